@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tegula: matrix multiplication in C, C := alpha*op(A)*op(B) + beta*C, on CPUs and NVIDIA GPUs.
+ * This is the only public header, and the manual.
+ *
+ *     tgl_device *dev;
+ *     tgl_status status = tgl_device_open("auto", NULL, &dev);
+ *     if (status != TGL_OK) { fprintf(stderr, "%s\n", tgl_status_text(status)); return 1; }
+ *
+ *     // On the CPU any memory will do. Memory of every device comes from tgl_alloc().
+ *     void *A, *B, *C;                                    // A: m x k, B: k x n, C: m x n,
+ * row-major tgl_alloc(dev, m * k * sizeof(float), &A);          // ... and B, C alike
+ *     tgl_upload(dev, A, host_a, m * k * sizeof(float));
+ *
+ *     tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+ *     status = tgl_gemm(dev, &problem, 1.0, A, B, 0.0, C, NULL);
+ *     tgl_download(dev, host_c, C, m * n * sizeof(float));   // waits for the product
+ *
+ *     tgl_device_close(dev);
+ *
+ * Conventions that hold for every function:
+ *   - Sizes, leading dimensions and strides are int64_t and count elements; sizes of memory are
+ *     size_t and count bytes.
+ *   - A function that can fail returns a tgl_status. On failure nothing the caller owns has been
+ *     changed, and tgl_last_error() has a sentence of detail.
+ *   - The library never exits, prints, or changes the caller's state: current CUDA context,
+ *     floating-point mode, signal handlers, environment.
+ *   - A device may be used by many threads at once; so may a plan. A timer belongs to one thread at
+ * a time. Closing a device or destroying an object must not overlap its other uses.
+ *   - Results are bitwise the same from run to run on one device with one version of the library.
+ *   - Handles are opaque; destroying NULL does nothing.
+ */
+#ifndef TEGULA_H
+#define TEGULA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TGL_VERSION_MAJOR 0
+#define TGL_VERSION_MINOR 1
+#define TGL_VERSION_PATCH 0
+
+#if defined(TGL_BUILD) && defined(__GNUC__)
+#define TGL_API __attribute__((visibility("default")))
+#else
+#define TGL_API
+#endif
+
+/* ---- Status ---------------------------------------------------------------------------------- */
+
+/* The values are pinned: they do not change between versions, and new ones are added at the end. */
+typedef enum tgl_status {
+    TGL_OK = 0,
+    TGL_BAD_ARGUMENT = 1, /* a NULL that must not be, or a struct size this version does not know */
+    TGL_BAD_ORDER = 2,    /* neither TGL_ROW_MAJOR nor TGL_COL_MAJOR */
+    TGL_BAD_TRANS_A = 3,  /* not one of tgl_transpose */
+    TGL_BAD_TRANS_B = 4,  /* likewise */
+    TGL_BAD_TYPE = 5,     /* a value outside tgl_type */
+    TGL_BAD_COMPUTE = 6,  /* a value outside tgl_compute */
+    TGL_BAD_M = 7,        /* negative */
+    TGL_BAD_N = 8,        /* negative */
+    TGL_BAD_K = 9,        /* negative */
+    TGL_BAD_LDA = 10,     /* less than a row (row-major) or column (column-major) of A as stored */
+    TGL_BAD_LDB = 11,     /* likewise for B */
+    TGL_BAD_LDC = 12,     /* likewise for C */
+    TGL_BAD_BATCH = 13,   /* a negative batch count */
+    TGL_BAD_STRIDE_A = 14,   /* a negative stride between the A of a batch */
+    TGL_BAD_STRIDE_B = 15,   /* likewise for B */
+    TGL_BAD_STRIDE_C = 16,   /* negative, or so small that two C of the batch would overlap */
+    TGL_BAD_A = 17,          /* A is NULL though it would be read, or not aligned to its element */
+    TGL_BAD_B = 18,          /* likewise for B */
+    TGL_BAD_C = 19,          /* likewise for C, which is read or written */
+    TGL_TOO_LARGE = 20,      /* the extent of a matrix in bytes does not fit in 63 bits */
+    TGL_UNSUPPORTED = 21,    /* a valid request that this device or version has no kernel for */
+    TGL_NO_DEVICE = 22,      /* the name is unknown, or the machine has no such device */
+    TGL_NO_MEMORY = 23,      /* host or device memory is exhausted */
+    TGL_NO_COMPILER = 24,    /* NVRTC (cuda) or a C compiler (sim) was not found */
+    TGL_COMPILE = 25,        /* a kernel did not compile; tgl_last_error() has the compiler's log */
+    TGL_GRID_TOO_LARGE = 26, /* the kernel would need a larger grid than the device has */
+    TGL_DRIVER = 27,         /* the driver or operating system refused a call */
+    TGL_DEVICE_LOST = 28,    /* a kernel faulted: the device object can only be closed now */
+    TGL_KERNEL_FAULT = 29,   /* sim: a kernel made an illegal access, a race, or missed a barrier */
+    TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel names no kernel of this device */
+    TGL_BAD_SETTING = 31,    /* an environment variable holds a value that is not understood */
+} tgl_status;
+
+/* The identifier of a status, such as "TGL_BAD_LDA", and one sentence that explains it.
+ * Static text, never NULL; a value outside the enum gives "TGL_UNKNOWN_STATUS". */
+TGL_API const char *tgl_status_name(tgl_status status);
+TGL_API const char *tgl_status_text(tgl_status status);
+
+/* The version of the library that is linked, "0.1.0". Static text. */
+TGL_API const char *tgl_version(void);
+
+/* ---- Devices --------------------------------------------------------------------------------- */
+
+typedef struct tgl_device tgl_device;
+
+typedef struct tgl_device_options {
+    size_t size;   /* sizeof(tgl_device_options) */
+    int threads;   /* cpu, sim: the most threads to use; 0: OMP_NUM_THREADS, or all there are */
+    char *message; /* where a failed open writes its sentence of detail; may be NULL */
+    size_t message_size; /* bytes at message */
+} tgl_device_options;
+
+/* Opens a device by name and stores it in *dev; the caller closes it.
+ *   "auto"    the first CUDA device if there is one, else the CPU
+ *   "cpu"     the host's processor; always there
+ *   "cuda"    the first CUDA device; "cuda:N" the N-th
+ *   "sim"     the CUDA kernels, run on the host by the simulator
+ * options may be NULL. On failure *dev is NULL.
+ * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_DEVICE; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_DRIVER;
+ * TGL_BAD_SETTING (TEGULA_CPU and the like hold nonsense). */
+TGL_API tgl_status tgl_device_open(const char *name, const tgl_device_options *options,
+                                   tgl_device **dev);
+
+/* Releases the device and all it caches. Plans, timers and memory of the device must be gone first.
+ */
+TGL_API void tgl_device_close(tgl_device *dev);
+
+/* The name of the opened device in full: "cpu", "cuda:0", "sim". Valid until the device is closed.
+ */
+TGL_API const char *tgl_device_name(const tgl_device *dev);
+
+/* Copies the sentence of detail of the device's latest failure to text, at most size bytes with the
+ * terminating zero, and returns the length of the whole sentence (as snprintf does). Empty if
+ * nothing has failed yet. */
+TGL_API size_t tgl_last_error(const tgl_device *dev, char *text, size_t size);
+
+/* What there is to know about a device, as pairs of text: index 0, 1, ... until it returns
+ * TGL_BAD_ARGUMENT. *key and *value are valid until the device is closed. */
+TGL_API tgl_status tgl_device_property(const tgl_device *dev, int index, const char **key,
+                                       const char **value);
+
+/* A ceiling of the device, measured now (it takes a fraction of a second and the whole device). */
+typedef enum tgl_ceiling {
+    TGL_CEILING_FMA_F32 = 0, /* FLOP/s of a loop of independent FP32 fused multiply-adds */
+    TGL_CEILING_FMA_F64 = 1, /* the same in FP64 */
+    TGL_CEILING_COPY = 2,    /* bytes/s of a large copy within the device, read plus written */
+} tgl_ceiling;
+
+/* Returns TGL_OK and *value > 0; TGL_UNSUPPORTED (sim); TGL_NO_MEMORY; TGL_DRIVER. */
+TGL_API tgl_status tgl_device_measure(tgl_device *dev, tgl_ceiling ceiling, double *value);
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+/* *memory := `bytes` bytes of the device, aligned to 256 bytes and not initialised; the caller
+ * gives it back with tgl_free(). 0 bytes give NULL. Memory from any other allocator that the device
+ * can address serves every function below as well (cpu, sim: all host memory). */
+TGL_API tgl_status tgl_alloc(tgl_device *dev, size_t bytes, void **memory);
+TGL_API void tgl_free(tgl_device *dev, void *memory);
+
+/* Copies host memory to the device, or back. Both wait: all work given to the device before is
+ * done, and the copy itself is complete, when they return. */
+TGL_API tgl_status tgl_upload(tgl_device *dev, void *device_dst, const void *host_src,
+                              size_t bytes);
+TGL_API tgl_status tgl_download(tgl_device *dev, void *host_dst, const void *device_src,
+                                size_t bytes);
+
+/* Waits for all work given to the device. Returns TGL_OK, or the failure of that work. */
+TGL_API tgl_status tgl_device_sync(tgl_device *dev);
+
+/* ---- Problems -------------------------------------------------------------------------------- */
+
+/* TGL_F32 and TGL_F64 have kernels; the others are named for what comes, and give TGL_UNSUPPORTED.
+ */
+typedef enum tgl_type {
+    TGL_F32 = 1,
+    TGL_F64 = 2,
+    TGL_F16 = 3,
+    TGL_BF16 = 4,
+    TGL_F8_E4M3 = 5,
+    TGL_F8_E5M2 = 6,
+    TGL_I8 = 7,
+    TGL_I32 = 8,
+} tgl_type;
+
+/* Bytes of an element, or 0 for a value outside tgl_type. */
+TGL_API size_t tgl_type_size(tgl_type type);
+
+/* How products are formed and summed. */
+typedef enum tgl_compute {
+    TGL_COMPUTE_DEFAULT = 0, /* IEEE arithmetic of at least the precision of C's type */
+    TGL_COMPUTE_TF32 = 1,    /* F32 inputs may be rounded to TF32 for tensor cores; no kernel yet */
+} tgl_compute;
+
+/* CBLAS's values, so that its enums may be cast. */
+typedef enum tgl_order { TGL_ROW_MAJOR = 101, TGL_COL_MAJOR = 102 } tgl_order;
+typedef enum tgl_transpose {
+    TGL_NO_TRANS = 111,
+    TGL_TRANS = 112,
+    TGL_CONJ_TRANS = 113, /* the same as TGL_TRANS: all types are real */
+} tgl_transpose;
+
+/* One matrix product or a strided batch of them,
+ *     C[i] := alpha * op(A[i]) * op(B[i]) + beta * C[i],   i = 0 .. batch-1
+ * with op(A): m x k, op(B): k x n, C: m x n, op(X) = X or X^T, and X[i] = X + i*stride_x.
+ * Element (r, c) of a stored matrix X is X[r*ldx + c] in row-major and X[r + c*ldx] in column-major
+ * order. Start from tgl_problem_make(): a struct of zeros is not a valid problem. */
+typedef struct tgl_problem {
+    size_t size; /* sizeof(tgl_problem) */
+    int64_t m, n, k;
+    tgl_order order;
+    tgl_transpose trans_a, trans_b;
+    tgl_type type_a, type_b, type_c;
+    tgl_compute compute;
+    int64_t lda, ldb, ldc; /* elements; 0: tight, the least that is legal */
+    int64_t batch;         /* 1: one product; 0: none, nothing is done */
+    int64_t stride_a, stride_b,
+        stride_c; /* elements between matrices of a batch; 0 shares A or B */
+} tgl_problem;
+
+/* The problem C := alpha*A*B + beta*C of one type: row-major, not transposed, tight, batch 1. */
+TGL_API tgl_problem tgl_problem_make(tgl_type type, int64_t m, int64_t n, int64_t k);
+
+/* TGL_OK, or the first thing wrong with the problem in the order of tgl_problem's members; the
+ * sentence goes to message (at most message_size bytes; may be NULL). */
+TGL_API tgl_status tgl_problem_check(const tgl_problem *problem, char *message,
+                                     size_t message_size);
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+/* C := alpha*op(A)*op(B) + beta*C as `problem` describes, BLAS semantics to the letter:
+ *   alpha == 0   neither A nor B is read (they may be NULL): C := beta*C
+ *   beta == 0    C is not read: NaN there does not survive
+ *   k == 0       C := beta*C
+ *   m, n or batch == 0   no memory is touched; pointers may be NULL
+ *   NaN and Inf  propagate as in the formula; a NaN alpha or beta makes all of C NaN
+ * alpha and beta are rounded to C's type. C must not overlap A or B.
+ * A, B, C: memory of `dev` aligned to their element, owned by the caller, valid until the stream
+ * has passed this call. stream: a CUstream or cudaStream_t (NULL: the default stream); ignored by
+ * cpu and sim, which are done when the call returns. Returns TGL_OK; a TGL_BAD_* (C untouched);
+ * TGL_UNSUPPORTED; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_COMPILE; TGL_GRID_TOO_LARGE; TGL_DRIVER;
+ * TGL_DEVICE_LOST; TGL_KERNEL_FAULT. */
+TGL_API tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha,
+                            const void *A, const void *B, double beta, void *C, void *stream);
+
+/* The same with the arguments every BLAS user knows, on the default stream. lda, ldb and ldc are
+ * checked as BLAS does: at least 1, and at least a row (row-major) or column of the stored matrix.
+ */
+TGL_API tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a,
+                             tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                             const float *A, int64_t lda, const float *B, int64_t ldb, float beta,
+                             float *C, int64_t ldc);
+TGL_API tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a,
+                             tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, double alpha,
+                             const double *A, int64_t lda, const double *B, int64_t ldb,
+                             double beta, double *C, int64_t ldc);
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* A problem prepared for a device: kernel chosen, compiled and loaded, workspace set aside. Running
+ * a plan allocates nothing, compiles nothing and waits for nothing (cpu, sim: except for its own
+ * result), and can be captured into a CUDA graph. */
+typedef struct tgl_plan tgl_plan;
+
+typedef struct tgl_plan_options {
+    size_t size;        /* sizeof(tgl_plan_options) */
+    const char *kernel; /* a name from tgl_kernel_name(); NULL: the planner chooses */
+} tgl_plan_options;
+
+/* *plan := a plan for `problem`, which is copied; options may be NULL. The caller destroys it,
+ * before the device is closed. Returns as tgl_gemm(), and TGL_UNKNOWN_KERNEL. On failure *plan is
+ * NULL. */
+TGL_API tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
+                                   const tgl_plan_options *options, tgl_plan **plan);
+TGL_API void tgl_plan_destroy(tgl_plan *plan);
+
+/* tgl_gemm() for a plan that is kept. */
+TGL_API tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
+                                double beta, void *C, void *stream);
+
+/* The name of the kernel that the plan runs. Valid as long as the plan. */
+TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
+
+/* Writes what the plan does and why, lines of text, as snprintf does. */
+TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
+
+/* The kernels of a device by name: index 0, 1, ... until NULL. Static text. Not every kernel takes
+ * every problem: tgl_plan_create() says TGL_UNSUPPORTED and why. */
+TGL_API const char *tgl_kernel_name(const tgl_device *dev, int index);
+
+/* ---- Timing ---------------------------------------------------------------------------------- */
+
+/* A stopwatch on a device's own clock: events in the stream on CUDA, the host's clock elsewhere. It
+ * times whatever the stream does between the calls, other libraries' work included. */
+typedef struct tgl_timer tgl_timer;
+
+TGL_API tgl_status tgl_timer_create(tgl_device *dev, tgl_timer **timer);
+TGL_API void tgl_timer_destroy(tgl_timer *timer);
+TGL_API tgl_status tgl_timer_start(tgl_timer *timer, void *stream);
+
+/* Waits for the work since tgl_timer_start() and stores the seconds it took. */
+TGL_API tgl_status tgl_timer_stop(tgl_timer *timer, void *stream, double *seconds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products: the public calls check and normalise their arguments (problem.c) and hand what remains
+ * to the device's backend.
+ */
+#include "device.h"
+#include "plan_cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MESSAGE_SIZE = 160 };
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape, const char *kernel,
+                              tgl_plan **out)
+{
+    tgl_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan");
+    plan->dev = dev;
+    plan->shape = *shape;
+    plan->kernel = "none";
+    atomic_init(&plan->users, 1);
+    if (!tgl_shape_is_empty(shape)) {
+        tgl_status status = dev->backend->prepare(plan, kernel);
+        if (status != TGL_OK) {
+            free(plan);
+            return status;
+        }
+    }
+    *out = plan;
+    return TGL_OK;
+}
+
+void tgl_plan_retain(tgl_plan *plan)
+{
+    atomic_fetch_add_explicit(&plan->users, 1, memory_order_relaxed);
+}
+
+void tgl_plan_release(tgl_plan *plan)
+{
+    if (plan == NULL) return;
+    if (atomic_fetch_sub_explicit(&plan->users, 1, memory_order_acq_rel) > 1) return;
+    if (plan->state != NULL) plan->dev->backend->unprepare(plan);
+    free(plan);
+}
+
+static tgl_status run_plan(const tgl_plan *plan, double alpha, const void *A, const void *B,
+                           double beta, void *C, void *stream)
+{
+    char message[MESSAGE_SIZE];
+    tgl_run run;
+    tgl_status status =
+        tgl_run_make(&plan->shape, alpha, A, B, beta, C, &run, message, sizeof message);
+    if (status != TGL_OK) return tgl_fail(plan->dev, status, "%s", message);
+    if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
+    return plan->dev->backend->run(plan, &run, stream);
+}
+
+tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
+                           const tgl_plan_options *options, tgl_plan **plan)
+{
+    if (plan == NULL) return TGL_BAD_ARGUMENT;
+    *plan = NULL;
+    if (dev == NULL) return TGL_BAD_ARGUMENT;
+    if (options != NULL && options->size != sizeof *options)
+        return tgl_fail(dev, TGL_BAD_ARGUMENT, "options.size is %zu; this version knows %zu",
+                        options->size, sizeof *options);
+    char message[MESSAGE_SIZE];
+    tgl_gemm_shape shape;
+    tgl_status status = tgl_shape_make(problem, &shape, message, sizeof message);
+    if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
+    return create_plan(dev, &shape, options != NULL ? options->kernel : NULL, plan);
+}
+
+void tgl_plan_destroy(tgl_plan *plan)
+{
+    tgl_plan_release(plan);
+}
+
+tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
+                        double beta, void *C, void *stream)
+{
+    return plan == NULL ? TGL_BAD_ARGUMENT : run_plan(plan, alpha, A, B, beta, C, stream);
+}
+
+const char *tgl_plan_kernel(const tgl_plan *plan)
+{
+    return plan != NULL ? plan->kernel : "";
+}
+
+size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
+{
+    if (text == NULL) size = 0;
+    if (size > 0) text[0] = '\0';
+    if (plan == NULL) return 0;
+    if (plan->state != NULL) return plan->dev->backend->explain(plan, text, size);
+    int length = snprintf(text, size, "nothing to do: C has no elements\n");
+    return length < 0 ? 0 : (size_t)length;
+}
+
+/* ---- One-shot calls -------------------------------------------------------------------------- */
+
+tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
+                    const void *B, double beta, void *C, void *stream)
+{
+    if (dev == NULL) return TGL_BAD_ARGUMENT;
+    char message[MESSAGE_SIZE];
+    tgl_gemm_shape shape;
+    tgl_status status = tgl_shape_make(problem, &shape, message, sizeof message);
+    if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
+
+    tgl_plan *plan = tgl_plan_cache_find(dev->plans, &shape);
+    if (plan == NULL) {
+        TGL_TRY(create_plan(dev, &shape, NULL, &plan));
+        tgl_plan_cache_keep(dev->plans, plan);
+    }
+    status = run_plan(plan, alpha, A, B, beta, C, stream);
+    tgl_plan_release(plan);
+    return status;
+}
+
+/* tgl_gemm() with BLAS's checks: unlike tgl_problem, BLAS does not take 0 for a tight matrix. */
+static tgl_status blas_gemm(tgl_device *dev, tgl_type type, tgl_order order, tgl_transpose trans_a,
+                            tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, double alpha,
+                            const void *A, int64_t lda, const void *B, int64_t ldb, double beta,
+                            void *C, int64_t ldc)
+{
+    if (dev == NULL) return TGL_BAD_ARGUMENT;
+    tgl_problem problem = tgl_problem_make(type, m, n, k);
+    problem.order = order;
+    problem.trans_a = trans_a;
+    problem.trans_b = trans_b;
+    problem.lda = lda != 0 ? lda : -1;
+    problem.ldb = ldb != 0 ? ldb : -1;
+    problem.ldc = ldc != 0 ? ldc : -1;
+    return tgl_gemm(dev, &problem, alpha, A, B, beta, C, NULL);
+}
+
+tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
+                     int64_t m, int64_t n, int64_t k, float alpha, const float *A, int64_t lda,
+                     const float *B, int64_t ldb, float beta, float *C, int64_t ldc)
+{
+    return blas_gemm(dev, TGL_F32, order, trans_a, trans_b, m, n, k, alpha, A, lda, B, ldb, beta, C,
+                     ldc);
+}
+
+tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
+                     int64_t m, int64_t n, int64_t k, double alpha, const double *A, int64_t lda,
+                     const double *B, int64_t ldb, double beta, double *C, int64_t ldc)
+{
+    return blas_gemm(dev, TGL_F64, order, trans_a, trans_b, m, n, k, alpha, A, lda, B, ldb, beta, C,
+                     ldc);
+}

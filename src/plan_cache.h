@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The plans that tgl_gemm() keeps from call to call, so that a repeated shape is planned once.
+ */
+#ifndef TGL_PLAN_CACHE_H
+#define TGL_PLAN_CACHE_H
+
+#include "problem.h"
+
+typedef struct tgl_plan_cache tgl_plan_cache;
+
+tgl_status tgl_plan_cache_create(tgl_plan_cache **cache);
+
+/* Destroys the plans too; none may be in use. */
+void tgl_plan_cache_destroy(tgl_plan_cache *cache);
+
+/* The kept plan of this shape, or NULL. Give it back with tgl_plan_release(). */
+tgl_plan *tgl_plan_cache_find(tgl_plan_cache *cache, const tgl_gemm_shape *shape);
+
+/* Keeps `plan` besides its present owner, in place of another plan if need be. */
+void tgl_plan_cache_keep(tgl_plan_cache *cache, tgl_plan *plan);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks a problem and its arguments, and normalises it to row-major. Argument errors are born
+ * here, nowhere else.
+ */
+#include "problem.h"
+
+#include <stdio.h>
+
+/* Writes the sentence and yields the status; `message` and `message_size` are in scope. */
+#define REJECT(status, ...) (snprintf(message, message_size, __VA_ARGS__), (status))
+
+size_t tgl_type_size(tgl_type type)
+{
+    switch (type) {
+    case TGL_F64:
+        return 8;
+    case TGL_F32:
+    case TGL_I32:
+        return 4;
+    case TGL_F16:
+    case TGL_BF16:
+        return 2;
+    case TGL_F8_E4M3:
+    case TGL_F8_E5M2:
+    case TGL_I8:
+        return 1;
+    }
+    return 0;
+}
+
+tgl_problem tgl_problem_make(tgl_type type, int64_t m, int64_t n, int64_t k)
+{
+    return (tgl_problem){
+        .size = sizeof(tgl_problem),
+        .m = m,
+        .n = n,
+        .k = k,
+        .order = TGL_ROW_MAJOR,
+        .trans_a = TGL_NO_TRANS,
+        .trans_b = TGL_NO_TRANS,
+        .type_a = type,
+        .type_b = type,
+        .type_c = type,
+        .compute = TGL_COMPUTE_DEFAULT,
+        .batch = 1,
+    };
+}
+
+static bool is_transpose(tgl_transpose trans)
+{
+    return trans == TGL_NO_TRANS || trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
+}
+
+/* A stored matrix: `rows` lines of `row` elements each, `ld` apart. */
+typedef struct stored {
+    int64_t rows, row, ld, stride;
+    size_t element;
+} stored;
+
+/* How op(X), rows x cols, lies in memory; ld == 0 becomes the least that is legal. */
+static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_major, int64_t ld,
+                        int64_t stride, tgl_type type)
+{
+    bool flip = transposed != col_major;
+    stored x = {flip ? cols : rows, flip ? rows : cols, ld, stride, tgl_type_size(type)};
+    if (ld == 0) x.ld = x.row > 0 ? x.row : 1;
+    return x;
+}
+
+/* Elements from the first to one past the last of one matrix; -1 if that passes int64_t. */
+static int64_t extent(const stored *x)
+{
+    if (x->rows == 0 || x->row == 0) return 0;
+    int64_t last;
+    if (__builtin_mul_overflow(x->rows - 1, x->ld, &last)) return -1;
+    return __builtin_add_overflow(last, x->row, &last) ? -1 : last;
+}
+
+/* Whether the bytes of the whole batch can be counted in int64_t. */
+static bool is_addressable(const stored *x, int64_t batch)
+{
+    int64_t one = extent(x), all;
+    if (one < 0) return false;
+    if (one == 0 || batch == 0) return true;
+    return !__builtin_mul_overflow(batch - 1, x->stride, &all) &&
+           !__builtin_add_overflow(all, one, &all) &&
+           !__builtin_mul_overflow(all, (int64_t)x->element, &all);
+}
+
+static tgl_status check_enums(const tgl_problem *p, char *message, size_t message_size)
+{
+    if (p->order != TGL_ROW_MAJOR && p->order != TGL_COL_MAJOR)
+        return REJECT(TGL_BAD_ORDER, "order is %d; use TGL_ROW_MAJOR or TGL_COL_MAJOR",
+                      (int)p->order);
+    if (!is_transpose(p->trans_a))
+        return REJECT(TGL_BAD_TRANS_A, "trans_a is %d; use TGL_NO_TRANS or TGL_TRANS",
+                      (int)p->trans_a);
+    if (!is_transpose(p->trans_b))
+        return REJECT(TGL_BAD_TRANS_B, "trans_b is %d; use TGL_NO_TRANS or TGL_TRANS",
+                      (int)p->trans_b);
+    const struct {
+        const char *name;
+        tgl_type type;
+    } types[] = {{"type_a", p->type_a}, {"type_b", p->type_b}, {"type_c", p->type_c}};
+    for (int i = 0; i < 3; i++)
+        if (tgl_type_size(types[i].type) == 0)
+            return REJECT(TGL_BAD_TYPE, "%s is %d, which is not a tgl_type", types[i].name,
+                          (int)types[i].type);
+    if (p->compute != TGL_COMPUTE_DEFAULT && p->compute != TGL_COMPUTE_TF32)
+        return REJECT(TGL_BAD_COMPUTE, "compute is %d, which is not a tgl_compute",
+                      (int)p->compute);
+    return TGL_OK;
+}
+
+static tgl_status check_sizes(const tgl_problem *p, char *message, size_t message_size)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+        tgl_status status;
+    } counts[] = {{"m", p->m, TGL_BAD_M},
+                  {"n", p->n, TGL_BAD_N},
+                  {"k", p->k, TGL_BAD_K},
+                  {"batch", p->batch, TGL_BAD_BATCH},
+                  {"stride_a", p->stride_a, TGL_BAD_STRIDE_A},
+                  {"stride_b", p->stride_b, TGL_BAD_STRIDE_B},
+                  {"stride_c", p->stride_c, TGL_BAD_STRIDE_C}};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].value < 0)
+            return REJECT(counts[i].status, "%s is %lld; it must not be negative", counts[i].name,
+                          (long long)counts[i].value);
+    return TGL_OK;
+}
+
+static tgl_status check_storage(const stored x[3], int64_t batch, char *message,
+                                size_t message_size)
+{
+    static const struct {
+        char name;
+        tgl_status status;
+    } matrices[] = {{'a', TGL_BAD_LDA}, {'b', TGL_BAD_LDB}, {'c', TGL_BAD_LDC}};
+    for (int i = 0; i < 3; i++)
+        if (x[i].ld < 1 || x[i].ld < x[i].row)
+            return REJECT(matrices[i].status, "ld%c is %lld; it must be at least %lld",
+                          matrices[i].name, (long long)x[i].ld,
+                          (long long)(x[i].row > 1 ? x[i].row : 1));
+    for (int i = 0; i < 3; i++)
+        if (!is_addressable(&x[i], batch))
+            return REJECT(TGL_TOO_LARGE, "the bytes of matrix %c do not fit in 63 bits",
+                          matrices[i].name - 'a' + 'A');
+    if (batch > 1 && x[2].stride < extent(&x[2]))
+        return REJECT(TGL_BAD_STRIDE_C,
+                      "stride_c is %lld; it must be at least %lld so that no two C overlap",
+                      (long long)x[2].stride, (long long)extent(&x[2]));
+    return TGL_OK;
+}
+
+tgl_status tgl_shape_make(const tgl_problem *p, tgl_gemm_shape *shape, char *message,
+                          size_t message_size)
+{
+    if (p == NULL) return REJECT(TGL_BAD_ARGUMENT, "problem is NULL");
+    if (p->size != sizeof(tgl_problem))
+        return REJECT(TGL_BAD_ARGUMENT, "problem.size is %zu; this version knows %zu", p->size,
+                      sizeof(tgl_problem));
+    tgl_status status = check_enums(p, message, message_size);
+    if (status == TGL_OK) status = check_sizes(p, message, message_size);
+    if (status != TGL_OK) return status;
+
+    const bool trans_a = p->trans_a != TGL_NO_TRANS, trans_b = p->trans_b != TGL_NO_TRANS;
+    const bool col_major = p->order == TGL_COL_MAJOR;
+    const stored x[3] = {
+        stored_as(p->m, p->k, trans_a, col_major, p->lda, p->stride_a, p->type_a),
+        stored_as(p->k, p->n, trans_b, col_major, p->ldb, p->stride_b, p->type_b),
+        stored_as(p->m, p->n, false, col_major, p->ldc, p->stride_c, p->type_c),
+    };
+    status = check_storage(x, p->batch, message, message_size);
+    if (status != TGL_OK) return status;
+
+    /* In row-major terms a column-major product has its operands exchanged. */
+    const int a = col_major ? 1 : 0, b = 1 - a;
+    *shape = (tgl_gemm_shape){
+        .m = col_major ? p->n : p->m,
+        .n = col_major ? p->m : p->n,
+        .k = p->k,
+        .swapped = col_major,
+        .trans_a = col_major ? trans_b : trans_a,
+        .trans_b = col_major ? trans_a : trans_b,
+        .type_a = col_major ? p->type_b : p->type_a,
+        .type_b = col_major ? p->type_a : p->type_b,
+        .type_c = p->type_c,
+        .compute = p->compute,
+        .lda = x[a].ld,
+        .ldb = x[b].ld,
+        .ldc = x[2].ld,
+        .batch = p->batch,
+        .stride_a = x[a].stride,
+        .stride_b = x[b].stride,
+        .stride_c = x[2].stride,
+    };
+    return TGL_OK;
+}
+
+tgl_status tgl_problem_check(const tgl_problem *problem, char *message, size_t message_size)
+{
+    tgl_gemm_shape shape;
+    if (message == NULL) message_size = 0;
+    if (message_size > 0) message[0] = '\0';
+    return tgl_shape_make(problem, &shape, message, message_size);
+}
+
+bool tgl_shape_is_empty(const tgl_gemm_shape *shape)
+{
+    return shape->m == 0 || shape->n == 0 || shape->batch == 0;
+}
+
+/* NULL if the pointer may be used as a matrix of this type, else what is wrong with it. */
+static const char *pointer_fault(const void *pointer, tgl_type type)
+{
+    if (pointer == NULL) return "is NULL";
+    return (uintptr_t)pointer % tgl_type_size(type) != 0 ? "is not aligned to its element" : NULL;
+}
+
+tgl_status tgl_run_make(const tgl_gemm_shape *shape, double alpha, const void *A, const void *B,
+                        double beta, void *C, tgl_run *run, char *message, size_t message_size)
+{
+    const bool is_f32 = shape->type_c == TGL_F32;
+    *run = (tgl_run){
+        .alpha = is_f32 ? (double)(float)alpha : alpha,
+        .beta = is_f32 ? (double)(float)beta : beta,
+        .A = shape->swapped ? B : A,
+        .B = shape->swapped ? A : B,
+        .C = C,
+    };
+    if (tgl_shape_is_empty(shape)) return TGL_OK;
+
+    const char *fault;
+    if (run->alpha != 0 && shape->k > 0) { /* A and B are read; NaN != 0 holds */
+        if ((fault = pointer_fault(A, shape->swapped ? shape->type_b : shape->type_a)))
+            return REJECT(TGL_BAD_A, "A %s", fault);
+        if ((fault = pointer_fault(B, shape->swapped ? shape->type_a : shape->type_b)))
+            return REJECT(TGL_BAD_B, "B %s", fault);
+    }
+    if ((fault = pointer_fault(C, shape->type_c))) return REJECT(TGL_BAD_C, "C %s", fault);
+    return TGL_OK;
+}
