@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels for NVIDIA GPUs, which the cuda backend compiles with NVRTC and the sim backend with the
- * host's C compiler: one const table, a row a kernel.
+ * The kernels for NVIDIA GPUs, which the cuda backend compiles with NVRTC and the sim backend with
+ * the host's C compiler: one const table, a row a kernel.
  */
 #ifndef TGL_REGISTRY_H
 #define TGL_REGISTRY_H
@@ -15,6 +15,7 @@ typedef struct tgl_kernel {
     int block_n;         /* columns; the grid is ceil(n / block_n) x ceil(m / block_m) */
     int threads;         /* of a block, in x */
     int min_arch;        /* 80 for sm_80 and later; 0: any */
+    int local_bytes;     /* local memory a thread may use; 0: neither spills nor indexed arrays */
 } tgl_kernel;
 
 /* index 0, 1, ... until NULL; ladder rungs in their order. */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The text files embedded at build time (cmake/embed.cmake), ordered by name.
+ */
+#ifndef TGL_SOURCES_H
+#define TGL_SOURCES_H
+
+#include <stddef.h>
+
+typedef struct tgl_source_file {
+    const char *name; /* "ladder/01_naive.cu"; NULL ends the table */
+    const char *text; /* zero-terminated */
+    unsigned long size;
+} tgl_source_file;
+
+extern const tgl_source_file tgl_source_files[];
+
+#endif
