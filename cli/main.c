@@ -2,12 +2,60 @@
  *
  * The program `tegula`: finds the command and runs it.
  */
-#include "tegula/tegula.h"
+#include "cli.h"
 
 #include <stdio.h>
+#include <string.h>
 
-int main(void)
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} command;
+
+static const command commands[] = {
+    {"mm", command_mm, "multiply two NumPy files"},
+    {"explain", command_explain, "say which kernel would run, and why"},
+    {"info", command_info, "list the devices and what they can do"},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(void)
 {
-    printf("tegula %s\n", tgl_version());
-    return 0;
+    puts("Usage: tegula COMMAND [OPTIONS]\n"
+         "\n"
+         "Multiplies matrices, C := alpha*op(A)*op(B) + beta*C, on CPUs and NVIDIA GPUs.\n"
+         "\n"
+         "Commands:");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+    puts("\n"
+         "Options:\n"
+         "  --help     this text; `tegula COMMAND --help` tells more of each command\n"
+         "  --version  the version of the library\n"
+         "\n"
+         "Example:\n"
+         "  tegula mm A.npy B.npy -o C.npy\n"
+         "\n"
+         "Exit codes: 0 done; 1 a check failed, or the work did; 2 bad use.");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return cli_misuse("no command given");
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help();
+        return cli_finish(EXIT_DONE);
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("tegula %s\n", tgl_version());
+        return cli_finish(EXIT_DONE);
+    }
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0) {
+            cli_set_command(name);
+            return cli_finish(commands[i].run(argc - 1, argv + 1));
+        }
+    return cli_misuse("there is no command \"%s\"", name);
 }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the commands of the program share: exit codes, one-line errors, strict options, devices.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include "tegula/tegula.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the program tells the shell. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1, /* a check failed, or the work did */
+    EXIT_MISUSE = 2, /* the command line makes no sense */
+};
+
+/* What parsing a command line says: go on, or leave with an exit code. */
+enum { PARSED = -1 };
+
+/* argv[0] is the command's name. Each returns an exit code. */
+int command_bench(int argc, char **argv);
+int command_check(int argc, char **argv);
+int command_explain(int argc, char **argv);
+int command_info(int argc, char **argv);
+int command_mm(int argc, char **argv);
+
+/* ---- Errors: one line on stderr that says what to do ------------------------------------------
+ */
+
+/* The command named in errors from now on; NULL: none. */
+void cli_set_command(const char *name);
+
+/* "tegula COMMAND: ..."; returns EXIT_FAILED. */
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, pointing to --help; returns EXIT_MISUSE. */
+int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A failed call on `dev`: its sentence of detail, or the text of the status. Returns EXIT_FAILED.
+ */
+int cli_fail_status(const tgl_device *dev, tgl_status status);
+
+/* Flushes stdout: EXIT_FAILED with an error if what was printed did not arrive, else `code`. */
+int cli_finish(int code);
+
+/* ---- Options ----------------------------------------------------------------------------------
+ */
+
+/* Long options have values from here on; short ones are their own letter. */
+enum {
+    OPT_HELP = 256,
+    OPT_DEVICE,
+    OPT_THREADS,
+    OPT_TYPE,
+    OPT_TRANS_A,
+    OPT_TRANS_B,
+    OPT_CSV,
+    OPT_COMMAND, /* a command's own options count from here */
+};
+
+/* Rows for every command's table of long options. */
+#define CLI_OPTION_HELP                                                                            \
+    {                                                                                              \
+        "help", no_argument, NULL, OPT_HELP                                                        \
+    }
+#define CLI_OPTION_DEVICE                                                                          \
+    {                                                                                              \
+        "device", required_argument, NULL, OPT_DEVICE                                              \
+    }
+#define CLI_OPTION_THREADS                                                                         \
+    {                                                                                              \
+        "threads", required_argument, NULL, OPT_THREADS                                            \
+    }
+#define CLI_OPTION_TYPE                                                                            \
+    {                                                                                              \
+        "type", required_argument, NULL, OPT_TYPE                                                  \
+    }
+#define CLI_OPTION_TRANS_A                                                                         \
+    {                                                                                              \
+        "trans-a", no_argument, NULL, OPT_TRANS_A                                                  \
+    }
+#define CLI_OPTION_TRANS_B                                                                         \
+    {                                                                                              \
+        "trans-b", no_argument, NULL, OPT_TRANS_B                                                  \
+    }
+#define CLI_OPTION_CSV                                                                             \
+    {                                                                                              \
+        "csv", required_argument, NULL, OPT_CSV                                                    \
+    }
+
+/* getopt_long() with errors of our own. -1: no more; '?': reported, leave with EXIT_MISUSE.
+ * `letters`: getopt's short options, without the leading colon. */
+int cli_next_option(int argc, char **argv, const char *letters, const struct option *table);
+
+/* Strict numbers: no blanks, no trailing junk, no overflow, within [least, most]. false: reported.
+ * `option` is the name in the error. */
+bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t most,
+                   int64_t *value);
+bool cli_parse_real(const char *option, const char *text, double *value); /* nan and inf too */
+bool cli_parse_type(const char *text, tgl_type *type);                    /* "f32", "f64" */
+bool cli_parse_threads(const char *text, int *threads);
+
+const char *cli_type_name(tgl_type type);
+
+/* ---- Devices ----------------------------------------------------------------------------------
+ */
+
+/* Opens a device or reports why not (NULL). threads 0: the device's own default. */
+tgl_device *cli_open_device(const char *name, int threads);
+
+/* True if the device works on any host memory, so that nothing has to be copied to it. */
+bool cli_device_is_host(const tgl_device *dev);
+
+/* The threads that a cpu device uses by default: OMP_NUM_THREADS, else the processors at hand. */
+int cli_default_threads(void);
+
+/* A copy of tgl_plan_explain()'s text; the caller frees it. NULL: no memory. */
+char *cli_explain(const tgl_plan *plan);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula explain`: which kernel would run for a problem, and why.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: tegula explain -m M -n N -k K [OPTIONS]\n"
+    "\n"
+    "Says which kernel would run for C := alpha*op(A)*op(B) + beta*C, and why.\n"
+    "op(A) is M x K, op(B) is K x N, C is M x N.\n"
+    "\n"
+    "  --type f32|f64    type of the elements (f32)\n"
+    "  --trans-a         A is stored transposed\n"
+    "  --trans-b         B is stored transposed\n"
+    "  --order row|col   order of the stored matrices (row)\n"
+    "  --lda, --ldb, --ldc N   leading dimensions in elements (tight)\n"
+    "  --batch N         products in the batch (1)\n"
+    "  --kernel NAME     ask for this kernel; `tegula info` lists them\n"
+    "  --device NAME     auto, cpu, cuda:0, sim (auto)\n"
+    "  --threads N       threads of the cpu (OMP_NUM_THREADS, or all)\n"
+    "\n"
+    "Example:\n"
+    "  tegula explain -m 1000 -n 1000 -k 1000 --trans-b\n";
+
+enum { OPT_ORDER = OPT_COMMAND, OPT_LDA, OPT_LDB, OPT_LDC, OPT_BATCH, OPT_KERNEL };
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_TYPE,
+    CLI_OPTION_TRANS_A,
+    CLI_OPTION_TRANS_B,
+    {"order", required_argument, NULL, OPT_ORDER},
+    {"lda", required_argument, NULL, OPT_LDA},
+    {"ldb", required_argument, NULL, OPT_LDB},
+    {"ldc", required_argument, NULL, OPT_LDC},
+    {"batch", required_argument, NULL, OPT_BATCH},
+    {"kernel", required_argument, NULL, OPT_KERNEL},
+    {0},
+};
+
+typedef struct explain_options {
+    tgl_problem problem;
+    tgl_type type;
+    const char *device, *kernel;
+    int threads;
+} explain_options;
+
+static bool parse_order(const char *text, tgl_order *order)
+{
+    if (strcmp(text, "row") == 0)
+        *order = TGL_ROW_MAJOR;
+    else if (strcmp(text, "col") == 0)
+        *order = TGL_COL_MAJOR;
+    else {
+        cli_misuse("--order: \"%s\" is neither row nor col", text);
+        return false;
+    }
+    return true;
+}
+
+/* One option's value; false: reported. */
+static bool take_option(int option, explain_options *o)
+{
+    tgl_problem *p = &o->problem;
+    switch (option) {
+    case 'm':
+        return cli_parse_int("-m", optarg, 0, INT64_MAX, &p->m);
+    case 'n':
+        return cli_parse_int("-n", optarg, 0, INT64_MAX, &p->n);
+    case 'k':
+        return cli_parse_int("-k", optarg, 0, INT64_MAX, &p->k);
+    case OPT_LDA:
+        return cli_parse_int("--lda", optarg, 1, INT64_MAX, &p->lda);
+    case OPT_LDB:
+        return cli_parse_int("--ldb", optarg, 1, INT64_MAX, &p->ldb);
+    case OPT_LDC:
+        return cli_parse_int("--ldc", optarg, 1, INT64_MAX, &p->ldc);
+    case OPT_BATCH:
+        return cli_parse_int("--batch", optarg, 0, INT64_MAX, &p->batch);
+    case OPT_ORDER:
+        return parse_order(optarg, &p->order);
+    case OPT_TYPE:
+        return cli_parse_type(optarg, &o->type);
+    case OPT_THREADS:
+        return cli_parse_threads(optarg, &o->threads);
+    case OPT_TRANS_A:
+        p->trans_a = TGL_TRANS;
+        return true;
+    case OPT_TRANS_B:
+        p->trans_b = TGL_TRANS;
+        return true;
+    case OPT_DEVICE:
+        o->device = optarg;
+        return true;
+    case OPT_KERNEL:
+        o->kernel = optarg;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A batch's matrices lie one behind the other. */
+static void set_strides(tgl_problem *p)
+{
+    const bool row = p->order == TGL_ROW_MAJOR;
+    const int64_t a_rows = p->trans_a == TGL_NO_TRANS ? p->m : p->k;
+    const int64_t b_rows = p->trans_b == TGL_NO_TRANS ? p->k : p->n;
+    const int64_t a_lines = row ? a_rows : p->m + p->k - a_rows;
+    const int64_t b_lines = row ? b_rows : p->k + p->n - b_rows;
+    const int64_t a_tight = p->m + p->k - a_lines, b_tight = p->k + p->n - b_lines;
+    const int64_t c_lines = row ? p->m : p->n, c_tight = row ? p->n : p->m;
+    if (__builtin_mul_overflow(a_lines, p->lda != 0 ? p->lda : a_tight, &p->stride_a) ||
+        __builtin_mul_overflow(b_lines, p->ldb != 0 ? p->ldb : b_tight, &p->stride_b) ||
+        __builtin_mul_overflow(c_lines, p->ldc != 0 ? p->ldc : c_tight, &p->stride_c))
+        p->stride_a = p->stride_b = p->stride_c = INT64_MAX; /* tgl_problem_check() refuses it */
+}
+
+static int parse(int argc, char **argv, explain_options *o)
+{
+    *o = (explain_options){.type = TGL_F32, .device = "auto"};
+    o->problem = tgl_problem_make(TGL_F32, -1, -1, -1);
+    for (int option; (option = cli_next_option(argc, argv, "m:n:k:h", option_table)) != -1;) {
+        if (option == OPT_HELP || option == 'h') {
+            fputs(help, stdout);
+            return EXIT_DONE;
+        }
+        if (!take_option(option, o)) return EXIT_MISUSE;
+    }
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    tgl_problem *p = &o->problem;
+    if (p->m < 0 || p->n < 0 || p->k < 0) return cli_misuse("give all of -m, -n and -k");
+    p->type_a = p->type_b = p->type_c = o->type;
+    if (p->batch > 1) set_strides(p);
+    char message[256];
+    if (tgl_problem_check(p, message, sizeof message) != TGL_OK) return cli_misuse("%s", message);
+    return PARSED;
+}
+
+static int explain(tgl_device *dev, const explain_options *o)
+{
+    const tgl_plan_options plan_options = {.size = sizeof plan_options, .kernel = o->kernel};
+    tgl_plan *plan;
+    tgl_status status = tgl_plan_create(dev, &o->problem, &plan_options, &plan);
+    if (status != TGL_OK) return cli_fail_status(dev, status);
+    char *text = cli_explain(plan);
+    tgl_plan_destroy(plan);
+    if (text == NULL) return cli_fail("no memory for the explanation");
+    printf("device  %s\n%s", tgl_device_name(dev), text);
+    free(text);
+    return EXIT_DONE;
+}
+
+int command_explain(int argc, char **argv)
+{
+    explain_options options;
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return code;
+    tgl_device *dev = cli_open_device(options.device, options.threads);
+    if (dev == NULL) return EXIT_FAILED;
+    code = explain(dev, &options);
+    tgl_device_close(dev);
+    return code;
+}
