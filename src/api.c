@@ -69,7 +69,7 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                         options->size, sizeof *options);
     char message[MESSAGE_SIZE];
     tgl_gemm_shape shape;
-    tgl_status status = tgl_shape_make(problem, &shape, message, sizeof message);
+    tgl_status status = tgl_shape_make(problem, true, &shape, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
     return create_plan(dev, &shape, options != NULL ? options->kernel : NULL, plan);
 }
@@ -102,13 +102,14 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
 
 /* ---- One-shot calls -------------------------------------------------------------------------- */
 
-tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
-                    const void *B, double beta, void *C, void *stream)
+static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
+                       double alpha, const void *A, const void *B, double beta, void *C,
+                       void *stream)
 {
     if (dev == NULL) return TGL_BAD_ARGUMENT;
     char message[MESSAGE_SIZE];
     tgl_gemm_shape shape;
-    tgl_status status = tgl_shape_make(problem, &shape, message, sizeof message);
+    tgl_status status = tgl_shape_make(problem, zero_is_tight, &shape, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
 
     tgl_plan *plan = tgl_plan_cache_find(dev->plans, &shape);
@@ -121,21 +122,26 @@ tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, c
     return status;
 }
 
-/* tgl_gemm() with BLAS's checks: unlike tgl_problem, BLAS does not take 0 for a tight matrix. */
+tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
+                    const void *B, double beta, void *C, void *stream)
+{
+    return gemm(dev, problem, true, alpha, A, B, beta, C, stream);
+}
+
+/* BLAS, unlike tgl_problem, does not take a leading dimension of 0 for a tight matrix. */
 static tgl_status blas_gemm(tgl_device *dev, tgl_type type, tgl_order order, tgl_transpose trans_a,
                             tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, double alpha,
                             const void *A, int64_t lda, const void *B, int64_t ldb, double beta,
                             void *C, int64_t ldc)
 {
-    if (dev == NULL) return TGL_BAD_ARGUMENT;
     tgl_problem problem = tgl_problem_make(type, m, n, k);
     problem.order = order;
     problem.trans_a = trans_a;
     problem.trans_b = trans_b;
-    problem.lda = lda != 0 ? lda : -1;
-    problem.ldb = ldb != 0 ? ldb : -1;
-    problem.ldc = ldc != 0 ? ldc : -1;
-    return tgl_gemm(dev, &problem, alpha, A, B, beta, C, NULL);
+    problem.lda = lda;
+    problem.ldb = ldb;
+    problem.ldc = ldc;
+    return gemm(dev, &problem, false, alpha, A, B, beta, C, NULL);
 }
 
 tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,

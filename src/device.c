@@ -19,7 +19,7 @@ enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-tgl_status tgl_fail(tgl_device *dev, tgl_status status, const char *format, ...)
+void tgl_keep_error(tgl_device *dev, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -37,7 +37,6 @@ tgl_status tgl_fail(tgl_device *dev, tgl_status status, const char *format, ...)
     dev->error = text; /* out of memory: tgl_last_error() says nothing, the status says all */
     pthread_mutex_unlock(&dev->error_lock);
     free(old);
-    return status;
 }
 
 size_t tgl_last_error(const tgl_device *dev, char *text, size_t size)

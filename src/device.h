@@ -87,8 +87,12 @@ struct tgl_timer {
 
 extern const tgl_backend tgl_cpu_backend;
 
-/* Records the sentence of detail, formatted as printf does, and returns `status`. */
-tgl_status tgl_fail(tgl_device *dev, tgl_status status, const char *format, ...) TGL_PRINTF(3, 4);
+/* Keeps the sentence of detail for tgl_last_error(), formatted as printf does. */
+void tgl_keep_error(tgl_device *dev, const char *format, ...) TGL_PRINTF(2, 3);
+
+/* Keeps the sentence and yields `status`. A macro, so that a reader and an analyser of the caller
+ * see which status that is. */
+#define tgl_fail(dev, status, ...) (tgl_keep_error((dev), __VA_ARGS__), (status))
 
 /* One more, and one less user of a plan; the last release destroys it. NULL is released silently.
  */

@@ -4,11 +4,14 @@
  * here, nowhere else.
  */
 #include "problem.h"
+#include "device.h"
 
 #include <stdio.h>
 
 /* Writes the sentence and yields the status; `message` and `message_size` are in scope. */
 #define REJECT(status, ...) (snprintf(message, message_size, __VA_ARGS__), (status))
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 size_t tgl_type_size(tgl_type type)
 {
@@ -58,14 +61,12 @@ typedef struct stored {
     size_t element;
 } stored;
 
-/* How op(X), rows x cols, lies in memory; ld == 0 becomes the least that is legal. */
+/* How op(X), rows x cols, lies in memory. */
 static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_major, int64_t ld,
                         int64_t stride, tgl_type type)
 {
     bool flip = transposed != col_major;
-    stored x = {flip ? cols : rows, flip ? rows : cols, ld, stride, tgl_type_size(type)};
-    if (ld == 0) x.ld = x.row > 0 ? x.row : 1;
-    return x;
+    return (stored){flip ? cols : rows, flip ? rows : cols, ld, stride, tgl_type_size(type)};
 }
 
 /* Elements from the first to one past the last of one matrix; -1 if that passes int64_t. */
@@ -113,42 +114,43 @@ static tgl_status check_enums(const tgl_problem *p, char *message, size_t messag
     return TGL_OK;
 }
 
-static tgl_status check_sizes(const tgl_problem *p, char *message, size_t message_size)
+/* A member that counts something, its name, and what a negative one is called. */
+typedef struct count {
+    const char *name;
+    int64_t value;
+    tgl_status status;
+} count;
+
+static tgl_status check_counts(const count *counts, size_t length, char *message,
+                               size_t message_size)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-        tgl_status status;
-    } counts[] = {{"m", p->m, TGL_BAD_M},
-                  {"n", p->n, TGL_BAD_N},
-                  {"k", p->k, TGL_BAD_K},
-                  {"batch", p->batch, TGL_BAD_BATCH},
-                  {"stride_a", p->stride_a, TGL_BAD_STRIDE_A},
-                  {"stride_b", p->stride_b, TGL_BAD_STRIDE_B},
-                  {"stride_c", p->stride_c, TGL_BAD_STRIDE_C}};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    for (size_t i = 0; i < length; i++)
         if (counts[i].value < 0)
             return REJECT(counts[i].status, "%s is %lld; it must not be negative", counts[i].name,
                           (long long)counts[i].value);
     return TGL_OK;
 }
 
-static tgl_status check_storage(const stored x[3], int64_t batch, char *message,
-                                size_t message_size)
+static tgl_status check_leading_dimensions(const stored x[3], char *message, size_t message_size)
 {
     static const struct {
-        char name;
+        const char *name;
         tgl_status status;
-    } matrices[] = {{'a', TGL_BAD_LDA}, {'b', TGL_BAD_LDB}, {'c', TGL_BAD_LDC}};
+    } matrices[] = {{"lda", TGL_BAD_LDA}, {"ldb", TGL_BAD_LDB}, {"ldc", TGL_BAD_LDC}};
     for (int i = 0; i < 3; i++)
         if (x[i].ld < 1 || x[i].ld < x[i].row)
-            return REJECT(matrices[i].status, "ld%c is %lld; it must be at least %lld",
+            return REJECT(matrices[i].status, "%s is %lld; it must be at least %lld",
                           matrices[i].name, (long long)x[i].ld,
                           (long long)(x[i].row > 1 ? x[i].row : 1));
+    return TGL_OK;
+}
+
+static tgl_status check_extents(const stored x[3], int64_t batch, char *message,
+                                size_t message_size)
+{
     for (int i = 0; i < 3; i++)
         if (!is_addressable(&x[i], batch))
-            return REJECT(TGL_TOO_LARGE, "the bytes of matrix %c do not fit in 63 bits",
-                          matrices[i].name - 'a' + 'A');
+            return REJECT(TGL_TOO_LARGE, "the bytes of matrix %c do not fit in 63 bits", "ABC"[i]);
     if (batch > 1 && x[2].stride < extent(&x[2]))
         return REJECT(TGL_BAD_STRIDE_C,
                       "stride_c is %lld; it must be at least %lld so that no two C overlap",
@@ -156,26 +158,34 @@ static tgl_status check_storage(const stored x[3], int64_t batch, char *message,
     return TGL_OK;
 }
 
-tgl_status tgl_shape_make(const tgl_problem *p, tgl_gemm_shape *shape, char *message,
-                          size_t message_size)
+tgl_status tgl_shape_make(const tgl_problem *p, bool zero_is_tight, tgl_gemm_shape *shape,
+                          char *message, size_t message_size)
 {
     if (p == NULL) return REJECT(TGL_BAD_ARGUMENT, "problem is NULL");
     if (p->size != sizeof(tgl_problem))
         return REJECT(TGL_BAD_ARGUMENT, "problem.size is %zu; this version knows %zu", p->size,
                       sizeof(tgl_problem));
-    tgl_status status = check_enums(p, message, message_size);
-    if (status == TGL_OK) status = check_sizes(p, message, message_size);
-    if (status != TGL_OK) return status;
+    const count sizes[] = {{"m", p->m, TGL_BAD_M}, {"n", p->n, TGL_BAD_N}, {"k", p->k, TGL_BAD_K}};
+    TGL_TRY(check_counts(sizes, COUNT_OF(sizes), message, message_size));
+    TGL_TRY(check_enums(p, message, message_size));
 
     const bool trans_a = p->trans_a != TGL_NO_TRANS, trans_b = p->trans_b != TGL_NO_TRANS;
     const bool col_major = p->order == TGL_COL_MAJOR;
-    const stored x[3] = {
+    stored x[3] = {
         stored_as(p->m, p->k, trans_a, col_major, p->lda, p->stride_a, p->type_a),
         stored_as(p->k, p->n, trans_b, col_major, p->ldb, p->stride_b, p->type_b),
         stored_as(p->m, p->n, false, col_major, p->ldc, p->stride_c, p->type_c),
     };
-    status = check_storage(x, p->batch, message, message_size);
-    if (status != TGL_OK) return status;
+    for (int i = 0; i < 3; i++)
+        if (zero_is_tight && x[i].ld == 0) x[i].ld = x[i].row > 0 ? x[i].row : 1;
+    TGL_TRY(check_leading_dimensions(x, message, message_size));
+
+    const count batches[] = {{"batch", p->batch, TGL_BAD_BATCH},
+                             {"stride_a", p->stride_a, TGL_BAD_STRIDE_A},
+                             {"stride_b", p->stride_b, TGL_BAD_STRIDE_B},
+                             {"stride_c", p->stride_c, TGL_BAD_STRIDE_C}};
+    TGL_TRY(check_counts(batches, COUNT_OF(batches), message, message_size));
+    TGL_TRY(check_extents(x, p->batch, message, message_size));
 
     /* In row-major terms a column-major product has its operands exchanged. */
     const int a = col_major ? 1 : 0, b = 1 - a;
@@ -206,7 +216,7 @@ tgl_status tgl_problem_check(const tgl_problem *problem, char *message, size_t m
     tgl_gemm_shape shape;
     if (message == NULL) message_size = 0;
     if (message_size > 0) message[0] = '\0';
-    return tgl_shape_make(problem, &shape, message, message_size);
+    return tgl_shape_make(problem, true, &shape, message, message_size);
 }
 
 bool tgl_shape_is_empty(const tgl_gemm_shape *shape)
@@ -221,13 +231,21 @@ static const char *pointer_fault(const void *pointer, tgl_type type)
     return (uintptr_t)pointer % tgl_type_size(type) != 0 ? "is not aligned to its element" : NULL;
 }
 
+/* `volatile`, because GCC 12 at -O3 puts alpha and beta side by side in one vector register and
+ * then takes the way to float and back for no change at all. */
+static double rounded_to_f32(double value)
+{
+    volatile float narrow = (float)value;
+    return narrow;
+}
+
 tgl_status tgl_run_make(const tgl_gemm_shape *shape, double alpha, const void *A, const void *B,
                         double beta, void *C, tgl_run *run, char *message, size_t message_size)
 {
     const bool is_f32 = shape->type_c == TGL_F32;
     *run = (tgl_run){
-        .alpha = is_f32 ? (double)(float)alpha : alpha,
-        .beta = is_f32 ? (double)(float)beta : beta,
+        .alpha = is_f32 ? rounded_to_f32(alpha) : alpha,
+        .beta = is_f32 ? rounded_to_f32(beta) : beta,
         .A = shape->swapped ? B : A,
         .B = shape->swapped ? A : B,
         .C = C,

@@ -34,9 +34,11 @@ typedef struct tgl_run {
     void *C;
 } tgl_run;
 
-/* Checks `problem` and normalises it to *shape. On failure writes the sentence to message. */
-tgl_status tgl_shape_make(const tgl_problem *problem, tgl_gemm_shape *shape, char *message,
-                          size_t message_size);
+/* Checks `problem`, in the order of its members, and normalises it to *shape. On failure writes the
+ * sentence to message. zero_is_tight: a leading dimension of 0 stands for the least that is legal.
+ */
+tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_gemm_shape *shape,
+                          char *message, size_t message_size);
 
 /* True if C has no elements, so that nothing is to be done whatever the pointers. */
 bool tgl_shape_is_empty(const tgl_gemm_shape *shape);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tests share. A test program includes this header alone.
+ */
+#ifndef TGL_TEST_SUPPORT_H
+#define TGL_TEST_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tegula/tegula.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* Fails with both names if they differ: "TGL_BAD_LDA != TGL_OK". */
+#define assert_status(actual, expected)                                                            \
+    assert_string_equal(tgl_status_name(actual), tgl_status_name(expected))
+
+/* Opens the cpu device. If TEGULA_CPU asks for an instruction set that this machine lacks, ends the
+ * program with 77, which CTest takes for "skipped". */
+tgl_device *open_cpu(int threads);
+
+/* For cmocka: *state is an open cpu device of two threads. */
+int setup_cpu(void **state);
+int teardown_device(void **state);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every bad argument has its status and its sentence (src/problem.c).
+ */
+#include "support.h"
+
+/* ---- Problems -------------------------------------------------------------------------------- */
+
+/* A member of tgl_problem and the value it is given. */
+typedef struct change {
+    size_t offset, size;
+    int64_t value;
+} change;
+
+#define SET(member, value)                                                                         \
+    {                                                                                              \
+        offsetof(tgl_problem, member), sizeof(((tgl_problem *)NULL)->member), value                \
+    }
+#define BIG   INT64_MAX
+#define MAX_N (INT64_MAX / 4) /* the most floats whose bytes can be counted */
+
+/* Changes to the product of 5 x 7 and 7 x 6 (k = 7), the status they lead to, and the sentence. */
+static const struct {
+    change changes[6];
+    tgl_status status;
+    const char *sentence;
+} bad_problems[] = {
+    {{SET(size, 0)}, TGL_BAD_ARGUMENT, "problem.size is 0; this version knows 120"},
+    {{SET(m, -1)}, TGL_BAD_M, "m is -1; it must not be negative"},
+    {{SET(n, -2)}, TGL_BAD_N, "n is -2; it must not be negative"},
+    {{SET(k, INT64_MIN)}, TGL_BAD_K, "k is -9223372036854775808; it must not be negative"},
+    {{SET(order, 0)}, TGL_BAD_ORDER, "order is 0; use TGL_ROW_MAJOR or TGL_COL_MAJOR"},
+    {{SET(trans_a, 0)}, TGL_BAD_TRANS_A, "trans_a is 0; use TGL_NO_TRANS or TGL_TRANS"},
+    {{SET(trans_b, 114)}, TGL_BAD_TRANS_B, "trans_b is 114; use TGL_NO_TRANS or TGL_TRANS"},
+    {{SET(type_a, 0)}, TGL_BAD_TYPE, "type_a is 0, which is not a tgl_type"},
+    {{SET(type_b, 9)}, TGL_BAD_TYPE, "type_b is 9, which is not a tgl_type"},
+    {{SET(type_c, -1)}, TGL_BAD_TYPE, "type_c is -1, which is not a tgl_type"},
+    {{SET(compute, 2)}, TGL_BAD_COMPUTE, "compute is 2, which is not a tgl_compute"},
+    {{SET(lda, 6)}, TGL_BAD_LDA, "lda is 6; it must be at least 7"},
+    {{SET(lda, -7)}, TGL_BAD_LDA, "lda is -7; it must be at least 7"},
+    {{SET(ldb, 5)}, TGL_BAD_LDB, "ldb is 5; it must be at least 6"},
+    {{SET(ldc, 5)}, TGL_BAD_LDC, "ldc is 5; it must be at least 6"},
+    {{SET(trans_a, TGL_TRANS), SET(lda, 4)}, TGL_BAD_LDA, "lda is 4; it must be at least 5"},
+    {{SET(trans_b, TGL_TRANS), SET(ldb, 6)}, TGL_BAD_LDB, "ldb is 6; it must be at least 7"},
+    {{SET(order, TGL_COL_MAJOR), SET(lda, 4)}, TGL_BAD_LDA, "lda is 4; it must be at least 5"},
+    {{SET(order, TGL_COL_MAJOR), SET(ldb, 6)}, TGL_BAD_LDB, "ldb is 6; it must be at least 7"},
+    {{SET(order, TGL_COL_MAJOR), SET(ldc, 4)}, TGL_BAD_LDC, "ldc is 4; it must be at least 5"},
+    {{SET(order, TGL_COL_MAJOR), SET(trans_a, TGL_CONJ_TRANS), SET(lda, 6)},
+     TGL_BAD_LDA,
+     "lda is 6; it must be at least 7"},
+    {{SET(k, 0), SET(lda, -1)}, TGL_BAD_LDA, "lda is -1; it must be at least 1"},
+    {{SET(m, 0), SET(ldc, 5)}, TGL_BAD_LDC, "ldc is 5; it must be at least 6"},
+    {{SET(batch, -1)}, TGL_BAD_BATCH, "batch is -1; it must not be negative"},
+    {{SET(stride_a, -1)}, TGL_BAD_STRIDE_A, "stride_a is -1; it must not be negative"},
+    {{SET(stride_b, -1)}, TGL_BAD_STRIDE_B, "stride_b is -1; it must not be negative"},
+    {{SET(stride_c, -1)}, TGL_BAD_STRIDE_C, "stride_c is -1; it must not be negative"},
+    {{SET(batch, 2)},
+     TGL_BAD_STRIDE_C,
+     "stride_c is 0; it must be at least 30 so that no two C overlap"},
+    {{SET(batch, 2), SET(ldc, 10), SET(stride_c, 45)},
+     TGL_BAD_STRIDE_C,
+     "stride_c is 45; it must be at least 46 so that no two C overlap"},
+
+    /* Too large: in a matrix, in a batch, and only when elements become bytes. */
+    {{SET(lda, BIG)}, TGL_TOO_LARGE, "the bytes of matrix A do not fit in 63 bits"},
+    {{SET(ldb, BIG)}, TGL_TOO_LARGE, "the bytes of matrix B do not fit in 63 bits"},
+    {{SET(ldc, BIG / 4)}, TGL_TOO_LARGE, "the bytes of matrix C do not fit in 63 bits"},
+    {{SET(m, BIG)}, TGL_TOO_LARGE, "the bytes of matrix A do not fit in 63 bits"},
+    {{SET(n, BIG)}, TGL_TOO_LARGE, "the bytes of matrix B do not fit in 63 bits"},
+    {{SET(k, BIG)}, TGL_TOO_LARGE, "the bytes of matrix A do not fit in 63 bits"},
+    {{SET(m, 1), SET(n, 0), SET(k, MAX_N + 1)},
+     TGL_TOO_LARGE,
+     "the bytes of matrix A do not fit in 63 bits"},
+    {{SET(batch, BIG), SET(stride_c, 30)},
+     TGL_TOO_LARGE,
+     "the bytes of matrix C do not fit in 63 bits"},
+    {{SET(batch, 3), SET(stride_a, BIG / 2), SET(stride_c, 30)},
+     TGL_TOO_LARGE,
+     "the bytes of matrix A do not fit in 63 bits"},
+
+    /* The first fault in the order of the members is the one that is told. */
+    {{SET(m, -1), SET(order, 0)}, TGL_BAD_M, "m is -1; it must not be negative"},
+    {{SET(order, 0), SET(lda, 1)}, TGL_BAD_ORDER, "order is 0; use TGL_ROW_MAJOR or TGL_COL_MAJOR"},
+    {{SET(lda, 1), SET(batch, -1)}, TGL_BAD_LDA, "lda is 1; it must be at least 7"},
+    {{SET(batch, -1), SET(stride_a, -1)}, TGL_BAD_BATCH, "batch is -1; it must not be negative"},
+};
+
+static tgl_problem changed(const change *changes)
+{
+    tgl_problem problem = tgl_problem_make(TGL_F32, 5, 6, 7);
+    for (const change *c = changes; c->size > 0; c++) {
+        const int32_t narrow = (int32_t)c->value;
+        memcpy((char *)&problem + c->offset, c->size == 8 ? (const void *)&c->value : &narrow,
+               c->size);
+    }
+    return problem;
+}
+
+static void bad_problems_are_refused(void **state)
+{
+    tgl_device *dev = *state;
+    for (size_t i = 0; i < COUNT_OF(bad_problems); i++) {
+        const tgl_problem problem = changed(bad_problems[i].changes);
+        char sentence[160];
+        tgl_status status = tgl_problem_check(&problem, sentence, sizeof sentence);
+        assert_string_equal(sentence, bad_problems[i].sentence);
+        assert_status(status, bad_problems[i].status);
+
+        /* The calls that take a problem say the same. Their pointers are never looked at. */
+        void *nowhere = (void *)1;
+        status = tgl_gemm(dev, &problem, 1, nowhere, nowhere, 0, nowhere, NULL);
+        assert_status(status, bad_problems[i].status);
+        tgl_last_error(dev, sentence, sizeof sentence);
+        assert_string_equal(sentence, bad_problems[i].sentence);
+
+        tgl_plan *plan = nowhere;
+        assert_status(tgl_plan_create(dev, &problem, NULL, &plan), bad_problems[i].status);
+        assert_null(plan);
+    }
+}
+
+static void bad_problem_pointers_are_refused(void **state)
+{
+    tgl_device *dev = *state;
+    char sentence[64];
+    assert_status(tgl_problem_check(NULL, sentence, sizeof sentence), TGL_BAD_ARGUMENT);
+    assert_string_equal(sentence, "problem is NULL");
+    assert_status(tgl_problem_check(NULL, NULL, 64), TGL_BAD_ARGUMENT);
+    assert_status(tgl_gemm(dev, NULL, 1, NULL, NULL, 0, NULL, NULL), TGL_BAD_ARGUMENT);
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    assert_status(tgl_gemm(NULL, &problem, 1, NULL, NULL, 0, NULL, NULL), TGL_BAD_ARGUMENT);
+}
+
+static void a_short_message_is_cut(void **state)
+{
+    (void)state;
+    const tgl_problem problem = tgl_problem_make(TGL_F32, -1, 1, 1);
+    char sentence[8] = "xxxxxxx";
+    assert_status(tgl_problem_check(&problem, sentence, 5), TGL_BAD_M);
+    assert_string_equal(sentence, "m is");
+    assert_status(tgl_problem_check(&problem, sentence, 0), TGL_BAD_M);
+    assert_string_equal(sentence, "m is");
+}
+
+/* What looks odd and is legal. */
+static void good_problems_pass(void **state)
+{
+    (void)state;
+    static const change good[][6] = {
+        {SET(m, 5)},
+        {SET(m, 0), SET(n, 0), SET(k, 0), SET(batch, 0)},
+        {SET(trans_a, TGL_CONJ_TRANS), SET(lda, 5)},
+        {SET(order, TGL_COL_MAJOR), SET(lda, 5), SET(ldb, 7), SET(ldc, 5)},
+        {SET(batch, 2), SET(ldc, 10), SET(stride_c, 46)},
+        {SET(m, 0), SET(n, 0), SET(k, BIG)},
+        {SET(k, 0), SET(lda, BIG), SET(ldb, BIG)},
+        {SET(m, 1), SET(k, 1), SET(lda, BIG), SET(ldb, BIG), SET(ldc, BIG)},
+        {SET(m, 1), SET(n, 0), SET(k, MAX_N)},
+        {SET(m, 0), SET(n, 0), SET(batch, BIG), SET(stride_a, BIG), SET(stride_b, BIG)},
+        {SET(type_a, TGL_I8), SET(type_b, TGL_I8), SET(type_c, TGL_I32)},
+    };
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        const tgl_problem problem = changed(good[i]);
+        char sentence[160] = "left from before";
+        tgl_status status = tgl_problem_check(&problem, sentence, sizeof sentence);
+        assert_string_equal(sentence, "");
+        assert_status(status, TGL_OK);
+    }
+}
+
+static void types_have_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        int type;
+        size_t size;
+    } types[] = {{TGL_F32, 4},     {TGL_F64, 8},     {TGL_F16, 2}, {TGL_BF16, 2},
+                 {TGL_F8_E4M3, 1}, {TGL_F8_E5M2, 1}, {TGL_I8, 1},  {TGL_I32, 4},
+                 {0, 0},           {9, 0},           {-1, 0}};
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        assert_int_equal(tgl_type_size((tgl_type)types[i].type), types[i].size);
+}
+
+/* ---- Pointers -------------------------------------------------------------------------------- */
+
+enum { A, B, C };
+static _Alignas(8) char room[3][16]; /* a 1 x 1 matrix each, and one byte more */
+
+static const struct {
+    int matrix;
+    int offset; /* bytes off its element; -1: NULL */
+    tgl_order order;
+    double alpha, beta;
+    int k;
+    tgl_status status;
+    const char *sentence;
+} pointers[] = {
+    {A, -1, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_A, "A is NULL"},
+    {B, -1, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_B, "B is NULL"},
+    {C, -1, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_C, "C is NULL"},
+    {A, -1, TGL_COL_MAJOR, 1, 0, 1, TGL_BAD_A, "A is NULL"},
+    {B, -1, TGL_COL_MAJOR, 1, 0, 1, TGL_BAD_B, "B is NULL"},
+    {A, 1, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_A, "A is not aligned to its element"},
+    {B, 2, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_B, "B is not aligned to its element"},
+    {C, 3, TGL_COL_MAJOR, 1, 0, 1, TGL_BAD_C, "C is not aligned to its element"},
+    {A, -1, TGL_ROW_MAJOR, (double)NAN, 0, 1, TGL_BAD_A, "A is NULL"},
+    {C, -1, TGL_ROW_MAJOR, 0, 0, 1, TGL_BAD_C, "C is NULL"},
+    {C, -1, TGL_ROW_MAJOR, 0, 1, 1, TGL_BAD_C, "C is NULL"},
+    {C, -1, TGL_ROW_MAJOR, 1, 1, 0, TGL_BAD_C, "C is NULL"},
+    {A, -1, TGL_ROW_MAJOR, 0, 1, 1, TGL_OK, ""},
+    {B, -1, TGL_COL_MAJOR, 0, 1, 1, TGL_OK, ""},
+    {A, 1, TGL_ROW_MAJOR, 0, 1, 1, TGL_OK, ""},
+    {A, -1, TGL_ROW_MAJOR, 1, 1, 0, TGL_OK, ""},
+    {B, -1, TGL_ROW_MAJOR, 1, 1, 0, TGL_OK, ""},
+    {A, -1, TGL_ROW_MAJOR, 1e-60, 1, 1, TGL_OK, ""}, /* 0 once it is an f32 */
+};
+
+static void bad_pointers_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(pointers); i++) {
+        tgl_device *dev = open_cpu(1);
+        void *x[3] = {room[A], room[B], room[C]};
+        x[pointers[i].matrix] =
+            pointers[i].offset < 0 ? NULL : room[pointers[i].matrix] + pointers[i].offset;
+        tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, pointers[i].k);
+        problem.order = pointers[i].order;
+        tgl_status status =
+            tgl_gemm(dev, &problem, pointers[i].alpha, x[A], x[B], pointers[i].beta, x[C], NULL);
+        char sentence[160];
+        tgl_last_error(dev, sentence, sizeof sentence);
+        assert_string_equal(sentence, pointers[i].sentence);
+        assert_status(status, pointers[i].status);
+        tgl_device_close(dev);
+    }
+}
+
+/* ---- The argument list of BLAS --------------------------------------------------------------- */
+
+static const struct {
+    int order, trans_a, trans_b;
+    int64_t m, n, k, lda, ldb, ldc;
+    tgl_status status;
+    const char *sentence;
+} blas_calls[] = {
+    {0, 111, 111, 1, 1, 1, 1, 1, 1, TGL_BAD_ORDER,
+     "order is 0; use TGL_ROW_MAJOR or TGL_COL_MAJOR"},
+    {101, 0, 111, 1, 1, 1, 1, 1, 1, TGL_BAD_TRANS_A, "trans_a is 0; use TGL_NO_TRANS or TGL_TRANS"},
+    {101, 111, 0, 1, 1, 1, 1, 1, 1, TGL_BAD_TRANS_B, "trans_b is 0; use TGL_NO_TRANS or TGL_TRANS"},
+    {101, 111, 111, -1, 1, 1, 1, 1, 1, TGL_BAD_M, "m is -1; it must not be negative"},
+    {101, 111, 111, 1, -1, 1, 1, 1, 1, TGL_BAD_N, "n is -1; it must not be negative"},
+    {101, 111, 111, 1, 1, -1, 1, 1, 1, TGL_BAD_K, "k is -1; it must not be negative"},
+    {101, 111, 111, 1, 1, 1, 0, 1, 1, TGL_BAD_LDA, "lda is 0; it must be at least 1"},
+    {101, 111, 111, 1, 1, 1, 1, 0, 1, TGL_BAD_LDB, "ldb is 0; it must be at least 1"},
+    {101, 111, 111, 1, 1, 1, 1, 1, 0, TGL_BAD_LDC, "ldc is 0; it must be at least 1"},
+    {101, 111, 111, 0, 0, 0, 0, 1, 1, TGL_BAD_LDA, "lda is 0; it must be at least 1"},
+    {102, 111, 111, 3, 1, 1, 0, 1, 3, TGL_BAD_LDA, "lda is 0; it must be at least 3"},
+    {101, 111, 111, 1, 4, 2, 2, 3, 4, TGL_BAD_LDB, "ldb is 3; it must be at least 4"},
+    {101, 111, 111, 0, 4, 2, 2, 4, 4, TGL_OK, ""},
+    {102, 112, 113, 0, 4, 2, 2, 4, 1, TGL_OK, ""},
+};
+
+static void blas_calls_check_like_blas(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT_OF(blas_calls); i++) {
+        const size_t row = i / 2;
+        tgl_device *dev = open_cpu(1);
+        const tgl_order order = (tgl_order)blas_calls[row].order;
+        const tgl_transpose trans_a = (tgl_transpose)blas_calls[row].trans_a;
+        const tgl_transpose trans_b = (tgl_transpose)blas_calls[row].trans_b;
+        const int64_t m = blas_calls[row].m, n = blas_calls[row].n, k = blas_calls[row].k;
+        const int64_t lda = blas_calls[row].lda, ldb = blas_calls[row].ldb;
+        const int64_t ldc = blas_calls[row].ldc;
+        tgl_status status = i % 2 == 0 ? tgl_sgemm(dev, order, trans_a, trans_b, m, n, k, 1, NULL,
+                                                   lda, NULL, ldb, 0, NULL, ldc)
+                                       : tgl_dgemm(dev, order, trans_a, trans_b, m, n, k, 1, NULL,
+                                                   lda, NULL, ldb, 0, NULL, ldc);
+        char sentence[160];
+        tgl_last_error(dev, sentence, sizeof sentence);
+        assert_string_equal(sentence, blas_calls[row].sentence);
+        assert_status(status, blas_calls[row].status);
+        tgl_device_close(dev);
+    }
+    assert_status(tgl_sgemm(NULL, TGL_ROW_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, 0, 0, 0, 1, NULL, 1,
+                            NULL, 1, 0, NULL, 1),
+                  TGL_BAD_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bad_problems_are_refused, setup_cpu, teardown_device),
+        cmocka_unit_test_setup_teardown(bad_problem_pointers_are_refused, setup_cpu,
+                                        teardown_device),
+        cmocka_unit_test(a_short_message_is_cut),
+        cmocka_unit_test(good_problems_pass),
+        cmocka_unit_test(types_have_sizes),
+        cmocka_unit_test(bad_pointers_are_refused),
+        cmocka_unit_test(blas_calls_check_like_blas),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
