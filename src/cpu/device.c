@@ -2,30 +2,94 @@
  *
  * The cpu backend: host memory, and plans for the host's processor.
  */
-#include "../device.h"
+#include "cpu.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- Open and close -------------------------------------------------------------------------- */
+
+static void add_property(cpu_device *cpu, const char *key, const char *format, ...)
+    TGL_PRINTF(3, 4);
+static void add_property(cpu_device *cpu, const char *key, const char *format, ...)
+{
+    const int index = cpu->property_count++;
+    va_list args;
+    va_start(args, format);
+    cpu->properties[index].key = key;
+    vsnprintf(cpu->properties[index].value, sizeof cpu->properties[index].value, format, args);
+    va_end(args);
+}
+
+static void list_properties(cpu_device *cpu)
+{
+    const cpu_facts *facts = &cpu->facts;
+    add_property(cpu, "processor", "%s", facts->name);
+    add_property(cpu, "instruction sets", "%s%s%s%s", facts->features & CPU_AVX2 ? "avx2 " : "",
+                 facts->features & CPU_FMA ? "fma " : "",
+                 facts->features & CPU_AVX512F ? "avx512f" : "",
+                 facts->features == 0 ? "portable only" : "");
+    add_property(cpu, "tier", "%s", cpu->tiers[0]->name);
+    add_property(cpu, "cores", "%d", facts->cores);
+    add_property(cpu, "threads", "%d", cpu->threads);
+    add_property(cpu, "L1d cache", "%zu KB", facts->l1d / 1024);
+    add_property(cpu, "L2 cache", "%zu KB", facts->l2 / 1024);
+    if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
+#ifdef _OPENMP
+    add_property(cpu, "OpenMP", "yes");
+#else
+    add_property(cpu, "OpenMP", "no");
+#endif
+}
+
+/* The library's share of the machine: what the caller asked for, else what OpenMP would take. */
+static int count_threads(int asked)
+{
+#ifdef _OPENMP
+    return asked > 0 ? asked : omp_get_max_threads();
+#else
+    (void)asked;
+    return 1;
+#endif
+}
+
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
 {
-    (void)options;
     if (index != 0)
         return tgl_fail(dev, TGL_NO_DEVICE, "there is one cpu device, not cpu:%d", index);
+    cpu_device *cpu = calloc(1, sizeof *cpu);
+    if (cpu == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a device");
+    tgl_cpu_detect(&cpu->facts);
+    char message[200];
+    cpu->tier_count = tgl_cpu_choose_tiers(cpu->facts.features, getenv("TEGULA_CPU"), cpu->tiers,
+                                           message, sizeof message);
+    if (cpu->tier_count == 0) {
+        free(cpu);
+        return tgl_fail(dev, TGL_BAD_SETTING, "%s", message);
+    }
+    cpu->threads = count_threads(options->threads);
+    tgl_cpu_pool_open(&cpu->pool);
+    list_properties(cpu);
+    dev->state = cpu;
     return TGL_OK;
 }
 
 static void cpu_close(tgl_device *dev)
 {
-    (void)dev;
+    cpu_device *cpu = dev->state;
+    tgl_cpu_pool_close(&cpu->pool);
+    free(cpu);
 }
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static tgl_status cpu_alloc(tgl_device *dev, size_t bytes, void **memory)
 {
-    const size_t alignment = 256;
-    if (bytes <= SIZE_MAX - alignment)
-        *memory = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (bytes <= SIZE_MAX - CPU_ALIGNMENT)
+        *memory = aligned_alloc(CPU_ALIGNMENT,
+                                (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT);
     return *memory != NULL ? TGL_OK : tgl_fail(dev, TGL_NO_MEMORY, "no %zu bytes of memory", bytes);
 }
 
@@ -48,64 +112,95 @@ static tgl_status cpu_sync(tgl_device *dev)
     return TGL_OK;
 }
 
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* The tier asked for by its kernel's name, or the best. NULL: none has that name. */
+static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
+{
+    if (kernel == NULL) return cpu->tiers[0];
+    for (int i = 0; i < cpu->tier_count; i++)
+        if (strcmp(cpu->tiers[i]->kernel, kernel) == 0) return cpu->tiers[i];
+    return NULL;
+}
+
+static tgl_status check_types(tgl_device *dev, const tgl_gemm_shape *s)
+{
+    if (s->type_a != s->type_c || s->type_b != s->type_c)
+        return tgl_fail(dev, TGL_UNSUPPORTED, "the cpu device multiplies matrices of one type");
+    if (s->type_c != TGL_F32 && s->type_c != TGL_F64)
+        return tgl_fail(dev, TGL_UNSUPPORTED, "the cpu device has kernels for f32 and f64 only");
+    if (s->compute != TGL_COMPUTE_DEFAULT)
+        return tgl_fail(dev, TGL_UNSUPPORTED, "the cpu device has no TF32 arithmetic");
+    return TGL_OK;
+}
+
 static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
 {
-    (void)kernel;
-    if (plan->shape.type_c != TGL_F32)
-        return tgl_fail(plan->dev, TGL_UNSUPPORTED, "only f32 for now");
-    plan->kernel = "reference";
-    plan->state = plan;
+    tgl_device *dev = plan->dev;
+    cpu_device *cpu = dev->state;
+    const cpu_tier *tier = find_tier(cpu, kernel);
+    if (tier == NULL)
+        return tgl_fail(dev, TGL_UNKNOWN_KERNEL, "the cpu device has no kernel \"%s\" here",
+                        kernel);
+    TGL_TRY(check_types(dev, &plan->shape));
+
+    cpu_plan *state = malloc(sizeof *state);
+    if (state == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan");
+    tgl_cpu_plan(&plan->shape, plan->shape.type_c == TGL_F32 ? tier->f32 : tier->f64, cpu, state);
+    if (!tgl_cpu_pool_reserve(&cpu->pool, state->workspace)) {
+        const size_t workspace = state->workspace;
+        free(state);
+        return tgl_fail(dev, TGL_NO_MEMORY, "no %zu bytes of workspace", workspace);
+    }
+    plan->kernel = tier->kernel;
+    plan->state = state;
     return TGL_OK;
 }
 
 static void cpu_unprepare(tgl_plan *plan)
 {
-    (void)plan;
+    free(plan->state);
 }
 
 static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     (void)stream;
-    const tgl_gemm_shape *s = &plan->shape;
-    for (int64_t b = 0; b < s->batch; b++)
-        for (int64_t i = 0; i < s->m; i++)
-            for (int64_t j = 0; j < s->n; j++) {
-                const float *A = (const float *)run->A + b * s->stride_a;
-                const float *B = (const float *)run->B + b * s->stride_b;
-                float *c = (float *)run->C + b * s->stride_c + i * s->ldc + j;
-                double sum = 0;
-                if (run->alpha != 0)
-                    for (int64_t p = 0; p < s->k; p++)
-                        sum += (double)A[s->trans_a ? p * s->lda + i : i * s->lda + p] *
-                               B[s->trans_b ? j * s->ldb + p : p * s->ldb + j];
-                *c = (float)((run->alpha != 0 ? run->alpha * sum : 0) +
-                             (run->beta != 0 ? run->beta * *c : 0));
-            }
+    const cpu_plan *p = plan->state;
+    cpu_device *cpu = plan->dev->state;
+    if (run->alpha == 0 || p->path == CPU_PATH_SCALE) {
+        tgl_cpu_scale(&plan->shape, p->kernels, run->beta, run->C);
+        return TGL_OK;
+    }
+    char *workspace = NULL;
+    if (p->workspace > 0) {
+        workspace = tgl_cpu_pool_take(&cpu->pool, p->workspace);
+        if (workspace == NULL)
+            return tgl_fail(plan->dev, TGL_NO_MEMORY, "no %zu bytes of workspace", p->workspace);
+    }
+    if (p->path == CPU_PATH_VECTOR)
+        tgl_cpu_vector(&plan->shape, p, run, workspace);
+    else
+        tgl_cpu_gemm(&plan->shape, p, run, workspace);
+    if (workspace != NULL) tgl_cpu_pool_give(&cpu->pool, workspace);
     return TGL_OK;
 }
 
-static size_t cpu_explain(const tgl_plan *plan, char *text, size_t size)
-{
-    return (size_t)snprintf(text, size, "kernel  %s\n", plan->kernel);
-}
+/* ---- Facts ----------------------------------------------------------------------------------- */
 
 static const char *cpu_kernel_name(const tgl_device *dev, int index)
 {
-    (void)dev;
-    return index == 0 ? "reference" : NULL;
+    const cpu_device *cpu = dev->state;
+    return index < cpu->tier_count ? cpu->tiers[index]->kernel : NULL;
 }
 
 static tgl_status cpu_property(const tgl_device *dev, int index, const char **key,
                                const char **value)
 {
-    (void)dev, (void)index, (void)key, (void)value;
-    return TGL_BAD_ARGUMENT;
-}
-
-static tgl_status cpu_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)
-{
-    (void)ceiling, (void)value;
-    return tgl_fail(dev, TGL_UNSUPPORTED, "not measured");
+    const cpu_device *cpu = dev->state;
+    if (index >= cpu->property_count) return TGL_BAD_ARGUMENT;
+    *key = cpu->properties[index].key;
+    *value = cpu->properties[index].value;
+    return TGL_OK;
 }
 
 const tgl_backend tgl_cpu_backend = {
@@ -120,8 +215,8 @@ const tgl_backend tgl_cpu_backend = {
     .prepare = cpu_prepare,
     .unprepare = cpu_unprepare,
     .run = cpu_run,
-    .explain = cpu_explain,
+    .explain = tgl_cpu_explain,
     .kernel_name = cpu_kernel_name,
     .property = cpu_property,
-    .measure = cpu_measure,
+    .measure = tgl_cpu_measure,
 };

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What one instruction-set tier offers for one element type. The loops in gemm.c and gemv.c know
+ * nothing but this table, so they are compiled once for all types: pointers are void, and strides
+ * count elements.
+ */
+#ifndef TGL_CPU_KERNELS_H
+#define TGL_CPU_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CPU_MAX_MR = 14, CPU_MAX_NV = 4 };
+
+/* How a microkernel finds element (i, p) of its mr x k piece of op(A). */
+typedef enum cpu_layout {
+    CPU_A_ROWS = 0, /* a[i*a_stride + p]: A itself, not transposed */
+    CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or a transposed A itself */
+} cpu_layout;
+
+/* One register tile, C := alpha*a*b + beta*C, where b(p, j) = b[p*ldb + j] and k > 0; beta == 0
+ * does not read C. rows and vectors of the tile are fixed by the function; in its last vector only
+ * the first `tail` lanes belong to the matrices, and no other lane of b or c is touched. */
+typedef void cpu_tile_fn(int64_t k, const void *a, int64_t a_stride, const void *b, int64_t ldb,
+                         void *c, int64_t ldc, int tail, double alpha, double beta);
+
+/* Packs a panel: dst[p*width + i] := X(i, p) for i < count, p < k, and 0 for count <= i < width.
+ *   interleave: X(i, p) = src[i*ld + p]     (rows of A; columns of a transposed B)
+ *   copy:       X(i, p) = src[p*ld + i]     (a transposed A; B itself) */
+typedef void cpu_pack_fn(void *dst, int64_t width, const void *src, int64_t ld, int64_t count,
+                         int64_t k);
+
+typedef struct cpu_kernels {
+    size_t element; /* bytes */
+    int vector;     /* elements of a vector register */
+    int mr, nv;     /* the largest register tile: mr rows times nv vectors */
+
+    /* [layout][the last vector is partial][vectors - 1][rows - 1] */
+    cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
+    cpu_pack_fn *interleave, *copy;
+
+    /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */
+    void (*scale)(void *c, int64_t n, double beta);
+
+    /* c[0..n) := alpha * (part[0] + part[1] + ...) + beta*c, part[q] = parts + q*part_stride,
+     * summed in the order of q. c_stride: elements between two results. */
+    void (*reduce)(void *c, int64_t c_stride, int64_t n, const void *parts, int64_t part_stride,
+                   int64_t count, double alpha, double beta);
+
+    /* y[i] := sum over p of M[i*ld + p] * x[p], i < rows, p < k; x contiguous. */
+    void (*dot)(void *y, const void *M, int64_t ld, int64_t rows, int64_t k, const void *x);
+
+    /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
+    void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
+
+    /* Runs `rounds` rounds of independent multiply-adds in registers; returns their FLOPs.
+     * *sink takes the result, so that the loop has one. */
+    double (*fma_loop)(int64_t rounds, double *sink);
+} cpu_kernels;
+
+#endif

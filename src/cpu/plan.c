@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decides how a product is computed: path, packing, blocking, threads. Then says why.
+ */
+#include "cpu.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Multiply-adds that pay for waking a second thread, and for each further one. */
+static const double WORK_PER_THREAD = 4e5;
+
+static int64_t round_up(int64_t x, int64_t unit)
+{
+    return cpu_ceil_div(x, unit) * unit;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT;
+}
+
+/* The number of blocks of at most `most` that `total` is cut into decides their size, so that they
+ * are nearly equal. */
+static int64_t even_block(int64_t total, int64_t most, int64_t unit)
+{
+    if (total <= most) return total;
+    return cpu_least(most, round_up(cpu_ceil_div(total, cpu_ceil_div(total, most)), unit));
+}
+
+static void choose_blocks(const tgl_gemm_shape *s, const cpu_facts *facts, cpu_plan *plan)
+{
+    const cpu_kernels *kernels = plan->kernels;
+    const int64_t nr = (int64_t)kernels->nv * kernels->vector;
+    const int64_t element = (int64_t)kernels->element;
+
+    /* A panel of B, kc x nr, stays in L1 while panels of A pass through. */
+    const int64_t kc = (int64_t)facts->l1d * 3 / 4 / (nr * element) / 8 * 8;
+    plan->kc = even_block(s->k, kc > 64 ? kc : 64, 8);
+
+    /* A block of A stays in half of L2 while panels of B pass through. */
+    const int64_t mc = (int64_t)facts->l2 / 2 / (plan->kc * element);
+    plan->mc = even_block(s->m, mc > kernels->mr ? mc : kernels->mr, kernels->mr);
+
+    const int64_t nc = (int64_t)(8 << 20) / (plan->kc * element);
+    plan->nc = even_block(s->n, nc > nr ? round_up(nc, nr) : nr, nr);
+}
+
+/* Threads form a grid over C whose pieces are as square as they come. */
+static void choose_grid(const tgl_gemm_shape *s, cpu_plan *plan)
+{
+    const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
+    const int64_t tiles_m = cpu_ceil_div(s->m, plan->kernels->mr);
+    const int64_t tiles_n = cpu_ceil_div(cpu_least(s->n, plan->nc), nr);
+    double best = 0;
+    plan->grid_m = plan->threads;
+    plan->grid_n = 1;
+    for (int m = 1; m <= plan->threads; m++) {
+        if (plan->threads % m != 0) continue;
+        const int n = plan->threads / m;
+        /* The slowest thread's tiles, and a little for each row and column that it must load. */
+        const int64_t rows = cpu_ceil_div(tiles_m, m), columns = cpu_ceil_div(tiles_n, n);
+        const double cost = (double)rows * (double)columns * (1 + 0.02 * (n - 1)) +
+                            0.001 * (double)(rows + columns);
+        if (best == 0 || cost < best) {
+            best = cost;
+            plan->grid_m = m;
+            plan->grid_n = n;
+        }
+    }
+}
+
+static void choose_threads(const tgl_gemm_shape *s, int most, cpu_plan *plan)
+{
+    const double products = (double)s->m * (double)s->n * (double)s->k;
+    const double worth = products * (double)s->batch / WORK_PER_THREAD;
+    plan->threads = worth < 2 ? 1 : worth < most ? (int)worth : most;
+    plan->sharing = CPU_SHARE_C;
+    plan->parts = 1;
+    if (plan->threads == 1) return;
+
+    const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
+    const int64_t tiles = cpu_ceil_div(s->m, plan->kernels->mr) * cpu_ceil_div(s->n, nr);
+    if (s->batch >= plan->threads && products < 64 * WORK_PER_THREAD)
+        plan->sharing = CPU_SHARE_BATCH;
+    else if (s->k >= 16 * (s->m > s->n ? s->m : s->n) && tiles < 64 * plan->threads) {
+        plan->sharing = CPU_SHARE_K;
+        plan->parts = plan->threads;
+    }
+}
+
+static void choose_packing(const tgl_gemm_shape *s, cpu_plan *plan)
+{
+    const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
+    const double products = (double)s->m * (double)s->n * (double)s->k;
+    plan->pack_b = s->trans_b || (products > 2e6 && s->m > 4 * plan->kernels->mr);
+    plan->pack_a = !(s->n <= 2 * nr || products <= 2e7);
+}
+
+static void size_workspace(const tgl_gemm_shape *s, cpu_plan *plan)
+{
+    const size_t element = plan->kernels->element;
+    const int64_t columns = round_up(plan->nc, plan->kernels->vector);
+    if (plan->pack_a) plan->a_bytes = aligned((size_t)(plan->mc * plan->kc) * element);
+    if (plan->pack_b) plan->b_bytes = aligned((size_t)(columns * plan->kc) * element);
+    if (plan->sharing == CPU_SHARE_K) plan->part_bytes = aligned((size_t)(s->m * s->n) * element);
+    const size_t b_copies = plan->sharing == CPU_SHARE_C ? 1 : (size_t)plan->threads;
+    plan->workspace = (size_t)plan->threads * plan->a_bytes + b_copies * plan->b_bytes +
+                      (size_t)plan->parts * plan->part_bytes;
+}
+
+static void plan_vector(const tgl_gemm_shape *s, int most, cpu_plan *plan)
+{
+    const double worth = (double)s->m * (double)s->n * (double)s->k / WORK_PER_THREAD * 4;
+    plan->path = CPU_PATH_VECTOR;
+    plan->threads = worth < 2 ? 1 : worth < most ? (int)worth : most;
+    const size_t element = plan->kernels->element;
+    plan->a_bytes = aligned((size_t)s->k * element);
+    plan->part_bytes = aligned((size_t)(s->m * s->n) * element);
+    plan->workspace = plan->a_bytes + plan->part_bytes;
+}
+
+void tgl_cpu_plan(const tgl_gemm_shape *s, const cpu_kernels *kernels, const cpu_device *cpu,
+                  cpu_plan *plan)
+{
+    *plan = (cpu_plan){.kernels = kernels, .path = CPU_PATH_GEMM, .threads = 1, .parts = 1};
+    if (s->k == 0) {
+        plan->path = CPU_PATH_SCALE;
+    } else if (s->m == 1 || s->n == 1) {
+        plan_vector(s, cpu->threads, plan);
+    } else {
+        choose_threads(s, cpu->threads, plan);
+        choose_packing(s, plan);
+        choose_blocks(s, &cpu->facts, plan);
+        choose_grid(s, plan);
+        size_workspace(s, plan);
+    }
+}
+
+/* ---- Explaining ------------------------------------------------------------------------------ */
+
+typedef struct text_out {
+    char *text;
+    size_t size, length;
+} text_out;
+
+static void say(text_out *out, const char *format, ...) TGL_PRINTF(2, 3);
+static void say(text_out *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const size_t used = out->length < out->size ? out->length : out->size;
+    const int length =
+        vsnprintf(out->size > 0 ? out->text + used : NULL, out->size - used, format, args);
+    va_end(args);
+    if (length > 0) out->length += (size_t)length;
+}
+
+static void explain_problem(text_out *out, const tgl_gemm_shape *s)
+{
+    const bool f32 = s->type_c == TGL_F32;
+    say(out, "problem    %s, m %lld, n %lld, k %lld", f32 ? "f32" : "f64", (long long)s->m,
+        (long long)s->n, (long long)s->k);
+    if (s->batch > 1) say(out, ", batch %lld", (long long)s->batch);
+    say(out, ", row-major%s%s%s\n", s->trans_a ? ", A transposed" : "",
+        s->trans_b ? ", B transposed" : "",
+        s->swapped ? " (column-major, so A and B, m and n are exchanged)" : "");
+    const double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k;
+    const double bytes =
+        (f32 ? 4.0 : 8.0) * ((double)s->m * (double)s->k + (double)s->k * (double)s->n +
+                             2 * (double)s->m * (double)s->n);
+    say(out, "intensity  %.1f FLOP/byte (%.3g MFLOP, %.3g MB if each element moves once)\n",
+        flops / bytes, flops * 1e-6, bytes * 1e-6);
+}
+
+static void explain_blocks(text_out *out, const tgl_gemm_shape *s, const cpu_plan *p,
+                           const cpu_facts *facts)
+{
+    const double element = (double)p->kernels->element;
+    const int64_t nr = (int64_t)p->kernels->nv * p->kernels->vector;
+    say(out, "tile       %d x %lld in registers (%d rows, %d vectors of %d)\n", p->kernels->mr,
+        (long long)nr, p->kernels->mr, p->kernels->nv, p->kernels->vector);
+    say(out, "blocks     MC %lld, KC %lld, NC %lld\n", (long long)p->mc, (long long)p->kc,
+        (long long)p->nc);
+    say(out, "           KC x %lld of B: %.1f KB, of the L1's %.0f KB\n", (long long)nr,
+        (double)(p->kc * nr) * element / 1024, (double)facts->l1d / 1024);
+    say(out, "           MC x KC of A: %.1f KB, of the L2's %.0f KB\n",
+        (double)(p->mc * p->kc) * element / 1024, (double)facts->l2 / 1024);
+    say(out, "packing    A %s\n",
+        p->pack_a ? "in panels of the tile's rows" : "in place: it is read too seldom to pay");
+    say(out, "           B %s\n",
+        !p->pack_b   ? "in place: it is read too seldom to pay"
+        : s->trans_b ? "in panels of the tile's columns, transposed"
+                     : "in panels of the tile's columns");
+}
+
+static void explain_threads(text_out *out, const cpu_plan *p, int most)
+{
+    say(out, "threads    %d of %d", p->threads, most);
+    if (p->threads == 1)
+        say(out, most > 1 ? ": too little work to share\n" : "\n");
+    else if (p->path == CPU_PATH_VECTOR)
+        say(out, ", each a part of the result\n");
+    else if (p->sharing == CPU_SHARE_BATCH)
+        say(out, ", each with products of its own\n");
+    else if (p->sharing == CPU_SHARE_K)
+        say(out, ", each a part of the sum over k, added in a fixed order\n");
+    else
+        say(out, ", %d along m times %d along n\n", p->grid_m, p->grid_n);
+}
+
+size_t tgl_cpu_explain(const tgl_plan *plan, char *text, size_t size)
+{
+    const cpu_plan *p = plan->state;
+    const cpu_device *cpu = plan->dev->state;
+    text_out out = {.text = text, .size = size};
+    explain_problem(&out, &plan->shape);
+    say(&out, "kernel     %s\n", plan->kernel);
+    if (p->path == CPU_PATH_SCALE)
+        say(&out, "path       k is 0: C := beta*C\n");
+    else if (p->path == CPU_PATH_VECTOR)
+        say(&out, "path       matrix times vector: every element of the matrix is used once, where "
+                  "it lies\n");
+    else
+        explain_blocks(&out, &plan->shape, p, &cpu->facts);
+    explain_threads(&out, p, cpu->threads);
+    say(&out, "workspace  %.1f KB\n", (double)p->workspace / 1024);
+    return out.length;
+}

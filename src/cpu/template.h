@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The microkernels, written once. A tier's file defines the words below and includes this file once
+ * for each element type; nothing here is declared twice. In the order in which they make it fast:
+ *
+ *   1. A tile of C, mr rows times nv vectors, lives in registers while p runs over k.
+ *   2. Each step p loads nv vectors of b once and multiplies them by mr broadcast elements of a, so
+ *      that mr + nv loads feed mr * nv multiply-adds.
+ *   3. Every tile size from 1 x 1 up to MR x NV is a function of its own: rows that are left over
+ *      cost what they are worth, and there is no padding to compute with.
+ *   4. Columns that are left over are lanes masked off in the last vector.
+ *
+ * Words that the tier defines before the inclusion, and this file undefines at its end:
+ *   T                      element type, float or double
+ *   V, VLEN                vector type and its elements
+ *   MR, NV                 the largest register tile; MR*NV + NV + 1 registers must do
+ *   NAME(x)                x with the tier's and type's suffix
+ *   MASK, MASK_OF(lanes)   a mask type, and the mask of the first `lanes` lanes, 1 .. VLEN
+ *   LOAD(p), LOAD_MASKED(p, mask)          unaligned; masked lanes read nothing and give 0
+ *   STORE(p, v), STORE_MASKED(p, mask, v)  unaligned; masked lanes write nothing
+ *   BROADCAST(x), FMA(a, b, c)             a*b + c
+ *   TRANSPOSE(x)           transposes V x[VLEN] in place
+ */
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* ---- Register tiles -------------------------------------------------------------------------- */
+
+/* Multiplies and stores one tile. mr, nv, layout and masked are constants where this is inlined. */
+INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, const bool masked,
+                       int64_t k, const T *a, int64_t a_stride, const T *b, int64_t ldb, T *c,
+                       int64_t ldc, int tail, T alpha, T beta)
+{
+    const int64_t row_step = layout == CPU_A_ROWS ? a_stride : 1;
+    const int64_t k_step = layout == CPU_A_ROWS ? 1 : a_stride;
+    const MASK mask = MASK_OF(masked ? tail : VLEN);
+    V acc[MR][NV];
+    UNROLL
+    for (int i = 0; i < mr; i++) {
+        UNROLL
+        for (int j = 0; j < nv; j++) {
+            acc[i][j] = BROADCAST(0);
+            __builtin_prefetch(c + i * ldc + j * VLEN, 1);
+        }
+    }
+    for (int64_t p = 0; p < k; p++) {
+        V row[NV];
+        UNROLL
+        for (int j = 0; j < nv; j++)
+            row[j] = masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
+        UNROLL
+        for (int i = 0; i < mr; i++) {
+            const V x = BROADCAST(a[i * row_step]);
+            UNROLL
+            for (int j = 0; j < nv; j++)
+                acc[i][j] = FMA(x, row[j], acc[i][j]);
+        }
+        a += k_step;
+        b += ldb;
+    }
+    const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
+    UNROLL
+    for (int i = 0; i < mr; i++) {
+        UNROLL
+        for (int j = 0; j < nv; j++) {
+            T *to = c + i * ldc + j * VLEN;
+            const bool edge = masked && j == nv - 1;
+            V sum = scale_new * acc[i][j];
+            if (beta != 0) {
+                V old = scale_old * (edge ? LOAD_MASKED(to, mask) : LOAD(to));
+                sum = FMA(scale_new, acc[i][j], old);
+            }
+            if (edge)
+                STORE_MASKED(to, mask, sum);
+            else
+                STORE(to, sum);
+        }
+    }
+}
+
+/* The functions of one number of rows and vectors: both layouts, whole and with a partial vector.
+ */
+#define TILE(mr, nv, layout, masked, suffix)                                                       \
+    static void NAME(tile_##mr##x##nv##suffix)(int64_t k, const void *a, int64_t a_stride,         \
+                                               const void *b, int64_t ldb, void *c, int64_t ldc,   \
+                                               int tail, double alpha, double beta)                \
+    {                                                                                              \
+        NAME(tile)                                                                                 \
+        (mr, nv, layout, masked, k, a, a_stride, b, ldb, c, ldc, tail, (T)alpha, (T)beta);         \
+    }
+#define TILES(mr, nv)                                                                              \
+    TILE(mr, nv, CPU_A_ROWS, false, _rows)                                                         \
+    TILE(mr, nv, CPU_A_ROWS, true, _rows_masked)                                                   \
+    TILE(mr, nv, CPU_A_COLS, false, _cols)                                                         \
+    TILE(mr, nv, CPU_A_COLS, true, _cols_masked)
+
+FOR_TILES(TILES)
+
+/* ---- Packing --------------------------------------------------------------------------------- */
+
+INLINE int64_t NAME(least)(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+/* Stores up to VLEN lanes; lanes <= 0: none. */
+INLINE void NAME(store_lanes)(T *to, int64_t lanes, V x)
+{
+    if (lanes >= VLEN)
+        STORE(to, x);
+    else if (lanes > 0)
+        STORE_MASKED(to, MASK_OF((int)lanes), x);
+}
+
+static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, int64_t count,
+                       int64_t k)
+{
+    T *dst = to;
+    const T *src = from;
+    for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
+        int64_t i = 0;
+        for (; i + VLEN <= count; i += VLEN)
+            STORE(dst + i, LOAD(src + i));
+        if (i < count) {
+            const MASK mask = MASK_OF((int)(count - i));
+            NAME(store_lanes)(dst + i, width - i, LOAD_MASKED(src + i, mask));
+            i += VLEN;
+        }
+        for (; i < width; i += VLEN)
+            NAME(store_lanes)(dst + i, width - i, BROADCAST(0));
+    }
+}
+
+/* Transposes VLEN x VLEN blocks in registers. */
+static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t ld, int64_t count,
+                             int64_t k)
+{
+    T *dst = to;
+    const T *src = from;
+    for (int64_t p = 0; p < k; p += VLEN) {
+        const int64_t steps = NAME(least)(VLEN, k - p);
+        const MASK mask = MASK_OF((int)steps);
+        for (int64_t i = 0; i < width; i += VLEN) {
+            V x[VLEN];
+            UNROLL
+            for (int r = 0; r < VLEN; r++)
+                x[r] = i + r < count ? LOAD_MASKED(src + (i + r) * ld + p, mask) : BROADCAST(0);
+            TRANSPOSE(x);
+            if (width - i >= VLEN && steps == VLEN) {
+                UNROLL
+                for (int r = 0; r < VLEN; r++)
+                    STORE(dst + (p + r) * width + i, x[r]);
+            } else {
+                UNROLL
+                for (int r = 0; r < VLEN; r++)
+                    if (r < steps) NAME(store_lanes)(dst + (p + r) * width + i, width - i, x[r]);
+            }
+        }
+    }
+}
+
+/* ---- Finishing ------------------------------------------------------------------------------- */
+
+static void NAME(scale)(void *to, int64_t n, double beta)
+{
+    T *c = to;
+    const T factor = (T)beta;
+    if (factor == 0)
+        memset(c, 0, (size_t)n * sizeof *c);
+    else
+        for (int64_t j = 0; j < n; j++)
+            c[j] *= factor;
+}
+
+static void NAME(reduce)(void *to, int64_t c_stride, int64_t n, const void *from,
+                         int64_t part_stride, int64_t count, double alpha, double beta)
+{
+    T *c = to;
+    const T *part = from;
+    for (int64_t j = 0; j < n; j++) {
+        T sum = part[j];
+        for (int64_t q = 1; q < count; q++)
+            sum += part[q * part_stride + j];
+        T *result = c + j * c_stride;
+        *result = beta == 0 ? (T)alpha * sum : (T)alpha * sum + (T)beta * *result;
+    }
+}
+
+/* ---- Matrix times vector --------------------------------------------------------------------- */
+
+INLINE T NAME(sum_lanes)(V x)
+{
+    T lanes[VLEN];
+    memcpy(lanes, &x, sizeof lanes);
+    for (int width = VLEN / 2; width > 0; width /= 2)
+        for (int i = 0; i < width; i++)
+            lanes[i] += lanes[i + width];
+    return lanes[0];
+}
+
+/* `rows` dot products at once; `rows` is a constant where this is inlined. */
+INLINE void NAME(dot_rows)(const int rows, T *y, const T *M, int64_t ld, int64_t k, const T *x)
+{
+    enum { CHAINS = 2 }; /* per row, so that one row alone does not wait for its own sum */
+    V acc[4][CHAINS];
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        acc[i][0] = acc[i][1] = BROADCAST(0);
+    int64_t p = 0;
+    for (; p + CHAINS * VLEN <= k; p += CHAINS * VLEN) {
+        UNROLL
+        for (int q = 0; q < CHAINS; q++) {
+            const V xs = LOAD(x + p + q * VLEN);
+            UNROLL
+            for (int i = 0; i < rows; i++)
+                acc[i][q] = FMA(LOAD(M + i * ld + p + q * VLEN), xs, acc[i][q]);
+        }
+    }
+    for (; p < k; p += VLEN) {
+        const MASK mask = MASK_OF((int)NAME(least)(VLEN, k - p));
+        const V xs = LOAD_MASKED(x + p, mask);
+        UNROLL
+        for (int i = 0; i < rows; i++)
+            acc[i][0] = FMA(LOAD_MASKED(M + i * ld + p, mask), xs, acc[i][0]);
+    }
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
+}
+
+static void NAME(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k,
+                      const void *x)
+{
+    T *y = to;
+    const T *M = from;
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4)
+        NAME(dot_rows)(4, y + i, M + i * ld, ld, k, x);
+    for (; i < rows; i++)
+        NAME(dot_rows)(1, y + i, M + i * ld, ld, k, x);
+}
+
+/* y[0..n) := first ? sum : y + sum, of `rows` rows of M; `rows` is a constant. */
+INLINE void NAME(combine_rows)(const int rows, const bool first, T *y, const T *M, int64_t ld,
+                               int64_t n, const T *x)
+{
+    V xs[8];
+    UNROLL
+    for (int p = 0; p < rows; p++)
+        xs[p] = BROADCAST(x[p]);
+    int64_t j = 0;
+    for (; j + VLEN <= n; j += VLEN) {
+        V sum = first ? BROADCAST(0) : LOAD(y + j);
+        UNROLL
+        for (int p = 0; p < rows; p++)
+            sum = FMA(xs[p], LOAD(M + p * ld + j), sum);
+        STORE(y + j, sum);
+    }
+    if (j < n) {
+        const MASK mask = MASK_OF((int)(n - j));
+        V sum = first ? BROADCAST(0) : LOAD_MASKED(y + j, mask);
+        UNROLL
+        for (int p = 0; p < rows; p++)
+            sum = FMA(xs[p], LOAD_MASKED(M + p * ld + j, mask), sum);
+        STORE_MASKED(y + j, mask, sum);
+    }
+}
+
+/* The piece of y in hand stays in the L1 cache while the rows of M pass by, eight at a time. */
+static void NAME(combine)(void *to, const void *from, int64_t ld, int64_t n, int64_t k,
+                          const void *by)
+{
+    enum { PIECE = 16384 / sizeof(T) };
+    const T *x = by;
+    for (int64_t j = 0; j < n; j += PIECE) {
+        const int64_t width = NAME(least)(PIECE, n - j);
+        T *y = (T *)to + j;
+        const T *M = (const T *)from + j;
+        int64_t p = 0;
+        NAME(combine_rows)(0, true, y, M, ld, width, x);
+        for (; p < k % 8; p++)
+            NAME(combine_rows)(1, false, y, M + p * ld, ld, width, x + p);
+        for (; p < k; p += 8)
+            NAME(combine_rows)(8, false, y, M + p * ld, ld, width, x + p);
+    }
+}
+
+/* ---- The ceiling ----------------------------------------------------------------------------- */
+
+static double NAME(fma_loop)(int64_t rounds, double *sink)
+{
+    enum { CHAINS = MR * NV < 10 ? MR * NV : 10, REPEATS = 8 };
+    V acc[CHAINS];
+    /* A product that is not known to the compiler, and that keeps the sums finite. */
+    const V x = BROADCAST((T)*sink), y = BROADCAST((T)0.5);
+    UNROLL
+    for (int i = 0; i < CHAINS; i++)
+        acc[i] = BROADCAST((T)i);
+    for (int64_t r = 0; r < rounds; r++) {
+        UNROLL
+        for (int q = 0; q < REPEATS; q++) {
+            UNROLL
+            for (int i = 0; i < CHAINS; i++)
+                acc[i] = FMA(acc[i], y, x);
+        }
+    }
+    V sum = BROADCAST(0);
+    UNROLL
+    for (int i = 0; i < CHAINS; i++)
+        sum = sum + acc[i];
+    *sink = (double)NAME(sum_lanes)(sum);
+    return 2.0 * VLEN * CHAINS * REPEATS * (double)rounds;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+#define TILE_ENTRIES(mr, nv)                                                                       \
+    .tile[CPU_A_ROWS][0][nv - 1][mr - 1] = NAME(tile_##mr##x##nv##_rows),                          \
+                                      .tile[CPU_A_ROWS][1][nv - 1][mr - 1] =                       \
+                                          NAME(tile_##mr##x##nv##_rows_masked),                    \
+                                      .tile[CPU_A_COLS][0][nv - 1][mr - 1] =                       \
+                                          NAME(tile_##mr##x##nv##_cols),                           \
+                                      .tile[CPU_A_COLS][1][nv - 1][mr - 1] =                       \
+                                          NAME(tile_##mr##x##nv##_cols_masked),
+
+const cpu_kernels NAME(tgl_cpu_kernels) = {
+    .element = sizeof(T),
+    .vector = VLEN,
+    .mr = MR,
+    .nv = NV,
+    FOR_TILES(TILE_ENTRIES).interleave = NAME(interleave),
+    .copy = NAME(copy),
+    .scale = NAME(scale),
+    .reduce = NAME(reduce),
+    .dot = NAME(dot),
+    .combine = NAME(combine),
+    .fma_loop = NAME(fma_loop),
+};
+
+#undef T
+#undef V
+#undef VLEN
+#undef NAME
+#undef MASK
+#undef MASK_OF
+#undef LOAD
+#undef LOAD_MASKED
+#undef STORE
+#undef STORE_MASKED
+#undef BROADCAST
+#undef FMA
+#undef TRANSPOSE
+#undef INLINE
+#undef TILE
+#undef TILES
+#undef TILE_ENTRIES

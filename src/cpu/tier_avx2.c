@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The AVX2 tier: vectors of 32 bytes, 16 registers, fused multiply-adds; VMASKMOV for the edges.
+ * Compiled with -mavx2 and -mfma; called only where detect.c found them.
+ */
+#include "kernels.h"
+#include "tiers.h"
+#include "transpose.h"
+#include "unroll.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#define MR        6
+#define NV        2
+#define FOR_TILES CPU_TILES_6x2
+
+/* The mask of the first n lanes is n words of ones, then zeros: a window of this table. */
+static const int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+
+static inline __m256i first_lanes(const int32_t *window)
+{
+    return _mm256_loadu_si256((const __m256i *)window);
+}
+
+#define T                        float
+#define V                        __m256
+#define VLEN                     8
+#define NAME(x)                  x##_avx2_f32
+#define MASK                     __m256i
+#define MASK_OF(lanes)           first_lanes(lane_masks + 8 - (lanes))
+#define LOAD(p)                  _mm256_loadu_ps(p)
+#define LOAD_MASKED(p, mask)     _mm256_maskload_ps(p, mask)
+#define STORE(p, v)              _mm256_storeu_ps(p, v)
+#define STORE_MASKED(p, mask, v) _mm256_maskstore_ps(p, mask, v)
+#define BROADCAST(x)             _mm256_set1_ps(x)
+#define FMA(a, b, c)             _mm256_fmadd_ps(a, b, c)
+#define TRANSPOSE(x)             CPU_TRANSPOSE_8(x)
+#include "template.h"
+
+#define T                        double
+#define V                        __m256d
+#define VLEN                     4
+#define NAME(x)                  x##_avx2_f64
+#define MASK                     __m256i
+#define MASK_OF(lanes)           first_lanes(lane_masks + 8 - 2 * (lanes))
+#define LOAD(p)                  _mm256_loadu_pd(p)
+#define LOAD_MASKED(p, mask)     _mm256_maskload_pd(p, mask)
+#define STORE(p, v)              _mm256_storeu_pd(p, v)
+#define STORE_MASKED(p, mask, v) _mm256_maskstore_pd(p, mask, v)
+#define BROADCAST(x)             _mm256_set1_pd(x)
+#define FMA(a, b, c)             _mm256_fmadd_pd(a, b, c)
+#define TRANSPOSE(x)             CPU_TRANSPOSE_4(x)
+#include "template.h"

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The AVX-512 tier: vectors of 64 bytes, 32 registers, masked loads and stores. Compiled with
+ * -mavx512f and -mfma; called only where detect.c found them.
+ */
+#include "kernels.h"
+#include "tiers.h"
+#include "transpose.h"
+#include "unroll.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#ifndef MR
+#define MR 8
+#endif
+#ifndef NV
+#define NV 3
+#endif
+#define FOR_TILES CPU_TILES_8x3
+
+#define T                        float
+#define V                        __m512
+#define VLEN                     16
+#define NAME(x)                  x##_avx512_f32
+#define MASK                     __mmask16
+#define MASK_OF(lanes)           ((__mmask16)((1u << (lanes)) - 1))
+#define LOAD(p)                  _mm512_loadu_ps(p)
+#define LOAD_MASKED(p, mask)     _mm512_maskz_loadu_ps(mask, p)
+#define STORE(p, v)              _mm512_storeu_ps(p, v)
+#define STORE_MASKED(p, mask, v) _mm512_mask_storeu_ps(p, mask, v)
+#define BROADCAST(x)             _mm512_set1_ps(x)
+#define FMA(a, b, c)             _mm512_fmadd_ps(a, b, c)
+#define TRANSPOSE(x)             CPU_TRANSPOSE_16(x)
+#include "template.h"
+
+#define T                        double
+#define V                        __m512d
+#define VLEN                     8
+#define NAME(x)                  x##_avx512_f64
+#define MASK                     __mmask8
+#define MASK_OF(lanes)           ((__mmask8)((1u << (lanes)) - 1))
+#define LOAD(p)                  _mm512_loadu_pd(p)
+#define LOAD_MASKED(p, mask)     _mm512_maskz_loadu_pd(mask, p)
+#define STORE(p, v)              _mm512_storeu_pd(p, v)
+#define STORE_MASKED(p, mask, v) _mm512_mask_storeu_pd(p, mask, v)
+#define BROADCAST(x)             _mm512_set1_pd(x)
+#define FMA(a, b, c)             _mm512_fmadd_pd(a, b, c)
+#define TRANSPOSE(x)             CPU_TRANSPOSE_8(x)
+#include "template.h"

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The portable tier: vectors of 16 bytes in the compiler's own vector language, which become SSE2,
+ * NEON, or plain scalar code. Masked lanes are loops. Where the target has no fused multiply-add,
+ * products are rounded before they are added.
+ */
+#include "kernels.h"
+#include "tiers.h"
+#include "unroll.h"
+
+#include <string.h>
+
+#define MR        4
+#define NV        2
+#define FOR_TILES CPU_TILES_4x2
+
+typedef float vector_f32 __attribute__((vector_size(16)));
+typedef double vector_f64 __attribute__((vector_size(16)));
+
+/* Vectors of one type: loads and stores that need no alignment, of all or of some lanes. */
+#define VECTORS(T, V, suffix)                                                                      \
+    static inline V load_##suffix(const T *from, int lanes)                                        \
+    {                                                                                              \
+        V x = {0};                                                                                 \
+        if (lanes == sizeof x / sizeof *from)                                                      \
+            memcpy(&x, from, sizeof x);                                                            \
+        else                                                                                       \
+            for (int i = 0; i < lanes; i++)                                                        \
+                x[i] = from[i];                                                                    \
+        return x;                                                                                  \
+    }                                                                                              \
+    static inline void store_##suffix(T *to, int lanes, V x)                                       \
+    {                                                                                              \
+        if (lanes == sizeof x / sizeof *to)                                                        \
+            memcpy(to, &x, sizeof x);                                                              \
+        else                                                                                       \
+            for (int i = 0; i < lanes; i++)                                                        \
+                to[i] = x[i];                                                                      \
+    }                                                                                              \
+    static inline void transpose_##suffix(V *x)                                                    \
+    {                                                                                              \
+        for (int i = 0; i < (int)(sizeof *x / sizeof(T)); i++)                                     \
+            for (int j = 0; j < i; j++) {                                                          \
+                const T swap = x[i][j];                                                            \
+                x[i][j] = x[j][i];                                                                 \
+                x[j][i] = swap;                                                                    \
+            }                                                                                      \
+    }
+
+VECTORS(float, vector_f32, f32)
+VECTORS(double, vector_f64, f64)
+
+#define T                        float
+#define V                        vector_f32
+#define VLEN                     4
+#define NAME(x)                  x##_portable_f32
+#define MASK                     int
+#define MASK_OF(lanes)           (lanes)
+#define LOAD(p)                  load_f32(p, 4)
+#define LOAD_MASKED(p, mask)     load_f32(p, mask)
+#define STORE(p, v)              store_f32(p, 4, v)
+#define STORE_MASKED(p, mask, v) store_f32(p, mask, v)
+#define BROADCAST(x)             ((vector_f32){0} + (float)(x))
+#define FMA(a, b, c)             ((a) * (b) + (c))
+#define TRANSPOSE(x)             transpose_f32(x)
+#include "template.h"
+
+#define T                        double
+#define V                        vector_f64
+#define VLEN                     2
+#define NAME(x)                  x##_portable_f64
+#define MASK                     int
+#define MASK_OF(lanes)           (lanes)
+#define LOAD(p)                  load_f64(p, 2)
+#define LOAD_MASKED(p, mask)     load_f64(p, mask)
+#define STORE(p, v)              store_f64(p, 2, v)
+#define STORE_MASKED(p, mask, v) store_f64(p, mask, v)
+#define BROADCAST(x)             ((vector_f64){0} + (double)(x))
+#define FMA(a, b, c)             ((a) * (b) + (c))
+#define TRANSPOSE(x)             transpose_f64(x)
+#include "template.h"

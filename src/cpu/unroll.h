@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * UNROLL before a loop whose bounds are constants: its body is written out, so that the arrays that
+ * it indexes become registers. FOR_TILES lists: which register tiles a tier has.
+ */
+#ifndef TGL_CPU_UNROLL_H
+#define TGL_CPU_UNROLL_H
+
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Columns: rows of the tile, vectors. */
+#define CPU_ROWS_4(f, nv) f(1, nv) f(2, nv) f(3, nv) f(4, nv)
+#define CPU_ROWS_6(f, nv) CPU_ROWS_4(f, nv) f(5, nv) f(6, nv)
+#define CPU_ROWS_8(f, nv) CPU_ROWS_6(f, nv) f(7, nv) f(8, nv)
+#define CPU_ROWS_14(f, nv)                                                                         \
+    CPU_ROWS_8(f, nv) f(9, nv) f(10, nv) f(11, nv) f(12, nv) f(13, nv) f(14, nv)
+
+#define CPU_TILES_4x2(f)  CPU_ROWS_4(f, 1) CPU_ROWS_4(f, 2)
+#define CPU_TILES_6x2(f)  CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2)
+#define CPU_TILES_8x3(f)  CPU_ROWS_8(f, 1) CPU_ROWS_8(f, 2) CPU_ROWS_8(f, 3)
+#define CPU_TILES_14x2(f) CPU_ROWS_14(f, 1) CPU_ROWS_14(f, 2)
+
+#endif
