@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random problems: their shape, their memory, their answer.
+ *
+ * The memory of each matrix holds, from front to back, a guard, a few elements that misalign the
+ * base, the matrices of the batch with padding in and between them, and a guard. In A and B all but
+ * the matrices is NaN, so that reading it shows; around C it is noise that must stay as it is.
+ */
+#include "check_case.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64 };                         /* elements before and after */
+static const double most_products = 2000000; /* m*n*k*batch of a case, about */
+
+/* ---- The shape --------------------------------------------------------------------------------
+ */
+
+static int64_t draw_size(random_state *r)
+{
+    static const int primes[] = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 97, 127, 131, 251, 257};
+    switch (random_between(r, 0, 9)) {
+    case 0:
+        return random_between(r, 0, 2);
+    case 1:
+    case 2:
+        return primes[random_between(r, 0, 15)];
+    case 3:
+    case 4:
+        return (1 << random_between(r, 2, 8)) + random_between(r, -1, 1);
+    case 5:
+        return random_between(r, 1, 400);
+    case 6:
+    case 7:
+        return random_between(r, 1, 130);
+    default:
+        return random_between(r, 1, 32);
+    }
+}
+
+/* Halves the greatest of the three sizes until the case is quick enough. */
+static void limit_sizes(tgl_problem *p)
+{
+    int64_t *sizes[] = {&p->m, &p->n, &p->k};
+    while ((double)p->m * (double)p->n * (double)p->k * (double)p->batch > most_products) {
+        int64_t **greatest = &sizes[0];
+        for (int i = 1; i < 3; i++)
+            if (*sizes[i] > **greatest) greatest = &sizes[i];
+        **greatest /= 2;
+    }
+}
+
+static void draw_sizes(random_state *r, tgl_problem *p)
+{
+    p->m = draw_size(r);
+    p->n = draw_size(r);
+    p->k = draw_size(r);
+    if (random_once_in(r, 25)) {
+        /* One dimension is long, the others short. */
+        int64_t *sizes[] = {&p->m, &p->n, &p->k};
+        for (int i = 0; i < 3; i++)
+            *sizes[i] = random_between(r, 1, 20);
+        *sizes[random_between(r, 0, 2)] = random_between(r, 1000, 20000);
+    }
+    p->batch = random_once_in(r, 6) ? random_between(r, 0, 6) : 1;
+    limit_sizes(p);
+}
+
+static tgl_transpose draw_transpose(random_state *r)
+{
+    static const tgl_transpose all[] = {TGL_NO_TRANS, TGL_NO_TRANS, TGL_TRANS, TGL_TRANS,
+                                        TGL_CONJ_TRANS};
+    return all[random_between(r, 0, 4)];
+}
+
+static double draw_scalar(random_state *r, tgl_type type)
+{
+    static const double usual[] = {0, 1, 1, 1, -0.5, -1, 2};
+    if (random_once_in(r, 60)) return NAN;
+    if (random_once_in(r, 3)) {
+        const double x = random_normal(r);
+        return type == TGL_F32 ? (double)(float)x : x;
+    }
+    return usual[random_between(r, 0, 6)];
+}
+
+/* How op(X), rows x columns, lies in memory: its leading dimension, batch stride and view. */
+static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int64_t columns,
+                        bool transposed, bool may_share, int64_t *ld, int64_t *stride,
+                        check_buffer *buffer)
+{
+    const bool lines_are_rows = (p->order == TGL_ROW_MAJOR) != transposed;
+    const int64_t lines = lines_are_rows ? rows : columns;
+    const int64_t length = lines_are_rows ? columns : rows;
+    *ld = length + (random_once_in(r, 2) ? 0 : random_between(r, 1, 17));
+    if (*ld == 0) *ld = 1;
+    const int64_t extent = lines > 0 ? (lines - 1) * *ld + length : 0;
+    *stride = lines * *ld + (random_once_in(r, 2) ? 0 : random_between(r, 1, 40));
+    if (may_share && random_once_in(r, 4)) *stride = 0;
+    const int64_t misalignment = random_once_in(r, 2) ? 0 : random_between(r, 1, 15);
+    buffer->view = (check_view){.offset = GUARD + misalignment,
+                                .batch = *stride,
+                                .row = lines_are_rows ? *ld : 1,
+                                .column = lines_are_rows ? 1 : *ld};
+    const int64_t last = p->batch > 0 ? (p->batch - 1) * *stride : 0;
+    buffer->size = GUARD + misalignment + last + extent + GUARD;
+}
+
+/* 0 asks for the least leading dimension and is now and then left to the library to fill in. */
+static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
+{
+    if (*ld == tight && random_once_in(r, 2)) *ld = 0;
+}
+
+static void draw_problem(check_case *c, random_state *r, tgl_type type)
+{
+    const tgl_type drawn = random_once_in(r, 2) ? TGL_F64 : TGL_F32;
+    tgl_problem p = tgl_problem_make(type != 0 ? type : drawn, 0, 0, 0);
+    draw_sizes(r, &p);
+    p.order = random_once_in(r, 3) ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
+    p.trans_a = draw_transpose(r);
+    p.trans_b = draw_transpose(r);
+    const bool trans_a = p.trans_a != TGL_NO_TRANS, trans_b = p.trans_b != TGL_NO_TRANS;
+    const bool row = p.order == TGL_ROW_MAJOR;
+    draw_layout(r, &p, p.m, p.k, trans_a, true, &p.lda, &p.stride_a, &c->a);
+    draw_layout(r, &p, p.k, p.n, trans_b, true, &p.ldb, &p.stride_b, &c->b);
+    draw_layout(r, &p, p.m, p.n, false, false, &p.ldc, &p.stride_c, &c->c);
+    forget_tight(r, row != trans_a ? p.k : p.m, &p.lda);
+    forget_tight(r, row != trans_b ? p.n : p.k, &p.ldb);
+    forget_tight(r, row ? p.n : p.m, &p.ldc);
+    c->alpha = draw_scalar(r, p.type_c);
+    c->beta = draw_scalar(r, p.type_c);
+    if (p.k == 0 && isnan(c->alpha)) c->alpha = 1; /* BLAS leaves open whether it counts */
+    c->inputs = (input_kind)random_between(r, 0, INPUT_KINDS - 1);
+    c->bound = error_bound(p.k);
+    c->problem = p;
+}
+
+/* ---- The memory -------------------------------------------------------------------------------
+ */
+
+static void set_element(const check_case *c, unsigned char *image, int64_t at, double x)
+{
+    if (c->problem.type_c == TGL_F32)
+        ((float *)(void *)image)[at] = (float)x;
+    else
+        ((double *)(void *)image)[at] = x;
+}
+
+static double element(const check_case *c, const unsigned char *image, int64_t at)
+{
+    return c->problem.type_c == TGL_F32 ? (double)((const float *)(const void *)image)[at]
+                                        : ((const double *)(const void *)image)[at];
+}
+
+static int64_t position(const check_view *v, int64_t b, int64_t i, int64_t j)
+{
+    return v->offset + b * v->batch + i * v->row + j * v->column;
+}
+
+static bool make_image(const check_case *c, check_buffer *buffer)
+{
+    buffer->image = malloc((size_t)buffer->size * tgl_type_size(c->problem.type_c));
+    return buffer->image != NULL;
+}
+
+static void poison(const check_case *c, check_buffer *buffer)
+{
+    for (int64_t i = 0; i < buffer->size; i++)
+        set_element(c, buffer->image, i, NAN);
+}
+
+static void store(const check_case *c, check_buffer *buffer, int64_t batch, int64_t rows,
+                  int64_t columns, const double *X)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            set_element(c, buffer->image, position(&buffer->view, batch, i, j), X[i * columns + j]);
+}
+
+/* What is not read must not matter: alpha = 0 leaves A and B as NaN, or takes them away. */
+static void store_inputs(check_case *c, int64_t batch, const double *A, const double *B)
+{
+    const tgl_problem *p = &c->problem;
+    if (c->alpha == 0) return;
+    if (p->stride_a != 0 || batch == 0) store(c, &c->a, batch, p->m, p->k, A);
+    if (p->stride_b != 0 || batch == 0) store(c, &c->b, batch, p->k, p->n, B);
+}
+
+static void fill_c(check_case *c, random_state *r)
+{
+    const tgl_problem *p = &c->problem;
+    for (size_t i = 0; i < (size_t)c->c.size * tgl_type_size(p->type_c); i++)
+        c->c.image[i] = (unsigned char)random_bits(r);
+    const bool unread = c->beta == 0 && random_once_in(r, 2);
+    const double scale =
+        c->inputs == INPUT_DENORMAL ? (p->type_c == TGL_F32 ? 0x1p-130 : 0x1p-1026) : 1;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++)
+                set_element(c, c->c.image, position(&c->c.view, b, i, j),
+                            unread ? NAN : scale * (2 * random_unit(r) - 1));
+}
+
+/* ---- The answer -------------------------------------------------------------------------------
+ */
+
+typedef struct operands {
+    double *A, *B, *c_row; /* op(A), op(B) of one product, and a row of its C */
+} operands;
+
+static void compute_reference(const check_case *c, int64_t batch, const operands *o)
+{
+    const tgl_problem *p = &c->problem;
+    for (int64_t i = 0; i < p->m; i++) {
+        for (int64_t j = 0; j < p->n; j++)
+            o->c_row[j] = element(c, c->c.image, position(&c->c.view, batch, i, j));
+        reference_row(p->type_c, p->n, p->k, c->alpha, o->A + i * p->k, o->B, c->beta, o->c_row,
+                      c->reference + (batch * p->m + i) * p->n);
+    }
+}
+
+/* A matrix that a batch shares is that of its first product. */
+static void fill_products(check_case *c, random_state *r, const operands *o)
+{
+    const tgl_problem *p = &c->problem;
+    double *fresh_a = o->A + p->m * p->k, *fresh_b = o->B + p->k * p->n;
+    for (int64_t b = 0; b < p->batch; b++) {
+        random_inputs(r, c->inputs, p->type_c, p->m, p->n, p->k, fresh_a, fresh_b);
+        if (b == 0 || p->stride_a != 0) memcpy(o->A, fresh_a, sizeof(double) * p->m * p->k);
+        if (b == 0 || p->stride_b != 0) memcpy(o->B, fresh_b, sizeof(double) * p->k * p->n);
+        store_inputs(c, b, o->A, o->B);
+        compute_reference(c, b, o);
+    }
+}
+
+static bool make_contents(check_case *c, random_state *r)
+{
+    const tgl_problem *p = &c->problem;
+    const size_t results = (size_t)(p->batch * p->m * p->n);
+    operands o = {malloc(sizeof(double) * (size_t)(2 * p->m * p->k + 1)),
+                  malloc(sizeof(double) * (size_t)(2 * p->k * p->n + 1)),
+                  malloc(sizeof(double) * (size_t)(p->n + 1))};
+    c->reference = malloc(sizeof *c->reference * (results + 1));
+    const bool ok = o.A != NULL && o.B != NULL && o.c_row != NULL && c->reference != NULL &&
+                    make_image(c, &c->a) && make_image(c, &c->b) && make_image(c, &c->c);
+    if (ok) {
+        poison(c, &c->a);
+        poison(c, &c->b);
+        fill_c(c, r);
+        fill_products(c, r, &o);
+    }
+    free(o.A);
+    free(o.B);
+    free(o.c_row);
+    return ok;
+}
+
+bool check_case_make(check_case *c, uint64_t seed, int64_t number, tgl_type type)
+{
+    random_state r;
+    random_seed(&r, seed, (uint64_t)number);
+    *c = (check_case){.seed = seed, .number = number};
+    draw_problem(c, &r, type);
+    const tgl_problem *p = &c->problem;
+    const bool empty = p->m == 0 || p->n == 0 || p->batch == 0;
+    const bool take_away = random_once_in(&r, 2);
+    c->a.null = c->b.null = take_away && (empty || c->alpha == 0 || p->k == 0);
+    c->c.null = take_away && empty;
+    if (make_contents(c, &r)) return true;
+    check_case_free(c);
+    return false;
+}
+
+void check_case_free(check_case *c)
+{
+    free(c->a.image);
+    free(c->b.image);
+    free(c->c.image);
+    free(c->reference);
+    *c = (check_case){0};
+}
+
+/* ---- The verdict ------------------------------------------------------------------------------
+ */
+
+/* The first element that is not as it was; -1: none. `after` has the results taken out. */
+static int64_t first_change(const check_case *c, const unsigned char *after)
+{
+    const size_t size = tgl_type_size(c->problem.type_c);
+    for (int64_t i = 0; i < c->c.size; i++)
+        if (memcmp(after + (size_t)i * size, c->c.image + (size_t)i * size, size) != 0) return i;
+    return -1;
+}
+
+static void compare_padding(const check_case *c, const unsigned char *after, check_verdict *verdict)
+{
+    const tgl_problem *p = &c->problem;
+    const size_t size = tgl_type_size(p->type_c);
+    unsigned char *rest = malloc((size_t)c->c.size * size);
+    if (rest == NULL) {
+        snprintf(verdict->text, sizeof verdict->text, "no memory to compare the padding");
+        return;
+    }
+    memcpy(rest, after, (size_t)c->c.size * size);
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++) {
+                const size_t at = (size_t)position(&c->c.view, b, i, j) * size;
+                memcpy(rest + at, c->c.image + at, size);
+            }
+    const int64_t changed = first_change(c, rest);
+    free(rest);
+    if (changed >= 0 && verdict->text[0] == '\0')
+        snprintf(verdict->text, sizeof verdict->text,
+                 "memory outside C was written, %" PRId64 " elements from C's base",
+                 changed - c->c.view.offset);
+}
+
+void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
+                        check_verdict *verdict)
+{
+    const tgl_problem *p = &c->problem;
+    verdict->text[0] = '\0';
+    const reference_element *reference = c->reference;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++, reference++) {
+                const double x = element(c, after, position(&c->c.view, b, i, j));
+                double error;
+                if (error_add(errors, p->type_c, x, reference, c->bound, &error) ||
+                    verdict->text[0] != '\0')
+                    continue;
+                snprintf(verdict->text, sizeof verdict->text,
+                         "C[%" PRId64 "](%" PRId64 ", %" PRId64
+                         ") is %.9g, the reference %.9Lg: error %.3g, at most %.3g passes",
+                         b, i, j, x, reference->value, error, c->bound);
+            }
+    compare_padding(c, after, verdict);
+}
+
+void check_case_describe(const check_case *c, char *text, size_t size)
+{
+    const tgl_problem *p = &c->problem;
+    snprintf(text, size,
+             "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " %s-major %c%c lda=%" PRId64
+             " ldb=%" PRId64 " ldc=%" PRId64 " batch=%" PRId64 " strides=%" PRId64 ",%" PRId64
+             ",%" PRId64 " offsets=%" PRId64 ",%" PRId64 ",%" PRId64
+             " alpha=%.9g beta=%.9g inputs=%s",
+             p->type_c == TGL_F32 ? "f32" : "f64", p->m, p->n, p->k,
+             p->order == TGL_ROW_MAJOR ? "row" : "column", p->trans_a == TGL_NO_TRANS ? 'N' : 'T',
+             p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda, p->ldb, p->ldc, p->batch, p->stride_a,
+             p->stride_b, p->stride_c, c->a.view.offset - GUARD, c->b.view.offset - GUARD,
+             c->c.view.offset - GUARD, c->alpha, c->beta, input_kind_name(c->inputs));
+}

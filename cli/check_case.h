@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One random problem of `tegula check`: drawn from a seed and a number alone, so that it can be
+ * made again, with its memory laid out between guards and its answer computed beside it.
+ */
+#ifndef CLI_CHECK_CASE_H
+#define CLI_CHECK_CASE_H
+
+#include "random.h"
+#include "reference.h"
+
+/* Where an element of one matrix of a batch lies in its buffer: offset + b*batch + i*row +
+ * j*column, for element (i, j) of op(X), or of C. Elements, not bytes. */
+typedef struct check_view {
+    int64_t offset, batch, row, column;
+} check_view;
+
+/* A buffer and the matrices in it. */
+typedef struct check_buffer {
+    check_view view;
+    int64_t size;         /* elements, guards included */
+    unsigned char *image; /* what it holds before the product */
+    bool null;            /* the product is given NULL in its place: it must not be touched */
+} check_buffer;
+
+typedef struct check_case {
+    uint64_t seed;
+    int64_t number;
+    tgl_problem problem;
+    input_kind inputs;
+    double alpha, beta;
+    check_buffer a, b, c;
+    double bound;                 /* the greatest error that passes */
+    reference_element *reference; /* batch x m x n */
+} check_case;
+
+/* Draws case `number` of `seed`; type: TGL_F32, TGL_F64, or 0 to draw it too. false: no memory. */
+bool check_case_make(check_case *c, uint64_t seed, int64_t number, tgl_type type);
+void check_case_free(check_case *c);
+
+/* What is wrong with a result, in one line; empty: nothing. */
+typedef struct check_verdict {
+    char text[256];
+} check_verdict;
+
+/* Compares C's buffer after the product, `after`, with the reference, and its padding and guards
+ * with what they were. */
+void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
+                        check_verdict *verdict);
+
+/* The case in one line: sizes, order, leading dimensions, scalars. */
+void check_case_describe(const check_case *c, char *text, size_t size);
+
+#endif
