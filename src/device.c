@@ -14,7 +14,7 @@
 #include <time.h>
 
 /* The backends in the order in which "auto" tries them. */
-static const tgl_backend *const backends[] = {&tgl_cpu_backend};
+static const tgl_backend *const backends[] = {&tgl_cuda_backend, &tgl_cpu_backend};
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
@@ -124,6 +124,8 @@ tgl_status tgl_device_open(const char *name, const tgl_device_options *options, 
         destroy_device(dev);
         return status;
     }
+    free(dev->error); /* "auto" may have passed over a device that is not there */
+    dev->error = NULL;
     *out = dev;
     return TGL_OK;
 }

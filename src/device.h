@@ -85,7 +85,7 @@ struct tgl_timer {
     double started; /* the host's clock, in seconds */
 };
 
-extern const tgl_backend tgl_cpu_backend;
+extern const tgl_backend tgl_cpu_backend, tgl_cuda_backend;
 
 /* Keeps the sentence of detail for tgl_last_error(), formatted as printf does. */
 void tgl_keep_error(tgl_device *dev, const char *format, ...) TGL_PRINTF(2, 3);

@@ -20,16 +20,51 @@ static const tgl_kernel kernels[] = {
 };
 enum { KERNELS = sizeof kernels / sizeof kernels[0] };
 
+/* See src/cuda/measure.c, which chooses their grids itself. */
+static const tgl_kernel measure_kernels[] = {
+    {.name = "measure/ffma",
+     .file = "measure/ffma.cu",
+     .symbol = "measure_ffma",
+     .defines = "",
+     .threads = 256},
+    {.name = "measure/dfma",
+     .file = "measure/dfma.cu",
+     .symbol = "measure_dfma",
+     .defines = "",
+     .threads = 256},
+    {.name = "measure/copy",
+     .file = "measure/copy.cu",
+     .symbol = "measure_copy",
+     .defines = "",
+     .threads = 512},
+};
+enum { MEASURE_KERNELS = sizeof measure_kernels / sizeof measure_kernels[0] };
+
 const tgl_kernel *tgl_kernel_at(int index)
 {
     return index >= 0 && index < KERNELS ? &kernels[index] : NULL;
 }
 
+const tgl_kernel *tgl_measure_kernel_at(int index)
+{
+    return index >= 0 && index < MEASURE_KERNELS ? &measure_kernels[index] : NULL;
+}
+
+static const tgl_kernel *find(const tgl_kernel *table, int rows, const char *name)
+{
+    for (int i = 0; i < rows; i++)
+        if (strcmp(table[i].name, name) == 0) return &table[i];
+    return NULL;
+}
+
 const tgl_kernel *tgl_kernel_find(const char *name)
 {
-    for (int i = 0; i < KERNELS; i++)
-        if (strcmp(kernels[i].name, name) == 0) return &kernels[i];
-    return NULL;
+    return find(kernels, KERNELS, name);
+}
+
+const tgl_kernel *tgl_measure_kernel_find(const char *name)
+{
+    return find(measure_kernels, MEASURE_KERNELS, name);
 }
 
 const char *tgl_kernel_source(const char *file, unsigned long *size)

@@ -15,6 +15,7 @@ typedef struct tgl_kernel {
     int block_n;         /* columns; the grid is ceil(n / block_n) x ceil(m / block_m) */
     int threads;         /* of a block, in x */
     int min_arch;        /* 80 for sm_80 and later; 0: any */
+    int dynamic_shared;  /* bytes of dynamic shared memory that a block is given */
     int local_bytes;     /* local memory a thread may use; 0: neither spills nor indexed arrays */
 } tgl_kernel;
 
@@ -23,6 +24,10 @@ const tgl_kernel *tgl_kernel_at(int index);
 
 /* NULL: no kernel of that name. */
 const tgl_kernel *tgl_kernel_find(const char *name);
+
+/* The kernels that measure a chip, under "measure/": not for products, and not in the table. */
+const tgl_kernel *tgl_measure_kernel_at(int index);
+const tgl_kernel *tgl_measure_kernel_find(const char *name);
 
 /* A file under kernels/ as it was embedded at build time, by its path there ("lib/async_copy.h");
  * NULL if there is none. *size excludes the terminating zero. */

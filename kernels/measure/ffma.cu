@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rate of FP32 fused multiply-adds: CHAINS independent chains a thread, so that the next can
+ * start while the last is under way, and nothing else. The host counts CHAINS * iterations * 2
+ * operations a thread.
+ */
+#define CHAINS 8 /* as in src/cuda/measure.c */
+#define UNROLL 64
+
+__global__ void __launch_bounds__(256) measure_ffma(int iterations, float a, float b, float *out)
+{
+    float x[CHAINS], sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++)
+        x[i] = (float)((int)threadIdx.x + i);
+#pragma unroll 1
+    for (int t = 0; t < iterations; t += UNROLL) {
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++)
+#pragma unroll
+            for (int i = 0; i < CHAINS; i++)
+                x[i] = x[i] * a + b;
+    }
+#pragma unroll
+    for (int i = 0; i < CHAINS; i++)
+        sum += x[i];
+    if (sum == -1.0f) *out = sum; /* never so, but the compiler must keep the chains */
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the library needs of the CUDA driver API, declared here so that no CUDA header is needed at
+ * build time and libcuda is found at run time. Types, names and values follow the public
+ * documentation of the driver API; functions whose binary interface has changed since CUDA 3.1 are
+ * looked up by their versioned names (cuMemAlloc is cuMemAlloc_v2), as its headers do.
+ */
+#ifndef TGL_CUDA_DRIVER_H
+#define TGL_CUDA_DRIVER_H
+
+#include "tegula/tegula.h"
+
+#include <stddef.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_INVALID_IMAGE = 200,
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_ECC_UNCORRECTABLE = 214,
+    CUDA_ERROR_NVLINK_UNCORRECTABLE = 220,
+    CUDA_ERROR_CONTAINED = 226,
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+    CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+    CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+    CUDA_ERROR_ASSERT = 710,
+    CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
+    CUDA_ERROR_ILLEGAL_INSTRUCTION = 715,
+    CUDA_ERROR_MISALIGNED_ADDRESS = 716,
+    CUDA_ERROR_INVALID_ADDRESS_SPACE = 717,
+    CUDA_ERROR_INVALID_PC = 718,
+    CUDA_ERROR_LAUNCH_FAILED = 719,
+};
+
+/* CUdevice_attribute */
+enum {
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
+    CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13, /* kHz */
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,       /* kHz */
+    CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37, /* bits */
+    CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
+    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
+    CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+};
+
+/* CUfunction_attribute */
+enum {
+    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+    CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+};
+
+enum { CU_EVENT_DEFAULT = 0 };
+
+typedef struct tgl_driver {
+    void *library;
+    CUresult (*cuInit)(unsigned flags);
+    CUresult (*cuDriverGetVersion)(int *version); /* 1000*major + 10*minor */
+    CUresult (*cuGetErrorName)(CUresult error, const char **name);
+    CUresult (*cuGetErrorString)(CUresult error, const char **text);
+
+    CUresult (*cuDeviceGetCount)(int *count);
+    CUresult (*cuDeviceGet)(CUdevice *device, int ordinal);
+    CUresult (*cuDeviceGetName)(char *name, int size, CUdevice device);
+    CUresult (*cuDeviceGetAttribute)(int *value, int attribute, CUdevice device);
+    CUresult (*cuDeviceTotalMem)(size_t *bytes, CUdevice device);
+
+    CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *context, CUdevice device);
+    CUresult (*cuDevicePrimaryCtxRelease)(CUdevice device);
+    CUresult (*cuCtxGetCurrent)(CUcontext *context);
+    CUresult (*cuCtxPushCurrent)(CUcontext context);
+    CUresult (*cuCtxPopCurrent)(CUcontext *context);
+    CUresult (*cuCtxSynchronize)(void);
+
+    CUresult (*cuMemAlloc)(CUdeviceptr *memory, size_t bytes);
+    CUresult (*cuMemFree)(CUdeviceptr memory);
+    CUresult (*cuMemGetInfo)(size_t *free, size_t *total);
+    CUresult (*cuMemcpyHtoD)(CUdeviceptr dst, const void *src, size_t bytes);
+    CUresult (*cuMemcpyDtoH)(void *dst, CUdeviceptr src, size_t bytes);
+    CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream);
+    CUresult (*cuMemsetD8Async)(CUdeviceptr dst, unsigned char value, size_t bytes,
+                                CUstream stream);
+
+    CUresult (*cuModuleLoadData)(CUmodule *module, const void *image);
+    CUresult (*cuModuleUnload)(CUmodule module);
+    CUresult (*cuModuleGetFunction)(CUfunction *function, CUmodule module, const char *name);
+    CUresult (*cuFuncGetAttribute)(int *value, int attribute, CUfunction function);
+    CUresult (*cuFuncSetAttribute)(CUfunction function, int attribute, int value);
+    CUresult (*cuFuncLoad)(CUfunction function); /* since 12.4, else NULL */
+    CUresult (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function,
+                                                            int threads, size_t dynamic_shared);
+    CUresult (*cuLaunchKernel)(CUfunction function, unsigned grid_x, unsigned grid_y,
+                               unsigned grid_z, unsigned block_x, unsigned block_y,
+                               unsigned block_z, unsigned dynamic_shared, CUstream stream,
+                               void **arguments, void **extra);
+
+    CUresult (*cuStreamSynchronize)(CUstream stream);
+    CUresult (*cuEventCreate)(CUevent *event, unsigned flags);
+    CUresult (*cuEventDestroy)(CUevent event);
+    CUresult (*cuEventRecord)(CUevent event, CUstream stream);
+    CUresult (*cuEventSynchronize)(CUevent event);
+    CUresult (*cuEventElapsedTime)(float *milliseconds, CUevent start, CUevent end);
+} tgl_driver;
+
+/* Loads libcuda ($TEGULA_LIBCUDA, else libcuda.so.1), looks up its functions and calls cuInit().
+ * TGL_NO_DEVICE: message says what is missing. */
+tgl_status tgl_driver_open(tgl_driver *driver, char *message, size_t message_size);
+void tgl_driver_close(tgl_driver *driver);
+
+/* "CUDA_ERROR_OUT_OF_MEMORY". Static text. */
+const char *tgl_driver_error_name(const tgl_driver *driver, CUresult error);
+
+/* The driver's sentence about it. Static text. */
+const char *tgl_driver_error_text(const tgl_driver *driver, CUresult error);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernels in the device's memory: compiled and loaded once a device, on first use.
+ */
+#include "cuda/compile.h"
+#include "cuda/state.h"
+
+#include <stdlib.h>
+
+enum { SHARED_WITHOUT_ASKING = 48 * 1024 }; /* bytes; a kernel that wants more must opt in */
+
+static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, tgl_binary *binary)
+{
+    const tgl_cuda *cuda = dev->state;
+    char *error;
+    tgl_status status =
+        tgl_cuda_compile(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name, look, binary, &error);
+    if (status != TGL_OK)
+        tgl_fail(dev, status, "%s", error != NULL ? error : "no memory for a kernel");
+    free(error);
+    return status;
+}
+
+/* An image from the cache that the driver will not have was built for another chip, or damaged
+ * where no checksum sees it: it is compiled once more. */
+static tgl_status load_image(tgl_device *dev, const tgl_kernel *kernel, tgl_module *module)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    tgl_binary binary;
+    TGL_TRY(compile(dev, kernel, true, &binary));
+    CUresult result = driver->cuModuleLoadData(&module->module, binary.image);
+    if (binary.from_cache &&
+        (result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU)) {
+        free(binary.image);
+        TGL_TRY(compile(dev, kernel, false, &binary));
+        result = driver->cuModuleLoadData(&module->module, binary.image);
+    }
+    free(binary.image);
+    module->from_cache = binary.from_cache;
+    return tgl_cuda_check(dev, result, "loading a kernel");
+}
+
+/* Finds the function, has it loaded now (the driver would otherwise do so at the first launch,
+ * which may be in the middle of a graph capture), and asks what it uses. */
+static tgl_status find_function(tgl_device *dev, tgl_module *module)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    const tgl_kernel *kernel = module->kernel;
+    TGL_TRY(tgl_cuda_check(
+        dev, driver->cuModuleGetFunction(&module->function, module->module, kernel->symbol),
+        kernel->symbol));
+    CUfunction function = module->function;
+    CUresult result = driver->cuFuncLoad != NULL ? driver->cuFuncLoad(function) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result =
+            driver->cuFuncGetAttribute(&module->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuFuncGetAttribute(&module->shared_bytes,
+                                            CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuFuncGetAttribute(&module->local_bytes,
+                                            CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function);
+    if (result == CUDA_SUCCESS &&
+        kernel->dynamic_shared + module->shared_bytes > SHARED_WITHOUT_ASKING)
+        result = driver->cuFuncSetAttribute(
+            function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel->dynamic_shared);
+    return tgl_cuda_check(dev, result, kernel->name);
+}
+
+static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, tgl_module *module)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    const double start = tgl_clock();
+    module->kernel = kernel;
+    TGL_TRY(load_image(dev, kernel, module));
+    tgl_status status = find_function(dev, module);
+    if (status != TGL_OK) driver->cuModuleUnload(module->module);
+    module->seconds = tgl_clock() - start;
+    return status;
+}
+
+static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **out)
+{
+    tgl_cuda *cuda = dev->state;
+    for (*out = cuda->modules; *out != NULL; *out = (*out)->next)
+        if ((*out)->kernel == kernel) return TGL_OK;
+    tgl_module *module = calloc(1, sizeof *module);
+    if (module == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
+    tgl_status status = load(dev, kernel, module);
+    if (status != TGL_OK) {
+        free(module);
+        return status;
+    }
+    module->next = cuda->modules;
+    cuda->modules = module;
+    *out = module;
+    return TGL_OK;
+}
+
+tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **module)
+{
+    tgl_cuda *cuda = dev->state;
+    pthread_mutex_lock(&cuda->module_lock);
+    tgl_status status = find_or_load(dev, kernel, module);
+    pthread_mutex_unlock(&cuda->module_lock);
+    return status;
+}
+
+void tgl_cuda_unload_all(tgl_cuda *cuda)
+{
+    while (cuda->modules != NULL) {
+        tgl_module *module = cuda->modules;
+        cuda->modules = module->next;
+        if (!atomic_load(&cuda->is_lost)) cuda->driver.cuModuleUnload(module->module);
+        free(module);
+    }
+}
