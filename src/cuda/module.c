@@ -16,7 +16,7 @@ static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, 
     tgl_status status =
         tgl_cuda_compile(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name, look, binary, &error);
     if (status != TGL_OK)
-        tgl_fail(dev, status, "%s", error != NULL ? error : "no memory for a kernel");
+        tgl_keep_error(dev, "%s", error != NULL ? error : "no memory for a kernel");
     free(error);
     return status;
 }
