@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * C := alpha*A*B + beta*C, row-major: one thread an element of C, neighbouring threads in a column.
+ * Rung 1: naive. C := alpha*A*B + beta*C, all row-major, one thread an element of C.
+ *
+ * Neighbouring threads, which run in step as a warp, compute neighbours in a column of C. Each of
+ * their loads of A then touches 32 rows, and memory moves in sectors of 32 bytes: a sector for
+ * every four bytes asked for.
+ * Look at: sectors per request, l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum over
+ * l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum: 32 for A, 1 for B (one element for all), 16.5
+ * between them; 32 for the stores of C.
  */
+#include "lib/load_store.h"
+
 #ifndef BM
 #define BM 32 /* rows of C that a block computes: neighbouring threads */
 #endif
@@ -9,6 +18,10 @@
 #define BN 8 /* columns */
 #endif
 #define THREADS (BM * BN)
+
+#if THREADS > 1024 || BM % 32
+#error "BM * BN threads: at most 1024, and a warp lies in one column"
+#endif
 
 __global__ void __launch_bounds__(THREADS)
     sgemm_naive(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,
@@ -22,6 +35,5 @@ __global__ void __launch_bounds__(THREADS)
     for (int p = 0; p < k; p++)
         sum += A[row * lda + p] * B[p * ldb + col];
 
-    float *c = &C[row * ldc + col];
-    *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
+    store_float(&C[row * ldc + col], sum, alpha, beta);
 }
