@@ -57,7 +57,7 @@
  * warp's tile. */
 #define ROW_STEP        (4 * LANES_M)
 #define COL_STEP        (4 * LANES_N)
-#define A_ROWS          (THREADS / BK) /* rows of A's tile that the block copies at once, float by float */
+#define A_ROWS          (THREADS / BK) /* rows of A in one pass of the block, float by float */
 #define A_COPIES        (BM / A_ROWS)
 #define B_ROWS(width)   (THREADS * (width) / BN) /* likewise of B's, `width` floats a thread */
 #define B_COPIES(width) (BK / B_ROWS(width))
