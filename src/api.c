@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MESSAGE_SIZE = 160 };
 
@@ -58,6 +59,14 @@ static tgl_status run_plan(const tgl_plan *plan, double alpha, const void *A, co
     return plan->dev->backend->run(plan, &run, stream);
 }
 
+static bool has_kernel(const tgl_device *dev, const char *name)
+{
+    const char *known;
+    for (int i = 0; (known = tgl_kernel_name(dev, i)) != NULL; i++)
+        if (strcmp(known, name) == 0) return true;
+    return false;
+}
+
 tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                            const tgl_plan_options *options, tgl_plan **plan)
 {
@@ -71,7 +80,11 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     tgl_gemm_shape shape;
     tgl_status status = tgl_shape_make(problem, true, &shape, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
-    return create_plan(dev, &shape, options != NULL ? options->kernel : NULL, plan);
+    const char *kernel = options != NULL ? options->kernel : NULL;
+    if (kernel != NULL && !has_kernel(dev, kernel))
+        return tgl_fail(dev, TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name,
+                        kernel);
+    return create_plan(dev, &shape, kernel, plan);
 }
 
 void tgl_plan_destroy(tgl_plan *plan)

@@ -83,7 +83,7 @@ static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int 
 static tgl_status open_by_name(tgl_device *dev, const char *name, const tgl_device_options *options)
 {
     if (strcmp(name, "auto") == 0) {
-        /* No such device: the next one. Anything else the user should hear of. */
+        /* No such device: the next one, in silence. Anything else the user should hear of. */
         tgl_status status = TGL_NO_DEVICE;
         for (int i = 0; i < BACKENDS && status == TGL_NO_DEVICE; i++)
             status = open_backend(dev, backends[i], 0, options);
@@ -102,25 +102,36 @@ static void destroy_device(tgl_device *dev)
     free(dev);
 }
 
+/* Completes a device that has nothing but its lock. */
+static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
+{
+    if (name == NULL) return tgl_fail(dev, TGL_BAD_ARGUMENT, "the device's name is NULL");
+    if (options->threads < 0)
+        return tgl_fail(dev, TGL_BAD_ARGUMENT, "options.threads is %d; it must not be negative",
+                        options->threads);
+    TGL_TRY(open_by_name(dev, name, options));
+    tgl_status status = tgl_plan_cache_create(&dev->plans);
+    if (status != TGL_OK) {
+        dev->backend->close(dev);
+        return tgl_fail(dev, status, "no memory for the plans of a device");
+    }
+    return TGL_OK;
+}
+
 tgl_status tgl_device_open(const char *name, const tgl_device_options *options, tgl_device **out)
 {
     static const tgl_device_options defaults = {.size = sizeof(tgl_device_options)};
     if (out == NULL) return TGL_BAD_ARGUMENT;
     *out = NULL;
-    if (name == NULL) return TGL_BAD_ARGUMENT;
     if (options == NULL) options = &defaults;
-    if (options->size != sizeof *options || options->threads < 0) return TGL_BAD_ARGUMENT;
+    if (options->size != sizeof *options) return TGL_BAD_ARGUMENT;
 
     tgl_device *dev = calloc(1, sizeof *dev);
     if (dev == NULL) return TGL_NO_MEMORY;
     pthread_mutex_init(&dev->error_lock, NULL);
-    tgl_status status = open_by_name(dev, name, options);
-    if (status == TGL_OK) {
-        status = tgl_plan_cache_create(&dev->plans);
-        if (status != TGL_OK) dev->backend->close(dev);
-    }
+    tgl_status status = set_up(dev, name, options);
     if (status != TGL_OK) {
-        if (options->message != NULL) tgl_last_error(dev, options->message, options->message_size);
+        tgl_last_error(dev, options->message, options->message_size);
         destroy_device(dev);
         return status;
     }

@@ -44,7 +44,8 @@ typedef struct tgl_backend {
     tgl_status (*sync)(tgl_device *dev);
 
     /* Sets plan->kernel and plan->state for plan->problem (never empty: m, n, batch > 0).
-     * kernel: the name asked for, or NULL. On failure plan->state is left NULL. */
+     * kernel: the name asked for, one of kernel_name()'s; or NULL. On failure plan->state is left
+     * NULL. */
     tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
     void (*unprepare)(tgl_plan *plan);
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
@@ -74,7 +75,7 @@ struct tgl_device {
 struct tgl_plan {
     tgl_device *dev;
     tgl_gemm_shape shape; /* normalised: row-major, leading dimensions and strides filled in */
-    const char *kernel;   /* its name; "none" for an empty problem */
+    const char *kernel;   /* its name, static text; "none" for an empty problem */
     void *state;          /* the backend's; NULL for an empty problem */
     atomic_int users;
 };

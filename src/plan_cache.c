@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A direct-mapped table of plans. Plans are counted by their users: one that loses its slot lives
+ * A table of plans in sets of a few: a shape belongs to one set and has room in any slot of it; the
+ * one used longest ago gives way. Plans are counted by their users: one that loses its slot lives
  * on until the last call that runs it has returned.
  */
 #include "plan_cache.h"
@@ -8,11 +9,17 @@
 
 #include <stdlib.h>
 
-enum { SLOTS = 256 };
+enum { SETS = 64, SLOTS = 8 };
+
+typedef struct slot {
+    tgl_plan *plan; /* NULL: free */
+    uint64_t used;  /* the cache's clock when it was used last; 0 while free */
+} slot;
 
 struct tgl_plan_cache {
     pthread_mutex_t lock;
-    tgl_plan *slots[SLOTS];
+    uint64_t clock;
+    slot sets[SETS][SLOTS];
 };
 
 static bool is_same_shape(const tgl_gemm_shape *x, const tgl_gemm_shape *y)
@@ -25,7 +32,7 @@ static bool is_same_shape(const tgl_gemm_shape *x, const tgl_gemm_shape *y)
 }
 
 /* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. */
-static size_t slot_of(const tgl_gemm_shape *s)
+static slot *set_of(tgl_plan_cache *cache, const tgl_gemm_shape *s)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
     const int flags = s->trans_a * 4 + s->trans_b * 2 + s->swapped;
@@ -33,7 +40,18 @@ static size_t slot_of(const tgl_gemm_shape *s)
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         hash = (hash ^ (uint64_t)words[i]) * golden;
-    return (size_t)(hash >> 56) % SLOTS;
+    return cache->sets[(hash >> 32) % SETS];
+}
+
+/* The slot that holds this shape; else the one to give to it. */
+static slot *choose_slot(tgl_plan_cache *cache, const tgl_gemm_shape *shape)
+{
+    slot *set = set_of(cache, shape), *oldest = set;
+    for (slot *s = set; s < set + SLOTS; s++) {
+        if (s->plan != NULL && is_same_shape(&s->plan->shape, shape)) return s;
+        if (s->used < oldest->used) oldest = s;
+    }
+    return oldest;
 }
 
 tgl_status tgl_plan_cache_create(tgl_plan_cache **cache)
@@ -47,30 +65,35 @@ tgl_status tgl_plan_cache_create(tgl_plan_cache **cache)
 void tgl_plan_cache_destroy(tgl_plan_cache *cache)
 {
     if (cache == NULL) return;
-    for (int i = 0; i < SLOTS; i++)
-        tgl_plan_release(cache->slots[i]);
+    for (int set = 0; set < SETS; set++)
+        for (int i = 0; i < SLOTS; i++)
+            tgl_plan_release(cache->sets[set][i].plan);
     pthread_mutex_destroy(&cache->lock);
     free(cache);
 }
 
 tgl_plan *tgl_plan_cache_find(tgl_plan_cache *cache, const tgl_gemm_shape *shape)
 {
-    const size_t slot = slot_of(shape);
     pthread_mutex_lock(&cache->lock);
-    tgl_plan *plan = cache->slots[slot];
-    if (plan != NULL && !is_same_shape(&plan->shape, shape)) plan = NULL;
-    if (plan != NULL) tgl_plan_retain(plan);
+    slot *s = choose_slot(cache, shape);
+    tgl_plan *plan = s->plan;
+    if (plan != NULL && is_same_shape(&plan->shape, shape)) {
+        tgl_plan_retain(plan);
+        s->used = ++cache->clock;
+    } else {
+        plan = NULL;
+    }
     pthread_mutex_unlock(&cache->lock);
     return plan;
 }
 
 void tgl_plan_cache_keep(tgl_plan_cache *cache, tgl_plan *plan)
 {
-    const size_t slot = slot_of(&plan->shape);
     tgl_plan_retain(plan);
     pthread_mutex_lock(&cache->lock);
-    tgl_plan *old = cache->slots[slot];
-    cache->slots[slot] = plan;
+    slot *s = choose_slot(cache, &plan->shape);
+    tgl_plan *old = s->plan;
+    *s = (slot){plan, ++cache->clock};
     pthread_mutex_unlock(&cache->lock);
     tgl_plan_release(old);
 }

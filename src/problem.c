@@ -243,6 +243,7 @@ tgl_status tgl_run_make(const tgl_gemm_shape *shape, double alpha, const void *A
                         double beta, void *C, tgl_run *run, char *message, size_t message_size)
 {
     const bool is_f32 = shape->type_c == TGL_F32;
+    if (shape->k == 0) alpha = 0; /* A and B have no elements, so that C := beta*C */
     *run = (tgl_run){
         .alpha = is_f32 ? rounded_to_f32(alpha) : alpha,
         .beta = is_f32 ? rounded_to_f32(beta) : beta,
@@ -253,7 +254,7 @@ tgl_status tgl_run_make(const tgl_gemm_shape *shape, double alpha, const void *A
     if (tgl_shape_is_empty(shape)) return TGL_OK;
 
     const char *fault;
-    if (run->alpha != 0 && shape->k > 0) { /* A and B are read; NaN != 0 holds */
+    if (run->alpha != 0) { /* A and B are read; NaN != 0 holds */
         if ((fault = pointer_fault(A, shape->swapped ? shape->type_b : shape->type_a)))
             return REJECT(TGL_BAD_A, "A %s", fault);
         if ((fault = pointer_fault(B, shape->swapped ? shape->type_a : shape->type_b)))

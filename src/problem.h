@@ -29,8 +29,8 @@ typedef struct tgl_gemm_shape {
 
 /* What one run of a plan is given, in the terms of the normalised shape. */
 typedef struct tgl_run {
-    double alpha, beta; /* already rounded to C's type */
-    const void *A, *B;
+    double alpha, beta; /* already rounded to C's type; alpha is 0 if k is */
+    const void *A, *B;  /* may be NULL if alpha is 0 */
     void *C;
 } tgl_run;
 

@@ -22,7 +22,7 @@ echo "$compiled" | xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet 2>/de
 cppcheck --version
 cppcheck --std=c11 --language=c --enable=warning,performance,portability --inline-suppr --quiet \
   --error-exitcode=1 -j "$(nproc)" -I include -I src -D_GNU_SOURCE -DTGL_BUILD \
-  --suppress=missingIncludeSystem --suppressions-list=tests/cppcheck.txt src cli examples ||
+  --suppress=missingIncludeSystem src cli examples ||
   failed="$failed cppcheck"
 
 # shellcheck disable=SC2086

@@ -42,3 +42,22 @@ int teardown_device(void **state)
     tgl_device_close(*state);
     return 0;
 }
+
+bool check_case(tgl_device *dev, const gemm_case *c)
+{
+    gemm_outcome outcome;
+    gemm_case_run(dev, c, false, &outcome);
+    if (outcome.fault[0] != '\0') fail_msg("%s", outcome.fault);
+    if (outcome.status == TGL_UNSUPPORTED && c->kernel == NULL) {
+        char sentence[256];
+        tgl_last_error(dev, sentence, sizeof sentence);
+        fail_msg("%s", sentence);
+    }
+    return outcome.status == TGL_OK;
+}
+
+bool kernel_choice(const tgl_device *dev, int i, const char **kernel)
+{
+    *kernel = i == 0 ? NULL : tgl_kernel_name(dev, i - 1);
+    return i == 0 || *kernel != NULL;
+}

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gemm_case.h"
 #include "tegula/tegula.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -33,5 +34,13 @@ tgl_device *open_cpu(int threads);
 /* For cmocka: *state is an open cpu device of two threads. */
 int setup_cpu(void **state);
 int teardown_device(void **state);
+
+/* Runs the case and fails with its description if anything about it is wrong. Returns whether the
+ * kernel takes the problem; the planner must always find one that does. */
+bool check_case(tgl_device *dev, const gemm_case *c);
+
+/* The i-th choice of a kernel: first NULL, the planner's own, then each kernel by name. False:
+ * there are no more. */
+bool kernel_choice(const tgl_device *dev, int i, const char **kernel);
 
 #endif

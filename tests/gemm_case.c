@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One product with everything around it. The indexing here is written from the public header alone
+ * and shares nothing with the library's.
+ */
+#include "gemm_case.h"
+
+#include <float.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- Random numbers -------------------------------------------------------------------------- */
+
+uint64_t random_bits(uint64_t *seed)
+{
+    uint64_t z = *seed += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+int64_t random_int(uint64_t *seed, int64_t low, int64_t high)
+{
+    return low + (int64_t)(random_bits(seed) % (uint64_t)(high - low + 1));
+}
+
+double random_unit(uint64_t *seed)
+{
+    return ((double)(random_bits(seed) >> 12) + 0.5) / 4503599627370496.0; /* 2^52 */
+}
+
+static double random_normal(uint64_t *seed)
+{
+    const double radius = sqrt(-2 * log(random_unit(seed)));
+    return radius * cos(6.283185307179586 * random_unit(seed));
+}
+
+static tgl_transpose random_transpose(uint64_t *seed)
+{
+    return (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_CONJ_TRANS);
+}
+
+tgl_problem random_problem(uint64_t *seed, tgl_type type, int64_t largest)
+{
+    tgl_problem p = tgl_problem_make(type, random_int(seed, 0, largest),
+                                     random_int(seed, 0, largest), random_int(seed, 0, largest));
+    p.order = (tgl_order)random_int(seed, TGL_ROW_MAJOR, TGL_COL_MAJOR);
+    p.trans_a = random_transpose(seed);
+    p.trans_b = random_transpose(seed);
+    const bool col_major = p.order == TGL_COL_MAJOR;
+    const bool flip_a = (p.trans_a != TGL_NO_TRANS) != col_major;
+    const bool flip_b = (p.trans_b != TGL_NO_TRANS) != col_major;
+    const int64_t row_a = flip_a ? p.m : p.k, row_b = flip_b ? p.k : p.n;
+    const int64_t row_c = col_major ? p.m : p.n;
+    if (random_int(seed, 0, 1) == 1) {
+        p.lda = (row_a > 0 ? row_a : 1) + random_int(seed, 0, 5);
+        p.ldb = (row_b > 0 ? row_b : 1) + random_int(seed, 0, 5);
+        p.ldc = (row_c > 0 ? row_c : 1) + random_int(seed, 0, 5);
+    }
+    if (random_int(seed, 0, 3) == 0) {
+        p.batch = random_int(seed, 0, 4);
+        p.stride_a = random_int(seed, 0, 2) * (p.m * p.k / 2 + 1);
+        p.stride_b = random_int(seed, 0, 2) * (p.k * p.n / 2 + 1);
+        const int64_t ldc = p.ldc > 0 ? p.ldc : row_c;
+        p.stride_c = (p.m + p.n) * ldc + random_int(seed, 0, 3);
+    }
+    return p;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+enum { CANARY = 0xa5 };
+
+bool guarded_create(guarded *g, size_t size, bool at_end)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t room = (size + page - 1) / page * page;
+    *g = (guarded){.map_size = room + 2 * page, .size = size};
+    void *map = mmap(NULL, g->map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) return false;
+    g->map = map;
+    if (room > 0 && mprotect(g->map + page, room, PROT_READ | PROT_WRITE) != 0) {
+        munmap(map, g->map_size);
+        return false;
+    }
+    g->bytes = g->map + page + (at_end ? room - size : 0);
+    memset(g->map + page, CANARY, room);
+    return true;
+}
+
+void guarded_destroy(guarded *g)
+{
+    if (g->map != NULL) munmap(g->map, g->map_size);
+    *g = (guarded){0};
+}
+
+void guarded_forbid_writes(guarded *g)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (g->map_size > 2 * page) mprotect(g->map + page, g->map_size - 2 * page, PROT_READ);
+}
+
+bool guarded_is_intact(const guarded *g)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const unsigned char *end = g->map + g->map_size - page;
+    for (const unsigned char *p = g->map + page; p < g->bytes; p++)
+        if (*p != CANARY) return false;
+    for (const unsigned char *p = g->bytes + g->size; p < end; p++)
+        if (*p != CANARY) return false;
+    return true;
+}
+
+/* ---- Matrices -------------------------------------------------------------------------------- */
+
+int64_t stored_index(tgl_order order, tgl_transpose trans, int64_t ld, int64_t i, int64_t j)
+{
+    const int64_t row = trans == TGL_NO_TRANS ? i : j, col = trans == TGL_NO_TRANS ? j : i;
+    return order == TGL_ROW_MAJOR ? row * ld + col : row + col * ld;
+}
+
+int64_t stored_extent(tgl_order order, tgl_transpose trans, int64_t rows, int64_t cols, int64_t ld,
+                      int64_t batch, int64_t stride)
+{
+    if (rows == 0 || cols == 0 || batch == 0) return 0;
+    return stored_index(order, trans, ld, rows - 1, cols - 1) + 1 + (batch - 1) * stride;
+}
+
+/* op(X): rows x cols, in guarded memory. */
+typedef struct matrix {
+    tgl_type type;
+    tgl_order order;
+    tgl_transpose trans;
+    int64_t rows, cols, ld, batch, stride;
+    guarded memory;
+} matrix;
+
+static bool matrix_create(matrix *x, const tgl_problem *p, tgl_type type, tgl_transpose trans,
+                          int64_t rows, int64_t cols, int64_t ld, int64_t stride, bool at_end)
+{
+    *x = (matrix){type, p->order, trans, rows, cols, ld, p->batch, stride, {0}};
+    const bool lines_are_rows = (trans == TGL_NO_TRANS) == (p->order == TGL_ROW_MAJOR);
+    if (ld == 0) x->ld = lines_are_rows ? cols : rows;
+    const int64_t extent = stored_extent(x->order, trans, rows, cols, x->ld, x->batch, stride);
+    const size_t count = (size_t)extent;
+    if (!guarded_create(&x->memory, count * tgl_type_size(type), at_end)) return false;
+    for (size_t i = 0; i < count; i++) /* what lies between the rows must not matter */
+        if (type == TGL_F32)
+            ((float *)x->memory.bytes)[i] = NAN;
+        else
+            ((double *)x->memory.bytes)[i] = (double)NAN;
+    return true;
+}
+
+static int64_t index_of(const matrix *x, int64_t b, int64_t i, int64_t j)
+{
+    return b * x->stride + stored_index(x->order, x->trans, x->ld, i, j);
+}
+
+static double get(const matrix *x, const void *memory, int64_t index)
+{
+    return x->type == TGL_F32 ? (double)((const float *)memory)[index]
+                              : ((const double *)memory)[index];
+}
+
+static void set(const matrix *x, int64_t index, double value)
+{
+    if (x->type == TGL_F32)
+        ((float *)x->memory.bytes)[index] = (float)value;
+    else
+        ((double *)x->memory.bytes)[index] = value;
+}
+
+const char *inputs_name(inputs fill)
+{
+    static const char *const names[] = {"uniform(0,1)", "uniform(-1,1)", "normal",    "wide",
+                                        "cancellation", "denormal",      "non-finite"};
+    return names[fill];
+}
+
+static double non_finite(uint64_t *seed)
+{
+    static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0.0, -0.0};
+    const int64_t dice = random_int(seed, 0, 99);
+    return dice < 5 ? values[dice] : (double)random_int(seed, -3, 3);
+}
+
+/* An element of A (`is_a`), B or C. previous: the element before it along k, or 0. */
+static double draw(uint64_t *seed, inputs fill, tgl_type type, char matrix_name, int64_t p,
+                   double previous)
+{
+    const double least = type == TGL_F32 ? (double)FLT_MIN : DBL_MIN;
+    switch (fill) {
+    case UNIFORM_01:
+        return random_unit(seed);
+    case NORMAL:
+        return random_normal(seed);
+    case WIDE:
+        return (random_unit(seed) - 0.5) * exp(4 * random_normal(seed));
+    case CANCELLATION:
+        if (matrix_name == 'A' && p % 2 == 1) return previous;
+        if (matrix_name == 'B' && p % 2 == 1) return -previous * (1 + 1e-3 * random_unit(seed));
+        return random_normal(seed);
+    case DENORMAL:
+        return matrix_name == 'B' ? 1 + random_unit(seed) : least * random_unit(seed);
+    case NON_FINITE:
+        return non_finite(seed);
+    case UNIFORM_11:
+    case INPUTS_END:
+        break;
+    }
+    return 2 * random_unit(seed) - 1;
+}
+
+/* along_rows: k runs along the rows of op(X), as in A. */
+static void fill_matrix(matrix *x, inputs fill, char name, uint64_t *seed)
+{
+    const bool along_rows = name != 'B';
+    const int64_t outer = along_rows ? x->rows : x->cols, inner = along_rows ? x->cols : x->rows;
+    const int64_t batch = x->stride == 0 && x->batch > 1 ? 1 : x->batch;
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t o = 0; o < outer; o++) {
+            double value = 0;
+            for (int64_t p = 0; p < inner; p++) {
+                value = draw(seed, fill, x->type, name, p, value);
+                set(x, along_rows ? index_of(x, b, o, p) : index_of(x, b, p, o), value);
+            }
+        }
+}
+
+/* ---- The reference --------------------------------------------------------------------------- */
+
+typedef struct running {
+    double max, squares, difference, norm;
+    int64_t count;
+} running;
+
+/* Adds one element. False: it is non-finite where the reference is not, or the other way round. */
+static bool add_element(running *sum, double value, long double reference, long double magnitude,
+                        tgl_type type)
+{
+    if (isnan(reference)) return isnan(value);
+    if (isinf(reference)) return value == (double)reference;
+    if (!isfinite(value)) return false;
+    const long double unit = type == TGL_F32 ? 0x1p-24L : 0x1p-53L;
+    const long double least = type == TGL_F32 ? 0x1p-149L : 0x1p-1074L; /* what underflow costs */
+    const long double difference = fabsl((long double)value - reference);
+    const double error = (double)(difference / (unit * magnitude + least));
+    if (error > sum->max) sum->max = error;
+    sum->squares += error * error;
+    sum->difference += (double)(difference * difference);
+    sum->norm += (double)(reference * reference);
+    sum->count++;
+    return true;
+}
+
+static gemm_errors errors_of(const running *sum)
+{
+    return (gemm_errors){sum->max, sum->count > 0 ? sqrt(sum->squares / (double)sum->count) : 0,
+                         sum->norm > 0 ? sqrt(sum->difference / sum->norm) : 0};
+}
+
+/* alpha * sum + beta * c as a loop of fused multiply-adds in C's type gives it. */
+static double sequential(const matrix *A, const matrix *B, int64_t b, int64_t i, int64_t j,
+                         double alpha, double beta, double before)
+{
+    const bool is_f32 = A->type == TGL_F32;
+    double sum = 0;
+    for (int64_t p = 0; p < A->cols; p++) {
+        const double x = get(A, A->memory.bytes, index_of(A, b, i, p));
+        const double y = get(B, B->memory.bytes, index_of(B, b, p, j));
+        sum = is_f32 ? (double)fmaf((float)x, (float)y, (float)sum) : fma(x, y, sum);
+    }
+    const double scaled = beta == 0 ? 0 : beta * before;
+    return is_f32 ? (double)fmaf((float)alpha, (float)sum, (float)scaled) : fma(alpha, sum, scaled);
+}
+
+typedef struct trio {
+    matrix A, B, C;
+    unsigned char *before; /* C's bytes as they were */
+} trio;
+
+static bool check_element(const gemm_case *c, const trio *t, int64_t b, int64_t i, int64_t j,
+                          running *ours, running *theirs)
+{
+    const bool is_f32 = c->problem.type_c == TGL_F32;
+    const double alpha = is_f32 ? (double)(float)c->alpha : c->alpha;
+    const double beta = is_f32 ? (double)(float)c->beta : c->beta;
+    const int64_t at = index_of(&t->C, b, i, j);
+    const double before = get(&t->C, t->before, at);
+    const double after = get(&t->C, t->C.memory.bytes, at);
+
+    long double sum = 0, magnitude = 0;
+    for (int64_t p = 0; p < c->problem.k && alpha != 0; p++) {
+        const long double product =
+            (long double)get(&t->A, t->A.memory.bytes, index_of(&t->A, b, i, p)) *
+            (long double)get(&t->B, t->B.memory.bytes, index_of(&t->B, b, p, j));
+        sum += product;
+        magnitude += fabsl(product);
+    }
+    const bool reads = alpha != 0 && c->problem.k > 0;
+    const long double reference =
+        (reads ? alpha * sum : 0) + (beta != 0 ? (long double)beta * before : 0);
+    magnitude = (reads ? fabsl((long double)alpha) * magnitude : 0) +
+                (beta != 0 ? fabsl((long double)beta * before) : 0);
+    if (theirs != NULL)
+        add_element(theirs, sequential(&t->A, &t->B, b, i, j, alpha, beta, before), reference,
+                    magnitude, c->problem.type_c);
+    return add_element(ours, after, reference, magnitude, c->problem.type_c);
+}
+
+/* ---- The case -------------------------------------------------------------------------------- */
+
+void gemm_case_describe(const gemm_case *c, char *text, size_t size)
+{
+    const tgl_problem *p = &c->problem;
+    snprintf(text, size,
+             "%s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
+             "%lld %lld %lld, alpha %g, beta %g, kernel %s, %s, guard at %s, seed 0x%llx",
+             p->type_c == TGL_F32 ? "f32" : "f64", (long long)p->m, (long long)p->n,
+             (long long)p->k, p->order, p->trans_a, p->trans_b, (long long)p->lda,
+             (long long)p->ldb, (long long)p->ldc, (long long)p->batch, (long long)p->stride_a,
+             (long long)p->stride_b, (long long)p->stride_c, c->alpha, c->beta,
+             c->kernel != NULL ? c->kernel : "any", inputs_name(c->fill),
+             c->at_end ? "end" : "start", (unsigned long long)c->seed);
+}
+
+#define FAULT(...) (snprintf(outcome->fault, sizeof outcome->fault, __VA_ARGS__), (void)0)
+
+static void check_result(const gemm_case *c, const trio *t, bool want_sequential,
+                         gemm_outcome *outcome)
+{
+    running ours = {0}, theirs = {0};
+    const tgl_problem *p = &c->problem;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++) {
+                const int64_t at = index_of(&t->C, b, i, j);
+                if (!check_element(c, t, b, i, j, &ours, want_sequential ? &theirs : NULL))
+                    FAULT("C[%lld](%lld, %lld) was %g and is %g", (long long)b, (long long)i,
+                          (long long)j, get(&t->C, t->before, at),
+                          get(&t->C, t->C.memory.bytes, at));
+                const size_t element = tgl_type_size(t->C.type);
+                memcpy(t->before + (size_t)at * element, t->C.memory.bytes + (size_t)at * element,
+                       element);
+            }
+    outcome->ours = errors_of(&ours);
+    outcome->sequential = errors_of(&theirs);
+    const double bound = (double)p->k + 4; /* a rounding a product, and those of alpha and beta */
+    if (!(outcome->ours.max <= bound))
+        FAULT("an error of %.1f units; %.0f are allowed", outcome->ours.max, bound);
+    if (t->C.memory.size > 0 && memcmp(t->before, t->C.memory.bytes, t->C.memory.size) != 0)
+        FAULT("an element between the rows of C was written");
+    if (!guarded_is_intact(&t->C.memory)) FAULT("bytes beside C were written");
+}
+
+/* Says which case it was when a guard page has been touched, and lets the signal do its work. */
+static char running_case[400];
+
+static void on_fault(int signal_number)
+{
+    (void)signal_number;
+    if (write(STDERR_FILENO, running_case, strlen(running_case)) < 0) _exit(1);
+}
+
+static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, const trio *t)
+{
+    const tgl_plan_options options = {.size = sizeof options, .kernel = c->kernel};
+    tgl_plan *plan;
+    tgl_status status = tgl_plan_create(dev, &c->problem, &options, &plan);
+    if (status != TGL_OK) return status;
+
+    snprintf(running_case, sizeof running_case, "forbidden memory touched: ");
+    const size_t length = strlen(running_case);
+    gemm_case_describe(c, running_case + length, sizeof running_case - length - 1);
+    strcat(running_case, "\n");
+    struct sigaction action = {.sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND}, old;
+    sigaction(SIGSEGV, &action, &old);
+    status = tgl_plan_run(plan, c->alpha, t->A.memory.bytes, t->B.memory.bytes, c->beta,
+                          t->C.memory.bytes, NULL);
+    sigaction(SIGSEGV, &old, NULL);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, trio *t,
+                     gemm_outcome *outcome)
+{
+    const tgl_problem *p = &c->problem;
+    const bool at_end = c->at_end;
+    if (!matrix_create(&t->A, p, p->type_a, p->trans_a, p->m, p->k, p->lda, p->stride_a, at_end) ||
+        !matrix_create(&t->B, p, p->type_b, p->trans_b, p->k, p->n, p->ldb, p->stride_b, at_end) ||
+        !matrix_create(&t->C, p, p->type_c, TGL_NO_TRANS, p->m, p->n, p->ldc, p->stride_c,
+                       at_end) ||
+        (t->before = malloc(t->C.memory.size + 1)) == NULL) {
+        FAULT("no memory for the case");
+        return;
+    }
+    uint64_t seed = c->seed;
+    fill_matrix(&t->A, c->fill, 'A', &seed);
+    fill_matrix(&t->B, c->fill, 'B', &seed);
+    fill_matrix(&t->C, c->fill, 'C', &seed);
+    guarded_forbid_writes(&t->A.memory);
+    guarded_forbid_writes(&t->B.memory);
+    memcpy(t->before, t->C.memory.bytes, t->C.memory.size);
+
+    outcome->status = run_guarded(dev, c, t);
+    if (outcome->status == TGL_OK)
+        check_result(c, t, want_sequential, outcome);
+    else if (outcome->status != TGL_UNSUPPORTED)
+        FAULT("%s", tgl_status_name(outcome->status));
+}
+
+void gemm_case_run(tgl_device *dev, const gemm_case *c, bool want_sequential, gemm_outcome *outcome)
+{
+    trio t = {0};
+    *outcome = (gemm_outcome){.status = TGL_NO_MEMORY};
+    run_case(dev, c, want_sequential, &t, outcome);
+    free(t.before);
+    guarded_destroy(&t.A.memory);
+    guarded_destroy(&t.B.memory);
+    guarded_destroy(&t.C.memory);
+    const size_t length = strlen(outcome->fault);
+    if (length > 0 && length + 3 < sizeof outcome->fault) {
+        strcat(outcome->fault, ": ");
+        gemm_case_describe(c, outcome->fault + length + 2, sizeof outcome->fault - length - 2);
+    }
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Devices: names, options, errors, properties, memory, timers (src/device.c).
+ */
+#include "support.h"
+
+#include <unistd.h>
+
+/* ---- Open and close -------------------------------------------------------------------------- */
+
+static void devices_open_by_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cpu", "cpu:0", "cpu:00"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        tgl_device *dev;
+        assert_status(tgl_device_open(names[i], NULL, &dev), TGL_OK);
+        assert_string_equal(tgl_device_name(dev), "cpu");
+        char text[8];
+        assert_int_equal(tgl_last_error(dev, text, sizeof text), 0);
+        tgl_device_close(dev);
+    }
+    tgl_device *dev;
+    assert_status(tgl_device_open("auto", NULL, &dev), TGL_OK);
+    char text[8];
+    assert_int_equal(tgl_last_error(dev, text, sizeof text), 0);
+    tgl_device_close(dev);
+    tgl_device_close(NULL);
+    assert_string_equal(tgl_device_name(NULL), "");
+}
+
+static void unknown_names_are_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"",
+                                        "CPU",
+                                        "cp",
+                                        "cpux",
+                                        "cpu:",
+                                        "cpu:1",
+                                        "cpu:-1",
+                                        "cpu:0x0",
+                                        "cpu:0 ",
+                                        "cpu: 0",
+                                        ":0",
+                                        "auto:0",
+                                        "cpu:99999999999999999999",
+                                        "a name longer than any device has"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char message[200] = "";
+        const tgl_device_options options = {
+            .size = sizeof options, .message = message, .message_size = sizeof message};
+        tgl_device *dev = (tgl_device *)1;
+        assert_status(tgl_device_open(names[i], &options, &dev), TGL_NO_DEVICE);
+        assert_null(dev);
+        assert_true(strlen(message) > 0);
+    }
+}
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    char message[100] = "";
+    tgl_device_options options = {
+        .size = sizeof options, .threads = -1, .message = message, .message_size = sizeof message};
+    tgl_device *dev = (tgl_device *)1;
+    assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_ARGUMENT);
+    assert_null(dev);
+    assert_string_equal(message, "options.threads is -1; it must not be negative");
+
+    options.threads = 0;
+    assert_status(tgl_device_open(NULL, &options, &dev), TGL_BAD_ARGUMENT);
+    assert_string_equal(message, "the device's name is NULL");
+    assert_status(tgl_device_open("cpu", &options, NULL), TGL_BAD_ARGUMENT);
+    options.size--;
+    assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_ARGUMENT);
+    options.size = 0;
+    assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_ARGUMENT);
+}
+
+static void the_message_is_cut_to_its_room(void **state)
+{
+    (void)state;
+    char message[8] = "xxxxxxx";
+    tgl_device_options options = {.size = sizeof options, .message = message, .message_size = 4};
+    tgl_device *dev;
+    assert_status(tgl_device_open("tpu", &options, &dev), TGL_NO_DEVICE);
+    assert_int_equal(strlen(message), 3);
+    assert_string_equal(message + 4, "xxx");
+    options.message = NULL;
+    assert_status(tgl_device_open("tpu", &options, &dev), TGL_NO_DEVICE);
+}
+
+static void nonsense_in_the_environment_is_told(void **state)
+{
+    (void)state;
+    const char *before = getenv("TEGULA_CPU");
+    char *kept = before != NULL ? strdup(before) : NULL;
+    static const char *const values[] = {"nonsense", "avx", "portable,nonsense", "512"};
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        setenv("TEGULA_CPU", values[i], 1);
+        char message[300] = "";
+        const tgl_device_options options = {
+            .size = sizeof options, .message = message, .message_size = sizeof message};
+        tgl_device *dev;
+        assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_SETTING);
+        assert_non_null(strstr(message, "TEGULA_CPU"));
+    }
+    if (kept != NULL)
+        setenv("TEGULA_CPU", kept, 1);
+    else
+        unsetenv("TEGULA_CPU");
+    free(kept);
+}
+
+/* A tier that the processor has must open; what it lacks is left to the runs that CTest skips. */
+static void every_tier_of_this_processor_opens(void **state)
+{
+    (void)state;
+    const char *before = getenv("TEGULA_CPU");
+    char *kept = before != NULL ? strdup(before) : NULL;
+    const char *tiers[3] = {"portable", NULL, NULL};
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tiers[1] = "avx2";
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+        tiers[2] = "avx512";
+#endif
+    for (size_t i = 0; i < COUNT_OF(tiers); i++) {
+        if (tiers[i] == NULL) continue;
+        setenv("TEGULA_CPU", tiers[i], 1);
+        tgl_device *dev;
+        assert_status(tgl_device_open("cpu", NULL, &dev), TGL_OK);
+        tgl_device_close(dev);
+    }
+    if (kept != NULL)
+        setenv("TEGULA_CPU", kept, 1);
+    else
+        unsetenv("TEGULA_CPU");
+    free(kept);
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+static void the_last_error_is_the_latest(void **state)
+{
+    tgl_device *dev = *state;
+    char text[200];
+    tgl_problem problem = tgl_problem_make(TGL_F32, -1, 1, 1);
+    tgl_gemm(dev, &problem, 1, NULL, NULL, 0, NULL, NULL);
+    problem = tgl_problem_make(TGL_F32, 1, -1, 1);
+    tgl_gemm(dev, &problem, 1, NULL, NULL, 0, NULL, NULL);
+    const size_t length = tgl_last_error(dev, text, sizeof text);
+    assert_string_equal(text, "n is -1; it must not be negative");
+    assert_int_equal(length, strlen(text));
+
+    char cut[5];
+    assert_int_equal(tgl_last_error(dev, cut, sizeof cut), length);
+    assert_string_equal(cut, "n is");
+    assert_int_equal(tgl_last_error(dev, NULL, 100), length);
+    assert_int_equal(tgl_last_error(dev, cut, 0), length);
+    strcpy(cut, "x");
+    assert_int_equal(tgl_last_error(NULL, cut, sizeof cut), 0);
+    assert_string_equal(cut, "");
+}
+
+/* ---- What a device says of itself ------------------------------------------------------------ */
+
+static void properties_are_pairs_of_text(void **state)
+{
+    tgl_device *dev = *state;
+    const char *key, *value;
+    int count = 0;
+    for (; tgl_device_property(dev, count, &key, &value) == TGL_OK; count++) {
+        assert_true(strlen(key) > 0);
+        assert_non_null(value);
+        const char *again_key, *again_value;
+        assert_status(tgl_device_property(dev, count, &again_key, &again_value), TGL_OK);
+        assert_string_equal(again_key, key);
+    }
+    assert_in_range(count, 1, 1000);
+    assert_status(tgl_device_property(dev, -1, &key, &value), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_property(dev, INT32_MAX, &key, &value), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_property(NULL, 0, &key, &value), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_property(dev, 0, NULL, &value), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_property(dev, 0, &key, NULL), TGL_BAD_ARGUMENT);
+}
+
+static void kernels_have_names(void **state)
+{
+    tgl_device *dev = *state;
+    int count = 0;
+    for (; tgl_kernel_name(dev, count) != NULL; count++)
+        for (int i = 0; i < count; i++)
+            assert_string_not_equal(tgl_kernel_name(dev, i), tgl_kernel_name(dev, count));
+    assert_in_range(count, 1, 1000);
+    assert_null(tgl_kernel_name(dev, -1));
+    assert_null(tgl_kernel_name(dev, INT32_MAX));
+    assert_null(tgl_kernel_name(NULL, 0));
+}
+
+static void bad_ceilings_are_refused(void **state)
+{
+    tgl_device *dev = *state;
+    double value;
+    assert_status(tgl_device_measure(dev, (tgl_ceiling)3, &value), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_measure(dev, (tgl_ceiling)-1, &value), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_measure(dev, TGL_CEILING_COPY, NULL), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_measure(NULL, TGL_CEILING_COPY, &value), TGL_BAD_ARGUMENT);
+}
+
+static void ceilings_are_measured(void **state)
+{
+    tgl_device *dev = *state;
+    for (int ceiling = TGL_CEILING_FMA_F32; ceiling <= TGL_CEILING_COPY; ceiling++) {
+        double value = 0;
+        assert_status(tgl_device_measure(dev, (tgl_ceiling)ceiling, &value), TGL_OK);
+        assert_true(value > 1e6 && value < 1e18);
+    }
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static void memory_is_aligned_and_usable(void **state)
+{
+    tgl_device *dev = *state;
+    static const size_t sizes[] = {1, 255, 256, 257, 1 << 20};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        char *memory, *back = malloc(sizes[i]), *data = malloc(sizes[i]);
+        assert_non_null(back);
+        assert_non_null(data);
+        memset(data, (int)i + 1, sizes[i]);
+        assert_status(tgl_alloc(dev, sizes[i], (void **)&memory), TGL_OK);
+        assert_int_equal((uintptr_t)memory % 256, 0);
+        assert_status(tgl_upload(dev, memory, data, sizes[i]), TGL_OK);
+        assert_status(tgl_download(dev, back, memory, sizes[i]), TGL_OK);
+        assert_memory_equal(back, data, sizes[i]);
+        tgl_free(dev, memory);
+        free(back);
+        free(data);
+    }
+    assert_status(tgl_device_sync(dev), TGL_OK);
+    assert_status(tgl_device_sync(NULL), TGL_BAD_ARGUMENT);
+}
+
+static void no_bytes_give_null(void **state)
+{
+    tgl_device *dev = *state;
+    void *memory = (void *)1;
+    assert_status(tgl_alloc(dev, 0, &memory), TGL_OK);
+    assert_null(memory);
+    tgl_free(dev, NULL);
+    tgl_free(NULL, NULL);
+    assert_status(tgl_upload(dev, NULL, NULL, 0), TGL_OK);
+    assert_status(tgl_download(dev, NULL, NULL, 0), TGL_OK);
+}
+
+static void absurd_sizes_are_refused(void **state)
+{
+    tgl_device *dev = *state;
+    static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 100, SIZE_MAX / 2 + 1, SIZE_MAX / 2 - 4096,
+                                   (size_t)1 << 60};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        void *memory = (void *)1;
+        assert_status(tgl_alloc(dev, sizes[i], &memory), TGL_NO_MEMORY);
+        assert_null(memory);
+        char text[200], expected[40];
+        tgl_last_error(dev, text, sizeof text);
+        snprintf(expected, sizeof expected, "%zu", sizes[i]);
+        assert_non_null(strstr(text, expected));
+    }
+}
+
+static void bad_copies_are_refused(void **state)
+{
+    tgl_device *dev = *state;
+    char byte = 0, text[100];
+    assert_status(tgl_upload(dev, NULL, &byte, 1), TGL_BAD_ARGUMENT);
+    tgl_last_error(dev, text, sizeof text);
+    assert_string_equal(text, "a copy of 1 bytes to NULL");
+    assert_status(tgl_download(dev, &byte, NULL, 1), TGL_BAD_ARGUMENT);
+    tgl_last_error(dev, text, sizeof text);
+    assert_string_equal(text, "a copy of 1 bytes from NULL");
+    assert_status(tgl_upload(NULL, &byte, &byte, 1), TGL_BAD_ARGUMENT);
+    void *memory = (void *)1;
+    assert_status(tgl_alloc(NULL, 1, &memory), TGL_BAD_ARGUMENT);
+    assert_null(memory);
+    assert_status(tgl_alloc(dev, 1, NULL), TGL_BAD_ARGUMENT);
+}
+
+/* ---- Timers ---------------------------------------------------------------------------------- */
+
+static void timers_tell_the_time(void **state)
+{
+    tgl_device *dev = *state;
+    tgl_timer *timer;
+    assert_status(tgl_timer_create(dev, &timer), TGL_OK);
+    for (int i = 0; i < 2; i++) {
+        double seconds = -1;
+        assert_status(tgl_timer_start(timer, NULL), TGL_OK);
+        usleep(2000);
+        assert_status(tgl_timer_stop(timer, NULL, &seconds), TGL_OK);
+        assert_true(seconds >= 0.002 && seconds < 60);
+    }
+    assert_status(tgl_timer_stop(timer, NULL, NULL), TGL_BAD_ARGUMENT);
+    tgl_timer_destroy(timer);
+    tgl_timer_destroy(NULL);
+    double seconds;
+    assert_status(tgl_timer_start(NULL, NULL), TGL_BAD_ARGUMENT);
+    assert_status(tgl_timer_stop(NULL, NULL, &seconds), TGL_BAD_ARGUMENT);
+    assert_status(tgl_timer_create(dev, NULL), TGL_BAD_ARGUMENT);
+    timer = (tgl_timer *)1;
+    assert_status(tgl_timer_create(NULL, &timer), TGL_BAD_ARGUMENT);
+    assert_null(timer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_open_by_name),
+        cmocka_unit_test(unknown_names_are_refused),
+        cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(the_message_is_cut_to_its_room),
+        cmocka_unit_test(nonsense_in_the_environment_is_told),
+        cmocka_unit_test(every_tier_of_this_processor_opens),
+        cmocka_unit_test(the_last_error_is_the_latest),
+        cmocka_unit_test(properties_are_pairs_of_text),
+        cmocka_unit_test(kernels_have_names),
+        cmocka_unit_test(bad_ceilings_are_refused),
+        cmocka_unit_test(ceilings_are_measured),
+        cmocka_unit_test(memory_is_aligned_and_usable),
+        cmocka_unit_test(no_bytes_give_null),
+        cmocka_unit_test(absurd_sizes_are_refused),
+        cmocka_unit_test(bad_copies_are_refused),
+        cmocka_unit_test(timers_tell_the_time),
+    };
+    return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
+}
