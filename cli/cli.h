@@ -115,9 +115,6 @@ tgl_device *cli_open_device(const char *name, int threads);
 /* True if the device works on any host memory, so that nothing has to be copied to it. */
 bool cli_device_is_host(const tgl_device *dev);
 
-/* The threads that a cpu device uses by default: OMP_NUM_THREADS, else the processors at hand. */
-int cli_default_threads(void);
-
 /* A copy of tgl_plan_explain()'s text; the caller frees it. NULL: no memory. */
 char *cli_explain(const tgl_plan *plan);
 

@@ -15,6 +15,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"mm", command_mm, "multiply two NumPy files"},
+    {"bench", command_bench, "time Tegula beside other libraries"},
     {"check", command_check, "compare random products with a reference"},
     {"explain", command_explain, "say which kernel would run, and why"},
     {"info", command_info, "list the devices and what they can do"},

@@ -5,9 +5,7 @@
 #include "cli.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,21 +197,6 @@ bool cli_device_is_host(const tgl_device *dev)
 {
     const char *name = tgl_device_name(dev);
     return strcmp(name, "cpu") == 0 || strcmp(name, "sim") == 0;
-}
-
-int cli_default_threads(void)
-{
-    const char *text = getenv("OMP_NUM_THREADS");
-    if (text != NULL) {
-        /* A list gives a number for each level of nesting: the first is ours. */
-        char *end;
-        const long value = strtol(text, &end, 10);
-        if (end != text && (*end == '\0' || *end == ',') && value > 0 && value <= 65536)
-            return (int)value;
-    }
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-    return 1;
 }
 
 char *cli_explain(const tgl_plan *plan)

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula bench`: Tegula beside other libraries, in one process and in turn.
+ */
+#include "bench_report.h"
+#include "cli.h"
+#include "contest.h"
+#include "peers.h"
+#include "progress.h"
+#include "suite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: tegula bench [--suite FILE | -m M -n N -k K] [OPTIONS]\n"
+    "\n"
+    "Times Tegula and the other libraries at hand on the same random matrices, in turn, after "
+    "checking\n"
+    "that each is right; prints GFLOP/s by the median time, the percentage of the FMA rate "
+    "measured\n"
+    "beside it, and the ratio of the best peer's time to Tegula's.\n"
+    "\n"
+    "  --suite FILE      shapes to run, a line each: type,m,n,k,layout,batch (a few squares)\n"
+    "  -m, -n, -k N      one shape instead\n"
+    "  --type f32|f64    of the shape (f32), or only this type of a suite\n"
+    "  --trans-a, --trans-b   A or B of the shape is stored transposed\n"
+    "  --batch N         products in the batch of the shape (1)\n"
+    "  --peer NAME|PATH  a library to compare with, as often as needed: openblas, blis, onednn,\n"
+    "                    eigen, mkl, or a path to any that exports cblas_sgemm; none for none "
+    "(all\n"
+    "                    that are found)\n"
+    "  --time S          seconds to spend on a shape, about (1)\n"
+    "  --repeat N        samples of each library, instead\n"
+    "  --one-shot        time tgl_gemm() instead of a kept plan\n"
+    "  --threads N       threads for everybody (OMP_NUM_THREADS, or all)\n"
+    "  --device NAME     auto, cpu, cuda:0 (auto)\n"
+    "  --csv FILE        write a line for each shape and library\n"
+    "\n"
+    "Example:\n"
+    "  tegula bench --suite bench/suites/cpu.csv --threads 1 --csv cpu.csv\n";
+
+enum {
+    OPT_SUITE = OPT_COMMAND,
+    OPT_BATCH,
+    OPT_PEER,
+    OPT_TIME,
+    OPT_REPEAT,
+    OPT_ONE_SHOT,
+};
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_TYPE,
+    CLI_OPTION_TRANS_A,
+    CLI_OPTION_TRANS_B,
+    CLI_OPTION_CSV,
+    {"suite", required_argument, NULL, OPT_SUITE},
+    {"batch", required_argument, NULL, OPT_BATCH},
+    {"peer", required_argument, NULL, OPT_PEER},
+    {"time", required_argument, NULL, OPT_TIME},
+    {"repeat", required_argument, NULL, OPT_REPEAT},
+    {"one-shot", no_argument, NULL, OPT_ONE_SHOT},
+    {0},
+};
+
+enum { PEERS_MAX = 16 };
+
+typedef struct bench_options {
+    const char *suite, *device, *csv;
+    tgl_type type;          /* 0: not given */
+    int64_t m, n, k, batch; /* 0: not given */
+    bool trans_a, trans_b, one_shot;
+    const char *peers[PEERS_MAX];
+    int peer_count;
+    double time;
+    int64_t repeat;
+    int threads;
+} bench_options;
+
+static bool add_peer(bench_options *o, const char *name)
+{
+    if (o->peer_count == PEERS_MAX) {
+        cli_misuse("--peer: at most %d", PEERS_MAX);
+        return false;
+    }
+    o->peers[o->peer_count++] = name;
+    return true;
+}
+
+static bool parse_time(const char *text, double *seconds)
+{
+    if (!cli_parse_real("--time", text, seconds)) return false;
+    if (*seconds > 0 && *seconds <= 1e6) return true;
+    cli_misuse("--time: %s is not a time in seconds above 0", text);
+    return false;
+}
+
+/* One option's value; false: reported. */
+static bool take_option(int option, bench_options *o)
+{
+    switch (option) {
+    case 'm':
+        return cli_parse_int("-m", optarg, 1, INT32_MAX, &o->m);
+    case 'n':
+        return cli_parse_int("-n", optarg, 1, INT32_MAX, &o->n);
+    case 'k':
+        return cli_parse_int("-k", optarg, 1, INT32_MAX, &o->k);
+    case OPT_BATCH:
+        return cli_parse_int("--batch", optarg, 1, INT32_MAX, &o->batch);
+    case OPT_REPEAT:
+        return cli_parse_int("--repeat", optarg, 1, 101, &o->repeat);
+    case OPT_TIME:
+        return parse_time(optarg, &o->time);
+    case OPT_PEER:
+        return add_peer(o, optarg);
+    case OPT_TYPE:
+        return cli_parse_type(optarg, &o->type);
+    case OPT_THREADS:
+        return cli_parse_threads(optarg, &o->threads);
+    case OPT_SUITE:
+        o->suite = optarg;
+        return true;
+    case OPT_DEVICE:
+        o->device = optarg;
+        return true;
+    case OPT_CSV:
+        o->csv = optarg;
+        return true;
+    case OPT_TRANS_A:
+        return o->trans_a = true;
+    case OPT_TRANS_B:
+        return o->trans_b = true;
+    case OPT_ONE_SHOT:
+        return o->one_shot = true;
+    default:
+        return false;
+    }
+}
+
+static int parse(int argc, char **argv, bench_options *o)
+{
+    *o = (bench_options){.device = "auto", .time = 1};
+    for (int option; (option = cli_next_option(argc, argv, "m:n:k:h", option_table)) != -1;) {
+        if (option == OPT_HELP || option == 'h') {
+            fputs(help, stdout);
+            return EXIT_DONE;
+        }
+        if (!take_option(option, o)) return EXIT_MISUSE;
+    }
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    const bool some = o->m > 0 || o->n > 0 || o->k > 0 || o->batch > 0 || o->trans_a || o->trans_b;
+    if (some && o->suite != NULL)
+        return cli_misuse("give either --suite or one shape by -m, -n and -k");
+    if (some && (o->m == 0 || o->n == 0 || o->k == 0))
+        return cli_misuse("give all of -m, -n and -k");
+    return PARSED;
+}
+
+static bool make_suite(const bench_options *o, suite *s)
+{
+    if (o->suite != NULL) return suite_read(s, o->suite, o->type);
+    if (o->m == 0) return suite_add_default(s, o->type);
+    return suite_add(s, o->type != 0 ? o->type : TGL_F32, o->m, o->n, o->k, o->trans_a, o->trans_b,
+                     o->batch > 0 ? o->batch : 1);
+}
+
+/* ---- Peers ------------------------------------------------------------------------------------
+ */
+
+/* Those that were asked for must be there; else all that are. Returns an exit code or PARSED. */
+static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX], int *count)
+{
+    char message[512];
+    *count = 0;
+    if (o->peer_count == 1 && strcmp(o->peers[0], "none") == 0) return PARSED;
+    if (strcmp(tgl_device_name(dev), "cpu") != 0)
+        return o->peer_count == 0 ? PARSED
+                                  : cli_misuse("--peer: there are peers for the cpu alone");
+    for (int i = 0; i < o->peer_count; i++) {
+        if (!peer_open(o->peers[i], &peers[i], message, sizeof message))
+            return cli_fail("%s", message);
+        ++*count;
+    }
+    if (o->peer_count > 0) return PARSED;
+    for (int i = 0; peer_known(i) != NULL; i++)
+        if (peer_open(peer_known(i), &peers[*count], message, sizeof message)) ++*count;
+    return PARSED;
+}
+
+/* How many threads the device uses, which the peers get as well. */
+static int device_threads(const tgl_device *dev)
+{
+    const char *key, *value;
+    for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
+        if (strcmp(key, "threads") == 0) return atoi(value);
+    return 1;
+}
+
+/* ---- The suite --------------------------------------------------------------------------------
+ */
+
+/* How long a shape takes, about and in any unit: a fixed time, and more for the greatest. */
+static double cost(const contest_settings *s, const tgl_problem *p)
+{
+    return s->time + suite_flops(p) * 2e-11 * (s->peer_count + 1);
+}
+
+static int run_suite(const contest_settings *settings, const suite *s, bench_report *report)
+{
+    double total = 0, done = 0;
+    for (int i = 0; i < s->count; i++)
+        total += cost(settings, &s->problems[i]);
+    progress line;
+    progress_start(&line, total);
+    int code = EXIT_DONE;
+    for (int i = 0; i < s->count; i++) {
+        char shape[64];
+        report_shape(&s->problems[i], shape, sizeof shape);
+        progress_update(&line, done, shape);
+        contest t;
+        tgl_status status = contest_run(&t, settings, &s->problems[i]);
+        progress_clear(&line);
+        if (status == TGL_OK && t.error[0] == '\0')
+            report_add(report, &t);
+        else if (status == TGL_OK)
+            code = cli_fail("%s: the product is wrong: %s", shape, t.error);
+        else
+            code = cli_fail("%s: %s", shape, tgl_status_text(status));
+        contest_release(&t);
+        done += cost(settings, &s->problems[i]);
+    }
+    return code;
+}
+
+static int bench(const bench_options *o, tgl_device *dev, const suite *s)
+{
+    peer peers[PEERS_MAX];
+    int peer_count;
+    int code = open_peers(o, dev, peers, &peer_count);
+    if (code != PARSED) return code;
+    const contest_settings settings = {.dev = dev,
+                                       .peers = peers,
+                                       .peer_count = peer_count,
+                                       .threads = device_threads(dev),
+                                       .time = o->time,
+                                       .repeat = (int)o->repeat,
+                                       .one_shot = o->one_shot};
+    peers_set_threads(peers, peer_count, settings.threads);
+    bench_report report;
+    if (!report_start(&report, &settings, o->csv)) return EXIT_FAILED;
+    code = run_suite(&settings, s, &report);
+    const int finished = report_finish(&report);
+    return code != EXIT_DONE ? code : finished;
+}
+
+int command_bench(int argc, char **argv)
+{
+    bench_options options;
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return code;
+    suite s = {0};
+    code = EXIT_FAILED;
+    if (make_suite(&options, &s)) {
+        tgl_device *dev = cli_open_device(options.device, options.threads);
+        if (dev != NULL) code = bench(&options, dev, &s);
+        tgl_device_close(dev);
+    }
+    suite_free(&s);
+    return code;
+}

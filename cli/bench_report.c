@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table and the CSV file of a benchmark.
+ */
+#include "bench_report.h"
+#include "cli.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The value of a device's property, or "". */
+static const char *property(const tgl_device *dev, const char *wanted)
+{
+    const char *key, *value;
+    for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
+        if (strcmp(key, wanted) == 0) return value;
+    return "";
+}
+
+/* What the device is, in words: "Intel(R) Xeon(R) ...". */
+static const char *chip(const tgl_device *dev)
+{
+    const char *processor = property(dev, "processor");
+    return processor[0] != '\0' ? processor : property(dev, "name");
+}
+
+/* A field of text, quoted if it has to be. */
+static void put_csv_text(FILE *file, const char *text)
+{
+    if (strpbrk(text, ",\"\n") == NULL) {
+        fputs(text, file);
+        return;
+    }
+    fputc('"', file);
+    for (; *text != '\0'; text++) {
+        if (*text == '"') fputc('"', file);
+        fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+void report_shape(const tgl_problem *p, char *text, size_t size)
+{
+    char batch[32] = "";
+    if (p->batch != 1) snprintf(batch, sizeof batch, " x%" PRId64, p->batch);
+    snprintf(text, size, "%s %" PRId64 "x%" PRId64 "x%" PRId64 " %s%s", cli_type_name(p->type_c),
+             p->m, p->n, p->k, suite_layout(p), batch);
+}
+
+/* ---- Start ------------------------------------------------------------------------------------
+ */
+
+static bool open_csv(bench_report *r)
+{
+    if (r->csv_path == NULL) return true;
+    r->csv = fopen(r->csv_path, "w");
+    if (r->csv == NULL) {
+        cli_fail("cannot write %s: %s", r->csv_path, strerror(errno));
+        return false;
+    }
+    fputs("device,chip,threads,type,layout,m,n,k,batch,library,version,kernel,seconds,gflops,"
+          "time_over_tegula,rounds,fma_gflops\n",
+          r->csv);
+    return true;
+}
+
+static void print_heading(const contest_settings *s)
+{
+    printf("%s: %s", tgl_device_name(s->dev), chip(s->dev));
+    if (cli_device_is_host(s->dev)) printf(", %d thread%s", s->threads, s->threads == 1 ? "" : "s");
+    printf("\ntegula: %s%s\n", tgl_version(), s->one_shot ? ", tgl_gemm()" : ", a kept plan");
+    for (int i = 0; i < s->peer_count; i++)
+        printf("%s: %s\n", s->peers[i].name, s->peers[i].version);
+    puts("GFLOP/s by the median time; ratio: the best peer's time over Tegula's, above 1 where "
+         "Tegula is faster\n");
+    printf("%-28s %9s %6s", "type m x n x k layout", "tegula", "% FMA");
+    for (int i = 0; i < s->peer_count; i++)
+        printf(" %9.9s", s->peers[i].name);
+    printf("  %6s\n", s->peer_count > 0 ? "ratio" : "");
+}
+
+bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path)
+{
+    *r = (bench_report){.settings = settings, .csv_path = csv_path};
+    for (int i = 0; i < REPORT_TYPES; i++) {
+        r->peers[i] = calloc((size_t)settings->peer_count + 1, sizeof *r->peers[i]);
+        if (r->peers[i] == NULL) {
+            cli_fail("no memory for the report");
+            return false;
+        }
+    }
+    if (!open_csv(r)) return false;
+    print_heading(settings);
+    return true;
+}
+
+/* ---- A shape ----------------------------------------------------------------------------------
+ */
+
+static void write_csv_rows(bench_report *r, const contest *t)
+{
+    const contest_settings *s = r->settings;
+    const tgl_problem *p = &t->problem;
+    const double gflop = suite_flops(p) * 1e-9;
+    for (int i = 0; i <= s->peer_count; i++) {
+        const contestant *c = &t->all[i];
+        if (!c->right) continue;
+        fprintf(r->csv, "%s,", tgl_device_name(s->dev));
+        put_csv_text(r->csv, chip(s->dev));
+        fprintf(r->csv, ",%d,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,", s->threads,
+                cli_type_name(p->type_c), suite_layout(p), p->m, p->n, p->k, p->batch,
+                i == 0 ? "tegula" : c->peer->name);
+        put_csv_text(r->csv, i == 0 ? tgl_version() : c->peer->version);
+        fprintf(r->csv, ",%s,%.9g,%.6g,%.4f,%d,", i == 0 ? tgl_plan_kernel(t->plan) : "",
+                c->seconds, gflop / c->seconds, c->ratio, t->rounds);
+        if (t->fma > 0) fprintf(r->csv, "%.6g", t->fma * 1e-9);
+        fputc('\n', r->csv);
+    }
+    fflush(r->csv); /* a benchmark that is stopped leaves what it has */
+}
+
+static void add_to_means(bench_report *r, const contest *t, const char *shape)
+{
+    const int type = t->problem.type_c == TGL_F64;
+    for (int i = 0; i < r->settings->peer_count; i++)
+        if (t->all[i + 1].right) geometric_mean_add(&r->peers[type][i], t->all[i + 1].ratio);
+    const contestant *best = contest_best_peer(t);
+    if (best == NULL) return;
+    if (r->best[type].count == 0 || best->ratio < r->worst[type]) {
+        r->worst[type] = best->ratio;
+        snprintf(r->worst_shape[type], sizeof r->worst_shape[type], "%s", shape);
+    }
+    geometric_mean_add(&r->best[type], best->ratio);
+}
+
+void report_add(bench_report *r, const contest *t)
+{
+    char shape[64];
+    report_shape(&t->problem, shape, sizeof shape);
+    const double gflop = suite_flops(&t->problem) * 1e-9;
+    const double ours = gflop / t->all[0].seconds;
+    printf("%-28s %9.1f ", shape, ours);
+    if (t->fma > 0)
+        printf("%6.1f", 100 * ours * 1e9 / t->fma);
+    else
+        printf("%6s", "-");
+    for (int i = 1; i <= r->settings->peer_count; i++)
+        if (t->all[i].right)
+            printf(" %9.1f", gflop / t->all[i].seconds);
+        else
+            printf(" %9s", "-");
+    const contestant *best = contest_best_peer(t);
+    if (best != NULL)
+        printf("  %6.3f  %s\n", best->ratio, best->peer->name);
+    else
+        putchar('\n');
+    fflush(stdout);
+    add_to_means(r, t, shape);
+    if (r->csv != NULL) write_csv_rows(r, t);
+}
+
+/* ---- End --------------------------------------------------------------------------------------
+ */
+
+static void print_means(const bench_report *r, int type)
+{
+    if (r->best[type].count == 0) return;
+    printf("\n%s: the best peer's time over Tegula's: geometric mean %.3f over %d shape%s, least "
+           "%.3f at %s\n",
+           type == 0 ? "f32" : "f64", geometric_mean_value(&r->best[type]), r->best[type].count,
+           r->best[type].count == 1 ? "" : "s", r->worst[type], r->worst_shape[type]);
+    for (int i = 0; i < r->settings->peer_count; i++)
+        if (r->peers[type][i].count > 0)
+            printf("     %s alone: %.3f\n", r->settings->peers[i].name,
+                   geometric_mean_value(&r->peers[type][i]));
+}
+
+int report_finish(bench_report *r)
+{
+    for (int type = 0; type < REPORT_TYPES; type++) {
+        print_means(r, type);
+        free(r->peers[type]);
+    }
+    if (r->csv == NULL) return EXIT_DONE;
+    const bool failed = ferror(r->csv) != 0;
+    if (fclose(r->csv) != 0 || failed)
+        return cli_fail("cannot write %s: %s", r->csv_path, strerror(errno));
+    return EXIT_DONE;
+}

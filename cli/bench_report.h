@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a benchmark prints: a table with a line a shape, the means at its end, and a CSV file with a
+ * line for each shape and library.
+ */
+#ifndef CLI_BENCH_REPORT_H
+#define CLI_BENCH_REPORT_H
+
+#include "contest.h"
+#include "stats.h"
+
+#include <stdio.h>
+
+enum { REPORT_TYPES = 2 }; /* f32, f64 */
+
+typedef struct bench_report {
+    const contest_settings *settings;
+    FILE *csv; /* NULL: none */
+    const char *csv_path;
+    geometric_mean best[REPORT_TYPES]; /* ratio of the best peer */
+    double worst[REPORT_TYPES];        /* the least of them */
+    char worst_shape[REPORT_TYPES][64];
+    geometric_mean *peers[REPORT_TYPES]; /* one for each peer */
+} bench_report;
+
+/* Opens the CSV file, if any, and prints what stands above the table. false: reported. */
+bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path);
+
+/* Adds a shape that was timed. */
+void report_add(bench_report *r, const contest *t);
+
+/* "f32 1024x1024x1024 NN", with "x8" behind it for a batch. */
+void report_shape(const tgl_problem *p, char *text, size_t size);
+
+/* Prints the means and closes the CSV file; returns an exit code. */
+int report_finish(bench_report *r);
+
+#endif
