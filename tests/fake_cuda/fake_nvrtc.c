@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libfake_nvrtc.so: see fake_cuda.h. A program is known by the name of its kernel.
+ */
+#include "cuda/nvrtc.h"
+#include "fake_cuda.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct nvrtcProgram_st {
+    char name[64], arch[32], image[160], log[512];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int compilations;
+
+/* Reads FAKE_NVRTC_ARCHS; archs may be NULL. Returns how many there are. */
+static int read_archs(int *archs)
+{
+    const char *list = getenv("FAKE_NVRTC_ARCHS");
+    int count = 0;
+    if (list == NULL) list = "75,80,86,90,100,120";
+    for (; list != NULL; list = strchr(list, ',') != NULL ? strchr(list, ',') + 1 : NULL, count++)
+        if (archs != NULL) archs[count] = atoi(list);
+    return count;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcVersion(int *major, int *minor)
+{
+    *major = 13;
+    *minor = 0;
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcGetNumSupportedArchs(int *count)
+{
+    *count = read_archs(NULL);
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcGetSupportedArchs(int *archs)
+{
+    read_archs(archs);
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API const char *nvrtcGetErrorString(nvrtcResult result)
+{
+    return result == NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_SUCCESS";
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source,
+                                             const char *name, int header_count,
+                                             const char *const *headers,
+                                             const char *const *header_names)
+{
+    char include[160];
+    if (header_count < 1) return NVRTC_ERROR_COMPILATION;
+    snprintf(include, sizeof include, "#include \"%s\"", header_names[0]);
+    if (strstr(source, include) == NULL || strstr(headers[0], name) == NULL)
+        return NVRTC_ERROR_COMPILATION;
+    *program = calloc(1, sizeof **program);
+    snprintf((*program)->name, sizeof(*program)->name, "%s", name);
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
+{
+    free(*program);
+    *program = NULL;
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count,
+                                              const char *const *options)
+{
+    static const char flag[] = "--gpu-architecture=";
+    const char *error = getenv("FAKE_NVRTC_ERROR"), *output = getenv("FAKE_NVRTC_OUTPUT");
+    const char *spill = getenv("FAKE_NVRTC_SPILL"), *delay = getenv("FAKE_NVRTC_DELAY");
+    pthread_mutex_lock(&lock);
+    compilations++;
+    pthread_mutex_unlock(&lock);
+    if (delay != NULL) usleep((useconds_t)atoi(delay) * 1000);
+    if (error != NULL) {
+        snprintf(program->log, sizeof program->log, "%s", error);
+        return NVRTC_ERROR_COMPILATION;
+    }
+    for (int i = 0; i < option_count; i++)
+        if (strncmp(options[i], flag, sizeof flag - 1) == 0)
+            snprintf(program->arch, sizeof program->arch, "%s", options[i] + sizeof flag - 1);
+    snprintf(program->image, sizeof program->image, "fake cubin %s %s",
+             output != NULL ? output : program->arch, program->name);
+    if (spill == NULL) spill = "0";
+    snprintf(program->log, sizeof program->log,
+             "ptxas info    : Function properties for %s\n"
+             "ptxas         .     %s bytes stack frame, %s bytes spill stores, %s bytes spill "
+             "loads\nptxas info    : Used 40 registers, used 1 barriers, 1024 bytes smem\n",
+             program->name, spill, spill, spill);
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
+{
+    *size = strlen(program->log) + 1;
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
+{
+    memcpy(log, program->log, strlen(program->log) + 1);
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
+{
+    /* There is no machine code for a virtual architecture. */
+    *size = strncmp(program->arch, "sm_", 3) == 0 ? strlen(program->image) + 1 : 0;
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
+{
+    memcpy(cubin, program->image, strlen(program->image) + 1);
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size)
+{
+    *size = strlen(program->image) + 1;
+    return NVRTC_SUCCESS;
+}
+
+FAKE_CUDA_API nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
+{
+    memcpy(ptx, program->image, strlen(program->image) + 1);
+    return NVRTC_SUCCESS;
+}
+
+fake_nvrtc_count_function fake_nvrtc_count;
+
+FAKE_CUDA_API int fake_nvrtc_count(void)
+{
+    pthread_mutex_lock(&lock);
+    int result = compilations;
+    pthread_mutex_unlock(&lock);
+    return result;
+}

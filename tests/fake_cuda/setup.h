@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tests over the fake libraries share.
+ */
+#ifndef FAKE_CUDA_SETUP_H
+#define FAKE_CUDA_SETUP_H
+
+#include "cuda/driver.h"
+#include "fake_cuda.h"
+#include "support.h"
+
+/* For cmocka, around every test: the library finds the fakes, nothing goes wrong, and the disk
+ * cache is an empty folder of its own, getenv("TEGULA_CACHE"), which goes away with the test. The
+ * teardown also fails if a test left something behind on the fake device. */
+int fake_setup(void **state);
+int fake_teardown(void **state);
+
+/* Opens a device or fails the test. */
+tgl_device *open_device(const char *name);
+
+/* Fails the test unless opening fails so, with `words` in the sentence of detail. */
+void assert_open_fails(const char *name, tgl_status expected, const char *words);
+
+/* Fails the test unless the device's latest sentence of detail has `words` in it. */
+void assert_last_error(const tgl_device *dev, const char *words);
+
+/* The value of a property of the device; fails the test if there is none. */
+const char *property_of(const tgl_device *dev, const char *key);
+
+/* Runs C := A*B with m x k ones and k x n twos and fails the test unless C is right, or unless the
+ * product fails as expected. kernel: NULL for the device's choice. */
+void assert_product(tgl_device *dev, const char *kernel, int m, int n, int k);
+void assert_product_fails(tgl_device *dev, tgl_status expected);
+
+/* The fakes' own account. */
+int live_objects(void);
+int context_depth(void);
+int compilations(void);
+
+/* A function of the fake libcuda, as its other users call it. */
+void *fake_function(const char *name);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening CUDA devices, over the fake libraries: what is there, what is missing, and what is said
+ * of it.
+ */
+#include "fake_cuda/setup.h"
+
+/* What "auto" opens. */
+static void assert_auto_is(const char *name)
+{
+    tgl_device *dev = open_device("auto");
+    assert_string_equal(tgl_device_name(dev), name);
+    assert_int_equal(tgl_last_error(dev, NULL, 0), 0);
+    tgl_device_close(dev);
+}
+
+static void auto_prefers_cuda(void **state)
+{
+    (void)state;
+    assert_auto_is("cuda:0");
+}
+
+static void without_a_driver(void **state)
+{
+    (void)state;
+    setenv("TEGULA_LIBCUDA", "/nonexistent/libcuda.so", 1);
+    assert_open_fails("cuda", TGL_NO_DEVICE, "/nonexistent/libcuda.so");
+    assert_auto_is("cpu");
+}
+
+static void with_a_library_that_is_no_driver(void **state)
+{
+    (void)state;
+    setenv("TEGULA_LIBCUDA", FAKE_LIBNVRTC, 1);
+    assert_open_fails("cuda", TGL_NO_DEVICE, "too old");
+    assert_auto_is("cpu");
+}
+
+static void without_a_device(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDA_FAIL", "cuInit=100", 1);
+    assert_open_fails("cuda", TGL_NO_DEVICE, "CUDA_ERROR_NO_DEVICE");
+    assert_auto_is("cpu");
+    setenv("FAKE_CUDA_FAIL", "cuInit=999", 1); /* an error that the driver has no name for */
+    assert_open_fails("cuda", TGL_NO_DEVICE, "no CUDA device");
+    unsetenv("FAKE_CUDA_FAIL");
+    setenv("FAKE_CUDA_DEVICES", "0", 1);
+    assert_open_fails("cuda", TGL_NO_DEVICE, "0 CUDA devices");
+    assert_auto_is("cpu");
+}
+
+static void devices_by_number(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    tgl_device *first = open_device("cuda"), *second = open_device("cuda:1");
+    assert_string_equal(tgl_device_name(first), "cuda:0");
+    assert_string_equal(tgl_device_name(second), "cuda:1");
+    assert_string_equal(property_of(second, "chip"), "Fake GPU 1");
+    tgl_device_close(first);
+    tgl_device_close(second);
+    assert_open_fails("cuda:2", TGL_NO_DEVICE, "2 CUDA devices");
+    assert_open_fails("cuda:x", TGL_NO_DEVICE, "cuda:x");
+}
+
+static void without_a_compiler(void **state)
+{
+    (void)state;
+    setenv("TEGULA_NVRTC", "/nonexistent", 1);
+    assert_open_fails("cuda", TGL_NO_COMPILER, "/nonexistent");
+    assert_open_fails("auto", TGL_NO_COMPILER, "TEGULA_NVRTC"); /* there is a GPU: say so */
+    setenv("TEGULA_NVRTC", FAKE_LIBCUDA, 1);
+    assert_open_fails("cuda", TGL_NO_COMPILER, "no NVRTC");
+}
+
+static void the_compiler_s_folder_serves(void **state)
+{
+    (void)state;
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%s", FAKE_LIBNVRTC);
+    *strrchr(folder, '/') = '\0';
+    setenv("TEGULA_NVRTC", folder, 1);
+    tgl_device_close(open_device("cuda"));
+}
+
+/* Columns: compute capability, what NVRTC knows, what is compiled for (NULL: nothing serves). */
+static void architectures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *capability, *known, *arch;
+    } rows[] = {
+        {"80", "75,80,90", "sm_80"},    {"86", "75,80,90", "sm_80"},   {"90", "80,90", "sm_90a"},
+        {"100", "80,90", "compute_90"}, {"120", "100,120", "sm_120a"}, {"70", "75,80", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        setenv("FAKE_CUDA_CAPABILITY", rows[i].capability, 1);
+        setenv("FAKE_NVRTC_ARCHS", rows[i].known, 1);
+        if (rows[i].arch == NULL) {
+            assert_open_fails("cuda", TGL_NO_COMPILER, "no longer compiles");
+            continue;
+        }
+        tgl_device *dev = open_device("cuda");
+        assert_string_equal(property_of(dev, "compiled for"), rows[i].arch);
+        assert_product(dev, "ladder/naive", 3, 4, 5);
+        tgl_device_close(dev);
+    }
+}
+
+static void failures_on_the_way_leave_nothing_behind(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDA_FAIL", "cuDeviceGetAttribute=1", 1);
+    assert_open_fails("cuda", TGL_DRIVER, "asking the driver");
+    setenv("FAKE_CUDA_FAIL", "cuDevicePrimaryCtxRetain=2", 1);
+    assert_open_fails("cuda", TGL_NO_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY");
+}
+
+static void properties_describe_the_chip(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_device("cuda");
+    assert_string_equal(property_of(dev, "chip"), "Fake GPU 0");
+    assert_string_equal(property_of(dev, "compute capability"), "9.0");
+    assert_string_equal(property_of(dev, "multiprocessors"), "4");
+    /* 2 x 1 GHz x 128 lanes x 4 */
+    assert_non_null(strstr(property_of(dev, "FP32 peak"), "1.0 TFLOP/s"));
+    /* 2 x 1 GHz x 256 bits */
+    assert_non_null(strstr(property_of(dev, "memory bandwidth"), "64 GB/s"));
+    assert_string_equal(property_of(dev, "driver"), "CUDA 13.0");
+    assert_string_equal(property_of(dev, "NVRTC"), "13.0");
+    assert_string_equal(property_of(dev, "cache"), getenv("TEGULA_CACHE"));
+    tgl_device_close(dev);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(auto_prefers_cuda),
+        TEST(without_a_driver),
+        TEST(with_a_library_that_is_no_driver),
+        TEST(without_a_device),
+        TEST(devices_by_number),
+        TEST(without_a_compiler),
+        TEST(the_compiler_s_folder_serves),
+        TEST(architectures),
+        TEST(failures_on_the_way_leave_nothing_behind),
+        TEST(properties_describe_the_chip),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
