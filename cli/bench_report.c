@@ -76,7 +76,7 @@ static void print_heading(const contest_settings *s)
         printf("%s: %s\n", s->peers[i].name, s->peers[i].version);
     puts("GFLOP/s by the median time; ratio: the best peer's time over Tegula's, above 1 where "
          "Tegula is faster\n");
-    printf("%-28s %9s %6s", "type m x n x k layout", "tegula", "% FMA");
+    printf("%-28s %8s %9s %6s", "type m x n x k layout", "FMA", "tegula", "% FMA");
     for (int i = 0; i < s->peer_count; i++)
         printf(" %9.9s", s->peers[i].name);
     printf("  %6s\n", s->peer_count > 0 ? "ratio" : "");
@@ -142,11 +142,10 @@ void report_add(bench_report *r, const contest *t)
     report_shape(&t->problem, shape, sizeof shape);
     const double gflop = suite_flops(&t->problem) * 1e-9;
     const double ours = gflop / t->all[0].seconds;
-    printf("%-28s %9.1f ", shape, ours);
     if (t->fma > 0)
-        printf("%6.1f", 100 * ours * 1e9 / t->fma);
+        printf("%-28s %8.1f %9.1f %6.1f", shape, t->fma * 1e-9, ours, 100 * ours * 1e9 / t->fma);
     else
-        printf("%6s", "-");
+        printf("%-28s %8s %9.1f %6s", shape, "-", ours, "-");
     for (int i = 1; i <= r->settings->peer_count; i++)
         if (t->all[i].right)
             printf(" %9.1f", gflop / t->all[i].seconds);

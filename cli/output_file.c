@@ -46,6 +46,7 @@ static void set_of_fatal_signals(sigset_t *set)
 static void catch_fatal_signals(void)
 {
     const struct sigaction action = {.sa_handler = on_fatal_signal, .sa_flags = SA_RESETHAND};
+    signal(SIGXFSZ, SIG_IGN); /* a file over its limit: write() says so instead */
     for (int i = 0; i < FATAL_SIGNALS; i++) {
         struct sigaction old;
         /* A signal that the caller had ignored (nohup) stays ignored. */
