@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What all kernels of the ladder have in common, whichever device runs them: the problems they
+ * take, and the grid that covers C.
+ */
+#ifndef TGL_PLAN_LADDER_H
+#define TGL_PLAN_LADDER_H
+
+#include "device.h"
+#include "plan/registry.h"
+
+/* TGL_OK if the ladder takes the problem, else TGL_UNSUPPORTED: it has FP32 in IEEE arithmetic, not
+ * transposed, no batches, and sizes that fit an int. */
+tgl_status tgl_ladder_check(tgl_device *dev, const tgl_gemm_shape *shape);
+
+/* The kernel of a name, or with NULL the fastest that a chip of this compute capability (90
+ * for 9.0) has: rungs are in the order of their speed. TGL_UNKNOWN_KERNEL; TGL_UNSUPPORTED if the
+ * chip is too old. */
+tgl_status tgl_ladder_choose(tgl_device *dev, const char *name, int capability,
+                             const tgl_kernel **kernel);
+
+/* The blocks that cover C in x and y. TGL_GRID_TOO_LARGE if there would be too many rows of them.
+ */
+tgl_status tgl_ladder_grid(tgl_device *dev, const tgl_gemm_shape *shape, const tgl_kernel *kernel,
+                           unsigned *x, unsigned *y);
+
+#endif
