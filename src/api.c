@@ -113,6 +113,20 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     return length < 0 ? 0 : (size_t)length;
 }
 
+tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters)
+{
+    if (plan == NULL || counters == NULL) return TGL_BAD_ARGUMENT;
+    if (counters->size != sizeof *counters)
+        return tgl_fail(plan->dev, TGL_BAD_ARGUMENT, "counters.size is %zu; this version knows %zu",
+                        counters->size, sizeof *counters);
+    if (plan->dev->backend->counters == NULL)
+        return tgl_fail(plan->dev, TGL_UNSUPPORTED, "the %s device does not count; use \"sim\"",
+                        plan->dev->backend->name);
+    if (plan->state == NULL)
+        return tgl_fail(plan->dev, TGL_UNSUPPORTED, "nothing runs: C has no elements");
+    return plan->dev->backend->counters(plan, counters);
+}
+
 /* ---- One-shot calls -------------------------------------------------------------------------- */
 
 static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,

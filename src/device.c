@@ -13,8 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-/* The backends in the order in which "auto" tries them. */
-static const tgl_backend *const backends[] = {&tgl_cuda_backend, &tgl_cpu_backend};
+/* The backends in the order in which "auto" tries them; the cpu is always there. */
+static const tgl_backend *const backends[] = {&tgl_cuda_backend, &tgl_cpu_backend,
+                                              &tgl_sim_backend};
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
 /* ---- Errors ---------------------------------------------------------------------------------- */

@@ -49,6 +49,7 @@ typedef struct tgl_backend {
     tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
     void (*unprepare)(tgl_plan *plan);
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
+    tgl_status (*counters)(const tgl_plan *plan, tgl_counters *counters); /* NULL: nothing counts */
     size_t (*explain)(const tgl_plan *plan, char *text, size_t size);
 
     const char *(*kernel_name)(const tgl_device *dev, int index);
@@ -86,7 +87,7 @@ struct tgl_timer {
     double started; /* the host's clock, in seconds */
 };
 
-extern const tgl_backend tgl_cpu_backend, tgl_cuda_backend;
+extern const tgl_backend tgl_cpu_backend, tgl_cuda_backend, tgl_sim_backend;
 
 /* Keeps the sentence of detail for tgl_last_error(), formatted as printf does. */
 void tgl_keep_error(tgl_device *dev, const char *format, ...) TGL_PRINTF(2, 3);

@@ -280,6 +280,37 @@ TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
 /* Writes what the plan does and why, lines of text, as snprintf does. */
 TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
 
+/* What the latest successful run of a plan did to memory, counted exactly by the simulator. A
+ * request is one instruction executed by a warp. docs/simulator.md says how the hardware's rules
+ * are modelled. */
+typedef struct tgl_counters {
+    size_t size;             /* sizeof(tgl_counters), set by the caller */
+    int64_t blocks, threads; /* of the grid; of a block */
+    int64_t shared_bytes;    /* of a block */
+    int64_t barriers;        /* __syncthreads passed, over all blocks */
+
+    /* sectors: 32-byte pieces of memory that a request touches; 4 a request for neighbouring
+     * floats. bytes: what the threads asked for. */
+    int64_t global_load_requests, global_load_sectors, global_load_bytes;
+    int64_t global_store_requests, global_store_sectors, global_store_bytes;
+
+    /* wavefronts: passes over the banks of shared memory. conflicts: those that would not be there
+     * without bank conflicts. */
+    int64_t shared_load_requests, shared_load_wavefronts, shared_load_conflicts, shared_load_bytes;
+    int64_t shared_store_requests, shared_store_wavefronts, shared_store_conflicts,
+        shared_store_bytes;
+
+    /* cp.async: from global to shared memory, counted neither as loads nor as stores above. */
+    int64_t async_copy_requests, async_copy_sectors, async_copy_bytes;
+    int64_t async_copy_wavefronts, async_copy_conflicts;
+
+    int64_t needed_bytes; /* of the matrices: A and B once, C once, and once more if it is read */
+} tgl_counters;
+
+/* Returns TGL_OK and *counters; TGL_UNSUPPORTED on a device that does not count (all but sim), and
+ * before the first run; TGL_BAD_ARGUMENT. */
+TGL_API tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters);
+
 /* The kernels of a device by name: index 0, 1, ... until NULL. Static text. Not every kernel takes
  * every problem: tgl_plan_create() says TGL_UNSUPPORTED and why. */
 TGL_API const char *tgl_kernel_name(const tgl_device *dev, int index);

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding the host's C compiler, and compiling a kernel with it unless the disk cache has the
+ * result. Sources go into a private folder for as long as the compiler runs.
+ */
+#include "sim/compile.h"
+#include "sim/process.h"
+#include "sim/temp_folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -O0 so that each access of the source is one access of the program, neither merged nor moved;
+ * DWARF 4 because that is what elf_image.c reads. No warnings: kernel files speak CUDA. */
+static const char *const compile_flags[] = {
+    "-c",
+    "-x",
+    "c",
+    "-std=gnu11",
+    "-O0",
+    "-g1",
+    "-gdwarf-4",
+    "-gz=none",
+    "-w",
+    "-fPIC",
+    "-DTGL_SIM",
+    "-fsanitize=thread",
+    "-U_FORTIFY_SOURCE",
+    "-fgnu89-inline",
+    "-fvisibility=hidden",
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memset",
+    "-fno-omit-frame-pointer",
+    "-fno-stack-protector",
+    "-ffp-contract=off",
+};
+static const char *const link_flags[] = {"-shared"};
+enum {
+    COMPILE_FLAGS = sizeof compile_flags / sizeof compile_flags[0],
+    LINK_FLAGS = sizeof link_flags / sizeof link_flags[0],
+    MOST_ARGUMENTS = 96,
+    PATH_SIZE = TGL_TEMP_PATH + 256,
+};
+
+/* ---- Command lines --------------------------------------------------------------------------- */
+
+typedef struct command {
+    const char *argv[MOST_ARGUMENTS + 1];
+    int count;
+    char *owned[2]; /* copies of texts that were cut into words */
+    int owned_count;
+} command;
+
+static void add_argument(command *c, const char *argument)
+{
+    if (c->count < MOST_ARGUMENTS) c->argv[c->count++] = argument;
+}
+
+/* Adds the blank-separated words of a text, each behind `prefix` if there is one. */
+static bool add_words(command *c, const char *prefix, const char *text)
+{
+    char *copy = strdup(text), *rest = NULL;
+    if (copy == NULL) return false;
+    c->owned[c->owned_count++] = copy;
+    for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
+        if (prefix != NULL) add_argument(c, prefix);
+        add_argument(c, word);
+    }
+    return true;
+}
+
+static bool run_command(command *c, char **output)
+{
+    c->argv[c->count] = NULL;
+    return tgl_process_run(c->argv, output);
+}
+
+static void free_command(command *c)
+{
+    while (c->owned_count > 0)
+        free(c->owned[--c->owned_count]);
+}
+
+/* ---- The compiler ---------------------------------------------------------------------------- */
+
+/* Replaces the first word of `words` by the path it is found at; NULL if it is not. */
+static char *resolve(const char *words)
+{
+    words += strspn(words, " \t");
+    const size_t length = strcspn(words, " \t");
+    char *name = strndup(words, length);
+    char *path = name != NULL ? tgl_process_find(name) : NULL;
+    free(name);
+    if (path == NULL) return NULL;
+    const size_t size = strlen(path) + strlen(words + length) + 1;
+    char *resolved = malloc(size);
+    if (resolved != NULL) snprintf(resolved, size, "%s%s", path, words + length);
+    free(path);
+    return resolved;
+}
+
+/* The first line that the compiler says of itself; NULL if it does not run. */
+static char *ask_version(const char *words)
+{
+    command c = {0};
+    char *output = NULL;
+    bool ok = add_words(&c, NULL, words);
+    add_argument(&c, "--version");
+    ok = ok && run_command(&c, &output) && output != NULL;
+    free_command(&c);
+    if (!ok) {
+        free(output);
+        return NULL;
+    }
+    output[strcspn(output, "\n")] = '\0';
+    return output;
+}
+
+static bool try_compiler(tgl_host_compiler *compiler, const char *words)
+{
+    if (words == NULL || words[strspn(words, " \t")] == '\0') return false;
+    compiler->words = resolve(words);
+    compiler->version = compiler->words != NULL ? ask_version(compiler->words) : NULL;
+    if (compiler->version != NULL) return true;
+    free(compiler->words);
+    compiler->words = NULL;
+    return false;
+}
+
+tgl_status tgl_host_compiler_find(tgl_device *dev, tgl_host_compiler *compiler)
+{
+    *compiler = (tgl_host_compiler){0};
+    const char *chosen = secure_getenv("TEGULA_CC");
+    if (chosen != NULL && chosen[0] != '\0') {
+        if (!try_compiler(compiler, chosen))
+            return tgl_fail(dev, TGL_NO_COMPILER, "TEGULA_CC is \"%s\", which does not run",
+                            chosen);
+    } else if (!try_compiler(compiler, secure_getenv("CC")) && !try_compiler(compiler, "cc") &&
+               !try_compiler(compiler, "gcc") && !try_compiler(compiler, "clang")) {
+        return tgl_fail(dev, TGL_NO_COMPILER,
+                        "the simulator compiles kernels with a C compiler, and found none: install "
+                        "gcc or clang, or set TEGULA_CC to one");
+    }
+    compiler->cache = tgl_cache_open();
+    return TGL_OK;
+}
+
+void tgl_host_compiler_free(tgl_host_compiler *compiler)
+{
+    tgl_cache_close(compiler->cache);
+    free(compiler->words);
+    free(compiler->version);
+}
+
+/* ---- One kernel ------------------------------------------------------------------------------ */
+
+/* What one compilation is made of. */
+typedef struct job {
+    tgl_device *dev;
+    const tgl_host_compiler *compiler;
+    const tgl_kernel *kernel;
+    const char *source;
+    char wrapper[512]; /* the file that is compiled: words, kernel, and the way in */
+} job;
+
+/* Headers that a kernel may include. */
+static bool is_header(const char *file)
+{
+    return strncmp(file, "lib/", 4) == 0 || strncmp(file, "sim/", 4) == 0;
+}
+
+static tgl_status make_job(job *j)
+{
+    unsigned long size;
+    if (j->source == NULL) j->source = tgl_kernel_source(j->kernel->file, &size);
+    if (j->source == NULL)
+        return tgl_fail(j->dev, TGL_COMPILE, "%s is not among the embedded kernels",
+                        j->kernel->file);
+    snprintf(j->wrapper, sizeof j->wrapper,
+             "#include \"sim/cuda_words.h\"\n"
+             "#include \"%s\"\n"
+             "__attribute__((visibility(\"default\"))) const tgl_sim_image tgl_sim_object = {\n"
+             "    &tgl_sim, (void (*)(void))%s, __start_tgl_shared, __stop_tgl_shared};\n",
+             j->kernel->file, j->kernel->symbol);
+    return TGL_OK;
+}
+
+static void make_key(const job *j, tgl_cache_key *key)
+{
+    tgl_cache_key_start(key, "sim");
+    tgl_cache_key_add_text(key, j->compiler->words);
+    tgl_cache_key_add_text(key, j->compiler->version);
+    for (int i = 0; i < COMPILE_FLAGS; i++)
+        tgl_cache_key_add_text(key, compile_flags[i]);
+    for (int i = 0; i < LINK_FLAGS; i++)
+        tgl_cache_key_add_text(key, link_flags[i]);
+    tgl_cache_key_add_text(key, j->wrapper);
+    tgl_cache_key_add_text(key, j->kernel->defines);
+    tgl_cache_key_add_text(key, j->source);
+    const char *file;
+    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
+        unsigned long size;
+        if (!is_header(file)) continue;
+        tgl_cache_key_add_text(key, file);
+        tgl_cache_key_add_text(key, tgl_kernel_source(file, &size));
+    }
+}
+
+static bool write_sources(const job *j, tgl_temp_folder *folder)
+{
+    const char *file;
+    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
+        unsigned long size;
+        const char *text = tgl_kernel_source(file, &size);
+        if (is_header(file) && tgl_temp_folder_write(folder, file, text, size) == NULL)
+            return false;
+    }
+    return tgl_temp_folder_write(folder, j->kernel->file, j->source, strlen(j->source)) != NULL &&
+           tgl_temp_folder_write(folder, "kernel.c", j->wrapper, strlen(j->wrapper)) != NULL;
+}
+
+/* Takes the folder's name out of a log, so that files are called as in the library. */
+static void shorten_paths(char *log, const char *folder)
+{
+    const size_t length = strlen(folder) + 1; /* and the slash */
+    for (char *at = log; (at = strstr(at, folder)) != NULL && at[length - 1] == '/';)
+        memmove(at, at + length, strlen(at + length) + 1);
+}
+
+/* Runs a prepared command; a failure becomes the device's. */
+static tgl_status run_step(const job *j, command *c, const tgl_temp_folder *folder)
+{
+    char *log = NULL;
+    tgl_status status = TGL_OK;
+    if (!run_command(c, &log)) {
+        if (log != NULL) shorten_paths(log, folder->path);
+        status = tgl_fail(j->dev, TGL_COMPILE, "%s does not compile with %s:\n%s", j->kernel->name,
+                          j->compiler->words, log != NULL ? log : "");
+    }
+    free(log);
+    return status;
+}
+
+static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const char **object)
+{
+    char include[PATH_SIZE], map[PATH_SIZE], input[PATH_SIZE];
+    snprintf(include, sizeof include, "-I%s", folder->path);
+    snprintf(map, sizeof map, "-ffile-prefix-map=%s/=", folder->path);
+    snprintf(input, sizeof input, "%s/kernel.c", folder->path);
+    const char *compiled = tgl_temp_folder_entry(folder, "kernel.o");
+    *object = tgl_temp_folder_entry(folder, "kernel.so");
+    if (compiled == NULL || *object == NULL)
+        return tgl_fail(j->dev, TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
+
+    command compile = {0}, link = {0};
+    bool ok = add_words(&compile, NULL, j->compiler->words);
+    for (int i = 0; i < COMPILE_FLAGS; i++)
+        add_argument(&compile, compile_flags[i]);
+    ok = ok && add_words(&compile, "-D", j->kernel->defines);
+    const char *const compile_tail[] = {include, map, input, "-o", compiled};
+    for (int i = 0; i < 5; i++)
+        add_argument(&compile, compile_tail[i]);
+
+    ok = ok && add_words(&link, NULL, j->compiler->words);
+    for (int i = 0; i < LINK_FLAGS; i++)
+        add_argument(&link, link_flags[i]);
+    const char *const link_tail[] = {compiled, "-o", *object, "-lm"};
+    for (int i = 0; i < 4; i++)
+        add_argument(&link, link_tail[i]);
+
+    tgl_status status = TGL_NO_MEMORY;
+    if (ok) status = run_step(j, &compile, folder);
+    if (status == TGL_OK) status = run_step(j, &link, folder);
+    free_command(&compile);
+    free_command(&link);
+    return status;
+}
+
+static void *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) return NULL;
+    void *data = NULL;
+    const long length = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    if (length > 0) data = malloc((size_t)length);
+    if (data != NULL) {
+        rewind(file);
+        *size = fread(data, 1, (size_t)length, file);
+        if (*size != (size_t)length) {
+            free(data);
+            data = NULL;
+        }
+    }
+    fclose(file);
+    return data;
+}
+
+static tgl_status build(const job *j, void **image, size_t *size)
+{
+    tgl_temp_folder folder;
+    if (!tgl_temp_folder_make(&folder))
+        return tgl_fail(j->dev, TGL_DRIVER, "no temporary folder: %s", strerror(errno));
+    tgl_status status = TGL_OK;
+    const char *object = NULL;
+    if (!write_sources(j, &folder))
+        status = tgl_fail(j->dev, TGL_DRIVER, "%s: %s", folder.path, strerror(errno));
+    if (status == TGL_OK) status = compile_and_link(j, &folder, &object);
+    if (status == TGL_OK && (*image = read_file(object, size)) == NULL)
+        status = tgl_fail(j->dev, TGL_COMPILE, "%s left no object of %s", j->compiler->words,
+                          j->kernel->name);
+    tgl_temp_folder_remove(&folder);
+    return status;
+}
+
+tgl_status tgl_host_compile(tgl_device *dev, const tgl_host_compiler *compiler,
+                            const tgl_kernel *kernel, const char *source, void **image,
+                            size_t *size)
+{
+    job j = {.dev = dev, .compiler = compiler, .kernel = kernel, .source = source};
+    TGL_TRY(make_job(&j));
+    tgl_cache_key key;
+    make_key(&j, &key);
+    if (tgl_cache_load(compiler->cache, &key, image, size)) return TGL_OK;
+    TGL_TRY(build(&j, image, size));
+    tgl_cache_store(compiler->cache, &key, *image, *size);
+    return TGL_OK;
+}

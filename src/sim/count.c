@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counting sectors and wavefronts.
+ */
+#include "sim/count.h"
+
+#include <stdbool.h>
+
+enum { LANES = 32, BANKS = 32, SECTOR = 32 };
+
+int tgl_count_sectors(const tgl_warp_access *access)
+{
+    /* No access crosses a sector: it is aligned to its size. */
+    uintptr_t seen[LANES], last = 0;
+    int count = 0;
+    for (uint32_t lanes = access->lanes; lanes != 0; lanes &= lanes - 1) {
+        const uintptr_t sector = access->address[__builtin_ctz(lanes)] / SECTOR;
+        if (count > 0 && sector == last) continue;
+        last = sector;
+        int i = 0;
+        while (i < count && seen[i] != sector)
+            i++;
+        if (i == count) seen[count++] = sector;
+    }
+    return count;
+}
+
+/* Passes for the lanes in the mask together: each pass gives every bank one word, to all lanes that
+ * ask for that word. */
+static int passes(const tgl_warp_access *access, uint32_t lanes)
+{
+    uintptr_t word[BANKS][LANES]; /* distinct words asked of each bank */
+    uint8_t words[BANKS] = {0};
+    int most = 0;
+    for (; lanes != 0; lanes &= lanes - 1) {
+        const uintptr_t address = access->address[__builtin_ctz(lanes)];
+        const uintptr_t end = address + access->bytes;
+        for (uintptr_t w = address / 4; w * 4 < end; w++) {
+            const unsigned bank = w % BANKS;
+            int i = 0;
+            while (i < words[bank] && word[bank][i] != w)
+                i++;
+            if (i < words[bank]) continue;
+            word[bank][words[bank]++] = w;
+            if (words[bank] > most) most = words[bank];
+        }
+    }
+    return most;
+}
+
+/* Whether every active lane i asks for what lane i^flip asks for, where that one is active. */
+static bool lanes_pair(const tgl_warp_access *access, int flip)
+{
+    for (uint32_t lanes = access->lanes; lanes != 0; lanes &= lanes - 1) {
+        const int i = __builtin_ctz(lanes), other = i ^ flip;
+        if ((access->lanes >> other & 1) != 0 && access->address[i] != access->address[other])
+            return false;
+    }
+    return true;
+}
+
+int tgl_count_wavefronts(const tgl_warp_access *access, int *least)
+{
+    /* 8-byte accesses go in halves of the warp, 16-byte ones in quarters; two neighbouring parts go
+     * together where lanes ask for the same in pairs. */
+    int part = access->bytes <= 4 ? 32 : access->bytes == 8 ? 16 : 8;
+    if (part < LANES && (lanes_pair(access, 1) || lanes_pair(access, 2))) part *= 2;
+    const uint32_t mask = part == LANES ? ~0u : (1u << part) - 1;
+    int count = 0;
+    *least = 0;
+    for (int first = 0; first < LANES; first += part) {
+        const uint32_t lanes = access->lanes & mask << first;
+        count += passes(access, lanes);
+        *least += lanes != 0;
+    }
+    return count;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Running blocks: each thread of a block goes as far as the next barrier, warp by warp, and when
+ * all have come there the barrier opens.
+ */
+#include "sim/machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    WARP = 32,
+    STACK_SIZE = 128 * 1024, /* kernels keep their registers there, each use of a device function
+                                its own */
+};
+
+typedef void ladder_kernel(int m, int n, int k, float alpha, const float *A, long long lda,
+                           const float *B, long long ldb, float beta, float *C, long long ldc);
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+static void thread_main(void *argument)
+{
+    tgl_sim_thread *thread = argument;
+    const tgl_sim_launch *l = thread->machine->launch;
+    ladder_kernel *kernel = (ladder_kernel *)l->module->image->kernel;
+    kernel(l->m, l->n, l->k, l->alpha, l->A, l->lda, l->B, l->ldb, l->beta, l->C, l->ldc);
+    for (;;)
+        tgl_machine_wait(thread->machine, TGL_THREAD_DONE, NULL);
+}
+
+void tgl_machine_wait(tgl_machine *machine, tgl_thread_state state, const void *pc)
+{
+    tgl_sim_thread *thread = machine->current;
+    thread->state = state;
+    thread->waits_at = pc;
+    tgl_fiber_switch(&thread->fiber, &machine->scheduler);
+}
+
+/* "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: " */
+static int write_place(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
+                       char *text, size_t size)
+{
+    const tgl_sim_launch *l = machine->launch;
+    char place[160] = "";
+    if (pc != NULL) tgl_sim_place(l->module, pc, place, sizeof place);
+    return snprintf(text, size, "%s, block (%u, %u), thread %u%s%s: ", l->module->kernel->name,
+                    (unsigned)(machine->block % l->grid_x), (unsigned)(machine->block / l->grid_x),
+                    thread->index, pc != NULL ? ", " : "", place);
+}
+
+static void record_fault(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
+                         const char *format, va_list args)
+{
+    const size_t size = sizeof machine->message;
+    const int length = write_place(machine, thread, pc, machine->message, size);
+    if (length >= 0 && (size_t)length < size)
+        vsnprintf(machine->message + length, size - (size_t)length, format, args);
+    machine->status = TGL_KERNEL_FAULT;
+}
+
+void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    record_fault(machine, machine->current, pc, format, args);
+    va_end(args);
+    for (;;) /* the scheduler sees the status and gives the launch up */
+        tgl_machine_wait(machine, TGL_THREAD_DONE, pc);
+}
+
+/* The same for a thread that does not run. */
+TGL_PRINTF(4, 5)
+static void fault_of(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
+                     const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    record_fault(machine, thread, pc, format, args);
+    va_end(args);
+}
+
+/* Stacks with a page between them that stops a kernel which overruns its own. */
+static bool make_threads(tgl_machine *machine, unsigned count)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (; machine->made < count; machine->made++) {
+        char *stack = mmap(NULL, page + STACK_SIZE, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stack == MAP_FAILED) return false;
+        mprotect(stack, page, PROT_NONE);
+        tgl_sim_thread *thread = &machine->threads[machine->made];
+        *thread = (tgl_sim_thread){
+            .machine = machine, .stack = (uintptr_t)stack + page, .index = machine->made};
+    }
+    return true;
+}
+
+bool tgl_machine_init(tgl_machine *machine)
+{
+    *machine = (tgl_machine){.stack_size = STACK_SIZE};
+    machine->threads = calloc(TGL_SIM_MOST_THREADS, sizeof *machine->threads);
+    return machine->threads != NULL && tgl_tally_init(&machine->tally);
+}
+
+void tgl_machine_free(tgl_machine *machine)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (unsigned i = 0; i < machine->made; i++) {
+        free(machine->threads[i].copies);
+        munmap((char *)machine->threads[i].stack - page, page + STACK_SIZE);
+    }
+    free(machine->threads);
+    free(machine->words);
+    free(machine->c_words);
+    tgl_tally_free(&machine->tally);
+}
+
+/* ---- Barriers and shuffles ------------------------------------------------------------------- */
+
+static void wait_at_barrier(void *run, const void *pc)
+{
+    tgl_machine_wait(run, TGL_THREAD_AT_BARRIER, pc);
+}
+
+static void wait_for_warp(void *run, unsigned lanes, const void *pc)
+{
+    tgl_machine *machine = run;
+    tgl_sim_thread *thread = machine->current;
+    if ((lanes >> thread->index % WARP & 1) == 0)
+        tgl_machine_fault(machine, pc, "the mask 0x%08x of a warp's call leaves out its own lane",
+                          lanes);
+    thread->waits_for = lanes;
+    tgl_machine_wait(machine, TGL_THREAD_AT_WARP, pc);
+}
+
+static unsigned shuffle(void *run, unsigned lanes, unsigned value, int source, const void *pc)
+{
+    tgl_machine *machine = run;
+    tgl_sim_thread *thread = machine->current;
+    const unsigned other = thread->index / WARP * WARP + (unsigned)source % WARP;
+    thread->given = value;
+    wait_for_warp(run, lanes, pc);
+    if (other >= machine->launch->threads || (lanes >> other % WARP & 1) == 0)
+        tgl_machine_fault(machine, pc, "shuffles from lane %d, which takes no part", source % WARP);
+    const unsigned result = machine->threads[other].given;
+    wait_for_warp(run, lanes, pc); /* nobody gives anew before all have taken */
+    return result;
+}
+
+/* Opens the warp barriers of which all lanes have arrived. False if there is none. */
+static bool open_warp_barriers(tgl_sim_thread *warp, unsigned lanes)
+{
+    uint32_t arrived = 0, opened = 0;
+    for (unsigned i = 0; i < lanes; i++)
+        if (warp[i].state == TGL_THREAD_AT_WARP) arrived |= 1u << i;
+    const uint32_t exist = lanes == WARP ? ~0u : (1u << lanes) - 1;
+    for (unsigned i = 0; i < lanes; i++)
+        if (warp[i].state == TGL_THREAD_AT_WARP && (warp[i].waits_for & exist & ~arrived) == 0)
+            opened |= 1u << i;
+    for (unsigned i = 0; i < lanes; i++)
+        if (opened >> i & 1) {
+            warp[i].state = TGL_THREAD_READY;
+            warp[i].warp_epoch++;
+        }
+    return opened != 0;
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+static void resume(tgl_machine *machine, tgl_sim_thread *thread)
+{
+    machine->current = thread;
+    machine->hooks->thread[0] = thread->index;
+    tgl_fiber_switch(&machine->scheduler, &thread->fiber);
+}
+
+/* Runs a warp until all its threads wait at the barrier or are done. */
+static void run_warp(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
+{
+    bool goes_on = true;
+    while (goes_on) {
+        for (unsigned i = 0; i < lanes; i++) {
+            if (warp[i].state != TGL_THREAD_READY) continue;
+            resume(machine, &warp[i]);
+            if (machine->status != TGL_OK) return;
+        }
+        tgl_tally_flush(&machine->tally);
+        goes_on = open_warp_barriers(warp, lanes);
+        for (unsigned i = 0; i < lanes; i++)
+            if (warp[i].state == TGL_THREAD_AT_WINDOW) {
+                warp[i].state = TGL_THREAD_READY;
+                goes_on = true;
+            }
+    }
+}
+
+/* All threads have stopped: opens the barrier, or says who is not there. False at the end of the
+ * block. */
+static bool open_barrier(tgl_machine *machine)
+{
+    tgl_sim_thread *threads = machine->threads, *waiting = NULL;
+    const tgl_sim_thread *missing = NULL;
+    char place[160];
+    for (unsigned i = 0; i < machine->launch->threads; i++) {
+        if (threads[i].state == TGL_THREAD_AT_BARRIER && waiting == NULL) waiting = &threads[i];
+        if (threads[i].state != TGL_THREAD_AT_BARRIER && missing == NULL) missing = &threads[i];
+        if (threads[i].state == TGL_THREAD_AT_WARP) {
+            fault_of(machine, &threads[i], threads[i].waits_at,
+                     "waits for lanes of its warp (mask 0x%08x) that never come",
+                     threads[i].waits_for);
+            return false;
+        }
+    }
+    if (waiting == NULL) return false;
+    tgl_sim_place(machine->launch->module, waiting->waits_at, place, sizeof place);
+    if (missing != NULL) {
+        fault_of(machine, missing, NULL,
+                 "has left the kernel, while thread %u waits at the barrier of %s", waiting->index,
+                 place);
+        return false;
+    }
+    for (unsigned i = 0; i < machine->launch->threads; i++) {
+        if (threads[i].waits_at != waiting->waits_at) {
+            fault_of(machine, &threads[i], threads[i].waits_at,
+                     "waits at this barrier, while thread %u waits at that of %s", waiting->index,
+                     place);
+            return false;
+        }
+        threads[i].state = TGL_THREAD_READY;
+        threads[i].accesses = 0;
+    }
+    machine->barriers++;
+    machine->epoch++;
+    return true;
+}
+
+static void start_block(tgl_machine *machine, uint64_t block)
+{
+    const tgl_sim_launch *l = machine->launch;
+    machine->block = block;
+    machine->epoch = 1;
+    machine->hooks->block[0] = (unsigned)(block % l->grid_x);
+    machine->hooks->block[1] = (unsigned)(block / l->grid_x);
+    tgl_memory_start_block(machine);
+    for (unsigned i = 0; i < l->threads; i++) {
+        tgl_sim_thread *thread = &machine->threads[i];
+        thread->state = TGL_THREAD_READY;
+        thread->warp_epoch = 1;
+        thread->accesses = 0;
+        thread->first_copy = thread->copy_count = 0;
+        thread->groups = 0;
+        tgl_fiber_make(&thread->fiber, (void *)thread->stack, machine->stack_size, thread_main,
+                       thread);
+    }
+}
+
+static void run_block(tgl_machine *machine, uint64_t block)
+{
+    const unsigned threads = machine->launch->threads;
+    start_block(machine, block);
+    do {
+        for (unsigned first = 0; first < threads && machine->status == TGL_OK; first += WARP)
+            run_warp(machine, &machine->threads[first],
+                     threads - first < WARP ? threads - first : WARP);
+    } while (machine->status == TGL_OK && open_barrier(machine));
+}
+
+static void set_hooks(tgl_machine *machine)
+{
+    const tgl_sim_launch *l = machine->launch;
+    machine->hooks = l->module->image->hooks;
+    *machine->hooks = (tgl_sim_hooks){
+        .run = machine,
+        .access = tgl_memory_access,
+        .barrier = wait_at_barrier,
+        .warp_barrier = wait_for_warp,
+        .shuffle = shuffle,
+        .async_copy = tgl_memory_async_copy,
+        .async_commit = tgl_memory_async_commit,
+        .async_wait = tgl_memory_async_wait,
+        .block_dim = {l->threads, 1, 1},
+        .grid_dim = {l->grid_x, l->grid_y, 1},
+    };
+}
+
+tgl_status tgl_machine_run(tgl_machine *machine, const tgl_sim_launch *launch)
+{
+    machine->launch = launch;
+    machine->status = TGL_OK;
+    machine->message[0] = '\0';
+    machine->barriers = 0;
+    tgl_tally_clear(&machine->tally);
+    if (!make_threads(machine, launch->threads) || !tgl_memory_start_launch(machine)) {
+        snprintf(machine->message, sizeof machine->message, "no memory to simulate a block");
+        return machine->status = TGL_NO_MEMORY;
+    }
+    set_hooks(machine);
+    const uint64_t blocks = (uint64_t)launch->grid_x * launch->grid_y;
+    for (uint64_t block = 0; block < blocks && machine->status == TGL_OK; block++)
+        run_block(machine, block);
+    if (machine->status != TGL_OK) /* threads were left half-way */
+        for (unsigned i = 0; i < machine->made; i++)
+            tgl_fiber_forget((void *)machine->threads[i].stack, machine->stack_size);
+    return machine->status;
+}

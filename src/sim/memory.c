@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The books on memory: which addresses a kernel may touch, what has been written, and which threads
+ * touched it since the last barrier. Every access of every thread comes here before it happens.
+ */
+#include "sim/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARP = 32, PLACE = 160 };
+
+/* A thread that makes so many accesses between two barriers is taken to be in an endless loop. */
+static const int64_t ACCESS_LIMIT = (int64_t)1 << 30;
+
+static const char *site_place(const tgl_machine *machine, uint32_t site, char text[PLACE])
+{
+    return tgl_sim_place(machine->launch->module, machine->tally.sites[site].pc, text, PLACE);
+}
+
+/* ---- Start ----------------------------------------------------------------------------------- */
+
+static bool reserve(void **memory, size_t *room, size_t count, size_t element)
+{
+    if (*room >= count) return true;
+    free(*memory);
+    *memory = calloc(count, element);
+    *room = *memory != NULL ? count : 0;
+    return *memory != NULL;
+}
+
+bool tgl_memory_start_launch(tgl_machine *machine)
+{
+    const tgl_sim_launch *l = machine->launch;
+    const size_t elements = (size_t)l->m * (size_t)l->n;
+    void *words = machine->words, *c_words = machine->c_words;
+    const bool ok = reserve(&words, &machine->word_room, l->module->shared_size / 4 + 1,
+                            sizeof *machine->words) &&
+                    reserve(&c_words, &machine->c_word_room, elements, sizeof *machine->c_words);
+    machine->words = words;
+    machine->c_words = c_words;
+    if (ok) memset(c_words, 0, elements * sizeof *machine->c_words);
+    return ok;
+}
+
+void tgl_memory_start_block(tgl_machine *machine)
+{
+    const tgl_sim_module *module = machine->launch->module;
+    memset(machine->words, 0, module->shared_size / 4 * sizeof *machine->words);
+    memset((void *)module->shared_base, 0xff,
+           module->shared_size); /* NaN, should one slip through */
+}
+
+/* ---- Matrices -------------------------------------------------------------------------------- */
+
+/* Whether the bytes are elements of the matrix: within its extent, and within a row. */
+static bool is_in_matrix(const tgl_sim_matrix *x, uintptr_t address, unsigned bytes)
+{
+    const uintptr_t offset = address - x->base;
+    if (offset >= (uintptr_t)x->extent) return false;
+    return (int64_t)(offset % (uintptr_t)x->ld_bytes) + (int64_t)bytes <= x->row_bytes;
+}
+
+/* "row 3, column 64 of A, which is 32 x 64", or where the address lies otherwise. */
+static void describe_address(const tgl_sim_launch *l, uintptr_t address, char *text, size_t size)
+{
+    const tgl_sim_matrix *nearest = NULL;
+    uintptr_t distance = 0;
+    for (int i = 0; i < 3; i++) {
+        const tgl_sim_matrix *x = &l->matrices[i];
+        if (x->extent == 0) continue;
+        uintptr_t far = 0;
+        if (address < x->base) far = x->base - address;
+        if (address >= x->base + (uintptr_t)x->extent)
+            far = address - (x->base + (uintptr_t)x->extent) + 1;
+        if (nearest != NULL && far >= distance) continue;
+        nearest = x;
+        distance = far;
+    }
+    if (nearest == NULL || distance > (uintptr_t)1 << 30) {
+        snprintf(text, size, "address %#llx, which is in no matrix", (unsigned long long)address);
+        return;
+    }
+    const char name = nearest->name;
+    const int64_t offset = (int64_t)(address - nearest->base), ld = nearest->ld_bytes;
+    const int64_t columns = nearest->row_bytes / 4;
+    if (offset < 0)
+        snprintf(text, size, "%lld bytes before the start of %c", (long long)-offset, name);
+    else if (offset >= nearest->extent)
+        snprintf(text, size, "%lld bytes past the end of %c, which is %lld x %lld",
+                 (long long)(offset - nearest->extent), name, (long long)nearest->rows,
+                 (long long)columns);
+    else
+        snprintf(text, size, "row %lld, column %lld of %c, which is %lld x %lld",
+                 (long long)(offset / ld), (long long)(offset % ld / 4), name,
+                 (long long)nearest->rows, (long long)columns);
+}
+
+static const char *verb(bool is_write)
+{
+    return is_write ? "writes" : "reads";
+}
+
+static void matrix_fault(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                         const char *why, const void *pc)
+{
+    char where[PLACE];
+    describe_address(machine->launch, address, where, sizeof where);
+    tgl_machine_fault(machine, pc, "%s %u bytes at %s%s%s", verb(is_write), bytes, where,
+                      why != NULL ? ", but " : "", why != NULL ? why : "");
+}
+
+/* The element of C at an address in it. */
+static tgl_c_word *c_word_at(tgl_machine *machine, uintptr_t address)
+{
+    const tgl_sim_matrix *c = &machine->launch->matrices[2];
+    const uintptr_t offset = address - c->base, ld = (uintptr_t)c->ld_bytes;
+    return &machine->c_words[offset / ld * (uintptr_t)machine->launch->n + offset % ld / 4];
+}
+
+/* An element of C that another thread wrote is out of bounds until a barrier of the same block. */
+static void check_c(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                    uint32_t site, const void *pc)
+{
+    const tgl_sim_thread *thread = machine->current;
+    const char *taboo = machine->launch->matrices[2].taboo;
+    tgl_c_word *word = c_word_at(machine, address);
+    for (unsigned i = 0; i * 4 < bytes; i++, word++) {
+        const bool is_ours =
+            word->block == (uint32_t)machine->block + 1 &&
+            (word->thread == thread->index || word->epoch != (uint16_t)machine->epoch);
+        if (word->block != 0 && !is_ours) {
+            char where[PLACE], place[PLACE];
+            describe_address(machine->launch, address + 4 * i, where, sizeof where);
+            tgl_machine_fault(machine, pc, "race: %s %s, which thread %u of block %u writes at %s",
+                              verb(is_write), where, word->thread, word->block - 1,
+                              site_place(machine, word->site, place));
+        }
+        if (!is_write && word->block == 0 && taboo != NULL)
+            matrix_fault(machine, address + 4 * i, 4, false, taboo, pc);
+        if (is_write)
+            *word = (tgl_c_word){(uint32_t)machine->block + 1, (uint16_t)thread->index,
+                                 (uint16_t)machine->epoch, site};
+    }
+}
+
+/* Checks an access against all but the other threads. The matrix: 0, 1, 2 for A, B, C. */
+static int check_matrix(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                        const void *pc)
+{
+    const tgl_sim_matrix *matrices = machine->launch->matrices;
+    if (is_in_matrix(&matrices[2], address, bytes)) return 2;
+    for (int i = 0; i < 2; i++) {
+        if (!is_in_matrix(&matrices[i], address, bytes)) continue;
+        if (is_write) matrix_fault(machine, address, bytes, true, "it is const", pc);
+        if (matrices[i].taboo != NULL)
+            matrix_fault(machine, address, bytes, false, matrices[i].taboo, pc);
+        return i;
+    }
+    matrix_fault(machine, address, bytes, is_write, NULL, pc);
+    return -1;
+}
+
+/* ---- Shared memory --------------------------------------------------------------------------- */
+
+/* "As + 128 bytes" */
+static const char *describe_shared(const tgl_machine *machine, size_t offset, char text[PLACE])
+{
+    const tgl_sim_module *module = machine->launch->module;
+    const tgl_shared_array *before = NULL;
+    for (int i = 0; i < module->array_count; i++) {
+        const tgl_shared_array *array = &module->arrays[i];
+        if (array->begin <= offset && (before == NULL || array->begin > before->begin))
+            before = array;
+    }
+    if (before == NULL)
+        snprintf(text, PLACE, "shared memory before the first array");
+    else if (offset < before->end)
+        snprintf(text, PLACE, "%s + %zu bytes", before->name, offset - before->begin);
+    else
+        snprintf(text, PLACE, "%zu bytes past the end of %s, which has %zu bytes",
+                 offset - before->end, before->name, before->end - before->begin);
+    return text;
+}
+
+/* All bytes are in one __shared__ array: its index. */
+static int check_shared_bounds(tgl_machine *machine, size_t offset, unsigned bytes, bool is_write,
+                               const void *pc)
+{
+    const uint16_t *array = machine->launch->module->array_of_word;
+    const uint16_t first = array[offset / 4], last = array[(offset + bytes - 1) / 4];
+    if (first == 0 || first != last) {
+        char where[PLACE];
+        describe_shared(machine, first == 0 ? offset : offset + bytes - 1, where);
+        tgl_machine_fault(machine, pc, "%s %u bytes of shared memory at %s", verb(is_write), bytes,
+                          where);
+    }
+    return first - 1;
+}
+
+/* Whether something that a thread of this block did is ordered before what the current thread does:
+ * by a barrier, by a warp barrier that both passed, or because it is the same thread. */
+static bool is_before(const tgl_machine *machine, unsigned thread, uint32_t epoch,
+                      uint32_t warp_epoch)
+{
+    const tgl_sim_thread *now = machine->current;
+    return epoch != machine->epoch || thread == now->index ||
+           (thread / WARP == now->index / WARP && warp_epoch < now->warp_epoch);
+}
+
+static void race(tgl_machine *machine, size_t offset, bool is_write, unsigned other,
+                 bool other_writes, uint32_t other_site, const void *pc)
+{
+    char where[PLACE], place[PLACE];
+    tgl_machine_fault(machine, pc, "race: %s %s, which thread %u %s at %s with no barrier between",
+                      verb(is_write), describe_shared(machine, offset, where), other,
+                      verb(other_writes), site_place(machine, other_site, place));
+}
+
+static void check_awaited(tgl_machine *machine, const tgl_shared_word *word, size_t offset,
+                          bool is_write, const void *pc)
+{
+    char where[PLACE], place[PLACE];
+    if (!word->is_awaited) return;
+    tgl_machine_fault(machine, pc,
+                      "%s %s before the cp.async that thread %u issued at %s was waited for",
+                      verb(is_write), describe_shared(machine, offset, where), word->copier,
+                      site_place(machine, word->copy_site, place));
+}
+
+static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset, uint8_t mask,
+                      uint32_t site, const void *pc)
+{
+    const tgl_sim_thread *thread = machine->current;
+    check_awaited(machine, word, offset, false, pc);
+    if ((word->has_data & mask) != mask) {
+        char where[PLACE];
+        tgl_machine_fault(machine, pc, "reads %s, which nobody has written",
+                          describe_shared(machine, offset, where));
+    }
+    if ((word->write_bytes & mask) != 0 &&
+        !is_before(machine, word->writer, word->write_epoch, word->write_warp_epoch))
+        race(machine, offset, false, word->writer, true, word->write_site, pc);
+    /* Two readers are enough to find a race with any writer: he is not both. */
+    if (word->read_epoch == machine->epoch && word->reader != thread->index) {
+        word->other_epoch = machine->epoch;
+        word->other_reader = (uint16_t)thread->index;
+        word->other_site = site;
+        word->read_bytes |= mask;
+        return;
+    }
+    word->read_bytes = word->read_epoch == machine->epoch ? word->read_bytes | mask : mask;
+    word->read_epoch = machine->epoch;
+    word->read_warp_epoch = thread->warp_epoch;
+    word->reader = (uint16_t)thread->index;
+    word->read_site = site;
+}
+
+/* Races with those who touched the word since the last barrier. A second reader counts as one of no
+ * warp epoch: his order within the warp is not kept. */
+static void check_write(tgl_machine *machine, tgl_shared_word *word, size_t offset, uint8_t mask,
+                        const void *pc)
+{
+    const unsigned index = machine->current->index;
+    check_awaited(machine, word, offset, true, pc);
+    if ((word->write_bytes & mask) != 0 &&
+        !is_before(machine, word->writer, word->write_epoch, word->write_warp_epoch))
+        race(machine, offset, true, word->writer, true, word->write_site, pc);
+    if ((word->read_bytes & mask) == 0) return;
+    if (!is_before(machine, word->reader, word->read_epoch, word->read_warp_epoch))
+        race(machine, offset, true, word->reader, false, word->read_site, pc);
+    if (word->other_epoch == machine->epoch && word->other_reader != index &&
+        word->other_reader / WARP != index / WARP)
+        race(machine, offset, true, word->other_reader, false, word->other_site, pc);
+}
+
+static void write_word(tgl_machine *machine, tgl_shared_word *word, uint8_t mask, uint32_t site)
+{
+    const tgl_sim_thread *thread = machine->current;
+    const bool is_same = word->write_epoch == machine->epoch && word->writer == thread->index;
+    word->write_bytes = is_same ? word->write_bytes | mask : mask;
+    word->write_epoch = machine->epoch;
+    word->write_warp_epoch = thread->warp_epoch;
+    word->writer = (uint16_t)thread->index;
+    word->write_site = site;
+    word->has_data |= mask;
+}
+
+/* The bytes of a word that an access from `offset` on covers, as a mask. */
+static uint8_t byte_mask(size_t offset, unsigned bytes)
+{
+    return bytes >= 4 ? 0xf : (uint8_t)(((1u << bytes) - 1) << offset % 4);
+}
+
+static void shared_access(tgl_machine *machine, size_t offset, unsigned bytes, bool is_write,
+                          uint32_t site, const void *pc)
+{
+    const uint8_t mask = byte_mask(offset, bytes);
+    tgl_shared_word *word = &machine->words[offset / 4];
+    for (unsigned i = 0; i < bytes; i += 4, word++) {
+        if (is_write) {
+            check_write(machine, word, offset + i, mask, pc);
+            write_word(machine, word, mask, site);
+        } else {
+            read_word(machine, word, offset + i, mask, site, pc);
+        }
+    }
+}
+
+/* ---- Any access ------------------------------------------------------------------------------ */
+
+static void check_alignment(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                            const void *pc)
+{
+    if (address % bytes == 0) return;
+    tgl_machine_fault(machine, pc, "%s %u bytes at once at an address that is no multiple of %u",
+                      verb(is_write), bytes, bytes);
+}
+
+/* Counts the access; the site's index. */
+static uint32_t tally(tgl_machine *machine, tgl_access_kind kind, int target, unsigned bytes,
+                      uintptr_t shared, uintptr_t global, const void *pc)
+{
+    tgl_sim_thread *thread = machine->current;
+    uint32_t site;
+    bool is_full;
+    if (!tgl_tally_access(&machine->tally, pc, kind, target, (int)(thread->index % WARP), bytes,
+                          shared, global, &site, &is_full)) {
+        snprintf(machine->message, sizeof machine->message, "no memory to count accesses");
+        machine->status = TGL_NO_MEMORY;
+        for (;;)
+            tgl_machine_wait(machine, TGL_THREAD_DONE, pc);
+    }
+    if (++thread->accesses > ACCESS_LIMIT)
+        tgl_machine_fault(machine, pc, "does not come to a barrier or an end: an endless loop?");
+    if (is_full) tgl_machine_wait(machine, TGL_THREAD_AT_WINDOW, pc);
+    return site;
+}
+
+void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_write, const void *pc)
+{
+    tgl_machine *machine = run;
+    const uintptr_t address = (uintptr_t)pointer;
+    if (address - machine->current->stack < machine->stack_size) return; /* registers */
+    check_alignment(machine, address, bytes, is_write, pc);
+    const tgl_sim_module *module = machine->launch->module;
+    const size_t offset = address - module->shared_base;
+    if (offset < module->shared_size) {
+        const int array = check_shared_bounds(machine, offset, bytes, is_write, pc);
+        const tgl_access_kind kind = is_write ? TGL_SHARED_STORE : TGL_SHARED_LOAD;
+        const uint32_t site = tally(machine, kind, array, bytes, address, 0, pc);
+        shared_access(machine, offset, bytes, is_write, site, pc);
+        return;
+    }
+    const int matrix = check_matrix(machine, address, bytes, is_write, pc);
+    const tgl_access_kind kind = is_write ? TGL_GLOBAL_STORE : TGL_GLOBAL_LOAD;
+    const uint32_t site = tally(machine, kind, matrix, bytes, 0, address, pc);
+    if (matrix == 2) check_c(machine, address, bytes, is_write, site, pc);
+}
+
+/* ---- cp.async -------------------------------------------------------------------------------- */
+
+static tgl_sim_copy *append_copy(tgl_sim_thread *thread)
+{
+    if (thread->first_copy == thread->copy_count) thread->first_copy = thread->copy_count = 0;
+    if (thread->copy_count == thread->copy_room) {
+        const int room = thread->copy_room > 0 ? 2 * thread->copy_room : 64;
+        tgl_sim_copy *copies = realloc(thread->copies, (size_t)room * sizeof *copies);
+        if (copies == NULL) return NULL;
+        thread->copies = copies;
+        thread->copy_room = room;
+    }
+    return &thread->copies[thread->copy_count++];
+}
+
+void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
+                           const void *pc)
+{
+    tgl_machine *machine = run;
+    const tgl_sim_module *module = machine->launch->module;
+    const size_t offset = (uintptr_t)shared - module->shared_base;
+    const uintptr_t source = valid_bytes > 0 ? (uintptr_t)global : 0;
+    if ((bytes != 4 && bytes != 8 && bytes != 16) || valid_bytes < 0 || valid_bytes > bytes)
+        tgl_machine_fault(machine, pc,
+                          "cp.async of %d bytes, %d of them valid: it copies 4, 8 or 16", bytes,
+                          valid_bytes);
+    if (offset >= module->shared_size)
+        tgl_machine_fault(machine, pc, "cp.async to an address outside shared memory");
+    check_alignment(machine, (uintptr_t)shared, (unsigned)bytes, true, pc);
+    const int array = check_shared_bounds(machine, offset, (unsigned)bytes, true, pc);
+    if (source != 0) {
+        check_alignment(machine, source, (unsigned)bytes, false, pc);
+        check_matrix(machine, source, (unsigned)valid_bytes, false, pc);
+    }
+    const uint32_t site =
+        tally(machine, TGL_ASYNC_COPY, array, (unsigned)bytes, (uintptr_t)shared, source, pc);
+    for (int i = 0; i < bytes; i += 4) {
+        tgl_shared_word *word = &machine->words[(offset + (size_t)i) / 4];
+        check_write(machine, word, offset + (size_t)i, 0xf, pc);
+        word->is_awaited = 1;
+        word->copier = (uint16_t)machine->current->index;
+        word->copy_site = site;
+    }
+    tgl_sim_copy *copy = append_copy(machine->current);
+    if (copy == NULL) tgl_machine_fault(machine, pc, "no memory for a copy in flight");
+    *copy = (tgl_sim_copy){shared, global, bytes, valid_bytes, site, machine->current->groups};
+}
+
+void tgl_memory_async_commit(void *run)
+{
+    tgl_machine *machine = run;
+    machine->current->groups++;
+}
+
+/* The data arrives: from here on it is as if the thread had written it now. */
+static void deliver(tgl_machine *machine, const tgl_sim_copy *copy)
+{
+    memset(copy->shared, 0, (size_t)copy->bytes);
+    if (copy->valid_bytes > 0) memcpy(copy->shared, copy->global, (size_t)copy->valid_bytes);
+    const size_t offset = (uintptr_t)copy->shared - machine->launch->module->shared_base;
+    for (int i = 0; i < copy->bytes; i += 4) {
+        tgl_shared_word *word = &machine->words[(offset + (size_t)i) / 4];
+        word->is_awaited = 0;
+        write_word(machine, word, 0xf, copy->site);
+    }
+}
+
+void tgl_memory_async_wait(void *run, int groups_pending)
+{
+    tgl_machine *machine = run;
+    tgl_sim_thread *thread = machine->current;
+    while (thread->first_copy < thread->copy_count) {
+        const tgl_sim_copy *copy = &thread->copies[thread->first_copy];
+        if (copy->group >= thread->groups - groups_pending) break;
+        deliver(machine, copy);
+        thread->first_copy++;
+    }
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Adding up sites, and laying them out.
+ */
+#include "sim/report.h"
+
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Adding up ------------------------------------------------------------------------------- */
+
+static void add_to_totals(tgl_counters *t, const tgl_site *s)
+{
+    switch (s->kind) {
+    case TGL_GLOBAL_LOAD:
+        t->global_load_requests += s->requests;
+        t->global_load_sectors += s->sectors;
+        t->global_load_bytes += s->bytes;
+        break;
+    case TGL_GLOBAL_STORE:
+        t->global_store_requests += s->requests;
+        t->global_store_sectors += s->sectors;
+        t->global_store_bytes += s->bytes;
+        break;
+    case TGL_SHARED_LOAD:
+        t->shared_load_requests += s->requests;
+        t->shared_load_wavefronts += s->wavefronts;
+        t->shared_load_conflicts += s->conflicts;
+        t->shared_load_bytes += s->bytes;
+        break;
+    case TGL_SHARED_STORE:
+        t->shared_store_requests += s->requests;
+        t->shared_store_wavefronts += s->wavefronts;
+        t->shared_store_conflicts += s->conflicts;
+        t->shared_store_bytes += s->bytes;
+        break;
+    case TGL_ASYNC_COPY:
+        t->async_copy_requests += s->requests;
+        t->async_copy_sectors += s->sectors;
+        t->async_copy_bytes += s->bytes;
+        t->async_copy_wavefronts += s->wavefronts;
+        t->async_copy_conflicts += s->conflicts;
+        break;
+    case TGL_ACCESS_KINDS:
+        break;
+    }
+}
+
+static bool is_same_line(const tgl_report_line *a, const tgl_report_line *b)
+{
+    return a->line == b->line && a->kind == b->kind && strcmp(a->target, b->target) == 0;
+}
+
+static void add_to_lines(tgl_report *report, const tgl_site *s, const tgl_sim_module *module)
+{
+    const bool is_global = s->kind == TGL_GLOBAL_LOAD || s->kind == TGL_GLOBAL_STORE;
+    tgl_report_line fresh = {.line = tgl_sim_line(module, s->pc), .kind = s->kind};
+    if (is_global)
+        fresh.target[0] = (char)('A' + s->target);
+    else
+        snprintf(fresh.target, sizeof fresh.target, "%.15s", module->arrays[s->target].name);
+    int i = 0;
+    while (i < report->count && !is_same_line(&report->lines[i], &fresh))
+        i++;
+    if (i == TGL_REPORT_LINES) return;
+    if (i == report->count) report->lines[report->count++] = fresh;
+    tgl_report_line *l = &report->lines[i];
+    l->requests += s->requests;
+    l->bytes += s->bytes;
+    l->sectors += s->sectors;
+    l->wavefronts += s->wavefronts;
+    l->conflicts += s->conflicts;
+}
+
+static int by_line(const void *x, const void *y)
+{
+    const tgl_report_line *a = x, *b = y;
+    if (a->line != b->line) return a->line - b->line;
+    return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->target, b->target);
+}
+
+/* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read. */
+static int64_t needed_bytes(const tgl_sim_launch *l)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < 3; i++) {
+        const tgl_sim_matrix *x = &l->matrices[i];
+        const int64_t once = x->rows * x->row_bytes;
+        const bool is_c = i == 2;
+        bytes += (x->taboo == NULL ? once : 0) + (is_c ? once : 0);
+    }
+    return bytes;
+}
+
+void tgl_report_make(tgl_report *report, const tgl_machine *machine)
+{
+    const tgl_sim_launch *l = machine->launch;
+    *report = (tgl_report){
+        .is_filled = true,
+        .totals = {.size = sizeof(tgl_counters),
+                   .blocks = (int64_t)l->grid_x * l->grid_y,
+                   .threads = l->threads,
+                   .shared_bytes = (int64_t)l->module->shared_bytes,
+                   .barriers = machine->barriers,
+                   .needed_bytes = needed_bytes(l)},
+    };
+    for (size_t i = 0; i < machine->tally.slots; i++) {
+        const tgl_site *site = &machine->tally.sites[i];
+        if (site->pc == NULL) continue;
+        add_to_totals(&report->totals, site);
+        add_to_lines(report, site, l->module);
+    }
+    qsort(report->lines, (size_t)report->count, sizeof *report->lines, by_line);
+}
+
+/* ---- Laying out ------------------------------------------------------------------------------ */
+
+static double ratio(int64_t x, int64_t y)
+{
+    return y > 0 ? (double)x / (double)y : 0;
+}
+
+static void write_global(tgl_text *out, const char *name, int64_t requests, int64_t sectors,
+                         int64_t bytes)
+{
+    tgl_text_add(out, "  %-14s %11lld requests %11lld sectors    %5.2f a request  %13lld bytes\n",
+                 name, (long long)requests, (long long)sectors, ratio(sectors, requests),
+                 (long long)bytes);
+}
+
+static void write_shared(tgl_text *out, const char *name, int64_t requests, int64_t wavefronts,
+                         int64_t conflicts, int64_t bytes)
+{
+    tgl_text_add(out,
+                 "  %-14s %11lld requests %11lld wavefronts %5.2f a request  %13lld bytes, "
+                 "%lld conflicts\n",
+                 name, (long long)requests, (long long)wavefronts, ratio(wavefronts, requests),
+                 (long long)bytes, (long long)conflicts);
+}
+
+static void write_totals(tgl_text *out, const tgl_counters *t)
+{
+    const int64_t moved =
+        32 * (t->global_load_sectors + t->global_store_sectors + t->async_copy_sectors);
+    tgl_text_add(out, "counted in the last run\n");
+    write_global(out, "global loads", t->global_load_requests, t->global_load_sectors,
+                 t->global_load_bytes);
+    write_global(out, "global stores", t->global_store_requests, t->global_store_sectors,
+                 t->global_store_bytes);
+    if (t->async_copy_requests > 0) {
+        write_global(out, "cp.async", t->async_copy_requests, t->async_copy_sectors,
+                     t->async_copy_bytes);
+        write_shared(out, "  into shared", t->async_copy_requests, t->async_copy_wavefronts,
+                     t->async_copy_conflicts, t->async_copy_bytes);
+    }
+    write_shared(out, "shared loads", t->shared_load_requests, t->shared_load_wavefronts,
+                 t->shared_load_conflicts, t->shared_load_bytes);
+    write_shared(out, "shared stores", t->shared_store_requests, t->shared_store_wavefronts,
+                 t->shared_store_conflicts, t->shared_store_bytes);
+    tgl_text_add(out, "  barriers       %11lld, %.1f a block\n", (long long)t->barriers,
+                 ratio(t->barriers, t->blocks));
+    tgl_text_add(out, "  global bytes   %11lld moved, %.1f times the %lld needed\n",
+                 (long long)moved, ratio(moved, t->needed_bytes), (long long)t->needed_bytes);
+}
+
+static void write_lines(tgl_text *out, const tgl_report *report)
+{
+    static const char *const names[TGL_ACCESS_KINDS] = {
+        [TGL_GLOBAL_LOAD] = "global load", [TGL_GLOBAL_STORE] = "global store",
+        [TGL_SHARED_LOAD] = "shared load", [TGL_SHARED_STORE] = "shared store",
+        [TGL_ASYNC_COPY] = "cp.async",
+    };
+    tgl_text_add(
+        out,
+        "by line                           requests  sectors a request  wavefronts a request\n");
+    for (int i = 0; i < report->count; i++) {
+        const tgl_report_line *l = &report->lines[i];
+        tgl_text_add(out, "  %4d %-12s %-15s%11lld", l->line, names[l->kind], l->target,
+                     (long long)l->requests);
+        if (l->sectors > 0)
+            tgl_text_add(out, "%12.2f", ratio(l->sectors, l->requests));
+        else
+            tgl_text_add(out, "%12s", "");
+        if (l->wavefronts > 0) tgl_text_add(out, "%19.2f", ratio(l->wavefronts, l->requests));
+        if (l->conflicts > 0)
+            tgl_text_add(out, "  (%.2f by bank conflicts)", ratio(l->conflicts, l->requests));
+        tgl_text_add(out, "\n");
+    }
+}
+
+size_t tgl_report_write(const tgl_report *report, char *text, size_t size)
+{
+    tgl_text out = {text, size, 0};
+    if (!report->is_filled) {
+        tgl_text_add(&out, "not run yet: run the plan once, and what it does is counted here\n");
+        return out.length;
+    }
+    write_totals(&out, &report->totals);
+    write_lines(&out, report);
+    return out.length;
+}

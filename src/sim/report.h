@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a run has been counted to: totals for tgl_plan_counters(), and a table by source line.
+ */
+#ifndef TGL_SIM_REPORT_H
+#define TGL_SIM_REPORT_H
+
+#include "sim/machine.h"
+
+enum { TGL_REPORT_LINES = 96 };
+
+/* All accesses of one kind to one thing on one line of the kernel's file. */
+typedef struct tgl_report_line {
+    int line; /* 0: unknown */
+    tgl_access_kind kind;
+    char target[16]; /* "A", "B", "C", or the name of a shared array */
+    int64_t requests, bytes, sectors, wavefronts, conflicts;
+} tgl_report_line;
+
+typedef struct tgl_report {
+    bool is_filled;
+    tgl_counters totals;
+    tgl_report_line lines[TGL_REPORT_LINES]; /* by line, then kind; surplus ones are left out */
+    int count;
+} tgl_report;
+
+/* Fills the report from the machine's last launch, which went well. */
+void tgl_report_make(tgl_report *report, const tgl_machine *machine);
+
+/* Writes the totals and the table as text, as snprintf does. */
+size_t tgl_report_write(const tgl_report *report, char *text, size_t size);
+
+#endif

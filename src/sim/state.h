@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state of a sim device, and the way in for tests: kernels that no table has.
+ */
+#ifndef TGL_SIM_STATE_H
+#define TGL_SIM_STATE_H
+
+#include "sim/compile.h"
+#include "sim/report.h"
+
+enum { TGL_SIM_PROPERTIES = 4 };
+
+typedef struct tgl_sim {
+    tgl_host_compiler compiler;
+    pthread_mutex_t lock;    /* of all below, and of the plans' reports */
+    tgl_sim_module *modules; /* that have been loaded */
+    tgl_machine machine;
+    struct {
+        const char *key, *value;
+    } properties[TGL_SIM_PROPERTIES];
+} tgl_sim;
+
+typedef struct tgl_sim_plan {
+    const tgl_kernel *kernel;
+    tgl_sim_module *module;
+    unsigned grid_x, grid_y;
+    tgl_report report;
+} tgl_sim_plan;
+
+/* tgl_plan_create() for a kernel that is not in the registry. kernel and source, the text of
+ * kernel->file, must outlive the device. */
+tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
+                               const tgl_kernel *kernel, const char *source, tgl_plan **plan);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lanes run one after the other; what they do at the same instruction for the same time since the
+ * warp was last flushed is taken for one execution of that instruction by the warp.
+ */
+#include "sim/tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tgl_tally_group {
+    tgl_warp_access shared, global;
+};
+
+enum { SLOTS = 4096 }; /* a power of two */
+
+bool tgl_tally_init(tgl_tally *tally)
+{
+    *tally = (tgl_tally){.slots = SLOTS};
+    tally->sites = calloc(tally->slots, sizeof *tally->sites);
+    tally->touched = calloc(tally->slots, sizeof *tally->touched);
+    return tally->sites != NULL && tally->touched != NULL;
+}
+
+void tgl_tally_clear(tgl_tally *tally)
+{
+    for (size_t i = 0; i < tally->slots; i++)
+        free(tally->sites[i].groups);
+    memset(tally->sites, 0, tally->slots * sizeof *tally->sites);
+    tally->used = tally->touched_count = 0;
+}
+
+void tgl_tally_free(tgl_tally *tally)
+{
+    if (tally->sites != NULL) tgl_tally_clear(tally);
+    free(tally->sites);
+    free(tally->touched);
+}
+
+/* The slot of a site, or the free one where it belongs. A kernel has some hundreds of instructions
+ * that access memory; the table is never more than half full. */
+static size_t slot_of(const tgl_tally *tally, const void *pc, tgl_access_kind kind)
+{
+    const uint64_t golden = 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: Knuth's multiplier */
+    const uint64_t hash = ((uintptr_t)pc * TGL_ACCESS_KINDS + (uint64_t)kind) * golden;
+    size_t slot = (size_t)(hash >> 40) & (tally->slots - 1);
+    while (tally->sites[slot].pc != NULL &&
+           (tally->sites[slot].pc != pc || tally->sites[slot].kind != kind))
+        slot = (slot + 1) & (tally->slots - 1);
+    return slot;
+}
+
+static bool open_site(tgl_tally *tally, size_t slot, const void *pc, tgl_access_kind kind,
+                      int target)
+{
+    if (2 * tally->used >= tally->slots) return false;
+    tgl_site *site = &tally->sites[slot];
+    site->groups = malloc(TGL_TALLY_WINDOW * sizeof *site->groups);
+    if (site->groups == NULL) return false;
+    site->pc = pc;
+    site->kind = kind;
+    site->target = target;
+    tally->used++;
+    return true;
+}
+
+static void add_lane(tgl_warp_access *access, int lane, uint32_t bytes, uintptr_t address)
+{
+    access->lanes |= 1u << lane;
+    access->bytes = bytes;
+    access->address[lane] = address;
+}
+
+bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
+                      uint32_t bytes, uintptr_t shared, uintptr_t global, uint32_t *index,
+                      bool *is_full)
+{
+    const size_t slot = slot_of(tally, pc, kind);
+    tgl_site *site = &tally->sites[slot];
+    if (site->pc == NULL && !open_site(tally, slot, pc, kind, target)) return false;
+    if (site->group_count == 0) tally->touched[tally->touched_count++] = (uint32_t)slot;
+    const int pass = site->passes[lane]++;
+    while (site->group_count <= pass) {
+        tgl_tally_group *fresh = &site->groups[site->group_count++];
+        fresh->shared.lanes = fresh->global.lanes = 0;
+    }
+    tgl_tally_group *group = &site->groups[pass];
+    if (shared != 0) add_lane(&group->shared, lane, bytes, shared);
+    if (global != 0) add_lane(&group->global, lane, bytes, global);
+    *index = (uint32_t)slot;
+    *is_full = pass + 1 == TGL_TALLY_WINDOW;
+    return true;
+}
+
+static void count_group(tgl_site *site, const tgl_tally_group *group)
+{
+    int least;
+    site->requests++;
+    if (group->global.lanes != 0) site->sectors += tgl_count_sectors(&group->global);
+    if (group->shared.lanes != 0) {
+        const int wavefronts = tgl_count_wavefronts(&group->shared, &least);
+        site->wavefronts += wavefronts;
+        site->conflicts += wavefronts - least;
+    }
+    const bool is_shared = site->kind == TGL_SHARED_LOAD || site->kind == TGL_SHARED_STORE;
+    const tgl_warp_access *asked = is_shared ? &group->shared : &group->global;
+    site->bytes += (int64_t)__builtin_popcount(asked->lanes) * asked->bytes;
+}
+
+void tgl_tally_flush(tgl_tally *tally)
+{
+    for (size_t i = 0; i < tally->touched_count; i++) {
+        tgl_site *site = &tally->sites[tally->touched[i]];
+        for (int pass = 0; pass < site->group_count; pass++)
+            count_group(site, &site->groups[pass]);
+        site->group_count = 0;
+        memset(site->passes, 0, sizeof site->passes);
+    }
+    tally->touched_count = 0;
+}
