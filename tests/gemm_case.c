@@ -190,9 +190,9 @@ static double non_finite(uint64_t *seed)
     return dice < 5 ? values[dice] : (double)random_int(seed, -3, 3);
 }
 
-/* An element of A (`is_a`), B or C. previous: the element before it along k, or 0. */
-static double draw(uint64_t *seed, inputs fill, tgl_type type, char matrix_name, int64_t p,
-                   double previous)
+/* An element of A, B or C. partner: in CANCELLATION the element half of k before it, which it is to
+ * cancel; else 0. */
+static double draw(uint64_t *seed, inputs fill, tgl_type type, char name, double partner)
 {
     const double least = type == TGL_F32 ? (double)FLT_MIN : DBL_MIN;
     switch (fill) {
@@ -203,11 +203,10 @@ static double draw(uint64_t *seed, inputs fill, tgl_type type, char matrix_name,
     case WIDE:
         return (random_unit(seed) - 0.5) * exp(4 * random_normal(seed));
     case CANCELLATION:
-        if (matrix_name == 'A' && p % 2 == 1) return previous;
-        if (matrix_name == 'B' && p % 2 == 1) return -previous * (1 + 1e-3 * random_unit(seed));
-        return random_normal(seed);
+        if (partner == 0) return random_normal(seed);
+        return name == 'B' ? -partner * (1 + 1e-3 * random_unit(seed)) : partner;
     case DENORMAL:
-        return matrix_name == 'B' ? 1 + random_unit(seed) : least * random_unit(seed);
+        return name == 'B' ? 1 + random_unit(seed) : least * random_unit(seed);
     case NON_FINITE:
         return non_finite(seed);
     case UNIFORM_11:
@@ -217,20 +216,23 @@ static double draw(uint64_t *seed, inputs fill, tgl_type type, char matrix_name,
     return 2 * random_unit(seed) - 1;
 }
 
-/* along_rows: k runs along the rows of op(X), as in A. */
 static void fill_matrix(matrix *x, inputs fill, char name, uint64_t *seed)
 {
-    const bool along_rows = name != 'B';
-    const int64_t outer = along_rows ? x->rows : x->cols, inner = along_rows ? x->cols : x->rows;
+    const bool k_along_rows = name != 'B'; /* of C too, where it does not matter */
+    const int64_t outer = k_along_rows ? x->rows : x->cols, k = k_along_rows ? x->cols : x->rows;
     const int64_t batch = x->stride == 0 && x->batch > 1 ? 1 : x->batch;
     for (int64_t b = 0; b < batch; b++)
-        for (int64_t o = 0; o < outer; o++) {
-            double value = 0;
-            for (int64_t p = 0; p < inner; p++) {
-                value = draw(seed, fill, x->type, name, p, value);
-                set(x, along_rows ? index_of(x, b, o, p) : index_of(x, b, p, o), value);
+        for (int64_t o = 0; o < outer; o++)
+            for (int64_t p = 0; p < k; p++) {
+                double partner = 0;
+                if (fill == CANCELLATION && p >= (k + 1) / 2) {
+                    const int64_t q = p - (k + 1) / 2;
+                    partner = get(x, x->memory.bytes,
+                                  k_along_rows ? index_of(x, b, o, q) : index_of(x, b, q, o));
+                }
+                set(x, k_along_rows ? index_of(x, b, o, p) : index_of(x, b, p, o),
+                    draw(seed, fill, x->type, name, partner));
             }
-        }
 }
 
 /* ---- The reference --------------------------------------------------------------------------- */

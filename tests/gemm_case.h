@@ -16,7 +16,7 @@ typedef enum inputs {
     UNIFORM_11,   /* (-1, 1) */
     NORMAL,       /* mean 0, variance 1 */
     WIDE,         /* (U - 0.5) * exp(4 N): exponents far apart */
-    CANCELLATION, /* neighbours along k that all but cancel */
+    CANCELLATION, /* the second half of k all but cancels the first */
     DENORMAL,     /* A holds numbers below the least normal one, B is near 1 */
     NON_FINITE,   /* small integers, now and then a NaN, an infinity or a zero of either sign */
     INPUTS_END

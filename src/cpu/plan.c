@@ -115,7 +115,8 @@ static void plan_vector(const tgl_gemm_shape *s, int most, cpu_plan *plan)
     plan->path = CPU_PATH_VECTOR;
     plan->threads = worth < 2 ? 1 : worth < most ? (int)worth : most;
     const size_t element = plan->kernels->element;
-    plan->a_bytes = aligned((size_t)s->k * element);
+    const bool side_by_side = s->n == 1 ? s->trans_b || s->ldb == 1 : !s->trans_a || s->lda == 1;
+    if (!side_by_side) plan->a_bytes = aligned((size_t)s->k * element);
     plan->part_bytes = aligned((size_t)(s->m * s->n) * element);
     plan->workspace = plan->a_bytes + plan->part_bytes;
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrices whose elements lie further than 2^31 and 2^32 elements apart. The memory is reserved and
+ * not backed: only the pages that are touched cost anything.
+ */
+#include "support.h"
+
+#include <sys/mman.h>
+
+/* Address space for so many elements, all zero. Skips the test where the system grants none. */
+static void *reserve(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) skip();
+    return memory;
+}
+
+/* op(A), op(B) and C of a few elements, of which one dimension is spread out. */
+static const struct {
+    int64_t m, n, k;
+    tgl_transpose trans_a, trans_b;
+    tgl_order order;
+    int64_t lda, ldb, ldc; /* 0: tight */
+} spread[] = {
+#define FAR (((int64_t)1 << 31) + 11)
+    {3, 5, 1, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, 0, 0},
+    {3, 5, 4, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, 0, 0},
+    {5, 4, 3, TGL_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, 0, 0},
+    {5, 4, 3, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, 0, FAR, 0},
+    {5, 3, 4, TGL_NO_TRANS, TGL_TRANS, TGL_ROW_MAJOR, 0, FAR, 0},
+    {3, 5, 4, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, 0, 0, FAR},
+    {5, 3, 4, TGL_NO_TRANS, TGL_NO_TRANS, TGL_COL_MAJOR, 0, 0, FAR},
+    {4, 5, 3, TGL_NO_TRANS, TGL_NO_TRANS, TGL_COL_MAJOR, FAR, 0, 0},
+    {3, 1, 40, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, 0, 0}, /* matrix times vector */
+    {1, 40, 3, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, 0, FAR, 0}, /* vector times matrix */
+    {3, 3, 3, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, FAR, FAR},
+};
+
+/* A value for element (i, j) that differs from its neighbours' and stays exact in sums. */
+static float value(int64_t i, int64_t j)
+{
+    return (float)(1 + i % 7 * 10 + j % 5);
+}
+
+static float *make_matrix(tgl_order order, tgl_transpose trans, int64_t rows, int64_t cols,
+                          int64_t *ld, size_t *bytes)
+{
+    const bool lines_are_rows = (trans == TGL_NO_TRANS) == (order == TGL_ROW_MAJOR);
+    if (*ld == 0) *ld = lines_are_rows ? cols : rows;
+    *bytes = (size_t)stored_extent(order, trans, rows, cols, *ld, 1, 0) * sizeof(float);
+    float *x = reserve(*bytes);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            x[stored_index(order, trans, *ld, i, j)] = value(i, j);
+    return x;
+}
+
+static void check_spread(tgl_device *dev, const char *kernel, size_t row)
+{
+    tgl_problem p = tgl_problem_make(TGL_F32, spread[row].m, spread[row].n, spread[row].k);
+    p.order = spread[row].order;
+    p.trans_a = spread[row].trans_a;
+    p.trans_b = spread[row].trans_b;
+    p.lda = spread[row].lda;
+    p.ldb = spread[row].ldb;
+    p.ldc = spread[row].ldc;
+    size_t size_a, size_b, size_c;
+    float *A = make_matrix(p.order, p.trans_a, p.m, p.k, &p.lda, &size_a);
+    float *B = make_matrix(p.order, p.trans_b, p.k, p.n, &p.ldb, &size_b);
+    float *C = make_matrix(p.order, TGL_NO_TRANS, p.m, p.n, &p.ldc, &size_c);
+
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_plan *plan;
+    const tgl_status status = tgl_plan_create(dev, &p, &options, &plan);
+    if (status == TGL_OK) {
+        assert_status(tgl_plan_run(plan, 1, A, B, 2, C, NULL), TGL_OK);
+        tgl_plan_destroy(plan);
+        for (int64_t i = 0; i < p.m; i++)
+            for (int64_t j = 0; j < p.n; j++) {
+                float expected = 2 * value(i, j);
+                for (int64_t x = 0; x < p.k; x++)
+                    expected += value(i, x) * value(x, j);
+                const float c = C[stored_index(p.order, TGL_NO_TRANS, p.ldc, i, j)];
+                if (c != expected)
+                    fail_msg("row %zu, kernel %s: C(%d, %d) is %g, not %g", row,
+                             kernel != NULL ? kernel : "any", (int)i, (int)j, c, expected);
+            }
+    } else {
+        assert_true(status == TGL_UNSUPPORTED && kernel != NULL);
+    }
+    munmap(A, size_a);
+    munmap(B, size_b);
+    munmap(C, size_c);
+}
+
+static void rows_may_be_2_to_the_31_elements_apart(void **state)
+{
+    const char *kernel;
+    for (int choice = 0; kernel_choice(*state, choice, &kernel); choice++)
+        for (size_t row = 0; row < COUNT_OF(spread); row++)
+            check_spread(*state, kernel, row);
+}
+
+static void batches_may_be_2_to_the_31_elements_apart(void **state)
+{
+    const char *kernel;
+    for (int choice = 0; kernel_choice(*state, choice, &kernel); choice++) {
+        tgl_problem p = tgl_problem_make(TGL_F32, 1, 1, 1);
+        p.batch = 3;
+        p.stride_a = FAR;
+        p.stride_b = FAR + 2;
+        p.stride_c = FAR + 5;
+        const size_t bytes = ((size_t)p.stride_c * 2 + 1) * sizeof(float);
+        float *A = reserve(bytes), *B = reserve(bytes), *C = reserve(bytes);
+        for (int i = 0; i < 3; i++) {
+            A[i * p.stride_a] = (float)(i + 2);
+            B[i * p.stride_b] = 10;
+        }
+        const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+        tgl_plan *plan;
+        if (tgl_plan_create(*state, &p, &options, &plan) == TGL_OK) {
+            assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+            for (int i = 0; i < 3; i++)
+                assert_true(C[i * p.stride_c] == (float)(10 * i + 20));
+            tgl_plan_destroy(plan);
+        }
+        munmap(A, bytes);
+        munmap(B, bytes);
+        munmap(C, bytes);
+    }
+}
+
+/* One line of more than 2^31 elements, of which nothing is read since alpha is 0, or which has no
+ * rows: sizes alone must not overflow. */
+static void sizes_themselves_may_pass_2_to_the_31(void **state)
+{
+    tgl_problem p = tgl_problem_make(TGL_F32, 1, 1, (int64_t)1 << 33);
+    float C = 3;
+    assert_status(tgl_gemm(*state, &p, 0, NULL, NULL, 2, &C, NULL), TGL_OK);
+    assert_true(C == 6);
+    p = tgl_problem_make(TGL_F32, (int64_t)1 << 40, 0, 1);
+    assert_status(tgl_gemm(*state, &p, 1, NULL, NULL, 2, NULL, NULL), TGL_OK);
+    p = tgl_problem_make(TGL_F32, 1, 1, 1);
+    p.batch = 0;
+    p.stride_a = p.stride_b = p.stride_c = INT64_MAX;
+    assert_status(tgl_gemm(*state, &p, 1, NULL, NULL, 2, NULL, NULL), TGL_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_may_be_2_to_the_31_elements_apart),
+        cmocka_unit_test(batches_may_be_2_to_the_31_elements_apart),
+        cmocka_unit_test(sizes_themselves_may_pass_2_to_the_31),
+    };
+    return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
+}
