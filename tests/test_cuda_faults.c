@@ -270,7 +270,7 @@ static void without_a_cache_it_only_takes_longer(void **state)
 {
     (void)state;
     char file[1024];
-    snprintf(file, sizeof file, "%s/file", getenv("TEGULA_CACHE"));
+    snprintf(file, sizeof file, "%s/file", cache_folder());
     fclose(fopen(file, "w"));
     const char *const settings[] = {file, "off", "", "/proc/no such folder"};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
@@ -305,7 +305,7 @@ static void two_processes_compile_at_once(void **state)
         assert_int_equal(result, 0);
     }
     int entries = 0;
-    DIR *folder = opendir(getenv("TEGULA_CACHE"));
+    DIR *folder = opendir(cache_folder());
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
         entries += entry->d_name[0] != '.';
     closedir(folder);

@@ -130,7 +130,7 @@ static void properties_describe_the_chip(void **state)
     assert_non_null(strstr(property_of(dev, "memory bandwidth"), "64 GB/s"));
     assert_string_equal(property_of(dev, "driver"), "CUDA 13.0");
     assert_string_equal(property_of(dev, "NVRTC"), "13.0");
-    assert_string_equal(property_of(dev, "cache"), getenv("TEGULA_CACHE"));
+    assert_string_equal(property_of(dev, "cache"), cache_folder());
     tgl_device_close(dev);
 }
 

@@ -169,7 +169,7 @@ static tgl_status cuda_alloc(tgl_device *dev, size_t bytes, void **memory)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     tgl_cuda_scope scope;
-    CUdeviceptr address = 0;
+    CUdeviceptr address = NULL;
     TGL_TRY(tgl_cuda_enter(dev, &scope));
     CUresult result = driver->cuMemAlloc(&address, bytes);
     size_t free_bytes = 0, total = 0;
@@ -180,7 +180,7 @@ static tgl_status cuda_alloc(tgl_device *dev, size_t bytes, void **memory)
                         "%s has no room for %zu bytes: %zu MiB of %zu MiB are free", dev->name,
                         bytes, free_bytes >> 20, total >> 20);
     TGL_TRY(tgl_cuda_check(dev, result, "allocating memory"));
-    *memory = (void *)(uintptr_t)address;
+    *memory = address;
     return TGL_OK;
 }
 
@@ -189,7 +189,7 @@ static void cuda_free(tgl_device *dev, void *memory)
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     tgl_cuda_scope scope;
     if (tgl_cuda_enter(dev, &scope) != TGL_OK) return; /* gone with the context */
-    tgl_cuda_check(dev, driver->cuMemFree((uintptr_t)memory), "freeing memory");
+    tgl_cuda_check(dev, driver->cuMemFree(memory), "freeing memory");
     tgl_cuda_leave(&scope);
 }
 
@@ -198,8 +198,7 @@ static tgl_status upload(tgl_device *dev, const tgl_driver *driver, void *dst, c
                          size_t bytes)
 {
     TGL_TRY(tgl_cuda_check(dev, driver->cuCtxSynchronize(), "waiting for the device"));
-    TGL_TRY(tgl_cuda_check(dev, driver->cuMemcpyHtoD((uintptr_t)dst, src, bytes),
-                           "copying to the device"));
+    TGL_TRY(tgl_cuda_check(dev, driver->cuMemcpyHtoD(dst, src, bytes), "copying to the device"));
     return tgl_cuda_check(dev, driver->cuStreamSynchronize(NULL), "copying to the device");
 }
 
@@ -220,8 +219,8 @@ static tgl_status cuda_download(tgl_device *dev, void *dst, const void *src, siz
     TGL_TRY(tgl_cuda_enter(dev, &scope));
     tgl_status status = tgl_cuda_check(dev, driver->cuCtxSynchronize(), "waiting for the device");
     if (status == TGL_OK)
-        status = tgl_cuda_check(dev, driver->cuMemcpyDtoH(dst, (uintptr_t)src, bytes),
-                                "copying from the device");
+        status =
+            tgl_cuda_check(dev, driver->cuMemcpyDtoH(dst, src, bytes), "copying from the device");
     tgl_cuda_leave(&scope);
     return status;
 }

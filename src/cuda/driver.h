@@ -14,7 +14,7 @@
 
 typedef int CUresult;
 typedef int CUdevice;
-typedef unsigned long long CUdeviceptr;
+typedef void *CUdeviceptr; /* documented as an integer of the same 64 bits */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
@@ -91,8 +91,8 @@ typedef struct tgl_driver {
     CUresult (*cuMemFree)(CUdeviceptr memory);
     CUresult (*cuMemGetInfo)(size_t *free, size_t *total);
     CUresult (*cuMemcpyHtoD)(CUdeviceptr dst, const void *src, size_t bytes);
-    CUresult (*cuMemcpyDtoH)(void *dst, CUdeviceptr src, size_t bytes);
-    CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream);
+    CUresult (*cuMemcpyDtoH)(void *dst, const void *src, size_t bytes);
+    CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
     CUresult (*cuMemsetD8Async)(CUdeviceptr dst, unsigned char value, size_t bytes,
                                 CUstream stream);
 

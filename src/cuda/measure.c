@@ -42,7 +42,7 @@ static CUresult run_fma(const trial *t)
     int iterations = t->iterations;
     double a = -1.00001, b = 0.3;
     float a_f32 = (float)a, b_f32 = (float)b;
-    CUdeviceptr out = 0; /* never written to */
+    CUdeviceptr out = NULL; /* never written to */
     void *f32[] = {&iterations, &a_f32, &b_f32, &out}, *f64[] = {&iterations, &a, &b, &out};
     return cuda->driver.cuLaunchKernel(t->function, fma_blocks(cuda), 1, 1, FMA_THREADS, 1, 1, 0,
                                        NULL, t->is_f64 ? f64 : f32, NULL);

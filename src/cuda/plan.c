@@ -21,7 +21,7 @@ typedef struct arguments {
         int i;
         float f;
         long long l;
-        CUdeviceptr p;
+        const void *p;
     } value[ARGUMENTS_MAX];
     int count;
 } arguments;
@@ -39,7 +39,7 @@ struct cuda_plan {
     int launches;
     launch launch[LAUNCHES_MAX]; /* in their order on the stream */
     size_t workspace_bytes;
-    CUdeviceptr workspace; /* 0: none is needed */
+    CUdeviceptr workspace; /* NULL: none is needed */
 };
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static void add_long(arguments *args, int64_t value)
 
 static void add_pointer(arguments *args, const void *value)
 {
-    args->value[args->count].p = (uintptr_t)value;
+    args->value[args->count].p = value;
     args->at[args->count] = &args->value[args->count];
     args->count++;
 }
@@ -199,8 +199,7 @@ tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *name)
 void tgl_cuda_unprepare(tgl_plan *plan)
 {
     cuda_plan *made = plan->state;
-    if (made->workspace != 0)
-        plan->dev->backend->free(plan->dev, (void *)(uintptr_t)made->workspace);
+    if (made->workspace != NULL) plan->dev->backend->free(plan->dev, made->workspace);
     free(made);
 }
 

@@ -290,15 +290,15 @@ FAKE_CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes)
     block->context = context;
     block->bytes = bytes;
     keep(block);
-    *memory = (uintptr_t)(block + 1);
+    *memory = block + 1;
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuMemFree_v2(CUdeviceptr memory)
 {
     BEGIN();
-    if (memory == 0) return CUDA_SUCCESS;
-    header *block = (header *)(uintptr_t)memory - 1;
+    if (memory == NULL) return CUDA_SUCCESS;
+    header *block = (header *)memory - 1;
     pthread_mutex_lock(&lock);
     block->context->used -= block->bytes;
     pthread_mutex_unlock(&lock);
@@ -317,23 +317,23 @@ FAKE_CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 FAKE_CUDA_API CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t bytes)
 {
     BEGIN();
-    memcpy((void *)(uintptr_t)dst, src, bytes);
+    memcpy(dst, src, bytes);
     return CUDA_SUCCESS;
 }
 
-FAKE_CUDA_API CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t bytes)
+FAKE_CUDA_API CUresult cuMemcpyDtoH_v2(void *dst, const void *src, size_t bytes)
 {
     BEGIN();
-    memcpy(dst, (void *)(uintptr_t)src, bytes);
+    memcpy(dst, src, bytes);
     return CUDA_SUCCESS;
 }
 
-FAKE_CUDA_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes,
+FAKE_CUDA_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes,
                                             CUstream stream)
 {
     (void)stream;
     BEGIN();
-    memcpy((void *)(uintptr_t)dst, (void *)(uintptr_t)src, bytes);
+    memcpy(dst, src, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -342,7 +342,7 @@ FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, siz
 {
     (void)stream;
     BEGIN();
-    memset((void *)(uintptr_t)dst, value, bytes);
+    memset(dst, value, bytes);
     return CUDA_SUCCESS;
 }
 

@@ -57,6 +57,12 @@ int fake_setup(void **state)
     return 0;
 }
 
+const char *cache_folder(void)
+{
+    const char *folder = getenv("FAKE_TEST_FOLDER");
+    return folder != NULL ? folder : "/nonexistent";
+}
+
 static void remove_folder(const char *path)
 {
     char name[512];
@@ -73,7 +79,7 @@ static void remove_folder(const char *path)
 int fake_teardown(void **state)
 {
     (void)state;
-    remove_folder(getenv("FAKE_TEST_FOLDER"));
+    remove_folder(cache_folder());
     assert_int_equal(live_objects(), 0);
     assert_int_equal(context_depth(), 0);
     return 0;

@@ -10,10 +10,11 @@
 #include "support.h"
 
 /* For cmocka, around every test: the library finds the fakes, nothing goes wrong, and the disk
- * cache is an empty folder of its own, getenv("TEGULA_CACHE"), which goes away with the test. The
- * teardown also fails if a test left something behind on the fake device. */
+ * cache is an empty folder, cache_folder(), which goes away with the test. The teardown also fails
+ * if a test left something behind on the fake device. */
 int fake_setup(void **state);
 int fake_teardown(void **state);
+const char *cache_folder(void);
 
 /* Opens a device or fails the test. */
 tgl_device *open_device(const char *name);
@@ -25,7 +26,7 @@ void assert_open_fails(const char *name, tgl_status expected, const char *words)
 void assert_last_error(const tgl_device *dev, const char *words);
 
 /* The value of a property of the device; fails the test if there is none. */
-const char *property_of(const tgl_device *dev, const char *key);
+const char *property_of(const tgl_device *dev, const char *wanted);
 
 /* Runs C := A*B with m x k ones and k x n twos and fails the test unless C is right, or unless the
  * product fails as expected. kernel: NULL for the device's choice. */
