@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the program for the tests: command lines in a folder of their own, and what came of them."""
+
+import os
+import re
+import shlex
+import subprocess
+
+PROGRAM = os.environ.get("TEGULA", "build/tegula")
+
+# What differs from machine to machine and from run to run.
+MASKS = [
+    (re.compile(r"\d+\.\d+ s, \d+\.\d+ GFLOP/s"), "TIME s, RATE GFLOP/s"),
+    (re.compile(r"(?<=kernel )\S+(?=:)"), "KERNEL"),
+    (re.compile(r"\b\d+\.\d{3}\b"), "E"),
+    (re.compile(r"\b\d\.\d\de[+-]\d\d\b"), "E"),
+]
+
+
+def mask(text):
+    for pattern, word in MASKS:
+        text = pattern.sub(word, text)
+    return text
+
+
+class Result:
+    """The outcome of one command line."""
+
+    def __init__(self, completed):
+        self.code = completed.returncode
+        self.out = completed.stdout.decode(errors="replace")
+        self.err = completed.stderr.decode(errors="replace")
+
+
+def tegula(*args, cwd=None, env=None, **options):
+    """Runs `tegula ARGS...` to its end."""
+    environment = dict(os.environ, **(env or {}))
+    completed = subprocess.run([PROGRAM, *map(str, args)], cwd=cwd, env=environment,
+                               stdout=options.pop("stdout", subprocess.PIPE),
+                               stderr=subprocess.PIPE, timeout=240, check=False, **options)
+    if completed.stdout is None:
+        completed.stdout = b""
+    return Result(completed)
+
+
+def transcript(commands, cwd):
+    """The commands with what each printed on either stream, as a terminal would show it."""
+    lines = []
+    for command in commands:
+        words = shlex.split(command)
+        assert words[0] == "tegula", command
+        result = tegula(*words[1:], cwd=cwd)
+        lines.append(f"$ {command}\n")
+        lines.append(mask(result.out))
+        lines.append(mask(result.err))
+        if result.code != 0:
+            lines.append(f"[exit code {result.code}]\n")
+    return "".join(lines)

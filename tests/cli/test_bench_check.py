@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tegula bench and tegula check: what they find, what they write, and that failures are seen."""
+
+import csv
+import os
+import re
+import shutil
+import tempfile
+import unittest
+
+from session import tegula
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tegula-bench-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def rows(self, name):
+        with open(os.path.join(self.folder, name), newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+
+class Check(Folder):
+    def test_passes(self):
+        result = tegula("check", "--cases", 60, "--device", "cpu")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertRegex(result.out, r"\n\d+ passed, 0 failed on cpu; max error \d")
+
+    def test_is_the_same_every_time(self):
+        first, second = (tegula("check", "--cases", 30, "--seed", 5, "--device", "cpu").out
+                         for _ in range(2))
+        self.assertEqual(first, second)
+
+    def test_csv(self):
+        result = tegula("check", "--cases", 20, "--device", "cpu", "--csv", "check.csv",
+                        cwd=self.folder)
+        self.assertEqual(result.code, 0, result.err)
+        rows = self.rows("check.csv")
+        self.assertEqual(rows[0]["kernel"], "auto")
+        self.assertEqual(rows[0]["passed"], "20")
+
+    def test_one_kernel_of_one_type(self):
+        names = re.findall(r"^(\S+) +\d+ ", tegula("check", "--cases", 5, "--device", "cpu").out, re.M)
+        for name in names:
+            result = tegula("check", "--cases", 5, "--device", "cpu", "--kernel", name, "--type", "f64")
+            self.assertEqual(result.code, 0, result.err)
+
+
+class Bench(Folder):
+    def test_csv_without_peers(self):
+        result = tegula("bench", "-m", 33, "-n", 17, "-k", 5, "--type", "f64", "--trans-b", "--repeat",
+                        2, "--peer", "none", "--device", "cpu", "--threads", 1, "--csv", "b.csv",
+                        cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("f64 33x17x5 NT", result.out)
+        (row,) = self.rows("b.csv")
+        self.assertEqual([row[key] for key in ("device", "threads", "type", "layout", "m", "n", "k",
+                                               "batch", "library", "rounds")],
+                         ["cpu", "1", "f64", "NT", "33", "17", "5", "1", "tegula", "2"])
+        self.assertGreater(float(row["seconds"]), 0)
+        self.assertGreater(float(row["gflops"]), 0)
+
+    def test_suite_and_batches(self):
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write("# a suite\nf32, 16, 16, 16, TN, 20  # a batch\n\nf64,8,8,8,NN,1\n")
+        result = tegula("bench", "--suite", "s.csv", "--repeat", 1, "--peer", "none", "--device", "cpu",
+                        "--csv", "b.csv", cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual([(r["type"], r["batch"]) for r in self.rows("b.csv")],
+                         [("f32", "20"), ("f64", "1")])
+
+    @unittest.skipIf("TEGULA_SANITIZED" in os.environ, "the peers are not built for sanitizers")
+    def test_peers_at_hand(self):
+        result = tegula("bench", "-m", 32, "-n", 32, "-k", 32, "--repeat", 2, "--device", "cpu",
+                        "--csv", "b.csv", cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        rows = self.rows("b.csv")
+        self.assertEqual(rows[0]["library"], "tegula")
+        self.assertEqual(float(rows[0]["time_over_tegula"]), 1)
+        for row in rows[1:]:
+            self.assertNotEqual(row["version"], "")
+
+    def test_a_peer_that_is_wrong_is_left_out(self):
+        peer = os.environ.get("TEGULA_WRONG_PEER")
+        if peer is None:
+            self.skipTest("TEGULA_WRONG_PEER names no library")
+        result = tegula("bench", "-m", 32, "-n", 32, "-k", 32, "--repeat", 1, "--device", "cpu",
+                        "--peer", peer, "--csv", "b.csv", cwd=self.folder)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("is wrong and is left out", result.err)
+        self.assertEqual([row["library"] for row in self.rows("b.csv")], ["tegula"])
+
+
+class Info(Folder):
+    def test_names_the_cpu_and_says_why_others_are_missing(self):
+        result = tegula("info")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("\ncpu\n", result.out)
+        for name in "cuda:0", "sim":
+            self.assertIn(f"\n{name}\n", result.out)
+
+
+if __name__ == "__main__":
+    unittest.main()
