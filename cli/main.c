@@ -19,6 +19,7 @@ static const command commands[] = {
     {"check", command_check, "compare random products with a reference"},
     {"explain", command_explain, "say which kernel would run, and why"},
     {"info", command_info, "list the devices and what they can do"},
+    {"warm", command_warm, "compile the CUDA kernels ahead"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

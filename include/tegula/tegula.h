@@ -328,6 +328,43 @@ TGL_API tgl_status tgl_timer_start(tgl_timer *timer, void *stream);
 /* Waits for the work since tgl_timer_start() and stores the seconds it took. */
 TGL_API tgl_status tgl_timer_stop(tgl_timer *timer, void *stream, double *seconds);
 
+/* ---- Compiling ahead ------------------------------------------------------------------------- */
+
+/* What compiling one CUDA kernel for one architecture gave. Text is valid until the callback
+ * returns. Counts are -1 where the compiler did not say. */
+typedef struct tgl_warm_report {
+    size_t size;         /* sizeof(tgl_warm_report) as the library knows it */
+    const char *kernel;  /* "ladder/naive" */
+    const char *arch;    /* "sm_90a" */
+    tgl_status status;   /* TGL_OK; TGL_COMPILE or TGL_NO_MEMORY */
+    const char *message; /* of a failure: the compiler's log */
+    double seconds;
+    int from_cache;   /* 1: nothing was left to be done */
+    int is_clean;     /* 1: no register is spilled and no array lies in local memory, unless the
+                         kernel is meant to be so */
+    int registers;    /* of a thread */
+    int shared_bytes; /* of a block, static */
+    int local_bytes;  /* of a thread */
+    int spill_bytes;  /* stored and loaded by spills */
+} tgl_warm_report;
+
+typedef struct tgl_warm_options {
+    size_t size;        /* sizeof(tgl_warm_options) */
+    const char *archs;  /* "sm_80,sm_90a"; "newest" and "all" that the compiler knows; NULL: all */
+    const char *kernel; /* only this one; NULL: all */
+    void (*report)(const tgl_warm_report *report, void *user); /* after each; may be NULL */
+    void *user;                                                /* passed to report */
+    char *message; /* where a failure writes its sentence of detail; may be NULL */
+    size_t message_size;
+} tgl_warm_options;
+
+/* Compiles the CUDA kernels into the disk cache (docs/environment.md says where that is), so that
+ * the first product on a GPU need not. It takes NVRTC but neither GPU nor driver. Returns TGL_OK;
+ * TGL_BAD_ARGUMENT; TGL_NO_COMPILER; TGL_UNSUPPORTED (an architecture that NVRTC does not know);
+ * TGL_UNKNOWN_KERNEL; TGL_COMPILE or TGL_NO_MEMORY if a kernel did not compile, after all others
+ * were tried. */
+TGL_API tgl_status tgl_warm(const tgl_warm_options *options);
+
 #ifdef __cplusplus
 }
 #endif
