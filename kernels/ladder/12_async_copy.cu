@@ -149,7 +149,8 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
                                                       int row, int col, const int width)
 {
     const int count = (k + BK - 1) / BK, depth = k - (count - 1) * BK; /* of the first tile */
-    struct source from = {.ldb = ldb};
+    struct source from;
+    from.ldb = ldb;
 #pragma unroll
     for (int i = 0; i < A_COPIES; i++) {
         const int r = (int)threadIdx.x / BK + i * A_ROWS;
