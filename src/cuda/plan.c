@@ -5,14 +5,12 @@
  * stack and launches.
  */
 #include "cuda/state.h"
+#include "plan/ladder.h"
+#include "text.h"
 
-#include <limits.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { LAUNCHES_MAX = 4, ARGUMENTS_MAX = 16, GRID_Y_MAX = 65535 };
+enum { LAUNCHES_MAX = 4, ARGUMENTS_MAX = 16 };
 
 /* The arguments of one launch: where each lies, as cuLaunchKernel() wants it, and room for them. */
 typedef struct arguments {
@@ -94,71 +92,13 @@ static void fill_ladder(const cuda_plan *plan, const tgl_gemm_shape *shape, cons
 
 /* ---- Planning -------------------------------------------------------------------------------- */
 
-/* Whether a kernel of the ladder takes the problem. */
-static tgl_status check_shape(tgl_device *dev, const tgl_gemm_shape *shape)
-{
-    if (shape->type_a != TGL_F32 || shape->type_b != TGL_F32 || shape->type_c != TGL_F32 ||
-        shape->compute != TGL_COMPUTE_DEFAULT)
-        return tgl_fail(
-            dev, TGL_UNSUPPORTED,
-            "the cuda device has kernels for FP32 in IEEE arithmetic only; use \"cpu\"");
-    if (shape->trans_a || shape->trans_b)
-        return tgl_fail(dev, TGL_UNSUPPORTED,
-                        "the cuda device has no kernel for transposed matrices; use \"cpu\"");
-    if (shape->batch != 1)
-        return tgl_fail(dev, TGL_UNSUPPORTED,
-                        "the cuda device has no kernel for batches; use \"cpu\"");
-    if (shape->m > INT_MAX || shape->n > INT_MAX || shape->k > INT_MAX)
-        return tgl_fail(dev, TGL_UNSUPPORTED, "the cuda device takes m, n and k up to %d", INT_MAX);
-    return TGL_OK;
-}
-
-/* The fastest kernel at hand for a chip: rungs are in the order of their speed. NULL: none. */
-static const tgl_kernel *choose_kernel(int capability)
-{
-    const tgl_kernel *kernel, *best = NULL;
-    for (int i = 0; (kernel = tgl_kernel_at(i)) != NULL; i++)
-        if (kernel->min_arch <= capability) best = kernel;
-    return best;
-}
-
-static tgl_status find_kernel(tgl_device *dev, const char *name, const tgl_kernel **kernel)
-{
-    const int capability = ((tgl_cuda *)dev->state)->chip.capability;
-    *kernel = name != NULL ? tgl_kernel_find(name) : choose_kernel(capability);
-    if (*kernel == NULL && name != NULL)
-        return tgl_fail(dev, TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", name);
-    if (*kernel == NULL || (*kernel)->min_arch > capability)
-        return tgl_fail(dev, TGL_UNSUPPORTED, "%s needs compute capability %d.%d; this is %d.%d",
-                        *kernel != NULL ? (*kernel)->name : "every kernel",
-                        *kernel != NULL ? (*kernel)->min_arch / 10 : 0,
-                        *kernel != NULL ? (*kernel)->min_arch % 10 : 0, capability / 10,
-                        capability % 10);
-    return TGL_OK;
-}
-
-static int64_t ceil_div(int64_t x, int64_t y)
-{
-    return x / y + (x % y != 0);
-}
-
 /* One launch over all of C. */
 static tgl_status plan_ladder(tgl_device *dev, const tgl_gemm_shape *shape,
                               const tgl_kernel *kernel, cuda_plan *plan)
 {
-    const int64_t rows = ceil_div(shape->m, kernel->block_m);
-    if (rows > GRID_Y_MAX)
-        return tgl_fail(dev, TGL_GRID_TOO_LARGE,
-                        "%s takes at most %lld rows (%d blocks of %d); m is %lld", kernel->name,
-                        (long long)GRID_Y_MAX * kernel->block_m, GRID_Y_MAX, kernel->block_m,
-                        (long long)shape->m);
     launch *step = &plan->launch[plan->launches++];
-    *step = (launch){
-        .grid_x = (unsigned)ceil_div(shape->n, kernel->block_n),
-        .grid_y = (unsigned)rows,
-        .threads = (unsigned)kernel->threads,
-        .fill = fill_ladder,
-    };
+    *step = (launch){.threads = (unsigned)kernel->threads, .fill = fill_ladder};
+    TGL_TRY(tgl_ladder_grid(dev, shape, kernel, &step->grid_x, &step->grid_y));
     return tgl_cuda_load(dev, kernel, &step->module);
 }
 
@@ -178,8 +118,9 @@ tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *name)
     tgl_device *dev = plan->dev;
     const tgl_kernel *kernel;
     tgl_cuda_scope scope;
-    TGL_TRY(find_kernel(dev, name, &kernel));
-    TGL_TRY(check_shape(dev, &plan->shape));
+    const int capability = ((tgl_cuda *)dev->state)->chip.capability;
+    TGL_TRY(tgl_ladder_choose(dev, name, capability, &kernel));
+    TGL_TRY(tgl_ladder_check(dev, &plan->shape));
     cuda_plan *made = calloc(1, sizeof *made);
     if (made == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan");
     tgl_status status = tgl_cuda_enter(dev, &scope);
@@ -228,37 +169,22 @@ tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
-typedef struct writer {
-    char *text;
-    size_t size, length;
-} writer;
-
-static void put(writer *out, const char *format, ...) TGL_PRINTF(2, 3);
-
-static void put(writer *out, const char *format, ...)
-{
-    const size_t used = out->length < out->size ? out->length : out->size;
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(out->size > 0 ? out->text + used : NULL, out->size - used, format, args);
-    va_end(args);
-    if (length > 0) out->length += (size_t)length;
-}
-
-static void explain_problem(writer *out, const tgl_gemm_shape *s)
+static void explain_problem(tgl_text *out, const tgl_gemm_shape *s)
 {
     const double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k;
     const double bytes = 4.0 * ((double)s->m * (double)s->k + (double)s->k * (double)s->n +
                                 2.0 * (double)s->m * (double)s->n);
-    put(out, "problem     C := alpha*A*B + beta*C, f32, row-major, m=%lld n=%lld k=%lld%s\n",
-        (long long)s->m, (long long)s->n, (long long)s->k,
-        s->swapped ? " (column-major given: A and B, m and n exchanged)" : "");
-    put(out, "intensity   %.1f FLOP/byte (%.4g GFLOP, %.4g MB if each matrix moves once)\n",
-        flops / bytes, 1e-9 * flops, 1e-6 * bytes);
+    tgl_text_add(out,
+                 "problem     C := alpha*A*B + beta*C, f32, row-major, m=%lld n=%lld k=%lld%s\n",
+                 (long long)s->m, (long long)s->n, (long long)s->k,
+                 s->swapped ? " (column-major given: A and B, m and n exchanged)" : "");
+    tgl_text_add(out,
+                 "intensity   %.1f FLOP/byte (%.4g GFLOP, %.4g MB if each matrix moves once)\n",
+                 flops / bytes, 1e-9 * flops, 1e-6 * bytes);
 }
 
 /* The context is current. */
-static void explain_launch(writer *out, const tgl_cuda *cuda, const launch *step)
+static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const launch *step)
 {
     const tgl_module *module = step->module;
     const tgl_kernel *kernel = module->kernel;
@@ -267,42 +193,45 @@ static void explain_launch(writer *out, const tgl_cuda *cuda, const launch *step
         &blocks, module->function, (int)step->threads, (size_t)kernel->dynamic_shared);
     const double grid = (double)step->grid_x * step->grid_y;
     const double at_once = (double)blocks * cuda->chip.multiprocessors;
-    put(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol, kernel->file);
-    put(out, "tiles       %s; a block computes %d x %d of C\n",
-        kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults", kernel->block_m,
-        kernel->block_n);
-    put(out, "launch      %u x %u blocks of %u threads\n", step->grid_x, step->grid_y,
-        step->threads);
-    put(out, "registers   %d a thread, local memory %d bytes a thread\n", module->registers,
-        module->local_bytes);
-    put(out, "shared      %d bytes a block, static, and %d dynamic\n", module->shared_bytes,
-        kernel->dynamic_shared);
+    tgl_text_add(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
+                 kernel->file);
+    tgl_text_add(out, "tiles       %s; a block computes %d x %d of C\n",
+                 kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults",
+                 kernel->block_m, kernel->block_n);
+    tgl_text_add(out, "launch      %u x %u blocks of %u threads\n", step->grid_x, step->grid_y,
+                 step->threads);
+    tgl_text_add(out, "registers   %d a thread, local memory %d bytes a thread\n",
+                 module->registers, module->local_bytes);
+    tgl_text_add(out, "shared      %d bytes a block, static, and %d dynamic\n",
+                 module->shared_bytes, kernel->dynamic_shared);
     if (blocks > 0)
-        put(out,
-            "occupancy   %d block%s a multiprocessor: %u of %d threads (%.0f %%)\n"
-            "waves       %.2f (%.0f blocks, %.0f at once on %d multiprocessors)\n",
-            blocks, blocks == 1 ? "" : "s", (unsigned)blocks * step->threads,
-            cuda->chip.threads_per_sm, 100.0 * blocks * step->threads / cuda->chip.threads_per_sm,
-            grid / at_once, grid, at_once, cuda->chip.multiprocessors);
-    put(out, "compiled    for %s, %s, in %.3f s\n", cuda->arch.name,
-        module->from_cache ? "from the cache" : "by NVRTC", module->seconds);
+        tgl_text_add(out,
+                     "occupancy   %d block%s a multiprocessor: %u of %d threads (%.0f %%)\n"
+                     "waves       %.2f (%.0f blocks, %.0f at once on %d multiprocessors)\n",
+                     blocks, blocks == 1 ? "" : "s", (unsigned)blocks * step->threads,
+                     cuda->chip.threads_per_sm,
+                     100.0 * blocks * step->threads / cuda->chip.threads_per_sm, grid / at_once,
+                     grid, at_once, cuda->chip.multiprocessors);
+    tgl_text_add(out, "compiled    for %s, %s, in %.3f s\n", cuda->arch.name,
+                 module->from_cache ? "from the cache" : "by NVRTC", module->seconds);
 }
 
 size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size)
 {
     const cuda_plan *made = plan->state;
     const tgl_cuda *cuda = plan->dev->state;
-    writer out = {text, size, 0};
+    tgl_text out = {text, size, 0};
     tgl_cuda_scope scope;
-    put(&out, "device      %s, %s\n", plan->dev->name, cuda->chip.name);
+    tgl_text_add(&out, "device      %s, %s\n", plan->dev->name, cuda->chip.name);
     explain_problem(&out, &plan->shape);
     if (tgl_cuda_enter(plan->dev, &scope) != TGL_OK) {
-        put(&out, "the device is lost\n");
+        tgl_text_add(&out, "the device is lost\n");
         return out.length;
     }
     for (int i = 0; i < made->launches; i++)
         explain_launch(&out, cuda, &made->launch[i]);
     tgl_cuda_leave(&scope);
-    if (made->workspace_bytes > 0) put(&out, "workspace   %zu bytes\n", made->workspace_bytes);
+    if (made->workspace_bytes > 0)
+        tgl_text_add(&out, "workspace   %zu bytes\n", made->workspace_bytes);
     return out.length;
 }
