@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cuda device on a real GPU; skipped where there is none. Every kernel against a reference, the
+ * caller's streams, graphs and contexts, threads, exhausted memory, and a kernel that faults. `make
+ * gpu` runs it before a release.
+ */
+#include "support.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int setup_cuda(void **state)
+{
+    char message[512] = "";
+    const tgl_device_options options = {
+        .size = sizeof options, .message = message, .message_size = sizeof message};
+    tgl_status status = tgl_device_open("cuda", &options, (tgl_device **)state);
+    if (status != TGL_OK) print_error("%s: %s\n", tgl_status_name(status), message);
+    return status == TGL_OK ? 0 : -1;
+}
+
+static void assert_ok(const tgl_device *dev, tgl_status status)
+{
+    char text[2048];
+    tgl_last_error(dev, text, sizeof text);
+    if (status != TGL_OK) fail_msg("%s: %s", tgl_status_name(status), text);
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+typedef struct product {
+    int m, n, k;
+    int pad;    /* elements between rows */
+    int offset; /* elements before the first: 1 breaks every alignment but the element's */
+    double alpha, beta;
+} product;
+
+static const product products[] = {
+    {1, 1, 1, 0, 0, 1, 0},         {1, 1, 4097, 0, 0, 1, 0},    {3, 5, 7, 1, 1, -0.5, 1},
+    {31, 33, 65, 0, 0, 1, -0.5},   {64, 64, 64, 0, 0, 1, 0},    {127, 130, 3, 3, 1, 1, 1},
+    {128, 256, 16, 0, 0, 1, 1},    {129, 257, 63, 4, 0, 1, 0},  {130, 32, 127, 0, 1, -0.5, 0},
+    {256, 512, 128, 0, 0, 1, 0.5}, {300, 200, 100, 4, 0, 0, 2}, {257, 300, 0, 0, 0, 1, 0},
+    {1, 1000, 300, 0, 0, 1, 0},    {1000, 1, 300, 1, 0, 1, 0},  {255, 255, 255, 1, 1, 2, -1},
+};
+
+/* A rows x cols matrix as it lies in memory: NaN around the elements. */
+typedef struct matrix {
+    int rows, cols, ld, offset;
+    size_t count;
+    float *host;
+    float *dev; /* with its offset */
+    void *memory;
+} matrix;
+
+static float random_value(uint32_t *seed) /* (-1, 1) */
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(int32_t)*seed / 2147483648.0f;
+}
+
+static matrix make_matrix(tgl_device *dev, int rows, int cols, const product *p, uint32_t seed)
+{
+    matrix x = {.rows = rows, .cols = cols, .ld = cols + p->pad, .offset = p->offset};
+    if (x.ld < 1) x.ld = 1;
+    x.count = (size_t)rows * (size_t)x.ld + (size_t)x.offset + 1;
+    x.host = malloc(x.count * sizeof *x.host);
+    assert_non_null(x.host);
+    for (size_t i = 0; i < x.count; i++)
+        x.host[i] = NAN;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < cols; j++)
+            x.host[x.offset + i * x.ld + j] = random_value(&seed);
+    assert_ok(dev, tgl_alloc(dev, x.count * sizeof *x.host, &x.memory));
+    assert_ok(dev, tgl_upload(dev, x.memory, x.host, x.count * sizeof *x.host));
+    x.dev = (float *)x.memory + x.offset;
+    return x;
+}
+
+static void free_matrix(tgl_device *dev, matrix *x)
+{
+    tgl_free(dev, x->memory);
+    free(x->host);
+}
+
+static double at(const matrix *x, int i, int j)
+{
+    return (double)x->host[x->offset + i * x->ld + j];
+}
+
+/* What C should be and how far it may be off, with the bound of sequential summation. */
+static void reference(const product *p, const matrix *A, const matrix *B, const matrix *C,
+                      double *expected, double *bound)
+{
+    for (int i = 0; i < p->m; i++)
+        for (int j = 0; j < p->n; j++) {
+            double sum = 0, size = 0;
+            for (int q = 0; q < p->k && p->alpha != 0; q++) {
+                const double term = at(A, i, q) * at(B, q, j);
+                sum += term;
+                size += fabs(term);
+            }
+            const double old = p->beta != 0 ? p->beta * at(C, i, j) : 0;
+            expected[i * p->n + j] = p->alpha * sum + old;
+            bound[i * p->n + j] = (p->k + 4) * 0x1p-24 * (fabs(p->alpha) * size + fabs(old));
+        }
+}
+
+static void compare(const char *kernel, const product *p, const matrix *before, const float *after,
+                    const double *expected, const double *bound)
+{
+    for (size_t x = 0; x < before->count; x++) {
+        const int64_t place = (int64_t)x - before->offset;
+        const int i = (int)(place / before->ld), j = (int)(place % before->ld);
+        if (place < 0 || i >= p->m || j >= p->n) { /* around C nothing may change */
+            assert_memory_equal(&after[x], &before->host[x], sizeof after[x]);
+            continue;
+        }
+        const double error = fabs((double)after[x] - expected[i * p->n + j]);
+        if (!(error <= bound[i * p->n + j])) /* NaN does not pass */
+            fail_msg("%s, m=%d n=%d k=%d alpha=%g beta=%g: C(%d, %d) is %g, not %g", kernel, p->m,
+                     p->n, p->k, p->alpha, p->beta, i, j, (double)after[x], expected[i * p->n + j]);
+    }
+}
+
+static void run_kernel(tgl_device *dev, const char *kernel, const product *p, const matrix *A,
+                       const matrix *B, const matrix *C, float *result)
+{
+    tgl_problem problem = tgl_problem_make(TGL_F32, p->m, p->n, p->k);
+    problem.lda = A->ld;
+    problem.ldb = B->ld;
+    problem.ldc = C->ld;
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    const size_t bytes = C->count * sizeof *C->host;
+    tgl_plan *plan;
+    assert_ok(dev, tgl_plan_create(dev, &problem, &options, &plan));
+    for (int i = 0; i < 2; i++) { /* bitwise the same both times */
+        assert_ok(dev, tgl_upload(dev, C->memory, C->host, bytes));
+        assert_ok(dev, tgl_plan_run(plan, p->alpha, A->dev, B->dev, p->beta, C->dev, NULL));
+        float *to = malloc(bytes);
+        assert_non_null(to);
+        assert_ok(dev, tgl_download(dev, to, C->memory, bytes));
+        if (i > 0) assert_memory_equal(to, result, bytes);
+        memcpy(result, to, bytes);
+        free(to);
+    }
+    tgl_plan_destroy(plan);
+}
+
+static void every_kernel_agrees_with_the_reference(void **state)
+{
+    tgl_device *dev = *state;
+    const char *kernel;
+    for (size_t c = 0; c < COUNT_OF(products); c++) {
+        const product *p = &products[c];
+        matrix A = make_matrix(dev, p->m, p->k, p, 1), B = make_matrix(dev, p->k, p->n, p, 2);
+        matrix C = make_matrix(dev, p->m, p->n, p, 3);
+        const size_t elements = (size_t)p->m * (size_t)p->n;
+        double *expected = malloc(elements * sizeof *expected);
+        double *bound = malloc(elements * sizeof *bound);
+        float *result = malloc(C.count * sizeof *result);
+        assert_true(expected != NULL && bound != NULL && result != NULL);
+        reference(p, &A, &B, &C, expected, bound);
+        for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
+            run_kernel(dev, kernel, p, &A, &B, &C, result);
+            compare(kernel, p, &C, result, expected, bound);
+        }
+        free(expected);
+        free(bound);
+        free(result);
+        free_matrix(dev, &A);
+        free_matrix(dev, &B);
+        free_matrix(dev, &C);
+    }
+}
+
+/* ---- A small product that every other test can start on a stream ------------------------------
+ */
+
+enum { SIDE = 200 };
+
+/* C := A*B + C with A of ones and B of twos: adds 2*SIDE to each element of C, exactly. */
+typedef struct adder {
+    tgl_device *dev;
+    tgl_plan *plan;
+    void *A, *B, *C;
+} adder;
+
+static void *constant(tgl_device *dev, float value)
+{
+    static const size_t count = (size_t)SIDE * SIDE;
+    float *host = malloc(count * sizeof *host);
+    void *memory;
+    assert_non_null(host);
+    for (size_t i = 0; i < count; i++)
+        host[i] = value;
+    assert_ok(dev, tgl_alloc(dev, count * sizeof *host, &memory));
+    assert_ok(dev, tgl_upload(dev, memory, host, count * sizeof *host));
+    free(host);
+    return memory;
+}
+
+static adder make_adder(tgl_device *dev)
+{
+    const tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, SIDE);
+    adder x = {.dev = dev, .A = constant(dev, 1), .B = constant(dev, 2), .C = constant(dev, 0)};
+    assert_ok(dev, tgl_plan_create(dev, &problem, NULL, &x.plan));
+    return x;
+}
+
+static void start(const adder *x, void *stream)
+{
+    assert_ok(x->dev, tgl_plan_run(x->plan, 1, x->A, x->B, 1, x->C, stream));
+}
+
+/* Fails unless `times` runs have added up; then frees all. */
+static void finish(adder *x, int times)
+{
+    static const size_t count = (size_t)SIDE * SIDE;
+    float *host = malloc(count * sizeof *host);
+    assert_non_null(host);
+    assert_ok(x->dev, tgl_download(x->dev, host, x->C, count * sizeof *host));
+    for (size_t i = 0; i < count; i++)
+        assert_true(host[i] == 2.0f * SIDE * (float)times);
+    free(host);
+    tgl_plan_destroy(x->plan);
+    tgl_free(x->dev, x->A);
+    tgl_free(x->dev, x->B);
+    tgl_free(x->dev, x->C);
+}
+
+/* ---- What the caller does with the driver himself -------------------------------------------- */
+
+static void *driver_function(const char *name)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NODELETE);
+    assert_non_null(library);
+    void *function = dlsym(library, name);
+    if (function == NULL) fail_msg("libcuda has no %s", name);
+    dlclose(library);
+    return function;
+}
+
+/* Declares a function of the driver and finds it. All results are 0 for success. */
+#define DRIVER(variable, name, ...)                                                                \
+    int (*variable)(__VA_ARGS__);                                                                  \
+    *(void **)&variable = driver_function(name)
+
+/* The device's primary context, as cudart would retain it. */
+static void push_primary(void)
+{
+    DRIVER(retain, "cuDevicePrimaryCtxRetain", void **, int);
+    DRIVER(push, "cuCtxPushCurrent_v2", void *);
+    void *context;
+    assert_int_equal(retain(&context, 0), 0);
+    assert_int_equal(push(context), 0);
+}
+
+static void pop_primary(void)
+{
+    DRIVER(release, "cuDevicePrimaryCtxRelease_v2", int);
+    DRIVER(pop, "cuCtxPopCurrent_v2", void **);
+    void *context;
+    assert_int_equal(pop(&context), 0);
+    assert_int_equal(release(0), 0);
+}
+
+static void work_goes_to_the_caller_s_stream(void **state)
+{
+    DRIVER(create, "cuStreamCreate", void **, unsigned);
+    DRIVER(destroy, "cuStreamDestroy_v2", void *);
+    DRIVER(wait, "cuStreamSynchronize", void *);
+    enum { STREAMS = 3, NON_BLOCKING = 1, RUNS = 20 };
+    void *streams[STREAMS];
+    adder work[STREAMS];
+    push_primary();
+    for (int i = 0; i < STREAMS; i++) {
+        assert_int_equal(create(&streams[i], NON_BLOCKING), 0);
+        work[i] = make_adder(*state);
+    }
+    for (int run = 0; run < RUNS; run++)
+        for (int i = 0; i < STREAMS; i++)
+            start(&work[i], streams[i]);
+    for (int i = 0; i < STREAMS; i++) {
+        assert_int_equal(wait(streams[i]), 0);
+        finish(&work[i], RUNS);
+        assert_int_equal(destroy(streams[i]), 0);
+    }
+    pop_primary();
+}
+
+static void a_plan_can_be_captured_into_a_graph(void **state)
+{
+    DRIVER(create, "cuStreamCreate", void **, unsigned);
+    DRIVER(destroy, "cuStreamDestroy_v2", void *);
+    DRIVER(begin, "cuStreamBeginCapture_v2", void *, int);
+    DRIVER(end, "cuStreamEndCapture", void *, void **);
+    DRIVER(instantiate, "cuGraphInstantiateWithFlags", void **, void *, unsigned long long);
+    DRIVER(launch, "cuGraphLaunch", void *, void *);
+    DRIVER(destroy_exec, "cuGraphExecDestroy", void *);
+    DRIVER(destroy_graph, "cuGraphDestroy", void *);
+    DRIVER(wait, "cuStreamSynchronize", void *);
+    enum { GLOBAL_CAPTURE = 0, NON_BLOCKING = 1, LAUNCHES = 5 };
+    void *stream, *graph, *executable;
+    push_primary();
+    adder work = make_adder(*state);
+    assert_int_equal(create(&stream, NON_BLOCKING), 0);
+    assert_int_equal(begin(stream, GLOBAL_CAPTURE), 0);
+    start(&work, stream);
+    start(&work, stream);
+    assert_int_equal(end(stream, &graph), 0);
+    assert_int_equal(instantiate(&executable, graph, 0), 0);
+    for (int i = 0; i < LAUNCHES; i++)
+        assert_int_equal(launch(executable, stream), 0);
+    assert_int_equal(wait(stream), 0);
+    finish(&work, 2 * LAUNCHES);
+    assert_int_equal(destroy_exec(executable), 0);
+    assert_int_equal(destroy_graph(graph), 0);
+    assert_int_equal(destroy(stream), 0);
+    pop_primary();
+}
+
+static void the_caller_s_context_stays(void **state)
+{
+    DRIVER(get, "cuCtxGetCurrent", void **);
+    DRIVER(create, "cuCtxCreate_v2", void **, unsigned, int);
+    DRIVER(destroy, "cuCtxDestroy_v2", void *);
+    void *mine, *now;
+    assert_int_equal(get(&now), 0);
+    assert_null(now); /* so far nobody has made one current */
+    assert_int_equal(create(&mine, 0, 0), 0);
+    adder work = make_adder(*state);
+    start(&work, NULL);
+    finish(&work, 1);
+    tgl_device *second;
+    assert_status(tgl_device_open("cuda", NULL, &second), TGL_OK);
+    tgl_device_close(second);
+    assert_int_equal(get(&now), 0);
+    assert_ptr_equal(now, mine);
+    assert_int_equal(destroy(mine), 0);
+    assert_int_equal(get(&now), 0);
+    assert_null(now);
+}
+
+/* ---- Threads, memory, time ------------------------------------------------------------------- */
+
+static void *add_often(void *dev)
+{
+    adder work = make_adder(dev);
+    for (int i = 0; i < 50; i++)
+        start(&work, NULL);
+    finish(&work, 50);
+    return NULL;
+}
+
+static void many_threads_share_a_device(void **state)
+{
+    enum { THREADS = 8 };
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, add_often, *state), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void exhausted_memory_is_told_and_survived(void **state)
+{
+    void *memory;
+    assert_status(tgl_alloc(*state, (size_t)1 << 50, &memory), TGL_NO_MEMORY);
+    assert_null(memory);
+    adder work = make_adder(*state);
+    start(&work, NULL);
+    finish(&work, 1);
+}
+
+static void time_passes(void **state)
+{
+    tgl_timer *timer;
+    double seconds = -1;
+    adder work = make_adder(*state);
+    assert_ok(*state, tgl_timer_create(*state, &timer));
+    assert_ok(*state, tgl_timer_start(timer, NULL));
+    for (int i = 0; i < 100; i++)
+        start(&work, NULL);
+    assert_ok(*state, tgl_timer_stop(timer, NULL, &seconds));
+    assert_true(seconds > 0 && seconds < 1);
+    tgl_timer_destroy(timer);
+    finish(&work, 100);
+}
+
+/* The measured rate is near the one on paper, "66.9 TFLOP/s = ...", and never far above it. */
+static void ceilings_are_plausible(void **state)
+{
+    const char *key, *value;
+    double paper = 0, rate = 0, bytes = 0;
+    for (int i = 0; tgl_device_property(*state, i, &key, &value) == TGL_OK; i++)
+        if (strcmp(key, "FP32 peak") == 0) paper = 1e12 * strtod(value, NULL);
+    assert_ok(*state, tgl_device_measure(*state, TGL_CEILING_FMA_F32, &rate));
+    assert_ok(*state, tgl_device_measure(*state, TGL_CEILING_COPY, &bytes));
+    print_message("FP32 FMA %.1f of %.1f TFLOP/s, copy %.0f GB/s\n", 1e-12 * rate, 1e-12 * paper,
+                  1e-9 * bytes);
+    assert_true(rate > 0.5 * paper && rate < 1.1 * paper);
+    assert_true(bytes > 1e10);
+}
+
+/* ---- A kernel that faults -------------------------------------------------------------------- */
+
+/* In a process of its own, as a fault may end all CUDA work of a process. */
+static void fault(void)
+{
+    tgl_device *dev, *other = NULL;
+    void *memory;
+    if (tgl_device_open("cuda:0", NULL, &dev) != TGL_OK) exit(1);
+    tgl_device_open("cuda:1", NULL, &other); /* if there is one */
+    const tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, SIDE);
+    float *const nowhere = (float *)sizeof(float[64]); /* aligned, and nobody's */
+    if (tgl_gemm(dev, &problem, 1, nowhere, nowhere, 0, nowhere, NULL) != TGL_OK) exit(2);
+    if (tgl_device_sync(dev) != TGL_DEVICE_LOST) exit(3);
+    if (tgl_last_error(dev, NULL, 0) < 20) exit(4);
+    if (tgl_alloc(dev, 1, &memory) != TGL_DEVICE_LOST) exit(5);
+    if (tgl_gemm(dev, &problem, 1, nowhere, nowhere, 0, nowhere, NULL) != TGL_DEVICE_LOST) exit(6);
+    tgl_device_close(dev);
+    if (other != NULL) {
+        if (tgl_alloc(other, 1, &memory) != TGL_OK) exit(7);
+        tgl_free(other, memory);
+        if (tgl_device_sync(other) != TGL_OK) exit(8);
+        tgl_device_close(other);
+    }
+    exit(0);
+}
+
+static void a_fault_loses_the_device(void **state)
+{
+    (void)state;
+    extern char **environ;
+    char *const arguments[] = {"test_cuda_device", "fault", NULL};
+    pid_t child;
+    int result = -1;
+    assert_int_equal(posix_spawn(&child, "/proc/self/exe", NULL, NULL, arguments, environ), 0);
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result));
+    assert_int_equal(WEXITSTATUS(result), 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "fault") == 0) fault();
+    tgl_device *dev;
+    tgl_status status = tgl_device_open("cuda", NULL, &dev);
+    if (status == TGL_NO_DEVICE || status == TGL_NO_COMPILER) {
+        printf("skipped: %s\n", tgl_status_text(status));
+        return 77;
+    }
+    tgl_device_close(dev);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_caller_s_context_stays), /* first: no context is current yet */
+        cmocka_unit_test(every_kernel_agrees_with_the_reference),
+        cmocka_unit_test(work_goes_to_the_caller_s_stream),
+        cmocka_unit_test(a_plan_can_be_captured_into_a_graph),
+        cmocka_unit_test(many_threads_share_a_device),
+        cmocka_unit_test(exhausted_memory_is_told_and_survived),
+        cmocka_unit_test(time_passes),
+        cmocka_unit_test(ceilings_are_plausible),
+        cmocka_unit_test(a_fault_loses_the_device),
+    };
+    return cmocka_run_group_tests(tests, setup_cuda, teardown_device);
+}
