@@ -53,14 +53,32 @@ static int write_place(const tgl_machine *machine, const tgl_sim_thread *thread,
                     thread->index, pc != NULL ? ", " : "", place);
 }
 
+static void write_fault(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
+                        const char *format, va_list args, char text[TGL_SIM_MESSAGE])
+{
+    const int length = write_place(machine, thread, pc, text, TGL_SIM_MESSAGE);
+    if (length >= 0 && length < TGL_SIM_MESSAGE)
+        vsnprintf(text + length, TGL_SIM_MESSAGE - (size_t)length, format, args);
+}
+
+/* A deferred fault came first, and may have led to this one. */
 static void record_fault(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                          const char *format, va_list args)
 {
-    const size_t size = sizeof machine->message;
-    const int length = write_place(machine, thread, pc, machine->message, size);
-    if (length >= 0 && (size_t)length < size)
-        vsnprintf(machine->message + length, size - (size_t)length, format, args);
+    if (machine->deferred[0] != '\0')
+        memcpy(machine->message, machine->deferred, TGL_SIM_MESSAGE);
+    else
+        write_fault(machine, thread, pc, format, args, machine->message);
     machine->status = TGL_KERNEL_FAULT;
+}
+
+void tgl_machine_defer_fault(tgl_machine *machine, const void *pc, const char *format, ...)
+{
+    if (machine->deferred[0] != '\0') return;
+    va_list args;
+    va_start(args, format);
+    write_fault(machine, machine->current, pc, format, args, machine->deferred);
+    va_end(args);
 }
 
 void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
@@ -203,6 +221,11 @@ static void run_warp(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
  * block. */
 static bool open_barrier(tgl_machine *machine)
 {
+    if (machine->deferred[0] != '\0') {
+        memcpy(machine->message, machine->deferred, TGL_SIM_MESSAGE);
+        machine->status = TGL_KERNEL_FAULT;
+        return false;
+    }
     tgl_sim_thread *threads = machine->threads, *waiting = NULL;
     const tgl_sim_thread *missing = NULL;
     char place[160];
@@ -292,7 +315,7 @@ tgl_status tgl_machine_run(tgl_machine *machine, const tgl_sim_launch *launch)
 {
     machine->launch = launch;
     machine->status = TGL_OK;
-    machine->message[0] = '\0';
+    machine->message[0] = machine->deferred[0] = '\0';
     machine->barriers = 0;
     tgl_tally_clear(&machine->tally);
     if (!make_threads(machine, launch->threads) || !tgl_memory_start_launch(machine)) {

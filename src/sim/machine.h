@@ -106,6 +106,7 @@ typedef struct tgl_machine {
 
     tgl_status status; /* the first thing that went wrong, and the sentence */
     char message[TGL_SIM_MESSAGE];
+    char deferred[TGL_SIM_MESSAGE]; /* a fault that another may still explain; "": none */
 } tgl_machine;
 
 bool tgl_machine_init(tgl_machine *machine);
@@ -121,6 +122,11 @@ tgl_status tgl_machine_run(tgl_machine *machine, const tgl_sim_launch *launch);
 /* Records what the current thread did wrong at a place (pc may be NULL) and stops the launch.
  * Called on the thread's own stack; does not come back. */
 void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
+    TGL_PRINTF(3, 4);
+
+/* Records what the current thread did wrong, but lets it go on until the next barrier: what other
+ * threads do before that may tell more. Only the first one counts. */
+void tgl_machine_defer_fault(tgl_machine *machine, const void *pc, const char *format, ...)
     TGL_PRINTF(3, 4);
 
 /* The thread stops in this state, until the scheduler makes it ready. */

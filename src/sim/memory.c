@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, PLACE = 160 };
+enum {
+    WARP = 32,
+    PLACE = 160,
+    FAR = 1 << 30,       /* an address so far from each matrix means none of them */
+    OVERRUN = 16 * 1024, /* bytes behind shared memory that are told as its overrun */
+};
 
 /* A thread that makes so many accesses between two barriers is taken to be in an endless loop. */
 static const int64_t ACCESS_LIMIT = (int64_t)1 << 30;
@@ -52,6 +57,81 @@ void tgl_memory_start_block(tgl_machine *machine)
            module->shared_size); /* NaN, should one slip through */
 }
 
+/* ---- Names of places ------------------------------------------------------------------------ */
+
+/* "As + 128 bytes" */
+static const char *describe_shared(const tgl_sim_module *module, size_t offset, char text[PLACE])
+{
+    const tgl_shared_array *before = NULL;
+    for (int i = 0; i < module->array_count; i++) {
+        const tgl_shared_array *array = &module->arrays[i];
+        if (array->begin <= offset && (before == NULL || array->begin > before->begin))
+            before = array;
+    }
+    if (before == NULL)
+        snprintf(text, PLACE, "shared memory before the first array");
+    else if (offset < before->end)
+        snprintf(text, PLACE, "%s + %zu bytes", before->name, offset - before->begin);
+    else
+        snprintf(text, PLACE, "%zu bytes past the end of %s, which has %zu bytes",
+                 offset - before->end, before->name, before->end - before->begin);
+    return text;
+}
+
+/* The matrix that an address lies in or is nearest to; NULL if there is none. *distance: bytes
+ * between them, 0 if it is within the matrix's extent. */
+static const tgl_sim_matrix *nearest_matrix(const tgl_sim_launch *l, uintptr_t address,
+                                            uintptr_t *distance)
+{
+    const tgl_sim_matrix *nearest = NULL;
+    *distance = UINTPTR_MAX;
+    for (int i = 0; i < 3; i++) {
+        const tgl_sim_matrix *x = &l->matrices[i];
+        const uintptr_t end = x->base + (uintptr_t)x->extent;
+        uintptr_t far = 0;
+        if (address < x->base) far = x->base - address;
+        if (address >= end) far = address - end + 1;
+        if (x->extent == 0 || far >= *distance) continue;
+        nearest = x;
+        *distance = far;
+    }
+    return nearest;
+}
+
+/* "row 3, column 64 of A, which is 32 x 64", or where the address lies otherwise. */
+static void describe_address(const tgl_sim_launch *l, uintptr_t address, char text[PLACE])
+{
+    uintptr_t distance;
+    const tgl_sim_matrix *nearest = nearest_matrix(l, address, &distance);
+    const uintptr_t shared = address - l->module->shared_base;
+    if (distance > 0 && shared < l->module->shared_size + OVERRUN) {
+        describe_shared(l->module, shared, text);
+        return;
+    }
+    if (nearest == NULL || distance > FAR) {
+        snprintf(text, PLACE, "address %#llx, which is in no matrix", (unsigned long long)address);
+        return;
+    }
+    const char name = nearest->name;
+    const int64_t offset = (int64_t)(address - nearest->base), ld = nearest->ld_bytes;
+    const int64_t columns = nearest->row_bytes / 4;
+    if (offset < 0)
+        snprintf(text, PLACE, "%lld bytes before the start of %c", (long long)-offset, name);
+    else if (offset >= nearest->extent)
+        snprintf(text, PLACE, "%lld bytes past the end of %c, which is %lld x %lld",
+                 (long long)(offset - nearest->extent), name, (long long)nearest->rows,
+                 (long long)columns);
+    else
+        snprintf(text, PLACE, "row %lld, column %lld of %c, which is %lld x %lld",
+                 (long long)(offset / ld), (long long)(offset % ld / 4), name,
+                 (long long)nearest->rows, (long long)columns);
+}
+
+static const char *verb(bool is_write)
+{
+    return is_write ? "writes" : "reads";
+}
+
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
 /* Whether the bytes are elements of the matrix: within its extent, and within a row. */
@@ -62,51 +142,11 @@ static bool is_in_matrix(const tgl_sim_matrix *x, uintptr_t address, unsigned by
     return (int64_t)(offset % (uintptr_t)x->ld_bytes) + (int64_t)bytes <= x->row_bytes;
 }
 
-/* "row 3, column 64 of A, which is 32 x 64", or where the address lies otherwise. */
-static void describe_address(const tgl_sim_launch *l, uintptr_t address, char *text, size_t size)
-{
-    const tgl_sim_matrix *nearest = NULL;
-    uintptr_t distance = 0;
-    for (int i = 0; i < 3; i++) {
-        const tgl_sim_matrix *x = &l->matrices[i];
-        if (x->extent == 0) continue;
-        uintptr_t far = 0;
-        if (address < x->base) far = x->base - address;
-        if (address >= x->base + (uintptr_t)x->extent)
-            far = address - (x->base + (uintptr_t)x->extent) + 1;
-        if (nearest != NULL && far >= distance) continue;
-        nearest = x;
-        distance = far;
-    }
-    if (nearest == NULL || distance > (uintptr_t)1 << 30) {
-        snprintf(text, size, "address %#llx, which is in no matrix", (unsigned long long)address);
-        return;
-    }
-    const char name = nearest->name;
-    const int64_t offset = (int64_t)(address - nearest->base), ld = nearest->ld_bytes;
-    const int64_t columns = nearest->row_bytes / 4;
-    if (offset < 0)
-        snprintf(text, size, "%lld bytes before the start of %c", (long long)-offset, name);
-    else if (offset >= nearest->extent)
-        snprintf(text, size, "%lld bytes past the end of %c, which is %lld x %lld",
-                 (long long)(offset - nearest->extent), name, (long long)nearest->rows,
-                 (long long)columns);
-    else
-        snprintf(text, size, "row %lld, column %lld of %c, which is %lld x %lld",
-                 (long long)(offset / ld), (long long)(offset % ld / 4), name,
-                 (long long)nearest->rows, (long long)columns);
-}
-
-static const char *verb(bool is_write)
-{
-    return is_write ? "writes" : "reads";
-}
-
 static void matrix_fault(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
                          const char *why, const void *pc)
 {
     char where[PLACE];
-    describe_address(machine->launch, address, where, sizeof where);
+    describe_address(machine->launch, address, where);
     tgl_machine_fault(machine, pc, "%s %u bytes at %s%s%s", verb(is_write), bytes, where,
                       why != NULL ? ", but " : "", why != NULL ? why : "");
 }
@@ -132,7 +172,7 @@ static void check_c(tgl_machine *machine, uintptr_t address, unsigned bytes, boo
             (word->thread == thread->index || word->epoch != (uint16_t)machine->epoch);
         if (word->block != 0 && !is_ours) {
             char where[PLACE], place[PLACE];
-            describe_address(machine->launch, address + 4 * i, where, sizeof where);
+            describe_address(machine->launch, address + 4 * i, where);
             tgl_machine_fault(machine, pc, "race: %s %s, which thread %u of block %u writes at %s",
                               verb(is_write), where, word->thread, word->block - 1,
                               site_place(machine, word->site, place));
@@ -164,35 +204,17 @@ static int check_matrix(tgl_machine *machine, uintptr_t address, unsigned bytes,
 
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
-/* "As + 128 bytes" */
-static const char *describe_shared(const tgl_machine *machine, size_t offset, char text[PLACE])
-{
-    const tgl_sim_module *module = machine->launch->module;
-    const tgl_shared_array *before = NULL;
-    for (int i = 0; i < module->array_count; i++) {
-        const tgl_shared_array *array = &module->arrays[i];
-        if (array->begin <= offset && (before == NULL || array->begin > before->begin))
-            before = array;
-    }
-    if (before == NULL)
-        snprintf(text, PLACE, "shared memory before the first array");
-    else if (offset < before->end)
-        snprintf(text, PLACE, "%s + %zu bytes", before->name, offset - before->begin);
-    else
-        snprintf(text, PLACE, "%zu bytes past the end of %s, which has %zu bytes",
-                 offset - before->end, before->name, before->end - before->begin);
-    return text;
-}
-
 /* All bytes are in one __shared__ array: its index. */
 static int check_shared_bounds(tgl_machine *machine, size_t offset, unsigned bytes, bool is_write,
                                const void *pc)
 {
-    const uint16_t *array = machine->launch->module->array_of_word;
-    const uint16_t first = array[offset / 4], last = array[(offset + bytes - 1) / 4];
+    const tgl_sim_module *module = machine->launch->module;
+    const size_t end = offset + bytes - 1;
+    const uint16_t first = module->array_of_word[offset / 4];
+    const uint16_t last = end < module->shared_size ? module->array_of_word[end / 4] : 0;
     if (first == 0 || first != last) {
         char where[PLACE];
-        describe_shared(machine, first == 0 ? offset : offset + bytes - 1, where);
+        describe_shared(machine->launch->module, first == 0 ? offset : end, where);
         tgl_machine_fault(machine, pc, "%s %u bytes of shared memory at %s", verb(is_write), bytes,
                           where);
     }
@@ -213,9 +235,10 @@ static void race(tgl_machine *machine, size_t offset, bool is_write, unsigned ot
                  bool other_writes, uint32_t other_site, const void *pc)
 {
     char where[PLACE], place[PLACE];
+    machine->deferred[0] = '\0';
     tgl_machine_fault(machine, pc, "race: %s %s, which thread %u %s at %s with no barrier between",
-                      verb(is_write), describe_shared(machine, offset, where), other,
-                      verb(other_writes), site_place(machine, other_site, place));
+                      verb(is_write), describe_shared(machine->launch->module, offset, where),
+                      other, verb(other_writes), site_place(machine, other_site, place));
 }
 
 static void check_awaited(tgl_machine *machine, const tgl_shared_word *word, size_t offset,
@@ -225,8 +248,8 @@ static void check_awaited(tgl_machine *machine, const tgl_shared_word *word, siz
     if (!word->is_awaited) return;
     tgl_machine_fault(machine, pc,
                       "%s %s before the cp.async that thread %u issued at %s was waited for",
-                      verb(is_write), describe_shared(machine, offset, where), word->copier,
-                      site_place(machine, word->copy_site, place));
+                      verb(is_write), describe_shared(machine->launch->module, offset, where),
+                      word->copier, site_place(machine, word->copy_site, place));
 }
 
 static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset, uint8_t mask,
@@ -235,9 +258,9 @@ static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset
     const tgl_sim_thread *thread = machine->current;
     check_awaited(machine, word, offset, false, pc);
     if ((word->has_data & mask) != mask) {
-        char where[PLACE];
-        tgl_machine_fault(machine, pc, "reads %s, which nobody has written",
-                          describe_shared(machine, offset, where));
+        char where[PLACE]; /* somebody may be about to: then it is a race */
+        tgl_machine_defer_fault(machine, pc, "reads %s, which nobody has written",
+                                describe_shared(machine->launch->module, offset, where));
     }
     if ((word->write_bytes & mask) != 0 &&
         !is_before(machine, word->writer, word->write_epoch, word->write_warp_epoch))

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Broken on purpose: every thread of a row writes its result to the same element of C.
+ */
+#define TILE 16
+
+__global__ void __launch_bounds__(256)
+    broken(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,
+           long long ldb, float beta, float *C, long long ldc)
+{
+    const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
+    const int row = (int)blockIdx.y * TILE + y, col = (int)blockIdx.x * TILE + x;
+    if (row >= m || col >= n) return;
+    float sum = 0.0f;
+    for (int p = 0; p < k; p++)
+        sum += A[row * lda + p] * B[p * ldb + col];
+    C[row * ldc] = alpha * sum + beta; /* <- writes */
+}
