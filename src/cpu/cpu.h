@@ -48,7 +48,7 @@ typedef enum cpu_path {
 
 /* How the threads share a product. */
 typedef enum cpu_sharing {
-    CPU_SHARE_C,     /* each computes a part of C, and packs a part of B for all */
+    CPU_SHARE_C,     /* each computes rectangles of C */
     CPU_SHARE_BATCH, /* each computes whole products of the batch */
     CPU_SHARE_K,     /* each computes a part of the sum; the parts are then added in order */
 } cpu_sharing;
@@ -58,9 +58,10 @@ typedef struct cpu_plan {
     cpu_path path;
     cpu_sharing sharing;
     int threads;
-    int grid_m, grid_n; /* CPU_SHARE_C: threads along m and n of each block of columns */
+    int grid_m, grid_n; /* CPU_SHARE_C: rectangles along m and n */
     int64_t parts;      /* CPU_SHARE_K: parts of the sum */
     bool pack_a, pack_b;
+    bool keep_b; /* a packed block of B serves several blocks of A; else one panel at a time */
     int64_t mc, nc, kc; /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
     size_t a_bytes;     /* workspace: one thread's packed block of A */
     size_t b_bytes;     /* a packed block of B */

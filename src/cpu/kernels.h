@@ -19,11 +19,21 @@ typedef enum cpu_layout {
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or a transposed A itself */
 } cpu_layout;
 
+/* What a tile does besides multiplying. */
+typedef struct cpu_beside {
+    void *copy; /* a copying tile writes its panel of b here, as a cpu_pack_fn would */
+    /* Lines of memory that will be needed soon: `lines` rows of the tile's width, ahead_step bytes
+     * apart. */
+    const char *ahead;
+    int64_t ahead_step, ahead_rows;
+} cpu_beside;
+
 /* One register tile, C := alpha*a*b + beta*C, where b(p, j) = b[p*ldb + j] and k > 0; beta == 0
- * does not read C. rows and vectors of the tile are fixed by the function; in its last vector only
+ * does not read C. Rows and vectors of the tile are fixed by the function; in its last vector only
  * the first `tail` lanes belong to the matrices, and no other lane of b or c is touched. */
 typedef void cpu_tile_fn(int64_t k, const void *a, int64_t a_stride, const void *b, int64_t ldb,
-                         void *c, int64_t ldc, int tail, double alpha, double beta);
+                         void *c, int64_t ldc, int tail, double alpha, double beta,
+                         const cpu_beside *beside);
 
 /* Packs a panel: dst[p*width + i] := X(i, p) for i < count, p < k, and 0 for count <= i < width.
  *   interleave: X(i, p) = src[i*ld + p]     (rows of A; columns of a transposed B)
@@ -38,6 +48,8 @@ typedef struct cpu_kernels {
 
     /* [layout][the last vector is partial][vectors - 1][rows - 1] */
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
+    /* The same for mr rows, which copy: [layout][the last vector is partial][vectors - 1] */
+    cpu_tile_fn *copying_tile[2][2][CPU_MAX_NV];
     cpu_pack_fn *interleave, *copy;
 
     /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */

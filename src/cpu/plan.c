@@ -28,22 +28,24 @@ static int64_t even_block(int64_t total, int64_t most, int64_t unit)
     return cpu_least(most, round_up(cpu_ceil_div(total, cpu_ceil_div(total, most)), unit));
 }
 
-static void choose_blocks(const tgl_gemm_shape *s, const cpu_facts *facts, cpu_plan *plan)
+/* rows, columns: of the largest piece of C that one thread computes. */
+static void choose_blocks(const tgl_gemm_shape *s, int64_t rows, int64_t columns,
+                          const cpu_facts *facts, cpu_plan *plan)
 {
     const cpu_kernels *kernels = plan->kernels;
     const int64_t nr = (int64_t)kernels->nv * kernels->vector;
     const int64_t element = (int64_t)kernels->element;
 
-    /* A panel of B, kc x nr, stays in L1 while panels of A pass through. */
-    const int64_t kc = (int64_t)facts->l1d * 3 / 4 / (nr * element) / 8 * 8;
+    const int64_t kc = 2048 / element;
     plan->kc = even_block(s->k, kc > 64 ? kc : 64, 8);
 
     /* A block of A stays in half of L2 while panels of B pass through. */
-    const int64_t mc = (int64_t)facts->l2 / 2 / (plan->kc * element);
-    plan->mc = even_block(s->m, mc > kernels->mr ? mc : kernels->mr, kernels->mr);
+    const int64_t mc = (int64_t)facts->l2 / 4 / (plan->kc * element);
+    plan->mc = even_block(rows, mc > kernels->mr ? mc : kernels->mr, kernels->mr);
+    plan->keep_b = plan->mc < rows;
 
     const int64_t nc = (int64_t)(8 << 20) / (plan->kc * element);
-    plan->nc = even_block(s->n, nc > nr ? round_up(nc, nr) : nr, nr);
+    plan->nc = even_block(columns, nc > nr ? round_up(nc, nr) : nr, nr);
 }
 
 /* Threads form a grid over C whose pieces are as square as they come. */
@@ -51,16 +53,16 @@ static void choose_grid(const tgl_gemm_shape *s, cpu_plan *plan)
 {
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
     const int64_t tiles_m = cpu_ceil_div(s->m, plan->kernels->mr);
-    const int64_t tiles_n = cpu_ceil_div(cpu_least(s->n, plan->nc), nr);
+    const int64_t tiles_n = cpu_ceil_div(s->n, nr);
     double best = 0;
-    plan->grid_m = plan->threads;
-    plan->grid_n = 1;
+    plan->grid_m = plan->grid_n = 1;
+    if (plan->sharing != CPU_SHARE_C) return;
     for (int m = 1; m <= plan->threads; m++) {
         if (plan->threads % m != 0) continue;
         const int n = plan->threads / m;
         /* The slowest thread's tiles, and a little for each row and column that it must load. */
         const int64_t rows = cpu_ceil_div(tiles_m, m), columns = cpu_ceil_div(tiles_n, n);
-        const double cost = (double)rows * (double)columns * (1 + 0.02 * (n - 1)) +
+        const double cost = (double)rows * (double)columns * (1 + 0.02 * (m - 1)) +
                             0.001 * (double)(rows + columns);
         if (best == 0 || cost < best) {
             best = cost;
@@ -94,18 +96,19 @@ static void choose_packing(const tgl_gemm_shape *s, cpu_plan *plan)
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
     const double products = (double)s->m * (double)s->n * (double)s->k;
     plan->pack_b = s->trans_b || (products > 2e6 && s->m > 4 * plan->kernels->mr);
-    plan->pack_a = !(s->n <= 2 * nr || products <= 2e7);
+    plan->pack_a = s->trans_a && !(s->n <= 2 * nr || products <= 2e7);
 }
 
 static void size_workspace(const tgl_gemm_shape *s, cpu_plan *plan)
 {
     const size_t element = plan->kernels->element;
-    const int64_t columns = round_up(plan->nc, plan->kernels->vector);
-    if (plan->pack_a) plan->a_bytes = aligned((size_t)(plan->mc * plan->kc) * element);
+    const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
+    const int64_t columns = plan->keep_b ? round_up(plan->nc, plan->kernels->vector) : nr;
+    if (plan->pack_a)
+        plan->a_bytes = aligned((size_t)((plan->mc + plan->kernels->mr) * plan->kc) * element);
     if (plan->pack_b) plan->b_bytes = aligned((size_t)(columns * plan->kc) * element);
     if (plan->sharing == CPU_SHARE_K) plan->part_bytes = aligned((size_t)(s->m * s->n) * element);
-    const size_t b_copies = plan->sharing == CPU_SHARE_C ? 1 : (size_t)plan->threads;
-    plan->workspace = (size_t)plan->threads * plan->a_bytes + b_copies * plan->b_bytes +
+    plan->workspace = (size_t)plan->threads * (plan->a_bytes + plan->b_bytes) +
                       (size_t)plan->parts * plan->part_bytes;
 }
 
@@ -132,8 +135,12 @@ void tgl_cpu_plan(const tgl_gemm_shape *s, const cpu_kernels *kernels, const cpu
     } else {
         choose_threads(s, cpu->threads, plan);
         choose_packing(s, plan);
-        choose_blocks(s, &cpu->facts, plan);
         choose_grid(s, plan);
+        /* A thread's rectangle is cut at whole tiles and vectors. */
+        const int64_t rows = cpu_ceil_div(cpu_ceil_div(s->m, kernels->mr), plan->grid_m);
+        const int64_t columns = cpu_ceil_div(cpu_ceil_div(s->n, kernels->vector), plan->grid_n);
+        choose_blocks(s, cpu_least(s->m, rows * kernels->mr),
+                      cpu_least(s->n, columns * kernels->vector), &cpu->facts, plan);
         size_workspace(s, plan);
     }
 }

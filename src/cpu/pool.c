@@ -11,7 +11,7 @@
 static void *allocate(size_t bytes)
 {
     const size_t huge_page = 2 << 20;
-    const size_t alignment = bytes >= huge_page ? huge_page : CPU_ALIGNMENT;
+    const size_t alignment = bytes >= huge_page / 8 ? huge_page : CPU_ALIGNMENT;
     if (bytes > SIZE_MAX - alignment) return NULL;
     bytes = (bytes + alignment - 1) / alignment * alignment;
     void *memory = aligned_alloc(alignment, bytes);

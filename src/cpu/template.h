@@ -24,40 +24,75 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+INLINE int64_t NAME(least)(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
 /* ---- Register tiles -------------------------------------------------------------------------- */
 
-/* Multiplies and stores one tile. mr, nv, layout and masked are constants where this is inlined. */
+/* Multiplies and stores one tile. mr, nv, layout, masked and copy are constants where this is
+ * inlined. */
 INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, const bool masked,
-                       int64_t k, const T *a, int64_t a_stride, const T *b, int64_t ldb, T *c,
-                       int64_t ldc, int tail, T alpha, T beta)
+                       const bool copy, int64_t k, const T *a, int64_t a_stride, const T *b,
+                       int64_t ldb, T *c, int64_t ldc, int tail, T alpha, T beta,
+                       const cpu_beside *beside)
 {
     const int64_t row_step = layout == CPU_A_ROWS ? a_stride : 1;
     const int64_t k_step = layout == CPU_A_ROWS ? 1 : a_stride;
     const MASK mask = MASK_OF(masked ? tail : VLEN);
+    T *copied = copy ? beside->copy : NULL;
     V acc[MR][NV];
     UNROLL
     for (int i = 0; i < mr; i++) {
         UNROLL
-        for (int j = 0; j < nv; j++) {
+        for (int j = 0; j < nv; j++)
             acc[i][j] = BROADCAST(0);
-            __builtin_prefetch(c + i * ldc + j * VLEN, 1);
-        }
     }
-    for (int64_t p = 0; p < k; p++) {
-        V row[NV];
+    /* Misses fetched all at once would hold up the loads of a and b, so each run of steps asks for
+     * one row of C and a few rows of what comes next. */
+    const int64_t run = k < 128 ? k : k / mr + 1;
+    const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
+    for (int64_t i = 0, p = 0; p < k; i++) {
         UNROLL
         for (int j = 0; j < nv; j++)
-            row[j] = masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
-        UNROLL
-        for (int i = 0; i < mr; i++) {
-            const V x = BROADCAST(a[i * row_step]);
+            __builtin_prefetch(c + i * ldc + j * VLEN, 1);
+        if (layout == CPU_A_ROWS) {
+            __builtin_prefetch(next_a + i * row_step);
+            __builtin_prefetch(next_a + i * row_step + 64 / sizeof(T));
+        }
+        for (int64_t r = i; r < beside->ahead_rows; r += mr) {
             UNROLL
             for (int j = 0; j < nv; j++)
-                acc[i][j] = FMA(x, row[j], acc[i][j]);
+                __builtin_prefetch(beside->ahead + r * beside->ahead_step + j * (int)sizeof(V), 0,
+                                   2);
         }
-        a += k_step;
-        b += ldb;
+        for (const int64_t end = NAME(least)(p + run, k); p < end; p++) {
+            V row[NV];
+            UNROLL
+            for (int j = 0; j < nv; j++)
+                row[j] =
+                    masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
+            if (copy) {
+                UNROLL
+                for (int j = 0; j < nv; j++)
+                    STORE(copied + j * VLEN, row[j]);
+                copied += nv * VLEN;
+            }
+            UNROLL
+            for (int q = 0; q < mr; q++) {
+                const V x = BROADCAST(a[q * row_step]);
+                UNROLL
+                for (int j = 0; j < nv; j++)
+                    acc[q][j] = FMA(x, row[j], acc[q][j]);
+            }
+            a += k_step;
+            b += ldb;
+        }
     }
+    /* Opaque from here on, so that the compiler does not compute the addresses of C before the loop
+     * and spill registers for them. */
+    __asm__("" : "+r"(c), "+r"(ldc));
     const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
     UNROLL
     for (int i = 0; i < mr; i++) {
@@ -78,30 +113,36 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     }
 }
 
-/* The functions of one number of rows and vectors: both layouts, whole and with a partial vector.
- */
-#define TILE(mr, nv, layout, masked, suffix)                                                       \
-    static void NAME(tile_##mr##x##nv##suffix)(int64_t k, const void *a, int64_t a_stride,         \
-                                               const void *b, int64_t ldb, void *c, int64_t ldc,   \
-                                               int tail, double alpha, double beta)                \
+/* One tile as a function. */
+#define TILE(mr, nv, layout, masked, copy, suffix)                                                 \
+    static void NAME(tile_##mr##x##nv##suffix)(                                                    \
+        int64_t k, const void *a, int64_t a_stride, const void *b, int64_t ldb, void *c,           \
+        int64_t ldc, int tail, double alpha, double beta, const cpu_beside *beside)                \
     {                                                                                              \
         NAME(tile)                                                                                 \
-        (mr, nv, layout, masked, k, a, a_stride, b, ldb, c, ldc, tail, (T)alpha, (T)beta);         \
+        (mr, nv, layout, masked, copy, k, a, a_stride, b, ldb, c, ldc, tail, (T)alpha, (T)beta,    \
+         beside);                                                                                  \
     }
+
+/* The functions of one number of rows and vectors: both layouts, whole and with a partial vector.
+ */
 #define TILES(mr, nv)                                                                              \
-    TILE(mr, nv, CPU_A_ROWS, false, _rows)                                                         \
-    TILE(mr, nv, CPU_A_ROWS, true, _rows_masked)                                                   \
-    TILE(mr, nv, CPU_A_COLS, false, _cols)                                                         \
-    TILE(mr, nv, CPU_A_COLS, true, _cols_masked)
+    TILE(mr, nv, CPU_A_ROWS, false, false, _rows)                                                  \
+    TILE(mr, nv, CPU_A_ROWS, true, false, _rows_masked)                                            \
+    TILE(mr, nv, CPU_A_COLS, false, false, _cols)                                                  \
+    TILE(mr, nv, CPU_A_COLS, true, false, _cols_masked)
+
+/* The same for tiles that copy b as they go; only the tallest are needed. */
+#define COPYING_TILES(mr, nv)                                                                      \
+    TILE(mr, nv, CPU_A_ROWS, false, true, _rows_copying)                                           \
+    TILE(mr, nv, CPU_A_ROWS, true, true, _rows_masked_copying)                                     \
+    TILE(mr, nv, CPU_A_COLS, false, true, _cols_copying)                                           \
+    TILE(mr, nv, CPU_A_COLS, true, true, _cols_masked_copying)
 
 FOR_TILES(TILES)
+FOR_TALLEST_TILES(COPYING_TILES)
 
 /* ---- Packing --------------------------------------------------------------------------------- */
-
-INLINE int64_t NAME(least)(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
 
 /* Stores up to VLEN lanes; lanes <= 0: none. */
 INLINE void NAME(store_lanes)(T *to, int64_t lanes, V x)
@@ -323,12 +364,21 @@ static double NAME(fma_loop)(int64_t rounds, double *sink)
                                       .tile[CPU_A_COLS][1][nv - 1][mr - 1] =                       \
                                           NAME(tile_##mr##x##nv##_cols_masked),
 
+#define COPYING_ENTRIES(mr, nv)                                                                    \
+    .copying_tile[CPU_A_ROWS][0][nv - 1] = NAME(tile_##mr##x##nv##_rows_copying),                  \
+                                      .copying_tile[CPU_A_ROWS][1][nv - 1] =                       \
+                                          NAME(tile_##mr##x##nv##_rows_masked_copying),            \
+                                      .copying_tile[CPU_A_COLS][0][nv - 1] =                       \
+                                          NAME(tile_##mr##x##nv##_cols_copying),                   \
+                                      .copying_tile[CPU_A_COLS][1][nv - 1] =                       \
+                                          NAME(tile_##mr##x##nv##_cols_masked_copying),
+
 const cpu_kernels NAME(tgl_cpu_kernels) = {
     .element = sizeof(T),
     .vector = VLEN,
     .mr = MR,
     .nv = NV,
-    FOR_TILES(TILE_ENTRIES).interleave = NAME(interleave),
+    FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(COPYING_ENTRIES).interleave = NAME(interleave),
     .copy = NAME(copy),
     .scale = NAME(scale),
     .reduce = NAME(reduce),
@@ -354,3 +404,5 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef TILE
 #undef TILES
 #undef TILE_ENTRIES
+#undef COPYING_TILES
+#undef COPYING_ENTRIES

@@ -11,9 +11,10 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define MR        6
-#define NV        2
-#define FOR_TILES CPU_TILES_6x2
+#define MR                6
+#define NV                2
+#define FOR_TILES         CPU_TILES_6x2
+#define FOR_TALLEST_TILES CPU_TALLEST_6x2
 
 /* The mask of the first n lanes is n words of ones, then zeros: a window of this table. */
 static const int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};

@@ -11,13 +11,10 @@
 #include <immintrin.h>
 #include <string.h>
 
-#ifndef MR
-#define MR 8
-#endif
-#ifndef NV
-#define NV 3
-#endif
-#define FOR_TILES CPU_TILES_8x3
+#define MR                8
+#define NV                3
+#define FOR_TILES         CPU_TILES_8x3
+#define FOR_TALLEST_TILES CPU_TALLEST_8x3
 
 #define T                        float
 #define V                        __m512

@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-#define MR        4
-#define NV        2
-#define FOR_TILES CPU_TILES_4x2
+#define MR                4
+#define NV                2
+#define FOR_TILES         CPU_TILES_4x2
+#define FOR_TALLEST_TILES CPU_TALLEST_4x2
 
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));

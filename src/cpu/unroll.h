@@ -16,12 +16,14 @@
 #define CPU_ROWS_4(f, nv) f(1, nv) f(2, nv) f(3, nv) f(4, nv)
 #define CPU_ROWS_6(f, nv) CPU_ROWS_4(f, nv) f(5, nv) f(6, nv)
 #define CPU_ROWS_8(f, nv) CPU_ROWS_6(f, nv) f(7, nv) f(8, nv)
-#define CPU_ROWS_14(f, nv)                                                                         \
-    CPU_ROWS_8(f, nv) f(9, nv) f(10, nv) f(11, nv) f(12, nv) f(13, nv) f(14, nv)
 
-#define CPU_TILES_4x2(f)  CPU_ROWS_4(f, 1) CPU_ROWS_4(f, 2)
-#define CPU_TILES_6x2(f)  CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2)
-#define CPU_TILES_8x3(f)  CPU_ROWS_8(f, 1) CPU_ROWS_8(f, 2) CPU_ROWS_8(f, 3)
-#define CPU_TILES_14x2(f) CPU_ROWS_14(f, 1) CPU_ROWS_14(f, 2)
+#define CPU_TILES_4x2(f) CPU_ROWS_4(f, 1) CPU_ROWS_4(f, 2)
+#define CPU_TILES_6x2(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2)
+#define CPU_TILES_8x3(f) CPU_ROWS_8(f, 1) CPU_ROWS_8(f, 2) CPU_ROWS_8(f, 3)
+
+/* Those of the most rows only. */
+#define CPU_TALLEST_4x2(f) f(4, 1) f(4, 2)
+#define CPU_TALLEST_6x2(f) f(6, 1) f(6, 2)
+#define CPU_TALLEST_8x3(f) f(8, 1) f(8, 2) f(8, 3)
 
 #endif
