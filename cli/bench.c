@@ -68,8 +68,6 @@ static const struct option option_table[] = {
     {0},
 };
 
-enum { PEERS_MAX = 16 };
-
 typedef struct bench_options {
     const char *suite, *device, *csv;
     tgl_type type;          /* 0: not given */

@@ -85,13 +85,6 @@ static void print_heading(const contest_settings *s)
 bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path)
 {
     *r = (bench_report){.settings = settings, .csv_path = csv_path};
-    for (int i = 0; i < REPORT_TYPES; i++) {
-        r->peers[i] = calloc((size_t)settings->peer_count + 1, sizeof *r->peers[i]);
-        if (r->peers[i] == NULL) {
-            cli_fail("no memory for the report");
-            return false;
-        }
-    }
     if (!open_csv(r)) return false;
     print_heading(settings);
     return true;
@@ -179,10 +172,8 @@ static void print_means(const bench_report *r, int type)
 
 int report_finish(bench_report *r)
 {
-    for (int type = 0; type < REPORT_TYPES; type++) {
+    for (int type = 0; type < REPORT_TYPES; type++)
         print_means(r, type);
-        free(r->peers[type]);
-    }
     if (r->csv == NULL) return EXIT_DONE;
     const bool failed = ferror(r->csv) != 0;
     if (fclose(r->csv) != 0 || failed)

@@ -20,7 +20,7 @@ typedef struct bench_report {
     geometric_mean best[REPORT_TYPES]; /* ratio of the best peer */
     double worst[REPORT_TYPES];        /* the least of them */
     char worst_shape[REPORT_TYPES][64];
-    geometric_mean *peers[REPORT_TYPES]; /* one for each peer */
+    geometric_mean peers[REPORT_TYPES][PEERS_MAX];
 } bench_report;
 
 /* Opens the CSV file, if any, and prints what stands above the table. false: reported. */

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { PEERS_MAX = 16 }; /* in one run */
+
 typedef struct peer {
     char name[64];     /* "openblas", or the file's name for a path */
     char version[160]; /* as the library gives it, its kernels' name included; may be empty */

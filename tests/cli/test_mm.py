@@ -277,6 +277,8 @@ class Outputs(Folder):
         self.assertIn("cannot write to standard output", result.err)
 
 
+@unittest.skipIf("thread" in os.environ.get("TEGULA_SANITIZED", ""),
+                 "ThreadSanitizer delivers signals late")
 class Interruptions(Folder):
     """The program is stopped between the start of its work and the end."""
 
