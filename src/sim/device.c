@@ -265,7 +265,6 @@ static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
     const tgl_gemm_shape *s = &plan->shape;
     const tgl_kernel *kernel = made->kernel;
     tgl_text out = {text, size, 0};
-    tgl_text_add(&out, "device      %s: CUDA kernels as C, one fiber a thread\n", plan->dev->name);
     tgl_text_add(&out,
                  "problem     C := alpha*A*B + beta*C, f32, row-major, m=%lld n=%lld k=%lld%s\n",
                  (long long)s->m, (long long)s->n, (long long)s->k,

@@ -195,7 +195,7 @@ size_t tgl_report_write(const tgl_report *report, char *text, size_t size)
 {
     tgl_text out = {text, size, 0};
     if (!report->is_filled) {
-        tgl_text_add(&out, "not run yet: run the plan once, and what it does is counted here\n");
+        tgl_text_add(&out, "counts      none before the first run\n");
         return out.length;
     }
     write_totals(&out, &report->totals);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sim device as such: what it refuses, what it counts, and that its counts do not depend on the
+ * run, the device object, the thread or the compiler.
+ */
+#include "support.h"
+
+#include "sim/state.h"
+
+#include <pthread.h>
+
+static tgl_device *open_sim(void)
+{
+    tgl_device *dev;
+    assert_status(tgl_device_open("sim", NULL, &dev), TGL_OK);
+    return dev;
+}
+
+/* ---- What it refuses ------------------------------------------------------------------------- */
+
+static void assert_no_compiler(const char *cc, const char *path, const char *says)
+{
+    char message[512], old_path[4096];
+    const tgl_device_options options = {
+        .size = sizeof options, .message = message, .message_size = sizeof message};
+    tgl_device *dev;
+    snprintf(old_path, sizeof old_path, "%s", getenv("PATH"));
+    if (cc != NULL) setenv("TEGULA_CC", cc, 1);
+    setenv("PATH", path, 1);
+    const tgl_status status = tgl_device_open("sim", &options, &dev);
+    setenv("PATH", old_path, 1);
+    unsetenv("TEGULA_CC");
+    assert_status(status, TGL_NO_COMPILER);
+    assert_null(dev);
+    if (strstr(message, says) == NULL) fail_msg("\"%s\" is not in: %s", says, message);
+}
+
+static void test_no_compiler(void **state)
+{
+    (void)state;
+    char *cc = getenv("CC") != NULL ? strdup(getenv("CC")) : NULL;
+    unsetenv("CC");
+    assert_no_compiler("/nowhere/cc", "/usr/bin:/bin", "TEGULA_CC is \"/nowhere/cc\"");
+    assert_no_compiler("false", "/usr/bin:/bin", "does not run");
+    assert_no_compiler(NULL, "/nowhere", "install gcc or clang");
+    if (cc != NULL) setenv("CC", cc, 1);
+    free(cc);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    tgl_device *dev;
+    assert_status(tgl_device_open("sim:1", NULL, &dev), TGL_NO_DEVICE);
+    dev = open_sim();
+    tgl_plan *plan;
+    tgl_problem problem = tgl_problem_make(TGL_F32, 4, 4, 4);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "ladder/none"};
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_UNKNOWN_KERNEL);
+    problem.trans_b = TGL_TRANS;
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
+    problem = tgl_problem_make(TGL_F64, 4, 4, 4);
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
+    problem = tgl_problem_make(TGL_F32, 4, 4, 4);
+    problem.batch = 2;
+    problem.stride_c = 16;
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
+    problem = tgl_problem_make(TGL_F32, INT64_C(1) << 31, 4, 4);
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
+    problem = tgl_problem_make(TGL_F32, 65535 * 128 + 1, 4, 4);
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_GRID_TOO_LARGE);
+    double value;
+    assert_status(tgl_device_measure(dev, TGL_CEILING_COPY, &value), TGL_UNSUPPORTED);
+    tgl_device_close(dev);
+}
+
+/* ---- What it counts -------------------------------------------------------------------------- */
+
+enum { MOST = 160 * 160 };
+
+/* On 256 bytes, as tgl_alloc() gives it: where a matrix starts in a sector shows in the counts. */
+static float *new_matrix(size_t elements)
+{
+    float *matrix = aligned_alloc(256, elements * sizeof *matrix);
+    assert_non_null(matrix);
+    return matrix;
+}
+
+/* Runs C := A*B once, from the same numbers every time, and returns the plan, which has counted. */
+static tgl_plan *run_product(tgl_device *dev, const char *kernel, int64_t m, int64_t n, int64_t k,
+                             float *C)
+{
+    float *A = new_matrix(2 * MOST), *B = A + MOST;
+    for (int i = 0; i < 2 * MOST; i++)
+        A[i] = (float)(i * 7 % 31) / 16 - 1;
+    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+    free(A);
+    return plan;
+}
+
+static tgl_counters count_product(tgl_device *dev, const char *kernel, int64_t m, int64_t n,
+                                  int64_t k, float *C)
+{
+    tgl_counters counters = {.size = sizeof counters};
+    tgl_plan *plan = run_product(dev, kernel, m, n, k, C);
+    assert_status(tgl_plan_counters(plan, &counters), TGL_OK);
+    tgl_plan_destroy(plan);
+    return counters;
+}
+
+/* Rungs whose counts a reader can work out: tiles of 32 x 32, which the sizes are multiples of. */
+static void test_known_counts(void **state)
+{
+    const int64_t m = 64, n = 32, k = 96;
+    float *C = new_matrix(MOST);
+    const int64_t warps = m * n / 32;
+
+    /* A warp is 32 rows of one column: each reads its row of A, all the same element of B. */
+    tgl_counters c = count_product(*state, "ladder/naive", m, n, k, C);
+    assert_int_equal(c.blocks * c.threads, m * n);
+    assert_int_equal(c.global_load_requests, 2 * k * warps);
+    assert_int_equal(c.global_load_sectors, (32 + 1) * k * warps);
+    assert_int_equal(c.global_load_bytes, 4 * 32 * 2 * k * warps);
+    assert_int_equal(c.global_store_requests, warps);
+    assert_int_equal(c.global_store_sectors, 32 * warps);
+    assert_int_equal(c.shared_load_requests + c.shared_store_requests + c.barriers, 0);
+    assert_int_equal(c.needed_bytes, 4 * (m * k + k * n + m * n));
+
+    /* A warp is 32 columns of one row. */
+    c = count_product(*state, "ladder/coalesced", m, n, k, C);
+    assert_int_equal(c.global_load_requests, 2 * k * warps);
+    assert_int_equal(c.global_load_sectors, (1 + 4) * k * warps);
+    assert_int_equal(c.global_store_sectors, 4 * warps);
+
+    /* Each element of a tile is loaded once by its block. */
+    c = count_product(*state, "ladder/shared_tile", m, n, k, C);
+    assert_int_equal(c.global_load_bytes, 4 * (m * k * (n / 32) + k * n * (m / 32)));
+    assert_int_equal(c.global_load_sectors * 32, c.global_load_bytes);
+    assert_int_equal(c.shared_load_requests, 2 * k * warps);
+    assert_int_equal(c.shared_store_bytes, c.global_load_bytes);
+    assert_int_equal(c.barriers, 2 * (k / 32) * c.blocks);
+    free(C);
+}
+
+static void test_counters_call(void **state)
+{
+    tgl_counters counters = {.size = sizeof counters};
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 8, 8, 8);
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(*state, &problem, NULL, &plan), TGL_OK);
+    assert_status(tgl_plan_counters(plan, &counters), TGL_UNSUPPORTED); /* not run yet */
+    assert_status(tgl_plan_counters(NULL, &counters), TGL_BAD_ARGUMENT);
+    assert_status(tgl_plan_counters(plan, NULL), TGL_BAD_ARGUMENT);
+    counters.size = 1;
+    assert_status(tgl_plan_counters(plan, &counters), TGL_BAD_ARGUMENT);
+    tgl_plan_destroy(plan);
+
+    tgl_device *cpu = open_cpu(1);
+    counters.size = sizeof counters;
+    assert_status(tgl_plan_create(cpu, &problem, NULL, &plan), TGL_OK);
+    assert_status(tgl_plan_counters(plan, &counters), TGL_UNSUPPORTED);
+    tgl_plan_destroy(plan);
+    tgl_device_close(cpu);
+}
+
+static void test_explain(void **state)
+{
+    float *C = new_matrix(MOST);
+    char text[8192], start[40];
+    tgl_plan *plan = run_product(*state, "ladder/shared_tile", 40, 40, 40, C);
+    const size_t length = tgl_plan_explain(plan, text, sizeof text);
+    assert_true(length < sizeof text);
+    assert_int_equal(length, strlen(text));
+    assert_non_null(strstr(text, "kernels/ladder/04_shared_tile.cu"));
+    assert_non_null(strstr(text, "shared load  As"));
+    assert_non_null(strstr(text, "global store C"));
+    assert_int_equal(tgl_plan_explain(plan, start, sizeof start), length);
+    assert_memory_equal(start, text, sizeof start - 1);
+    tgl_plan_destroy(plan);
+    free(C);
+}
+
+/* ---- What it does not depend on -------------------------------------------------------------- */
+
+typedef struct outcome {
+    tgl_device *dev;
+    tgl_counters counters;
+    float *C;
+} outcome;
+
+static void *count_in_thread(void *argument)
+{
+    outcome *o = argument;
+    o->counters = count_product(o->dev, "ladder/async_copy", 130, 65, 33, o->C);
+    return NULL;
+}
+
+/* Two threads on one device, and one on another. */
+static void test_threads(void **state)
+{
+    outcome *outcomes = calloc(3, sizeof *outcomes);
+    pthread_t threads[3];
+    tgl_device *other = open_sim();
+    for (int i = 0; i < 3; i++) {
+        outcomes[i].dev = i < 2 ? *state : other;
+        outcomes[i].C = new_matrix(MOST);
+        assert_int_equal(pthread_create(&threads[i], NULL, count_in_thread, &outcomes[i]), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 1; i < 3; i++) {
+        assert_memory_equal(&outcomes[i].counters, &outcomes[0].counters, sizeof(tgl_counters));
+        assert_memory_equal(outcomes[i].C, outcomes[0].C, 130 * 65 * sizeof(float));
+    }
+    for (int i = 0; i < 3; i++)
+        free(outcomes[i].C);
+    tgl_device_close(other);
+    free(outcomes);
+}
+
+/* NULL: this machine has no such compiler. */
+static tgl_device *open_with(const char *compiler)
+{
+    tgl_device *dev;
+    setenv("TEGULA_CC", compiler, 1);
+    const tgl_status status = tgl_device_open("sim", NULL, &dev);
+    unsetenv("TEGULA_CC");
+    return status == TGL_OK ? dev : NULL;
+}
+
+static void test_compilers_agree(void **state)
+{
+    (void)state;
+    tgl_device *gcc = open_with("gcc"), *clang = open_with("clang");
+    float *C = new_matrix(MOST);
+    const char *kernel;
+    for (int i = 0; gcc != NULL && clang != NULL && (kernel = tgl_kernel_name(gcc, i)); i++) {
+        const tgl_counters a = count_product(gcc, kernel, 65, 130, 33, C);
+        const tgl_counters b = count_product(clang, kernel, 65, 130, 33, C);
+        if (memcmp(&a, &b, sizeof a) != 0) fail_msg("%s: gcc and clang count differently", kernel);
+    }
+    free(C);
+    tgl_device_close(gcc);
+    tgl_device_close(clang);
+}
+
+/* ---- Words that no rung uses yet ------------------------------------------------------------- */
+
+/* A warp computes one element: lanes share out k and add up by shuffles, and once more through
+ * shared memory, ordered by __syncwarp(). */
+static const char warp_source[] =
+    "__global__ void warp_dot(int m, int n, int k, float alpha, const float *A, long long lda,\n"
+    "                         const float *B, long long ldb, float beta, float *C,\n"
+    "                         long long ldc)\n"
+    "{\n"
+    "    __shared__ float sums[2][32];\n"
+    "    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;\n"
+    "    const int row = (int)blockIdx.y * 2 + warp, col = (int)blockIdx.x;\n"
+    "    float sum = 0.0f;\n"
+    "    if (row < m)\n"
+    "        for (int p = lane; p < k; p += 32)\n"
+    "            sum = fmaf(A[row * lda + p], B[p * ldb + col], sum);\n"
+    "    for (int bits = 16; bits >= 4; bits /= 2)\n"
+    "        sum += __shfl_xor_sync(0xffffffffu, sum, bits);\n"
+    "    sum += __shfl_sync(0xffffffffu, sum, lane ^ 2);\n"
+    "    sums[warp][lane] = sum;\n"
+    "    __syncwarp();\n"
+    "    const float both = sums[warp][0] + sums[warp][1];\n"
+    "    __syncwarp();\n"
+    "    sums[warp][lane] = both;\n"
+    "    __syncwarp(0xffffffffu);\n"
+    "    if (lane == 0 && row < m) {\n"
+    "        float result = alpha * sums[warp][max(31, lane)];\n"
+    "        if (beta != 0.0f) result += beta * C[row * ldc + col];\n"
+    "        C[row * ldc + col] = result;\n"
+    "    }\n"
+    "}\n";
+
+static void test_warp_words(void **state)
+{
+    static const tgl_kernel kernel = {.name = "warp_dot",
+                                      .file = "tests/warp_dot.cu",
+                                      .symbol = "warp_dot",
+                                      .defines = "UNUSED=1 ALSO_UNUSED",
+                                      .block_m = 2,
+                                      .block_n = 1,
+                                      .threads = 64};
+    enum { m = 5, n = 3, k = 70 };
+    float A[m * k], B[k * n], C[m * n];
+    for (int i = 0; i < m * k; i++)
+        A[i] = (float)(i % 7);
+    for (int i = 0; i < k * n; i++)
+        B[i] = (float)(i % 5);
+    for (int i = 0; i < m * n; i++)
+        C[i] = 1;
+    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    char message[512];
+    tgl_plan *plan;
+    assert_status(tgl_sim_plan_create(*state, &problem, &kernel, warp_source, &plan), TGL_OK);
+    const tgl_status status = tgl_plan_run(plan, 1, A, B, 1, C, NULL);
+    tgl_last_error(*state, message, sizeof message);
+    if (status != TGL_OK) fail_msg("%s", message);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            float expected = 1; /* small integers: exact */
+            for (int p = 0; p < k; p++)
+                expected += A[i * k + p] * B[p * n + j];
+            if (C[i * n + j] != expected)
+                fail_msg("C(%d, %d) is %g, not %g", i, j, (double)C[i * n + j], (double)expected);
+        }
+    tgl_plan_destroy(plan);
+}
+
+static int setup(void **state)
+{
+    *state = open_sim();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_compiler),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_known_counts),    cmocka_unit_test(test_counters_call),
+        cmocka_unit_test(test_explain),         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_compilers_agree), cmocka_unit_test(test_warp_words),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown_device);
+}
