@@ -5,7 +5,9 @@
  * Changed: two tiles in shared memory. At the start of a tile's multiplication each thread asks
  * global memory for its part of the next one, keeps it in registers, and stores it into the other
  * buffer at the end: one barrier a tile instead of two. The last step of a tile is multiplied
- * after that barrier, while the first fragments of the next tile are on their way.
+ * after that barrier, while the first fragments of the next tile are on their way. All of it is to
+ * run beside the FFMAs, so it must be little: pointers that move on from tile to tile instead of
+ * addresses computed for each, and one test for tiles that lie wholly inside of the matrices.
  * Why: global memory answers after some six hundred cycles, all of which a block has spent waiting.
  * Look at: smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active (gone),
  * smsp__average_warps_issue_stalled_barrier_per_issue_active (halved).
@@ -32,20 +34,42 @@
 #if BM % TM || BN % TN || TM % 4 || TN % 4 || BK % 4 || THREADS > 1024
 #error "a block is a grid of at most 1024 threads; TM, TN and BK are multiples of four"
 #endif
-#if BM * BK / 4 % THREADS || BK * BN / 4 % THREADS
-#error "every load of four floats must be made by the whole block"
+#if THREADS % (BK / 4) || BM % (THREADS / (BK / 4))
+#error "every load must be made by the whole block: whole rows of A's tile"
+#endif
+#if THREADS % (BN / 4) || BK % (THREADS / (BN / 4))
+#error "every load must be made by the whole block: whole rows of B's tile"
 #endif
 
 /* A thread's rows and columns come in groups of four, one group in each of TM/4 stripes of the
  * block. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
-#define A_LOADS  (BM * BK / 4 / THREADS) /* float4 that a thread brings in for a tile */
-#define B_LOADS  (BK * BN / 4 / THREADS)
+
+/* Where a thread's first float4 lies in the tiles of A and of B, p being the step of K; how many
+ * rows of a tile the block loads at once; and how many times. */
+#define A_ROW   ((int)threadIdx.x / (BK / 4))
+#define A_P     ((int)threadIdx.x % (BK / 4) * 4)
+#define A_ROWS  (THREADS / (BK / 4))
+#define A_LOADS (BM / A_ROWS)
+#define B_P     ((int)threadIdx.x / (BN / 4))
+#define B_COL   ((int)threadIdx.x % (BN / 4) * 4)
+#define B_ROWS  (THREADS / (BN / 4))
+#define B_LOADS (BK / B_ROWS)
 
 struct tile {
     float A[BK][BM + 4]; /* transposed and padded */
     float B[BK][BN];
+};
+
+/* Where a thread's part of the next tile comes from: its first float4 of A and of B. The others lie
+ * A_ROWS and B_ROWS rows further down each. */
+struct source {
+    const float *a, *b;
+    long long lda, ldb;
+    int rows, cols; /* of the matrices, from there on */
+    bool aligned;   /* every row starts on 16 bytes */
+    bool inside;    /* so it does, and all of the block's rows and columns exist */
 };
 
 /* What a thread carries from global to shared memory: its part of a tile. */
@@ -53,50 +77,50 @@ struct cargo {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* A, B: the tile's first elements, of which `rows` rows, `cols` columns and `depth` steps of K are
- * inside of the matrices; beyond is 0. */
-static __device__ __forceinline__ void fetch(struct cargo *cargo, const float *A, long long lda,
-                                             const float *B, long long ldb, int rows, int cols,
-                                             int depth, bool aligned)
+/* What lies outside of the matrices is 0. */
+static __device__ __forceinline__ void fetch(struct cargo *cargo, const struct source *from,
+                                             int depth)
 {
-    const bool whole =
-        aligned && rows >= BM && cols >= BN && depth >= BK; /* same for all threads */
+    if (from->inside && depth >= BK) {
+#pragma unroll
+        for (int i = 0; i < A_LOADS; i++)
+            cargo->a[i] = *(const float4 *)&from->a[i * A_ROWS * from->lda];
+#pragma unroll
+        for (int i = 0; i < B_LOADS; i++)
+            cargo->b[i] = *(const float4 *)&from->b[i * B_ROWS * from->ldb];
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
-        const int r = ((int)threadIdx.x + i * THREADS) / (BK / 4);
-        const int p = ((int)threadIdx.x + i * THREADS) % (BK / 4) * 4;
-        const float *src = &A[r * lda + p];
-        cargo->a[i] =
-            whole ? *(const float4 *)src : load_float4(src, r < rows ? depth - p : 0, aligned);
+        const int count = i * A_ROWS < from->rows ? depth - A_P : 0;
+        cargo->a[i] = load_float4(&from->a[i * A_ROWS * from->lda], count, from->aligned);
     }
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
-        const int p = ((int)threadIdx.x + i * THREADS) / (BN / 4);
-        const int c = ((int)threadIdx.x + i * THREADS) % (BN / 4) * 4;
-        const float *src = &B[p * ldb + c];
-        cargo->b[i] =
-            whole ? *(const float4 *)src : load_float4(src, p < depth ? cols - c : 0, aligned);
+        const int count = B_P + i * B_ROWS < depth ? from->cols : 0;
+        cargo->b[i] = load_float4(&from->b[i * B_ROWS * from->ldb], count, from->aligned);
     }
+}
+
+static __device__ __forceinline__ void advance(struct source *from)
+{
+    from->a += BK;
+    from->b += BK * from->ldb;
 }
 
 static __device__ __forceinline__ void unload(struct tile *to, const struct cargo *cargo)
 {
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
-        const int r = ((int)threadIdx.x + i * THREADS) / (BK / 4);
-        const int p = ((int)threadIdx.x + i * THREADS) % (BK / 4) * 4;
         float a[4];
         unpack(a, cargo->a[i]);
 #pragma unroll
         for (int q = 0; q < 4; q++)
-            to->A[p + q][r] = a[q];
+            to->A[A_P + q][A_ROW + i * A_ROWS] = a[q];
     }
 #pragma unroll
-    for (int i = 0; i < B_LOADS; i++) {
-        const int p = ((int)threadIdx.x + i * THREADS) / (BN / 4);
-        const int c = ((int)threadIdx.x + i * THREADS) % (BN / 4) * 4;
-        *(float4 *)&to->B[p][c] = cargo->b[i];
-    }
+    for (int i = 0; i < B_LOADS; i++)
+        *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = cargo->b[i];
 }
 
 /* The values that a thread multiplies at one step of K, from that row of each tile. */
@@ -123,7 +147,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2) /* two blocks a multiprocessor: 128 registers */
     sgemm_double_buffer(int m, int n, int k, float alpha, const float *A, long long lda,
                         const float *B, long long ldb, float beta, float *C, long long ldc)
 {
@@ -132,27 +156,31 @@ __global__ void __launch_bounds__(THREADS)
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
     const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* of the first group of four */
-    const bool aligned = rows_are_aligned(A, lda) && rows_are_aligned(B, ldb);
     const bool c_aligned = rows_are_aligned(C, ldc);
-    A += block_row * lda;
-    B += block_col;
+    struct source from;
+    from.a = &A[(block_row + A_ROW) * lda + A_P];
+    from.b = &B[B_P * ldb + block_col + B_COL];
+    from.lda = lda;
+    from.ldb = ldb;
+    from.rows = m - block_row - A_ROW;
+    from.cols = n - block_col - B_COL;
+    from.aligned = rows_are_aligned(A, lda) && rows_are_aligned(B, ldb);
+    from.inside = from.aligned && block_row + BM <= m && block_col + BN <= n;
 
     float acc[TM][TN] = {{0.0f}};
     float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is one of zeros */
     struct cargo cargo;
     if (k > 0) {
-        fetch(&cargo, A, lda, B, ldb, m - block_row, n - block_col, k, aligned);
+        fetch(&cargo, &from, k);
         unload(&tiles[0], &cargo);
         __syncthreads();
     }
     for (int left = k, now = 0; left > 0; left -= BK, now ^= 1) {
-        A += BK;
-        B += BK * ldb;
+        advance(&from);
 #pragma unroll
         for (int p = 0; p < BK; p++) {
             load_fragments(a[p % 2], b[p % 2], &tiles[now].A[p][row], &tiles[now].B[p][col]);
-            if (p == 0 && left > BK)
-                fetch(&cargo, A, lda, B, ldb, m - block_row, n - block_col, left - BK, aligned);
+            if (p == 0 && left > BK) fetch(&cargo, &from, left - BK);
             multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
         }
         if (left > BK) unload(&tiles[now ^ 1], &cargo);

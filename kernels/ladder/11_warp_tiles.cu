@@ -3,12 +3,14 @@
  * Rung 11: warp tiles.
  *
  * Changed: a warp owns a WM x WN part of the block's tile, its lanes a grid of 4 x 8 in z-order,
- * and a thread has 16 x 8 results instead of 8 x 8. The block's tile doubles with them. Why: a warp
- * needs WM + WN values of a step instead of a wide, flat strip's, and eight lanes in turn ask for
- * at most four different float4 of A and two of B, which shared memory serves in one go each. 24
- * values loaded for 128 FFMAs, where it was 16 for 64. The price is registers: one block of eight
- * warps is all that fits a multiprocessor, so the latencies hidden by rungs 9 and 10 must stay
- * hidden. Look at: l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum for each FFMA,
+ * and a thread has 16 x 8 results instead of 8 x 8. The block's tile doubles with them.
+ * Why: a warp needs WM + WN values of a step instead of a wide, flat strip's, and eight lanes in
+ * turn ask for at most four different float4 of A and two of B, which shared memory serves in one
+ * go each. A thread loads 24 values for 128 FFMAs, where it was 16 for 64.
+ * The price is registers: one block of eight warps is all that fits a multiprocessor, and no second
+ * block computes while this one moves its tiles. So they move amid the FFMAs: the next tile is
+ * asked for after the first step and stored before the last two, not in a lump at the barrier.
+ * Look at: l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum for each FFMA,
  * smsp__inst_executed_pipe_fma.sum / smsp__inst_executed.sum.
  */
 #include "lib/load_store.h"
@@ -44,20 +46,42 @@
 #if TM % 4 || TN % 4 || BK % 4
 #error "TM, TN and BK are multiples of four"
 #endif
-#if BM * BK / 4 % THREADS || BK * BN / 4 % THREADS
-#error "every load of four floats must be made by the whole block"
+#if THREADS % (BK / 4) || BM % (THREADS / (BK / 4))
+#error "every load must be made by the whole block: whole rows of A's tile"
+#endif
+#if THREADS % (BN / 4) || BK % (THREADS / (BN / 4))
+#error "every load must be made by the whole block: whole rows of B's tile"
 #endif
 
 /* A thread's rows and columns come in groups of four, one group in each of TM/4 stripes of its
  * warp's tile. */
 #define ROW_STEP (4 * LANES_M)
 #define COL_STEP (4 * LANES_N)
-#define A_LOADS  (BM * BK / 4 / THREADS) /* float4 that a thread brings in for a tile */
-#define B_LOADS  (BK * BN / 4 / THREADS)
+
+/* Where a thread's first float4 lies in the tiles of A and of B, p being the step of K; how many
+ * rows of a tile the block loads at once; and how many times. */
+#define A_ROW   ((int)threadIdx.x / (BK / 4))
+#define A_P     ((int)threadIdx.x % (BK / 4) * 4)
+#define A_ROWS  (THREADS / (BK / 4))
+#define A_LOADS (BM / A_ROWS)
+#define B_P     ((int)threadIdx.x / (BN / 4))
+#define B_COL   ((int)threadIdx.x % (BN / 4) * 4)
+#define B_ROWS  (THREADS / (BN / 4))
+#define B_LOADS (BK / B_ROWS)
 
 struct tile {
     float A[BK][BM + 4]; /* transposed and padded */
     float B[BK][BN];
+};
+
+/* Where a thread's part of the next tile comes from: its first float4 of A and of B. The others lie
+ * A_ROWS and B_ROWS rows further down each. */
+struct source {
+    const float *a, *b;
+    long long lda, ldb;
+    int rows, cols; /* of the matrices, from there on */
+    bool aligned;   /* every row starts on 16 bytes */
+    bool inside;    /* so it does, and all of the block's rows and columns exist */
 };
 
 /* What a thread carries from global to shared memory: its part of a tile. */
@@ -65,50 +89,50 @@ struct cargo {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* A, B: the tile's first elements, of which `rows` rows, `cols` columns and `depth` steps of K are
- * inside of the matrices; beyond is 0. */
-static __device__ __forceinline__ void fetch(struct cargo *cargo, const float *A, long long lda,
-                                             const float *B, long long ldb, int rows, int cols,
-                                             int depth, bool aligned)
+/* What lies outside of the matrices is 0. */
+static __device__ __forceinline__ void fetch(struct cargo *cargo, const struct source *from,
+                                             int depth)
 {
-    const bool whole =
-        aligned && rows >= BM && cols >= BN && depth >= BK; /* same for all threads */
+    if (from->inside && depth >= BK) {
+#pragma unroll
+        for (int i = 0; i < A_LOADS; i++)
+            cargo->a[i] = *(const float4 *)&from->a[i * A_ROWS * from->lda];
+#pragma unroll
+        for (int i = 0; i < B_LOADS; i++)
+            cargo->b[i] = *(const float4 *)&from->b[i * B_ROWS * from->ldb];
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
-        const int r = ((int)threadIdx.x + i * THREADS) / (BK / 4);
-        const int p = ((int)threadIdx.x + i * THREADS) % (BK / 4) * 4;
-        const float *src = &A[r * lda + p];
-        cargo->a[i] =
-            whole ? *(const float4 *)src : load_float4(src, r < rows ? depth - p : 0, aligned);
+        const int count = i * A_ROWS < from->rows ? depth - A_P : 0;
+        cargo->a[i] = load_float4(&from->a[i * A_ROWS * from->lda], count, from->aligned);
     }
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
-        const int p = ((int)threadIdx.x + i * THREADS) / (BN / 4);
-        const int c = ((int)threadIdx.x + i * THREADS) % (BN / 4) * 4;
-        const float *src = &B[p * ldb + c];
-        cargo->b[i] =
-            whole ? *(const float4 *)src : load_float4(src, p < depth ? cols - c : 0, aligned);
+        const int count = B_P + i * B_ROWS < depth ? from->cols : 0;
+        cargo->b[i] = load_float4(&from->b[i * B_ROWS * from->ldb], count, from->aligned);
     }
+}
+
+static __device__ __forceinline__ void advance(struct source *from)
+{
+    from->a += BK;
+    from->b += BK * from->ldb;
 }
 
 static __device__ __forceinline__ void unload(struct tile *to, const struct cargo *cargo)
 {
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
-        const int r = ((int)threadIdx.x + i * THREADS) / (BK / 4);
-        const int p = ((int)threadIdx.x + i * THREADS) % (BK / 4) * 4;
         float a[4];
         unpack(a, cargo->a[i]);
 #pragma unroll
         for (int q = 0; q < 4; q++)
-            to->A[p + q][r] = a[q];
+            to->A[A_P + q][A_ROW + i * A_ROWS] = a[q];
     }
 #pragma unroll
-    for (int i = 0; i < B_LOADS; i++) {
-        const int p = ((int)threadIdx.x + i * THREADS) / (BN / 4);
-        const int c = ((int)threadIdx.x + i * THREADS) % (BN / 4) * 4;
-        *(float4 *)&to->B[p][c] = cargo->b[i];
-    }
+    for (int i = 0; i < B_LOADS; i++)
+        *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = cargo->b[i];
 }
 
 /* The values that a thread multiplies at one step of K, from that row of each tile. */
@@ -135,7 +159,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     sgemm_warp_tiles(int m, int n, int k, float alpha, const float *A, long long lda,
                      const float *B, long long ldb, float beta, float *C, long long ldc)
 {
@@ -148,30 +172,34 @@ __global__ void __launch_bounds__(THREADS)
     const int lane_n = LANES_N == 4 ? lane / 2 % 4 : lane / 8 * 2 + lane % 2;
     const int row = warp / (BN / WN) * WM + lane_m * 4; /* of the first group of four */
     const int col = warp % (BN / WN) * WN + lane_n * 4;
-    const bool aligned = rows_are_aligned(A, lda) && rows_are_aligned(B, ldb);
     const bool c_aligned = rows_are_aligned(C, ldc);
-    A += block_row * lda;
-    B += block_col;
+    struct source from;
+    from.a = &A[(block_row + A_ROW) * lda + A_P];
+    from.b = &B[B_P * ldb + block_col + B_COL];
+    from.lda = lda;
+    from.ldb = ldb;
+    from.rows = m - block_row - A_ROW;
+    from.cols = n - block_col - B_COL;
+    from.aligned = rows_are_aligned(A, lda) && rows_are_aligned(B, ldb);
+    from.inside = from.aligned && block_row + BM <= m && block_col + BN <= n;
 
     float acc[TM][TN] = {{0.0f}};
     float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is one of zeros */
     struct cargo cargo;
     if (k > 0) {
-        fetch(&cargo, A, lda, B, ldb, m - block_row, n - block_col, k, aligned);
+        fetch(&cargo, &from, k);
         unload(&tiles[0], &cargo);
         __syncthreads();
     }
     for (int left = k, now = 0; left > 0; left -= BK, now ^= 1) {
-        A += BK;
-        B += BK * ldb;
+        advance(&from);
 #pragma unroll
         for (int p = 0; p < BK; p++) {
             load_fragments(a[p % 2], b[p % 2], &tiles[now].A[p][row], &tiles[now].B[p][col]);
-            if (p == 0 && left > BK)
-                fetch(&cargo, A, lda, B, ldb, m - block_row, n - block_col, left - BK, aligned);
+            if (p == 1 && left > BK) fetch(&cargo, &from, left - BK);
+            if (p == BK - 2 && left > BK) unload(&tiles[now ^ 1], &cargo);
             multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
         }
-        if (left > BK) unload(&tiles[now ^ 1], &cargo);
         __syncthreads();
     }
     multiply(acc, a[1], b[1]);

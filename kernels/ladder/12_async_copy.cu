@@ -46,8 +46,8 @@
 #if BM % WM || BN % WN || LANES_M * LANES_N != 32 || (LANES_M != 4 && LANES_N != 4)
 #error "a block is a grid of warps, a warp a grid of 4 x 8 or 8 x 4 threads"
 #endif
-#if TM % 4 || TN % 4 || BK % 2 || STAGES < 2
-#error "TM and TN are multiples of four, BK is even, two tiles at least are in flight"
+#if TM % 4 || TN % 4 || BK % 4 || STAGES < 2
+#error "TM, TN and BK are multiples of four, two tiles at least are in flight"
 #endif
 #if THREADS % BK || BM % (THREADS / BK) || THREADS % BN || BK % (THREADS * 4 / BN)
 #error "every copy must be made by the whole block: whole rows of A's tile and of B's"
@@ -177,7 +177,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
 #pragma unroll
         for (int p = 0; p < BK; p++) {
             load_fragments(a[p % 2], b[p % 2], &tiles[read].A[p][row], &tiles[read].B[p][col]);
-            if (p == 0) copy_tile(&tiles[write], &from, width, t + STAGES - 1 < count);
+            if (p == 2) copy_tile(&tiles[write], &from, width, t + STAGES - 1 < count);
             multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
         }
         async_commit();
@@ -190,7 +190,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
     multiply(acc, a[1], b[1]);
 }
 
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     sgemm_async_copy(int m, int n, int k, float alpha, const float *A, long long lda,
                      const float *B, long long ldb, float beta, float *C, long long ldc)
 {
