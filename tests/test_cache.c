@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The disk cache: what is stored comes back, whatever is damaged does not, and no folder is used
+ * that others could write to.
+ */
+#include "support.h"
+
+#include "cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- SHA-256, by the examples of FIPS 180-4 ---------------------------------------------------
+ */
+
+static void assert_digest(const char *text, size_t repeats, const char *expected)
+{
+    tgl_sha256 hash;
+    unsigned char digest[TGL_SHA256_BYTES];
+    char hex[2 * TGL_SHA256_BYTES + 1];
+    tgl_sha256_start(&hash);
+    for (size_t i = 0; i < repeats; i++)
+        tgl_sha256_add(&hash, text, strlen(text));
+    tgl_sha256_finish(&hash, digest);
+    for (int i = 0; i < TGL_SHA256_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    assert_string_equal(hex, expected);
+}
+
+static void digests_are_those_of_the_standard(void **state)
+{
+    (void)state;
+    assert_digest("", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_digest("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+                  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    assert_digest("a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+/* The length of the padding turns over between 55 and 56, 63 and 64 bytes. */
+static void digests_do_not_depend_on_the_parts(void **state)
+{
+    (void)state;
+    unsigned char data[200], whole[TGL_SHA256_BYTES], parts[TGL_SHA256_BYTES];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(7 * i);
+    for (size_t size = 0; size < sizeof data; size++) {
+        tgl_sha256 hash;
+        tgl_sha256_start(&hash);
+        tgl_sha256_add(&hash, data, size);
+        tgl_sha256_finish(&hash, whole);
+        tgl_sha256_start(&hash);
+        for (size_t i = 0; i < size; i++)
+            tgl_sha256_add(&hash, data + i, 1);
+        tgl_sha256_finish(&hash, parts);
+        assert_memory_equal(whole, parts, sizeof whole);
+    }
+}
+
+/* ---- A folder for each test ------------------------------------------------------------------ */
+
+static int make_folder(void **state)
+{
+    char *folder = strdup("/tmp/tegula-test-XXXXXX");
+    assert_non_null(folder);
+    assert_non_null(mkdtemp(folder));
+    setenv("TEGULA_CACHE", folder, 1);
+    *state = folder;
+    return 0;
+}
+
+/* The names in a folder but "." and "..", one for each call; NULL at the end, where it is closed.
+ */
+static const char *next_name(DIR *folder)
+{
+    const struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return entry->d_name;
+    closedir(folder);
+    return NULL;
+}
+
+static DIR *open_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    return folder;
+}
+
+static int remove_folder(void **state)
+{
+    char path[512];
+    chmod(*state, 0700);
+    DIR *folder = open_folder(*state);
+    for (const char *name; (name = next_name(folder)) != NULL;) {
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, name);
+        if (unlink(path) != 0) rmdir(path);
+    }
+    rmdir(*state);
+    free(*state);
+    return 0;
+}
+
+/* The path of the only entry. */
+static void find_entry(const char *folder_path, char *path, size_t size)
+{
+    int entries = 0;
+    DIR *folder = open_folder(folder_path);
+    for (const char *name; (name = next_name(folder)) != NULL; entries++)
+        snprintf(path, size, "%s/%s", folder_path, name);
+    assert_int_equal(entries, 1);
+}
+
+static tgl_cache_key key_of(const char *text)
+{
+    tgl_cache_key key;
+    tgl_cache_key_start(&key, "test");
+    tgl_cache_key_add_text(&key, text);
+    return key;
+}
+
+static bool store(const tgl_cache *cache, const char *key_text, const char *data)
+{
+    const tgl_cache_key key = key_of(key_text);
+    return tgl_cache_store(cache, &key, data, strlen(data));
+}
+
+/* Whether the cache has an entry; fails the test if it holds anything but `data`. */
+static bool has(const tgl_cache *cache, const char *key_text, const char *data)
+{
+    const tgl_cache_key key = key_of(key_text);
+    void *loaded;
+    size_t size;
+    if (!tgl_cache_load(cache, &key, &loaded, &size)) return false;
+    assert_int_equal(size, strlen(data));
+    assert_string_equal(loaded, data);
+    free(loaded);
+    return true;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+static void what_is_stored_comes_back(void **state)
+{
+    tgl_cache *cache = tgl_cache_open();
+    assert_string_equal(tgl_cache_describe(cache), *state);
+    assert_false(has(cache, "x", "one"));
+    assert_true(store(cache, "x", "one"));
+    assert_true(has(cache, "x", "one"));
+    assert_false(has(cache, "y", "one"));
+    assert_true(store(cache, "y", ""));
+    assert_true(has(cache, "y", ""));
+    assert_true(store(cache, "x", "two")); /* replaced */
+    assert_true(has(cache, "x", "two"));
+    tgl_cache_close(cache);
+    cache = tgl_cache_open();
+    assert_true(has(cache, "x", "two"));
+    tgl_cache_close(cache);
+}
+
+static void keys_tell_neighbours_apart(void **state)
+{
+    (void)state;
+    tgl_cache_key ab_c, a_bc;
+    tgl_cache_key_start(&ab_c, "test");
+    tgl_cache_key_add_text(&ab_c, "ab");
+    tgl_cache_key_add_text(&ab_c, "c");
+    tgl_cache_key_start(&a_bc, "test");
+    tgl_cache_key_add_text(&a_bc, "a");
+    tgl_cache_key_add_text(&a_bc, "bc");
+    tgl_cache *cache = tgl_cache_open();
+    void *data;
+    size_t size;
+    assert_true(tgl_cache_store(cache, &ab_c, "x", 1));
+    assert_false(tgl_cache_load(cache, &a_bc, &data, &size));
+    tgl_cache_close(cache);
+}
+
+static void entries_are_private(void **state)
+{
+    char path[512];
+    struct stat info;
+    tgl_cache *cache = tgl_cache_open();
+    store(cache, "x", "one");
+    find_entry(*state, path, sizeof path);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    tgl_cache_close(cache);
+}
+
+/* Every byte of an entry matters: one that is altered, and any beginning of it, is not loaded. */
+static void damaged_entries_are_not_loaded(void **state)
+{
+    char path[512];
+    unsigned char bytes[256];
+    tgl_cache *cache = tgl_cache_open();
+    store(cache, "x", "some content");
+    find_entry(*state, path, sizeof path);
+    int file = open(path, O_RDWR);
+    const ssize_t size = read(file, bytes, sizeof bytes);
+    assert_true(size > 12 && size < (ssize_t)sizeof bytes);
+    for (ssize_t i = 0; i < size; i++) {
+        const unsigned char altered = bytes[i] ^ 0x10;
+        assert_int_equal(pwrite(file, &altered, 1, i), 1);
+        assert_false(has(cache, "x", "some content"));
+        assert_int_equal(pwrite(file, &bytes[i], 1, i), 1);
+    }
+    assert_true(has(cache, "x", "some content"));
+    assert_int_equal(pwrite(file, "x", 1, size), 1); /* one byte more */
+    assert_false(has(cache, "x", "some content"));
+    for (ssize_t length = size - 1; length >= 0; length--) {
+        assert_int_equal(ftruncate(file, length), 0);
+        assert_false(has(cache, "x", "some content"));
+    }
+    close(file);
+    assert_true(store(cache, "x", "some content")); /* rebuilt */
+    assert_true(has(cache, "x", "some content"));
+    tgl_cache_close(cache);
+}
+
+static void an_entry_under_another_s_name_is_not_loaded(void **state)
+{
+    char path_x[512], path_y[512];
+    tgl_cache *cache = tgl_cache_open();
+    store(cache, "x", "of x");
+    find_entry(*state, path_x, sizeof path_x);
+    unlink(path_x);
+    store(cache, "y", "of y");
+    find_entry(*state, path_y, sizeof path_y);
+    assert_int_equal(rename(path_y, path_x), 0);
+    assert_false(has(cache, "x", "of x"));
+    unlink(path_x);
+    assert_int_equal(symlink("/etc/passwd", path_x), 0);
+    assert_false(has(cache, "x", "of x"));
+    unlink(path_x);
+    assert_int_equal(mkdir(path_x, 0700), 0);
+    assert_false(has(cache, "x", "of x"));
+    assert_false(store(cache, "x", "of x")); /* costs time, and leaves nothing behind */
+    find_entry(*state, path_y, sizeof path_y);
+    assert_string_equal(path_y, path_x);
+    tgl_cache_close(cache);
+}
+
+static void *store_and_load(void *cache)
+{
+    for (int i = 0; i < 100; i++) {
+        assert_true(store(cache, "x", "the same for all"));
+        assert_true(has(cache, "x", "the same for all"));
+    }
+    return NULL;
+}
+
+static void many_writers_leave_one_whole_entry(void **state)
+{
+    enum { THREADS = 4 };
+    char path[512];
+    pthread_t threads[THREADS];
+    tgl_cache *cache = tgl_cache_open();
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, store_and_load, cache), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    find_entry(*state, path, sizeof path);
+    tgl_cache_close(cache);
+}
+
+/* ---- Folders --------------------------------------------------------------------------------- */
+
+/* Fails unless the cache is off for a reason with `words`, and still does no harm. */
+static void assert_off(const char *words)
+{
+    tgl_cache *cache = tgl_cache_open();
+    const char *text = tgl_cache_describe(cache);
+    assert_memory_equal(text, "off (", 5);
+    if (strstr(text, words) == NULL) fail_msg("\"%s\" is not in \"%s\"", words, text);
+    assert_false(store(cache, "x", "one"));
+    assert_false(has(cache, "x", "one"));
+    tgl_cache_close(cache);
+}
+
+static void the_environment_chooses_the_folder(void **state)
+{
+    char expected[512];
+    struct stat info;
+    unsetenv("TEGULA_CACHE");
+    setenv("XDG_CACHE_HOME", *state, 1);
+    tgl_cache *cache = tgl_cache_open();
+    snprintf(expected, sizeof expected, "%s/tegula", (char *)*state);
+    assert_string_equal(tgl_cache_describe(cache), expected);
+    assert_int_equal(stat(expected, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    tgl_cache_close(cache);
+
+    setenv("XDG_CACHE_HOME", "relative/paths/are/ignored", 1);
+    setenv("HOME", expected, 1);
+    cache = tgl_cache_open();
+    snprintf(expected, sizeof expected, "%s/tegula/.cache/tegula", (char *)*state);
+    assert_string_equal(tgl_cache_describe(cache), expected);
+    tgl_cache_close(cache);
+    rmdir(expected); /* what the teardown does not look for */
+    *strrchr(expected, '/') = '\0';
+    rmdir(expected);
+
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("HOME");
+    assert_off("HOME is not set");
+}
+
+static void the_cache_can_be_turned_off(void **state)
+{
+    (void)state;
+    setenv("TEGULA_CACHE", "off", 1);
+    assert_off("TEGULA_CACHE");
+    setenv("TEGULA_CACHE", "", 1);
+    assert_off("TEGULA_CACHE");
+    assert_false(store(NULL, "x", "one"));
+    assert_false(has(NULL, "x", "one"));
+    assert_memory_equal(tgl_cache_describe(NULL), "off", 3);
+}
+
+static void folders_that_do_not_serve(void **state)
+{
+    char path[512], *longest = malloc(9000);
+    snprintf(path, sizeof path, "%s/file", (char *)*state);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    setenv("TEGULA_CACHE", path, 1);
+    assert_off("Not a directory");
+    setenv("TEGULA_CACHE", "/proc/no such folder", 1);
+    assert_off("No such file");
+    assert_non_null(longest);
+    memset(longest, 'x', 8999);
+    longest[8999] = '\0';
+    setenv("TEGULA_CACHE", longest, 1);
+    assert_off("too long");
+    free(longest);
+    setenv("TEGULA_CACHE", *state, 1);
+    chmod(*state, 0770);
+    assert_off("chmod 700");
+    chmod(*state, 0702);
+    assert_off("chmod 700");
+}
+
+static void a_folder_of_another_user_does_not_serve(void **state)
+{
+    if (geteuid() != 0) skip(); /* only root can give it away */
+    assert_int_equal(chown(*state, 12345, (gid_t)-1), 0);
+    assert_off("another user");
+    assert_int_equal(chown(*state, 0, (gid_t)-1), 0);
+}
+
+static void a_folder_that_vanishes_costs_only_time(void **state)
+{
+    tgl_cache *cache = tgl_cache_open();
+    assert_int_equal(rmdir(*state), 0);
+    assert_false(store(cache, "x", "one"));
+    assert_false(has(cache, "x", "one"));
+    tgl_cache_close(cache);
+    assert_int_equal(mkdir(*state, 0700), 0);
+}
+
+#define IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digests_are_those_of_the_standard),
+        cmocka_unit_test(digests_do_not_depend_on_the_parts),
+        IN_FOLDER(what_is_stored_comes_back),
+        IN_FOLDER(keys_tell_neighbours_apart),
+        IN_FOLDER(entries_are_private),
+        IN_FOLDER(damaged_entries_are_not_loaded),
+        IN_FOLDER(an_entry_under_another_s_name_is_not_loaded),
+        IN_FOLDER(many_writers_leave_one_whole_entry),
+        IN_FOLDER(the_environment_chooses_the_folder),
+        IN_FOLDER(the_cache_can_be_turned_off),
+        IN_FOLDER(folders_that_do_not_serve),
+        IN_FOLDER(a_folder_of_another_user_does_not_serve),
+        IN_FOLDER(a_folder_that_vanishes_costs_only_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

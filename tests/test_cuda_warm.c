@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compiling ahead, over the fake NVRTC: what is reported, what is kept in the cache, and how the
+ * command ends.
+ */
+#include "fake_cuda/setup.h"
+
+#include "cli.h"
+
+/* What the callback has seen. */
+typedef struct seen {
+    int reports, cached, unclean, failed;
+    char first[64], last[64]; /* "KERNEL ARCH" */
+    int registers, shared, local, spilled;
+} seen;
+
+static void look(const tgl_warm_report *report, void *user)
+{
+    seen *s = user;
+    assert_int_equal(report->size, sizeof *report);
+    snprintf(s->last, sizeof s->last, "%s %s", report->kernel, report->arch);
+    if (s->reports++ == 0) memcpy(s->first, s->last, sizeof s->first);
+    s->cached += report->from_cache;
+    s->unclean += !report->is_clean;
+    if (report->status != TGL_OK) {
+        s->failed++;
+        assert_status(report->status, TGL_COMPILE);
+        assert_non_null(strstr(report->message, "what the log says"));
+        return;
+    }
+    s->registers = report->registers;
+    s->shared = report->shared_bytes;
+    s->local = report->local_bytes;
+    s->spilled = report->spill_bytes;
+}
+
+static tgl_status warm(const char *archs, const char *kernel, seen *s, char message[256])
+{
+    *s = (seen){0};
+    message[0] = '\0';
+    const tgl_warm_options options = {.size = sizeof options,
+                                      .archs = archs,
+                                      .kernel = kernel,
+                                      .report = look,
+                                      .user = s,
+                                      .message = message,
+                                      .message_size = 256};
+    return tgl_warm(&options);
+}
+
+static void each_kernel_is_reported_for_each_architecture(void **state)
+{
+    (void)state;
+    seen s;
+    char message[256];
+    assert_status(warm("sm_86,sm_90a,90,sm_90", "ladder/naive", &s, message), TGL_OK);
+    assert_int_equal(s.reports, 2); /* Hopper has several names */
+    assert_string_equal(s.first, "ladder/naive sm_86");
+    assert_string_equal(s.last, "ladder/naive sm_90a");
+    assert_int_equal(s.registers, 40);
+    assert_int_equal(s.shared, 1024);
+    assert_int_equal(s.local, 0);
+    assert_int_equal(s.spilled, 0);
+    assert_int_equal(s.unclean, 0);
+    assert_int_equal(s.cached, 0);
+    assert_status(warm("newest", "measure/copy", &s, message), TGL_OK);
+    assert_string_equal(s.first, "measure/copy sm_120a");
+    assert_status(warm(NULL, NULL, &s, message), TGL_OK);
+    assert_true(s.reports > 6 * 3);
+    assert_string_equal(s.first, "ladder/naive sm_75");
+}
+
+static void kernels_skip_chips_they_are_not_made_for(void **state)
+{
+    (void)state;
+    seen s;
+    char message[256];
+    assert_status(warm("sm_75,sm_80", "ladder/async_copy", &s, message), TGL_OK);
+    assert_int_equal(s.reports, 1);
+    assert_string_equal(s.first, "ladder/async_copy sm_80");
+}
+
+static void a_device_finds_what_was_compiled_ahead(void **state)
+{
+    (void)state;
+    seen s;
+    char message[256];
+    assert_status(warm("sm_90", NULL, &s, message), TGL_OK);
+    const int before = compilations();
+    tgl_device *dev = open_device("cuda");
+    const char *kernel;
+    for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++)
+        assert_product(dev, kernel, 2, 2, 2);
+    tgl_device_close(dev);
+    assert_status(warm("sm_90", NULL, &s, message), TGL_OK);
+    assert_int_equal(s.cached, s.reports);
+    assert_int_equal(s.registers, 40);
+    assert_int_equal(compilations(), before);
+}
+
+static void spills_are_seen_even_in_the_cache(void **state)
+{
+    (void)state;
+    seen s;
+    char message[256];
+    setenv("FAKE_NVRTC_SPILL", "24", 1);
+    for (int i = 0; i < 2; i++) {
+        assert_status(warm("sm_80", "ladder/naive", &s, message), TGL_OK);
+        assert_int_equal(s.cached, i);
+        assert_int_equal(s.unclean, 1);
+        assert_int_equal(s.local, 24);
+        assert_int_equal(s.spilled, 48);
+    }
+}
+
+static void one_failure_does_not_stop_the_others(void **state)
+{
+    (void)state;
+    seen s;
+    char message[256];
+    setenv("FAKE_NVRTC_ERROR", "what the log says", 1);
+    assert_status(warm("sm_80,sm_90", "ladder/naive", &s, message), TGL_COMPILE);
+    assert_int_equal(s.reports, 2);
+    assert_int_equal(s.failed, 2);
+    assert_non_null(strstr(message, "what the log says"));
+}
+
+static void requests_that_make_no_sense(void **state)
+{
+    (void)state;
+    static const char *const archs[] = {
+        "",       "sm_", "sm_91", "sm_90b",  "sm_80,", ",sm_80",
+        "all,no", "-90", "0",     "sm_90aa", "sm_080", "sm_99999999999999999999999999999999"};
+    seen s;
+    char message[256];
+    for (size_t i = 0; i < COUNT_OF(archs); i++) {
+        assert_status(warm(archs[i], NULL, &s, message), TGL_UNSUPPORTED);
+        assert_int_equal(s.reports, 0);
+        assert_non_null(strstr(message, "sm_75 to sm_120"));
+    }
+    assert_status(warm("all", "ladder/none", &s, message), TGL_UNKNOWN_KERNEL);
+    assert_non_null(strstr(message, "ladder/none"));
+    setenv("TEGULA_NVRTC", "/nonexistent", 1);
+    assert_status(warm("all", NULL, &s, message), TGL_NO_COMPILER);
+    assert_status(tgl_warm(NULL), TGL_BAD_ARGUMENT);
+    const tgl_warm_options strange = {.size = 3};
+    assert_status(tgl_warm(&strange), TGL_BAD_ARGUMENT);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int command(const char *first, const char *second)
+{
+    char name[] = "warm", one[64], two[64];
+    snprintf(one, sizeof one, "%s", first);
+    snprintf(two, sizeof two, "%s", second);
+    char *arguments[] = {name, one, two, NULL};
+    optind = 0; /* getopt's way to start anew */
+    return command_warm(3, arguments);
+}
+
+static void the_command_tells_by_its_exit_code(void **state)
+{
+    (void)state;
+    assert_int_equal(command("--arch", "sm_80,newest"), EXIT_DONE);
+    assert_int_equal(command("--arch", "sm_1"), EXIT_MISUSE);
+    assert_int_equal(command("--kernel", "none"), EXIT_MISUSE);
+    assert_int_equal(command("--no-such", "option"), EXIT_MISUSE);
+    setenv("TEGULA_CACHE", "off", 1);
+    setenv("FAKE_NVRTC_SPILL", "8", 1);
+    assert_int_equal(command("--arch", "sm_80"), EXIT_FAILED);
+    unsetenv("FAKE_NVRTC_SPILL");
+    setenv("FAKE_NVRTC_ERROR", "what the log says", 1);
+    assert_int_equal(command("--arch", "sm_80"), EXIT_FAILED);
+    setenv("TEGULA_NVRTC", "/nonexistent", 1);
+    assert_int_equal(command("--arch", "sm_80"), EXIT_FAILED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_kernel_is_reported_for_each_architecture),
+        TEST(kernels_skip_chips_they_are_not_made_for),
+        TEST(a_device_finds_what_was_compiled_ahead),
+        TEST(spills_are_seen_even_in_the_cache),
+        TEST(one_failure_does_not_stop_the_others),
+        TEST(requests_that_make_no_sense),
+        TEST(the_command_tells_by_its_exit_code),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
