@@ -35,6 +35,7 @@ static const char help[] =
     "  --time S          seconds to spend on a shape, about (1)\n"
     "  --repeat N        samples of each library, instead\n"
     "  --one-shot        time tgl_gemm() instead of a kept plan\n"
+    "  --cpu-time        by processor time, for one thread on a machine that others use too\n"
     "  --threads N       threads for everybody (OMP_NUM_THREADS, or all)\n"
     "  --device NAME     auto, cpu, cuda:0 (auto)\n"
     "  --csv FILE        write a line for each shape and library\n"
@@ -49,6 +50,7 @@ enum {
     OPT_TIME,
     OPT_REPEAT,
     OPT_ONE_SHOT,
+    OPT_CPU_TIME,
 };
 
 static const struct option option_table[] = {
@@ -65,6 +67,7 @@ static const struct option option_table[] = {
     {"time", required_argument, NULL, OPT_TIME},
     {"repeat", required_argument, NULL, OPT_REPEAT},
     {"one-shot", no_argument, NULL, OPT_ONE_SHOT},
+    {"cpu-time", no_argument, NULL, OPT_CPU_TIME},
     {0},
 };
 
@@ -72,7 +75,7 @@ typedef struct bench_options {
     const char *suite, *device, *csv;
     tgl_type type;          /* 0: not given */
     int64_t m, n, k, batch; /* 0: not given */
-    bool trans_a, trans_b, one_shot;
+    bool trans_a, trans_b, one_shot, cpu_time;
     const char *peers[PEERS_MAX];
     int peer_count;
     double time;
@@ -135,6 +138,8 @@ static bool take_option(int option, bench_options *o)
         return o->trans_b = true;
     case OPT_ONE_SHOT:
         return o->one_shot = true;
+    case OPT_CPU_TIME:
+        return o->cpu_time = true;
     default:
         return false;
     }
@@ -247,7 +252,10 @@ static int bench(const bench_options *o, tgl_device *dev, const suite *s)
                                        .threads = device_threads(dev),
                                        .time = o->time,
                                        .repeat = (int)o->repeat,
-                                       .one_shot = o->one_shot};
+                                       .one_shot = o->one_shot,
+                                       .cpu_time = o->cpu_time};
+    if (o->cpu_time && (settings.threads != 1 || strcmp(tgl_device_name(dev), "cpu") != 0))
+        return cli_misuse("--cpu-time needs --device cpu and --threads 1");
     peers_set_threads(peers, peer_count, settings.threads);
     bench_report report;
     if (!report_start(&report, &settings, o->csv)) return EXIT_FAILED;

@@ -23,8 +23,11 @@ static const char *property(const tgl_device *dev, const char *wanted)
 /* What the device is, in words: "Intel(R) Xeon(R) ...". */
 static const char *chip(const tgl_device *dev)
 {
-    const char *processor = property(dev, "processor");
-    return processor[0] != '\0' ? processor : property(dev, "name");
+    static const char *const keys[] = {"processor", "chip", "model"}; /* of cpu, cuda, sim */
+    const char *text = "";
+    for (int i = 0; i < 3 && text[0] == '\0'; i++)
+        text = property(dev, keys[i]);
+    return text;
 }
 
 /* A field of text, quoted if it has to be. */
@@ -62,7 +65,7 @@ static bool open_csv(bench_report *r)
         return false;
     }
     fputs("device,chip,threads,type,layout,m,n,k,batch,library,version,kernel,seconds,gflops,"
-          "time_over_tegula,rounds,fma_gflops\n",
+          "time_over_tegula,rounds,clock,fma_gflops\n",
           r->csv);
     return true;
 }
@@ -74,8 +77,9 @@ static void print_heading(const contest_settings *s)
     printf("\ntegula: %s%s\n", tgl_version(), s->one_shot ? ", tgl_gemm()" : ", a kept plan");
     for (int i = 0; i < s->peer_count; i++)
         printf("%s: %s\n", s->peers[i].name, s->peers[i].version);
-    puts("GFLOP/s by the median time; ratio: the best peer's time over Tegula's, above 1 where "
-         "Tegula is faster\n");
+    printf("GFLOP/s by the median %s; ratio: the best peer's time over Tegula's, above 1 where "
+           "Tegula is faster\n\n",
+           s->cpu_time ? "processor time" : "time");
     printf("%-28s %8s %9s %6s", "type m x n x k layout", "FMA", "tegula", "% FMA");
     for (int i = 0; i < s->peer_count; i++)
         printf(" %9.9s", s->peers[i].name);
@@ -107,8 +111,9 @@ static void write_csv_rows(bench_report *r, const contest *t)
                 cli_type_name(p->type_c), suite_layout(p), p->m, p->n, p->k, p->batch,
                 i == 0 ? "tegula" : c->peer->name);
         put_csv_text(r->csv, i == 0 ? tgl_version() : c->peer->version);
-        fprintf(r->csv, ",%s,%.9g,%.6g,%.4f,%d,", i == 0 ? tgl_plan_kernel(t->plan) : "",
-                c->seconds, gflop / c->seconds, c->ratio, t->rounds);
+        fprintf(r->csv, ",%s,%.9g,%.6g,%.4f,%d,%s,", i == 0 ? tgl_plan_kernel(t->plan) : "",
+                c->seconds, gflop / c->seconds, c->ratio, t->rounds,
+                s->cpu_time ? "processor" : "wall");
         if (t->fma > 0) fprintf(r->csv, "%.6g", t->fma * 1e-9);
         fputc('\n', r->csv);
     }

@@ -179,6 +179,14 @@ static tgl_status verify(contest *t, contestant *c)
 /* ---- Timing -----------------------------------------------------------------------------------
  */
 
+/* Seconds of processor time that this process has used. */
+static double processor_time(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
 /* Waits until the threads of the library that ran before have stopped spinning for more work, which
  * they do for up to 30 ms: they would take the processors away from the next one. */
 static void wait_until_quiet(const contest_settings *s)
@@ -186,23 +194,21 @@ static void wait_until_quiet(const contest_settings *s)
     if (s->threads <= 1) return;
     const struct timespec pause = {0, 1000000};
     for (int i = 0; i < 100; i++) {
-        struct timespec before, after;
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+        const double before = processor_time();
         nanosleep(&pause, NULL);
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-        const double used = (double)(after.tv_sec - before.tv_sec) +
-                            1e-9 * (double)(after.tv_nsec - before.tv_nsec);
-        if (used < 2e-4) return;
+        if (processor_time() - before < 2e-4) return;
     }
 }
 
 /* Seconds a call, over `calls` of them. */
 static tgl_status time_calls(const contest *t, const contestant *c, int calls, double *seconds)
 {
+    const double used_before = processor_time();
     tgl_status status = tgl_timer_start(t->timer, NULL);
     for (int i = 0; status == TGL_OK && i < calls; i++)
         status = run_once(t, c);
     if (status == TGL_OK) status = tgl_timer_stop(t->timer, NULL, seconds);
+    if (t->settings->cpu_time) *seconds = processor_time() - used_before;
     *seconds /= calls;
     return status;
 }
