@@ -31,7 +31,8 @@ static void without_a_product_neither_operand_is_read(void **state)
     float C[4] = {1, 2, 3, 4};
     assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 2, C, NULL), TGL_OK);
     problem.k = 0;
-    assert_status(tgl_gemm(dev, &problem, (double)INFINITY, NULL, NULL, 0.5, C, NULL), TGL_OK);
+    assert_status(tgl_gemm(dev, &problem, (double)INFINITY, NULL, NULL, 1, C, NULL), TGL_OK);
+    assert_status(tgl_gemm(dev, &problem, (double)NAN, NULL, NULL, 0.5, C, NULL), TGL_OK);
     for (int i = 0; i < 4; i++)
         assert_true(C[i] == (float)(i + 1));
     tgl_device_close(dev);
@@ -160,17 +161,19 @@ static void what_no_kernel_takes(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_problem rows[6];
-    tgl_status expected[6] = {TGL_UNSUPPORTED, TGL_UNSUPPORTED, TGL_UNSUPPORTED,
-                              TGL_UNSUPPORTED, TGL_UNSUPPORTED, TGL_GRID_TOO_LARGE};
+    enum { LARGEST = INT32_MAX - 1024 };
+    tgl_problem rows[7];
+    tgl_status expected[7] = {TGL_UNSUPPORTED, TGL_UNSUPPORTED,    TGL_UNSUPPORTED, TGL_UNSUPPORTED,
+                              TGL_UNSUPPORTED, TGL_GRID_TOO_LARGE, TGL_UNSUPPORTED};
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         rows[i] = tgl_problem_make(i == 0 ? TGL_F64 : TGL_F32, 2, 2, 2);
     rows[1].trans_a = TGL_TRANS;
     rows[2].batch = 2;
     rows[2].stride_c = 4;
-    rows[3].n = (int64_t)INT32_MAX + 1;
+    rows[3].n = LARGEST + 1;
     rows[4].compute = TGL_COMPUTE_TF32;
-    rows[5].m = INT32_MAX;
+    rows[5].m = LARGEST;
+    rows[6].k = rows[6].lda = LARGEST + 1;
     const tgl_plan_options options = {.size = sizeof options, .kernel = "ladder/naive"};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         tgl_plan *plan;
@@ -178,9 +181,12 @@ static void what_no_kernel_takes(void **state)
         assert_null(plan);
         assert_true(tgl_last_error(dev, NULL, 0) > 20);
     }
+    tgl_plan *plan;
+    const tgl_problem wide = tgl_problem_make(TGL_F32, 2, LARGEST, 2);
+    assert_status(tgl_plan_create(dev, &wide, &options, &plan), TGL_OK);
+    tgl_plan_destroy(plan);
     const tgl_plan_options unknown = {.size = sizeof unknown, .kernel = "ladder/no such"};
     const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 2);
-    tgl_plan *plan;
     assert_status(tgl_plan_create(dev, &problem, &unknown, &plan), TGL_UNKNOWN_KERNEL);
     tgl_device_close(dev);
 }

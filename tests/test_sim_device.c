@@ -65,13 +65,31 @@ static void test_refusals(void **state)
     problem.batch = 2;
     problem.stride_c = 16;
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
-    problem = tgl_problem_make(TGL_F32, INT64_C(1) << 31, 4, 4);
+    problem = tgl_problem_make(TGL_F32, 4, 4, INT32_MAX - 1023);
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
     problem = tgl_problem_make(TGL_F32, 65535 * 128 + 1, 4, 4);
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_GRID_TOO_LARGE);
     double value;
     assert_status(tgl_device_measure(dev, TGL_CEILING_COPY, &value), TGL_UNSUPPORTED);
     tgl_device_close(dev);
+}
+
+/* A NaN in the scalar of a sum of nothing leaves no trace. */
+static void test_no_product(void **state)
+{
+    tgl_device *dev = *state;
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 0);
+    const char *kernel;
+    for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
+        const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+        float C[4] = {2, 4, 6, 8};
+        tgl_plan *plan;
+        assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+        assert_status(tgl_plan_run(plan, (double)NAN, NULL, NULL, 0.5, C, NULL), TGL_OK);
+        for (int j = 0; j < 4; j++)
+            assert_true(C[j] == (float)(j + 1));
+        tgl_plan_destroy(plan);
+    }
 }
 
 /* ---- What it counts -------------------------------------------------------------------------- */
@@ -324,10 +342,11 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_compiler),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_known_counts),    cmocka_unit_test(test_counters_call),
-        cmocka_unit_test(test_explain),         cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_compilers_agree), cmocka_unit_test(test_warp_words),
+        cmocka_unit_test(test_no_compiler),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_no_product),    cmocka_unit_test(test_known_counts),
+        cmocka_unit_test(test_counters_call), cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_compilers_agree),
+        cmocka_unit_test(test_warp_words),
     };
     return cmocka_run_group_tests(tests, setup, teardown_device);
 }

@@ -6,7 +6,8 @@
 
 #include <limits.h>
 
-enum { GRID_Y_MAX = 65535 };
+/* Kernels count in ints, and look up to the size of a tile past the end of a matrix. */
+enum { GRID_Y_MAX = 65535, EXTENT_MAX = INT_MAX - 1024 };
 
 tgl_status tgl_ladder_check(tgl_device *dev, const tgl_gemm_shape *shape)
 {
@@ -22,9 +23,9 @@ tgl_status tgl_ladder_check(tgl_device *dev, const tgl_gemm_shape *shape)
     if (shape->batch != 1)
         return tgl_fail(dev, TGL_UNSUPPORTED,
                         "the %s device has no kernel for batches; use \"cpu\"", name);
-    if (shape->m > INT_MAX || shape->n > INT_MAX || shape->k > INT_MAX)
+    if (shape->m > EXTENT_MAX || shape->n > EXTENT_MAX || shape->k > EXTENT_MAX)
         return tgl_fail(dev, TGL_UNSUPPORTED, "the %s device takes m, n and k up to %d", name,
-                        INT_MAX);
+                        EXTENT_MAX);
     return TGL_OK;
 }
 

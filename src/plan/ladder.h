@@ -10,7 +10,7 @@
 #include "plan/registry.h"
 
 /* TGL_OK if the ladder takes the problem, else TGL_UNSUPPORTED: it has FP32 in IEEE arithmetic, not
- * transposed, no batches, and sizes that fit an int. */
+ * transposed, no batches, and sizes that fit an int with a tile to spare. */
 tgl_status tgl_ladder_check(tgl_device *dev, const tgl_gemm_shape *shape);
 
 /* The kernel of a name, or with NULL the fastest that a chip of this compute capability (90
