@@ -26,6 +26,7 @@ int command_bench(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_info(int argc, char **argv);
+int command_ladder(int argc, char **argv);
 int command_mm(int argc, char **argv);
 int command_warm(int argc, char **argv);
 
@@ -115,6 +116,9 @@ tgl_device *cli_open_device(const char *name, int threads);
 
 /* True if the device works on any host memory, so that nothing has to be copied to it. */
 bool cli_device_is_host(const tgl_device *dev);
+
+/* The value of one of the device's properties, or NULL. */
+const char *cli_device_property(const tgl_device *dev, const char *wanted);
 
 /* A copy of tgl_plan_explain()'s text; the caller frees it. NULL: no memory. */
 char *cli_explain(const tgl_plan *plan);

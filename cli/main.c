@@ -18,6 +18,7 @@ static const command commands[] = {
     {"bench", command_bench, "time Tegula beside other libraries"},
     {"check", command_check, "compare random products with a reference"},
     {"explain", command_explain, "say which kernel would run, and why"},
+    {"ladder", command_ladder, "run the kernels from the naive one up"},
     {"info", command_info, "list the devices and what they can do"},
     {"warm", command_warm, "compile the CUDA kernels ahead"},
 };

@@ -199,6 +199,14 @@ bool cli_device_is_host(const tgl_device *dev)
     return strcmp(name, "cpu") == 0 || strcmp(name, "sim") == 0;
 }
 
+const char *cli_device_property(const tgl_device *dev, const char *wanted)
+{
+    const char *key, *value;
+    for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
+        if (strcmp(key, wanted) == 0) return value;
+    return NULL;
+}
+
 char *cli_explain(const tgl_plan *plan)
 {
     const size_t size = tgl_plan_explain(plan, NULL, 0) + 1;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the ladder prints: a table a size, a line of a CSV file for each rung and size, and a chart.
+ */
+#ifndef CLI_LADDER_REPORT_H
+#define CLI_LADDER_REPORT_H
+
+#include "ladder.h"
+#include "svg.h"
+
+typedef struct ladder_report {
+    const ladder_settings *settings;
+    double ffma;                      /* FLOP/s of the FMA loop; 0: not known */
+    const char *csv_path, *plot_path; /* NULL: none */
+    FILE *csv;
+    char date[32];
+    char title[160];
+    svg_chart chart;
+} ladder_report;
+
+/* Opens the CSV file and prints what stands above the tables. no_cublas: why it is not there.
+ * false: reported. */
+bool ladder_report_start(ladder_report *r, const char *no_cublas);
+
+/* Prints a size. The names of its rungs must stay valid until the end. */
+void ladder_report_add(ladder_report *r, const ladder_size *s);
+
+/* Closes the CSV file and writes the chart; returns an exit code. */
+int ladder_report_finish(ladder_report *r);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrices to time products with.
+ */
+#include "operands.h"
+#include "cli.h"
+#include "random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 256 };
+
+static size_t align(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The device's last cache in bytes; more than any has where it is not told. */
+static double cache_bytes(const tgl_device *dev)
+{
+    const char *text = cli_device_property(dev, "L2 cache");
+    const double kib = text != NULL ? atof(text) : 0;
+    return kib > 0 ? 1024 * kib : 256e6;
+}
+
+/* Twice the cache lies between two uses of a set. */
+static int choose_sets(const operands *o)
+{
+    const double set = (double)o->step_a + (double)o->step_b + (double)o->step_c;
+    return 1 + (int)(2 * cache_bytes(o->dev) / set + 1);
+}
+
+static tgl_status allocate(operands *o)
+{
+    tgl_status status = tgl_alloc(o->dev, o->step_a * (size_t)o->sets, &o->A);
+    if (status == TGL_OK) status = tgl_alloc(o->dev, o->step_b * (size_t)o->sets, &o->B);
+    if (status == TGL_OK) status = tgl_alloc(o->dev, o->step_c * (size_t)o->sets, &o->C);
+    return status;
+}
+
+static void free_device(operands *o)
+{
+    tgl_free(o->dev, o->A);
+    tgl_free(o->dev, o->B);
+    tgl_free(o->dev, o->C);
+    o->A = o->B = o->C = NULL;
+}
+
+/* With fewer sets where the memory is short. */
+static tgl_status allocate_what_fits(operands *o)
+{
+    for (;; o->sets /= 2) {
+        const tgl_status status = allocate(o);
+        if (status != TGL_NO_MEMORY || o->sets == 1) return status;
+        free_device(o);
+    }
+}
+
+static tgl_status fill_host(void **host, void *device, bool is_host, size_t bytes, tgl_type type,
+                            uint64_t stream)
+{
+    *host = is_host ? device : malloc(bytes);
+    if (*host == NULL) return TGL_NO_MEMORY;
+    random_state r;
+    random_seed(&r, 1, stream);
+    random_fill(&r, type, *host, (int64_t)(bytes / tgl_type_size(type)));
+    return TGL_OK;
+}
+
+static void *set_of(void *matrices, size_t step, int64_t set)
+{
+    return (char *)matrices + (size_t)set * step;
+}
+
+static tgl_status upload_sets(const operands *o)
+{
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < o->sets && status == TGL_OK; i++) {
+        status = tgl_upload(o->dev, set_of(o->A, o->step_a, i), o->host_a, o->size_a);
+        if (status == TGL_OK)
+            status = tgl_upload(o->dev, set_of(o->B, o->step_b, i), o->host_b, o->size_b);
+    }
+    return status;
+}
+
+tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
+{
+    const tgl_problem *p = problem;
+    const tgl_type type = p->type_c;
+    const size_t size = tgl_type_size(type) * (size_t)p->batch;
+    *o = (operands){.dev = dev, .problem = *p, .sets = 1};
+    o->size_a = size * (size_t)(p->m * p->k);
+    o->size_b = size * (size_t)(p->k * p->n);
+    o->size_c = size * (size_t)(p->m * p->n);
+    o->step_a = align(o->size_a);
+    o->step_b = align(o->size_b);
+    o->step_c = align(o->size_c);
+    const bool is_host = cli_device_is_host(dev);
+    if (rotate && !is_host) o->sets = choose_sets(o);
+    tgl_status status = allocate_what_fits(o);
+    if (status == TGL_OK) status = fill_host(&o->host_a, o->A, is_host, o->size_a, type, 1);
+    if (status == TGL_OK) status = fill_host(&o->host_b, o->B, is_host, o->size_b, type, 2);
+    return status == TGL_OK && !is_host ? upload_sets(o) : status;
+}
+
+void operands_release(operands *o)
+{
+    if (o->dev == NULL) return;
+    if (o->host_a != o->A) free(o->host_a);
+    if (o->host_b != o->B) free(o->host_b);
+    free_device(o);
+    *o = (operands){0};
+}
+
+operand_set operands_for(const operands *o, int64_t call)
+{
+    const int64_t set = call % o->sets;
+    return (operand_set){set_of(o->A, o->step_a, set), set_of(o->B, o->step_b, set),
+                         set_of(o->C, o->step_c, set)};
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows and columns of a product in double precision, and judging results by them.
+ */
+#include "truth.h"
+#include "progress.h"
+#include "random.h"
+#include "reference.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES_MAX = 8, STRIP = 128, TILE = 128 };
+static const double whole_up_to = 1 << 30; /* products of elements */
+
+struct truth {
+    int64_t m, n, k;
+    const float *A, *B;
+    bool is_whole;
+    double seconds;
+
+    /* Lines that are known: rows, then columns. Whole: all rows, and no columns. */
+    int64_t row_count, column_count;
+    int64_t *rows, *columns;
+    reference_element *row_elements, *column_elements; /* row_count x n, column_count x m */
+
+    /* Of what is compared with the first right result: it, and the lengths of A's rows and B's
+     * columns, whose products no element of |A||B| exceeds. */
+    const char *peer;
+    float *peer_c;
+    double *length_a, *length_b;
+};
+
+bool truth_is_whole(const truth *t)
+{
+    return t->is_whole;
+}
+
+const char *truth_peer(const truth *t)
+{
+    return t->peer;
+}
+
+double truth_seconds(const truth *t)
+{
+    return t->seconds;
+}
+
+/* ---- Lines in double precision -------------------------------------------------------------- */
+
+/* Products of f32 are exact in double. */
+static void compute_row(const truth *t, int64_t i, reference_element *out)
+{
+    const float *a = t->A + i * t->k;
+    for (int64_t start = 0; start < t->n; start += STRIP) {
+        const int64_t width = t->n - start < STRIP ? t->n - start : STRIP;
+        double sum[STRIP] = {0}, magnitude[STRIP] = {0};
+        for (int64_t p = 0; p < t->k; p++) {
+            const float *b = t->B + p * t->n + start;
+            for (int64_t j = 0; j < width; j++) {
+                const double product = (double)a[p] * b[j];
+                sum[j] += product;
+                magnitude[j] += fabs(product);
+            }
+        }
+        for (int64_t j = 0; j < width; j++)
+            out[start + j] = (reference_element){sum[j], magnitude[j]};
+    }
+}
+
+/* b: room for k numbers, so that B's column is gathered once. */
+static void compute_column(const truth *t, int64_t j, double *b, reference_element *out)
+{
+    for (int64_t p = 0; p < t->k; p++)
+        b[p] = t->B[p * t->n + j];
+    for (int64_t i = 0; i < t->m; i++) {
+        const float *a = t->A + i * t->k;
+        double sum = 0, magnitude = 0;
+        for (int64_t p = 0; p < t->k; p++) {
+            const double product = a[p] * b[p];
+            sum += product;
+            magnitude += fabs(product);
+        }
+        out[i] = (reference_element){sum, magnitude};
+    }
+}
+
+static bool compute_lines(truth *t)
+{
+    const size_t m = (size_t)t->m, n = (size_t)t->n;
+    t->row_elements = malloc((size_t)t->row_count * n * sizeof *t->row_elements);
+    t->column_elements = malloc((size_t)t->column_count * m * sizeof *t->column_elements + 1);
+    double *b = malloc((size_t)t->k * sizeof *b);
+    const bool ok = t->row_elements != NULL && t->column_elements != NULL && b != NULL;
+    for (int64_t x = 0; ok && x < t->row_count; x++)
+        compute_row(t, t->rows[x], t->row_elements + x * t->n);
+    for (int64_t x = 0; ok && x < t->column_count; x++)
+        compute_column(t, t->columns[x], b, t->column_elements + x * t->m);
+    free(b);
+    return ok;
+}
+
+/* The ends, where the last tile starts, and others at random. A line may come twice. */
+static int64_t choose_lines(random_state *r, int64_t count, int64_t *lines)
+{
+    const int64_t last_tile = (count - 1) / TILE * TILE;
+    const int64_t fixed[] = {0, count - 1, last_tile, last_tile > 0 ? last_tile - 1 : 0};
+    for (int i = 0; i < LINES_MAX; i++)
+        lines[i] = i < 4 ? fixed[i] : random_between(r, 0, count - 1);
+    return LINES_MAX;
+}
+
+static bool choose(truth *t)
+{
+    t->is_whole = (double)t->m * (double)t->n * (double)t->k <= whole_up_to;
+    const int64_t rows = t->is_whole ? t->m : LINES_MAX;
+    t->rows = malloc((size_t)rows * sizeof *t->rows);
+    t->columns = malloc(LINES_MAX * sizeof *t->columns);
+    if (t->rows == NULL || t->columns == NULL) return false;
+    random_state r;
+    random_seed(&r, 3, 0);
+    if (t->is_whole) {
+        t->row_count = t->m;
+        for (int64_t i = 0; i < t->m; i++)
+            t->rows[i] = i;
+    } else {
+        t->row_count = choose_lines(&r, t->m, t->rows);
+        t->column_count = choose_lines(&r, t->n, t->columns);
+    }
+    return true;
+}
+
+/* ---- What the rest is compared by ----------------------------------------------------------- */
+
+static bool compute_lengths(truth *t)
+{
+    t->length_a = calloc((size_t)t->m, sizeof *t->length_a);
+    t->length_b = calloc((size_t)t->n, sizeof *t->length_b);
+    if (t->length_a == NULL || t->length_b == NULL) return false;
+    for (int64_t i = 0; i < t->m; i++)
+        for (int64_t p = 0; p < t->k; p++)
+            t->length_a[i] += (double)t->A[i * t->k + p] * t->A[i * t->k + p];
+    for (int64_t p = 0; p < t->k; p++)
+        for (int64_t j = 0; j < t->n; j++)
+            t->length_b[j] += (double)t->B[p * t->n + j] * t->B[p * t->n + j];
+    for (int64_t i = 0; i < t->m; i++)
+        t->length_a[i] = sqrt(t->length_a[i]);
+    for (int64_t j = 0; j < t->n; j++)
+        t->length_b[j] = sqrt(t->length_b[j]);
+    return true;
+}
+
+truth *truth_make(const operands *o)
+{
+    const tgl_problem *p = &o->problem;
+    truth *t = calloc(1, sizeof *t);
+    if (t == NULL) return NULL;
+    *t = (truth){.m = p->m, .n = p->n, .k = p->k, .A = o->host_a, .B = o->host_b};
+    const double start = cli_clock();
+    bool ok = choose(t) && compute_lines(t);
+    t->seconds = cli_clock() - start;
+    if (ok && !t->is_whole) ok = compute_lengths(t);
+    if (ok) return t;
+    truth_free(t);
+    return NULL;
+}
+
+void truth_free(truth *t)
+{
+    if (t == NULL) return;
+    free(t->rows);
+    free(t->columns);
+    free(t->row_elements);
+    free(t->column_elements);
+    free(t->peer_c);
+    free(t->length_a);
+    free(t->length_b);
+    free(t);
+}
+
+/* ---- Judging -------------------------------------------------------------------------------- */
+
+/* false: v->why says what is wrong. */
+static bool judge_element(const truth *t, error_summary *summary, const float *C, int64_t i,
+                          int64_t j, const reference_element *e, verdict *v)
+{
+    double error;
+    const double c = C[i * t->n + j];
+    if (error_add(summary, TGL_F32, c, e, error_bound(t->k), &error)) return true;
+    snprintf(v->why, sizeof v->why,
+             "C(%" PRId64 ", %" PRId64 ") is %.9g, the reference %.9Lg: error %.3g", i, j, c,
+             e->value, error);
+    return false;
+}
+
+static bool judge_lines(const truth *t, const float *C, verdict *v)
+{
+    error_summary summary = {0};
+    for (int64_t x = 0; x < t->row_count; x++)
+        for (int64_t j = 0; j < t->n; j++)
+            if (!judge_element(t, &summary, C, t->rows[x], j, &t->row_elements[x * t->n + j], v))
+                return false;
+    for (int64_t x = 0; x < t->column_count; x++)
+        for (int64_t i = 0; i < t->m; i++)
+            if (!judge_element(t, &summary, C, i, t->columns[x], &t->column_elements[x * t->m + i],
+                               v))
+                return false;
+    v->exact = t->row_count * t->n + t->column_count * t->m;
+    v->max_error = summary.max;
+    v->rms_error = error_rms(&summary);
+    return true;
+}
+
+/* Both may be off by the bound, each in its direction. The comparison is false for a NaN. */
+static bool judge_all(const truth *t, const float *C, verdict *v)
+{
+    const double unit = 2 * error_bound(t->k) * 0x1p-24;
+    for (int64_t i = 0; i < t->m; i++)
+        for (int64_t j = 0; j < t->n; j++) {
+            const float c = C[i * t->n + j], peer = t->peer_c[i * t->n + j];
+            if (fabs((double)c - peer) <= unit * t->length_a[i] * t->length_b[j]) continue;
+            snprintf(v->why, sizeof v->why,
+                     "C(%" PRId64 ", %" PRId64 ") is %.9g, in the result of %s %.9g", i, j, c,
+                     t->peer, peer);
+            return false;
+        }
+    return true;
+}
+
+/* The first right result must at the least be numbers everywhere. */
+static bool become_peer(truth *t, const char *name, const float *C, verdict *v)
+{
+    const size_t count = (size_t)(t->m * t->n);
+    for (size_t x = 0; x < count; x++)
+        if (!isfinite(C[x])) {
+            snprintf(v->why, sizeof v->why, "element %zu of C is not finite", x);
+            return false;
+        }
+    t->peer_c = malloc(count * sizeof *t->peer_c);
+    if (t->peer_c == NULL) {
+        snprintf(v->why, sizeof v->why, "no memory to compare results in");
+        return false;
+    }
+    memcpy(t->peer_c, C, count * sizeof *t->peer_c);
+    t->peer = name;
+    return true;
+}
+
+verdict truth_judge(truth *t, const char *name, const float *C)
+{
+    verdict v = {0};
+    if (!judge_lines(t, C, &v)) return v;
+    if (t->is_whole)
+        v.right = true;
+    else
+        v.right = t->peer != NULL ? judge_all(t, C, &v) : become_peer(t, name, C, &v);
+    return v;
+}
