@@ -28,9 +28,9 @@ class Shape:
         return float(row["gflops"]) if row else None
 
     def best_peer(self):
-        """The name of the fastest other library, or None."""
+        """The name of the library that is fastest against ours, or None."""
         peers = [name for name in self.rows if name != OURS]
-        return min(peers, key=lambda name: float(self.rows[name]["seconds"]), default=None)
+        return min(peers, key=lambda name: float(self.rows[name]["time_over_tegula"]), default=None)
 
     def ratio(self):
         """The best peer's time over ours, or None."""

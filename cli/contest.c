@@ -304,7 +304,6 @@ const contestant *contest_best_peer(const contest *t)
 {
     const contestant *best = NULL;
     for (int i = 1; i <= t->settings->peer_count; i++)
-        if (t->all[i].right && (best == NULL || t->all[i].seconds < best->seconds))
-            best = &t->all[i];
+        if (t->all[i].right && (best == NULL || t->all[i].ratio < best->ratio)) best = &t->all[i];
     return best;
 }

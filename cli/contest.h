@@ -52,7 +52,7 @@ typedef struct contest {
 tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem);
 void contest_release(contest *t);
 
-/* The peer that is fastest, or NULL. */
+/* The peer whose ratio is the least, or NULL. */
 const contestant *contest_best_peer(const contest *t);
 
 #endif

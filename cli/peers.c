@@ -31,15 +31,15 @@ typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n
  */
 
 static const struct {
-    const char *name, *files[3];
+    const char *name, *files[4];
 } known[] = {
     {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
     {"blis", {"libblis.so.4", "libblis.so"}},
     {"onednn", {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
     {"eigen", {"libtegula_peer_eigen.so"}}, /* bench/peers/eigen.cpp: Eigen has no library */
-    {"mkl", {"libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}},
+    {"mkl", {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}},
 };
-enum { KNOWN = sizeof known / sizeof known[0], FILES = 3 };
+enum { KNOWN = sizeof known / sizeof known[0], FILES = 4 };
 
 const char *peer_known(int index)
 {
