@@ -27,6 +27,11 @@ typedef struct reference_element {
 void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
                    const double *B, double beta, const double *c, reference_element *out);
 
+/* kernels/ladder/00_reference.c. A is m x k, B is k x n, row-major; the sums of products and of
+ * their magnitudes are m x n and tight, and may overlap with nothing. */
+void reference_product(int64_t m, int64_t n, int64_t k, const float *A, int64_t lda, const float *B,
+                       int64_t ldb, double *restrict sum, double *restrict magnitude);
+
 /* One element whose factors lie apart: sum_p a[p*step_a]*b[p*step_b], of elements of `type`. */
 reference_element reference_dot(tgl_type type, int64_t k, const void *a, int64_t step_a,
                                 const void *b, int64_t step_b);

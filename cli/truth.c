@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES_MAX = 8, STRIP = 128, TILE = 128 };
+enum { LINES_MAX = 8, TILE = 128 };
 static const double whole_up_to = 1 << 30; /* products of elements */
 
 struct truth {
@@ -51,55 +51,53 @@ double truth_seconds(const truth *t)
 
 /* ---- Lines in double precision -------------------------------------------------------------- */
 
-/* Products of f32 are exact in double. */
-static void compute_row(const truth *t, int64_t i, reference_element *out)
+/* out[i] := the i-th of the sums, `step` apart, and of their magnitudes. */
+static void keep_line(const double *sum, const double *magnitude, int64_t step, int64_t count,
+                      reference_element *out)
 {
-    const float *a = t->A + i * t->k;
-    for (int64_t start = 0; start < t->n; start += STRIP) {
-        const int64_t width = t->n - start < STRIP ? t->n - start : STRIP;
-        double sum[STRIP] = {0}, magnitude[STRIP] = {0};
-        for (int64_t p = 0; p < t->k; p++) {
-            const float *b = t->B + p * t->n + start;
-            for (int64_t j = 0; j < width; j++) {
-                const double product = (double)a[p] * b[j];
-                sum[j] += product;
-                magnitude[j] += fabs(product);
-            }
-        }
-        for (int64_t j = 0; j < width; j++)
-            out[start + j] = (reference_element){sum[j], magnitude[j]};
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (reference_element){sum[i * step], magnitude[i * step]};
+}
+
+/* room: for two rows of the result. */
+static void compute_rows(truth *t, double *room)
+{
+    for (int64_t x = 0; x < t->row_count; x++) {
+        const float *a = t->A + t->rows[x] * t->k;
+        reference_product(1, t->n, t->k, a, t->k, t->B, t->n, room, room + t->n);
+        keep_line(room, room + t->n, 1, t->n, t->row_elements + x * t->n);
     }
 }
 
-/* b: room for k numbers, so that B's column is gathered once. */
-static void compute_column(const truth *t, int64_t j, double *b, reference_element *out)
+/* All at once: B's columns side by side. room: for twice as many columns of the result; gathered:
+ * for B's. */
+static void compute_columns(truth *t, double *room, float *gathered)
 {
+    const int64_t count = t->column_count;
+    double *sum = room, *magnitude = room + t->m * count;
     for (int64_t p = 0; p < t->k; p++)
-        b[p] = t->B[p * t->n + j];
-    for (int64_t i = 0; i < t->m; i++) {
-        const float *a = t->A + i * t->k;
-        double sum = 0, magnitude = 0;
-        for (int64_t p = 0; p < t->k; p++) {
-            const double product = a[p] * b[p];
-            sum += product;
-            magnitude += fabs(product);
-        }
-        out[i] = (reference_element){sum, magnitude};
-    }
+        for (int64_t x = 0; x < count; x++)
+            gathered[p * count + x] = t->B[p * t->n + t->columns[x]];
+    reference_product(t->m, count, t->k, t->A, t->k, gathered, count, sum, magnitude);
+    for (int64_t x = 0; x < count; x++)
+        keep_line(sum + x, magnitude + x, count, t->m, t->column_elements + x * t->m);
 }
 
 static bool compute_lines(truth *t)
 {
-    const size_t m = (size_t)t->m, n = (size_t)t->n;
+    const size_t m = (size_t)t->m, n = (size_t)t->n, columns = (size_t)t->column_count;
     t->row_elements = malloc((size_t)t->row_count * n * sizeof *t->row_elements);
-    t->column_elements = malloc((size_t)t->column_count * m * sizeof *t->column_elements + 1);
-    double *b = malloc((size_t)t->k * sizeof *b);
-    const bool ok = t->row_elements != NULL && t->column_elements != NULL && b != NULL;
-    for (int64_t x = 0; ok && x < t->row_count; x++)
-        compute_row(t, t->rows[x], t->row_elements + x * t->n);
-    for (int64_t x = 0; ok && x < t->column_count; x++)
-        compute_column(t, t->columns[x], b, t->column_elements + x * t->m);
-    free(b);
+    t->column_elements = malloc(columns * m * sizeof *t->column_elements + 1);
+    double *room = malloc(2 * (n + columns * m) * sizeof *room);
+    float *gathered = malloc((size_t)t->k * columns * sizeof *gathered + 1);
+    const bool ok =
+        t->row_elements != NULL && t->column_elements != NULL && room != NULL && gathered != NULL;
+    if (ok) {
+        compute_rows(t, room);
+        compute_columns(t, room, gathered);
+    }
+    free(room);
+    free(gathered);
     return ok;
 }
 
