@@ -2,7 +2,7 @@
 # otherwise; CMAKE_FLAGS are passed to it, such as CMAKE_FLAGS=-DTEGULA_OPENMP=OFF.
 BUILD ?= build
 JOBS ?= $(shell nproc)
-SOURCES = $(shell find include src cli tests examples -name "*.[ch]")
+SOURCES = $(shell find include src cli tests examples kernels -name "*.[ch]" -o -name "*.cu")
 SCRIPTS = .ci/run $(shell find tests examples -name "*.sh")
 MAKEFLAGS += --no-print-directory
 

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the simulator's counts beside a GPU's hardware counters, in a table of docs/ladder.md.
+
+    tegula ladder --device sim --size 512 --csv sim.csv
+    bench/ncu_ladder.py -o counters.csv
+    bench/compare_counters.py counters.csv sim.csv
+
+A cell holds the simulator's count, and after a slash the chip's where it is another one. A second
+table has what warps waited for, at the largest size of the counters.
+"""
+
+import argparse
+
+import ladder_table
+import markdown
+
+# What is compared: its name, the simulator's column, and the chip's metrics, the first that has a
+# value or the sum of a pair.
+PAIRS = [
+    ("global loads", "global_load_requests", ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]),
+    ("sectors", "global_load_sectors", ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"]),
+    ("global stores", "global_store_requests",
+     ["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"]),
+    ("sectors", "global_store_sectors", ["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"]),
+    ("shared loads", "shared_load_requests", ["smsp__inst_executed_op_shared_ld.sum"]),
+    ("wavefronts", "shared_load_wavefronts",
+     ["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+      "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"]),
+    ("shared stores", "shared_store_requests", ["smsp__inst_executed_op_shared_st.sum"]),
+    ("wavefronts", "shared_store_wavefronts",
+     ["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+      "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"]),
+    ("cp.async", "async_copy_requests", ["smsp__inst_executed_op_ldgsts.sum"]),
+    ("sectors", "async_copy_sectors",
+     ["l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
+      "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum+"
+      "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"]),
+    ("wavefronts", "async_copy_wavefronts",
+     ["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"]),
+]
+
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+STALLS = ["long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier"]
+
+
+def measured(row, metrics):
+    """The first metric that the chip has, or None."""
+    for metric in metrics:
+        parts = [row.get(part, "") for part in metric.split("+")]
+        if all(parts):
+            return sum(float(part) for part in parts)
+    return None
+
+
+def short(count):
+    """1234567 as 1.235M, so that a table of them stays narrow; small ones as they are."""
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if abs(count) >= 10 * unit:
+            return f"{count / unit:.4g}{name}"
+    return f"{count:.0f}"
+
+
+def cell(simulated, chip):
+    if simulated == 0 and not chip:
+        return ""
+    if chip is None:
+        return short(simulated) + " / ?"
+    if simulated == round(chip):
+        return short(simulated)
+    if short(simulated) == short(chip):
+        return f"{simulated:.0f} / {chip:.0f}"
+    return f"{short(simulated)} / {short(chip)}"
+
+
+def comparison(simulated, counted, size):
+    """The lines for one size that both have."""
+    chip = {row["rung"]: row for row in counted if ladder_table.size_of(row) == size}
+    rows = []
+    for row in simulated:
+        if ladder_table.size_of(row) == size and row["rung"] in chip:
+            cells = [cell(int(row[column]), measured(chip[row["rung"]], metrics))
+                     for _, column, metrics in PAIRS]
+            rows.append([row["rung"]] + cells)
+    return [f"{size}:", ""] + markdown.table(["rung"] + [name for name, _, _ in PAIRS], rows) + [""]
+
+
+def stalls(counted):
+    """What warps wait for, and the share of FMA instructions, at the last size."""
+    size = ladder_table.size_of(counted[-1])
+    rows = []
+    for row in counted:
+        if ladder_table.size_of(row) != size:
+            continue
+        values = [row.get(STALL.format(name), "") for name in STALLS]
+        fma, all_of_them = row["smsp__inst_executed_pipe_fma.sum"], row["smsp__inst_executed.sum"]
+        share = f"{100 * float(fma) / float(all_of_them):.1f} %" if fma and all_of_them else ""
+        issue = row["smsp__issue_active.avg.pct_of_peak_sustained_active"]
+        dram = row["dram__bytes_read.sum"]
+        rows.append([row["rung"]] + [f"{float(value):.2f}" if value else "" for value in values] +
+                    [share, f"{float(issue):.1f} %" if issue else "",
+                     f"{float(dram) / 1e6:.0f}" if dram else ""])
+    header = ["rung"] + [name.replace("_", " ") for name in STALLS]
+    return [f"{size}:", ""] + markdown.table(
+        header + ["FMA pipe / all instructions", "issue slots busy", "MB from DRAM"], rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("counted", help="a file that bench/ncu_ladder.py wrote")
+    parser.add_argument("simulated", nargs="+",
+                        help="a file that `tegula ladder --device sim --csv` wrote")
+    parser.add_argument("--page", default="docs/ladder.md", help="the page (docs/ladder.md)")
+    arguments = parser.parse_args()
+    simulated = [row for path in arguments.simulated for row in ladder_table.read(path)]
+    counted = ladder_table.read(arguments.counted)
+    both = [size for size in ladder_table.in_order(map(ladder_table.size_of, counted))
+            if size in map(ladder_table.size_of, simulated)]
+    lines = [line for size in both for line in comparison(simulated, counted, size)]
+    markdown.fill_in(arguments.page, "comparison", lines[:-1])
+    markdown.fill_in(arguments.page, "stalls", stalls(counted))
+
+
+if __name__ == "__main__":
+    main()

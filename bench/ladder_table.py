@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the tables of CSV files of `tegula ladder --csv` into docs/ladder.md.
+
+    bench/ladder_table.py bench/results/h200_ladder.csv bench/results/sim_ladder_512.csv
+
+Speeds, if the ladder was timed; what memory was asked for, if it was counted on the simulator.
+"""
+
+import argparse
+import csv
+import os
+
+import markdown
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    if not rows:
+        raise SystemExit(f"{path} has no rows")
+    return rows
+
+
+def size_of(row):
+    m, n, k = row["m"], row["n"], row["k"]
+    return m + "³" if m == n == k else f"{m}×{n}×{k}"
+
+
+def in_order(values):
+    return list(dict.fromkeys(values))
+
+
+def by_rung_and_size(rows):
+    return {(row["rung"], size_of(row)): row for row in rows}
+
+
+# ---- Speeds ------------------------------------------------------------------------------------
+
+PEERS = {"cublas": "cuBLAS", "cublaslt": "cuBLASLt, best candidate"}
+
+
+def speed(row):
+    """TFLOP/s, and the share of cuBLAS."""
+    if row is None or not row["tflops"]:
+        return "–"
+    value = float(row["tflops"])
+    text = f"{value:.2f}" if value < 10 else f"{value:.1f}"
+    share = row["percent_cublas"]
+    return text if row["rung"] == "cublas" or not share else f"{text} ({float(share):.1f} %)"
+
+
+def speeds(rows):
+    sizes, cells = in_order(map(size_of, rows)), by_rung_and_size(rows)
+    first = next(row for row in rows if row["rung"] not in ("reference", *PEERS))
+    lines = [f"{first['chip']}, driver {first['driver']}, NVRTC {first['nvrtc']}, cuBLAS "
+             f"{first['cublas']}, {first['date'][:10]}; an FFMA loop measures "
+             f"{float(first['ffma_tflops']):.1f} TFLOP/s. TFLOP/s, and in brackets the share of "
+             "cuBLAS in the same run.", ""]
+    rungs = in_order(row["rung"] for row in rows)
+    names = [rung for rung in rungs if rung not in PEERS and rung != "reference"]
+    table = [[PEERS.get(rung, rung)] + [speed(cells.get((rung, size))) for size in sizes]
+             for rung in names + [rung for rung in rungs if rung in PEERS]]
+    return lines + markdown.table(["rung"] + sizes, table)
+
+
+# ---- Counts ------------------------------------------------------------------------------------
+
+
+def ratio(x, y, digits):
+    return f"{x / y:.{digits}f}" if y else "–"
+
+
+def counts_of(row):
+    """As the ladder's steps change them; cp.async reads global and writes shared memory."""
+    x = {key: int(value) for key, value in row.items()
+         if key.endswith(("requests", "sectors", "wavefronts", "conflicts", "bytes", "barriers"))
+         or key in ("blocks", "m", "n", "k")}
+    ffmas = x["m"] * x["n"] * x["k"] / 32
+    loads = x["global_load_requests"] + x["async_copy_requests"]
+    sectors = x["global_load_sectors"] + x["async_copy_sectors"]
+    moved = 32 * (sectors + x["global_store_sectors"])
+    stores = x["shared_store_requests"] + x["async_copy_requests"]
+    wavefronts = x["shared_store_wavefronts"] + x["async_copy_wavefronts"]
+    kinds = ("shared_load", "shared_store", "async_copy")
+    conflicts = sum(x[kind + "_conflicts"] for kind in kinds)
+    return [row["rung"], ratio(sectors, loads, 1), ratio(loads, ffmas, 4),
+            ratio(moved, x["needed_bytes"], 1), ratio(x["shared_load_requests"], ffmas, 3),
+            ratio(x["shared_load_wavefronts"], ffmas, 3),
+            ratio(x["shared_load_wavefronts"], x["shared_load_requests"], 2),
+            ratio(wavefronts, stores, 2), f"{conflicts:,}".replace(",", " "),
+            ratio(x["barriers"], x["blocks"], 0)]
+
+
+COUNTED = ["rung", "sectors a load", "global loads an FFMA", "moved / needed",
+           "shared loads an FFMA", "wavefronts an FFMA", "wavefronts a load", "wavefronts a store",
+           "bank conflicts", "barriers a block"]
+
+
+def counts(rows):
+    lines = []
+    for size in in_order(map(size_of, rows)):
+        chosen = [counts_of(row) for row in rows if size_of(row) == size]
+        lines += [f"{size}:", ""] + markdown.table(COUNTED, chosen) + [""]
+    return lines[:-1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("csv", nargs="+", help="a file that `tegula ladder --csv` wrote")
+    parser.add_argument("--page", default="docs/ladder.md", help="the page (docs/ladder.md)")
+    arguments = parser.parse_args()
+    files = [read(path) for path in arguments.csv]
+    timed = [row for rows in files if "tflops" in rows[0] for row in rows]
+    counted = [row for rows in files if "tflops" not in rows[0] for row in rows]
+    if timed:
+        lines = speeds(timed)
+        if os.path.exists(os.path.join(os.path.dirname(arguments.page), "ladder.svg")):
+            lines += ["", "![The ladder's speeds](ladder.svg)"]
+        markdown.fill_in(arguments.page, "speeds", lines)
+    if counted:
+        markdown.fill_in(arguments.page, "counts", counts(counted))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables in Markdown, and pages that scripts fill in between two comments."""
+
+
+def table(header, rows):
+    """The lines of a table; the first column to the left, the others to the right."""
+    lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def fill_in(path, name, lines):
+    """Replaces what stands in the page between the comments of that name."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if begin not in text or end not in text:
+        raise SystemExit(f"{path} has no place for {name}: {begin} ... {end}")
+    before, rest = text.split(begin, 1)
+    after = rest.split(end, 1)[1]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + "\n".join([begin, ""] + lines + ["", end]) + after)
