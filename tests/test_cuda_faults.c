@@ -235,6 +235,17 @@ static void loading_fails(void **state)
     }
 }
 
+static void a_driver_older_than_the_compiler_is_named(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDA_VERSION", "12040", 1);
+    setenv("FAKE_CUDA_FAIL", "cuModuleLoadData=200", 1);
+    tgl_device *dev = open_device("cuda");
+    assert_product_fails(dev, TGL_DRIVER);
+    assert_last_error(dev, "the driver, for CUDA 12.4");
+    tgl_device_close(dev);
+}
+
 /* ---- The disk cache -------------------------------------------------------------------------- */
 
 static void multiply_anew(void)
@@ -392,6 +403,7 @@ int main(void)
         TEST(out_of_device_memory),
         TEST(a_compile_error_carries_the_log),
         TEST(loading_fails),
+        TEST(a_driver_older_than_the_compiler_is_named),
         TEST(a_kernel_is_compiled_once),
         TEST(another_chip_s_code_in_the_cache_is_rebuilt),
         TEST(without_a_cache_it_only_takes_longer),

@@ -5,6 +5,11 @@
  */
 #include "fake_cuda/setup.h"
 
+#include "cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
 /* What "auto" opens. */
 static void assert_auto_is(const char *name)
 {
@@ -84,6 +89,39 @@ static void the_compiler_s_folder_serves(void **state)
     tgl_device_close(open_device("cuda"));
 }
 
+/* The fake knows an architecture that makes it known from a real one that may be installed. */
+static void toolkits_and_wheels_are_searched(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variable, *folder;
+    } places[] = {{"CUDA_HOME", "lib64"},
+                  {"VIRTUAL_ENV", "lib/python3.11/site-packages/nvidia/cu13/lib"}};
+    if (dlopen("libnvrtc.so", RTLD_NOW) != NULL || dlopen("libnvrtc.so.13", RTLD_NOW) != NULL ||
+        dlopen("libnvrtc.so.12", RTLD_NOW) != NULL)
+        skip(); /* the loader's path comes first */
+    unsetenv("TEGULA_NVRTC");
+    setenv("FAKE_NVRTC_ARCHS", "81", 1);
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        char command[2048], folder[] = "/tmp/tegula-test-XXXXXX";
+        assert_non_null(mkdtemp(folder));
+        snprintf(command, sizeof command, "mkdir -p %s/%s && ln -s %s %s/%s/libnvrtc.so.13", folder,
+                 places[i].folder, FAKE_LIBNVRTC, folder, places[i].folder);
+        assert_int_equal(system(command), 0);
+        setenv(places[i].variable, folder, 1);
+        tgl_nvrtc nvrtc;
+        char message[512];
+        if (i == 0 || access("/usr/local/cuda", F_OK) != 0) { /* which comes before wheels */
+            assert_status(tgl_nvrtc_open(&nvrtc, message, sizeof message), TGL_OK);
+            assert_int_equal(nvrtc.archs[0], 81);
+            tgl_nvrtc_close(&nvrtc);
+        }
+        unsetenv(places[i].variable);
+        snprintf(command, sizeof command, "rm -r %s", folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 /* Columns: compute capability, what NVRTC knows, what is compiled for (NULL: nothing serves). */
 static void architectures(void **state)
 {
@@ -146,6 +184,7 @@ int main(void)
         TEST(devices_by_number),
         TEST(without_a_compiler),
         TEST(the_compiler_s_folder_serves),
+        TEST(toolkits_and_wheels_are_searched),
         TEST(architectures),
         TEST(failures_on_the_way_leave_nothing_behind),
         TEST(properties_describe_the_chip),

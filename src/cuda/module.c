@@ -21,6 +21,21 @@ static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, 
     return status;
 }
 
+/* A driver takes the code of compilers of its own major version and of those before. */
+static tgl_status check_load(tgl_device *dev, CUresult result)
+{
+    const tgl_cuda *cuda = dev->state;
+    const int driver = cuda->chip.driver_version, compiler = cuda->nvrtc.version;
+    tgl_status status = tgl_cuda_check(dev, result, "loading a kernel");
+    if (status == TGL_DRIVER && compiler / 1000 > driver / 1000)
+        tgl_keep_error(dev,
+                       "the driver, for CUDA %d.%d, cannot load what NVRTC %d.%d compiles (%s); "
+                       "update the driver, or name an older NVRTC in TEGULA_NVRTC",
+                       driver / 1000, driver / 10 % 100, compiler / 1000, compiler / 10 % 100,
+                       tgl_driver_error_name(&cuda->driver, result));
+    return status;
+}
+
 /* An image from the cache that the driver will not have was built for another chip, or damaged
  * where no checksum sees it: it is compiled once more. */
 static tgl_status load_image(tgl_device *dev, const tgl_kernel *kernel, tgl_module *module)
@@ -37,7 +52,7 @@ static tgl_status load_image(tgl_device *dev, const tgl_kernel *kernel, tgl_modu
     }
     free(binary.image);
     module->from_cache = binary.from_cache;
-    return tgl_cuda_check(dev, result, "loading a kernel");
+    return check_load(dev, result);
 }
 
 /* Finds the function, has it loaded now (the driver would otherwise do so at the first launch,

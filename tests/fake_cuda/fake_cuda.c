@@ -153,7 +153,7 @@ FAKE_CUDA_API CUresult cuInit(unsigned flags)
 
 FAKE_CUDA_API CUresult cuDriverGetVersion(int *version)
 {
-    *version = 13000;
+    *version = (int)setting("FAKE_CUDA_VERSION", 13000);
     return CUDA_SUCCESS;
 }
 
