@@ -6,7 +6,7 @@ SOURCES = $(shell find include src cli tests examples kernels -name "*.[ch]" -o 
 SCRIPTS = .ci/run $(shell find tests examples -name "*.sh")
 MAKEFLAGS += --no-print-directory
 
-.PHONY: build help test bench check format lint install clean
+.PHONY: build help run test bench check format lint install clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
@@ -14,6 +14,9 @@ build: ## The library and the program
 
 help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+run: build ## Multiplies a pair of matrices, checks the product, shows how fast it was
+	@sh examples/run.sh $(BUILD)
 
 test: ## Builds and runs the tests (needs cmocka)
 	@$(MAKE) build CMAKE_FLAGS="-DTEGULA_TESTS=ON $(CMAKE_FLAGS)"
