@@ -6,7 +6,7 @@ SOURCES = $(shell find include src cli tests examples kernels -name "*.[ch]" -o 
 SCRIPTS = .ci/run $(shell find tests examples -name "*.sh")
 MAKEFLAGS += --no-print-directory
 
-.PHONY: build help run test bench check format lint install clean
+.PHONY: build help run test bench check fuzz format lint install clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
@@ -27,6 +27,9 @@ bench: build ## Speed beside the other libraries on this machine
 
 check: build ## Random problems against a reference in double precision
 	$(BUILD)/tegula check
+
+fuzz: ## Fuzzes the API and the file reader, FUZZ_SECONDS each (needs clang)
+	@sh tests/fuzz.sh $(BUILD)-fuzz
 
 format: ## Lays out the sources as .clang-format says
 	clang-format -i $(SOURCES)

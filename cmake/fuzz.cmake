@@ -16,3 +16,7 @@ function(tgl_fuzz name)
 endfunction()
 
 tgl_fuzz(fuzz_npy cli/npy.c)
+
+# The API drives most of the library: -DTEGULA_SANITIZE=fuzzer-no-link,address,undefined instruments
+# all of it, as tests/fuzz.sh does.
+tgl_fuzz(fuzz_api tests/gemm_case.c)

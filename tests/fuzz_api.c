@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fuzz target: the API. The bytes become a problem, legal or not. What tgl_problem_check() refuses,
+ * tgl_gemm() and tgl_plan_create() must refuse with the same status and without a look at the
+ * pointers; what it takes must come out right, with every buffer between pages that must not be
+ * touched.
+ *
+ *     fuzz_api -max_total_time=60
+ */
+#include "gemm_case.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* ---- Bytes to problems ----------------------------------------------------------------------- */
+
+typedef struct source {
+    const uint8_t *bytes;
+    size_t size;
+} source;
+
+static unsigned take(source *from)
+{
+    if (from->size == 0) return 0;
+    from->size--;
+    return *from->bytes++;
+}
+
+/* Mostly small, at times at the ends of int64_t. */
+static int64_t take_count(source *from, unsigned largest)
+{
+    static const int64_t odd[] = {-1,
+                                  INT64_MIN,
+                                  INT64_MAX,
+                                  INT64_MAX / 4,
+                                  INT64_MAX / 8 + 1,
+                                  (int64_t)1 << 31,
+                                  (int64_t)1 << 32,
+                                  1000};
+    const unsigned byte = take(from);
+    return byte < 248 ? (int64_t)(byte % largest) : odd[byte - 248];
+}
+
+/* `first` to first + count - 1, and now and then a value outside. */
+static int take_enum(source *from, int first, int count)
+{
+    const unsigned byte = take(from);
+    return byte < 250 ? first + (int)byte % count : first - 1 + (int)(byte - 250) * 2;
+}
+
+static tgl_problem take_problem(source *from)
+{
+    tgl_problem p = tgl_problem_make((tgl_type)take_enum(from, TGL_F32, 2), take_count(from, 48),
+                                     take_count(from, 48), take_count(from, 48));
+    p.order = (tgl_order)take_enum(from, TGL_ROW_MAJOR, 2);
+    p.trans_a = (tgl_transpose)take_enum(from, TGL_NO_TRANS, 3);
+    p.trans_b = (tgl_transpose)take_enum(from, TGL_NO_TRANS, 3);
+    const unsigned flags = take(from);
+    if (flags & 1) {
+        p.lda = take_count(from, 64);
+        p.ldb = take_count(from, 64);
+        p.ldc = take_count(from, 64);
+    }
+    if (flags & 2) {
+        p.batch = take_count(from, 4);
+        p.stride_a = take_count(from, 200);
+        p.stride_b = take_count(from, 200);
+        p.stride_c = take_count(from, 240) * 16;
+    }
+    if (flags & 4) p.type_c = (tgl_type)take_enum(from, TGL_F32, 8);
+    if (flags & 8) p.compute = (tgl_compute)take_enum(from, TGL_COMPUTE_DEFAULT, 2);
+    if ((flags & 0xf0) == 0xf0) p.size--;
+    return p;
+}
+
+static double take_scalar(source *from)
+{
+    static const double scalars[] = {1, 0, -0.5, 2, -0.0, 1e-60, (double)NAN, (double)INFINITY};
+    return scalars[take(from) % 8];
+}
+
+/* ---- What must hold -------------------------------------------------------------------------- */
+
+static void require(int condition, const char *what)
+{
+    if (condition) return;
+    fprintf(stderr, "fuzz_api: %s\n", what);
+    abort();
+}
+
+static void check_refused(tgl_device *dev, const tgl_problem *problem, tgl_status status,
+                          const char *message)
+{
+    void *nowhere = (void *)8;
+    tgl_plan *plan = nowhere;
+    char text[256];
+    require(message[0] != '\0', "a problem is refused without a sentence");
+    require(tgl_gemm(dev, problem, 1, nowhere, nowhere, 1, nowhere, NULL) == status,
+            "tgl_gemm() does not agree with tgl_problem_check()");
+    tgl_last_error(dev, text, sizeof text);
+    require(strcmp(text, message) == 0, "tgl_gemm() has another sentence");
+    require(tgl_plan_create(dev, problem, NULL, &plan) == status && plan == NULL,
+            "tgl_plan_create() does not agree with tgl_problem_check()");
+}
+
+/* Whether a test of this size is worth its time; products of any extent are legal. */
+static int is_small(const tgl_problem *p)
+{
+    const int64_t limit = 1000;
+    return p->m <= 64 && p->n <= 64 && p->k <= 64 && p->batch <= 4 && p->lda <= limit &&
+           p->ldb <= limit && p->ldc <= limit && p->stride_a <= limit && p->stride_b <= limit &&
+           p->stride_c <= 8 * limit;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static tgl_device *dev;
+    if (dev == NULL) require(tgl_device_open("cpu", NULL, &dev) == TGL_OK, "no cpu device");
+
+    source from = {bytes, size};
+    const tgl_problem problem = take_problem(&from);
+    char message[256];
+    const tgl_status status = tgl_problem_check(&problem, message, sizeof message);
+    if (status != TGL_OK) {
+        check_refused(dev, &problem, status, message);
+        return 0;
+    }
+    if (!is_small(&problem)) return 0;
+    if (problem.type_c != problem.type_a || problem.compute != TGL_COMPUTE_DEFAULT) {
+        tgl_plan *plan;
+        require(tgl_plan_create(dev, &problem, NULL, &plan) == TGL_UNSUPPORTED || plan != NULL,
+                "a plan is NULL and its status no failure");
+        tgl_plan_destroy(plan);
+        return 0;
+    }
+    gemm_case c = {.problem = problem,
+                   .alpha = take_scalar(&from),
+                   .beta = take_scalar(&from),
+                   .fill = (inputs)(take(&from) % INPUTS_END)};
+    c.at_end = take(&from) % 4 != 0;
+    c.seed = take(&from);
+    for (unsigned choice = take(&from) % 4; choice > 0 && c.kernel == NULL; choice--)
+        c.kernel = tgl_kernel_name(dev, (int)choice - 1);
+    gemm_outcome outcome;
+    gemm_case_run(dev, &c, false, &outcome);
+    require(outcome.fault[0] == '\0', outcome.fault);
+    return 0;
+}
