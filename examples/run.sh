@@ -26,3 +26,11 @@ show check --cases 300
 say "How fast is it beside the other libraries here?"
 show bench -m 1024 -n 1024 -k 1024 --device cpu
 show bench -m 1024 -n 1024 -k 1024 --type f64 --device cpu
+
+say "The ladder of GPU kernels"
+if "$tegula" info --device cuda >/dev/null 2>&1; then
+  show ladder -m 2048 -n 2048 -k 2048
+else
+  echo "No GPU here, so each rung runs on the simulator, which counts what it does:"
+  show ladder --device sim
+fi
