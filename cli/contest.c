@@ -17,7 +17,7 @@
 #include <time.h>
 
 static const double sample_seconds = 2e-3; /* of a sample, at least */
-enum { ROUNDS_MIN = 5, ROUNDS_MAX = 101, SPOT_CHECKS = 128 };
+enum { ROUNDS_MIN = 5, ROUNDS_MAX = 101, CALLS_MAX = 1 << 20, SPOT_CHECKS = 128 };
 
 /* ---- Preparation ------------------------------------------------------------------------------
  */
@@ -222,6 +222,7 @@ static tgl_status calibrate(const contest *t, contestant *c)
     for (c->calls = 1; status == TGL_OK;) {
         status = time_calls(t, c, c->calls, &seconds);
         if (status != TGL_OK || seconds * c->calls >= sample_seconds) break;
+        if (c->calls >= CALLS_MAX) break; /* a clock that stands still */
         /* From too short a time one cannot tell: grow step by step. */
         const double wanted = sample_seconds * 1.2 / (seconds + 1e-9);
         c->calls = wanted > 16.0 * c->calls ? 16 * c->calls : (int)wanted + 1;

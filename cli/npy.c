@@ -181,7 +181,7 @@ static bool read_descr(cursor *c, fields *f)
 /* One "key: value" of the dictionary. */
 static bool read_entry(cursor *c, fields *f)
 {
-    span key;
+    span key = {0};
     if (!read_string(c, &key) || !expect(c, ':')) return false;
     bool *seen = span_is(key, "descr")           ? &f->has_descr
                  : span_is(key, "fortran_order") ? &f->has_order

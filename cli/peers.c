@@ -70,8 +70,7 @@ static void *load_beside_program(const char *file)
     if (length <= 0) return NULL;
     path[length] = '\0';
     char *slash = strrchr(path, '/');
-    const size_t room = sizeof path - (size_t)(slash + 1 - path);
-    if (slash == NULL || strlen(file) >= room) return NULL;
+    if (slash == NULL || strlen(file) >= sizeof path - (size_t)(slash + 1 - path)) return NULL;
     strcpy(slash + 1, file);
     return access(path, R_OK) == 0 ? load(path) : NULL;
 }

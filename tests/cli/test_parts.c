@@ -211,7 +211,7 @@ static void find_case(check_case *c)
 static void a_case_sees_what_is_wrong(void **state)
 {
     (void)state;
-    check_case c;
+    check_case c = {0};
     find_case(&c);
     double *after = copy_of_c(&c);
     const tgl_problem *p = &c.problem;
@@ -245,7 +245,7 @@ static void a_case_is_the_same_every_time(void **state)
 {
     (void)state;
     for (int64_t number = 0; number < 50; number++) {
-        check_case a, b;
+        check_case a = {0}, b = {0};
         assert_true(check_case_make(&a, 9, number, 0) && check_case_make(&b, 9, number, 0));
         char text_a[512], text_b[512];
         check_case_describe(&a, text_a, sizeof text_a);
