@@ -38,7 +38,8 @@ static void assert_no_compiler(const char *cc, const char *path, const char *say
 static void test_no_compiler(void **state)
 {
     (void)state;
-    char *cc = getenv("CC") != NULL ? strdup(getenv("CC")) : NULL;
+    const char *set = getenv("CC");
+    char *cc = set != NULL ? strdup(set) : NULL;
     unsetenv("CC");
     assert_no_compiler("/nowhere/cc", "/usr/bin:/bin", "TEGULA_CC is \"/nowhere/cc\"");
     assert_no_compiler("false", "/usr/bin:/bin", "does not run");

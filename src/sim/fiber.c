@@ -146,7 +146,8 @@ void tgl_fiber_make(tgl_fiber *fiber, void *stack, size_t size, void (*entry)(vo
                     void *argument)
 {
     /* Both architectures want the stack on 16 bytes where tgl_fiber_start begins. */
-    uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)63;
+    char *top = (char *)stack + size;
+    top -= (uintptr_t)top % 64;
 #if defined(__x86_64__)
     uintptr_t *saved = (uintptr_t *)top - SAVED - 3; /* and an end for who walks the stack */
     saved[SAVED] = (uintptr_t)tgl_fiber_start;       /* the address that `ret` takes */

@@ -8,8 +8,10 @@
 
 #include <stddef.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+#if !defined(__x86_64__) && !defined(__aarch64__) && !defined(TGL_FIBER_UCONTEXT)
 #define TGL_FIBER_UCONTEXT
+#endif
+#ifdef TGL_FIBER_UCONTEXT
 #include <ucontext.h>
 #endif
 

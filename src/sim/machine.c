@@ -112,8 +112,8 @@ static bool make_threads(tgl_machine *machine, unsigned count)
         if (stack == MAP_FAILED) return false;
         mprotect(stack, page, PROT_NONE);
         tgl_sim_thread *thread = &machine->threads[machine->made];
-        *thread = (tgl_sim_thread){
-            .machine = machine, .stack = (uintptr_t)stack + page, .index = machine->made};
+        *thread =
+            (tgl_sim_thread){.machine = machine, .stack = stack + page, .index = machine->made};
     }
     return true;
 }
@@ -130,7 +130,7 @@ void tgl_machine_free(tgl_machine *machine)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (unsigned i = 0; i < machine->made; i++) {
         free(machine->threads[i].copies);
-        munmap((char *)machine->threads[i].stack - page, page + STACK_SIZE);
+        munmap(machine->threads[i].stack - page, page + STACK_SIZE);
     }
     free(machine->threads);
     free(machine->words);
@@ -277,8 +277,7 @@ static void start_block(tgl_machine *machine, uint64_t block)
         thread->accesses = 0;
         thread->first_copy = thread->copy_count = 0;
         thread->groups = 0;
-        tgl_fiber_make(&thread->fiber, (void *)thread->stack, machine->stack_size, thread_main,
-                       thread);
+        tgl_fiber_make(&thread->fiber, thread->stack, machine->stack_size, thread_main, thread);
     }
 }
 
@@ -328,6 +327,6 @@ tgl_status tgl_machine_run(tgl_machine *machine, const tgl_sim_launch *launch)
         run_block(machine, block);
     if (machine->status != TGL_OK) /* threads were left half-way */
         for (unsigned i = 0; i < machine->made; i++)
-            tgl_fiber_forget((void *)machine->threads[i].stack, machine->stack_size);
+            tgl_fiber_forget(machine->threads[i].stack, machine->stack_size);
     return machine->status;
 }

@@ -52,8 +52,8 @@ typedef enum tgl_thread_state {
 typedef struct tgl_sim_thread {
     tgl_fiber fiber;
     struct tgl_machine *machine;
-    uintptr_t stack; /* the lowest address */
-    unsigned index;  /* threadIdx.x */
+    char *stack;    /* the lowest address */
+    unsigned index; /* threadIdx.x */
     tgl_thread_state state;
     const void *waits_at; /* where it called the barrier */
     uint32_t waits_for;   /* TGL_THREAD_AT_WARP: the lanes */
@@ -136,12 +136,12 @@ void tgl_machine_wait(tgl_machine *machine, tgl_thread_state state, const void *
 bool tgl_memory_start_launch(tgl_machine *machine);
 void tgl_memory_start_block(tgl_machine *machine);
 
-/* The hooks of kernels/sim/hooks.h that touch memory. */
-void tgl_memory_access(void *machine, const void *address, unsigned bytes, int is_write,
+/* The hooks of kernels/sim/hooks.h that touch memory; `run` is the machine. */
+void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_write,
                        const void *pc);
-void tgl_memory_async_copy(void *machine, void *shared, const void *global, int bytes,
-                           int valid_bytes, const void *pc);
-void tgl_memory_async_commit(void *machine);
-void tgl_memory_async_wait(void *machine, int groups_pending);
+void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
+                           const void *pc);
+void tgl_memory_async_commit(void *run);
+void tgl_memory_async_wait(void *run, int groups_pending);
 
 #endif

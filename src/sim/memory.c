@@ -53,7 +53,7 @@ void tgl_memory_start_block(tgl_machine *machine)
 {
     const tgl_sim_module *module = machine->launch->module;
     memset(machine->words, 0, module->shared_size / 4 * sizeof *machine->words);
-    memset((void *)module->shared_base, 0xff,
+    memset(module->image->shared_begin, 0xff,
            module->shared_size); /* NaN, should one slip through */
 }
 
@@ -341,6 +341,16 @@ static void check_alignment(tgl_machine *machine, uintptr_t address, unsigned by
                       verb(is_write), bytes, bytes);
 }
 
+/* There is no memory to go on; does not come back. */
+static void give_up(tgl_machine *machine)
+{
+    snprintf(machine->message, sizeof machine->message,
+             "no memory to follow the kernel's accesses");
+    machine->status = TGL_NO_MEMORY;
+    for (;;)
+        tgl_machine_wait(machine, TGL_THREAD_DONE, NULL);
+}
+
 /* Counts the access; the site's index. */
 static uint32_t tally(tgl_machine *machine, tgl_access_kind kind, int target, unsigned bytes,
                       uintptr_t shared, uintptr_t global, const void *pc)
@@ -350,10 +360,7 @@ static uint32_t tally(tgl_machine *machine, tgl_access_kind kind, int target, un
     bool is_full;
     if (!tgl_tally_access(&machine->tally, pc, kind, target, (int)(thread->index % WARP), bytes,
                           shared, global, &site, &is_full)) {
-        snprintf(machine->message, sizeof machine->message, "no memory to count accesses");
-        machine->status = TGL_NO_MEMORY;
-        for (;;)
-            tgl_machine_wait(machine, TGL_THREAD_DONE, pc);
+        give_up(machine);
     }
     if (++thread->accesses > ACCESS_LIMIT)
         tgl_machine_fault(machine, pc, "does not come to a barrier or an end: an endless loop?");
@@ -365,7 +372,7 @@ void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_wr
 {
     tgl_machine *machine = run;
     const uintptr_t address = (uintptr_t)pointer;
-    if (address - machine->current->stack < machine->stack_size) return; /* registers */
+    if (address - (uintptr_t)machine->current->stack < machine->stack_size) return; /* registers */
     check_alignment(machine, address, bytes, is_write, pc);
     const tgl_sim_module *module = machine->launch->module;
     const size_t offset = address - module->shared_base;
@@ -384,17 +391,19 @@ void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_wr
 
 /* ---- cp.async -------------------------------------------------------------------------------- */
 
-static tgl_sim_copy *append_copy(tgl_sim_thread *thread)
+/* Puts a copy behind those in flight. */
+static bool append_copy(tgl_sim_thread *thread, const tgl_sim_copy *copy)
 {
     if (thread->first_copy == thread->copy_count) thread->first_copy = thread->copy_count = 0;
     if (thread->copy_count == thread->copy_room) {
         const int room = thread->copy_room > 0 ? 2 * thread->copy_room : 64;
         tgl_sim_copy *copies = realloc(thread->copies, (size_t)room * sizeof *copies);
-        if (copies == NULL) return NULL;
+        if (copies == NULL) return false;
         thread->copies = copies;
         thread->copy_room = room;
     }
-    return &thread->copies[thread->copy_count++];
+    thread->copies[thread->copy_count++] = *copy;
+    return true;
 }
 
 void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
@@ -425,9 +434,8 @@ void tgl_memory_async_copy(void *run, void *shared, const void *global, int byte
         word->copier = (uint16_t)machine->current->index;
         word->copy_site = site;
     }
-    tgl_sim_copy *copy = append_copy(machine->current);
-    if (copy == NULL) tgl_machine_fault(machine, pc, "no memory for a copy in flight");
-    *copy = (tgl_sim_copy){shared, global, bytes, valid_bytes, site, machine->current->groups};
+    const tgl_sim_copy copy = {shared, global, bytes, valid_bytes, site, machine->current->groups};
+    if (!append_copy(machine->current, &copy)) give_up(machine);
 }
 
 void tgl_memory_async_commit(void *run)

@@ -35,10 +35,11 @@ typedef struct tgl_sim_module {
     size_t shared_bytes; /* of all arrays: what the kernel would need on a GPU */
 } tgl_sim_module;
 
-/* Loads the shared object that tgl_host_compile() made of `kernel`, which must outlive the module.
- * The object is private: its shared memory is not that of another module of the same kernel. */
+/* *out := the shared object that tgl_host_compile() made of `kernel`, loaded. The kernel must
+ * outlive the module. The object is private: its shared memory is not that of another module of the
+ * same kernel. */
 tgl_status tgl_sim_module_load(tgl_device *dev, const tgl_kernel *kernel, const void *image,
-                               size_t size, tgl_sim_module **module);
+                               size_t size, tgl_sim_module **out);
 void tgl_sim_module_free(tgl_sim_module *module);
 
 /* Writes where a return address lies in the source, "ladder/01_naive.cu:21", and for a line in a

@@ -13,8 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { OUTPUT_LIMIT = 64 * 1024 }; /* of what is kept; the rest is read and dropped */
 
 /* Reads until the other end is closed. */

@@ -30,6 +30,6 @@ typedef struct tgl_sim_plan {
 /* tgl_plan_create() for a kernel that is not in the registry. kernel and source, the text of
  * kernel->file, must outlive the device. */
 tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
-                               const tgl_kernel *kernel, const char *source, tgl_plan **plan);
+                               const tgl_kernel *kernel, const char *source, tgl_plan **out);
 
 #endif

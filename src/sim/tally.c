@@ -55,7 +55,7 @@ static bool open_site(tgl_tally *tally, size_t slot, const void *pc, tgl_access_
 {
     if (2 * tally->used >= tally->slots) return false;
     tgl_site *site = &tally->sites[slot];
-    site->groups = malloc(TGL_TALLY_WINDOW * sizeof *site->groups);
+    site->groups = calloc(TGL_TALLY_WINDOW, sizeof *site->groups);
     if (site->groups == NULL) return false;
     site->pc = pc;
     site->kind = kind;

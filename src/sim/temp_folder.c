@@ -48,7 +48,8 @@ static const char *add_entry(tgl_temp_folder *folder, const char *name, size_t l
     char *path = malloc(size);
     if (path == NULL) return NULL;
     snprintf(path, size, "%s/%.*s", folder->path, (int)length, name);
-    return folder->entries[folder->count++] = path;
+    folder->entries[folder->count++] = path;
+    return path;
 }
 
 const char *tgl_temp_folder_entry(tgl_temp_folder *folder, const char *name)
