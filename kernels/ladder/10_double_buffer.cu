@@ -67,9 +67,9 @@ struct tile {
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols; /* of the matrices, from there on */
-    bool aligned;   /* every row starts on 16 bytes */
-    bool inside;    /* so it does, and all of the block's rows and columns exist */
+    int rows, cols;            /* of the matrices, from there on */
+    bool a_aligned, b_aligned; /* every row starts on 16 bytes */
+    bool inside;               /* so they do, and all of the block's rows and columns exist */
 };
 
 /* What a thread carries from global to shared memory: its part of a tile. */
@@ -93,12 +93,12 @@ static __device__ __forceinline__ void fetch(struct cargo *cargo, const struct s
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
         const int count = i * A_ROWS < from->rows ? depth - A_P : 0;
-        cargo->a[i] = load_float4(&from->a[i * A_ROWS * from->lda], count, from->aligned);
+        cargo->a[i] = load_float4(&from->a[i * A_ROWS * from->lda], count, from->a_aligned);
     }
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
         const int count = B_P + i * B_ROWS < depth ? from->cols : 0;
-        cargo->b[i] = load_float4(&from->b[i * B_ROWS * from->ldb], count, from->aligned);
+        cargo->b[i] = load_float4(&from->b[i * B_ROWS * from->ldb], count, from->b_aligned);
     }
 }
 
@@ -164,8 +164,9 @@ __global__ void __launch_bounds__(THREADS, 2) /* two blocks a multiprocessor: 12
     from.ldb = ldb;
     from.rows = m - block_row - A_ROW;
     from.cols = n - block_col - B_COL;
-    from.aligned = rows_are_aligned(A, lda) && rows_are_aligned(B, ldb);
-    from.inside = from.aligned && block_row + BM <= m && block_col + BN <= n;
+    from.a_aligned = rows_are_aligned(A, lda);
+    from.b_aligned = rows_are_aligned(B, ldb);
+    from.inside = from.a_aligned && from.b_aligned && block_row + BM <= m && block_col + BN <= n;
 
     float acc[TM][TN] = {{0.0f}};
     float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is one of zeros */
