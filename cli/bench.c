@@ -29,9 +29,8 @@ static const char help[] =
     "  --trans-a, --trans-b   A or B of the shape is stored transposed\n"
     "  --batch N         products in the batch of the shape (1)\n"
     "  --peer NAME|PATH  a library to compare with, as often as needed: openblas, blis, onednn,\n"
-    "                    eigen, mkl, or a path to any that exports cblas_sgemm; none for none "
-    "(all\n"
-    "                    that are found)\n"
+    "                    eigen, mkl, or a path to any that exports cblas_sgemm; on CUDA devices\n"
+    "                    cublas, cublaslt; none for none (all that are found)\n"
     "  --time S          seconds to spend on a shape, about (1)\n"
     "  --repeat N        samples of each library, instead\n"
     "  --one-shot        time tgl_gemm() instead of a kept plan\n"
@@ -175,15 +174,9 @@ static bool make_suite(const bench_options *o, suite *s)
 /* ---- Peers ------------------------------------------------------------------------------------
  */
 
-/* Those that were asked for must be there; else all that are. Returns an exit code or PARSED. */
-static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX], int *count)
+static int open_host_peers(const bench_options *o, peer peers[PEERS_MAX], int *count)
 {
     char message[512];
-    *count = 0;
-    if (o->peer_count == 1 && strcmp(o->peers[0], "none") == 0) return PARSED;
-    if (strcmp(tgl_device_name(dev), "cpu") != 0)
-        return o->peer_count == 0 ? PARSED
-                                  : cli_misuse("--peer: there are peers for the cpu alone");
     for (int i = 0; i < o->peer_count; i++) {
         if (!peer_open(o->peers[i], &peers[i], message, sizeof message))
             return cli_fail("%s", message);
@@ -195,13 +188,49 @@ static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_
     return PARSED;
 }
 
-/* How many threads the device uses, which the peers get as well. */
+static bool is_wanted(const bench_options *o, const char *name)
+{
+    for (int i = 0; i < o->peer_count; i++)
+        if (strcmp(o->peers[i], name) == 0) return true;
+    return o->peer_count == 0;
+}
+
+/* *lib: to be closed after the peers' last use. */
+static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX],
+                           int *count, cublas **lib)
+{
+    char message[512];
+    for (int i = 0; i < o->peer_count; i++)
+        if (strcmp(o->peers[i], "cublas") != 0 && strcmp(o->peers[i], "cublaslt") != 0)
+            return cli_misuse("--peer: the peers of a CUDA device are cublas and cublaslt");
+    *lib = cublas_open(dev, message, sizeof message);
+    if (*lib == NULL)
+        return o->peer_count > 0 ? cli_fail("%s", message)
+                                 : (fprintf(stderr, "without cuBLAS: %s\n", message), PARSED);
+    for (cublas_way way = 0; way < CUBLAS_WAYS; way++)
+        if (is_wanted(o, cublas_way_name(way))) peer_from_cublas(&peers[(*count)++], *lib, way);
+    return PARSED;
+}
+
+/* Those that were asked for must be there; else all that are. Returns an exit code or PARSED. */
+static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX], int *count,
+                      cublas **lib)
+{
+    *count = 0;
+    *lib = NULL;
+    if (o->peer_count == 1 && strcmp(o->peers[0], "none") == 0) return PARSED;
+    if (strcmp(tgl_device_name(dev), "cpu") == 0) return open_host_peers(o, peers, count);
+    if (!cli_device_is_host(dev)) return open_cuda_peers(o, dev, peers, count, lib);
+    return o->peer_count == 0
+               ? PARSED
+               : cli_misuse("--peer: there are none for the device %s", tgl_device_name(dev));
+}
+
+/* How many threads of the host the device uses, which the peers get as well. */
 static int device_threads(const tgl_device *dev)
 {
-    const char *key, *value;
-    for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
-        if (strcmp(key, "threads") == 0) return atoi(value);
-    return 1;
+    const char *threads = cli_device_property(dev, "threads");
+    return cli_device_is_host(dev) && threads != NULL ? atoi(threads) : 1;
 }
 
 /* ---- The suite --------------------------------------------------------------------------------
@@ -220,7 +249,7 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
         total += cost(settings, &s->problems[i]);
     progress line;
     progress_start(&line, total);
-    int code = EXIT_DONE;
+    int code = EXIT_DONE, unsupported = 0;
     for (int i = 0; i < s->count; i++) {
         char shape[64];
         report_shape(&s->problems[i], shape, sizeof shape);
@@ -232,6 +261,8 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
             report_add(report, &t);
         else if (status == TGL_OK)
             code = cli_fail("%s: the product is wrong: %s", shape, t.error);
+        else if (status == TGL_UNSUPPORTED && ++unsupported < s->count)
+            cli_fail("%s is left out: %s", shape, tgl_status_text(status));
         else
             code = cli_fail("%s: %s", shape, tgl_status_text(status));
         contest_release(&t);
@@ -240,12 +271,9 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
     return code;
 }
 
-static int bench(const bench_options *o, tgl_device *dev, const suite *s)
+static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, const peer *peers,
+                      int peer_count)
 {
-    peer peers[PEERS_MAX];
-    int peer_count;
-    int code = open_peers(o, dev, peers, &peer_count);
-    if (code != PARSED) return code;
     const contest_settings settings = {.dev = dev,
                                        .peers = peers,
                                        .peer_count = peer_count,
@@ -256,12 +284,23 @@ static int bench(const bench_options *o, tgl_device *dev, const suite *s)
                                        .cpu_time = o->cpu_time};
     if (o->cpu_time && (settings.threads != 1 || strcmp(tgl_device_name(dev), "cpu") != 0))
         return cli_misuse("--cpu-time needs --device cpu and --threads 1");
-    peers_set_threads(peers, peer_count, settings.threads);
+    if (cli_device_is_host(dev)) peers_set_threads(peers, peer_count, settings.threads);
     bench_report report;
     if (!report_start(&report, &settings, o->csv)) return EXIT_FAILED;
-    code = run_suite(&settings, s, &report);
+    const int code = run_suite(&settings, s, &report);
     const int finished = report_finish(&report);
     return code != EXIT_DONE ? code : finished;
+}
+
+static int bench(const bench_options *o, tgl_device *dev, const suite *s)
+{
+    peer peers[PEERS_MAX];
+    int peer_count;
+    cublas *lib;
+    int code = open_peers(o, dev, peers, &peer_count, &lib);
+    if (code == PARSED) code = bench_with(o, dev, s, peers, peer_count);
+    cublas_close(lib);
+    return code;
 }
 
 int command_bench(int argc, char **argv)

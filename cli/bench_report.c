@@ -113,7 +113,9 @@ static void write_csv_rows(bench_report *r, const contest *t)
         put_csv_text(r->csv, i == 0 ? tgl_version() : c->peer->version);
         fprintf(r->csv, ",%s,%.9g,%.6g,%.4f,%d,%s,", i == 0 ? tgl_plan_kernel(t->plan) : "",
                 c->seconds, gflop / c->seconds, c->ratio, t->rounds,
-                s->cpu_time ? "processor" : "wall");
+                s->cpu_time                  ? "processor"
+                : cli_device_is_host(s->dev) ? "wall"
+                                             : "device");
         if (t->fma > 0) fprintf(r->csv, "%.6g", t->fma * 1e-9);
         fputc('\n', r->csv);
     }

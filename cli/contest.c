@@ -22,35 +22,18 @@ enum { ROUNDS_MIN = 5, ROUNDS_MAX = 101, CALLS_MAX = 1 << 20, SPOT_CHECKS = 128 
 /* ---- Preparation ------------------------------------------------------------------------------
  */
 
-static int64_t count_a(const tgl_problem *p)
-{
-    return p->m * p->k * p->batch;
-}
-
-static int64_t count_b(const tgl_problem *p)
-{
-    return p->k * p->n * p->batch;
-}
-
 static int64_t count_c(const tgl_problem *p)
 {
     return p->m * p->n * p->batch;
 }
 
-/* Allocates `count` random elements on the device, and keeps them on the host. */
-static tgl_status make_input(contest *t, int64_t count, uint64_t stream, void **device, void **host)
+/* cuBLAS is prepared for the problem; what it does not take, it is left out of. */
+static void prepare_cublas(contest *t, contestant *c)
 {
-    tgl_device *dev = t->settings->dev;
-    const tgl_type type = t->problem.type_c;
-    const size_t size = (size_t)count * tgl_type_size(type);
-    tgl_status status = tgl_alloc(dev, size, device);
-    if (status != TGL_OK) return status;
-    *host = cli_device_is_host(dev) ? *device : malloc(size);
-    if (*host == NULL) return TGL_NO_MEMORY;
-    random_state r;
-    random_seed(&r, 1, stream);
-    random_fill(&r, type, *host, count);
-    return *host == *device ? TGL_OK : tgl_upload(dev, *device, *host, size);
+    char why[200];
+    c->product = cublas_prepare(c->peer->cublas, c->peer->way, &t->operands, why, sizeof why);
+    c->right = c->product != NULL;
+    if (!c->right) cli_fail("%s is left out here: %s", c->peer->name, why);
 }
 
 static tgl_status prepare(contest *t)
@@ -66,41 +49,39 @@ static tgl_status prepare(contest *t)
         c->samples = malloc(ROUNDS_MAX * sizeof *c->samples);
         if (c->samples == NULL) return TGL_NO_MEMORY;
     }
-    tgl_status status = make_input(t, count_a(p), 1, &t->A, &t->host_a);
-    if (status == TGL_OK) status = make_input(t, count_b(p), 2, &t->B, &t->host_b);
-    if (status == TGL_OK)
-        status = tgl_alloc(s->dev, (size_t)count_c(p) * tgl_type_size(p->type_c), &t->C);
+    tgl_status status = operands_make(&t->operands, s->dev, p, true);
     if (status == TGL_OK) status = tgl_plan_create(s->dev, p, NULL, &t->plan);
     if (status == TGL_OK) status = tgl_timer_create(s->dev, &t->timer);
+    for (int i = 1; status == TGL_OK && i <= s->peer_count; i++)
+        if (t->all[i].peer->cublas != NULL) prepare_cublas(t, &t->all[i]);
     return status;
 }
 
 void contest_release(contest *t)
 {
     if (t->settings == NULL) return;
-    tgl_device *dev = t->settings->dev;
     tgl_timer_destroy(t->timer);
     tgl_plan_destroy(t->plan);
-    if (t->host_a != t->A) free(t->host_a);
-    if (t->host_b != t->B) free(t->host_b);
-    tgl_free(dev, t->A);
-    tgl_free(dev, t->B);
-    tgl_free(dev, t->C);
-    for (int i = 0; t->all != NULL && i <= t->settings->peer_count; i++)
+    for (int i = 0; t->all != NULL && i <= t->settings->peer_count; i++) {
+        cublas_release(t->all[i].product);
         free(t->all[i].samples);
+    }
     free(t->all);
+    operands_release(&t->operands);
     *t = (contest){0};
 }
 
-static tgl_status run_once(const contest *t, const contestant *c)
+static tgl_status run_once(contest *t, const contestant *c)
 {
+    const operand_set set = operands_for(&t->operands, t->calls++);
+    if (c->product != NULL) return cublas_run(c->product, set) ? TGL_OK : TGL_DRIVER;
     if (c->peer != NULL) {
-        peer_run(c->peer, &t->problem, t->A, t->B, t->C);
+        peer_run(c->peer, &t->problem, set.A, set.B, set.C);
         return TGL_OK;
     }
     if (t->settings->one_shot)
-        return tgl_gemm(t->settings->dev, &t->problem, 1, t->A, t->B, 0, t->C, NULL);
-    return tgl_plan_run(t->plan, 1, t->A, t->B, 0, t->C, NULL);
+        return tgl_gemm(t->settings->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL);
+    return tgl_plan_run(t->plan, 1, set.A, set.B, 0, set.C, NULL);
 }
 
 /* ---- Verification -----------------------------------------------------------------------------
@@ -119,8 +100,8 @@ static reference_element expected(const contest *t, int64_t b, int64_t i, int64_
     const size_t size = tgl_type_size(p->type_c);
     const int64_t at_a = b * p->stride_a + (trans_a ? i : i * p->k);
     const int64_t at_b = b * p->stride_b + (trans_b ? j * p->k : j);
-    return reference_dot(p->type_c, p->k, (const char *)t->host_a + (size_t)at_a * size,
-                         trans_a ? p->m : 1, (const char *)t->host_b + (size_t)at_b * size,
+    return reference_dot(p->type_c, p->k, (const char *)t->operands.host_a + (size_t)at_a * size,
+                         trans_a ? p->m : 1, (const char *)t->operands.host_b + (size_t)at_b * size,
                          trans_b ? 1 : p->n);
 }
 
@@ -156,14 +137,16 @@ static bool is_right(const contest *t, const void *C, char *why, size_t why_size
 static tgl_status verify(contest *t, contestant *c)
 {
     tgl_device *dev = t->settings->dev;
-    const size_t size = (size_t)count_c(&t->problem) * tgl_type_size(t->problem.type_c);
+    const operand_set set = operands_for(&t->operands, 0);
+    const size_t size = t->operands.size_c;
     const bool host = cli_device_is_host(dev);
-    void *C = host ? t->C : malloc(size);
+    void *C = host ? set.C : malloc(size);
     if (C == NULL) return TGL_NO_MEMORY;
     memset(C, 0xff, size); /* a NaN in every type */
-    tgl_status status = host ? TGL_OK : tgl_upload(dev, t->C, C, size);
+    tgl_status status = host ? TGL_OK : tgl_upload(dev, set.C, C, size);
+    t->calls = 0; /* that set */
     if (status == TGL_OK) status = run_once(t, c);
-    if (status == TGL_OK && !host) status = tgl_download(dev, C, t->C, size);
+    if (status == TGL_OK && !host) status = tgl_download(dev, C, set.C, size);
     char why[200];
     if (status == TGL_OK && !is_right(t, C, why, sizeof why)) {
         c->right = false;
@@ -201,7 +184,7 @@ static void wait_until_quiet(const contest_settings *s)
 }
 
 /* Seconds a call, over `calls` of them. */
-static tgl_status time_calls(const contest *t, const contestant *c, int calls, double *seconds)
+static tgl_status time_calls(contest *t, const contestant *c, int calls, double *seconds)
 {
     const double used_before = processor_time();
     tgl_status status = tgl_timer_start(t->timer, NULL);
@@ -214,7 +197,7 @@ static tgl_status time_calls(const contest *t, const contestant *c, int calls, d
 }
 
 /* Finds how many calls fill a sample. */
-static tgl_status calibrate(const contest *t, contestant *c)
+static tgl_status calibrate(contest *t, contestant *c)
 {
     wait_until_quiet(t->settings);
     tgl_status status = run_once(t, c);
@@ -231,7 +214,7 @@ static tgl_status calibrate(const contest *t, contestant *c)
     return status;
 }
 
-static tgl_status take_sample(const contest *t, contestant *c, int round)
+static tgl_status take_sample(contest *t, contestant *c, int round)
 {
     wait_until_quiet(t->settings);
     /* Beside a call this long, caches and sleeping threads do not count. */

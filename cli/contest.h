@@ -5,22 +5,25 @@
  * A round takes one sample of everybody, and the order turns from round to round. A sample is as
  * many calls as fill a few milliseconds, after a call that is not timed and brings caches and
  * threads back. What is compared is the median over the rounds of the ratio within each round, so
- * that a machine that becomes slower meanwhile slows all alike.
+ * that a machine that becomes slower meanwhile slows all alike. On a device with memory of its own
+ * the matrices change from call to call, so that none finds them in the cache.
  */
 #ifndef CLI_CONTEST_H
 #define CLI_CONTEST_H
 
+#include "operands.h"
 #include "peers.h"
 
 #include <stdbool.h>
 
 typedef struct contestant {
-    const peer *peer; /* NULL: Tegula */
-    bool right;       /* it takes the problem, and its product was right: it is timed */
-    int calls;        /* of a sample */
-    double *samples;  /* seconds a call, one for each round */
-    double seconds;   /* the median */
-    double ratio;     /* its time over Tegula's, the median over the rounds */
+    const peer *peer;        /* NULL: Tegula */
+    cublas_product *product; /* of a peer that is cuBLAS */
+    bool right;              /* it takes the problem, and its product was right: it is timed */
+    int calls;               /* of a sample */
+    double *samples;         /* seconds a call, one for each round */
+    double seconds;          /* the median */
+    double ratio;            /* its time over Tegula's, the median over the rounds */
 } contestant;
 
 typedef struct contest_settings {
@@ -39,10 +42,10 @@ typedef struct contest {
     tgl_problem problem;
     tgl_plan *plan;
     tgl_timer *timer;
-    void *A, *B, *C;       /* memory of the device */
-    void *host_a, *host_b; /* what was put there; the same memory on a host device */
-    contestant *all;       /* [0] is Tegula; 1 + peer_count */
+    operands operands;
+    contestant *all; /* [0] is Tegula; 1 + peer_count */
     int rounds;
+    int64_t calls;   /* so far; chooses the operands of the next one */
     double fma;      /* FLOP/s of the FMA loop measured beside it; 0: not known */
     char error[256]; /* why Tegula's product was not right; empty: it was */
 } contest;

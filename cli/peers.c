@@ -230,8 +230,17 @@ void peers_set_threads(const peer *peers, int count, int threads)
 /* ---- Running ----------------------------------------------------------------------------------
  */
 
+void peer_from_cublas(peer *p, cublas *lib, cublas_way way)
+{
+    *p = (peer){.cublas = lib, .way = way};
+    snprintf(p->name, sizeof p->name, "%s", cublas_way_name(way));
+    snprintf(p->version, sizeof p->version, "cuBLAS %s%s", cublas_version(lib),
+             way == CUBLAS_LT_BEST ? ", the fastest of cuBLASLt's candidates" : "");
+}
+
 bool peer_takes(const peer *p, const tgl_problem *problem)
 {
+    if (p->cublas != NULL) return true;
     if (problem->type_c == TGL_F32 ? p->sgemm == NULL && p->onednn == NULL : p->dgemm == NULL)
         return false;
     return problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;

@@ -6,6 +6,7 @@
 #ifndef CLI_PEERS_H
 #define CLI_PEERS_H
 
+#include "cublas.h"
 #include "tegula/tegula.h"
 
 #include <stdbool.h>
@@ -19,6 +20,8 @@ typedef struct peer {
     void *library;
     void *sgemm, *dgemm; /* cblas_sgemm and cblas_dgemm; NULL where the library has none */
     void *onednn;        /* dnnl_sgemm, where it takes cblas_sgemm's place */
+    cublas *cublas; /* a peer on CUDA devices: then nothing above but name and version is set */
+    cublas_way way;
 } peer;
 
 /* The names that peer_open() knows: index 0, 1, ... until NULL. */
@@ -27,6 +30,9 @@ const char *peer_known(int index);
 /* Loads a library by one of those names, or by path any that exports cblas_sgemm or cblas_dgemm.
  * Libraries stay loaded until the program ends: their threads would not survive an unloading. */
 bool peer_open(const char *name_or_path, peer *p, char *message, size_t message_size);
+
+/* cuBLAS, which is opened already and stays the caller's, as a peer on its CUDA device. */
+void peer_from_cublas(peer *p, cublas *lib, cublas_way way);
 
 /* Tells every library and OpenMP run-time that is loaded how many threads to use. */
 void peers_set_threads(const peer *peers, int count, int threads);
