@@ -181,7 +181,7 @@ static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, const tgl_prob
     return status;
 }
 
-/* The simulator makes some ten million multiplications a second: more than this is for who means
+/* The simulator makes some thirty million multiplications a second: more than this is for who means
  * it, with `tegula ladder`. */
 static bool is_quick(const tgl_problem *p)
 {

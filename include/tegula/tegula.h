@@ -102,7 +102,7 @@ typedef struct tgl_device tgl_device;
 
 typedef struct tgl_device_options {
     size_t size;   /* sizeof(tgl_device_options) */
-    int threads;   /* cpu, sim: the most threads to use; 0: OMP_NUM_THREADS, or all there are */
+    int threads;   /* cpu: the most threads to use; 0: OMP_NUM_THREADS, or all there are */
     char *message; /* where a failed open writes its sentence of detail; may be NULL */
     size_t message_size; /* bytes at message */
 } tgl_device_options;

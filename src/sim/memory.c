@@ -17,7 +17,7 @@ enum {
 };
 
 /* A thread that makes so many accesses between two barriers is taken to be in an endless loop. */
-static const int64_t ACCESS_LIMIT = (int64_t)1 << 30;
+static const int64_t ACCESS_LIMIT = (int64_t)1 << 28;
 
 static const char *site_place(const tgl_machine *machine, uint32_t site, char text[PLACE])
 {
