@@ -26,6 +26,9 @@ static const char help[] =
     "  --case I       only problem number I\n"
     "  --kernel NAME  only this kernel; auto: only what the planner chooses (all)\n"
     "  --type TYPE    only f32, or only f64\n"
+    "  --plain        only row-major products that are neither transposed nor in a batch: all "
+    "that\n"
+    "                 the ladder's kernels take\n"
     "  --device NAME  auto, cpu, cuda:0, sim (auto)\n"
     "  --threads N    threads of the cpu (OMP_NUM_THREADS, or all)\n"
     "  --csv FILE     write a line a kernel\n"
@@ -33,7 +36,7 @@ static const char help[] =
     "Example:\n"
     "  tegula check --cases 5000 --seed 7\n";
 
-enum { OPT_CASES = OPT_COMMAND, OPT_SEED, OPT_CASE, OPT_KERNEL };
+enum { OPT_CASES = OPT_COMMAND, OPT_SEED, OPT_CASE, OPT_KERNEL, OPT_PLAIN };
 
 static const struct option option_table[] = {
     CLI_OPTION_HELP,
@@ -45,6 +48,7 @@ static const struct option option_table[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"case", required_argument, NULL, OPT_CASE},
     {"kernel", required_argument, NULL, OPT_KERNEL},
+    {"plain", no_argument, NULL, OPT_PLAIN},
     {0},
 };
 
@@ -52,6 +56,7 @@ typedef struct check_options {
     int64_t cases, seed, only; /* only: -1 for all */
     const char *kernel, *device, *csv;
     tgl_type type; /* 0: both */
+    bool plain;
     int threads;
 } check_options;
 
@@ -65,6 +70,8 @@ static bool take_option(int option, check_options *o)
         return cli_parse_int("--seed", optarg, 0, INT64_MAX, &o->seed);
     case OPT_CASE:
         return cli_parse_int("--case", optarg, 0, INT64_MAX, &o->only);
+    case OPT_PLAIN:
+        return o->plain = true;
     case OPT_KERNEL:
         o->kernel = optarg;
         return true;
@@ -245,6 +252,7 @@ static void show_failure(check_run *run, const check_case *c, const subject *s, 
            c->number, s->name, what, problem, o->seed, c->number, s->name,
            tgl_device_name(run->dev));
     if (o->type != 0) printf(" --type %s", cli_type_name(o->type));
+    if (o->plain) fputs(" --plain", stdout);
     if (o->threads != 0) printf(" --threads %d", o->threads);
     putchar('\n');
 }
@@ -274,7 +282,8 @@ static void try_subject(check_run *run, const check_case *c, subject *s, const c
 static int try_case(check_run *run, int64_t number)
 {
     check_case c;
-    if (!check_case_make(&c, (uint64_t)run->options->seed, number, run->options->type))
+    if (!check_case_make(&c, (uint64_t)run->options->seed, number, run->options->type,
+                         run->options->plain))
         return cli_fail("no memory for case %" PRId64, number);
     case_memory memory = {0};
     tgl_status status = place(run->dev, &c, &memory);

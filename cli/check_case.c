@@ -116,7 +116,7 @@ static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
     if (*ld == tight && random_once_in(r, 2)) *ld = 0;
 }
 
-static void draw_problem(check_case *c, random_state *r, tgl_type type)
+static void draw_problem(check_case *c, random_state *r, tgl_type type, bool plain)
 {
     const tgl_type drawn = random_once_in(r, 2) ? TGL_F64 : TGL_F32;
     tgl_problem p = tgl_problem_make(type != 0 ? type : drawn, 0, 0, 0);
@@ -124,6 +124,11 @@ static void draw_problem(check_case *c, random_state *r, tgl_type type)
     p.order = random_once_in(r, 3) ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
     p.trans_a = draw_transpose(r);
     p.trans_b = draw_transpose(r);
+    if (plain) {
+        p.order = TGL_ROW_MAJOR;
+        p.trans_a = p.trans_b = TGL_NO_TRANS;
+        p.batch = 1;
+    }
     const bool trans_a = p.trans_a != TGL_NO_TRANS, trans_b = p.trans_b != TGL_NO_TRANS;
     const bool row = p.order == TGL_ROW_MAJOR;
     draw_layout(r, &p, p.m, p.k, trans_a, true, &p.lda, &p.stride_a, &c->a);
@@ -260,12 +265,12 @@ static bool make_contents(check_case *c, random_state *r)
     return ok;
 }
 
-bool check_case_make(check_case *c, uint64_t seed, int64_t number, tgl_type type)
+bool check_case_make(check_case *c, uint64_t seed, int64_t number, tgl_type type, bool plain)
 {
     random_state r;
     random_seed(&r, seed, (uint64_t)number);
     *c = (check_case){.seed = seed, .number = number};
-    draw_problem(c, &r, type);
+    draw_problem(c, &r, type, plain);
     const tgl_problem *p = &c->problem;
     const bool empty = p->m == 0 || p->n == 0 || p->batch == 0;
     const bool take_away = random_once_in(&r, 2);

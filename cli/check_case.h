@@ -34,8 +34,9 @@ typedef struct check_case {
     reference_element *reference; /* batch x m x n */
 } check_case;
 
-/* Draws case `number` of `seed`; type: TGL_F32, TGL_F64, or 0 to draw it too. false: no memory. */
-bool check_case_make(check_case *c, uint64_t seed, int64_t number, tgl_type type);
+/* Draws case `number` of `seed`; type: TGL_F32, TGL_F64, or 0 to draw it too; plain: row-major, not
+ * transposed, no batch. false: no memory. */
+bool check_case_make(check_case *c, uint64_t seed, int64_t number, tgl_type type, bool plain);
 void check_case_free(check_case *c);
 
 /* What is wrong with a result, in one line; empty: nothing. */

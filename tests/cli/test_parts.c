@@ -199,7 +199,7 @@ static void *copy_of_c(const check_case *c)
 static void find_case(check_case *c)
 {
     for (int64_t number = 0;; number++) {
-        assert_true(check_case_make(c, 1, number, TGL_F64));
+        assert_true(check_case_make(c, 1, number, TGL_F64, false));
         const tgl_problem *p = &c->problem;
         if (p->m * p->n * p->k * p->batch > 0 && c->inputs == INPUT_SYMMETRIC && c->alpha == 1 &&
             isfinite(c->beta))
@@ -246,7 +246,8 @@ static void a_case_is_the_same_every_time(void **state)
     (void)state;
     for (int64_t number = 0; number < 50; number++) {
         check_case a = {0}, b = {0};
-        assert_true(check_case_make(&a, 9, number, 0) && check_case_make(&b, 9, number, 0));
+        assert_true(check_case_make(&a, 9, number, 0, false) &&
+                    check_case_make(&b, 9, number, 0, false));
         char text_a[512], text_b[512];
         check_case_describe(&a, text_a, sizeof text_a);
         check_case_describe(&b, text_b, sizeof text_b);
