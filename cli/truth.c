@@ -237,7 +237,7 @@ static bool become_peer(truth *t, const char *name, const float *C, verdict *v)
             snprintf(v->why, sizeof v->why, "element %zu of C is not finite", x);
             return false;
         }
-    t->peer_c = malloc(count * sizeof *t->peer_c);
+    t->peer_c = malloc(count * sizeof *t->peer_c + 1); /* never of 0 bytes */
     if (t->peer_c == NULL) {
         snprintf(v->why, sizeof v->why, "no memory to compare results in");
         return false;
