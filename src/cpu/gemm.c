@@ -125,7 +125,7 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
         const int64_t ahead = y.next != NULL ? cpu_share(k, block->tiles, q) : 0;
         const cpu_beside beside = {
             .copy = y.copy,
-            .ahead = y.next + ahead * y.next_ld * element,
+            .ahead = y.next != NULL ? y.next + ahead * y.next_ld * element : NULL,
             .ahead_step = y.next_ld * element,
             .ahead_rows = y.next != NULL ? cpu_share(k, block->tiles, q + 1) - ahead : 0,
         };
@@ -231,7 +231,8 @@ static product product_at(const gemm_job *job, int64_t i, int thread)
     const tgl_gemm_shape *s = job->shape;
     const cpu_plan *plan = job->plan;
     const int64_t element = (int64_t)plan->kernels->element;
-    char *buffers = job->workspace + (size_t)thread * (plan->a_bytes + plan->b_bytes);
+    char *buffers = job->workspace; /* NULL if nothing is packed */
+    if (buffers != NULL) buffers += (size_t)thread * (plan->a_bytes + plan->b_bytes);
     return (product){
         .shape = s,
         .plan = plan,
@@ -245,7 +246,7 @@ static product product_at(const gemm_job *job, int64_t i, int thread)
         .C = (char *)job->run->C + i * s->stride_c * element,
         .ldc = s->ldc,
         .packed_a = buffers,
-        .packed_b = buffers + plan->a_bytes,
+        .packed_b = buffers != NULL ? buffers + plan->a_bytes : NULL,
     };
 }
 
