@@ -83,17 +83,18 @@ static void apply(const float *X, long rows, long columns, const double *x, int 
     }
 }
 
-/* The largest |C*x - A*(B*x)|, as a share of what rounding each element of C allows. */
+/* The largest |C*x - A*(B*x)|, as a share of what may be expected of rounding: u = 2^-24 times the
+ * mean of |A||B| along the row, times the root of the k*n roundings, which are of either sign. */
 static double largest_error(long m, long n, long k, const float *A, const float *B, const float *C)
 {
     const size_t bytes = (size_t)(m + n + k) * sizeof(double);
     double *x = malloc(bytes), *bx = malloc(bytes), *abx = malloc(bytes), *cx = malloc(bytes);
-    double *allowed = malloc(bytes), worst = 0;
-    if (!x || !bx || !abx || !cx || !allowed) fail("no memory", "check");
+    double *mean = malloc(bytes), worst = 0;
+    if (!x || !bx || !abx || !cx || !mean) fail("no memory", "check");
     for (long j = 0; j < n; j++)
-        x[j] = 1;
+        x[j] = 1 / (double)n;
     apply(B, k, n, x, 1, bx);
-    apply(A, m, k, bx, 1, allowed);
+    apply(A, m, k, bx, 1, mean);
     for (int round = 0; round < ROUNDS; round++) {
         for (long j = 0; j < n; j++)
             x[j] = next_random() & 1 ? 1 : -1;
@@ -101,11 +102,12 @@ static double largest_error(long m, long n, long k, const float *A, const float 
         apply(A, m, k, bx, 0, abx);
         apply(C, m, n, x, 0, cx);
         for (long i = 0; i < m; i++) {
-            const double error = fabs(cx[i] - abx[i]) / (ldexp((double)k, -24) * allowed[i]);
+            const double rounding = ldexp(sqrt((double)k * (double)n), -24) * mean[i];
+            const double error = fabs(cx[i] - abx[i]) / rounding;
             if (!(error <= worst)) worst = error; /* NaN is kept */
         }
     }
-    free(x), free(bx), free(abx), free(cx), free(allowed);
+    free(x), free(bx), free(abx), free(cx), free(mean);
     return worst;
 }
 
@@ -125,7 +127,7 @@ int main(int argc, char **argv)
     }
     float *A = load(argv[5], m, k), *B = load(argv[6], k, n), *C = load(argv[7], m, n);
     const double error = largest_error(m, n, k, A, B, C);
-    printf("C*x = A*(B*x) for %d random x: the largest error is %.2g of what rounding allows\n",
+    printf("C*x = A*(B*x) for %d random x: the largest error is %.2g of what rounding may give\n",
            ROUNDS, error);
     free(A), free(B), free(C);
     return error <= 1 ? 0 : 1;
