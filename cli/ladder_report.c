@@ -149,7 +149,7 @@ static void print_timed(const ladder_report *r, const ladder_size *s, const rung
         printf("%4d %-18s", number, x->name);
     else
         printf("     %-18s", x->name);
-    if (rate == 0) {
+    if (x->note[0] != '\0' || rate == 0) {
         printf(" %s\n", x->note[0] != '\0' ? x->note : "not timed at this size");
         return;
     }

@@ -98,7 +98,7 @@ static void use_everything(tgl_device *dev)
     assert_product(dev, NULL, 5, 6, 7);
     assert_status(tgl_device_sync(dev), TGL_OK);
     assert_status(tgl_timer_stop(timer, NULL, &seconds), TGL_OK);
-    assert_true(seconds == 1e-3);
+    assert_true(seconds >= 1e-3);
     tgl_timer_destroy(timer);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { DEVICES_MAX = 4, STACK_MAX = 16, OBJECTS_MAX = 1024 };
 enum { INVALID_VALUE = 1, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };
@@ -35,6 +36,7 @@ struct CUmod_st {
 struct CUevent_st {
     CUcontext context;
     bool is_recorded;
+    struct timespec time;
 };
 
 /* In front of each allocation, which keeps the alignment of real ones. */
@@ -442,7 +444,7 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
     return CUDA_SUCCESS;
 }
 
-/* ---- Events: a millisecond lies between any two -----------------------------------------------
+/* ---- Events: at least a millisecond lies between any two -------------------------------------
  */
 
 FAKE_CUDA_API CUresult cuEventCreate(CUevent *event, unsigned flags)
@@ -467,6 +469,7 @@ FAKE_CUDA_API CUresult cuEventRecord(CUevent event, CUstream stream)
     BEGIN();
     if (event->context != current()) return INVALID_HANDLE;
     event->is_recorded = true;
+    clock_gettime(CLOCK_MONOTONIC, &event->time);
     return CUDA_SUCCESS;
 }
 
@@ -480,7 +483,9 @@ FAKE_CUDA_API CUresult cuEventSynchronize(CUevent event)
 FAKE_CUDA_API CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 {
     BEGIN();
-    *milliseconds = 1;
+    const double passed = 1e3 * (double)(end->time.tv_sec - start->time.tv_sec) +
+                          1e-6 * (double)(end->time.tv_nsec - start->time.tv_nsec);
+    *milliseconds = passed > 1 ? (float)passed : 1;
     return start->is_recorded && end->is_recorded ? CUDA_SUCCESS : INVALID_HANDLE;
 }
 

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tegula ladder: counted on the simulator, and timed beside cuBLAS on a CUDA device, with stand-ins
+for NVIDIA's libraries; and cuBLAS as a peer of tegula bench."""
+
+import csv
+import os
+import re
+import shutil
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from session import tegula
+
+RUNGS = ["naive", "coalesced", "register_tile", "shared_tile", "thread_tile_1d", "thread_tile_2d",
+         "vectorised", "conflict_free", "register_prefetch", "double_buffer", "warp_tiles", "async_copy"]
+FAKES = {"TEGULA_LIBCUDA": "FAKE_LIBCUDA", "TEGULA_NVRTC": "FAKE_LIBNVRTC",
+         "TEGULA_CUBLAS": "FAKE_LIBCUBLAS"}
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tegula-ladder-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def rows(self, name):
+        with open(os.path.join(self.folder, name), newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def texts_of_plot(self, name):
+        root = xml.etree.ElementTree.parse(os.path.join(self.folder, name)).getroot()
+        return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+class Simulated(Folder):
+    def test_counts(self):
+        result = tegula("ladder", "--device", "sim", "--size", 64, "--csv", "l.csv", "--plot",
+                        "l.svg", cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("64 x 64 x 64, all elements checked in double precision", result.out)
+        rows = {row["rung"]: row for row in self.rows("l.csv")}
+        self.assertEqual(list(rows), RUNGS)
+        naive, coalesced, shared = (rows[name] for name in ("naive", "coalesced", "shared_tile"))
+        # A warp stores 32 floats, scattered or side by side.
+        self.assertEqual(int(naive["global_store_sectors"]), 32 * int(naive["global_store_requests"]))
+        self.assertEqual(int(coalesced["global_store_requests"]), 64 * 64 // 32)
+        self.assertEqual(int(coalesced["global_store_sectors"]), 4 * 64 * 64 // 32)
+        self.assertEqual(int(shared["shared_load_conflicts"]), 0)
+        self.assertGreater(int(shared["barriers"]), 0)
+        self.assertEqual(int(naive["needed_bytes"]), 3 * 64 * 64 * 4)
+        for row in rows.values():
+            self.assertNotIn(None, row.values())
+            self.assertLess(0, float(row["max_error"]))
+            self.assertLess(float(row["max_error"]), 64)
+        texts = self.texts_of_plot("l.svg")
+        for name in RUNGS:
+            self.assertIn(name, texts)
+
+    def test_ragged_shape_and_several_sizes(self):
+        result = tegula("ladder", "--device", "sim", "-m", 33, "-n", 65, "-k", 7)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("33 x 65 x 7", result.out)
+        result = tegula("ladder", "--device", "sim", "--size", 8, "--size", 16, "--csv", "l.csv",
+                        cwd=self.folder)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual([row["m"] for row in self.rows("l.csv")], ["8"] * 12 + ["16"] * 12)
+
+    def test_files_that_cannot_be_written(self):
+        for option in "--csv", "--plot":
+            result = tegula("ladder", "--device", "sim", "--size", 8, option, "nowhere/f",
+                            cwd=self.folder)
+            self.assertEqual(result.code, 1)
+            self.assertIn("cannot write nowhere/f", result.err)
+
+
+@unittest.skipUnless(all(name in os.environ for name in FAKES.values()), "the stand-ins are not built")
+class Timed(Folder):
+    def run_on_fakes(self, *args, **changes):
+        env = {name: os.environ[path] for name, path in FAKES.items()}
+        env["TEGULA_CACHE"] = os.path.join(self.folder, "cache")
+        env.update(changes)
+        return tegula(*args, "--device", "cuda", cwd=self.folder, env=env)
+
+    def test_beside_cublas(self):
+        result = self.run_on_fakes("ladder", "--size", 16, "--csv", "l.csv", "--plot", "l.svg")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("cuBLAS 13.2.3,", result.out)
+        rows = self.rows("l.csv")
+        self.assertEqual([row["rung"] for row in rows], ["reference", *RUNGS, "cublas", "cublaslt"])
+        for row in rows[1:]:
+            for column in "ffma_tflops", "percent_cublas", "percent_cublaslt", "seconds_q1":
+                self.assertGreater(float(row[column]), 0)
+            self.assertEqual((row["chip"], row["cublas"]), ("Fake GPU 0", "13.2.3"))
+            self.assertEqual(row["exact_elements"], "256")
+            self.assertGreaterEqual(int(row["repeats"]), 7)
+            self.assertAlmostEqual(float(row["tflops"]) * float(row["seconds"]), 2e-12 * 16**3)
+        self.assertIn("FFMA, measured", self.texts_of_plot("l.svg"))
+
+    def test_without_cublas(self):
+        result = self.run_on_fakes("ladder", "--size", 16, "--csv", "l.csv", TEGULA_CUBLAS="/nowhere")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn('without cuBLAS: TEGULA_CUBLAS is "/nowhere", which has no cuBLAS', result.out)
+        rows = self.rows("l.csv")
+        self.assertEqual([row["rung"] for row in rows], ["reference", *RUNGS])
+        self.assertEqual({row["percent_cublas"] for row in rows}, {""})
+
+    def test_cublas_in_a_folder(self):
+        folder = os.path.join(self.folder, "lib")
+        os.mkdir(folder)
+        os.symlink(os.environ["FAKE_LIBCUBLAS"], os.path.join(folder, "libcublas.so.13"))
+        result = self.run_on_fakes("ladder", "--size", 8, TEGULA_CUBLAS=folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("cuBLAS 13.2.3,", result.out)
+
+    def test_cublas_that_does_not_start(self):
+        for function in "cublasCreate", "cublasLtCreate":
+            result = self.run_on_fakes("ladder", "--size", 8, FAKE_CUBLAS_FAIL=function)
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertIn("without cuBLAS: cuBLAS does not start", result.out)
+
+    def test_cublaslt_alone_fails(self):
+        for function in "cublasLtMatmul", "cublasLtMatmulAlgoGetHeuristic":
+            result = self.run_on_fakes("ladder", "--size", 8, FAKE_CUBLAS_FAIL=function)
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertRegex(result.out, r"cublaslt +(none of|cuBLASLt does not take it)")
+            self.assertRegex(result.out, r"\n     cublas +\d")
+
+    def test_a_cublas_that_is_wrong(self):
+        result = self.run_on_fakes("ladder", "--size", 8, FAKE_CUBLAS_WRONG="1")
+        self.assertEqual(result.code, 1)
+        self.assertRegex(result.out, r"cublas +WRONG: C\(0, 0\) is ")
+        self.assertRegex(result.out, r"naive +\d")
+
+    def test_once(self):
+        result = self.run_on_fakes("ladder", "--size", 8, "--once")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual(re.findall(r"^ +\d+ (\S+) +right$", result.out, re.M), RUNGS)
+        self.assertNotIn("cuBLAS", result.out)
+
+    def test_a_lost_device(self):
+        result = self.run_on_fakes("ladder", "--size", 8, FAKE_CUDA_FAIL="cuLaunchKernel=700")
+        self.assertEqual(result.code, 1)
+        self.assertIn("TGL_DEVICE_LOST", result.err)
+
+    def test_bench_beside_cublas(self):
+        result = self.run_on_fakes("bench", "-m", 8, "-n", 12, "-k", 5, "--repeat", 2, "--csv", "b.csv")
+        self.assertEqual((result.code, result.err), (0, ""))
+        rows = self.rows("b.csv")
+        self.assertEqual([row["library"] for row in rows], ["tegula", "cublas", "cublaslt"])
+        self.assertEqual(rows[1]["version"], "cuBLAS 13.2.3")
+
+    def test_bench_with_the_peers_asked_for(self):
+        shape = "bench", "-m", 8, "-n", 12, "-k", 5, "--repeat", 1
+        result = self.run_on_fakes(*shape, "--peer", "cublaslt", "--csv", "b.csv")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual([row["library"] for row in self.rows("b.csv")], ["tegula", "cublaslt"])
+        result = self.run_on_fakes(*shape, "--peer", "openblas")
+        self.assertEqual(result.code, 2)
+        self.assertIn("cublas and cublaslt", result.err)
+        result = self.run_on_fakes(*shape, "--peer", "cublas", TEGULA_CUBLAS="/nowhere")
+        self.assertEqual(result.code, 1)
+        result = self.run_on_fakes(*shape, "--peer", "none", "--csv", "b.csv")
+        self.assertEqual((result.code, len(self.rows("b.csv"))), (0, 1))
+
+    def test_bench_leaves_out_what_the_device_does_not_take(self):
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write("f32,8,8,8,NN,1\nf32,8,8,8,TN,1\n")
+        result = self.run_on_fakes("bench", "--suite", "s.csv", "--repeat", 1, "--csv", "b.csv")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("f32 8x8x8 TN is left out", result.err)
+        self.assertEqual({row["layout"] for row in self.rows("b.csv")}, {"NN"})
+
+
+if __name__ == "__main__":
+    unittest.main()

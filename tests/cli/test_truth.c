@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The judge of the ladder's results: what is right passes, and nothing that is wrong anywhere does,
+ * be it known in double precision or compared with another result.
+ */
+#include "truth.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct fixture {
+    tgl_device *dev;
+    operands operands;
+    truth *truth;
+    float *C; /* right */
+    int64_t count;
+} fixture;
+
+static fixture *make_fixture(int64_t m, int64_t n, int64_t k)
+{
+    fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    assert_int_equal(tgl_device_open("cpu", NULL, &f->dev), TGL_OK);
+    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    assert_int_equal(operands_make(&f->operands, f->dev, &problem, true), TGL_OK);
+    assert_int_equal(f->operands.sets, 1); /* a host device's memory is used as it is */
+    f->truth = truth_make(&f->operands);
+    assert_non_null(f->truth);
+    const operand_set set = operands_for(&f->operands, 7);
+    assert_int_equal(tgl_gemm(f->dev, &problem, 1, set.A, set.B, 0, set.C, NULL), TGL_OK);
+    f->C = set.C;
+    f->count = m * n;
+    return f;
+}
+
+static void free_fixture(fixture *f)
+{
+    truth_free(f->truth);
+    operands_release(&f->operands);
+    tgl_device_close(f->dev);
+    free(f);
+}
+
+/* Fails the test unless the result is refused with `value` at C[at]. */
+static void assert_refused(fixture *f, int64_t at, float value)
+{
+    const float kept = f->C[at];
+    f->C[at] = value;
+    const verdict v = truth_judge(f->truth, "other", f->C);
+    assert_false(v.right);
+    assert_true(v.why[0] != '\0');
+    f->C[at] = kept;
+}
+
+static void assert_faults_refused(fixture *f)
+{
+    for (int64_t at = 0; at < f->count; at += f->count / 11 + 1) {
+        assert_refused(f, at, NAN);
+        assert_refused(f, at, INFINITY);
+        assert_refused(f, at, f->C[at] + 1);
+        assert_refused(f, at, 0);
+    }
+    assert_refused(f, f->count - 1, NAN);
+}
+
+static void small_results_are_known_everywhere(void **state)
+{
+    (void)state;
+    fixture *f = make_fixture(37, 53, 41);
+    assert_true(truth_is_whole(f->truth));
+    assert_faults_refused(f);
+    const verdict v = truth_judge(f->truth, "cpu", f->C);
+    assert_true(v.right);
+    assert_int_equal(v.exact, f->count);
+    assert_true(v.max_error > 0 && v.max_error < 41 && v.rms_error < v.max_error);
+    assert_null(truth_peer(f->truth));
+    free_fixture(f);
+}
+
+/* Just beyond a thousand cubed. */
+static void large_results_are_compared_with_the_first(void **state)
+{
+    (void)state;
+    fixture *f = make_fixture(1031, 1030, 1033);
+    assert_false(truth_is_whole(f->truth));
+    const int64_t unknown = 500 * 1030 + 501;
+    assert_refused(f, unknown, NAN); /* even before there is another result */
+    assert_refused(f, 0, NAN);
+    assert_null(truth_peer(f->truth));
+    assert_true(truth_judge(f->truth, "first", f->C).right);
+    assert_string_equal(truth_peer(f->truth), "first");
+    assert_faults_refused(f);
+    assert_refused(f, unknown, NAN);
+    assert_refused(f, unknown, f->C[unknown] + 0.1f);
+    const verdict v = truth_judge(f->truth, "second", f->C);
+    assert_true(v.right);
+    assert_string_equal(truth_peer(f->truth), "first");
+    assert_true(v.exact >= 2 * 4 * 1030 && v.exact < f->count);
+    free_fixture(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_results_are_known_everywhere),
+        cmocka_unit_test(large_results_are_compared_with_the_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
