@@ -3,10 +3,10 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 SOURCES = $(shell find include src cli tests examples kernels -name "*.[ch]" -o -name "*.cu")
-SCRIPTS = .ci/run $(shell find tests examples -name "*.sh")
+SCRIPTS = .ci/run $(shell find bench tests examples -name "*.sh")
 MAKEFLAGS += --no-print-directory
 
-.PHONY: build help run test bench check fuzz format lint install clean
+.PHONY: build help run test bench check gpu fuzz format lint install clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
@@ -27,6 +27,11 @@ bench: build ## Speed beside the other libraries on this machine
 
 check: build ## Random problems against a reference in double precision
 	$(BUILD)/tegula check
+
+gpu: ## Tests, checks and measures on an NVIDIA GPU (needs the CUDA toolkit and cmocka)
+	@$(MAKE) build CMAKE_FLAGS="-DTEGULA_TESTS=ON $(CMAKE_FLAGS)" || \
+		$(MAKE) build CMAKE_FLAGS="-DTEGULA_TESTS=OFF $(CMAKE_FLAGS)"
+	@sh bench/gpu.sh $(BUILD)
 
 fuzz: ## Fuzzes the API and the file reader, FUZZ_SECONDS each (needs clang)
 	@sh tests/fuzz.sh $(BUILD)-fuzz

@@ -93,7 +93,8 @@ static void print_heading(const ladder_report *r, const char *no_cublas)
     const ladder_settings *s = r->settings;
     if (s->has_counters) {
         printf("%s: %s\n"
-               "C := A*B, f32, row-major; counted exactly, a request is an instruction of a warp\n",
+               "C := A*B, f32, row-major; counted exactly. A load or store is an instruction of a "
+               "warp;\ncp.async is a global load and a shared store.\n",
                tgl_device_name(s->dev), property(r, "model"));
         return;
     }
@@ -163,6 +164,15 @@ static void print_timed(const ladder_report *r, const ladder_size *s, const rung
         printf(" %9s\n", "-");
 }
 
+/* 0: nothing of the kind happened. */
+static void print_count(int width, int digits, double value)
+{
+    if (value > 0)
+        printf(" %*.*f", width, digits, value);
+    else
+        printf(" %*s", width, "-");
+}
+
 static void print_counted(const ladder_size *s, const rung *x, int number)
 {
     if (x->note[0] != '\0') {
@@ -170,10 +180,17 @@ static void print_counted(const ladder_size *s, const rung *x, int number)
         return;
     }
     const traffic t = traffic_of(s, &x->counters);
-    printf("%4d %-18s %6.2f %6.2f %7.4f %7.2f %7.4f %6.2f %6.2f %9" PRId64 " %8.0f %6.2f\n", number,
-           x->name, t.load_sectors, t.store_sectors, t.loads_per_ffma, t.moved,
-           t.shared_loads_per_ffma, t.load_wavefronts, t.store_wavefronts, t.conflicts, t.barriers,
-           x->verdict.max_error);
+    printf("%4d %-17s", number, x->name);
+    print_count(7, 2, t.load_sectors);
+    print_count(7, 2, t.store_sectors);
+    print_count(8, 4, t.loads_per_ffma);
+    print_count(8, 2, t.moved);
+    print_count(8, 4, t.shared_loads_per_ffma);
+    print_count(7, 2, t.load_wavefronts);
+    print_count(7, 2, t.store_wavefronts);
+    printf(" %9" PRId64, t.conflicts);
+    print_count(8, 0, t.barriers);
+    printf(" %6.2f\n", x->verdict.max_error);
 }
 
 static void print_columns(const ladder_report *r, const ladder_size *s)
@@ -188,10 +205,11 @@ static void print_columns(const ladder_report *r, const ladder_size *s)
     else
         puts("not checked");
     if (r->settings->has_counters)
-        puts("                        sectors a      global        moved/  shared     wavefronts  "
-             " bank    barriers max\n"
-             "     rung               load  store  loads/FFMA    needed  loads/   load  store "
-             "conflicts  a block error");
+        printf("     %-17s %7s %7s %8s %8s %8s %7s %7s %9s %8s %6s\n"
+               "     %-17s %7s %7s %8s %8s %8s %7s %7s %9s %8s %6s\n",
+               "", "sectors", "sectors", "global", "bytes", "shared", "wavefr.", "wavefr.", "bank",
+               "barriers", "max", "rung", "a load", "a store", "ld/FFMA", "/ needed", "ld/FFMA",
+               "a load", "a store", "conflicts", "a block", "error");
     else if (r->settings->timed)
         printf("     %-18s %10s %9s %9s %9s %9s %9s\n", "rung", "time", "TFLOP/s", "% FFMA",
                "% cuBLAS", "% Lt best", "max error");

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# gpu.sh BUILD [RESULTS]: what a maintainer runs before a release on a machine with an NVIDIA GPU and the
+# CUDA toolkit; `make gpu` builds and calls it. Every test that needs a GPU, random products through every
+# kernel, compute-sanitizer, the ladder and the bench beside cuBLAS; CSV files go to bench/results. Goes on
+# after a failure, ends with a short table, and fails if anything did.
+set -u
+build=$1 results=${2:-bench/results}
+tegula=$build/tegula
+export TEGULA_CACHE="$PWD/$build/gpu-cache" # so that all kernels are compiled by what is tested
+rm -rf "$TEGULA_CACHE"
+summary=$(mktemp)
+trap 'rm -f "$summary"' EXIT
+failed=0
+
+begin() {
+  name=$1 start=$(date +%s)
+  printf '\n==== %s\n' "$name"
+}
+
+# finish STATUS: keeps how the step ended that began last.
+finish() {
+  ended=passed
+  if [ "$1" -ne 0 ]; then ended=FAILED failed=1; fi
+  printf '%-34s %-7s %5d s\n' "$name" $ended $(($(date +%s) - start)) >>"$summary"
+}
+
+if ! "$tegula" info --device cuda; then
+  echo "make gpu needs an NVIDIA GPU and the CUDA toolkit" >&2
+  exit 1
+fi
+
+begin "tests that need a GPU"
+if grep -q '^TEGULA_TESTS:BOOL=ON' "$build/CMakeCache.txt"; then
+  ctest --test-dir "$build" -L gpu --no-tests=error --output-on-failure
+  finish $?
+else
+  echo "the tests are not built: install cmocka (libcmocka-dev)"
+  finish 1
+fi
+
+begin "random products, every kernel"
+"$tegula" check --device cuda --plain --cases 300
+finish $?
+
+sanitizer=compute-sanitizer
+for path in /usr/local/cuda*/bin/compute-sanitizer "${CUDA_HOME:-/usr/local/cuda}"/bin/compute-sanitizer; do
+  if [ -x "$path" ]; then sanitizer=$path; fi
+done
+for tool in memcheck racecheck; do
+  for shape in "-m 256 -n 512 -k 64" "-m 131 -n 263 -k 37"; do # whole tiles; a ragged shape
+    begin "$tool, $shape"
+    # shellcheck disable=SC2086 # three options
+    "$sanitizer" --tool $tool --error-exitcode 9 "$tegula" ladder --device cuda $shape --once
+    finish $?
+  done
+done
+
+# "NVIDIA H200" -> h200
+chip=$("$tegula" info --device cuda | sed -n 's/^  chip  *//p' | tr '[:upper:] ' '[:lower:]-' | sed 's/^nvidia-//')
+ladder=$results/${chip}_ladder.csv bench=$results/${chip}_bench.csv
+mkdir -p "$results"
+
+begin "ladder"
+"$tegula" ladder --device cuda --csv "$ladder" --plot "$results/${chip}_ladder.svg"
+finish $?
+
+begin "bench"
+"$tegula" bench --device cuda --suite bench/suites/ladder.csv --time 0.5 --csv "$bench"
+finish $?
+
+# TFLOP/s and share of cuBLAS of the last rungs, by size.
+show_ladder() {
+  awk -F, '
+    BEGIN { split("double_buffer warp_tiles async_copy", name, " ") }
+    NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+    {
+      size = $column["m"] "x" $column["n"] "x" $column["k"]
+      if (!(size in seen)) { seen[size] = 1; sizes[++count] = size }
+      rate[size, $column["rung"]] = $column["tflops"]
+      share[size, $column["rung"]] = $column["percent_cublas"]
+    }
+    END {
+      printf "%-18s", "TFLOP/s (% of cuBLAS)"
+      for (r = 1; r <= 3; r++) printf " %18s", name[r]
+      printf " %8s %9s\n", "cublas", "cublaslt"
+      for (s = 1; s <= count; s++) {
+        printf "%-21s", sizes[s]
+        for (r = 1; r <= 3; r++)
+          printf " %9.2f (%6.1f)", rate[sizes[s], name[r]], share[sizes[s], name[r]]
+        printf " %8.2f %9.2f\n", rate[sizes[s], "cublas"], rate[sizes[s], "cublaslt"]
+      }
+    }' "$ladder"
+}
+
+printf '\n==== summary\n'
+if [ -s "$ladder" ]; then show_ladder; fi
+printf '\n'
+cat "$summary"
+printf 'results: %s, %s\n' "$ladder" "$bench"
+exit $failed
