@@ -61,4 +61,5 @@ def place(row):
     """Where a row was measured, in words."""
     threads = int(row["threads"])
     plural = "" if threads == 1 else "s"
-    return f"{row['chip'] or row['device']}, {threads} thread{plural}"
+    clock = ", by processor time" if row["clock"] == "processor" else ""
+    return f"{row['chip'] or row['device']}, {threads} thread{plural}{clock}"

@@ -35,7 +35,7 @@ def print_mean(shapes):
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         worst = min((shape for shape in shapes if shape.ratio()), key=results_csv.Shape.ratio)
         print(f"\nGeometric mean of the best peer's time over Tegula's: **{mean:.3f}** over "
-              f"{len(ratios)} shapes; least {worst.ratio():.2f} at {worst.name()}.\n")
+              f"{len(ratios)} shape{'' if len(ratios) == 1 else 's'}; least {worst.ratio():.2f} at {worst.name()}.\n")
 
 
 def main():
