@@ -61,7 +61,8 @@ typedef struct cpu_plan {
     int grid_m, grid_n; /* CPU_SHARE_C: rectangles along m and n */
     int64_t parts;      /* CPU_SHARE_K: parts of the sum */
     bool pack_a, pack_b;
-    bool keep_b; /* a packed block of B serves several blocks of A; else one panel at a time */
+    bool keep_b;        /* a packed block of B serves several blocks of A; else a panel at a time */
+    bool fetch;         /* the matrices exceed L2: what comes next is fetched ahead */
     int64_t mc, nc, kc; /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
     size_t a_bytes;     /* workspace: one thread's packed block of A */
     size_t b_bytes;     /* a packed block of B */

@@ -97,6 +97,7 @@ typedef struct panel {
     const char *b;
     int64_t ldb;
     char *copy;       /* NULL: b stays where it is */
+    bool first;       /* of the block, so that A comes from memory */
     const char *next; /* the next panel of B: it is fetched meanwhile; NULL: there is none */
     int64_t next_ld;
 } panel;
@@ -156,12 +157,12 @@ static panel find_panel(const product *x, const row_block *block, range columns,
         .ldb = x->shape->ldb,
     };
     y.count = cpu_least(y.width, columns.end - y.column);
-    if (!x->plan->pack_b) return y;
     const bool last = y.column + y.count == columns.end;
-    if (!packed && !x->shape->trans_b && !last) {
+    if (!last && !packed && !x->shape->trans_b && x->plan->fetch) {
         y.next = y.b + y.width * (int64_t)kernels->element;
         y.next_ld = y.ldb;
     }
+    if (!x->plan->pack_b) return y;
 
     char *copy = x->packed_b;
     if (x->plan->keep_b) copy += offset * k * (int64_t)kernels->element;
@@ -173,8 +174,7 @@ static panel find_panel(const product *x, const row_block *block, range columns,
     if (!packed) {
         cpu_pack_fn *pack = x->shape->trans_b ? kernels->interleave : kernels->copy;
         pack(copy, y.width, y.b, y.ldb, y.count, k);
-    }
-    if (packed && !last) {
+    } else if (!last) {
         y.next = copy + y.width * k * (int64_t)kernels->element;
         y.next_ld = y.width;
     }

@@ -45,6 +45,7 @@ typedef struct cpu_kernels {
     size_t element; /* bytes */
     int vector;     /* elements of a vector register */
     int mr, nv;     /* the largest register tile: mr rows times nv vectors */
+    int kc;         /* steps of k between two visits to a tile of C */
 
     /* [layout][the last vector is partial][vectors - 1][rows - 1] */
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];

@@ -28,24 +28,50 @@ static int64_t even_block(int64_t total, int64_t most, int64_t unit)
     return cpu_least(most, round_up(cpu_ceil_div(total, cpu_ceil_div(total, most)), unit));
 }
 
-/* rows, columns: of the largest piece of C that one thread computes. */
-static void choose_blocks(const tgl_gemm_shape *s, int64_t rows, int64_t columns,
-                          const cpu_facts *facts, cpu_plan *plan)
+/* The piece of C that the busiest thread computes. */
+typedef struct piece {
+    int64_t rows, columns;
+} piece;
+
+/* A thread's rectangle is cut at whole tiles and vectors. */
+static piece largest_piece(const tgl_gemm_shape *s, const cpu_plan *plan)
+{
+    const int64_t mr = plan->kernels->mr, vector = plan->kernels->vector;
+    const int64_t tiles = cpu_ceil_div(cpu_ceil_div(s->m, mr), plan->grid_m);
+    const int64_t vectors = cpu_ceil_div(cpu_ceil_div(s->n, vector), plan->grid_n);
+    return (piece){cpu_least(s->m, tiles * mr), cpu_least(s->n, vectors * vector)};
+}
+
+/* Steps of k between two visits to a tile of C. */
+static int64_t choose_kc(piece of, const cpu_plan *plan, const cpu_facts *facts)
+{
+    const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
+    const int64_t usual = plan->kernels->kc, least = 48;
+    if (of.columns <= 2 * nr) { /* all of B's block fits in L2; rows of A are read to their end */
+        const int64_t room = (int64_t)(facts->l2 / 4 / plan->kernels->element) / of.columns;
+        return room > usual ? room : usual;
+    }
+    /* A B that comes from memory is best read in few long rows at a time; the fewer the rows of
+     * C, the less it costs to visit them more often. */
+    if (plan->fetch && of.rows < usual) return of.rows > least ? of.rows : least;
+    return usual;
+}
+
+static void choose_blocks(piece of, const tgl_gemm_shape *s, const cpu_facts *facts, cpu_plan *plan)
 {
     const cpu_kernels *kernels = plan->kernels;
     const int64_t nr = (int64_t)kernels->nv * kernels->vector;
+    plan->kc = even_block(s->k, choose_kc(of, plan, facts), 8);
+
+    /* A block of A stays in a fifth of L2, beside panels of B and tiles of C that pass through.
+     */
     const int64_t element = (int64_t)kernels->element;
-
-    const int64_t kc = 2048 / element;
-    plan->kc = even_block(s->k, kc > 64 ? kc : 64, 8);
-
-    /* A block of A stays in half of L2 while panels of B pass through. */
-    const int64_t mc = (int64_t)facts->l2 / 4 / (plan->kc * element);
-    plan->mc = even_block(rows, mc > kernels->mr ? mc : kernels->mr, kernels->mr);
-    plan->keep_b = plan->mc < rows;
+    const int64_t mc = (int64_t)facts->l2 / 5 / (plan->kc * element);
+    plan->mc = even_block(of.rows, mc > 4 * kernels->mr ? mc : 4 * kernels->mr, kernels->mr);
+    plan->keep_b = plan->mc < of.rows;
 
     const int64_t nc = (int64_t)(8 << 20) / (plan->kc * element);
-    plan->nc = even_block(columns, nc > nr ? round_up(nc, nr) : nr, nr);
+    plan->nc = even_block(of.columns, nc > nr ? round_up(nc, nr) : nr, nr);
 }
 
 /* Threads form a grid over C whose pieces are as square as they come. */
@@ -91,12 +117,17 @@ static void choose_threads(const tgl_gemm_shape *s, int most, cpu_plan *plan)
     }
 }
 
-static void choose_packing(const tgl_gemm_shape *s, cpu_plan *plan)
+/* What is read seldom, or lies well already, is not packed. */
+static void choose_packing(piece of, const tgl_gemm_shape *s, const cpu_facts *facts,
+                           cpu_plan *plan)
 {
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
-    const double products = (double)s->m * (double)s->n * (double)s->k;
-    plan->pack_b = s->trans_b || (products > 2e6 && s->m > 4 * plan->kernels->mr);
-    plan->pack_a = s->trans_a && !(s->n <= 2 * nr || products <= 2e7);
+    const double products = (double)of.rows * (double)of.columns * (double)s->k;
+    const double b_bytes = (double)s->k * (double)of.columns * (double)plan->kernels->element;
+    const int64_t few_rows = (of.columns <= 2 * nr ? 8 : 4) * plan->kernels->mr;
+    plan->pack_b = s->trans_b || (products > 2e6 && of.rows > few_rows);
+    plan->pack_a = s->trans_a && !(of.columns <= 2 * nr || products <= 2e7);
+    plan->fetch = b_bytes > (double)facts->l2 / 8;
 }
 
 static void size_workspace(const tgl_gemm_shape *s, cpu_plan *plan)
@@ -104,8 +135,7 @@ static void size_workspace(const tgl_gemm_shape *s, cpu_plan *plan)
     const size_t element = plan->kernels->element;
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
     const int64_t columns = plan->keep_b ? round_up(plan->nc, plan->kernels->vector) : nr;
-    if (plan->pack_a)
-        plan->a_bytes = aligned((size_t)((plan->mc + plan->kernels->mr) * plan->kc) * element);
+    if (plan->pack_a) plan->a_bytes = aligned((size_t)(plan->mc * plan->kc) * element);
     if (plan->pack_b) plan->b_bytes = aligned((size_t)(columns * plan->kc) * element);
     if (plan->sharing == CPU_SHARE_K) plan->part_bytes = aligned((size_t)(s->m * s->n) * element);
     plan->workspace = (size_t)plan->threads * (plan->a_bytes + plan->b_bytes) +
@@ -134,13 +164,10 @@ void tgl_cpu_plan(const tgl_gemm_shape *s, const cpu_kernels *kernels, const cpu
         plan_vector(s, cpu->threads, plan);
     } else {
         choose_threads(s, cpu->threads, plan);
-        choose_packing(s, plan);
         choose_grid(s, plan);
-        /* A thread's rectangle is cut at whole tiles and vectors. */
-        const int64_t rows = cpu_ceil_div(cpu_ceil_div(s->m, kernels->mr), plan->grid_m);
-        const int64_t columns = cpu_ceil_div(cpu_ceil_div(s->n, kernels->vector), plan->grid_n);
-        choose_blocks(s, cpu_least(s->m, rows * kernels->mr),
-                      cpu_least(s->n, columns * kernels->vector), &cpu->facts, plan);
+        const piece of = largest_piece(s, plan);
+        choose_packing(of, s, &cpu->facts, plan);
+        choose_blocks(of, s, &cpu->facts, plan);
         size_workspace(s, plan);
     }
 }

@@ -14,6 +14,7 @@
  *   T                      element type, float or double
  *   V, VLEN                vector type and its elements
  *   MR, NV                 the largest register tile; MR*NV + NV + 1 registers must do
+ *   KC                     steps of k between two visits to a tile of C, found by measurement
  *   NAME(x)                x with the tier's and type's suffix
  *   MASK, MASK_OF(lanes)   a mask type, and the mask of the first `lanes` lanes, 1 .. VLEN
  *   LOAD(p), LOAD_MASKED(p, mask)          unaligned; masked lanes read nothing and give 0
@@ -51,7 +52,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     }
     /* Misses fetched all at once would hold up the loads of a and b, so each run of steps asks for
      * one row of C and a few rows of what comes next. */
-    const int64_t run = k < 128 ? k : k / mr + 1;
+    const int64_t runs = k < 128 ? 1 : mr, run = (k + runs - 1) / runs;
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
     for (int64_t i = 0, p = 0; p < k; i++) {
         UNROLL
@@ -61,7 +62,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
             __builtin_prefetch(next_a + i * row_step);
             __builtin_prefetch(next_a + i * row_step + 64 / sizeof(T));
         }
-        for (int64_t r = i; r < beside->ahead_rows; r += mr) {
+        for (int64_t r = i; r < beside->ahead_rows; r += runs) {
             UNROLL
             for (int j = 0; j < nv; j++)
                 __builtin_prefetch(beside->ahead + r * beside->ahead_step + j * (int)sizeof(V), 0,
@@ -178,23 +179,24 @@ static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t 
 {
     T *dst = to;
     const T *src = from;
-    for (int64_t p = 0; p < k; p += VLEN) {
-        const int64_t steps = NAME(least)(VLEN, k - p);
-        const MASK mask = MASK_OF((int)steps);
-        for (int64_t i = 0; i < width; i += VLEN) {
+    for (int64_t i = 0; i < width; i += VLEN) {
+        const int64_t lanes = width - i;
+        for (int64_t p = 0; p < k; p += VLEN) {
+            const int64_t steps = NAME(least)(VLEN, k - p);
+            const MASK mask = MASK_OF((int)steps);
             V x[VLEN];
             UNROLL
             for (int r = 0; r < VLEN; r++)
                 x[r] = i + r < count ? LOAD_MASKED(src + (i + r) * ld + p, mask) : BROADCAST(0);
             TRANSPOSE(x);
-            if (width - i >= VLEN && steps == VLEN) {
+            if (lanes >= VLEN && steps == VLEN) {
                 UNROLL
                 for (int r = 0; r < VLEN; r++)
                     STORE(dst + (p + r) * width + i, x[r]);
             } else {
                 UNROLL
                 for (int r = 0; r < VLEN; r++)
-                    if (r < steps) NAME(store_lanes)(dst + (p + r) * width + i, width - i, x[r]);
+                    if (r < steps) NAME(store_lanes)(dst + (p + r) * width + i, lanes, x[r]);
             }
         }
     }
@@ -378,6 +380,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     .vector = VLEN,
     .mr = MR,
     .nv = NV,
+    .kc = KC,
     FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(COPYING_ENTRIES).interleave = NAME(interleave),
     .copy = NAME(copy),
     .scale = NAME(scale),
@@ -391,6 +394,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef V
 #undef VLEN
 #undef NAME
+#undef KC
 #undef MASK
 #undef MASK_OF
 #undef LOAD

@@ -28,6 +28,7 @@ static inline __m256i first_lanes(const int32_t *window)
 #define V                        __m256
 #define VLEN                     8
 #define NAME(x)                  x##_avx2_f32
+#define KC                       512
 #define MASK                     __m256i
 #define MASK_OF(lanes)           first_lanes(lane_masks + 8 - (lanes))
 #define LOAD(p)                  _mm256_loadu_ps(p)
@@ -43,6 +44,7 @@ static inline __m256i first_lanes(const int32_t *window)
 #define V                        __m256d
 #define VLEN                     4
 #define NAME(x)                  x##_avx2_f64
+#define KC                       384
 #define MASK                     __m256i
 #define MASK_OF(lanes)           first_lanes(lane_masks + 8 - 2 * (lanes))
 #define LOAD(p)                  _mm256_loadu_pd(p)

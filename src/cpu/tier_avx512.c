@@ -20,6 +20,7 @@
 #define V                        __m512
 #define VLEN                     16
 #define NAME(x)                  x##_avx512_f32
+#define KC                       512
 #define MASK                     __mmask16
 #define MASK_OF(lanes)           ((__mmask16)((1u << (lanes)) - 1))
 #define LOAD(p)                  _mm512_loadu_ps(p)
@@ -35,6 +36,7 @@
 #define V                        __m512d
 #define VLEN                     8
 #define NAME(x)                  x##_avx512_f64
+#define KC                       384
 #define MASK                     __mmask8
 #define MASK_OF(lanes)           ((__mmask8)((1u << (lanes)) - 1))
 #define LOAD(p)                  _mm512_loadu_pd(p)

@@ -55,6 +55,7 @@ VECTORS(double, vector_f64, f64)
 #define V                        vector_f32
 #define VLEN                     4
 #define NAME(x)                  x##_portable_f32
+#define KC                       512
 #define MASK                     int
 #define MASK_OF(lanes)           (lanes)
 #define LOAD(p)                  load_f32(p, 4)
@@ -70,6 +71,7 @@ VECTORS(double, vector_f64, f64)
 #define V                        vector_f64
 #define VLEN                     2
 #define NAME(x)                  x##_portable_f64
+#define KC                       384
 #define MASK                     int
 #define MASK_OF(lanes)           (lanes)
 #define LOAD(p)                  load_f64(p, 2)
