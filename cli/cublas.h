@@ -34,9 +34,9 @@ typedef struct cublas_product cublas_product;
 /* For CUBLAS_LT_BEST runs each candidate a few times on the operands. NULL: message says why. */
 cublas_product *cublas_prepare(cublas *c, cublas_way way, const operands *o, char *message,
                                size_t message_size);
-void cublas_release(cublas_product *product);
+void cublas_release(cublas_product *x);
 
 /* C := op(A)*op(B) on the default stream; false: cuBLAS refused. */
-bool cublas_run(const cublas_product *product, operand_set set);
+bool cublas_run(const cublas_product *x, operand_set set);
 
 #endif

@@ -333,6 +333,7 @@ static void add_to_chart(ladder_report *r, const ladder_size *s)
     for (int i = 1; i < s->count; i++) {
         const rung *x = &s->rungs[i];
         chart->categories[i - 1] = x->name;
+        if (!x->is_peer) chart->joined_count = i;
         if (x->note[0] != '\0') continue;
         if (r->settings->has_counters)
             line->values[i - 1] = traffic_of(s, &x->counters).moved;

@@ -114,6 +114,7 @@ static tgl_status run_once(const rung *r, operand_set set)
 /* Seconds a call, over `calls` of them. */
 static tgl_status time_calls(ladder_size *s, const rung *r, int calls, double *seconds)
 {
+    *seconds = 0;
     tgl_status status = tgl_timer_start(s->timer, NULL);
     for (int i = 0; status == TGL_OK && i < calls; i++)
         status = run_once(r, operands_for(&s->operands, s->calls++));
@@ -267,6 +268,7 @@ static tgl_status time_all(ladder_size *s, void (*step)(void *, const char *), v
         tgl_status status = calibrate(s, r);
         if (status != TGL_OK) status = note_failure(r, s->settings->dev, status);
         if (status != TGL_OK) return status;
+        if (!can_run(r)) continue;
         if (r->repeats > s->rounds) s->rounds = r->repeats;
         last = r;
     }

@@ -40,11 +40,11 @@ static double greatest(const svg_chart *c)
     return most > 0 ? most : 1;
 }
 
-/* 1, 2 or 5 times a power of ten, so that about five of them reach the top. */
+/* 1, 2 or 5 times a power of ten, so that at most eight of them reach the top. */
 static double choose_tick(double most)
 {
-    const double power = pow(10, floor(log10(most / 5)));
-    const double times = most / 5 / power;
+    const double power = pow(10, floor(log10(most / 8)));
+    const double times = most / 8 / power;
     return power * (times > 5 ? 10 : times > 2 ? 5 : times > 1 ? 2 : 1);
 }
 
@@ -62,8 +62,9 @@ static double y_of(double value, double top)
 static void draw_axes(FILE *out, const svg_chart *c, double tick, double top)
 {
     char text[96];
-    for (double value = 0; value <= top * 1.001; value += tick) {
-        const double y = y_of(value, top);
+    const int ticks = (int)(top / tick + 0.5);
+    for (int i = 0; i <= ticks; i++) {
+        const double value = i * tick, y = y_of(value, top);
         fprintf(out,
                 "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#888\" "
                 "stroke-width=\"0.4\"/>\n",
@@ -97,7 +98,7 @@ static void draw_series(FILE *out, const svg_chart *c, int s, double top)
         const double value = series->values[i], x = x_of(c, i), y = y_of(value, top);
         if (value <= 0) continue;
         fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>\n", x, y);
-        if (i > 0 && series->values[i - 1] > 0)
+        if (i > 0 && i < c->joined_count && series->values[i - 1] > 0)
             fprintf(
                 out,
                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke-width=\"1.5\"/>\n",

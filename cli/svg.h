@@ -18,6 +18,7 @@ typedef struct svg_chart {
     const char *title, *unit;
     const char *categories[SVG_POINTS_MAX]; /* under the axis, from the left */
     int category_count;
+    int joined_count; /* of those that lines join; the others stand apart */
     svg_series series[SVG_SERIES_MAX];
     int series_count;
     double ceiling; /* a dashed line across; 0: none */

@@ -152,8 +152,9 @@ FAKE_CUDA_API int cublasLtMatmulDescSetAttribute(void *desc, int attribute, cons
 FAKE_CUDA_API int cublasLtMatrixLayoutCreate(void **made, int type, uint64_t rows, uint64_t cols,
                                              int64_t ld)
 {
+    if (type != 0) return NOT_SUPPORTED;
     layout *l = malloc(sizeof *l);
-    if (l == NULL || type != 0) return NOT_SUPPORTED;
+    if (l == NULL) return INTERNAL_ERROR;
     *l = (layout){(int64_t)rows, (int64_t)cols, ld};
     *made = l;
     return 0;
