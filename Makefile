@@ -20,7 +20,7 @@ run: build ## Multiplies a pair of matrices, checks the product, shows how fast 
 
 test: ## Builds and runs the tests (needs cmocka)
 	@$(MAKE) build CMAKE_FLAGS="-DTEGULA_TESTS=ON $(CMAKE_FLAGS)"
-	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) $(CTEST_FLAGS)
 
 bench: build ## Speed beside the other libraries on this machine
 	$(BUILD)/tegula bench

@@ -7,7 +7,7 @@ set -eu
 build=$1 seconds=${FUZZ_SECONDS:-20}
 cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang -DTEGULA_FUZZ=ON -DTEGULA_OPENMP=OFF \
   -DTEGULA_SANITIZE=fuzzer-no-link,address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
-cmake --build "$build" -j"$(nproc)" --target fuzz_api fuzz_npy
+cmake --build "$build" -j"$(nproc)" --target fuzz_api fuzz_npy >/dev/null
 for target in api npy; do
   mkdir -p "$build/corpus-$target"
   echo "== fuzz_$target for $seconds s"

@@ -7,15 +7,19 @@
  *     tgl_status status = tgl_device_open("auto", NULL, &dev);
  *     if (status != TGL_OK) { fprintf(stderr, "%s\n", tgl_status_text(status)); return 1; }
  *
- *     // On the CPU any memory will do. Memory of every device comes from tgl_alloc().
- *     void *A, *B, *C;                                    // A: m x k, B: k x n, C: m x n,
- * row-major tgl_alloc(dev, m * k * sizeof(float), &A);          // ... and B, C alike
+ *     // Memory of the device; on the CPU any memory will do.
+ *     void *A, *B, *C;                     // A: m x k, B: k x n, C: m x n, row-major
+ *     tgl_alloc(dev, m * k * sizeof(float), &A);
+ *     tgl_alloc(dev, k * n * sizeof(float), &B);
+ *     tgl_alloc(dev, m * n * sizeof(float), &C);
  *     tgl_upload(dev, A, host_a, m * k * sizeof(float));
+ *     tgl_upload(dev, B, host_b, k * n * sizeof(float));
  *
  *     tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
  *     status = tgl_gemm(dev, &problem, 1.0, A, B, 0.0, C, NULL);
  *     tgl_download(dev, host_c, C, m * n * sizeof(float));   // waits for the product
  *
+ *     tgl_free(dev, A), tgl_free(dev, B), tgl_free(dev, C);
  *     tgl_device_close(dev);
  *
  * Conventions that hold for every function:
@@ -25,8 +29,8 @@
  *     changed, and tgl_last_error() has a sentence of detail.
  *   - The library never exits, prints, or changes the caller's state: current CUDA context,
  *     floating-point mode, signal handlers, environment.
- *   - A device may be used by many threads at once; so may a plan. A timer belongs to one thread at
- * a time. Closing a device or destroying an object must not overlap its other uses.
+ *   - A device may be used by many threads at once; so may a plan. A timer belongs to one
+ *     thread at a time. Closing a device or destroying an object must not overlap its other uses.
  *   - Results are bitwise the same from run to run on one device with one version of the library.
  *   - Handles are opaque; destroying NULL does nothing.
  */
@@ -101,9 +105,9 @@ TGL_API const char *tgl_version(void);
 typedef struct tgl_device tgl_device;
 
 typedef struct tgl_device_options {
-    size_t size;   /* sizeof(tgl_device_options) */
-    int threads;   /* cpu: the most threads to use; 0: OMP_NUM_THREADS, or all there are */
-    char *message; /* where a failed open writes its sentence of detail; may be NULL */
+    size_t size;         /* sizeof(tgl_device_options) */
+    int threads;         /* cpu: the most threads to use; 0: OMP_NUM_THREADS, or all there are */
+    char *message;       /* where a failed open writes its sentence of detail; may be NULL */
     size_t message_size; /* bytes at message */
 } tgl_device_options;
 
@@ -210,8 +214,8 @@ typedef struct tgl_problem {
     tgl_compute compute;
     int64_t lda, ldb, ldc; /* elements; 0: tight, the least that is legal */
     int64_t batch;         /* 1: one product; 0: none, nothing is done */
-    int64_t stride_a, stride_b,
-        stride_c; /* elements between matrices of a batch; 0 shares A or B */
+    /* Elements from one matrix of a batch to the next; 0 shares A or B. */
+    int64_t stride_a, stride_b, stride_c;
 } tgl_problem;
 
 /* The problem C := alpha*A*B + beta*C of one type: row-major, not transposed, tight, batch 1. */
@@ -227,9 +231,10 @@ TGL_API tgl_status tgl_problem_check(const tgl_problem *problem, char *message,
 /* C := alpha*op(A)*op(B) + beta*C as `problem` describes, BLAS semantics to the letter:
  *   alpha == 0   neither A nor B is read (they may be NULL): C := beta*C
  *   beta == 0    C is not read: NaN there does not survive
- *   k == 0       C := beta*C
+ *   k == 0       C := beta*C, whatever alpha is
  *   m, n or batch == 0   no memory is touched; pointers may be NULL
- *   NaN and Inf  propagate as in the formula; a NaN alpha or beta makes all of C NaN
+ *   NaN and Inf  propagate as in the formula; but for the cases above a NaN alpha or beta makes
+ *                all of C NaN
  * alpha and beta are rounded to C's type. C must not overlap A or B.
  * A, B, C: memory of `dev` aligned to their element, owned by the caller, valid until the stream
  * has passed this call. stream: a CUstream or cudaStream_t (NULL: the default stream); ignored by
