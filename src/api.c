@@ -12,10 +12,12 @@
 
 enum { MESSAGE_SIZE = 160 };
 
+static const tgl_plan_options no_options = {.size = sizeof no_options};
+
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape, const char *kernel,
-                              tgl_plan **out)
+static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape,
+                              const tgl_plan_options *options, tgl_plan **out)
 {
     tgl_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan");
@@ -24,7 +26,7 @@ static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape, cons
     plan->kernel = "none";
     atomic_init(&plan->users, 1);
     if (!tgl_shape_is_empty(shape)) {
-        tgl_status status = dev->backend->prepare(plan, kernel);
+        tgl_status status = dev->backend->prepare(plan, options);
         if (status != TGL_OK) {
             free(plan);
             return status;
@@ -80,11 +82,14 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     tgl_gemm_shape shape;
     tgl_status status = tgl_shape_make(problem, true, &shape, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
-    const char *kernel = options != NULL ? options->kernel : NULL;
-    if (kernel != NULL && !has_kernel(dev, kernel))
+    if (options == NULL) return create_plan(dev, &shape, &no_options, plan);
+    if (options->splits < 0)
+        return tgl_fail(dev, TGL_BAD_ARGUMENT, "options.splits is %d; it must not be negative",
+                        options->splits);
+    if (options->kernel != NULL && !has_kernel(dev, options->kernel))
         return tgl_fail(dev, TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name,
-                        kernel);
-    return create_plan(dev, &shape, kernel, plan);
+                        options->kernel);
+    return create_plan(dev, &shape, options, plan);
 }
 
 void tgl_plan_destroy(tgl_plan *plan)
@@ -141,7 +146,7 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
 
     tgl_plan *plan = tgl_plan_cache_find(dev->plans, &shape);
     if (plan == NULL) {
-        TGL_TRY(create_plan(dev, &shape, NULL, &plan));
+        TGL_TRY(create_plan(dev, &shape, &no_options, &plan));
         tgl_plan_cache_keep(dev->plans, plan);
     }
     status = run_plan(plan, alpha, A, B, beta, C, stream);

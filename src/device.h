@@ -43,10 +43,9 @@ typedef struct tgl_backend {
     tgl_status (*download)(tgl_device *dev, void *dst, const void *src, size_t bytes);
     tgl_status (*sync)(tgl_device *dev);
 
-    /* Sets plan->kernel and plan->state for plan->problem (never empty: m, n, batch > 0).
-     * kernel: the name asked for, one of kernel_name()'s; or NULL. On failure plan->state is left
-     * NULL. */
-    tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
+    /* Sets plan->kernel and plan->state for plan->shape (never empty: m, n, batch > 0).
+     * options->kernel is one of kernel_name()'s, or NULL. On failure plan->state is left NULL. */
+    tgl_status (*prepare)(tgl_plan *plan, const tgl_plan_options *options);
     void (*unprepare)(tgl_plan *plan);
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
     tgl_status (*counters)(const tgl_plan *plan, tgl_counters *counters); /* NULL: nothing counts */

@@ -321,15 +321,15 @@ static bool check_element(const gemm_case *c, const trio *t, int64_t b, int64_t 
 void gemm_case_describe(const gemm_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;
-    snprintf(text, size,
-             "%s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
-             "%lld %lld %lld, alpha %g, beta %g, kernel %s, %s, guard at %s, seed 0x%llx",
-             p->type_c == TGL_F32 ? "f32" : "f64", (long long)p->m, (long long)p->n,
-             (long long)p->k, p->order, p->trans_a, p->trans_b, (long long)p->lda,
-             (long long)p->ldb, (long long)p->ldc, (long long)p->batch, (long long)p->stride_a,
-             (long long)p->stride_b, (long long)p->stride_c, c->alpha, c->beta,
-             c->kernel != NULL ? c->kernel : "any", inputs_name(c->fill),
-             c->at_end ? "end" : "start", (unsigned long long)c->seed);
+    snprintf(
+        text, size,
+        "%s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
+        "%lld %lld %lld, alpha %g, beta %g, kernel %s, %d splits, %s, guard at %s, seed 0x%llx",
+        p->type_c == TGL_F32 ? "f32" : "f64", (long long)p->m, (long long)p->n, (long long)p->k,
+        p->order, p->trans_a, p->trans_b, (long long)p->lda, (long long)p->ldb, (long long)p->ldc,
+        (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
+        c->alpha, c->beta, c->kernel != NULL ? c->kernel : "any", c->splits, inputs_name(c->fill),
+        c->at_end ? "end" : "start", (unsigned long long)c->seed);
 }
 
 #define FAULT(...) (snprintf(outcome->fault, sizeof outcome->fault, __VA_ARGS__), (void)0)
@@ -372,7 +372,8 @@ static void on_fault(int signal_number)
 
 static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, const trio *t)
 {
-    const tgl_plan_options options = {.size = sizeof options, .kernel = c->kernel};
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = c->kernel, .splits = c->splits};
     tgl_plan *plan;
     tgl_status status = tgl_plan_create(dev, &c->problem, &options, &plan);
     if (status != TGL_OK) return status;

@@ -28,6 +28,7 @@ typedef struct gemm_case {
     tgl_problem problem;
     double alpha, beta;
     const char *kernel; /* NULL: the planner's choice */
+    int splits;         /* as in tgl_plan_options */
     inputs fill;
     bool at_end; /* each buffer ends, instead of begins, at a page that must not be touched */
     uint64_t seed;

@@ -136,7 +136,7 @@ static void the_caller_s_context_stays(void **state)
 static void *many_products(void *dev)
 {
     for (int i = 1; i < 40; i++)
-        assert_product(dev, NULL, i, 40 - i, i);
+        assert_product(dev, "ladder/naive", i, 40 - i, i);
     return NULL;
 }
 

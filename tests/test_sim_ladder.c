@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every kernel of the registry on the simulator, over small and ragged shapes: every pair of sizes
+ * Every rung of the ladder on the simulator, over small and ragged shapes: every pair of sizes
  * of two dimensions occurs, and every pair of a size and a pair of alpha and beta. An argument
  * "i/n" takes the i-th of n parts of the kernels.
  */
@@ -52,7 +52,7 @@ static void test_kernels(void **state)
 {
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(*state, i)) != NULL; i++)
-        if (i % parts == part) run_all_shapes(*state, kernel);
+        if (strncmp(kernel, "ladder/", 7) == 0 && i % parts == part) run_all_shapes(*state, kernel);
 }
 
 static int setup(void **state)

@@ -260,12 +260,16 @@ TGL_API tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose tra
 
 /* A problem prepared for a device: kernel chosen, compiled and loaded, workspace set aside. Running
  * a plan allocates nothing, compiles nothing and waits for nothing (cpu, sim: except for its own
- * result), and can be captured into a CUDA graph. */
+ * result), and can be captured into a CUDA graph. The plan must outlive the graph, and two graphs
+ * that hold runs of one plan must not be under way at the same time: they may share its workspace.
+ * Runs on different streams need no such care. */
 typedef struct tgl_plan tgl_plan;
 
 typedef struct tgl_plan_options {
     size_t size;        /* sizeof(tgl_plan_options) */
     const char *kernel; /* a name from tgl_kernel_name(); NULL: the planner chooses */
+    int splits; /* cuda, sim: so many blocks share the k of each tile of C, 1: none do, 0: the
+                   planner chooses. Kernels that cannot, and k too small, make it fewer. */
 } tgl_plan_options;
 
 /* *plan := a plan for `problem`, which is copied; options may be NULL. The caller destroys it,

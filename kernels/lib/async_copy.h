@@ -2,8 +2,9 @@
  *
  * cp.async (sm_80 and later): copies from global to shared memory that pass no register and finish
  * in the background. A thread closes the copies it has issued into a group with async_commit() and
- * waits for its older groups with async_wait(); what other threads copied is there only after a
- * __syncthreads() that follows everybody's wait.
+ * waits for its older groups with ASYNC_WAIT(); what other threads copied is there only after a
+ * __syncthreads() that follows everybody's wait. Chips before sm_80 copy at once, through
+ * registers.
  */
 #ifndef TGL_ASYNC_COPY_H
 #define TGL_ASYNC_COPY_H
@@ -14,35 +15,47 @@
 void tgl_sim_async_copy(void *shared, const void *global, int bytes, int valid_bytes);
 void tgl_sim_async_commit(void);
 void tgl_sim_async_wait(int groups_pending);
+#elif __CUDA_ARCH__ >= 800
+#define TGL_CP_ASYNC(cache, bytes, shared, global, active)                                         \
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0;\n"                                         \
+                 "@p cp.async." cache ".shared.global [%0], [%1], " bytes                          \
+                 "; }" ::"r"((unsigned)__cvta_generic_to_shared(shared)),                          \
+                 "l"(global), "r"((unsigned)(active)))
 #endif
 
-/* One float, if `active`; else nothing happens. A predicate, not a branch: the compiler can then
- * mix copies with arithmetic. */
-static __device__ __forceinline__ void async_copy_float(float *shared, const float *global,
-                                                        bool active)
+/* `width` floats (1, 2 or 4, a constant), both addresses on as many, if `active`; else nothing
+ * happens. Fours bypass L1. */
+static __device__ __forceinline__ void async_copy(float *shared, const float *global,
+                                                  const int width, bool active)
 {
 #ifdef TGL_SIM
-    if (active) tgl_sim_async_copy(shared, global, 4, 4);
+    if (active) tgl_sim_async_copy(shared, global, 4 * width, 4 * width);
+#elif __CUDA_ARCH__ >= 800
+    if (width == 4)
+        TGL_CP_ASYNC("cg", "16", shared, global, active);
+    else if (width == 2)
+        TGL_CP_ASYNC("ca", "8", shared, global, active);
+    else
+        TGL_CP_ASYNC("ca", "4", shared, global, active);
 #else
-    asm volatile("{ .reg .pred active; setp.ne.u32 active, %2, 0;\n"
-                 "@active cp.async.ca.shared.global [%0], [%1], 4; }" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(shared)),
-                 "l"(global), "r"((unsigned)active));
+    if (active && width == 4) *(float4 *)shared = *(const float4 *)global;
+    if (active && width == 2) *(float2 *)shared = *(const float2 *)global;
+    if (active && width == 1) *shared = *global;
 #endif
 }
 
-/* Likewise four floats, both addresses on 16 bytes. They bypass L1. */
+/* One float, and four floats, if `active`. A predicate, not a branch: the compiler can then mix
+ * copies with arithmetic. */
+static __device__ __forceinline__ void async_copy_float(float *shared, const float *global,
+                                                        bool active)
+{
+    async_copy(shared, global, 1, active);
+}
+
 static __device__ __forceinline__ void async_copy_float4(float *shared, const float *global,
                                                          bool active)
 {
-#ifdef TGL_SIM
-    if (active) tgl_sim_async_copy(shared, global, 16, 16);
-#else
-    asm volatile("{ .reg .pred active; setp.ne.u32 active, %2, 0;\n"
-                 "@active cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(shared)),
-                 "l"(global), "r"((unsigned)active));
-#endif
+    async_copy(shared, global, 4, active);
 }
 
 /* One float if it is valid; else shared memory gets a 0 and global memory is not read. */
@@ -51,10 +64,12 @@ static __device__ __forceinline__ void async_copy_float_or_zero(float *shared, c
 {
 #ifdef TGL_SIM
     tgl_sim_async_copy(shared, global, 4, valid ? 4 : 0);
-#else
+#elif __CUDA_ARCH__ >= 800
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(
                      (unsigned)__cvta_generic_to_shared(shared)),
                  "l"(global), "r"(valid ? 4 : 0));
+#else
+    *shared = valid ? *global : 0.0f;
 #endif
 }
 
@@ -63,7 +78,7 @@ static __device__ __forceinline__ void async_commit(void)
 {
 #ifdef TGL_SIM
     tgl_sim_async_commit();
-#else
+#elif __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
@@ -71,9 +86,11 @@ static __device__ __forceinline__ void async_commit(void)
 /* Waits until at most `groups_pending`, a constant, of this thread's groups are unfinished. */
 #ifdef TGL_SIM
 #define ASYNC_WAIT(groups_pending) tgl_sim_async_wait(groups_pending)
-#else
+#elif __CUDA_ARCH__ >= 800
 #define ASYNC_WAIT(groups_pending)                                                                 \
     asm volatile("cp.async.wait_group %0;" ::"n"(groups_pending) : "memory")
+#else
+#define ASYNC_WAIT(groups_pending) (void)0
 #endif
 
 #endif

@@ -113,6 +113,7 @@ static TGL_SIM_PLAIN uint3 tgl_sim_uint3(const unsigned *v)
 #define fminf(a, b)        __builtin_fminf((a), (b))
 #define sqrtf(x)           __builtin_sqrtf(x)
 #define expf(x)            __builtin_expf(x)
+#define erff(x)            __builtin_erff(x)
 #define tanhf(x)           __builtin_tanhf(x)
 #define __expf(x)          __builtin_expf(x)
 #define __fdividef(a, b)   ((float)(a) / (float)(b))
@@ -226,6 +227,22 @@ TGL_SIM_PLAIN void *__tsan_memset(void *to, int value, size_t bytes)
 {
     return tgl_sim_memset(to, value, bytes, TGL_SIM_PC);
 }
+
+/* ---- Atomics: a load and a store to the counts, and nobody comes between
+ * -------------------------
+ */
+
+static TGL_SIM_PLAIN unsigned atomicAdd(unsigned *address, unsigned value)
+{
+    tgl_sim.access(tgl_sim.run, address, 4, 0, TGL_SIM_PC);
+    tgl_sim.access(tgl_sim.run, address, 4, 1, TGL_SIM_PC);
+    const unsigned old = *address;
+    *address = old + value;
+    return old;
+}
+
+/* Blocks run one after the other, and see all that those before have written. */
+#define __threadfence() ((void)0)
 
 /* ---- Threads that wait for each other -------------------------------------------------------- */
 

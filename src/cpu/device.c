@@ -134,8 +134,9 @@ static tgl_status check_types(tgl_device *dev, const tgl_gemm_shape *s)
     return TGL_OK;
 }
 
-static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
+static tgl_status cpu_prepare(tgl_plan *plan, const tgl_plan_options *options)
 {
+    const char *kernel = options->kernel;
     tgl_device *dev = plan->dev;
     cpu_device *cpu = dev->state;
     const cpu_tier *tier = find_tier(cpu, kernel);

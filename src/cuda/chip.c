@@ -25,6 +25,32 @@ static const struct {
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, offsetof(tgl_chip, threads_per_sm)},
 };
 
+/* For a chip in the planner's table that table's rates, which are nearer to what is reached. */
+static void make_facts(tgl_chip *chip)
+{
+    const tgl_chip_facts *known = tgl_chip_facts_of(chip->name);
+    const int clock_mhz = chip->clock_khz / 1000;
+    /* Two transfers a clock; nine tenths are what copies reach. */
+    const double paper = 2e3 * chip->memory_clock_khz * chip->memory_bus_bits / 8;
+    chip->facts = (tgl_chip_facts){
+        .name = known != NULL ? known->name : "",
+        .text = chip->name,
+        .capability = chip->capability,
+        .multiprocessors = chip->multiprocessors,
+        .clock_mhz = clock_mhz,
+        .fp32_lanes = tgl_chip_fp32_lanes(chip->capability),
+        .threads_per_sm = chip->threads_per_sm,
+        .registers_per_sm = chip->registers_per_sm,
+        .shared_per_sm = chip->shared_bytes_per_sm,
+        .shared_per_block = chip->shared_bytes_per_block,
+        .l2_bytes = chip->l2_bytes,
+        .memory_rate = known != NULL ? known->memory_rate
+                       : paper > 0   ? 0.9 * paper
+                                     : 1e12,
+        .l2_rate = tgl_chip_l2_rate(chip->multiprocessors, clock_mhz),
+    };
+}
+
 tgl_status tgl_cuda_read_chip(tgl_device *dev)
 {
     tgl_cuda *cuda = dev->state;
@@ -45,13 +71,8 @@ tgl_status tgl_cuda_read_chip(tgl_device *dev)
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0] && result == CUDA_SUCCESS; i++)
         result = driver->cuDeviceGetAttribute((int *)((char *)chip + attributes[i].offset),
                                               attributes[i].attribute, cuda->device);
+    make_facts(chip);
     return tgl_cuda_check(dev, result, "asking the driver about the device");
-}
-
-/* The tables of throughputs in the CUDA programming guide: 64 for 7.x and 8.0, else 128. */
-int tgl_cuda_fp32_lanes(int capability)
-{
-    return capability < 70 ? 0 : capability <= 80 ? 64 : 128;
 }
 
 static void add(tgl_cuda *cuda, const char *key, const char *format, ...) TGL_PRINTF(3, 4);
@@ -70,7 +91,7 @@ static void add(tgl_cuda *cuda, const char *key, const char *format, ...)
 void tgl_cuda_list_properties(tgl_cuda *cuda)
 {
     const tgl_chip *chip = &cuda->chip;
-    const int lanes = tgl_cuda_fp32_lanes(chip->capability);
+    const int lanes = tgl_chip_fp32_lanes(chip->capability);
     add(cuda, "chip", "%s", chip->name);
     add(cuda, "compute capability", "%d.%d", chip->capability / 10, chip->capability % 10);
     add(cuda, "multiprocessors", "%d", chip->multiprocessors);

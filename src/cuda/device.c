@@ -3,6 +3,7 @@
  * The cuda backend: open and close, contexts, errors, memory, timers.
  */
 #include "cuda/state.h"
+#include "plan/gemm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,8 +241,7 @@ static tgl_status cuda_sync(tgl_device *dev)
 static const char *cuda_kernel_name(const tgl_device *dev, int index)
 {
     (void)dev;
-    const tgl_kernel *kernel = tgl_kernel_at(index);
-    return kernel != NULL ? kernel->name : NULL;
+    return tgl_gpu_kernel_name(index);
 }
 
 static tgl_status cuda_property(const tgl_device *dev, int index, const char **key,

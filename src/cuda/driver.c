@@ -53,6 +53,8 @@ static const struct {
           "cuOccupancyMaxActiveBlocksPerMultiprocessor", false),
     ENTRY(cuLaunchKernel, "cuLaunchKernel", false),
     ENTRY(cuStreamSynchronize, "cuStreamSynchronize", false),
+    ENTRY(cuStreamWaitEvent, "cuStreamWaitEvent", false),
+    ENTRY(cuStreamIsCapturing, "cuStreamIsCapturing", false),
     ENTRY(cuEventCreate, "cuEventCreate", false),
     ENTRY(cuEventDestroy, "cuEventDestroy_v2", false),
     ENTRY(cuEventRecord, "cuEventRecord", false),

@@ -65,7 +65,7 @@ enum {
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
 };
 
-enum { CU_EVENT_DEFAULT = 0 };
+enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 
 typedef struct tgl_driver {
     void *library;
@@ -110,6 +110,8 @@ typedef struct tgl_driver {
                                void **arguments, void **extra);
 
     CUresult (*cuStreamSynchronize)(CUstream stream);
+    CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
+    CUresult (*cuStreamIsCapturing)(CUstream stream, int *status); /* 0: it is not */
     CUresult (*cuEventCreate)(CUevent *event, unsigned flags);
     CUresult (*cuEventDestroy)(CUevent event);
     CUresult (*cuEventRecord)(CUevent event, CUstream stream);

@@ -6,6 +6,7 @@
 #include "cuda/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SHARED_WITHOUT_ASKING = 48 * 1024 }; /* bytes; a kernel that wants more must opt in */
 
@@ -60,7 +61,7 @@ static tgl_status load_image(tgl_device *dev, const tgl_kernel *kernel, tgl_modu
 static tgl_status find_function(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    const tgl_kernel *kernel = module->kernel;
+    const tgl_kernel *kernel = &module->kernel;
     TGL_TRY(tgl_cuda_check(
         dev, driver->cuModuleGetFunction(&module->function, module->module, kernel->symbol),
         kernel->symbol));
@@ -86,7 +87,10 @@ static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, tgl_module *mo
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     const double start = tgl_clock();
-    module->kernel = kernel;
+    module->defines = strdup(kernel->defines);
+    if (module->defines == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
+    module->kernel = *kernel;
+    module->kernel.defines = module->defines;
     TGL_TRY(load_image(dev, kernel, module));
     tgl_status status = find_function(dev, module);
     if (status != TGL_OK) driver->cuModuleUnload(module->module);
@@ -94,16 +98,22 @@ static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, tgl_module *mo
     return status;
 }
 
+static void free_module(tgl_module *module)
+{
+    free(module->defines);
+    free(module);
+}
+
 static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **out)
 {
     tgl_cuda *cuda = dev->state;
     for (*out = cuda->modules; *out != NULL; *out = (*out)->next)
-        if ((*out)->kernel == kernel) return TGL_OK;
+        if (tgl_kernel_is_same(&(*out)->kernel, kernel)) return TGL_OK;
     tgl_module *module = calloc(1, sizeof *module);
     if (module == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
     tgl_status status = load(dev, kernel, module);
     if (status != TGL_OK) {
-        free(module);
+        free_module(module);
         return status;
     }
     module->next = cuda->modules;
@@ -127,6 +137,6 @@ void tgl_cuda_unload_all(tgl_cuda *cuda)
         tgl_module *module = cuda->modules;
         cuda->modules = module->next;
         if (!atomic_load(&cuda->is_lost)) cuda->driver.cuModuleUnload(module->module);
-        free(module);
+        free_module(module);
     }
 }

@@ -6,13 +6,35 @@
  */
 #include "cuda/state.h"
 #include "plan/ladder.h"
+#include "plan/planner.h"
 #include "text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { LAUNCHES_MAX = 4, ARGUMENTS_MAX = 16 };
+enum { ARGUMENTS_MAX = 16 };
 
-/* The arguments of one launch: where each lies, as cuLaunchKernel() wants it, and room for them. */
+/* Device memory of a plan, for what its blocks tell each other. A run has all of it to itself: runs
+ * on different streams wait for each other on the device. Runs that are captured into a graph
+ * cannot, and have a part of their own. */
+typedef struct workspace {
+    size_t bytes; /* of a part; 0: the plan needs none */
+    size_t counters_at;
+    CUdeviceptr memory; /* two parts, the second for graphs */
+    CUevent passed;     /* after the latest run's last launch */
+    pthread_mutex_t lock;
+} workspace;
+
+typedef struct cuda_plan {
+    bool is_ladder;
+    const tgl_module *modules[TGL_GEMM_VARIANTS]; /* the ladder has the first only */
+    unsigned grid_x, grid_y;                      /* of the ladder */
+    tgl_candidate choice;                         /* of the production family */
+    workspace space;
+} cuda_plan;
+
+/* The arguments of a launch of the ladder: where each lies, as cuLaunchKernel() wants it, and room
+ * for them. */
 typedef struct arguments {
     void *at[ARGUMENTS_MAX];
     union {
@@ -23,22 +45,6 @@ typedef struct arguments {
     } value[ARGUMENTS_MAX];
     int count;
 } arguments;
-
-typedef struct cuda_plan cuda_plan;
-
-typedef struct launch {
-    const tgl_module *module;
-    unsigned grid_x, grid_y, threads;
-    void (*fill)(const cuda_plan *plan, const tgl_gemm_shape *shape, const tgl_run *run,
-                 arguments *args);
-} launch;
-
-struct cuda_plan {
-    int launches;
-    launch launch[LAUNCHES_MAX]; /* in their order on the stream */
-    size_t workspace_bytes;
-    CUdeviceptr workspace; /* NULL: none is needed */
-};
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
@@ -72,10 +78,9 @@ static void add_pointer(arguments *args, const void *value)
 
 /* (m, n, k, alpha, A, lda, B, ldb, beta, C, ldc). Without a product k is 0, so that neither A nor B
  * is read, and alpha is 0, so that an infinite one adds nothing. */
-static void fill_ladder(const cuda_plan *plan, const tgl_gemm_shape *shape, const tgl_run *run,
-                        arguments *args)
+static void fill_ladder(const tgl_gemm_shape *shape, const tgl_run *run, arguments *args)
 {
-    (void)plan;
+    args->count = 0;
     const bool has_product = run->alpha != 0 && shape->k > 0;
     add_int(args, shape->m);
     add_int(args, shape->n);
@@ -93,75 +98,166 @@ static void fill_ladder(const cuda_plan *plan, const tgl_gemm_shape *shape, cons
 /* ---- Planning -------------------------------------------------------------------------------- */
 
 /* One launch over all of C. */
-static tgl_status plan_ladder(tgl_device *dev, const tgl_gemm_shape *shape,
-                              const tgl_kernel *kernel, cuda_plan *plan)
-{
-    launch *step = &plan->launch[plan->launches++];
-    *step = (launch){.threads = (unsigned)kernel->threads, .fill = fill_ladder};
-    TGL_TRY(tgl_ladder_grid(dev, shape, kernel, &step->grid_x, &step->grid_y));
-    return tgl_cuda_load(dev, kernel, &step->module);
-}
-
-/* Fills a plan of zeros. The context is current. */
-static tgl_status make_plan(tgl_device *dev, const tgl_gemm_shape *shape, const tgl_kernel *kernel,
-                            cuda_plan *plan)
-{
-    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    TGL_TRY(plan_ladder(dev, shape, kernel, plan));
-    if (plan->workspace_bytes == 0) return TGL_OK;
-    return tgl_cuda_check(dev, driver->cuMemAlloc(&plan->workspace, plan->workspace_bytes),
-                          "allocating the plan's workspace");
-}
-
-tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *name)
+static tgl_status plan_ladder(tgl_plan *plan, const char *name, cuda_plan *made)
 {
     tgl_device *dev = plan->dev;
-    const tgl_kernel *kernel;
-    tgl_cuda_scope scope;
     const int capability = ((tgl_cuda *)dev->state)->chip.capability;
+    const tgl_kernel *kernel;
     TGL_TRY(tgl_ladder_choose(dev, name, capability, &kernel));
     TGL_TRY(tgl_ladder_check(dev, &plan->shape));
-    cuda_plan *made = calloc(1, sizeof *made);
-    if (made == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan");
-    tgl_status status = tgl_cuda_enter(dev, &scope);
-    if (status == TGL_OK) {
-        status = make_plan(dev, &plan->shape, kernel, made);
-        tgl_cuda_leave(&scope);
-    }
-    if (status != TGL_OK) {
-        free(made);
-        return status;
-    }
-    plan->state = made;
+    TGL_TRY(tgl_ladder_grid(dev, &plan->shape, kernel, &made->grid_x, &made->grid_y));
+    made->is_ladder = true;
     plan->kernel = kernel->name;
-    return TGL_OK;
+    return tgl_cuda_load(dev, kernel, &made->modules[0]);
+}
+
+/* Counters are zero before and after a launch. */
+static tgl_status make_workspace(tgl_device *dev, const tgl_gemm_plan *plan, workspace *space)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    const size_t sums = (size_t)plan->workspace_floats * sizeof(float), unit = 256;
+    if (sums == 0) return TGL_OK;
+    space->counters_at = (sums + unit - 1) / unit * unit;
+    const size_t end = space->counters_at + (size_t)plan->counters * sizeof(unsigned);
+    const size_t bytes = (end + unit - 1) / unit * unit;
+    CUresult result = driver->cuMemAlloc(&space->memory, 2 * bytes);
+    if (result == CUDA_SUCCESS) result = driver->cuMemsetD8Async(space->memory, 0, 2 * bytes, NULL);
+    if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(NULL);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuEventCreate(&space->passed, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS) result = driver->cuEventRecord(space->passed, NULL);
+    space->bytes = bytes;
+    return tgl_cuda_check(dev, result, "setting the plan's workspace aside");
+}
+
+static void free_workspace(tgl_device *dev, workspace *space)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    tgl_cuda_scope scope;
+    pthread_mutex_destroy(&space->lock);
+    if (space->memory == NULL || tgl_cuda_enter(dev, &scope) != TGL_OK) return;
+    if (space->passed != NULL) driver->cuEventDestroy(space->passed);
+    driver->cuMemFree(space->memory);
+    tgl_cuda_leave(&scope);
+}
+
+/* Every variant that the pointers of a run may ask for is compiled now. */
+static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, cuda_plan *made)
+{
+    tgl_device *dev = plan->dev;
+    const tgl_chip_facts *facts = &((tgl_cuda *)dev->state)->chip.facts;
+    tgl_gemm_variant variant;
+    TGL_TRY(tgl_gemm_check(dev, &plan->shape));
+    TGL_TRY(tgl_planner_plan(dev, facts, &plan->shape, options, &made->choice));
+    const tgl_gemm_plan *choice = &made->choice.plan;
+    plan->kernel = choice->row->name;
+    for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
+        if (tgl_gemm_variant_make(choice, &plan->shape, i, &variant))
+            TGL_TRY(tgl_cuda_load(dev, &variant.kernel, &made->modules[i]));
+    return make_workspace(dev, choice, &made->space);
+}
+
+static tgl_status make_plan(tgl_plan *plan, const tgl_plan_options *options, cuda_plan *made)
+{
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
+    const char *name = options->kernel;
+    const bool is_ladder = name != NULL && tgl_kernel_find(name) != NULL;
+    tgl_status status = is_ladder ? plan_ladder(plan, name, made) : plan_gemm(plan, options, made);
+    tgl_cuda_leave(&scope);
+    return status;
+}
+
+static void free_plan(tgl_device *dev, cuda_plan *made)
+{
+    free_workspace(dev, &made->space);
+    free(made);
+}
+
+tgl_status tgl_cuda_prepare(tgl_plan *plan, const tgl_plan_options *options)
+{
+    cuda_plan *made = calloc(1, sizeof *made);
+    if (made == NULL) return tgl_fail(plan->dev, TGL_NO_MEMORY, "no memory for a plan");
+    pthread_mutex_init(&made->space.lock, NULL);
+    tgl_status status = make_plan(plan, options, made);
+    if (status == TGL_OK)
+        plan->state = made;
+    else
+        free_plan(plan->dev, made);
+    return status;
 }
 
 void tgl_cuda_unprepare(tgl_plan *plan)
 {
-    cuda_plan *made = plan->state;
-    if (made->workspace != NULL) plan->dev->backend->free(plan->dev, made->workspace);
-    free(made);
+    free_plan(plan->dev, plan->state);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
+                           const tgl_gemm_shape *shape, const tgl_run *run, CUstream stream)
+{
+    const tgl_module *module = made->modules[0];
+    arguments args;
+    fill_ladder(shape, run, &args);
+    return driver->cuLaunchKernel(module->function, made->grid_x, made->grid_y, 1,
+                                  (unsigned)module->kernel.threads, 1, 1,
+                                  (unsigned)module->kernel.dynamic_shared, stream, args.at, NULL);
+}
+
+/* As many launches as a batch takes. memory: of the workspace, or NULL. */
+static CUresult launch_gemm(const tgl_driver *driver, const cuda_plan *made,
+                            const tgl_gemm_shape *shape, const tgl_run *run, char *memory,
+                            CUstream stream)
+{
+    const tgl_gemm_plan *plan = &made->choice.plan;
+    const tgl_module *module = made->modules[tgl_gemm_variant_for(plan, shape, run)];
+    char *counters = memory != NULL ? memory + made->space.counters_at : NULL;
+    CUresult result = CUDA_SUCCESS;
+    for (int64_t i = 0; i < shape->batch && result == CUDA_SUCCESS; i += plan->batch_step) {
+        tgl_gemm_args args;
+        unsigned grid[3];
+        void *at[] = {&args};
+        tgl_gemm_launch(plan, shape, run, i, memory, counters, &args, grid);
+        result = driver->cuLaunchKernel(module->function, grid[0], grid[1], grid[2],
+                                        (unsigned)module->kernel.threads, 1, 1,
+                                        (unsigned)module->kernel.dynamic_shared, stream, at, NULL);
+    }
+    return result;
+}
+
+/* The same, with the workspace to itself. */
+static CUresult run_in_workspace(const tgl_driver *driver, cuda_plan *made,
+                                 const tgl_gemm_shape *shape, const tgl_run *run, CUstream stream)
+{
+    workspace *space = &made->space;
+    int captures = 0;
+    CUresult result = driver->cuStreamIsCapturing(stream, &captures);
+    if (result != CUDA_SUCCESS) return result;
+    if (captures)
+        return launch_gemm(driver, made, shape, run, (char *)space->memory + space->bytes, stream);
+    pthread_mutex_lock(&space->lock);
+    result = driver->cuStreamWaitEvent(stream, space->passed, 0);
+    if (result == CUDA_SUCCESS)
+        result = launch_gemm(driver, made, shape, run, space->memory, stream);
+    if (result == CUDA_SUCCESS) result = driver->cuEventRecord(space->passed, stream);
+    pthread_mutex_unlock(&space->lock);
+    return result;
+}
+
 tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
-    const cuda_plan *made = plan->state;
+    cuda_plan *made = plan->state;
     const tgl_driver *driver = &((tgl_cuda *)plan->dev->state)->driver;
     tgl_cuda_scope scope;
+    CUresult result;
     TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
-    CUresult result = CUDA_SUCCESS;
-    for (int i = 0; i < made->launches && result == CUDA_SUCCESS; i++) {
-        const launch *step = &made->launch[i];
-        arguments args;
-        args.count = 0;
-        step->fill(made, &plan->shape, run, &args);
-        result = driver->cuLaunchKernel(
-            step->module->function, step->grid_x, step->grid_y, 1, step->threads, 1, 1,
-            (unsigned)step->module->kernel->dynamic_shared, stream, args.at, NULL);
-    }
+    if (made->is_ladder)
+        result = run_ladder(driver, made, &plan->shape, run, stream);
+    else if (made->space.memory != NULL)
+        result = run_in_workspace(driver, made, &plan->shape, run, stream);
+    else
+        result = launch_gemm(driver, made, &plan->shape, run, NULL, stream);
     tgl_status status = tgl_cuda_check(plan->dev, result, plan->kernel);
     tgl_cuda_leave(&scope);
     return status;
@@ -184,22 +280,23 @@ static void explain_problem(tgl_text *out, const tgl_gemm_shape *s)
 }
 
 /* The context is current. */
-static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const launch *step)
+static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const tgl_module *module,
+                           const unsigned grid[3])
 {
-    const tgl_module *module = step->module;
-    const tgl_kernel *kernel = module->kernel;
+    const tgl_kernel *kernel = &module->kernel;
+    const unsigned threads = (unsigned)kernel->threads;
     int blocks = 0;
     cuda->driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        &blocks, module->function, (int)step->threads, (size_t)kernel->dynamic_shared);
-    const double grid = (double)step->grid_x * step->grid_y;
+        &blocks, module->function, kernel->threads, (size_t)kernel->dynamic_shared);
+    const double total = (double)grid[0] * grid[1] * grid[2];
     const double at_once = (double)blocks * cuda->chip.multiprocessors;
     tgl_text_add(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
                  kernel->file);
     tgl_text_add(out, "tiles       %s; a block computes %d x %d of C\n",
                  kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults",
                  kernel->block_m, kernel->block_n);
-    tgl_text_add(out, "launch      %u x %u blocks of %u threads\n", step->grid_x, step->grid_y,
-                 step->threads);
+    tgl_text_add(out, "launch      %u x %u x %u blocks of %u threads\n", grid[0], grid[1], grid[2],
+                 threads);
     tgl_text_add(out, "registers   %d a thread, local memory %d bytes a thread\n",
                  module->registers, module->local_bytes);
     tgl_text_add(out, "shared      %d bytes a block, static, and %d dynamic\n",
@@ -208,12 +305,34 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const launch *st
         tgl_text_add(out,
                      "occupancy   %d block%s a multiprocessor: %u of %d threads (%.0f %%)\n"
                      "waves       %.2f (%.0f blocks, %.0f at once on %d multiprocessors)\n",
-                     blocks, blocks == 1 ? "" : "s", (unsigned)blocks * step->threads,
+                     blocks, blocks == 1 ? "" : "s", (unsigned)blocks * threads,
                      cuda->chip.threads_per_sm,
-                     100.0 * blocks * step->threads / cuda->chip.threads_per_sm, grid / at_once,
-                     grid, at_once, cuda->chip.multiprocessors);
+                     100.0 * blocks * threads / cuda->chip.threads_per_sm, total / at_once, total,
+                     at_once, cuda->chip.multiprocessors);
     tgl_text_add(out, "compiled    for %s, %s, in %.3f s\n", cuda->arch.name,
                  module->from_cache ? "from the cache" : "by NVRTC", module->seconds);
+}
+
+/* The launch of the first problems of a batch, with a product. */
+static void explain_gemm(tgl_text *out, const tgl_cuda *cuda, const cuda_plan *made,
+                         const tgl_gemm_shape *shape)
+{
+    const tgl_gemm_plan *plan = &made->choice.plan;
+    const tgl_run run = {.alpha = 1};
+    tgl_gemm_args args;
+    unsigned grid[3];
+    tgl_gemm_launch(plan, shape, &run, 0, NULL, NULL, &args, grid);
+    explain_launch(out, cuda, made->modules[TGL_GEMM_ALIGNED], grid);
+    if (plan->splits > 1)
+        tgl_text_add(out,
+                     "split       k %d ways in %lld of %lld tiles, %d deep; %zu bytes of sums\n",
+                     plan->splits, (long long)(plan->tiles_m * plan->tiles_n - plan->tiles_whole),
+                     (long long)(plan->tiles_m * plan->tiles_n), plan->k_chunk, made->space.bytes);
+    if (made->modules[TGL_GEMM_ANY] != NULL)
+        tgl_text_add(out,
+                     "alignment   copies of %d and %d floats; of single ones for pointers that "
+                     "do not allow it\n",
+                     plan->vec_a, plan->vec_b);
 }
 
 size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size)
@@ -228,10 +347,11 @@ size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size)
         tgl_text_add(&out, "the device is lost\n");
         return out.length;
     }
-    for (int i = 0; i < made->launches; i++)
-        explain_launch(&out, cuda, &made->launch[i]);
+    const unsigned grid[3] = {made->grid_x, made->grid_y, 1};
+    if (made->is_ladder)
+        explain_launch(&out, cuda, made->modules[0], grid);
+    else
+        explain_gemm(&out, cuda, made, &plan->shape);
     tgl_cuda_leave(&scope);
-    if (made->workspace_bytes > 0)
-        tgl_text_add(&out, "workspace   %zu bytes\n", made->workspace_bytes);
     return out.length;
 }

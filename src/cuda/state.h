@@ -12,6 +12,7 @@
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"
 #include "device.h"
+#include "plan/chips.h"
 #include "plan/registry.h"
 
 /* What the driver says about the chip. */
@@ -22,13 +23,15 @@ typedef struct tgl_chip {
     int clock_khz, memory_clock_khz, memory_bus_bits;
     int l2_bytes, shared_bytes_per_sm, shared_bytes_per_block, registers_per_sm, threads_per_sm;
     size_t memory_bytes;
-    int driver_version; /* 1000*major + 10*minor of the newest CUDA that it serves */
+    int driver_version;   /* 1000*major + 10*minor of the newest CUDA that it serves */
+    tgl_chip_facts facts; /* the same, as the planner wants it */
 } tgl_chip;
 
 /* A compiled kernel in the device's memory. It stays until the device is closed. */
 typedef struct tgl_module {
     struct tgl_module *next;
-    const tgl_kernel *kernel;
+    tgl_kernel kernel; /* a copy, with its own */
+    char *defines;
     CUmodule module;
     CUfunction function;
     int registers, shared_bytes, local_bytes; /* static shared memory */
@@ -77,7 +80,6 @@ tgl_status tgl_cuda_check(tgl_device *dev, CUresult result, const char *what);
 /* chip.c */
 tgl_status tgl_cuda_read_chip(tgl_device *dev);
 void tgl_cuda_list_properties(tgl_cuda *cuda);
-int tgl_cuda_fp32_lanes(int capability); /* of a multiprocessor; 0: not known */
 
 /* module.c: the kernel, compiled and loaded, from memory, disk or the compiler. The context is
  * current. TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER. */
@@ -85,7 +87,7 @@ tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_mo
 void tgl_cuda_unload_all(tgl_cuda *cuda);
 
 /* plan.c */
-tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *name);
+tgl_status tgl_cuda_prepare(tgl_plan *plan, const tgl_plan_options *options);
 void tgl_cuda_unprepare(tgl_plan *plan);
 tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream);
 size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size);

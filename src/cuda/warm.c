@@ -4,6 +4,7 @@
  */
 #include "cuda/compile.h"
 #include "device.h"
+#include "plan/gemm.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,8 +98,9 @@ static tgl_status parse_archs(warm_job *job)
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
-/* Compiles one kernel for one architecture and reports it. */
-static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, int capability)
+/* Compiles one kernel for one architecture and reports it under this name. */
+static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const char *name,
+                           int capability)
 {
     const tgl_arch arch = tgl_nvrtc_arch_name(&job->nvrtc, capability);
     const double start = tgl_clock();
@@ -111,7 +113,7 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, int ca
                            (uses->spill_bytes == 0 || kernel->local_bytes > 0);
     const tgl_warm_report report = {
         .size = sizeof report,
-        .kernel = kernel->name,
+        .kernel = name,
         .arch = arch.name,
         .status = status,
         .message = error != NULL ? error : "",
@@ -131,12 +133,41 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, int ca
 }
 
 /* One kernel for all architectures that it is made for; the latest failure counts. */
-static tgl_status warm_kernel(const warm_job *job, const tgl_kernel *kernel)
+static tgl_status warm_kernel(const warm_job *job, const tgl_kernel *kernel, const char *name)
 {
     tgl_status result = TGL_OK;
     for (int i = 0; i < job->count; i++) {
         if (job->capabilities[i] < kernel->min_arch) continue;
-        tgl_status status = warm_one(job, kernel, job->capabilities[i]);
+        tgl_status status = warm_one(job, kernel, name, job->capabilities[i]);
+        if (status != TGL_OK) result = status;
+    }
+    return result;
+}
+
+/* A configuration of the production family as square problems of one transposition, or of all, ask
+ * for it: "gemm/simt_128x128x8 NT". The first two have both ways to copy of each operand. */
+static tgl_status warm_gemm(const warm_job *job, const tgl_gemm_row *row, int layouts)
+{
+    static const char *const names[] = {"NN", "TT", "NT", "TN"};
+    tgl_status result = TGL_OK;
+    for (int i = 0; i < layouts; i++) {
+        const int64_t side = 4096;
+        const tgl_gemm_shape shape = {.m = side,
+                                      .n = side,
+                                      .k = side,
+                                      .lda = side,
+                                      .ldb = side,
+                                      .ldc = side,
+                                      .batch = 1,
+                                      .trans_a = names[i][0] == 'T',
+                                      .trans_b = names[i][1] == 'T'};
+        char name[64];
+        tgl_gemm_plan plan;
+        tgl_gemm_variant variant;
+        snprintf(name, sizeof name, "%s %s", row->name, names[i]);
+        tgl_gemm_plan_make(row, &shape, -1, 1, &plan);
+        tgl_gemm_variant_make(&plan, &shape, TGL_GEMM_ALIGNED, &variant);
+        tgl_status status = warm_kernel(job, &variant.kernel, name);
         if (status != TGL_OK) result = status;
     }
     return result;
@@ -146,10 +177,13 @@ static tgl_status warm_all(const warm_job *job)
 {
     tgl_status result = TGL_OK, status;
     const tgl_kernel *kernel;
+    const tgl_gemm_row *row;
     for (int i = 0; (kernel = tgl_kernel_at(i)) != NULL; i++)
-        if ((status = warm_kernel(job, kernel)) != TGL_OK) result = status;
+        if ((status = warm_kernel(job, kernel, kernel->name)) != TGL_OK) result = status;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        if ((status = warm_gemm(job, row, 2)) != TGL_OK) result = status;
     for (int i = 0; (kernel = tgl_measure_kernel_at(i)) != NULL; i++)
-        if ((status = warm_kernel(job, kernel)) != TGL_OK) result = status;
+        if ((status = warm_kernel(job, kernel, kernel->name)) != TGL_OK) result = status;
     return result;
 }
 
@@ -158,11 +192,13 @@ static tgl_status warm(warm_job *job)
     const char *name = job->options->kernel;
     TGL_TRY(parse_archs(job));
     if (name == NULL) return warm_all(job);
+    const tgl_gemm_row *row = tgl_gemm_row_find(name);
+    if (row != NULL) return warm_gemm(job, row, 4);
     const tgl_kernel *kernel = tgl_kernel_find(name);
     if (kernel == NULL) kernel = tgl_measure_kernel_find(name);
     if (kernel == NULL)
         return reject(job->options, TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", name);
-    return warm_kernel(job, kernel);
+    return warm_kernel(job, kernel, kernel->name);
 }
 
 tgl_status tgl_warm(const tgl_warm_options *options)

@@ -53,6 +53,12 @@ const tgl_kernel *tgl_kernel_at(int index)
     return index >= 0 && index < KERNELS ? &kernels[index] : NULL;
 }
 
+bool tgl_kernel_is_same(const tgl_kernel *x, const tgl_kernel *y)
+{
+    return x == y || (strcmp(x->file, y->file) == 0 && strcmp(x->symbol, y->symbol) == 0 &&
+                      strcmp(x->defines, y->defines) == 0);
+}
+
 const tgl_kernel *tgl_measure_kernel_at(int index)
 {
     return index >= 0 && index < MEASURE_KERNELS ? &measure_kernels[index] : NULL;

@@ -6,6 +6,8 @@
 #ifndef TGL_REGISTRY_H
 #define TGL_REGISTRY_H
 
+#include <stdbool.h>
+
 typedef struct tgl_kernel {
     const char *name;    /* what the user calls it: "ladder/naive" */
     const char *file;    /* under kernels/: "ladder/01_naive.cu" */
@@ -19,8 +21,11 @@ typedef struct tgl_kernel {
     int local_bytes;     /* local memory a thread may use; 0: neither spills nor indexed arrays */
 } tgl_kernel;
 
-/* index 0, 1, ... until NULL; ladder rungs in their order. */
+/* The ladder's rungs in their order: index 0, 1, ... until NULL. */
 const tgl_kernel *tgl_kernel_at(int index);
+
+/* Whether two descriptions compile to the same code. */
+bool tgl_kernel_is_same(const tgl_kernel *x, const tgl_kernel *y);
 
 /* NULL: no kernel of that name. */
 const tgl_kernel *tgl_kernel_find(const char *name);

@@ -6,9 +6,9 @@
 #include "sim/state.h"
 
 #include "plan/ladder.h"
+#include "plan/planner.h"
 #include "text.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,13 +100,16 @@ static tgl_status sim_sync(tgl_device *dev)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The kernel's module, compiled and loaded if it is not yet. The lock is held. */
+/* The simulator plans as for this chip: what it counts is what the chip would do. */
+static const char planned_for[] = "h200";
+
+/* The kernel's module, compiled and loaded if it is not yet. */
 static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, const char *source,
                        tgl_sim_module **module)
 {
     tgl_sim *sim = dev->state;
     for (*module = sim->modules; *module != NULL; *module = (*module)->next)
-        if ((*module)->kernel == kernel) return TGL_OK;
+        if (tgl_kernel_is_same(&(*module)->kernel, kernel)) return TGL_OK;
     void *image;
     size_t size;
     TGL_TRY(tgl_host_compile(dev, &sim->compiler, kernel, source, &image, &size));
@@ -118,44 +121,78 @@ static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, const char *so
     return TGL_OK;
 }
 
-static tgl_status prepare(tgl_plan *plan, const tgl_kernel *kernel, const char *source)
+/* The same for one thread at a time. */
+static tgl_status load_locked(tgl_device *dev, const tgl_kernel *kernel, const char *source,
+                              tgl_sim_module **module)
+{
+    tgl_sim *sim = dev->state;
+    pthread_mutex_lock(&sim->lock);
+    tgl_status status = load(dev, kernel, source, module);
+    pthread_mutex_unlock(&sim->lock);
+    return status;
+}
+
+static tgl_status plan_ladder(tgl_plan *plan, const tgl_kernel *kernel, const char *source,
+                              tgl_sim_plan *made)
 {
     tgl_device *dev = plan->dev;
-    tgl_sim *sim = dev->state;
-    unsigned grid_x, grid_y;
     TGL_TRY(tgl_ladder_check(dev, &plan->shape));
-    TGL_TRY(tgl_ladder_grid(dev, &plan->shape, kernel, &grid_x, &grid_y));
-    if (kernel->dynamic_shared > 0)
-        return tgl_fail(dev, TGL_UNSUPPORTED,
-                        "%s uses dynamic shared memory, which the simulator does not have",
-                        kernel->name);
-    tgl_sim_plan *made = calloc(1, sizeof *made);
-    if (made == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan");
-    made->kernel = kernel;
-    made->grid_x = grid_x;
-    made->grid_y = grid_y;
-    pthread_mutex_lock(&sim->lock);
-    tgl_status status = load(dev, kernel, source, &made->module);
-    pthread_mutex_unlock(&sim->lock);
-    if (status != TGL_OK) {
-        free(made);
-        return status;
-    }
-    plan->state = made;
+    TGL_TRY(tgl_ladder_grid(dev, &plan->shape, kernel, &made->grid_x, &made->grid_y));
+    made->is_ladder = true;
     plan->kernel = kernel->name;
+    return load_locked(dev, kernel, source, &made->modules[0]);
+}
+
+/* Counters are zero before and after a launch. */
+static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, tgl_sim_plan *made)
+{
+    tgl_device *dev = plan->dev;
+    const tgl_chip_facts *facts = tgl_chip_facts_find(planned_for);
+    tgl_gemm_variant variant;
+    TGL_TRY(tgl_gemm_check(dev, &plan->shape));
+    TGL_TRY(tgl_planner_plan(dev, facts, &plan->shape, options, &made->choice));
+    const tgl_gemm_plan *choice = &made->choice.plan;
+    plan->kernel = choice->row->name;
+    for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
+        if (tgl_gemm_variant_make(choice, &plan->shape, i, &variant))
+            TGL_TRY(load_locked(dev, &variant.kernel, NULL, &made->modules[i]));
+    const int64_t words = choice->workspace_floats + choice->counters;
+    if (words > 0) made->workspace = calloc((size_t)words, sizeof *made->workspace);
+    if (words > 0 && made->workspace == NULL)
+        return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan's workspace");
     return TGL_OK;
 }
 
-static tgl_status sim_prepare(tgl_plan *plan, const char *name)
+static void free_plan(tgl_sim_plan *made)
 {
-    const tgl_kernel *kernel;
-    TGL_TRY(tgl_ladder_choose(plan->dev, name, INT_MAX, &kernel));
-    return prepare(plan, kernel, NULL);
+    free(made->workspace);
+    free(made);
+}
+
+/* kernel: of a rung; NULL: whatever the options say. */
+static tgl_status prepare(tgl_plan *plan, const tgl_kernel *kernel, const char *source,
+                          const tgl_plan_options *options)
+{
+    tgl_sim_plan *made = calloc(1, sizeof *made);
+    if (made == NULL) return tgl_fail(plan->dev, TGL_NO_MEMORY, "no memory for a plan");
+    tgl_status status =
+        kernel != NULL ? plan_ladder(plan, kernel, source, made) : plan_gemm(plan, options, made);
+    if (status == TGL_OK)
+        plan->state = made;
+    else
+        free_plan(made);
+    return status;
+}
+
+static tgl_status sim_prepare(tgl_plan *plan, const tgl_plan_options *options)
+{
+    const tgl_kernel *kernel = options->kernel != NULL ? tgl_kernel_find(options->kernel) : NULL;
+    return prepare(plan, kernel, NULL, options);
 }
 
 static void sim_unprepare(tgl_plan *plan)
 {
-    free(plan->state);
+    free_plan(plan->state);
 }
 
 tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
@@ -168,7 +205,7 @@ tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
     atomic_init(&plan->users, 1);
     tgl_status status = tgl_shape_make(problem, true, &plan->shape, message, sizeof message);
     if (status == TGL_OK)
-        status = prepare(plan, kernel, source);
+        status = prepare(plan, kernel, source, NULL);
     else
         tgl_keep_error(dev, "%s", message);
     if (status != TGL_OK) {
@@ -181,8 +218,9 @@ tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+/* A batch of stored matrices, `rows` lines of `row` elements each. */
 static tgl_sim_matrix matrix(char name, const void *base, int64_t rows, int64_t row, int64_t ld,
-                             const char *taboo)
+                             int64_t batch, int64_t stride, const char *taboo)
 {
     const int64_t element = sizeof(float);
     return (tgl_sim_matrix){
@@ -192,23 +230,41 @@ static tgl_sim_matrix matrix(char name, const void *base, int64_t rows, int64_t 
         .row_bytes = row * element,
         .ld_bytes = ld * element,
         .extent = rows > 0 && row > 0 ? ((rows - 1) * ld + row) * element : 0,
+        .batch = batch,
+        .stride_bytes = stride * element,
         .taboo = taboo,
     };
 }
 
+/* What a run may touch, whichever kernel it is. batch: of this launch. */
+static void set_matrices(const tgl_gemm_shape *s, const tgl_run *run, int64_t batch,
+                         tgl_sim_launch *launch)
+{
+    const char *no_product = run->alpha != 0 && s->k > 0 ? NULL : "alpha is 0";
+    launch->matrices[TGL_SIM_A] =
+        matrix('A', run->A, s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->lda, batch,
+               s->stride_a, no_product);
+    launch->matrices[TGL_SIM_B] =
+        matrix('B', run->B, s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->ldb, batch,
+               s->stride_b, no_product);
+    launch->matrices[TGL_SIM_C] = matrix('C', run->C, s->m, s->n, s->ldc, batch, s->stride_c,
+                                         run->beta == 0 ? "beta is 0" : NULL);
+    launch->matrices[TGL_SIM_WORKSPACE] = matrix('W', NULL, 0, 0, 1, 1, 0, NULL);
+}
+
 /* Without a product k is 0, so that neither A nor B is read, and alpha is 0, so that an infinite
  * one adds nothing: as on the GPU. */
-static void make_launch(const tgl_plan *plan, const tgl_run *run, tgl_sim_launch *launch)
+static void make_ladder_launch(const tgl_plan *plan, const tgl_run *run, tgl_sim_launch *launch)
 {
     const tgl_sim_plan *made = plan->state;
     const tgl_gemm_shape *s = &plan->shape;
     const bool has_product = run->alpha != 0 && s->k > 0;
-    const char *no_product = has_product ? NULL : "alpha is 0";
     *launch = (tgl_sim_launch){
-        .module = made->module,
+        .module = made->modules[0],
         .grid_x = made->grid_x,
         .grid_y = made->grid_y,
-        .threads = (unsigned)made->kernel->threads,
+        .grid_z = 1,
+        .threads = (unsigned)made->modules[0]->kernel.threads,
         .m = (int)s->m,
         .n = (int)s->n,
         .k = has_product ? (int)s->k : 0,
@@ -220,25 +276,66 @@ static void make_launch(const tgl_plan *plan, const tgl_run *run, tgl_sim_launch
         .lda = s->lda,
         .ldb = s->ldb,
         .ldc = s->ldc,
-        .matrices = {matrix('A', run->A, s->m, s->k, s->lda, no_product),
-                     matrix('B', run->B, s->k, s->n, s->ldb, no_product),
-                     matrix('C', run->C, s->m, s->n, s->ldc, run->beta == 0 ? "beta is 0" : NULL)},
     };
+    set_matrices(s, run, 1, launch);
+}
+
+/* The launch over the problems of the batch from `first` on. */
+static void make_gemm_launch(const tgl_plan *plan, const tgl_run *run, int64_t first,
+                             tgl_gemm_args *args, tgl_sim_launch *launch)
+{
+    const tgl_sim_plan *made = plan->state;
+    const tgl_gemm_plan *gemm = &made->choice.plan;
+    const tgl_gemm_shape *s = &plan->shape;
+    const int64_t words = gemm->workspace_floats + gemm->counters;
+    unsigned grid[3];
+    tgl_sim_module *module = made->modules[tgl_gemm_variant_for(gemm, s, run)];
+    tgl_gemm_launch(gemm, s, run, first, made->workspace, made->workspace + gemm->workspace_floats,
+                    args, grid);
+    *launch = (tgl_sim_launch){
+        .module = module,
+        .grid_x = grid[0],
+        .grid_y = grid[1],
+        .grid_z = grid[2],
+        .threads = (unsigned)module->kernel.threads,
+        .gemm = args,
+        .m = (int)s->m,
+        .n = (int)s->n,
+    };
+    const tgl_run part = {run->alpha, run->beta, args->A, args->B, args->C};
+    set_matrices(s, &part, grid[2], launch);
+    launch->matrices[TGL_SIM_WORKSPACE] = matrix('W', made->workspace, 1, words, words, 1, 0, NULL);
+}
+
+static tgl_status run_launches(const tgl_plan *plan, const tgl_run *run)
+{
+    tgl_sim *sim = plan->dev->state;
+    tgl_sim_plan *made = plan->state;
+    tgl_sim_launch launch;
+    tgl_gemm_args args;
+    tgl_status status;
+    if (made->is_ladder) {
+        make_ladder_launch(plan, run, &launch);
+        status = tgl_machine_run(&sim->machine, &launch);
+    } else {
+        int64_t i = 0;
+        do {
+            make_gemm_launch(plan, run, i, &args, &launch);
+            status = tgl_machine_run(&sim->machine, &launch);
+            i += made->choice.plan.batch_step;
+        } while (status == TGL_OK && i < plan->shape.batch);
+    }
+    if (status == TGL_OK) tgl_report_make(&made->report, &sim->machine);
+    return status;
 }
 
 static tgl_status sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     (void)stream;
     tgl_sim *sim = plan->dev->state;
-    tgl_sim_plan *made = plan->state;
-    tgl_sim_launch launch;
-    make_launch(plan, run, &launch);
     pthread_mutex_lock(&sim->lock);
-    const tgl_status status = tgl_machine_run(&sim->machine, &launch);
-    if (status == TGL_OK)
-        tgl_report_make(&made->report, &sim->machine);
-    else
-        tgl_keep_error(plan->dev, "%s", sim->machine.message);
+    const tgl_status status = run_launches(plan, run);
+    if (status != TGL_OK) tgl_keep_error(plan->dev, "%s", sim->machine.message);
     pthread_mutex_unlock(&sim->lock);
     return status;
 }
@@ -263,7 +360,13 @@ static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
     tgl_sim *sim = plan->dev->state;
     const tgl_sim_plan *made = plan->state;
     const tgl_gemm_shape *s = &plan->shape;
-    const tgl_kernel *kernel = made->kernel;
+    const tgl_kernel *kernel = &made->modules[0]->kernel;
+    unsigned grid[3] = {made->grid_x, made->grid_y, 1};
+    if (!made->is_ladder) {
+        const tgl_run run = {.alpha = 1};
+        tgl_gemm_args args;
+        tgl_gemm_launch(&made->choice.plan, s, &run, 0, NULL, NULL, &args, grid);
+    }
     tgl_text out = {text, size, 0};
     tgl_text_add(&out,
                  "problem     C := alpha*A*B + beta*C, f32, row-major, m=%lld n=%lld k=%lld%s\n",
@@ -274,9 +377,9 @@ static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
     tgl_text_add(&out, "tiles       %s; a block computes %d x %d of C\n",
                  kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults",
                  kernel->block_m, kernel->block_n);
-    tgl_text_add(&out, "launch      %u x %u blocks of %d threads\n", made->grid_x, made->grid_y,
+    tgl_text_add(&out, "launch      %u x %u x %u blocks of %d threads\n", grid[0], grid[1], grid[2],
                  kernel->threads);
-    tgl_text_add(&out, "shared      %zu bytes a block\n", made->module->shared_bytes);
+    tgl_text_add(&out, "shared      %zu bytes a block\n", made->modules[0]->shared_bytes);
     tgl_text_add(&out, "compiled    by %s\n", sim->compiler.version);
     pthread_mutex_lock(&sim->lock);
     const size_t used = out.length < size ? out.length : size;
@@ -288,8 +391,7 @@ static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
 static const char *sim_kernel_name(const tgl_device *dev, int index)
 {
     (void)dev;
-    const tgl_kernel *kernel = tgl_kernel_at(index);
-    return kernel != NULL ? kernel->name : NULL;
+    return tgl_gpu_kernel_name(index);
 }
 
 static tgl_status sim_property(const tgl_device *dev, int index, const char **key,

@@ -20,6 +20,7 @@ enum {
 
 typedef void ladder_kernel(int m, int n, int k, float alpha, const float *A, long long lda,
                            const float *B, long long ldb, float beta, float *C, long long ldc);
+typedef void gemm_kernel(const struct tgl_gemm_args args);
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
@@ -27,8 +28,12 @@ static void thread_main(void *argument)
 {
     tgl_sim_thread *thread = argument;
     const tgl_sim_launch *l = thread->machine->launch;
-    ladder_kernel *kernel = (ladder_kernel *)l->module->image->kernel;
-    kernel(l->m, l->n, l->k, l->alpha, l->A, l->lda, l->B, l->ldb, l->beta, l->C, l->ldc);
+    void (*const entry)(void) = l->module->image->kernel;
+    if (l->gemm != NULL)
+        ((gemm_kernel *)entry)(*l->gemm);
+    else
+        ((ladder_kernel *)entry)(l->m, l->n, l->k, l->alpha, l->A, l->lda, l->B, l->ldb, l->beta,
+                                 l->C, l->ldc);
     for (;;)
         tgl_machine_wait(thread->machine, TGL_THREAD_DONE, NULL);
 }
@@ -41,16 +46,19 @@ void tgl_machine_wait(tgl_machine *machine, tgl_thread_state state, const void *
     tgl_fiber_switch(&thread->fiber, &machine->scheduler);
 }
 
-/* "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: " */
+/* "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: "; of a batch "block (1, 0, 2)" */
 static int write_place(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
                        char *text, size_t size)
 {
     const tgl_sim_launch *l = machine->launch;
-    char place[160] = "";
+    const uint64_t layer = (uint64_t)l->grid_x * l->grid_y;
+    char place[160] = "", z[24] = "";
+    if (l->grid_z > 1) snprintf(z, sizeof z, ", %u", (unsigned)(machine->block / layer));
     if (pc != NULL) tgl_sim_place(l->module, pc, place, sizeof place);
-    return snprintf(text, size, "%s, block (%u, %u), thread %u%s%s: ", l->module->kernel->name,
-                    (unsigned)(machine->block % l->grid_x), (unsigned)(machine->block / l->grid_x),
-                    thread->index, pc != NULL ? ", " : "", place);
+    return snprintf(text, size, "%s, block (%u, %u%s), thread %u%s%s: ", l->module->kernel.name,
+                    (unsigned)(machine->block % l->grid_x),
+                    (unsigned)(machine->block % layer / l->grid_x), z, thread->index,
+                    pc != NULL ? ", " : "", place);
 }
 
 static void write_fault(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
@@ -268,7 +276,8 @@ static void start_block(tgl_machine *machine, uint64_t block)
     machine->block = block;
     machine->epoch = 1;
     machine->hooks->block[0] = (unsigned)(block % l->grid_x);
-    machine->hooks->block[1] = (unsigned)(block / l->grid_x);
+    machine->hooks->block[1] = (unsigned)(block / l->grid_x % l->grid_y);
+    machine->hooks->block[2] = (unsigned)(block / l->grid_x / l->grid_y);
     tgl_memory_start_block(machine);
     for (unsigned i = 0; i < l->threads; i++) {
         tgl_sim_thread *thread = &machine->threads[i];
@@ -306,7 +315,7 @@ static void set_hooks(tgl_machine *machine)
         .async_commit = tgl_memory_async_commit,
         .async_wait = tgl_memory_async_wait,
         .block_dim = {l->threads, 1, 1},
-        .grid_dim = {l->grid_x, l->grid_y, 1},
+        .grid_dim = {l->grid_x, l->grid_y, l->grid_z},
     };
 }
 
@@ -322,7 +331,7 @@ tgl_status tgl_machine_run(tgl_machine *machine, const tgl_sim_launch *launch)
         return machine->status = TGL_NO_MEMORY;
     }
     set_hooks(machine);
-    const uint64_t blocks = (uint64_t)launch->grid_x * launch->grid_y;
+    const uint64_t blocks = (uint64_t)launch->grid_x * launch->grid_y * launch->grid_z;
     for (uint64_t block = 0; block < blocks && machine->status == TGL_OK; block++)
         run_block(machine, block);
     if (machine->status != TGL_OK) /* threads were left half-way */

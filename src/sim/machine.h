@@ -10,26 +10,33 @@
 #include "sim/module.h"
 #include "sim/tally.h"
 
+#include "../../kernels/lib/gemm_args.h"
+
 enum { TGL_SIM_MESSAGE = 512, TGL_SIM_MOST_THREADS = 1024 };
 
-/* A matrix of 4-byte elements that a kernel may touch. */
+/* Matrices of 4-byte elements that a kernel may touch, a batch of one or more. */
 typedef struct tgl_sim_matrix {
     char name;
     uintptr_t base;
     int64_t rows, row_bytes, ld_bytes;
     int64_t extent; /* bytes from the base to the end of the last row; 0: not one to be touched */
+    int64_t batch, stride_bytes;
     const char *taboo; /* why it must not be read ("beta is 0"), or NULL */
 } tgl_sim_matrix;
 
+enum { TGL_SIM_A, TGL_SIM_B, TGL_SIM_C, TGL_SIM_WORKSPACE, TGL_SIM_MATRICES };
+
 typedef struct tgl_sim_launch {
     tgl_sim_module *module;
-    unsigned grid_x, grid_y, threads;
+    unsigned grid_x, grid_y, grid_z, threads;
+    const struct tgl_gemm_args
+        *gemm; /* what the production family is given; NULL: a rung, given: */
     int m, n, k;
     float alpha, beta;
     const float *A, *B;
     float *C;
     int64_t lda, ldb, ldc;
-    tgl_sim_matrix matrices[3]; /* A, B, C; the last may be written */
+    tgl_sim_matrix matrices[TGL_SIM_MATRICES]; /* C and the workspace may be written */
 } tgl_sim_launch;
 
 /* A cp.async that has not been waited for. */
@@ -95,11 +102,11 @@ typedef struct tgl_machine {
     unsigned made; /* threads that have a stack */
     size_t stack_size;
 
-    uint64_t block; /* blockIdx.y * gridDim.x + blockIdx.x */
+    uint64_t block; /* (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x */
     uint32_t epoch;
     tgl_shared_word *words;
     size_t word_room;
-    tgl_c_word *c_words; /* m x n */
+    tgl_c_word *c_words; /* batch x m x n */
     size_t c_word_room;
     tgl_tally tally;
     int64_t barriers;

@@ -38,7 +38,7 @@ static bool reserve(void **memory, size_t *room, size_t count, size_t element)
 bool tgl_memory_start_launch(tgl_machine *machine)
 {
     const tgl_sim_launch *l = machine->launch;
-    const size_t elements = (size_t)l->m * (size_t)l->n;
+    const size_t elements = (size_t)l->m * (size_t)l->n * (size_t)l->matrices[TGL_SIM_C].batch;
     void *words = machine->words, *c_words = machine->c_words;
     const bool ok = reserve(&words, &machine->word_room, l->module->shared_size / 4 + 1,
                             sizeof *machine->words) &&
@@ -85,9 +85,9 @@ static const tgl_sim_matrix *nearest_matrix(const tgl_sim_launch *l, uintptr_t a
 {
     const tgl_sim_matrix *nearest = NULL;
     *distance = UINTPTR_MAX;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TGL_SIM_MATRICES; i++) {
         const tgl_sim_matrix *x = &l->matrices[i];
-        const uintptr_t end = x->base + (uintptr_t)x->extent;
+        const uintptr_t end = x->base + (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent);
         uintptr_t far = 0;
         if (address < x->base) far = x->base - address;
         if (address >= end) far = address - end + 1;
@@ -96,6 +96,16 @@ static const tgl_sim_matrix *nearest_matrix(const tgl_sim_launch *l, uintptr_t a
         *distance = far;
     }
     return nearest;
+}
+
+/* Where an address lies in the matrix of a batch that it is in or behind, from that one's base. */
+static uintptr_t offset_in_matrix(const tgl_sim_matrix *x, uintptr_t address)
+{
+    const uintptr_t offset = address - x->base;
+    if (address < x->base || x->batch == 1 || x->stride_bytes == 0) return offset;
+    const uintptr_t stride = (uintptr_t)x->stride_bytes, last = (uintptr_t)x->batch - 1;
+    const uintptr_t index = offset / stride < last ? offset / stride : last;
+    return offset - index * stride;
 }
 
 /* "row 3, column 64 of A, which is 32 x 64", or where the address lies otherwise. */
@@ -113,7 +123,8 @@ static void describe_address(const tgl_sim_launch *l, uintptr_t address, char te
         return;
     }
     const char name = nearest->name;
-    const int64_t offset = (int64_t)(address - nearest->base), ld = nearest->ld_bytes;
+    const int64_t ld = nearest->ld_bytes;
+    const int64_t offset = (int64_t)offset_in_matrix(nearest, address);
     const int64_t columns = nearest->row_bytes / 4;
     if (offset < 0)
         snprintf(text, PLACE, "%lld bytes before the start of %c", (long long)-offset, name);
@@ -134,10 +145,15 @@ static const char *verb(bool is_write)
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* Whether the bytes are elements of the matrix: within its extent, and within a row. */
+/* Whether the bytes are elements of the matrix: within its extent, and within a row. Where the
+ * matrices of a batch overlap, as A's and B's may, rows are not told apart. */
 static bool is_in_matrix(const tgl_sim_matrix *x, uintptr_t address, unsigned bytes)
 {
-    const uintptr_t offset = address - x->base;
+    if (x->extent == 0) return false;
+    if (x->batch > 1 && x->stride_bytes > 0 && x->stride_bytes < x->extent)
+        return address - x->base <
+               (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent) - bytes + 1;
+    const uintptr_t offset = offset_in_matrix(x, address);
     if (offset >= (uintptr_t)x->extent) return false;
     return (int64_t)(offset % (uintptr_t)x->ld_bytes) + (int64_t)bytes <= x->row_bytes;
 }
@@ -154,9 +170,13 @@ static void matrix_fault(tgl_machine *machine, uintptr_t address, unsigned bytes
 /* The element of C at an address in it. */
 static tgl_c_word *c_word_at(tgl_machine *machine, uintptr_t address)
 {
-    const tgl_sim_matrix *c = &machine->launch->matrices[2];
-    const uintptr_t offset = address - c->base, ld = (uintptr_t)c->ld_bytes;
-    return &machine->c_words[offset / ld * (uintptr_t)machine->launch->n + offset % ld / 4];
+    const tgl_sim_launch *l = machine->launch;
+    const tgl_sim_matrix *c = &l->matrices[TGL_SIM_C];
+    const uintptr_t offset = offset_in_matrix(c, address), ld = (uintptr_t)c->ld_bytes;
+    const uintptr_t before = address - c->base - offset; /* of the batch */
+    const uintptr_t index = before > 0 ? before / (uintptr_t)c->stride_bytes : 0,
+                    n = (uintptr_t)l->n;
+    return &machine->c_words[(index * (uintptr_t)l->m + offset / ld) * n + offset % ld / 4];
 }
 
 /* An element of C that another thread wrote is out of bounds until a barrier of the same block. */
@@ -164,7 +184,7 @@ static void check_c(tgl_machine *machine, uintptr_t address, unsigned bytes, boo
                     uint32_t site, const void *pc)
 {
     const tgl_sim_thread *thread = machine->current;
-    const char *taboo = machine->launch->matrices[2].taboo;
+    const char *taboo = machine->launch->matrices[TGL_SIM_C].taboo;
     tgl_c_word *word = c_word_at(machine, address);
     for (unsigned i = 0; i * 4 < bytes; i++, word++) {
         const bool is_ours =
@@ -185,13 +205,14 @@ static void check_c(tgl_machine *machine, uintptr_t address, unsigned bytes, boo
     }
 }
 
-/* Checks an access against all but the other threads. The matrix: 0, 1, 2 for A, B, C. */
+/* Checks an access against all but the other threads. The matrix: TGL_SIM_A and so on. */
 static int check_matrix(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
                         const void *pc)
 {
     const tgl_sim_matrix *matrices = machine->launch->matrices;
-    if (is_in_matrix(&matrices[2], address, bytes)) return 2;
-    for (int i = 0; i < 2; i++) {
+    if (is_in_matrix(&matrices[TGL_SIM_C], address, bytes)) return TGL_SIM_C;
+    if (is_in_matrix(&matrices[TGL_SIM_WORKSPACE], address, bytes)) return TGL_SIM_WORKSPACE;
+    for (int i = TGL_SIM_A; i <= TGL_SIM_B; i++) {
         if (!is_in_matrix(&matrices[i], address, bytes)) continue;
         if (is_write) matrix_fault(machine, address, bytes, true, "it is const", pc);
         if (matrices[i].taboo != NULL)
@@ -386,7 +407,7 @@ void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_wr
     const int matrix = check_matrix(machine, address, bytes, is_write, pc);
     const tgl_access_kind kind = is_write ? TGL_GLOBAL_STORE : TGL_GLOBAL_LOAD;
     const uint32_t site = tally(machine, kind, matrix, bytes, 0, address, pc);
-    if (matrix == 2) check_c(machine, address, bytes, is_write, site, pc);
+    if (matrix == TGL_SIM_C) check_c(machine, address, bytes, is_write, site, pc);
 }
 
 /* ---- cp.async -------------------------------------------------------------------------------- */

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SHARED_LIMIT = 48 * 1024
-}; /* what a kernel may declare; more has to be asked for at launch */
+/* What a kernel may declare, and what it may ask for at launch, where the simulator, too, has it
+ * declared (kernels/lib/dynamic_shared.h). */
+enum { SHARED_LIMIT = 48 * 1024, SHARED_LIMIT_ASKED = 227 * 1024 };
 
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
@@ -102,10 +102,11 @@ static tgl_status inspect_object(tgl_device *dev, tgl_sim_module *module, const 
     if (!find_shared_memory(module, image, size) ||
         !tgl_line_table_read(&module->lines, image, size))
         return tgl_fail(dev, TGL_NO_MEMORY, "no memory for the tables of a kernel");
-    if (module->shared_bytes > SHARED_LIMIT)
+    const int limit = module->kernel.dynamic_shared > 0 ? SHARED_LIMIT_ASKED : SHARED_LIMIT;
+    if (module->shared_bytes > (size_t)limit)
         return tgl_fail(dev, TGL_COMPILE,
                         "%s declares %zu bytes of shared memory; %d is the most there is",
-                        module->kernel->name, module->shared_bytes, SHARED_LIMIT);
+                        module->kernel.name, module->shared_bytes, limit);
     return TGL_OK;
 }
 
@@ -114,8 +115,11 @@ tgl_status tgl_sim_module_load(tgl_device *dev, const tgl_kernel *kernel, const 
 {
     tgl_sim_module *module = calloc(1, sizeof *module);
     if (module == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
-    module->kernel = kernel;
-    tgl_status status = open_object(dev, module, image, size);
+    module->kernel = *kernel;
+    module->kernel.defines = module->defines = strdup(kernel->defines);
+    tgl_status status = module->defines == NULL
+                            ? tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel")
+                            : open_object(dev, module, image, size);
     if (status == TGL_OK) status = inspect_object(dev, module, image, size);
     if (status != TGL_OK) {
         tgl_sim_module_free(module);
@@ -132,6 +136,7 @@ void tgl_sim_module_free(tgl_sim_module *module)
     tgl_line_table_free(&module->lines);
     free(module->array_of_word);
     free(module->arrays);
+    free(module->defines);
     free(module);
 }
 
@@ -150,7 +155,7 @@ static const tgl_line_row *row_of(const tgl_sim_module *module, const void *pc)
 static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_line_row *row)
 {
     for (; row >= module->lines.rows && row->line > 0; row--)
-        if (strcmp(row->file, module->kernel->file) == 0) return row;
+        if (strcmp(row->file, module->kernel.file) == 0) return row;
     return NULL;
 }
 
@@ -159,7 +164,7 @@ const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *te
     const tgl_line_row *row = row_of(module, pc);
     const tgl_line_row *caller = row != NULL ? kernel_row(module, row) : NULL;
     if (row == NULL)
-        snprintf(text, size, "%s", module->kernel->file);
+        snprintf(text, size, "%s", module->kernel.file);
     else if (caller == NULL || caller == row)
         snprintf(text, size, "%s:%d", row->file, row->line);
     else

@@ -19,7 +19,8 @@ typedef struct tgl_shared_array {
 
 typedef struct tgl_sim_module {
     struct tgl_sim_module *next; /* of the device's */
-    const tgl_kernel *kernel;
+    tgl_kernel kernel;           /* a copy, with its own */
+    char *defines;
     void *handle; /* dlopen()'s */
     const tgl_sim_image *image;
     uintptr_t load_address;
@@ -35,9 +36,8 @@ typedef struct tgl_sim_module {
     size_t shared_bytes; /* of all arrays: what the kernel would need on a GPU */
 } tgl_sim_module;
 
-/* *out := the shared object that tgl_host_compile() made of `kernel`, loaded. The kernel must
- * outlive the module. The object is private: its shared memory is not that of another module of the
- * same kernel. */
+/* *out := the shared object that tgl_host_compile() made of `kernel`, loaded. The object is
+ * private: its shared memory is not that of another module of the same kernel. */
 tgl_status tgl_sim_module_load(tgl_device *dev, const tgl_kernel *kernel, const void *image,
                                size_t size, tgl_sim_module **out);
 void tgl_sim_module_free(tgl_sim_module *module);

@@ -57,9 +57,10 @@ static bool is_same_line(const tgl_report_line *a, const tgl_report_line *b)
 static void add_to_lines(tgl_report *report, const tgl_site *s, const tgl_sim_module *module)
 {
     const bool is_global = s->kind == TGL_GLOBAL_LOAD || s->kind == TGL_GLOBAL_STORE;
+    static const char *const globals[TGL_SIM_MATRICES] = {"A", "B", "C", "workspace"};
     tgl_report_line fresh = {.line = tgl_sim_line(module, s->pc), .kind = s->kind};
     if (is_global)
-        fresh.target[0] = (char)('A' + s->target);
+        snprintf(fresh.target, sizeof fresh.target, "%s", globals[s->target]);
     else
         snprintf(fresh.target, sizeof fresh.target, "%.15s", module->arrays[s->target].name);
     int i = 0;
@@ -86,10 +87,10 @@ static int by_line(const void *x, const void *y)
 static int64_t needed_bytes(const tgl_sim_launch *l)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = TGL_SIM_A; i <= TGL_SIM_C; i++) {
         const tgl_sim_matrix *x = &l->matrices[i];
-        const int64_t once = x->rows * x->row_bytes;
-        const bool is_c = i == 2;
+        const int64_t once = x->rows * x->row_bytes * (x->stride_bytes > 0 ? x->batch : 1);
+        const bool is_c = i == TGL_SIM_C;
         bytes += (x->taboo == NULL ? once : 0) + (is_c ? once : 0);
     }
     return bytes;
@@ -101,7 +102,7 @@ void tgl_report_make(tgl_report *report, const tgl_machine *machine)
     *report = (tgl_report){
         .is_filled = true,
         .totals = {.size = sizeof(tgl_counters),
-                   .blocks = (int64_t)l->grid_x * l->grid_y,
+                   .blocks = (int64_t)l->grid_x * l->grid_y * l->grid_z,
                    .threads = l->threads,
                    .shared_bytes = (int64_t)l->module->shared_bytes,
                    .barriers = machine->barriers,

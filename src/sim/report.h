@@ -13,7 +13,7 @@ enum { TGL_REPORT_LINES = 96 };
 typedef struct tgl_report_line {
     int line; /* 0: unknown */
     tgl_access_kind kind;
-    char target[16]; /* "A", "B", "C", or the name of a shared array */
+    char target[16]; /* "A", "B", "C", "workspace", or the name of a shared array */
     int64_t requests, bytes, sectors, wavefronts, conflicts;
 } tgl_report_line;
 

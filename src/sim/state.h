@@ -5,6 +5,7 @@
 #ifndef TGL_SIM_STATE_H
 #define TGL_SIM_STATE_H
 
+#include "plan/planner.h"
 #include "sim/compile.h"
 #include "sim/report.h"
 
@@ -21,9 +22,11 @@ typedef struct tgl_sim {
 } tgl_sim;
 
 typedef struct tgl_sim_plan {
-    const tgl_kernel *kernel;
-    tgl_sim_module *module;
-    unsigned grid_x, grid_y;
+    bool is_ladder;
+    tgl_sim_module *modules[TGL_GEMM_VARIANTS]; /* the ladder has the first only */
+    unsigned grid_x, grid_y;                    /* of the ladder */
+    tgl_candidate choice;                       /* of the production family */
+    float *workspace;                           /* partial sums, then counters */
     tgl_report report;
 } tgl_sim_plan;
 

@@ -3,6 +3,7 @@
  * libfake_cuda.so: see fake_cuda.h.
  */
 #include "fake_cuda.h"
+#include "../../kernels/lib/gemm_args.h"
 #include "cuda/driver.h"
 
 #include <pthread.h>
@@ -277,6 +278,21 @@ FAKE_CUDA_API CUresult cuStreamSynchronize(CUstream stream)
     return CUDA_SUCCESS;
 }
 
+FAKE_CUDA_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    (void)stream;
+    BEGIN();
+    return event->context == current() && flags == 0 ? CUDA_SUCCESS : INVALID_HANDLE;
+}
+
+FAKE_CUDA_API CUresult cuStreamIsCapturing(CUstream stream, int *status)
+{
+    (void)stream;
+    BEGIN();
+    *status = (int)setting("FAKE_CUDA_CAPTURES", 0);
+    return CUDA_SUCCESS;
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 FAKE_CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes)
@@ -429,6 +445,22 @@ static void run_sgemm(void **args)
         }
 }
 
+/* The production family, a batch, as the function was compiled: without transposes. */
+static void run_gemm(const struct tgl_gemm_args *args, unsigned batch)
+{
+    for (unsigned b = 0; b < batch; b++) {
+        const float *A = args->A + b * args->stride_a, *B = args->B + b * args->stride_b;
+        float *C = args->C + b * args->stride_c;
+        for (long long i = 0; i < args->m; i++)
+            for (long long j = 0; j < args->n; j++) {
+                float sum = 0, *c = &C[i * args->ldc + j];
+                for (long long p = 0; p < args->k; p++)
+                    sum += A[i * args->lda + p] * B[p * args->ldb + j];
+                *c = args->beta == 0 ? args->alpha * sum : args->alpha * sum + args->beta * *c;
+            }
+    }
+}
+
 FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                                       unsigned grid_z, unsigned block_x, unsigned block_y,
                                       unsigned block_z, unsigned shared, CUstream stream,
@@ -437,10 +469,13 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
     (void)shared, (void)stream;
     BEGIN();
     if (function->module->context != current()) return INVALID_HANDLE;
-    if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z != 1 || block_x == 0 ||
-        block_x > 1024 || block_y != 1 || block_z != 1 || extra != NULL)
+    if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z == 0 || grid_z > 65535 ||
+        block_x == 0 || block_x > 1024 || block_y != 1 || block_z != 1 || extra != NULL)
         return INVALID_VALUE;
-    if (strncmp(function->symbol, "sgemm_", 6) == 0) run_sgemm(arguments);
+    if (strcmp(function->symbol, "sgemm_simt") == 0)
+        run_gemm(arguments[0], grid_z);
+    else if (strncmp(function->symbol, "sgemm_", 6) == 0)
+        run_sgemm(arguments);
     return CUDA_SUCCESS;
 }
 

@@ -13,6 +13,7 @@
  *   FAKE_CUDA_MEMORY      bytes of each (2^28)
  *   FAKE_CUDA_FAIL        "cuLaunchKernel=700,cuMemAlloc_v2=2": results of calls. A result that
  *                         real devices do not recover from sticks to the context.
+ *   FAKE_CUDA_CAPTURES    1: streams are being captured (0)
  *   FAKE_NVRTC_ARCHS      what NVRTC compiles for ("75,80,86,90,100,120")
  *   FAKE_NVRTC_OUTPUT     an architecture that it compiles for whatever it is asked
  *   FAKE_NVRTC_ERROR      a log that compilations fail with

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The production family on the simulator: every configuration with every transposition, copies of
+ * every width, k whole and split, over ragged shapes, and what the planner makes of shapes by
+ * itself. An argument "i/n" takes the i-th of n parts of the configurations.
+ */
+#include "gemm_case.h"
+#include "plan/gemm.h"
+#include "support.h"
+
+static int part = 0, parts = 1;
+
+static void run(tgl_device *dev, const gemm_case *c)
+{
+    gemm_outcome outcome;
+    gemm_case_run(dev, c, false, &outcome);
+    if (outcome.fault[0] != '\0') fail_msg("%s", outcome.fault);
+    assert_status(outcome.status, TGL_OK);
+}
+
+/* Shapes in terms of the tile, so that each has full tiles, ragged ones, or both. width: what all
+ * leading dimensions and edges are multiples of. */
+static tgl_problem shape_of(const tgl_gemm_row *row, int layout, int width, int ragged)
+{
+    const int64_t m = ragged ? row->bm + width : row->bm,
+                  n = ragged ? row->bn / 2 + width : row->bn;
+    tgl_problem p = tgl_problem_make(TGL_F32, m, n, ragged ? 3 * row->bk + 5 : 4 * row->bk);
+    p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
+    p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
+    p.lda = (p.m > p.k ? p.m : p.k) + 4;
+    p.lda += (width - p.lda % width) % width;
+    p.ldb = (p.n > p.k ? p.n : p.k) + 4;
+    p.ldb += (width - p.ldb % width) % width;
+    p.ldc = p.n + width;
+    return p;
+}
+
+/* Layouts and widths in turn, so that over the configurations every pair occurs. */
+static void try_configuration(tgl_device *dev, const tgl_gemm_row *row, int number)
+{
+    static const int widths[] = {4, 1, 2};
+    for (int layout = 0; layout < 4; layout++) {
+        const int width = widths[(number + layout) % 3];
+        gemm_case c = {.problem = shape_of(row, layout, width, layout % 2 == number % 2),
+                       .alpha = layout == 3 ? -0.5 : 1,
+                       .beta = layout == 1 ? 2 : 0,
+                       .kernel = row->name,
+                       .splits = layout % 2 == 0 ? 1 : 3,
+                       .fill = UNIFORM_11,
+                       .seed = (uint64_t)(number * 4 + layout)};
+        run(dev, &c);
+        c.at_end = true; /* the pointers are then aligned as the sizes happen to be */
+        c.problem.batch = 2;
+        c.problem.stride_a = layout == 2 ? 0 : c.problem.lda * c.problem.lda;
+        c.problem.stride_b = c.problem.ldb * c.problem.ldb;
+        c.problem.stride_c = c.problem.ldc * c.problem.m;
+        if (row->bm * row->bn <= 64 * 64) run(dev, &c);
+    }
+}
+
+static void test_configurations(void **state)
+{
+    const tgl_gemm_row *row;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        if (i % parts == part) try_configuration(*state, row, i);
+}
+
+/* The same plan, pointers that are aligned and pointers that are not: one variant each. */
+static void test_alignment(void **state)
+{
+    if (part != 0) return;
+    enum { SIDE = 40 };
+    const tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, SIDE);
+    float *A = aligned_alloc(256, 3 * 4096 * sizeof *A), C[2][SIDE * SIDE];
+    assert_non_null(A);
+    float *B = A + 4096;
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(*state, &problem, NULL, &plan), TGL_OK);
+    for (int offset = 0; offset < 2; offset++) {
+        for (int i = 0; i < SIDE * SIDE; i++) {
+            A[i + offset] = (float)(i % 19) - 9;
+            B[i + offset] = (float)(i % 23) - 11;
+        }
+        assert_status(tgl_plan_run(plan, 1, A + offset, B + offset, 0, C[offset], NULL), TGL_OK);
+    }
+    assert_memory_equal(C[0], C[1], sizeof C[0]);
+    tgl_plan_destroy(plan);
+    free(A);
+}
+
+/* Whatever the planner chooses: tiny, deep, flat, tall, batches. */
+static void test_choices(void **state)
+{
+    static const struct {
+        int64_t m, n, k, batch;
+    } shapes[] = {{1, 1, 1, 1},   {1, 1, 300, 1},  {17, 33, 700, 1}, {200, 3, 20, 1},
+                  {3, 200, 9, 1}, {70, 70, 70, 1}, {5, 6, 7, 70},    {16, 16, 16, 9}};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        if ((int)i % parts != part) continue;
+        gemm_case c = {.problem = tgl_problem_make(TGL_F32, shapes[i].m, shapes[i].n, shapes[i].k),
+                       .alpha = 1,
+                       .beta = -0.5,
+                       .fill = i % 2 == 0 ? NON_FINITE : UNIFORM_11,
+                       .at_end = true,
+                       .seed = i};
+        c.problem.batch = shapes[i].batch;
+        c.problem.stride_a = shapes[i].m * shapes[i].k;
+        c.problem.stride_b = shapes[i].k * shapes[i].n;
+        c.problem.stride_c = shapes[i].m * shapes[i].n;
+        run(*state, &c);
+        c.problem.order = TGL_COL_MAJOR;
+        c.problem.trans_b = TGL_TRANS;
+        c.beta = 0;
+        run(*state, &c);
+    }
+}
+
+/* What is left of a split plan when there is no product: C := beta*C, and no counter moves. */
+static void test_split_without_product(void **state)
+{
+    if (part != 0) return;
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = 4};
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 256);
+    float A[512], B[512], C[4] = {2, 4, 6, 8};
+    tgl_plan *plan;
+    for (int i = 0; i < 512; i++)
+        A[i] = B[i] = 1;
+    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0.5, C, NULL), TGL_OK);
+    for (int i = 0; i < 4; i++)
+        assert_true(C[i] == (float)(i + 1));
+    for (int again = 0; again < 2; again++) {
+        assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+        for (int i = 0; i < 4; i++)
+            assert_true(C[i] == 256);
+    }
+    tgl_plan_destroy(plan);
+}
+
+static int setup(void **state)
+{
+    tgl_device *dev;
+    if (tgl_device_open("sim", NULL, &dev) != TGL_OK) return -1;
+    *state = dev;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_configurations),
+        cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_split_without_product),
+    };
+    if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
+    return cmocka_run_group_tests(tests, setup, teardown_device);
+}
