@@ -41,11 +41,4 @@ struct tgl_gemm_args {
     long long ld_residual, stride_residual;
 };
 
-/* Shared memory of a block of gemm/simt.cu, in bytes. */
-static inline unsigned tgl_gemm_simt_shared_bytes(unsigned bm, unsigned bn, unsigned bk,
-                                                  unsigned stages)
-{
-    return stages * bk * (bm + 4 + bn + 4) * 4u;
-}
-
 #endif

@@ -62,10 +62,11 @@ int tgl_gemm_row_threads(const tgl_gemm_row *row)
     return row->bm / row->wm * (row->bn / row->wn) * 32;
 }
 
+/* As struct stage of the kernel has it: padded rows of both tiles. */
 int tgl_gemm_row_shared(const tgl_gemm_row *row)
 {
-    return (int)tgl_gemm_simt_shared_bytes((unsigned)row->bm, (unsigned)row->bn, (unsigned)row->bk,
-                                           (unsigned)row->stages);
+    enum { PAD = 4 };
+    return row->stages * row->bk * (row->bm + PAD + row->bn + PAD) * (int)sizeof(float);
 }
 
 tgl_status tgl_gemm_check(tgl_device *dev, const tgl_gemm_shape *shape)

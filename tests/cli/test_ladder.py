@@ -164,11 +164,11 @@ class Timed(Folder):
 
     def test_bench_leaves_out_what_the_device_does_not_take(self):
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
-            file.write("f32,8,8,8,NN,1\nf32,8,8,8,TN,1\n")
+            file.write("f32,8,8,8,NN,1\nf64,8,8,8,NN,1\n")
         result = self.run_on_fakes("bench", "--suite", "s.csv", "--repeat", 1, "--csv", "b.csv")
         self.assertEqual(result.code, 0, result.err)
-        self.assertIn("f32 8x8x8 TN is left out", result.err)
-        self.assertEqual({row["layout"] for row in self.rows("b.csv")}, {"NN"})
+        self.assertIn("f64 8x8x8 NN is left out", result.err)
+        self.assertEqual({row["type"] for row in self.rows("b.csv")}, {"f32"})
 
 
 if __name__ == "__main__":
