@@ -171,8 +171,7 @@ static bool make_suite(const bench_options *o, suite *s)
                      o->batch > 0 ? o->batch : 1);
 }
 
-/* ---- Peers ------------------------------------------------------------------------------------
- */
+/* ---- Peers ----------------------------------------------------------------------------------- */
 
 static int open_host_peers(const bench_options *o, peer peers[PEERS_MAX], int *count)
 {
@@ -233,8 +232,7 @@ static int device_threads(const tgl_device *dev)
     return cli_device_is_host(dev) && threads != NULL ? atoi(threads) : 1;
 }
 
-/* ---- The suite --------------------------------------------------------------------------------
- */
+/* ---- The suite ------------------------------------------------------------------------------- */
 
 /* How long a shape takes, about and in any unit: a fixed time, and more for the greatest. */
 static double cost(const contest_settings *s, const tgl_problem *p)

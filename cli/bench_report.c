@@ -53,8 +53,7 @@ void report_shape(const tgl_problem *p, char *text, size_t size)
              p->m, p->n, p->k, suite_layout(p), batch);
 }
 
-/* ---- Start ------------------------------------------------------------------------------------
- */
+/* ---- Start ----------------------------------------------------------------------------------- */
 
 static bool open_csv(bench_report *r)
 {
@@ -94,8 +93,7 @@ bool report_start(bench_report *r, const contest_settings *settings, const char 
     return true;
 }
 
-/* ---- A shape ----------------------------------------------------------------------------------
- */
+/* ---- A shape --------------------------------------------------------------------------------- */
 
 static void write_csv_rows(bench_report *r, const contest *t)
 {
@@ -161,8 +159,7 @@ void report_add(bench_report *r, const contest *t)
     if (r->csv != NULL) write_csv_rows(r, t);
 }
 
-/* ---- End --------------------------------------------------------------------------------------
- */
+/* ---- End ------------------------------------------------------------------------------------- */
 
 static void print_means(const bench_report *r, int type)
 {

@@ -104,8 +104,7 @@ static int parse(int argc, char **argv, check_options *o)
     return PARSED;
 }
 
-/* ---- The kernels under test -------------------------------------------------------------------
- */
+/* ---- The kernels under test ------------------------------------------------------------------ */
 
 /* A kernel and how it has done. */
 typedef struct subject {
@@ -145,8 +144,7 @@ static int list_subjects(check_run *run)
                       tgl_device_name(run->dev), run->options->kernel);
 }
 
-/* ---- One case ---------------------------------------------------------------------------------
- */
+/* ---- One case -------------------------------------------------------------------------------- */
 
 /* A case's buffers in memory of the device, and room on the host for what comes back. */
 typedef struct case_memory {
@@ -294,8 +292,7 @@ static int try_case(check_run *run, int64_t number)
     return status == TGL_OK ? EXIT_DONE : cli_fail_status(run->dev, status);
 }
 
-/* ---- All cases --------------------------------------------------------------------------------
- */
+/* ---- All cases ------------------------------------------------------------------------------- */
 
 static int try_cases(check_run *run)
 {

@@ -17,8 +17,7 @@
 enum { GUARD = 64 };                         /* elements before and after */
 static const double most_products = 2000000; /* m*n*k*batch of a case, about */
 
-/* ---- The shape --------------------------------------------------------------------------------
- */
+/* ---- The shape ------------------------------------------------------------------------------- */
 
 static int64_t draw_size(random_state *r)
 {
@@ -145,8 +144,7 @@ static void draw_problem(check_case *c, random_state *r, tgl_type type, bool pla
     c->problem = p;
 }
 
-/* ---- The memory -------------------------------------------------------------------------------
- */
+/* ---- The memory ------------------------------------------------------------------------------ */
 
 static void set_element(const check_case *c, unsigned char *image, int64_t at, double x)
 {
@@ -211,8 +209,7 @@ static void fill_c(check_case *c, random_state *r)
                             unread ? NAN : scale * (2 * random_unit(r) - 1));
 }
 
-/* ---- The answer -------------------------------------------------------------------------------
- */
+/* ---- The answer ------------------------------------------------------------------------------ */
 
 typedef struct operands {
     double *A, *B, *c_row; /* op(A), op(B) of one product, and a row of its C */
@@ -290,8 +287,7 @@ void check_case_free(check_case *c)
     *c = (check_case){0};
 }
 
-/* ---- The verdict ------------------------------------------------------------------------------
- */
+/* ---- The verdict ----------------------------------------------------------------------------- */
 
 /* The first element that is not as it was; -1: none. `after` has the results taken out. */
 static int64_t first_change(const check_case *c, const unsigned char *after)

@@ -30,8 +30,7 @@ int command_ladder(int argc, char **argv);
 int command_mm(int argc, char **argv);
 int command_warm(int argc, char **argv);
 
-/* ---- Errors: one line on stderr that says what to do ------------------------------------------
- */
+/* ---- Errors: one line on stderr that says what to do ----------------------------------------- */
 
 /* The command named in errors from now on; NULL: none. */
 void cli_set_command(const char *name);
@@ -49,8 +48,7 @@ int cli_fail_status(const tgl_device *dev, tgl_status status);
 /* Flushes stdout: EXIT_FAILED with an error if what was printed did not arrive, else `code`. */
 int cli_finish(int code);
 
-/* ---- Options ----------------------------------------------------------------------------------
- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 /* Long options have values from here on; short ones are their own letter. */
 enum {
@@ -108,8 +106,7 @@ bool cli_parse_threads(const char *text, int *threads);
 
 const char *cli_type_name(tgl_type type);
 
-/* ---- Devices ----------------------------------------------------------------------------------
- */
+/* ---- Devices --------------------------------------------------------------------------------- */
 
 /* Opens a device or reports why not (NULL). threads 0: the device's own default. */
 tgl_device *cli_open_device(const char *name, int threads);

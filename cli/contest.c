@@ -19,8 +19,7 @@
 static const double sample_seconds = 2e-3; /* of a sample, at least */
 enum { ROUNDS_MIN = 5, ROUNDS_MAX = 101, CALLS_MAX = 1 << 20, SPOT_CHECKS = 128 };
 
-/* ---- Preparation ------------------------------------------------------------------------------
- */
+/* ---- Preparation ----------------------------------------------------------------------------- */
 
 static int64_t count_c(const tgl_problem *p)
 {
@@ -84,8 +83,7 @@ static tgl_status run_once(contest *t, const contestant *c)
     return tgl_plan_run(t->plan, 1, set.A, set.B, 0, set.C, NULL);
 }
 
-/* ---- Verification -----------------------------------------------------------------------------
- */
+/* ---- Verification ---------------------------------------------------------------------------- */
 
 static double host_element(tgl_type type, const void *X, int64_t at)
 {
@@ -159,8 +157,7 @@ static tgl_status verify(contest *t, contestant *c)
     return status;
 }
 
-/* ---- Timing -----------------------------------------------------------------------------------
- */
+/* ---- Timing ---------------------------------------------------------------------------------- */
 
 /* Seconds of processor time that this process has used. */
 static double processor_time(void)

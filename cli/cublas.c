@@ -87,7 +87,7 @@ const char *cublas_way_name(cublas_way way)
     return way == CUBLAS_DEFAULT ? "cublas" : "cublaslt";
 }
 
-/* ---- Finding -------------------------------------------------------------------------------- */
+/* ---- Finding --------------------------------------------------------------------------------- */
 
 static void *load(const char *path)
 {
@@ -176,7 +176,7 @@ static bool find(cublas_functions *call, void *library, const entry *entries, si
     return true;
 }
 
-/* ---- Opening -------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 /* cuBLAS works in the context that is current: the one that Tegula's memory belongs to. */
 static bool enter_context(cublas *c, char *message, size_t message_size)
@@ -255,7 +255,7 @@ const char *cublas_version(const cublas *c)
     return c->version;
 }
 
-/* ---- Running -------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static int operation(tgl_transpose trans)
 {
@@ -316,7 +316,7 @@ bool cublas_run(const cublas_product *x, operand_set s)
     return (x->problem.type_c == TGL_F64 ? run_f64 : run_f32)(x->lib, &x->problem, s) == 0;
 }
 
-/* ---- Choosing cuBLASLt's algorithm ---------------------------------------------------------- */
+/* ---- Choosing cuBLASLt's algorithm ----------------------------------------------------------- */
 
 enum { CANDIDATES = 16, TRIALS = 5 };
 static const size_t workspace_wanted = (size_t)32 << 20; /* what NVIDIA advises for Hopper */
@@ -426,7 +426,7 @@ static bool choose_algorithm(cublas_product *x, const operands *o, char *message
     return false;
 }
 
-/* ---- Products ------------------------------------------------------------------------------- */
+/* ---- Products -------------------------------------------------------------------------------- */
 
 cublas_product *cublas_prepare(cublas *c, cublas_way way, const operands *o, char *message,
                                size_t message_size)

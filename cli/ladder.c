@@ -61,8 +61,7 @@ typedef struct ladder_options {
     int count;
 } ladder_options;
 
-/* ---- Options ----------------------------------------------------------------------------------
- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 static bool add_size(ladder_options *o, const char *text)
 {
@@ -139,8 +138,7 @@ static void choose_sizes(ladder_options *o, bool is_sim)
     o->count = sizeof usual / sizeof usual[0];
 }
 
-/* ---- Devices ----------------------------------------------------------------------------------
- */
+/* ---- Devices --------------------------------------------------------------------------------- */
 
 /* "auto" is a CUDA device, or the simulator where there is none: the cpu has no ladder. */
 static tgl_device *open_device(const char *name)
@@ -160,8 +158,7 @@ static bool has_ladder(const tgl_device *dev)
     return false;
 }
 
-/* ---- Sizes ------------------------------------------------------------------------------------
- */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 typedef struct steps {
     progress line;

@@ -26,8 +26,7 @@ static double ratio(int64_t x, int64_t y)
     return y > 0 ? (double)x / (double)y : 0;
 }
 
-/* ---- What the simulator counts, as the ladder's steps change it -------------------------------
- */
+/* ---- What the simulator counts, as the ladder's steps change it ------------------------------ */
 
 /* cp.async reads global memory and writes shared memory, so it counts as both. */
 typedef struct traffic {
@@ -60,8 +59,7 @@ static traffic traffic_of(const ladder_size *s, const tgl_counters *t)
     };
 }
 
-/* ---- Start ------------------------------------------------------------------------------------
- */
+/* ---- Start ----------------------------------------------------------------------------------- */
 
 static const char timed_columns[] =
     "date,tegula,device,chip,driver,nvrtc,cublas,m,n,k,rung,seconds,seconds_q1,seconds_q3,repeats,"
@@ -122,8 +120,7 @@ bool ladder_report_start(ladder_report *r, const char *no_cublas)
     return true;
 }
 
-/* ---- A size -----------------------------------------------------------------------------------
- */
+/* ---- A size ---------------------------------------------------------------------------------- */
 
 static void format_time(double seconds, char text[16])
 {
@@ -232,8 +229,7 @@ static void print_size(const ladder_report *r, const ladder_size *s)
     fflush(stdout);
 }
 
-/* ---- CSV --------------------------------------------------------------------------------------
- */
+/* ---- CSV ------------------------------------------------------------------------------------- */
 
 /* A field that is empty where it is not known. */
 static void put_known(FILE *csv, double value, const char *format)
@@ -316,8 +312,7 @@ static void write_csv(const ladder_report *r, const ladder_size *s)
     if (r->csv != NULL) fflush(r->csv); /* a run that is stopped leaves what it has */
 }
 
-/* ---- Chart ------------------------------------------------------------------------------------
- */
+/* ---- Chart ----------------------------------------------------------------------------------- */
 
 /* The reference would lie on the axis; it is left out. */
 static void add_to_chart(ladder_report *r, const ladder_size *s)

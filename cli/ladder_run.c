@@ -17,8 +17,7 @@ static const double rung_seconds = 0.4;    /* to spend on a rung's samples, abou
 static const double slow_seconds = 0.05;   /* a call this long needs no warming up of its own */
 static const double warm_up_seconds = 0.1; /* before the first round */
 
-/* ---- Preparation ------------------------------------------------------------------------------
- */
+/* ---- Preparation ----------------------------------------------------------------------------- */
 
 static rung *add_rung(ladder_size *s, const char *name)
 {
@@ -97,8 +96,7 @@ void ladder_release(ladder_size *s)
     *s = (ladder_size){0};
 }
 
-/* ---- Running ----------------------------------------------------------------------------------
- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static bool can_run(const rung *r)
 {
@@ -123,8 +121,7 @@ static tgl_status time_calls(ladder_size *s, const rung *r, int calls, double *s
     return status;
 }
 
-/* ---- Checking ---------------------------------------------------------------------------------
- */
+/* ---- Checking -------------------------------------------------------------------------------- */
 
 /* One run over a C of NaN, and what it left there. C: host memory for it. */
 static tgl_status run_over_nan(ladder_size *s, rung *r, float *C)
@@ -173,8 +170,7 @@ static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), 
     return status;
 }
 
-/* ---- Timing -----------------------------------------------------------------------------------
- */
+/* ---- Timing ---------------------------------------------------------------------------------- */
 
 /* How many calls fill a sample, and how many samples are worth their time. r->seconds is that of
  * the checked run on entry. */

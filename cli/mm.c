@@ -109,8 +109,7 @@ static int parse(int argc, char **argv, mm_options *o)
     return PARSED;
 }
 
-/* ---- The files --------------------------------------------------------------------------------
- */
+/* ---- The files ------------------------------------------------------------------------------- */
 
 typedef struct mm_files {
     npy_file a, b, c0; /* c0: all zeros if there is none */
@@ -185,8 +184,7 @@ static bool make_problem(const mm_options *o, const mm_files *files, tgl_problem
     return false;
 }
 
-/* ---- The product ------------------------------------------------------------------------------
- */
+/* ---- The product ----------------------------------------------------------------------------- */
 
 /* The memory of the device that a product works on. */
 typedef struct mm_memory {

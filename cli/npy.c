@@ -21,8 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Messages ---------------------------------------------------------------------------------
- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 typedef struct message_buffer {
     char *text;
@@ -43,8 +42,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(message_buffer message,
     return false;
 }
 
-/* ---- The header's text ------------------------------------------------------------------------
- */
+/* ---- The header's text ----------------------------------------------------------------------- */
 
 /* A reader of the dictionary; `at` moves towards `end`. */
 typedef struct cursor {
@@ -140,8 +138,7 @@ static bool read_size(cursor *c, int64_t *value)
     return true;
 }
 
-/* ---- The header's three values ----------------------------------------------------------------
- */
+/* ---- The header's three values --------------------------------------------------------------- */
 
 typedef struct fields {
     bool has_descr, has_order, has_shape;
@@ -216,8 +213,7 @@ static bool read_dictionary(cursor *c, fields *f)
     return missing == NULL || refuse(c->message, "the header lacks the key '%s'", missing);
 }
 
-/* ---- From fields to a matrix ------------------------------------------------------------------
- */
+/* ---- From fields to a matrix ----------------------------------------------------------------- */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 static const char own_mark = '<', other_mark = '>';
@@ -346,8 +342,7 @@ size_t npy_format(const npy_header *header, char text[NPY_HEADER_MAX])
     return total;
 }
 
-/* ---- Files ------------------------------------------------------------------------------------
- */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 /* Reads a pipe or the like, whose size nobody knows, to its end. */
 static bool read_to_end(int fd, npy_file *file, message_buffer message)

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Errors -----------------------------------------------------------------------------------
- */
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 static const char *command_name;
 
@@ -69,8 +68,7 @@ int cli_finish(int code)
     return code == EXIT_DONE ? EXIT_FAILED : code;
 }
 
-/* ---- Options ----------------------------------------------------------------------------------
- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 /* The option that getopt has just refused, as the user wrote it. */
 static void report_refused(int argc, char **argv, const struct option *table, bool no_value)
@@ -175,8 +173,7 @@ const char *cli_type_name(tgl_type type)
     return type == TGL_F32 ? "f32" : type == TGL_F64 ? "f64" : "?";
 }
 
-/* ---- Devices ----------------------------------------------------------------------------------
- */
+/* ---- Devices --------------------------------------------------------------------------------- */
 
 tgl_device *cli_open_device(const char *name, int threads)
 {

@@ -14,8 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Signals ----------------------------------------------------------------------------------
- */
+/* ---- Signals --------------------------------------------------------------------------------- */
 
 /* What a signal handler may touch: the name to remove, if `abandoned_exists`. */
 static char abandoned_name[PATH_MAX];
@@ -55,8 +54,7 @@ static void catch_fatal_signals(void)
     }
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------
- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 /* The permissions of the file that is replaced, or those of any new file. */
 static mode_t permissions(const struct stat *existing)
@@ -134,8 +132,7 @@ bool output_file_open(output_file *file, const char *path, char *message, size_t
     return false;
 }
 
-/* ---- Writing and closing ----------------------------------------------------------------------
- */
+/* ---- Writing and closing --------------------------------------------------------------------- */
 
 bool output_file_write(output_file *file, const void *bytes, size_t size)
 {

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- What the libraries export ----------------------------------------------------------------
- */
+/* ---- What the libraries export --------------------------------------------------------------- */
 
 typedef void sgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                             const float *A, int lda, const float *B, int ldb, float beta, float *C,
@@ -27,8 +26,7 @@ typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n
                                 float alpha, const float *A, int64_t lda, const float *B,
                                 int64_t ldb, float beta, float *C, int64_t ldc);
 
-/* ---- Finding ----------------------------------------------------------------------------------
- */
+/* ---- Finding --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *files[4];
@@ -106,8 +104,7 @@ static void *load_known(int index)
     return library;
 }
 
-/* ---- Versions ---------------------------------------------------------------------------------
- */
+/* ---- Versions -------------------------------------------------------------------------------- */
 
 typedef struct dnnl_version_info {
     int major, minor, patch;
@@ -153,8 +150,7 @@ static void read_version(peer *p)
         text[end - 1] = '\0';
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------
- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 bool peer_open(const char *name, peer *p, char *message, size_t message_size)
 {
@@ -193,8 +189,7 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
     return true;
 }
 
-/* ---- Threads ----------------------------------------------------------------------------------
- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 /* Calls function(threads) of one library, if it has it. */
 static void call_with(void *library, const char *symbol, int threads)
@@ -227,8 +222,7 @@ void peers_set_threads(const peer *peers, int count, int threads)
     }
 }
 
-/* ---- Running ----------------------------------------------------------------------------------
- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 void peer_from_cublas(peer *p, cublas *lib, cublas_way way)
 {

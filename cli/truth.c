@@ -49,7 +49,7 @@ double truth_seconds(const truth *t)
     return t->seconds;
 }
 
-/* ---- Lines in double precision -------------------------------------------------------------- */
+/* ---- Lines in double precision --------------------------------------------------------------- */
 
 /* out[i] := the i-th of the sums, `step` apart, and of their magnitudes. */
 static void keep_line(const double *sum, const double *magnitude, int64_t step, int64_t count,
@@ -131,7 +131,7 @@ static bool choose(truth *t)
     return true;
 }
 
-/* ---- What the rest is compared by ----------------------------------------------------------- */
+/* ---- What the rest is compared by ------------------------------------------------------------ */
 
 static bool compute_lengths(truth *t)
 {
@@ -179,7 +179,7 @@ void truth_free(truth *t)
     free(t);
 }
 
-/* ---- Judging -------------------------------------------------------------------------------- */
+/* ---- Judging --------------------------------------------------------------------------------- */
 
 /* false: v->why says what is wrong. */
 static bool judge_element(const truth *t, error_summary *summary, const float *C, int64_t i,

@@ -60,8 +60,7 @@ int64_t stored_index(tgl_order order, tgl_transpose trans, int64_t ld, int64_t i
 int64_t stored_extent(tgl_order order, tgl_transpose trans, int64_t rows, int64_t cols, int64_t ld,
                       int64_t batch, int64_t stride);
 
-/* ---- Memory between pages that must not be touched ---------------------------------------------
- */
+/* ---- Memory between pages that must not be touched ------------------------------------------- */
 
 typedef struct guarded {
     unsigned char *map; /* a forbidden page, the room, a forbidden page */
@@ -76,8 +75,7 @@ void guarded_destroy(guarded *g);
 void guarded_forbid_writes(guarded *g);
 bool guarded_is_intact(const guarded *g); /* nothing in the room but outside `bytes` has changed */
 
-/* ---- Random numbers ----------------------------------------------------------------------------
- */
+/* ---- Random numbers -------------------------------------------------------------------------- */
 
 uint64_t random_bits(uint64_t *seed);                          /* SplitMix64 */
 int64_t random_int(uint64_t *seed, int64_t low, int64_t high); /* both included */

@@ -13,8 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- SHA-256, by the examples of FIPS 180-4 ---------------------------------------------------
- */
+/* ---- SHA-256, by the examples of FIPS 180-4 -------------------------------------------------- */
 
 static void assert_digest(const char *text, size_t repeats, const char *expected)
 {

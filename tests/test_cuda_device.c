@@ -176,8 +176,7 @@ static void every_kernel_agrees_with_the_reference(void **state)
     }
 }
 
-/* ---- A small product that every other test can start on a stream ------------------------------
- */
+/* ---- A small product that every other test can start on a stream ----------------------------- */
 
 enum { SIDE = 200 };
 

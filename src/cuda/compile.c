@@ -178,8 +178,7 @@ static tgl_status compile(const tgl_nvrtc *nvrtc, const compilation *job, const 
     return status;
 }
 
-/* ---- The cache: an entry is the resources, then the image -------------------------------------
- */
+/* ---- The cache: an entry is the resources, then the image ------------------------------------ */
 
 static bool load(const tgl_cache *cache, const tgl_cache_key *key, tgl_binary *binary)
 {

@@ -57,7 +57,7 @@ void tgl_memory_start_block(tgl_machine *machine)
            module->shared_size); /* NaN, should one slip through */
 }
 
-/* ---- Names of places ------------------------------------------------------------------------ */
+/* ---- Names of places ------------------------------------------------------------------------- */
 
 /* "As + 128 bytes" */
 static const char *describe_shared(const tgl_sim_module *module, size_t offset, char text[PLACE])

@@ -20,8 +20,7 @@
 
 #include <cmocka.h>
 
-/* ---- Statistics -------------------------------------------------------------------------------
- */
+/* ---- Statistics ------------------------------------------------------------------------------ */
 
 static void quantiles(void **state)
 {
@@ -44,8 +43,7 @@ static void geometric_means(void **state)
     assert_true(fabs(geometric_mean_value(&g) - 2) < 1e-12);
 }
 
-/* ---- Random numbers ---------------------------------------------------------------------------
- */
+/* ---- Random numbers -------------------------------------------------------------------------- */
 
 static void seeds_and_streams(void **state)
 {
@@ -86,8 +84,7 @@ static void inputs_are_what_they_are_called(void **state)
     assert_true(fabs(sum) < 1e-3 * magnitude);
 }
 
-/* ---- The reference ----------------------------------------------------------------------------
- */
+/* ---- The reference --------------------------------------------------------------------------- */
 
 static void reference_rows(void **state)
 {
@@ -133,8 +130,7 @@ static void rows_longer_than_a_strip(void **state)
     }
 }
 
-/* ---- The metric -------------------------------------------------------------------------------
- */
+/* ---- The metric ------------------------------------------------------------------------------ */
 
 static bool passes(tgl_type type, double c, long double value, long double magnitude)
 {
@@ -183,8 +179,7 @@ static void denormals(void **state)
     assert_true(passes(TGL_F64, 0, 0, 0));
 }
 
-/* ---- Cases of `tegula check` ------------------------------------------------------------------
- */
+/* ---- Cases of `tegula check` ----------------------------------------------------------------- */
 
 static void *copy_of_c(const check_case *c)
 {
@@ -260,8 +255,7 @@ static void a_case_is_the_same_every_time(void **state)
     }
 }
 
-/* ---- NumPy headers ----------------------------------------------------------------------------
- */
+/* ---- NumPy headers --------------------------------------------------------------------------- */
 
 static void headers_come_back(void **state)
 {

@@ -479,8 +479,7 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
     return CUDA_SUCCESS;
 }
 
-/* ---- Events: at least a millisecond lies between any two -------------------------------------
- */
+/* ---- Events: at least a millisecond lies between any two ------------------------------------- */
 
 FAKE_CUDA_API CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
