@@ -77,6 +77,7 @@ static const struct broken {
      {"race: writes row 0, column 0 of C", "thread 0 of block 0"},
      1,
      0},
+    {"endless_loop", TGL_KERNEL_FAULT, {"thread 5", "an endless loop"}, 1, 0},
     {"does_not_compile", TGL_COMPILE, {"broken/does_not_compile.cu:", "error"}, 1, 0},
     {"bank_conflict", TGL_OK, {NULL}, 1, -0.5},
 };

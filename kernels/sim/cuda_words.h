@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * CUDA's words as C, for the simulator: included before a kernel file, which gcc or clang then
- * compiles with -O0 -fsanitize=thread. The compiler calls __tsan_read4() and the like before each
- * access that the source makes; they are defined here and pass it on to the host, in place of the
- * sanitizer's run time. No system header is included: a kernel has none under NVRTC either.
+ * compiles with -O0 -fsanitize=thread. What is more than a word is in run_time.h. No system header
+ * is included: a kernel has none under NVRTC either.
  */
 #ifndef TGL_CUDA_WORDS_H
 #define TGL_CUDA_WORDS_H
 
 #include "sim/hooks.h"
-
-/* Code of the simulator itself, whose accesses are nobody's business. */
-#define TGL_SIM_PLAIN __attribute__((no_sanitize("thread"), noinline, unused))
-#define TGL_SIM_PC    __builtin_return_address(0)
-
-static tgl_sim_hooks tgl_sim;
 
 /* ---- Qualifiers ------------------------------------------------------------------------------ */
 
@@ -88,16 +81,14 @@ typedef struct uint3 {
 } uint3;
 typedef uint3 dim3;
 
-static TGL_SIM_PLAIN uint3 tgl_sim_uint3(const unsigned *v)
-{
-    const uint3 r = {v[0], v[1], v[2]};
-    return r;
-}
-
-#define threadIdx tgl_sim_uint3(tgl_sim.thread)
-#define blockIdx  tgl_sim_uint3(tgl_sim.block)
-#define blockDim  tgl_sim_uint3(tgl_sim.block_dim)
-#define gridDim   tgl_sim_uint3(tgl_sim.grid_dim)
+uint3 tgl_sim_thread_index(void);
+uint3 tgl_sim_block_index(void);
+uint3 tgl_sim_block_size(void);
+uint3 tgl_sim_grid_size(void);
+#define threadIdx tgl_sim_thread_index()
+#define blockIdx  tgl_sim_block_index()
+#define blockDim  tgl_sim_block_size()
+#define gridDim   tgl_sim_grid_size()
 #define warpSize  32
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
@@ -134,145 +125,22 @@ static TGL_SIM_PLAIN uint3 tgl_sim_uint3(const unsigned *v)
 #define __stcg(p, v) ((void)(*(p) = (v)))
 #define __stcs(p, v) ((void)(*(p) = (v)))
 
-/* ---- Accesses -------------------------------------------------------------------------------- */
+/* ---- Atomics --------------------------------------------------------------------------------- */
 
-void __tsan_init(void);
-TGL_SIM_PLAIN void __tsan_init(void) {}
-void __tsan_func_entry(void *);
-TGL_SIM_PLAIN void __tsan_func_entry(void *caller)
-{
-    (void)caller;
-}
-void __tsan_func_exit(void);
-TGL_SIM_PLAIN void __tsan_func_exit(void) {}
-
-#define TGL_SIM_ACCESS(name, bytes, is_write)                                                      \
-    void name(void *);                                                                             \
-    TGL_SIM_PLAIN void name(void *address)                                                         \
-    {                                                                                              \
-        tgl_sim.access(tgl_sim.run, address, bytes, is_write, TGL_SIM_PC);                         \
-    }
-TGL_SIM_ACCESS(__tsan_read1, 1, 0)
-TGL_SIM_ACCESS(__tsan_read2, 2, 0)
-TGL_SIM_ACCESS(__tsan_read4, 4, 0)
-TGL_SIM_ACCESS(__tsan_read8, 8, 0)
-TGL_SIM_ACCESS(__tsan_read16, 16, 0)
-TGL_SIM_ACCESS(__tsan_write1, 1, 1)
-TGL_SIM_ACCESS(__tsan_write2, 2, 1)
-TGL_SIM_ACCESS(__tsan_write4, 4, 1)
-TGL_SIM_ACCESS(__tsan_write8, 8, 1)
-TGL_SIM_ACCESS(__tsan_write16, 16, 1)
-/* "unaligned": the compiler could not prove the alignment; the host looks at the address. */
-TGL_SIM_ACCESS(__tsan_unaligned_read2, 2, 0)
-TGL_SIM_ACCESS(__tsan_unaligned_read4, 4, 0)
-TGL_SIM_ACCESS(__tsan_unaligned_read8, 8, 0)
-TGL_SIM_ACCESS(__tsan_unaligned_read16, 16, 0)
-TGL_SIM_ACCESS(__tsan_unaligned_write2, 2, 1)
-TGL_SIM_ACCESS(__tsan_unaligned_write4, 4, 1)
-TGL_SIM_ACCESS(__tsan_unaligned_write8, 8, 1)
-TGL_SIM_ACCESS(__tsan_unaligned_write16, 16, 1)
-
-/* Structs of other sizes are moved in words. */
-static TGL_SIM_PLAIN void tgl_sim_range(const char *p, size_t bytes, int is_write, const void *pc)
-{
-    for (; bytes >= 4; p += 4, bytes -= 4)
-        tgl_sim.access(tgl_sim.run, p, 4, is_write, pc);
-    for (; bytes > 0; p++, bytes--)
-        tgl_sim.access(tgl_sim.run, p, 1, is_write, pc);
-}
-void __tsan_read_range(void *, size_t);
-TGL_SIM_PLAIN void __tsan_read_range(void *p, size_t bytes)
-{
-    tgl_sim_range(p, bytes, 0, TGL_SIM_PC);
-}
-void __tsan_write_range(void *, size_t);
-TGL_SIM_PLAIN void __tsan_write_range(void *p, size_t bytes)
-{
-    tgl_sim_range(p, bytes, 1, TGL_SIM_PC);
-}
-
-/* clang turns copies of structs into calls of one of these. */
-static TGL_SIM_PLAIN void *tgl_sim_memcpy(void *to, const void *from, size_t bytes, const void *pc)
-{
-    tgl_sim_range(from, bytes, 0, pc);
-    tgl_sim_range(to, bytes, 1, pc);
-    for (size_t i = 0; i < bytes; i++)
-        ((volatile char *)to)[i] = ((const char *)from)[i];
-    return to;
-}
-static TGL_SIM_PLAIN void *tgl_sim_memset(void *to, int value, size_t bytes, const void *pc)
-{
-    tgl_sim_range(to, bytes, 1, pc);
-    for (size_t i = 0; i < bytes; i++)
-        ((volatile char *)to)[i] = (char)value;
-    return to;
-}
-void *memcpy(void *, const void *, size_t);
-TGL_SIM_PLAIN void *memcpy(void *to, const void *from, size_t bytes)
-{
-    return tgl_sim_memcpy(to, from, bytes, TGL_SIM_PC);
-}
-void *memset(void *, int, size_t);
-TGL_SIM_PLAIN void *memset(void *to, int value, size_t bytes)
-{
-    return tgl_sim_memset(to, value, bytes, TGL_SIM_PC);
-}
-void *__tsan_memcpy(void *, const void *, size_t);
-TGL_SIM_PLAIN void *__tsan_memcpy(void *to, const void *from, size_t bytes)
-{
-    return tgl_sim_memcpy(to, from, bytes, TGL_SIM_PC);
-}
-void *__tsan_memset(void *, int, size_t);
-TGL_SIM_PLAIN void *__tsan_memset(void *to, int value, size_t bytes)
-{
-    return tgl_sim_memset(to, value, bytes, TGL_SIM_PC);
-}
-
-/* ---- Atomics: a load and a store to the counts, and nobody comes between
- * -------------------------
- */
-
-static TGL_SIM_PLAIN unsigned atomicAdd(unsigned *address, unsigned value)
-{
-    tgl_sim.access(tgl_sim.run, address, 4, 0, TGL_SIM_PC);
-    tgl_sim.access(tgl_sim.run, address, 4, 1, TGL_SIM_PC);
-    const unsigned old = *address;
-    *address = old + value;
-    return old;
-}
+unsigned atomicAdd(unsigned *address, unsigned value);
 
 /* Blocks run one after the other, and see all that those before have written. */
 #define __threadfence() ((void)0)
 
 /* ---- Threads that wait for each other -------------------------------------------------------- */
 
-static TGL_SIM_PLAIN void __syncthreads(void)
-{
-    tgl_sim.barrier(tgl_sim.run, TGL_SIM_PC);
-}
-
-static TGL_SIM_PLAIN void tgl_sim_syncwarp(unsigned lanes)
-{
-    tgl_sim.warp_barrier(tgl_sim.run, lanes, TGL_SIM_PC);
-}
+void __syncthreads(void);
+void tgl_sim_syncwarp(unsigned lanes);
 #define __syncwarp(...) tgl_sim_syncwarp((0xffffffffu, ##__VA_ARGS__))
 
-static TGL_SIM_PLAIN unsigned tgl_sim_shuffle(unsigned lanes, unsigned value, int source)
-{
-    return tgl_sim.shuffle(tgl_sim.run, lanes, value, source, TGL_SIM_PC);
-}
-
-static TGL_SIM_PLAIN int tgl_sim_lane(void)
-{
-    return (int)(tgl_sim.thread[0] % 32);
-}
-
-/* The lane to read from, within segments of `width` lanes; out of the segment: the lane's own. */
-static TGL_SIM_PLAIN int tgl_sim_in_segment(int source, int width)
-{
-    const int lane = tgl_sim_lane();
-    return source >= 0 && source / width == lane / width ? source : lane;
-}
+unsigned tgl_sim_shuffle(unsigned lanes, unsigned value, int source);
+int tgl_sim_lane(void);
+int tgl_sim_in_segment(int source, int width);
 
 /* Any 4-byte type. */
 #define TGL_SIM_SHUFFLE(lanes, value, source)                                                      \
@@ -298,23 +166,5 @@ static TGL_SIM_PLAIN int tgl_sim_in_segment(int source, int width)
 #define __shfl_down_sync(lanes, value, by, ...)                                                    \
     TGL_SIM_SHUFFLE(lanes, value,                                                                  \
                     tgl_sim_in_segment(tgl_sim_lane() + (int)(by), TGL_SIM_WIDTH(__VA_ARGS__)))
-
-/* ---- cp.async, for lib/async_copy.h ---------------------------------------------------------- */
-
-static TGL_SIM_PLAIN void tgl_sim_async_copy(void *shared, const void *global, int bytes,
-                                             int valid_bytes)
-{
-    tgl_sim.async_copy(tgl_sim.run, shared, global, bytes, valid_bytes, TGL_SIM_PC);
-}
-
-static TGL_SIM_PLAIN void tgl_sim_async_commit(void)
-{
-    tgl_sim.async_commit(tgl_sim.run);
-}
-
-static TGL_SIM_PLAIN void tgl_sim_async_wait(int groups_pending)
-{
-    tgl_sim.async_wait(tgl_sim.run, groups_pending);
-}
 
 #endif

@@ -7,6 +7,27 @@
 #ifndef TGL_SIM_HOOKS_H
 #define TGL_SIM_HOOKS_H
 
+/* The loops that a thread is in, found by its steps from one block of code to the next, and how
+ * often it has gone round each: what lanes of a warp do in the same round belongs together. */
+enum { TGL_SIM_LOOPS = 12 }; /* one within the other, that are followed */
+
+typedef struct tgl_sim_loop {
+    const char *begin, *end;  /* the first and the last of its blocks that are known */
+    unsigned long long place; /* hash of this loop and the outer ones, with their rounds */
+} tgl_sim_loop;
+
+typedef struct tgl_sim_loops {
+    const char *at;        /* the block that runs */
+    long long rounds_left; /* before the thread is taken to be in an endless loop */
+    int depth;
+    tgl_sim_loop loop[TGL_SIM_LOOPS]; /* the innermost one last */
+} tgl_sim_loops;
+
+static inline unsigned long long tgl_sim_place_in_loops(const tgl_sim_loops *loops)
+{
+    return loops->depth > 0 ? loops->loop[loops->depth - 1].place : 0;
+}
+
 /* Filled in by the host before a launch. `run` is the host's and comes back to it in each call;
  * `pc` is the return address of the access, by which the host finds file and line. A call may not
  * return before other CUDA threads have run, or at all if the kernel has done something illegal. */
@@ -21,6 +42,8 @@ typedef struct tgl_sim_hooks {
                        const void *pc);
     void (*async_commit)(void *run);
     void (*async_wait)(void *run, int groups_pending);
+    void (*endless)(void *run, const void *pc); /* no rounds are left */
+    tgl_sim_loops *loops;                       /* of the thread that runs */
     /* x, y, z, set whenever another CUDA thread goes on. */
     unsigned thread[3], block[3], block_dim[3], grid_dim[3];
 } tgl_sim_hooks;

@@ -12,37 +12,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -O0 so that each access of the source is one access of the program, neither merged nor moved;
- * DWARF 4 because that is what elf_image.c reads. No warnings: kernel files speak CUDA. */
-static const char *const compile_flags[] = {
+/* For the kernel and for the run time that it is linked to. No warnings: kernel files speak CUDA.
+ */
+static const char *const common_flags[] = {
     "-c",
     "-x",
     "c",
     "-std=gnu11",
+    "-w",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-U_FORTIFY_SOURCE",
+    "-fno-stack-protector",
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memset",
+    NULL,
+};
+
+/* -O0 so that each access of the source is one access of the program, neither merged nor moved;
+ * DWARF 4 because that is what elf_image.c reads. */
+static const char *const kernel_flags[] = {
     "-O0",
     "-g1",
     "-gdwarf-4",
     "-gz=none",
-    "-w",
-    "-fPIC",
     "-DTGL_SIM",
-    "-fsanitize=thread",
-    "-U_FORTIFY_SOURCE",
     "-fgnu89-inline",
-    "-fvisibility=hidden",
-    "-fno-builtin-memcpy",
-    "-fno-builtin-memset",
-    "-fno-omit-frame-pointer",
-    "-fno-stack-protector",
     "-ffp-contract=off",
+    "-fsanitize=thread",
+    "-fsanitize-coverage=trace-pc",
+    NULL,
 };
-static const char *const link_flags[] = {"-shared"};
-enum {
-    COMPILE_FLAGS = sizeof compile_flags / sizeof compile_flags[0],
-    LINK_FLAGS = sizeof link_flags / sizeof link_flags[0],
-    MOST_ARGUMENTS = 96,
-    PATH_SIZE = TGL_TEMP_PATH + 256,
-};
+
+/* clang leaves out blocks that it can tell from others; gcc does not, and does not know the flag.
+ */
+static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune", NULL};
+
+static const char *const run_time_flags[] = {"-O2", NULL};
+static const char *const link_flags[] = {"-shared", NULL};
+
+enum { MOST_ARGUMENTS = 96, PATH_SIZE = TGL_TEMP_PATH + 256 };
 
 /* ---- Command lines --------------------------------------------------------------------------- */
 
@@ -56,6 +65,12 @@ typedef struct command {
 static void add_argument(command *c, const char *argument)
 {
     if (c->count < MOST_ARGUMENTS) c->argv[c->count++] = argument;
+}
+
+static void add_arguments(command *c, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        add_argument(c, *list);
 }
 
 /* Adds the blank-separated words of a text, each behind `prefix` if there is one. */
@@ -163,6 +178,7 @@ typedef struct job {
     const tgl_kernel *kernel;
     const char *source;
     char wrapper[512]; /* the file that is compiled: words, kernel, and the way in */
+    bool is_clang;
 } job;
 
 /* Headers that a kernel may include. */
@@ -181,9 +197,11 @@ static tgl_status make_job(job *j)
     snprintf(j->wrapper, sizeof j->wrapper,
              "#include \"sim/cuda_words.h\"\n"
              "#include \"%s\"\n"
+             "extern tgl_sim_hooks tgl_sim;\n"
              "__attribute__((visibility(\"default\"))) const tgl_sim_image tgl_sim_object = {\n"
              "    &tgl_sim, (void (*)(void))%s, __start_tgl_shared, __stop_tgl_shared};\n",
              j->kernel->file, j->kernel->symbol);
+    j->is_clang = strstr(j->compiler->version, "clang") != NULL;
     return TGL_OK;
 }
 
@@ -192,10 +210,11 @@ static void make_key(const job *j, tgl_cache_key *key)
     tgl_cache_key_start(key, "sim");
     tgl_cache_key_add_text(key, j->compiler->words);
     tgl_cache_key_add_text(key, j->compiler->version);
-    for (int i = 0; i < COMPILE_FLAGS; i++)
-        tgl_cache_key_add_text(key, compile_flags[i]);
-    for (int i = 0; i < LINK_FLAGS; i++)
-        tgl_cache_key_add_text(key, link_flags[i]);
+    const char *const *const lists[] = {common_flags, kernel_flags, clang_flags, run_time_flags,
+                                        link_flags};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (const char *const *flag = lists[i]; *flag != NULL; flag++)
+            tgl_cache_key_add_text(key, *flag);
     tgl_cache_key_add_text(key, j->wrapper);
     tgl_cache_key_add_text(key, j->kernel->defines);
     tgl_cache_key_add_text(key, j->source);
@@ -210,6 +229,7 @@ static void make_key(const job *j, tgl_cache_key *key)
 
 static bool write_sources(const job *j, tgl_temp_folder *folder)
 {
+    static const char run_time[] = "#include \"sim/run_time.h\"\n";
     const char *file;
     for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
         unsigned long size;
@@ -218,7 +238,8 @@ static bool write_sources(const job *j, tgl_temp_folder *folder)
             return false;
     }
     return tgl_temp_folder_write(folder, j->kernel->file, j->source, strlen(j->source)) != NULL &&
-           tgl_temp_folder_write(folder, "kernel.c", j->wrapper, strlen(j->wrapper)) != NULL;
+           tgl_temp_folder_write(folder, "kernel.c", j->wrapper, strlen(j->wrapper)) != NULL &&
+           tgl_temp_folder_write(folder, "run_time.c", run_time, strlen(run_time)) != NULL;
 }
 
 /* Takes the folder's name out of a log, so that files are called as in the library. */
@@ -243,39 +264,57 @@ static tgl_status run_step(const job *j, command *c, const tgl_temp_folder *fold
     return status;
 }
 
-static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const char **object)
+/* Compiles one file of the folder with the flags of up to three lists, ended by NULL, and the
+ * kernel's macros. */
+static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char *input,
+                               const char *const *const *lists, const char **object)
 {
-    char include[PATH_SIZE], map[PATH_SIZE], input[PATH_SIZE];
+    char include[PATH_SIZE], map[PATH_SIZE], path[PATH_SIZE], name[64];
     snprintf(include, sizeof include, "-I%s", folder->path);
     snprintf(map, sizeof map, "-ffile-prefix-map=%s/=", folder->path);
-    snprintf(input, sizeof input, "%s/kernel.c", folder->path);
-    const char *compiled = tgl_temp_folder_entry(folder, "kernel.o");
-    *object = tgl_temp_folder_entry(folder, "kernel.so");
-    if (compiled == NULL || *object == NULL)
+    snprintf(path, sizeof path, "%s/%s", folder->path, input);
+    snprintf(name, sizeof name, "%s.o", input);
+    *object = tgl_temp_folder_entry(folder, name);
+    if (*object == NULL)
         return tgl_fail(j->dev, TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
 
-    command compile = {0}, link = {0};
-    bool ok = add_words(&compile, NULL, j->compiler->words);
-    for (int i = 0; i < COMPILE_FLAGS; i++)
-        add_argument(&compile, compile_flags[i]);
-    ok = ok && add_words(&compile, "-D", j->kernel->defines);
-    const char *const compile_tail[] = {include, map, input, "-o", compiled};
-    for (int i = 0; i < 5; i++)
-        add_argument(&compile, compile_tail[i]);
-
-    ok = ok && add_words(&link, NULL, j->compiler->words);
-    for (int i = 0; i < LINK_FLAGS; i++)
-        add_argument(&link, link_flags[i]);
-    const char *const link_tail[] = {compiled, "-o", *object, "-lm"};
-    for (int i = 0; i < 4; i++)
-        add_argument(&link, link_tail[i]);
-
-    tgl_status status = TGL_NO_MEMORY;
-    if (ok) status = run_step(j, &compile, folder);
-    if (status == TGL_OK) status = run_step(j, &link, folder);
-    free_command(&compile);
-    free_command(&link);
+    command c = {0};
+    const bool ok =
+        add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", j->kernel->defines);
+    for (; *lists != NULL; lists++)
+        add_arguments(&c, *lists);
+    const char *const tail[] = {include, map, path, "-o", *object, NULL};
+    add_arguments(&c, tail);
+    const tgl_status status = ok ? run_step(j, &c, folder) : TGL_NO_MEMORY;
+    free_command(&c);
     return status;
+}
+
+static tgl_status link_files(const job *j, tgl_temp_folder *folder, const char *kernel,
+                             const char *run_time, const char **object)
+{
+    *object = tgl_temp_folder_entry(folder, "kernel.so");
+    if (*object == NULL)
+        return tgl_fail(j->dev, TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
+    command c = {0};
+    const bool ok = add_words(&c, NULL, j->compiler->words);
+    add_arguments(&c, link_flags);
+    const char *const tail[] = {kernel, run_time, "-o", *object, "-lm", NULL};
+    add_arguments(&c, tail);
+    const tgl_status status = ok ? run_step(j, &c, folder) : TGL_NO_MEMORY;
+    free_command(&c);
+    return status;
+}
+
+static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const char **object)
+{
+    const char *kernel, *run_time;
+    const char *const *const kernel_lists[] = {common_flags, kernel_flags,
+                                               j->is_clang ? clang_flags : NULL, NULL};
+    const char *const *const run_time_lists[] = {common_flags, run_time_flags, NULL};
+    TGL_TRY(compile_file(j, folder, "kernel.c", kernel_lists, &kernel));
+    TGL_TRY(compile_file(j, folder, "run_time.c", run_time_lists, &run_time));
+    return link_files(j, folder, kernel, run_time, object);
 }
 
 static void *read_file(const char *path, size_t *size)

@@ -18,6 +18,9 @@ enum {
                                 its own */
 };
 
+/* Rounds of loops between two barriers, some seconds of them. */
+static const long long MOST_ROUNDS = 1LL << 27;
+
 typedef void ladder_kernel(int m, int n, int k, float alpha, const float *A, long long lda,
                            const float *B, long long ldb, float beta, float *C, long long ldc);
 typedef void gemm_kernel(const struct tgl_gemm_args args);
@@ -108,6 +111,11 @@ static void fault_of(tgl_machine *machine, const tgl_sim_thread *thread, const v
     va_start(args, format);
     record_fault(machine, thread, pc, format, args);
     va_end(args);
+}
+
+static void stop_endless(void *run, const void *pc)
+{
+    tgl_machine_fault(run, pc, "does not come to a barrier or an end: an endless loop?");
 }
 
 /* Stacks with a page between them that stops a kernel which overruns its own. */
@@ -202,6 +210,7 @@ static void resume(tgl_machine *machine, tgl_sim_thread *thread)
 {
     machine->current = thread;
     machine->hooks->thread[0] = thread->index;
+    machine->hooks->loops = &thread->loops;
     tgl_fiber_switch(&machine->scheduler, &thread->fiber);
 }
 
@@ -263,7 +272,7 @@ static bool open_barrier(tgl_machine *machine)
             return false;
         }
         threads[i].state = TGL_THREAD_READY;
-        threads[i].accesses = 0;
+        threads[i].loops.rounds_left = MOST_ROUNDS;
     }
     machine->barriers++;
     machine->epoch++;
@@ -283,7 +292,7 @@ static void start_block(tgl_machine *machine, uint64_t block)
         tgl_sim_thread *thread = &machine->threads[i];
         thread->state = TGL_THREAD_READY;
         thread->warp_epoch = 1;
-        thread->accesses = 0;
+        thread->loops = (tgl_sim_loops){.rounds_left = MOST_ROUNDS};
         thread->first_copy = thread->copy_count = 0;
         thread->groups = 0;
         tgl_fiber_make(&thread->fiber, thread->stack, machine->stack_size, thread_main, thread);
@@ -314,6 +323,7 @@ static void set_hooks(tgl_machine *machine)
         .async_copy = tgl_memory_async_copy,
         .async_commit = tgl_memory_async_commit,
         .async_wait = tgl_memory_async_wait,
+        .endless = stop_endless,
         .block_dim = {l->threads, 1, 1},
         .grid_dim = {l->grid_x, l->grid_y, l->grid_z},
     };

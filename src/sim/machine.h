@@ -66,7 +66,7 @@ typedef struct tgl_sim_thread {
     uint32_t waits_for;   /* TGL_THREAD_AT_WARP: the lanes */
     unsigned given;       /* to a shuffle */
     uint32_t warp_epoch;  /* warp barriers that it has passed in this block */
-    int64_t accesses;     /* since the last barrier */
+    tgl_sim_loops loops;  /* that it is in */
 
     tgl_sim_copy *copies; /* in flight, oldest first, from `first_copy` */
     int first_copy, copy_count, copy_room;

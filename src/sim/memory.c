@@ -16,9 +16,6 @@ enum {
     OVERRUN = 16 * 1024, /* bytes behind shared memory that are told as its overrun */
 };
 
-/* A thread that makes so many accesses between two barriers is taken to be in an endless loop. */
-static const int64_t ACCESS_LIMIT = (int64_t)1 << 28;
-
 static const char *site_place(const tgl_machine *machine, uint32_t site, char text[PLACE])
 {
     return tgl_sim_place(machine->launch->module, machine->tally.sites[site].pc, text, PLACE);
@@ -379,12 +376,11 @@ static uint32_t tally(tgl_machine *machine, tgl_access_kind kind, int target, un
     tgl_sim_thread *thread = machine->current;
     uint32_t site;
     bool is_full;
-    if (!tgl_tally_access(&machine->tally, pc, kind, target, (int)(thread->index % WARP), bytes,
-                          shared, global, &site, &is_full)) {
+    if (!tgl_tally_access(&machine->tally, pc, kind, target, (int)(thread->index % WARP),
+                          tgl_sim_place_in_loops(&thread->loops), bytes, shared, global, &site,
+                          &is_full)) {
         give_up(machine);
     }
-    if (++thread->accesses > ACCESS_LIMIT)
-        tgl_machine_fault(machine, pc, "does not come to a barrier or an end: an endless loop?");
     if (is_full) tgl_machine_wait(machine, TGL_THREAD_AT_WINDOW, pc);
     return site;
 }

@@ -154,8 +154,8 @@ static const tgl_line_row *row_of(const tgl_sim_module *module, const void *pc)
  * the call. */
 static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_line_row *row)
 {
-    for (; row >= module->lines.rows && row->line > 0; row--)
-        if (strcmp(row->file, module->kernel.file) == 0) return row;
+    for (; row >= module->lines.rows; row--)
+        if (row->line > 0 && strcmp(row->file, module->kernel.file) == 0) return row;
     return NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lanes run one after the other; what they do at the same instruction for the same time since the
- * warp was last flushed is taken for one execution of that instruction by the warp.
+ * Lanes run one after the other. What they do at the same instruction in the same round of the
+ * loops around it is taken for one execution of that instruction by the warp.
  */
 #include "sim/tally.h"
 
@@ -9,6 +9,8 @@
 #include <string.h>
 
 struct tgl_tally_group {
+    uint64_t round;
+    uint32_t lanes; /* that have joined */
     tgl_warp_access shared, global;
 };
 
@@ -55,13 +57,40 @@ static bool open_site(tgl_tally *tally, size_t slot, const void *pc, tgl_access_
 {
     if (2 * tally->used >= tally->slots) return false;
     tgl_site *site = &tally->sites[slot];
-    site->groups = calloc(TGL_TALLY_WINDOW, sizeof *site->groups);
-    if (site->groups == NULL) return false;
     site->pc = pc;
     site->kind = kind;
     site->target = target;
     tally->used++;
     return true;
+}
+
+static bool can_join(const tgl_tally_group *group, int lane, uint64_t round)
+{
+    return group->round == round && (group->lanes >> lane & 1) == 0;
+}
+
+/* The group of a lane that passes the site: as a rule the one behind the group that it joined
+ * before. A lane that was elsewhere in between finds its group further on, or further back if other
+ * lanes have opened it late. -1: no memory. */
+static int join_group(tgl_site *site, int lane, uint64_t round)
+{
+    const int next = site->next[lane], count = site->group_count;
+    for (int i = next; i < count; i++)
+        if (can_join(&site->groups[i], lane, round)) return i;
+    for (int i = 0; i < next; i++)
+        if (can_join(&site->groups[i], lane, round)) return i;
+    if (count == site->group_room) {
+        const int room = site->group_room > 0 ? 2 * site->group_room : TGL_TALLY_WINDOW;
+        tgl_tally_group *groups = realloc(site->groups, (size_t)room * sizeof *groups);
+        if (groups == NULL) return -1;
+        memset(groups + site->group_room, 0, (size_t)(room - site->group_room) * sizeof *groups);
+        site->groups = groups;
+        site->group_room = room;
+    }
+    tgl_tally_group *fresh = &site->groups[site->group_count++];
+    fresh->round = round;
+    fresh->lanes = fresh->shared.lanes = fresh->global.lanes = 0;
+    return count;
 }
 
 static void add_lane(tgl_warp_access *access, int lane, uint32_t bytes, uintptr_t address)
@@ -72,23 +101,22 @@ static void add_lane(tgl_warp_access *access, int lane, uint32_t bytes, uintptr_
 }
 
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
-                      uint32_t bytes, uintptr_t shared, uintptr_t global, uint32_t *index,
-                      bool *is_full)
+                      uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
+                      uint32_t *index, bool *is_full)
 {
     const size_t slot = slot_of(tally, pc, kind);
     tgl_site *site = &tally->sites[slot];
     if (site->pc == NULL && !open_site(tally, slot, pc, kind, target)) return false;
     if (site->group_count == 0) tally->touched[tally->touched_count++] = (uint32_t)slot;
-    const int pass = site->passes[lane]++;
-    while (site->group_count <= pass) {
-        tgl_tally_group *fresh = &site->groups[site->group_count++];
-        fresh->shared.lanes = fresh->global.lanes = 0;
-    }
-    tgl_tally_group *group = &site->groups[pass];
+    const int joined = join_group(site, lane, round);
+    if (joined < 0) return false;
+    tgl_tally_group *group = &site->groups[joined];
+    site->next[lane] = joined + 1;
+    group->lanes |= 1u << lane;
     if (shared != 0) add_lane(&group->shared, lane, bytes, shared);
     if (global != 0) add_lane(&group->global, lane, bytes, global);
     *index = (uint32_t)slot;
-    *is_full = pass + 1 == TGL_TALLY_WINDOW;
+    *is_full = ++site->passes[lane] == TGL_TALLY_WINDOW;
     return true;
 }
 
@@ -111,9 +139,10 @@ void tgl_tally_flush(tgl_tally *tally)
 {
     for (size_t i = 0; i < tally->touched_count; i++) {
         tgl_site *site = &tally->sites[tally->touched[i]];
-        for (int pass = 0; pass < site->group_count; pass++)
-            count_group(site, &site->groups[pass]);
+        for (int group = 0; group < site->group_count; group++)
+            count_group(site, &site->groups[group]);
         site->group_count = 0;
+        memset(site->next, 0, sizeof site->next);
         memset(site->passes, 0, sizeof site->passes);
     }
     tally->touched_count = 0;

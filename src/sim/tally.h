@@ -19,7 +19,7 @@ typedef enum tgl_access_kind {
     TGL_ACCESS_KINDS
 } tgl_access_kind;
 
-/* How many times a lane may pass one site before its warp must be flushed. */
+/* How often a lane may pass one site before its warp must be flushed. */
 enum { TGL_TALLY_WINDOW = 256 };
 
 typedef struct tgl_tally_group tgl_tally_group;
@@ -35,9 +35,10 @@ typedef struct tgl_site {
     int64_t wavefronts; /* of shared memory */
     int64_t conflicts;  /* wavefronts that bank conflicts added */
 
-    /* Of the warp that runs: group[i] is what the lanes did as they passed here the i-th time. */
+    /* Of the warp that runs: what its lanes did here together. */
     tgl_tally_group *groups;
-    int group_count;
+    int group_count, group_room;
+    int next[32];        /* of each lane: the group behind the one that it joined last */
     uint16_t passes[32]; /* of each lane */
 } tgl_site;
 
@@ -54,13 +55,14 @@ void tgl_tally_free(tgl_tally *tally);
 /* Forgets all sites. */
 void tgl_tally_clear(tgl_tally *tally);
 
-/* Takes note of an access of `bytes`, 1 to 16, by a lane of the warp that runs. shared, global: the
+/* Takes note of an access of `bytes`, 1 to 16, by a lane of the warp that runs. round: of the loops
+ * that the lane is in; lanes in the same round go together. shared, global: the
  * address of the kind's side; of both for TGL_ASYNC_COPY, where global may be 0 for none. *site:
  * the index of the instruction. False: no memory. *is_full is set if the lane has reached the end
  * of the window at this site: it must not go on before tgl_tally_flush(). */
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
-                      uint32_t bytes, uintptr_t shared, uintptr_t global, uint32_t *site,
-                      bool *is_full);
+                      uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
+                      uint32_t *site, bool *is_full);
 
 /* Counts what the lanes of one warp have done since the last call. */
 void tgl_tally_flush(tgl_tally *tally);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which accesses of lanes make one request of their warp.
+ */
+#include "support.h"
+
+#include "sim/tally.h"
+
+static const char instruction[4]; /* their addresses are instructions */
+
+static bool access_at(tgl_tally *tally, int which, int lane, uint64_t round, uintptr_t address)
+{
+    uint32_t site;
+    bool is_full;
+    assert_true(tgl_tally_access(tally, &instruction[which], TGL_GLOBAL_LOAD, 0, lane, round, 4, 0,
+                                 address, &site, &is_full));
+    assert_ptr_equal(tally->sites[site].pc, &instruction[which]);
+    return is_full;
+}
+
+static const tgl_site *site_of(const tgl_tally *tally, int which)
+{
+    for (size_t i = 0; i < tally->slots; i++)
+        if (tally->sites[i].pc == &instruction[which]) return &tally->sites[i];
+    return NULL;
+}
+
+static int setup(void **state)
+{
+    static tgl_tally tally;
+    *state = &tally;
+    return tgl_tally_init(&tally) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    tgl_tally_free(*state);
+    return 0;
+}
+
+/* All lanes three times round a loop. */
+static void test_uniform(void **state)
+{
+    for (int lane = 0; lane < 32; lane++)
+        for (uint64_t round = 0; round < 3; round++)
+            access_at(*state, 0, lane, round, 4096 + 1024 * round + 4 * (uintptr_t)lane);
+    tgl_tally_flush(*state);
+    const tgl_site *site = site_of(*state, 0);
+    assert_int_equal(site->requests, 3);
+    assert_int_equal(site->sectors, 3 * 4);
+    assert_int_equal(site->bytes, 3 * 32 * 4);
+}
+
+/* Lanes of the two halves take part in every other round: rounds are told apart. */
+static void test_divergent(void **state)
+{
+    for (int lane = 0; lane < 32; lane++)
+        for (uint64_t round = 0; round < 8; round++)
+            if (round % 2 == (uint64_t)(lane / 16))
+                access_at(*state, 0, lane, round, 4096 + 4 * (uintptr_t)lane);
+    tgl_tally_flush(*state);
+    assert_int_equal(site_of(*state, 0)->requests, 8);
+    assert_int_equal(site_of(*state, 0)->sectors, 8 * 2);
+}
+
+/* A lane that leaves its loop early is with the others again behind it. */
+static void test_early_exit(void **state)
+{
+    for (int lane = 0; lane < 32; lane++) {
+        for (uint64_t round = 1; round <= (lane < 31 ? 4 : 2); round++)
+            access_at(*state, 0, lane, round, 4096);
+        access_at(*state, 1, lane, 0, 8192);
+    }
+    tgl_tally_flush(*state);
+    assert_int_equal(site_of(*state, 0)->requests, 4);
+    assert_int_equal(site_of(*state, 1)->requests, 1);
+}
+
+/* Twice in one round, as the words of a struct: two requests. */
+static void test_same_round(void **state)
+{
+    for (int lane = 0; lane < 32; lane++)
+        for (int word = 0; word < 2; word++)
+            access_at(*state, 0, lane, 7, 4096 + 8 * (uintptr_t)lane + 4 * (uintptr_t)word);
+    tgl_tally_flush(*state);
+    assert_int_equal(site_of(*state, 0)->requests, 2);
+    assert_int_equal(site_of(*state, 0)->sectors, 2 * 8);
+}
+
+/* A lane is told to stop at the end of the window, and nothing is lost over it. */
+static void test_window(void **state)
+{
+    enum { ROUNDS = 3 * TGL_TALLY_WINDOW };
+    for (int first = 0; first < ROUNDS; first += TGL_TALLY_WINDOW) {
+        for (int lane = 0; lane < 32; lane++)
+            for (int i = 0; i < TGL_TALLY_WINDOW; i++)
+                assert_int_equal(
+                    access_at(*state, 0, lane, (uint64_t)(first + i), 4096 + 4 * (uintptr_t)lane),
+                    i == TGL_TALLY_WINDOW - 1);
+        tgl_tally_flush(*state);
+    }
+    assert_int_equal(site_of(*state, 0)->requests, ROUNDS);
+    assert_int_equal(site_of(*state, 0)->sectors, 4 * ROUNDS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_uniform, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_divergent, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_early_exit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_same_round, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_window, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
