@@ -62,8 +62,7 @@ static const struct broken {
     {"unwritten_shared", TGL_KERNEL_FAULT, {"reads As + ", "which nobody has written"}, 1, 0},
     {"shared_overrun",
      TGL_KERNEL_FAULT,
-     {"bytes at 0 bytes past the end "
-      "of As, which has 960 bytes"},
+     {"writes 4 bytes", "at 0 bytes past the end of As, which has 960 bytes"},
      1,
      0},
     {"misaligned",

@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(256)
     __shared__ float As[TILE][TILE];
     float sum = 0.0f;
     for (int first = 0; first < k; first += TILE) {
-        async_copy_float_or_zero(&As[y][x], &A[row * lda + first + x], /* <- copied */
-                                 row < m && first + x < k);
+        const bool valid = row < m && first + x < k;
+        async_copy_float_or_zero(&As[y][x], &A[row * lda + first + x], valid); /* <- copied */
         async_commit();
         ASYNC_WAIT(0);
         for (int p = 0; p < TILE && first + p < k; p++)
