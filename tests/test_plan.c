@@ -46,6 +46,18 @@ static void bad_arguments_are_refused(void **state)
     assert_string_equal(text, "");
 }
 
+static void negative_splits_are_refused(void **state)
+{
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    const tgl_plan_options options = {.size = sizeof options, .splits = -1};
+    tgl_plan *plan = (tgl_plan *)1;
+    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_BAD_ARGUMENT);
+    assert_null(plan);
+    char text[100];
+    tgl_last_error(*state, text, sizeof text);
+    assert_string_equal(text, "options.splits is -1; it must not be negative");
+}
+
 static void unknown_kernels_are_refused(void **state)
 {
     tgl_device *dev = *state;
@@ -266,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_runs_many_times),
         cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(negative_splits_are_refused),
         cmocka_unit_test(unknown_kernels_are_refused),
         cmocka_unit_test(a_kernel_that_is_named_is_used),
         cmocka_unit_test(types_without_kernels_are_refused),
