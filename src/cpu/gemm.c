@@ -61,33 +61,51 @@ static const char *b_at(const product *x, int64_t p, int64_t j)
 
 /* ---- One block of A -------------------------------------------------------------------------- */
 
+/* Its rows are cut into tiles: the first is full, for it may have to copy B, and the others share
+ * the rest evenly, `base` rows each and the first `rest` of them one more. */
 typedef struct row_block {
     range rows, k;
-    int64_t tiles;
+    int64_t tiles, first, base, rest;
     const char *packed; /* NULL: A is read in place */
     double beta;        /* 1 once C has its first sums */
 } row_block;
 
-/* Where tile q of the block begins: the first is full, for it may have to copy B, and the others
- * share the rest evenly. */
-static int64_t tile_row(const row_block *block, int mr, int64_t q)
+static void cut_rows(row_block *block, int mr)
 {
-    const int64_t total = length(block->rows), first = cpu_least(mr, total);
-    return q == 0 ? 0 : first + cpu_share(total - first, block->tiles - 1, q - 1);
+    const int64_t total = length(block->rows);
+    block->tiles = cpu_ceil_div(total, mr);
+    block->first = cpu_least(mr, total);
+    if (block->tiles == 1) return;
+    block->base = (total - block->first) / (block->tiles - 1);
+    block->rest = (total - block->first) % (block->tiles - 1);
 }
 
+/* Rows of tile q. */
+static int64_t tile_height(const row_block *block, int64_t q)
+{
+    return q == 0 ? block->first : block->base + (q <= block->rest);
+}
+
+/* Packs a transposed A, whose columns of the block lie far apart: a few of them at a time, all
+ * their rows, while the next few are fetched. */
 static void pack_a(const product *x, const row_block *block)
 {
+    enum { STEPS = 8, LINE = 64 };
     const cpu_kernels *kernels = x->plan->kernels;
-    cpu_pack_fn *pack = x->shape->trans_a ? kernels->copy : kernels->interleave;
-    const int64_t k = length(block->k);
-    int64_t row = 0;
-    for (int64_t q = 0; q < block->tiles; q++) {
-        const int64_t next =
-            q + 1 < block->tiles ? tile_row(block, kernels->mr, q + 1) : length(block->rows);
-        pack(x->packed_a + row * k * (int64_t)kernels->element, next - row,
-             a_at(x, block->rows.begin + row, block->k.begin), x->shape->lda, next - row, k);
-        row = next;
+    const int64_t element = (int64_t)kernels->element, k = length(block->k);
+    const int64_t lda = x->shape->lda;
+    for (int64_t p = 0; p < k; p += STEPS) {
+        const int64_t steps = cpu_least(STEPS, k - p);
+        const char *from = a_at(x, block->rows.begin, block->k.begin + p);
+        for (int64_t i = STEPS; i < 2 * STEPS; i++)
+            for (int64_t byte = 0; byte < length(block->rows) * element; byte += LINE)
+                __builtin_prefetch(from + i * lda * element + byte);
+        for (int64_t q = 0, row = 0; q < block->tiles; q++) {
+            const int64_t height = tile_height(block, q);
+            kernels->copy(x->packed_a + (row * k + p * height) * element, height,
+                          from + row * element, lda, height, steps);
+            row += height;
+        }
     }
 }
 
@@ -113,22 +131,20 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
     const bool partial = tail < kernels->vector;
 
     char *c = x->C + (block->rows.begin * x->ldc + y.column) * element;
+    const int64_t ahead = cpu_ceil_div(k, block->tiles);
     int64_t row = 0;
     for (int64_t q = 0; q < block->tiles; q++) {
-        const int64_t next =
-            q + 1 < block->tiles ? tile_row(block, kernels->mr, q + 1) : length(block->rows);
-        const int64_t rows = next - row;
+        const int64_t rows = tile_height(block, q);
         const char *a = block->packed != NULL ? block->packed + row * k * element
                                               : a_at(x, block->rows.begin + row, block->k.begin);
         const int64_t a_stride = block->packed != NULL ? rows : x->shape->lda;
         cpu_tile_fn *tile = y.copy != NULL ? kernels->copying_tile[layout][partial][vectors - 1]
                                            : kernels->tile[layout][partial][vectors - 1][rows - 1];
-        const int64_t ahead = y.next != NULL ? cpu_share(k, block->tiles, q) : 0;
         const cpu_beside beside = {
             .copy = y.copy,
-            .ahead = y.next != NULL ? y.next + ahead * y.next_ld * element : NULL,
+            .ahead = y.next != NULL ? y.next + q * ahead * y.next_ld * element : NULL,
             .ahead_step = y.next_ld * element,
-            .ahead_rows = y.next != NULL ? cpu_share(k, block->tiles, q + 1) - ahead : 0,
+            .ahead_rows = y.next != NULL ? cpu_least(ahead, k - q * ahead) : 0,
         };
         tile(k, a, a_stride, y.b, y.ldb, c + row * x->ldc * element, x->ldc, tail, x->alpha,
              block->beta, &beside);
@@ -137,7 +153,7 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
             y.ldb = y.width;
             y.copy = NULL;
         }
-        row = next;
+        row += rows;
     }
 }
 
@@ -196,7 +212,7 @@ static void multiply_block(const product *x, range columns, range k)
             .packed = plan->pack_a ? x->packed_a : NULL,
             .beta = k.begin == x->k.begin ? x->beta : 1,
         };
-        block.tiles = cpu_ceil_div(length(block.rows), plan->kernels->mr);
+        cut_rows(&block, plan->kernels->mr);
         if (plan->pack_a) pack_a(x, &block);
         for (int64_t i = 0; i < panels; i++) {
             const int64_t first = cpu_share(vectors, panels, i);

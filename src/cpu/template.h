@@ -159,6 +159,12 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
 {
     T *dst = to;
     const T *src = from;
+    if (width <= VLEN) { /* bands of A: one vector a step */
+        const MASK in = MASK_OF((int)count), out = MASK_OF((int)width);
+        for (int64_t p = 0; p < k; p++)
+            STORE_MASKED(dst + p * width, out, LOAD_MASKED(src + p * ld, in));
+        return;
+    }
     for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
         int64_t i = 0;
         for (; i + VLEN <= count; i += VLEN)
