@@ -34,6 +34,7 @@ typedef struct product {
 
 static range share(range all, int64_t unit, int64_t parts, int64_t index)
 {
+    if (parts == 1) return all;
     const int64_t total = all.end - all.begin, units = cpu_ceil_div(total, unit);
     const int64_t begin = cpu_share(units, parts, index) * unit;
     const int64_t end = cpu_share(units, parts, index + 1) * unit;
