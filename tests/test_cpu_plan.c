@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the cpu device decides for a problem, and what it keeps from run to run (src/cpu/plan.c,
+ * src/cpu/pool.c). Plans are made for a processor that need not be this one.
+ */
+#include "support.h"
+
+#include "cpu/cpu.h"
+
+static const cpu_device server = {
+    .facts = {.l1d = 48 << 10, .l2 = 2 << 20, .l3 = 64 << 20, .cores = 8},
+    .threads = 8,
+};
+
+static tgl_gemm_shape shape_of(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b)
+{
+    tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    problem.trans_a = trans_a ? TGL_TRANS : TGL_NO_TRANS;
+    problem.trans_b = trans_b ? TGL_TRANS : TGL_NO_TRANS;
+    tgl_gemm_shape shape;
+    assert_status(tgl_shape_make(&problem, true, &shape, NULL, 0), TGL_OK);
+    return shape;
+}
+
+static cpu_plan plan_of(const tgl_gemm_shape *shape, int threads)
+{
+    cpu_device device = server;
+    device.threads = threads;
+    cpu_plan plan;
+    tgl_cpu_plan(shape, &tgl_cpu_kernels_portable_f32, &device, &plan);
+    return plan;
+}
+
+static void small_products_stay_simple(void **state)
+{
+    (void)state;
+    for (int64_t n = 2; n <= 48; n++) {
+        const tgl_gemm_shape shape = shape_of(n, n, n, false, false);
+        const cpu_plan plan = plan_of(&shape, 8);
+        assert_int_equal(plan.path, CPU_PATH_GEMM);
+        assert_int_equal(plan.threads, 1);
+        assert_false(plan.pack_a || plan.pack_b);
+        assert_int_equal(plan.workspace, 0);
+    }
+}
+
+static void paths_follow_the_shape(void **state)
+{
+    (void)state;
+    tgl_gemm_shape shape = shape_of(100, 100, 0, false, false);
+    assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_SCALE);
+    shape = shape_of(1, 5000, 5000, false, false);
+    assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_VECTOR);
+    shape = shape_of(5000, 1, 5000, true, true);
+    assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_VECTOR);
+    shape = shape_of(1000, 1000, 1000, true, true);
+    assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_GEMM);
+}
+
+static void what_is_read_often_is_packed(void **state)
+{
+    (void)state;
+    tgl_gemm_shape shape = shape_of(1000, 1000, 1000, false, false);
+    cpu_plan plan = plan_of(&shape, 1);
+    assert_true(plan.pack_b && !plan.pack_a);
+    shape = shape_of(1000, 1000, 1000, true, false);
+    plan = plan_of(&shape, 1);
+    assert_true(plan.pack_b && plan.pack_a);
+    shape = shape_of(8, 4096, 4096, false, false); /* B is used twice: it is not worth a copy */
+    assert_false(plan_of(&shape, 1).pack_b);
+}
+
+static void threads_share_what_there_is(void **state)
+{
+    (void)state;
+    tgl_gemm_shape shape = shape_of(2000, 2000, 2000, false, false);
+    cpu_plan plan = plan_of(&shape, 8);
+    assert_int_equal(plan.sharing, CPU_SHARE_C);
+    assert_int_equal(plan.grid_m * plan.grid_n, 8);
+    assert_int_equal(plan_of(&shape, 1).threads, 1);
+    assert_int_equal(plan_of(&shape, 3).threads, 3);
+
+    shape = shape_of(32, 32, 100000, false, false);
+    plan = plan_of(&shape, 8);
+    assert_int_equal(plan.sharing, CPU_SHARE_K);
+    assert_int_equal(plan.parts, plan.threads);
+
+    shape = shape_of(50, 50, 50, false, false);
+    shape.batch = 1000;
+    assert_int_equal(plan_of(&shape, 8).sharing, CPU_SHARE_BATCH);
+}
+
+/* Blocks cover the problem, tiles fit the kernels, and buffers hold the blocks. */
+static void plans_are_consistent(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    for (int i = 0; i < 20000; i++) {
+        const int64_t largest = (int64_t)1 << random_int(&seed, 1, 14);
+        const tgl_gemm_shape shape = shape_of(
+            random_int(&seed, 2, largest), random_int(&seed, 2, largest),
+            random_int(&seed, 1, largest), random_int(&seed, 0, 1), random_int(&seed, 0, 1));
+        const cpu_plan plan = plan_of(&shape, (int)random_int(&seed, 1, 9));
+        const cpu_kernels *kernels = plan.kernels;
+        assert_true(plan.mc > 0 && plan.nc > 0 && plan.kc > 0 && plan.threads > 0);
+        if (plan.sharing == CPU_SHARE_C) assert_int_equal(plan.grid_m * plan.grid_n, plan.threads);
+        if (plan.pack_a)
+            assert_true(plan.a_bytes >= (size_t)(plan.mc * plan.kc) * kernels->element);
+        const int64_t width = (int64_t)kernels->nv * kernels->vector;
+        const int64_t columns = plan.keep_b ? plan.nc : plan.nc < width ? plan.nc : width;
+        if (plan.pack_b)
+            assert_true(plan.b_bytes >= (size_t)(columns * plan.kc) * kernels->element);
+        assert_true(plan.workspace >= (size_t)plan.threads * (plan.a_bytes + plan.b_bytes));
+    }
+}
+
+static void plans_explain_themselves(void **state)
+{
+    tgl_device *dev = *state;
+    static const struct {
+        int64_t m, n, k;
+        const char *word;
+    } table[] = {{1000, 1000, 1000, "blocks"},
+                 {1000, 1, 1000, "matrix times vector"},
+                 {10, 10, 0, "k is 0"},
+                 {48, 48, 100000, "part of the sum"}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const tgl_problem problem = tgl_problem_make(TGL_F64, table[i].m, table[i].n, table[i].k);
+        tgl_plan *plan;
+        assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
+        char text[2000], start[10];
+        const size_t length = tgl_plan_explain(plan, text, sizeof text);
+        assert_int_equal(length, strlen(text));
+        assert_int_equal(tgl_plan_explain(plan, start, sizeof start), length);
+        assert_int_equal(strlen(start), sizeof start - 1);
+        assert_int_equal(tgl_plan_explain(plan, NULL, 0), length);
+        const bool one_thread = strstr(text, "of 1") != NULL;
+        if (!one_thread || i < 3) assert_non_null(strstr(text, table[i].word));
+        assert_non_null(strstr(text, tgl_plan_kernel(plan)));
+        tgl_plan_destroy(plan);
+    }
+}
+
+/* ---- The pool of buffers --------------------------------------------------------------------- */
+
+static void buffers_are_used_again(void **state)
+{
+    (void)state;
+    cpu_pool pool = {0};
+    tgl_cpu_pool_open(&pool);
+    assert_true(tgl_cpu_pool_reserve(&pool, 0));
+    assert_true(tgl_cpu_pool_reserve(&pool, 1000));
+    void *first = tgl_cpu_pool_take(&pool, 1000);
+    assert_non_null(first);
+    assert_int_equal((uintptr_t)first % CPU_ALIGNMENT, 0);
+    void *second = tgl_cpu_pool_take(&pool, 500); /* the only buffer is in use */
+    assert_non_null(second);
+    assert_ptr_not_equal(first, second);
+    tgl_cpu_pool_give(&pool, first);
+    assert_ptr_equal(tgl_cpu_pool_take(&pool, 900), first);
+    tgl_cpu_pool_give(&pool, first);
+    tgl_cpu_pool_give(&pool, second);
+    assert_false(tgl_cpu_pool_reserve(&pool, SIZE_MAX - 10));
+    assert_null(tgl_cpu_pool_take(&pool, SIZE_MAX - 10));
+    tgl_cpu_pool_close(&pool);
+}
+
+static void a_full_pool_still_gives(void **state)
+{
+    (void)state;
+    enum { TAKEN = CPU_POOL_SLOTS + 5, BYTES = 3000 };
+    cpu_pool pool = {0};
+    tgl_cpu_pool_open(&pool);
+    void *taken[TAKEN];
+    for (int i = 0; i < TAKEN; i++) {
+        taken[i] = tgl_cpu_pool_take(&pool, BYTES);
+        assert_non_null(taken[i]);
+        memset(taken[i], i, BYTES);
+    }
+    for (int i = 0; i < TAKEN; i++) {
+        const unsigned char *bytes = taken[i];
+        assert_int_equal(bytes[0], i);
+        assert_int_equal(bytes[BYTES - 1], i);
+        tgl_cpu_pool_give(&pool, taken[i]);
+    }
+    assert_true(tgl_cpu_pool_reserve(&pool, 10 * BYTES)); /* in place of a smaller one */
+    void *large = tgl_cpu_pool_take(&pool, 10 * BYTES);
+    assert_non_null(large);
+    memset(large, 0, 10 * BYTES);
+    tgl_cpu_pool_give(&pool, large);
+    tgl_cpu_pool_close(&pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_products_stay_simple),
+        cmocka_unit_test(paths_follow_the_shape),
+        cmocka_unit_test(what_is_read_often_is_packed),
+        cmocka_unit_test(threads_share_what_there_is),
+        cmocka_unit_test(plans_are_consistent),
+        cmocka_unit_test_setup_teardown(plans_explain_themselves, setup_cpu, teardown_device),
+        cmocka_unit_test(buffers_are_used_again),
+        cmocka_unit_test(a_full_pool_still_gives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
