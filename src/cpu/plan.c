@@ -47,7 +47,8 @@ static int64_t choose_kc(piece of, const cpu_plan *plan, const cpu_facts *facts)
 {
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
     const int64_t usual = plan->kernels->kc, least = 48;
-    if (of.columns <= 2 * nr) { /* all of B's block fits in L2; rows of A are read to their end */
+    if (of.columns > 0 &&
+        of.columns <= 2 * nr) { /* all of B's block fits in L2; rows of A are read to their end */
         const int64_t room = (int64_t)(facts->l2 / 4 / plan->kernels->element) / of.columns;
         return room > usual ? room : usual;
     }
