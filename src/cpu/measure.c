@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS = 7 };
+enum { REPEATS = 25 };
 
 typedef struct measuring {
     const cpu_kernels *kernels;

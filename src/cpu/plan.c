@@ -24,8 +24,10 @@ static size_t aligned(size_t bytes)
  * are nearly equal. */
 static int64_t even_block(int64_t total, int64_t most, int64_t unit)
 {
-    if (total <= most) return total;
-    return cpu_least(most, round_up(cpu_ceil_div(total, cpu_ceil_div(total, most)), unit));
+    int64_t block = total;
+    if (total > most)
+        block = cpu_least(most, round_up(cpu_ceil_div(total, cpu_ceil_div(total, most)), unit));
+    return block > 1 ? block : 1;
 }
 
 /* The piece of C that the busiest thread computes. */
@@ -47,8 +49,8 @@ static int64_t choose_kc(piece of, const cpu_plan *plan, const cpu_facts *facts)
 {
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
     const int64_t usual = plan->kernels->kc, least = 48;
-    if (of.columns > 0 &&
-        of.columns <= 2 * nr) { /* all of B's block fits in L2; rows of A are read to their end */
+    if (of.columns > 0 && of.columns <= 2 * nr) {
+        /* All of B's block fits in L2, and rows of A are read to their end. */
         const int64_t room = (int64_t)(facts->l2 / 4 / plan->kernels->element) / of.columns;
         return room > usual ? room : usual;
     }
@@ -64,14 +66,13 @@ static void choose_blocks(piece of, const tgl_gemm_shape *s, const cpu_facts *fa
     const int64_t nr = (int64_t)kernels->nv * kernels->vector;
     plan->kc = even_block(s->k, choose_kc(of, plan, facts), 8);
 
-    /* A block of A stays in a fifth of L2, beside panels of B and tiles of C that pass through.
-     */
+    /* A block of A stays in a fifth of L2, beside panels of B and tiles of C passing through. */
     const int64_t element = (int64_t)kernels->element;
-    const int64_t mc = (int64_t)facts->l2 / 5 / (plan->kc * element);
+    const int64_t mc = (int64_t)facts->l2 / 5 / element / plan->kc;
     plan->mc = even_block(of.rows, mc > 4 * kernels->mr ? mc : 4 * kernels->mr, kernels->mr);
     plan->keep_b = plan->mc < of.rows;
 
-    const int64_t nc = (int64_t)(8 << 20) / (plan->kc * element);
+    const int64_t nc = (int64_t)(8 << 20) / element / plan->kc;
     plan->nc = even_block(of.columns, nc > nr ? round_up(nc, nr) : nr, nr);
 }
 
@@ -159,9 +160,9 @@ void tgl_cpu_plan(const tgl_gemm_shape *s, const cpu_kernels *kernels, const cpu
                   cpu_plan *plan)
 {
     *plan = (cpu_plan){.kernels = kernels, .path = CPU_PATH_GEMM, .threads = 1, .parts = 1};
-    if (s->k == 0) {
+    if (s->k <= 0) {
         plan->path = CPU_PATH_SCALE;
-    } else if (s->m == 1 || s->n == 1) {
+    } else if (s->m <= 1 || s->n <= 1) {
         plan_vector(s, cpu->threads, plan);
     } else {
         choose_threads(s, cpu->threads, plan);
@@ -223,11 +224,13 @@ static void explain_blocks(text_out *out, const tgl_gemm_shape *s, const cpu_pla
     say(out, "           MC x KC of A: %.1f KB, of the L2's %.0f KB\n",
         (double)(p->mc * p->kc) * element / 1024, (double)facts->l2 / 1024);
     say(out, "packing    A %s\n",
-        p->pack_a ? "in panels of the tile's rows" : "in place: it is read too seldom to pay");
+        p->pack_a    ? "transposed, a block at a time"
+        : s->trans_a ? "in place: it is read too seldom to pay"
+                     : "in place: its rows are read as they lie");
     say(out, "           B %s\n",
         !p->pack_b   ? "in place: it is read too seldom to pay"
-        : s->trans_b ? "in panels of the tile's columns, transposed"
-                     : "in panels of the tile's columns");
+        : s->trans_b ? "transposed, panel by panel"
+                     : "by the first tile that meets a panel");
 }
 
 static void explain_threads(text_out *out, const cpu_plan *p, int most)
