@@ -23,13 +23,25 @@ static const char help[] =
     "  --lda, --ldb, --ldc N   leading dimensions in elements (tight)\n"
     "  --batch N         products in the batch (1)\n"
     "  --kernel NAME     ask for this kernel; `tegula info` lists them\n"
+    "  --splits N        blocks that share k: 1 for none (the planner chooses)\n"
     "  --device NAME     auto, cpu, cuda:0, sim (auto)\n"
+    "  --chip NAME       what a GPU that is not there would run: h200, a100, ...\n"
     "  --threads N       threads of the cpu (OMP_NUM_THREADS, or all)\n"
     "\n"
     "Example:\n"
-    "  tegula explain -m 1000 -n 1000 -k 1000 --trans-b\n";
+    "  tegula explain -m 1000 -n 1000 -k 1000 --trans-b\n"
+    "  tegula explain -m 16 -n 4096 -k 4096 --chip h200\n";
 
-enum { OPT_ORDER = OPT_COMMAND, OPT_LDA, OPT_LDB, OPT_LDC, OPT_BATCH, OPT_KERNEL };
+enum {
+    OPT_ORDER = OPT_COMMAND,
+    OPT_LDA,
+    OPT_LDB,
+    OPT_LDC,
+    OPT_BATCH,
+    OPT_KERNEL,
+    OPT_SPLITS,
+    OPT_CHIP
+};
 
 static const struct option option_table[] = {
     CLI_OPTION_HELP,
@@ -44,13 +56,16 @@ static const struct option option_table[] = {
     {"ldc", required_argument, NULL, OPT_LDC},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"kernel", required_argument, NULL, OPT_KERNEL},
+    {"splits", required_argument, NULL, OPT_SPLITS},
+    {"chip", required_argument, NULL, OPT_CHIP},
     {0},
 };
 
 typedef struct explain_options {
     tgl_problem problem;
     tgl_type type;
-    const char *device, *kernel;
+    const char *device, *kernel, *chip;
+    int64_t splits;
     int threads;
 } explain_options;
 
@@ -103,6 +118,11 @@ static bool take_option(int option, explain_options *o)
         return true;
     case OPT_KERNEL:
         o->kernel = optarg;
+        return true;
+    case OPT_SPLITS:
+        return cli_parse_int("--splits", optarg, 1, 65535, &o->splits);
+    case OPT_CHIP:
+        o->chip = optarg;
         return true;
     default:
         return false;
@@ -188,9 +208,15 @@ static bool is_quick(const tgl_problem *p)
     return (double)p->m * (double)p->n * (double)p->k <= 512.0 * 512 * 512;
 }
 
+static tgl_plan_options plan_options_of(const explain_options *o)
+{
+    return (tgl_plan_options){
+        .size = sizeof(tgl_plan_options), .kernel = o->kernel, .splits = (int)o->splits};
+}
+
 static int explain(tgl_device *dev, const explain_options *o)
 {
-    const tgl_plan_options plan_options = {.size = sizeof plan_options, .kernel = o->kernel};
+    const tgl_plan_options plan_options = plan_options_of(o);
     tgl_plan *plan;
     tgl_status status = tgl_plan_create(dev, &o->problem, &plan_options, &plan);
     if (status != TGL_OK) return cli_fail_status(dev, status);
@@ -210,11 +236,30 @@ static int explain(tgl_device *dev, const explain_options *o)
     return EXIT_DONE;
 }
 
+static int explain_chip(const explain_options *o)
+{
+    const tgl_plan_options plan_options = plan_options_of(o);
+    const size_t size = 16384;
+    char *text = malloc(size);
+    if (text == NULL) return cli_fail("no memory for the explanation");
+    tgl_status status = tgl_chip_explain(o->chip, &o->problem, &plan_options, text, size, NULL);
+    int code = EXIT_DONE;
+    if (status == TGL_OK)
+        fputs(text, stdout);
+    else if (status == TGL_NO_DEVICE || status == TGL_UNKNOWN_KERNEL)
+        code = cli_misuse("%s", text);
+    else
+        code = cli_fail("%s (%s)", text, tgl_status_name(status));
+    free(text);
+    return code;
+}
+
 int command_explain(int argc, char **argv)
 {
     explain_options options;
     int code = parse(argc, argv, &options);
     if (code != PARSED) return code;
+    if (options.chip != NULL) return explain_chip(&options);
     tgl_device *dev = cli_open_device(options.device, options.threads);
     if (dev == NULL) return EXIT_FAILED;
     code = explain(dev, &options);

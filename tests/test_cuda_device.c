@@ -126,7 +126,8 @@ static void compare(const char *kernel, const product *p, const matrix *before, 
     }
 }
 
-static void run_kernel(tgl_device *dev, const char *kernel, const product *p, const matrix *A,
+/* False: the kernel does not take the product. */
+static bool run_kernel(tgl_device *dev, const char *kernel, const product *p, const matrix *A,
                        const matrix *B, const matrix *C, float *result)
 {
     tgl_problem problem = tgl_problem_make(TGL_F32, p->m, p->n, p->k);
@@ -136,7 +137,9 @@ static void run_kernel(tgl_device *dev, const char *kernel, const product *p, co
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     const size_t bytes = C->count * sizeof *C->host;
     tgl_plan *plan;
-    assert_ok(dev, tgl_plan_create(dev, &problem, &options, &plan));
+    const tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
+    if (status == TGL_UNSUPPORTED) return false; /* too many rows for it */
+    assert_ok(dev, status);
     float *again = malloc(bytes);
     assert_true(again != NULL && result != NULL);
     for (int i = 0; i < 2; i++) { /* bitwise the same both times */
@@ -147,6 +150,7 @@ static void run_kernel(tgl_device *dev, const char *kernel, const product *p, co
     assert_memory_equal(again, result, bytes);
     free(again);
     tgl_plan_destroy(plan);
+    return true;
 }
 
 static void every_kernel_agrees_with_the_reference(void **state)
@@ -164,8 +168,8 @@ static void every_kernel_agrees_with_the_reference(void **state)
         assert_true(expected != NULL && bound != NULL && result != NULL);
         reference(p, &A, &B, &C, expected, bound);
         for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
-            run_kernel(dev, kernel, p, &A, &B, &C, result);
-            compare(kernel, p, &C, result, expected, bound);
+            if (run_kernel(dev, kernel, p, &A, &B, &C, result))
+                compare(kernel, p, &C, result, expected, bound);
         }
         free(expected);
         free(bound);

@@ -84,7 +84,7 @@ static void test_refusals(void **state)
 static void test_no_product(void **state)
 {
     tgl_device *dev = *state;
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 0);
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 4, 0);
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
         const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
@@ -263,6 +263,7 @@ static void test_compilers_agree(void **state)
     float *C = new_matrix(MOST);
     const char *kernel;
     for (int i = 0; gcc != NULL && clang != NULL && (kernel = tgl_kernel_name(gcc, i)); i++) {
+        if (strncmp(kernel, "gemm/skinny", 11) == 0) continue; /* too few rows for it */
         const tgl_counters a = count_product(gcc, kernel, 65, 130, 33, C);
         const tgl_counters b = count_product(clang, kernel, 65, 130, 33, C);
         if (memcmp(&a, &b, sizeof a) != 0) fail_msg("%s: gcc and clang count differently", kernel);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The production family on the simulator: every configuration with every transposition, copies of
+ * The production families on the simulator: every configuration with every transposition, copies of
  * every width, k whole and split, over ragged shapes, and what the planner makes of shapes by
  * itself. An argument "i/n" takes the i-th of n parts of the configurations.
  */
@@ -22,9 +22,9 @@ static void run(tgl_device *dev, const gemm_case *c)
  * leading dimensions and edges are multiples of. */
 static tgl_problem shape_of(const tgl_gemm_row *row, int layout, int width, int ragged)
 {
-    const int64_t m = ragged ? row->bm + width : row->bm,
-                  n = ragged ? row->bn / 2 + width : row->bn;
-    tgl_problem p = tgl_problem_make(TGL_F32, m, n, ragged ? 3 * row->bk + 5 : 4 * row->bk);
+    const tgl_simt_row *t = &row->simt;
+    const int64_t m = ragged ? t->bm + width : t->bm, n = ragged ? t->bn / 2 + width : t->bn;
+    tgl_problem p = tgl_problem_make(TGL_F32, m, n, ragged ? 3 * t->bk + 5 : 4 * t->bk);
     p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
     p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
     p.lda = (p.m > p.k ? p.m : p.k) + 4;
@@ -54,7 +54,7 @@ static void try_configuration(tgl_device *dev, const tgl_gemm_row *row, int numb
         c.problem.stride_a = layout == 2 ? 0 : c.problem.lda * c.problem.lda;
         c.problem.stride_b = c.problem.ldb * c.problem.ldb;
         c.problem.stride_c = c.problem.ldc * c.problem.m;
-        if (row->bm * row->bn <= 64 * 64) run(dev, &c);
+        if (row->simt.bm * row->simt.bn <= 64 * 64) run(dev, &c);
     }
 }
 
@@ -62,7 +62,42 @@ static void test_configurations(void **state)
 {
     const tgl_gemm_row *row;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (i % parts == part) try_configuration(*state, row, i);
+        if (row->count == 0 && i % parts == part) try_configuration(*state, row, i);
+}
+
+/* Either operand big, lying either way, copies of every width, k whole and split, a length that
+ * blocks take in turns. */
+static void try_skinny(tgl_device *dev, const tgl_gemm_row *row, int number)
+{
+    static const int widths[] = {4, 1, 2};
+    for (int layout = 0; layout < 8; layout++) {
+        const int width = widths[(number + layout) % 3], small = row->count - layout % 2;
+        const int64_t count = small < 1 || 2 * small <= row->count ? row->count : small;
+        const int64_t length = 296 + (width < 4 ? width : 0), k = layout % 3 == 0 ? 77 : 700;
+        const bool big_a = layout & 4;
+        tgl_problem p =
+            tgl_problem_make(TGL_F32, big_a ? length : count, big_a ? count : length, k);
+        p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
+        p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
+        p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + width % 4;
+        p.ldb = ((p.n > p.k ? p.n : p.k) + 4) / 4 * 4 + width % 4;
+        gemm_case c = {.problem = p,
+                       .alpha = layout == 3 ? -0.5 : 1,
+                       .beta = layout == 5 ? 2 : 0,
+                       .kernel = row->name,
+                       .splits = layout < 4 ? 1 + number % 2 * 2 : 0,
+                       .fill = UNIFORM_11,
+                       .at_end = layout % 2 == 1,
+                       .seed = (uint64_t)(number * 8 + layout)};
+        run(dev, &c);
+    }
+}
+
+static void test_skinny(void **state)
+{
+    const tgl_gemm_row *row;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        if (row->count > 0 && i % parts == part) try_skinny(*state, row, i);
 }
 
 /* The same plan, pointers that are aligned and pointers that are not: one variant each. */
@@ -150,6 +185,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_configurations),
+        cmocka_unit_test(test_skinny),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_choices),
         cmocka_unit_test(test_split_without_product),

@@ -289,6 +289,19 @@ TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
 /* Writes what the plan does and why, lines of text, as snprintf does. */
 TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
 
+/* The chips whose plans can be explained without one at hand: index 0, 1, ... until NULL. */
+TGL_API const char *tgl_chip_name(int index);
+
+/* Writes which kernel the cuda device would run for `problem` on such a chip ("h200"), and why, as
+ * lines of text: the candidates with the times that the planner predicts, those rejected with the
+ * reason, and what limits the choice. At most size bytes with the terminating zero; *length is that
+ * of the whole text. options may be NULL. Returns TGL_OK, and otherwise, with one sentence as the
+ * text: TGL_NO_DEVICE (the chip is not known); TGL_UNKNOWN_KERNEL; TGL_UNSUPPORTED;
+ * TGL_GRID_TOO_LARGE; what tgl_problem_check() returns. */
+TGL_API tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem,
+                                    const tgl_plan_options *options, char *text, size_t size,
+                                    size_t *length);
+
 /* What the latest successful run of a plan did to memory, counted exactly by the simulator. A
  * request is one instruction executed by a warp. docs/simulator.md says how the hardware's rules
  * are modelled. */

@@ -147,8 +147,10 @@ static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, cud
     tgl_device *dev = plan->dev;
     const tgl_chip_facts *facts = &((tgl_cuda *)dev->state)->chip.facts;
     tgl_gemm_variant variant;
-    TGL_TRY(tgl_gemm_check(dev, &plan->shape));
-    TGL_TRY(tgl_planner_plan(dev, facts, &plan->shape, options, &made->choice));
+    char message[200];
+    tgl_status status =
+        tgl_planner_plan(facts, &plan->shape, options, &made->choice, message, sizeof message);
+    if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
     const tgl_gemm_plan *choice = &made->choice.plan;
     plan->kernel = choice->row->name;
     for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
@@ -211,7 +213,7 @@ static CUresult launch_gemm(const tgl_driver *driver, const cuda_plan *made,
                             CUstream stream)
 {
     const tgl_gemm_plan *plan = &made->choice.plan;
-    const tgl_module *module = made->modules[tgl_gemm_variant_for(plan, shape, run)];
+    const tgl_module *module = made->modules[tgl_gemm_variant_for(plan, run)];
     char *counters = memory != NULL ? memory + made->space.counters_at : NULL;
     CUresult result = CUDA_SUCCESS;
     for (int64_t i = 0; i < shape->batch && result == CUDA_SUCCESS; i += plan->batch_step) {

@@ -152,7 +152,7 @@ static tgl_status warm_gemm(const warm_job *job, const tgl_gemm_row *row, int la
     tgl_status result = TGL_OK;
     for (int i = 0; i < layouts; i++) {
         const int64_t side = 4096;
-        const tgl_gemm_shape shape = {.m = side,
+        const tgl_gemm_shape shape = {.m = row->count > 0 ? row->count : side,
                                       .n = side,
                                       .k = side,
                                       .lda = side,
@@ -165,7 +165,8 @@ static tgl_status warm_gemm(const warm_job *job, const tgl_gemm_row *row, int la
         tgl_gemm_plan plan;
         tgl_gemm_variant variant;
         snprintf(name, sizeof name, "%s %s", row->name, names[i]);
-        tgl_gemm_plan_make(row, &shape, -1, 1, &plan);
+        const tgl_gemm_split whole = {.splits = 1};
+        tgl_gemm_plan_make(row, &shape, &whole, &plan);
         tgl_gemm_variant_make(&plan, &shape, TGL_GEMM_ALIGNED, &variant);
         tgl_status status = warm_kernel(job, &variant.kernel, name);
         if (status != TGL_OK) result = status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The production family: its configurations, and what a problem makes of one.
+ * The production families: their configurations, and what a problem makes of one.
  */
 #include "plan/gemm.h"
 
@@ -11,29 +11,41 @@
 /* Kernels count in ints, and look up to the size of a tile past the end of a matrix. */
 enum { EXTENT_MAX = INT_MAX - 1024, GRID_Z_MAX = 65535, RASTER = 8, SPLITS_MAX = 256 };
 
-/* Columns: name, BM, BN, BK, WM, WN, TM, TN, STAGES, MIN_BLOCKS, registers of a thread. From the
- * largest tile to the smallest; thread tiles of 16 x 8 have the most FFMAs to a load, smaller ones
- * leave room for more warps. */
+/* Columns of gemm/simt.cu: name, BM, BN, BK, WM, WN, TM, TN, STAGES, MIN_BLOCKS, registers of a
+ * thread. From the largest tile to the smallest; thread tiles of 16 x 8 have the most FFMAs to a
+ * load, smaller ones leave room for more warps.
+ * Columns of gemm/skinny.cu: name, COUNT, DEPTH; WARPS, UNROLL, ROWS, MIN_BLOCKS, registers where
+ * the big operand lies along its length, then where it lies along k. */
 // clang-format off
+#define SIMT(name, ...) {"gemm/simt_" name, 0, 0, {0}, {0}, {__VA_ARGS__}}
+#define SKINNY(name, count, depth, along_length, along_k) {"gemm/skinny_" name, count, depth, along_length, along_k, {0}}
+#define ALONG(...) {__VA_ARGS__}
 static const tgl_gemm_row rows[] = {
-    {"gemm/simt_128x256x8",   128, 256,  8, 64, 64, 16, 8, 3, 1, 255},
-    {"gemm/simt_256x128x8",   256, 128,  8, 64, 64, 16, 8, 3, 1, 255},
-    {"gemm/simt_192x128x16",  192, 128, 16, 48, 64, 12, 8, 3, 1, 210},
-    {"gemm/simt_128x128x8",   128, 128,  8, 64, 64, 16, 8, 3, 1, 253},
-    {"gemm/simt_128x128x16",  128, 128, 16, 32, 64,  8, 8, 3, 1, 144},
-    {"gemm/simt_96x128x16",    96, 128, 16, 48, 64, 12, 8, 3, 1, 210},
-    {"gemm/simt_64x256x16",    64, 256, 16, 64, 64, 16, 8, 3, 1, 253},
-    {"gemm/simt_128x64x16",   128,  64, 16, 32, 64,  8, 8, 3, 1, 156},
-    {"gemm/simt_64x128x16",    64, 128, 16, 32, 64,  8, 8, 3, 1, 144},
-    {"gemm/simt_64x64x16",     64,  64, 16, 32, 64,  8, 8, 3, 1, 146},
-    {"gemm/simt_64x64x16_4",   64,  64, 16, 32, 32,  8, 4, 3, 1, 115},
-    {"gemm/simt_32x128x16",    32, 128, 16, 32, 64,  8, 8, 3, 1, 144},
-    {"gemm/simt_64x32x16",     64,  32, 16, 32, 32,  8, 4, 3, 1, 120},
-    {"gemm/simt_32x64x16",     32,  64, 16, 32, 32,  8, 4, 3, 1, 119},
-    {"gemm/simt_32x32x32",     32,  32, 32, 32, 16,  4, 4, 3, 1,  96},
+    SIMT("128x256x8",   128, 256,  8, 64, 64, 16, 8, 3, 1, 255),
+    SIMT("256x128x8",   256, 128,  8, 64, 64, 16, 8, 3, 1, 255),
+    SIMT("192x128x16",  192, 128, 16, 48, 64, 12, 8, 3, 1, 210),
+    SIMT("128x128x8",   128, 128,  8, 64, 64, 16, 8, 3, 1, 253),
+    SIMT("128x128x16",  128, 128, 16, 32, 64,  8, 8, 3, 1, 144),
+    SIMT("96x128x16",    96, 128, 16, 48, 64, 12, 8, 3, 1, 210),
+    SIMT("64x256x16",    64, 256, 16, 64, 64, 16, 8, 3, 1, 253),
+    SIMT("128x64x16",   128,  64, 16, 32, 64,  8, 8, 3, 1, 156),
+    SIMT("64x128x16",    64, 128, 16, 32, 64,  8, 8, 3, 1, 144),
+    SIMT("64x64x16",     64,  64, 16, 32, 64,  8, 8, 3, 1, 146),
+    SIMT("64x64x16_4",   64,  64, 16, 32, 32,  8, 4, 3, 1, 115),
+    SIMT("32x128x16",    32, 128, 16, 32, 64,  8, 8, 3, 1, 144),
+    SIMT("64x32x16",     64,  32, 16, 32, 32,  8, 4, 3, 1, 120),
+    SIMT("32x64x16",     32,  64, 16, 32, 32,  8, 4, 3, 1, 119),
+    SIMT("32x32x32",     32,  32, 32, 32, 16,  4, 4, 3, 1,  96),
+    SKINNY("1",   1, 4096, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),
+    SKINNY("2",   2, 2048, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),
+    SKINNY("4",   4, 1024, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),
+    SKINNY("8",   8, 1024, ALONG(8, 4, 1, 2, 128), ALONG(8, 1, 4, 2, 128)),
+    SKINNY("16", 16,  512, ALONG(8, 4, 1, 2, 128), ALONG(8, 1, 4, 2, 128)),
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
+
+const char tgl_gemm_grid_too_large[] = "its grid would be too large";
 
 const tgl_gemm_row *tgl_gemm_row_at(int index)
 {
@@ -57,41 +69,19 @@ const char *tgl_gpu_kernel_name(int index)
     return row != NULL ? row->name : NULL;
 }
 
-int tgl_gemm_row_threads(const tgl_gemm_row *row)
+const char *tgl_gemm_lacks(const tgl_gemm_shape *s)
 {
-    return row->bm / row->wm * (row->bn / row->wn) * 32;
-}
-
-/* As struct stage of the kernel has it: padded rows of both tiles. */
-int tgl_gemm_row_shared(const tgl_gemm_row *row)
-{
-    enum { PAD = 4 };
-    return row->stages * row->bk * (row->bm + PAD + row->bn + PAD) * (int)sizeof(float);
-}
-
-tgl_status tgl_gemm_check(tgl_device *dev, const tgl_gemm_shape *shape)
-{
-    const char *name = dev->backend->name;
-    if (shape->type_a != TGL_F32 || shape->type_b != TGL_F32 || shape->type_c != TGL_F32 ||
-        shape->compute != TGL_COMPUTE_DEFAULT)
-        return tgl_fail(dev, TGL_UNSUPPORTED,
-                        "the %s device has kernels for FP32 in IEEE arithmetic only; use \"cpu\"",
-                        name);
-    if (shape->m > EXTENT_MAX || shape->n > EXTENT_MAX || shape->k > EXTENT_MAX)
-        return tgl_fail(dev, TGL_UNSUPPORTED, "the %s device takes m, n and k up to %d", name,
-                        EXTENT_MAX);
-    return TGL_OK;
+    if (s->type_a != TGL_F32 || s->type_b != TGL_F32 || s->type_c != TGL_F32 ||
+        s->compute != TGL_COMPUTE_DEFAULT)
+        return "there are CUDA kernels for FP32 in IEEE arithmetic only; use the device \"cpu\"";
+    if (s->m > EXTENT_MAX || s->n > EXTENT_MAX || s->k > EXTENT_MAX)
+        return "CUDA kernels take m, n and k up to 2147482623";
+    return NULL;
 }
 
 /* ---- A plan ---------------------------------------------------------------------------------- */
 
-static int64_t ceil_div(int64_t x, int64_t y)
-{
-    return x / y + (x % y != 0);
-}
-
-/* The widest copy, 4, 2 or 1 floats, of an operand that lies along its edge. */
-static int copy_width(int64_t edge, int64_t ld, int64_t batch, int64_t stride)
+int tgl_gemm_copy_width(int64_t edge, int64_t ld, int64_t batch, int64_t stride)
 {
     const int64_t together = edge | ld | (batch > 1 ? stride : 0);
     return together % 4 == 0 ? 4 : together % 2 == 0 ? 2 : 1;
@@ -104,74 +94,102 @@ static bool is_wide(bool along_k, int edge, int bk, int64_t ld)
     return ld >= ((int64_t)UINT32_MAX / 4 - edge - bk) / lines;
 }
 
-static void split(const tgl_gemm_shape *shape, int64_t tiles, int64_t whole, int splits,
-                  tgl_gemm_plan *plan)
+/* As struct stage of the kernel has it: padded rows of both tiles. */
+static int simt_shared(const tgl_simt_row *t)
 {
-    const tgl_gemm_row *row = plan->row;
-    plan->tiles_whole = (int)tiles;
-    plan->splits = 1;
-    if (whole < 0 || whole >= tiles || splits < 2) return;
-    if (splits > SPLITS_MAX) splits = SPLITS_MAX;
-    const int64_t chunk = ceil_div(ceil_div(shape->k, splits), row->bk) * row->bk;
-    splits = (int)ceil_div(shape->k, chunk);
-    if (splits < 2) return;
-    plan->tiles_whole = (int)whole;
-    plan->splits = splits;
-    plan->k_chunk = (int)chunk;
-    plan->counters = plan->batch_step * (tiles - whole);
-    plan->workspace_floats = plan->counters * splits * row->bm * row->bn;
+    enum { PAD = 4 };
+    return t->stages * t->bk * (t->bm + PAD + t->bn + PAD) * (int)sizeof(float);
 }
 
-bool tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *s, int64_t whole, int splits,
-                        tgl_gemm_plan *plan)
+static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tgl_gemm_plan *plan)
+{
+    const tgl_simt_row *t = &plan->row->simt;
+    const int64_t tiles = plan->tiles_m * plan->tiles_n;
+    plan->tiles_whole = (int)tiles;
+    if (split->whole >= tiles || split->splits < 2) return;
+    const int64_t asked = split->splits < SPLITS_MAX ? split->splits : SPLITS_MAX;
+    const int64_t chunk = tgl_ceil_div(tgl_ceil_div(s->k, asked), t->bk) * t->bk;
+    const int64_t splits = chunk > 0 ? tgl_ceil_div(s->k, chunk) : 1;
+    if (splits < 2) return;
+    plan->tiles_whole = (int)split->whole;
+    plan->splits = (int)splits;
+    plan->k_chunk = (int)chunk;
+    plan->counters = plan->batch_step * (tiles - split->whole);
+    plan->workspace_floats = plan->counters * splits * t->bm * t->bn;
+}
+
+static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split *split,
+                                  tgl_gemm_plan *plan)
+{
+    const tgl_simt_row *t = &plan->row->simt;
+    plan->threads = t->bm / t->wm * (t->bn / t->wn) * 32;
+    plan->registers = t->registers;
+    plan->static_shared = 0;
+    plan->dynamic_shared = simt_shared(t);
+    plan->tiles_m = tgl_ceil_div(s->m, t->bm);
+    plan->tiles_n = tgl_ceil_div(s->n, t->bn);
+    plan->raster = plan->tiles_m < RASTER ? (int)plan->tiles_m : RASTER;
+    plan->vec_a = s->trans_a ? tgl_gemm_copy_width(s->m, s->lda, s->batch, s->stride_a) : 1;
+    plan->vec_b = s->trans_b ? 1 : tgl_gemm_copy_width(s->n, s->ldb, s->batch, s->stride_b);
+    plan->wide_offsets =
+        is_wide(!s->trans_a, t->bm, t->bk, s->lda) || is_wide(s->trans_b, t->bn, t->bk, s->ldb);
+    const int64_t tiles = plan->tiles_m * plan->tiles_n;
+    if (tiles > (split->splits > 1 ? INT_MAX / SPLITS_MAX : INT_MAX))
+        return tgl_gemm_grid_too_large;
+    split_tiles(s, split, plan);
+    return NULL;
+}
+
+const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *s,
+                               const tgl_gemm_split *split, tgl_gemm_plan *plan)
 {
     *plan = (tgl_gemm_plan){
         .row = row,
-        .tiles_m = ceil_div(s->m, row->bm),
-        .tiles_n = ceil_div(s->n, row->bn),
-        .vec_a = s->trans_a ? copy_width(s->m, s->lda, s->batch, s->stride_a) : 1,
-        .vec_b = s->trans_b ? 1 : copy_width(s->n, s->ldb, s->batch, s->stride_b),
-        .wide_offsets = is_wide(!s->trans_a, row->bm, row->bk, s->lda) ||
-                        is_wide(s->trans_b, row->bn, row->bk, s->ldb),
+        .splits = 1,
         .batch_step = s->batch < GRID_Z_MAX ? (int)s->batch : GRID_Z_MAX,
     };
-    plan->raster = plan->tiles_m < RASTER ? (int)plan->tiles_m : RASTER;
-    const int64_t tiles = plan->tiles_m * plan->tiles_n;
-    if (tiles > INT_MAX / SPLITS_MAX && (tiles > INT_MAX || splits > 1)) return false;
-    split(s, tiles, whole, splits, plan);
-    return true;
+    return row->count > 0 ? tgl_skinny_plan_make(s, split, plan) : simt_plan_make(s, split, plan);
 }
 
 /* ---- Variants -------------------------------------------------------------------------------- */
+
+static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, bool is_any,
+                         char *text, size_t size)
+{
+    const tgl_simt_row *t = &plan->row->simt;
+    snprintf(text, size,
+             "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d MIN_BLOCKS=%d TRANS_A=%d "
+             "TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=%d WIDE_OFFSETS=%d",
+             t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, t->stages, t->min_blocks, s->trans_a,
+             s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b, plan->splits > 1,
+             plan->wide_offsets);
+}
 
 bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, int which,
                            tgl_gemm_variant *variant)
 {
     const tgl_gemm_row *row = plan->row;
-    const bool is_any = which == TGL_GEMM_ANY;
+    const bool is_any = which == TGL_GEMM_ANY, is_skinny = row->count > 0;
     if (is_any && plan->vec_a == 1 && plan->vec_b == 1) return false;
-    snprintf(variant->defines, sizeof variant->defines,
-             "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d MIN_BLOCKS=%d TRANS_A=%d "
-             "TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=%d WIDE_OFFSETS=%d",
-             row->bm, row->bn, row->bk, row->wm, row->wn, row->tm, row->tn, row->stages,
-             row->min_blocks, shape->trans_a, shape->trans_b, is_any ? 1 : plan->vec_a,
-             is_any ? 1 : plan->vec_b, plan->splits > 1, plan->wide_offsets);
+    if (is_skinny)
+        tgl_skinny_defines(plan, is_any, variant->defines, sizeof variant->defines);
+    else
+        simt_defines(plan, shape, is_any, variant->defines, sizeof variant->defines);
     variant->kernel = (tgl_kernel){
         .name = row->name,
-        .file = "gemm/simt.cu",
-        .symbol = "sgemm_simt",
+        .file = is_skinny ? "gemm/skinny.cu" : "gemm/simt.cu",
+        .symbol = is_skinny ? "sgemm_skinny" : "sgemm_simt",
         .defines = variant->defines,
-        .block_m = row->bm,
-        .block_n = row->bn,
-        .threads = tgl_gemm_row_threads(row),
-        .dynamic_shared = tgl_gemm_row_shared(row),
+        .block_m = is_skinny ? (plan->big_a ? plan->per_block : row->count) : row->simt.bm,
+        .block_n = is_skinny ? (plan->big_a ? row->count : plan->per_block) : row->simt.bn,
+        .threads = plan->threads,
+        .dynamic_shared = plan->dynamic_shared,
     };
     return true;
 }
 
-int tgl_gemm_variant_for(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, const tgl_run *run)
+int tgl_gemm_variant_for(const tgl_gemm_plan *plan, const tgl_run *run)
 {
-    (void)shape;
     const bool is_aligned = (uintptr_t)run->A % (sizeof(float) * (unsigned)plan->vec_a) == 0 &&
                             (uintptr_t)run->B % (sizeof(float) * (unsigned)plan->vec_b) == 0;
     return is_aligned ? TGL_GEMM_ALIGNED : TGL_GEMM_ANY;
@@ -179,13 +197,26 @@ int tgl_gemm_variant_for(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape,
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
+static void set_grid(const tgl_gemm_plan *plan, bool has_product, tgl_gemm_args *args,
+                     unsigned grid[3])
+{
+    if (plan->row->count > 0) {
+        grid[0] = (unsigned)plan->blocks;
+        grid[1] = has_product ? (unsigned)plan->splits : 1;
+        return;
+    }
+    const int64_t tiles = plan->tiles_m * plan->tiles_n;
+    const int64_t whole = has_product ? plan->tiles_whole : tiles;
+    args->tiles_whole = (int)whole;
+    grid[0] = (unsigned)(whole + (tiles - whole) * plan->splits);
+    grid[1] = 1;
+}
+
 void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, const tgl_run *run,
                      int64_t first, void *workspace, void *counters, tgl_gemm_args *args,
                      unsigned grid[3])
 {
     const bool has_product = run->alpha != 0 && s->k > 0;
-    const int64_t tiles = plan->tiles_m * plan->tiles_n;
-    const int64_t whole = has_product ? plan->tiles_whole : tiles;
     const int64_t left = s->batch - first;
     *args = (tgl_gemm_args){
         .A = has_product ? (const float *)run->A + first * s->stride_a : NULL,
@@ -203,13 +234,12 @@ void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, const t
         .alpha = has_product ? (float)run->alpha : 0,
         .beta = (float)run->beta,
         .raster = plan->raster,
-        .tiles_whole = (int)whole,
         .splits = plan->splits,
         .k_chunk = plan->k_chunk,
         .workspace = workspace,
         .counters = counters,
+        .small_along_k = plan->big_a ? s->trans_b : !s->trans_a,
     };
-    grid[0] = (unsigned)(whole + (tiles - whole) * plan->splits);
-    grid[1] = 1;
+    set_grid(plan, has_product, args, grid);
     grid[2] = (unsigned)(left < plan->batch_step ? left : plan->batch_step);
 }

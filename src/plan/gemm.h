@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The production family, kernels/gemm/simt.cu: its rows in the registry, what a plan for a problem
- * consists of, and the arguments of its launches. Devices that run it differ only in how they
- * compile and launch.
+ * The production families, kernels/gemm/: simt.cu for all products, skinny.cu for those with few
+ * rows or columns. Their configurations, what a plan for a problem consists of, and the arguments
+ * of its launches. Devices that run them differ only in how they compile and launch.
  */
 #ifndef TGL_PLAN_GEMM_H
 #define TGL_PLAN_GEMM_H
@@ -13,15 +13,29 @@
 
 typedef struct tgl_gemm_args tgl_gemm_args;
 
-/* A configuration: what of the family's macros does not depend on the problem. */
+/* Macros of gemm/simt.cu. */
+typedef struct tgl_simt_row {
+    int bm, bn, bk; /* the tile of C that a block computes, and its steps along k */
+    int wm, wn;     /* of a warp */
+    int tm, tn;     /* of a thread */
+    int stages;     /* tiles in shared memory */
+    int min_blocks; /* a multiprocessor must hold, which bounds the registers */
+    int registers;  /* of a thread, as compiled for sm_90a with SPLIT_K */
+} tgl_simt_row;
+
+/* Macros of gemm/skinny.cu, once for each way that the big operand may lie. */
+typedef struct tgl_skinny_row {
+    int warps, unroll, rows, min_blocks;
+    int registers;
+} tgl_skinny_row;
+
+/* A configuration: what of a family's macros does not depend on the problem. */
 typedef struct tgl_gemm_row {
     const char *name; /* what the user calls it: "gemm/simt_128x256x8" */
-    int bm, bn, bk;   /* the tile of C that a block computes, and its steps along k */
-    int wm, wn;       /* of a warp */
-    int tm, tn;       /* of a thread */
-    int stages;       /* tiles in shared memory */
-    int min_blocks;   /* a multiprocessor must hold, which bounds the registers */
-    int registers;    /* of a thread, as compiled for sm_90a */
+    int count;        /* of gemm/skinny.cu: rows or columns of the small operand; 0: gemm/simt.cu */
+    int depth;        /* of the small operand in shared memory */
+    tgl_skinny_row along_length, along_k;
+    tgl_simt_row simt;
 } tgl_gemm_row;
 
 /* index 0, 1, ... until NULL. */
@@ -34,32 +48,47 @@ const tgl_gemm_row *tgl_gemm_row_find(const char *name);
  * index 0, 1, ... until NULL. */
 const char *tgl_gpu_kernel_name(int index);
 
-int tgl_gemm_row_threads(const tgl_gemm_row *row);
-int tgl_gemm_row_shared(const tgl_gemm_row *row); /* bytes of a block */
-
 /* How a configuration serves a problem: all but the pointers and scalars of a run. */
 typedef struct tgl_gemm_plan {
     const tgl_gemm_row *row;
-    int64_t tiles_m, tiles_n;
-    int raster;      /* rows of tiles in a band, see gemm_args.h */
-    int tiles_whole; /* tiles that one block computes; each of the others has `splits` blocks */
-    int splits, k_chunk;
-    int vec_a, vec_b;  /* floats to a copy where the pointers are aligned to as many; else 1 */
-    bool wide_offsets; /* a tile spans 4 GB */
-    int batch_step;    /* problems of the batch to a launch: a grid has no more than 65535 in z */
+    int threads, registers;            /* of a block; of a thread */
+    int static_shared, dynamic_shared; /* bytes of a block */
+    int splits, k_chunk;               /* blocks that share a tile's k, and how much each takes */
+    int vec_a, vec_b; /* floats to a copy where the pointers are aligned to as many; else 1 */
+    int batch_step;   /* problems of the batch to a launch: a grid has no more than 65535 in z */
     int64_t workspace_floats, counters; /* for partial sums; 0 without a split */
+
+    /* gemm/simt.cu */
+    int64_t tiles_m, tiles_n;
+    int raster;        /* rows of tiles in a band, see gemm_args.h */
+    int tiles_whole;   /* tiles that one block computes; each of the others has `splits` blocks */
+    bool wide_offsets; /* a tile spans 4 GB */
+
+    /* gemm/skinny.cu */
+    bool big_a;            /* A is the big operand */
+    bool along_k;          /* it is contiguous along k */
+    int64_t length;        /* of its edge */
+    int per_block, blocks; /* results (times count) that a block computes at once; along the edge */
 } tgl_gemm_plan;
 
-/* TGL_OK if the family takes the problem, else TGL_UNSUPPORTED with a sentence on the device. */
-tgl_status tgl_gemm_check(tgl_device *dev, const tgl_gemm_shape *shape);
+/* NULL if the families take the problem, else why not, static text: TGL_UNSUPPORTED. */
+const char *tgl_gemm_lacks(const tgl_gemm_shape *shape);
 
-/* The plan of a configuration with k split `splits` ways in all tiles from number `whole` on
- * (whole < 0: in none). The splits may come out fewer than asked for. False: the grid would be too
- * large. */
-bool tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *shape, int64_t whole,
-                        int splits, tgl_gemm_plan *plan);
+/* How k may be shared among blocks. */
+typedef struct tgl_gemm_split {
+    int splits;    /* blocks to a tile; it may come out fewer */
+    int64_t whole; /* simt: tiles before this one are not split */
+    int blocks;    /* skinny: the most along the length, which they then take in turns; 0: any */
+} tgl_gemm_split;
 
-/* A kernel of the family, ready to be compiled. */
+/* The reason that stands for TGL_GRID_TOO_LARGE. */
+extern const char tgl_gemm_grid_too_large[];
+
+/* The plan of a configuration. NULL, or why there is none, static text. */
+const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *shape,
+                               const tgl_gemm_split *split, tgl_gemm_plan *plan);
+
+/* A kernel of the families, ready to be compiled. */
 typedef struct tgl_gemm_variant {
     tgl_kernel kernel; /* whose defines are: */
     char defines[192];
@@ -73,13 +102,27 @@ bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shap
                            tgl_gemm_variant *variant);
 
 /* The variant for the pointers of a run. */
-int tgl_gemm_variant_for(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape,
-                         const tgl_run *run);
+int tgl_gemm_variant_for(const tgl_gemm_plan *plan, const tgl_run *run);
 
 /* The arguments and the grid of the launch over the problems of the batch from `first` on. Without
  * a product (alpha or k is 0) neither A nor B is read. */
 void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, const tgl_run *run,
                      int64_t first, void *workspace, void *counters, tgl_gemm_args *args,
                      unsigned grid[3]);
+
+/* skinny.c: the parts of the above that gemm/skinny.cu has of its own. */
+const char *tgl_skinny_plan_make(const tgl_gemm_shape *shape, const tgl_gemm_split *split,
+                                 tgl_gemm_plan *plan);
+void tgl_skinny_defines(const tgl_gemm_plan *plan, bool is_any, char *text, size_t size);
+const tgl_skinny_row *tgl_skinny_row_of(const tgl_gemm_plan *plan);
+
+static inline int64_t tgl_ceil_div(int64_t x, int64_t y)
+{
+    return x / y + (x % y != 0);
+}
+
+/* The widest copy, 4, 2 or 1 floats, along an edge: what edge, leading dimension and the distance
+ * of a batch's matrices are multiples of. */
+int tgl_gemm_copy_width(int64_t edge, int64_t ld, int64_t batch, int64_t stride);
 
 #endif

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner: which configuration of the production family a problem gets on a chip. A pure
- * function of the problem and the chip's facts: it lists the candidates, predicts how long each
- * takes, and takes the least.
+ * The planner: which configuration of the production families a problem gets on a chip. A pure
+ * function of the problem, the chip's facts and the tuned table: it lists the candidates, predicts
+ * how long each takes (cost.c), and takes the least, unless a shape nearby was measured.
  */
 #ifndef TGL_PLAN_PLANNER_H
 #define TGL_PLAN_PLANNER_H
 
 #include "plan/chips.h"
 #include "plan/gemm.h"
+#include "text.h"
 
 /* A configuration with a way to split k, and what it is predicted to take. */
 typedef struct tgl_candidate {
     tgl_gemm_plan plan;   /* plan.row names the configuration */
     const char *rejected; /* why it cannot serve, static text; NULL: it can */
     int resident;         /* blocks that a multiprocessor holds at once */
-    double waves;         /* blocks over those that the chip holds at once */
+    double blocks, waves; /* of the grid; over those that the chip holds at once */
     double seconds;       /* predicted: the longest of the next three, and the overhead */
     double compute, memory, l2, overhead;
+    bool is_tuned; /* chosen because a measurement says so */
 } tgl_candidate;
 
-/* Predicts one candidate: k split `splits` ways in the tiles from `whole` on. */
+/* cost.c: predicts one candidate. */
 void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                        const tgl_gemm_row *row, int64_t whole, int splits, tgl_candidate *out);
+                        const tgl_gemm_row *row, const tgl_gemm_split *split, tgl_candidate *out);
 
 /* The best candidate of a configuration. splits: 0 for the best way to split k, 1 for none, or the
  * number asked for. */
@@ -34,9 +36,15 @@ void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                         tgl_candidate *best);
 
 /* The choice for a plan's options: the best candidate, or the best of the configuration that
- * options->kernel names. TGL_UNKNOWN_KERNEL; TGL_GRID_TOO_LARGE. */
-tgl_status tgl_planner_plan(tgl_device *dev, const tgl_chip_facts *chip,
-                            const tgl_gemm_shape *shape, const tgl_plan_options *options,
-                            tgl_candidate *choice);
+ * options->kernel names. TGL_OK; TGL_UNKNOWN_KERNEL; TGL_GRID_TOO_LARGE;
+ * TGL_UNSUPPORTED; with the sentence in message. */
+tgl_status tgl_planner_plan(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                            const tgl_plan_options *options, tgl_candidate *choice, char *message,
+                            size_t message_size);
+
+/* explain.c: the problem, the candidates, the choice and the ceiling that binds it, as text. */
+void tgl_planner_explain_problem(tgl_text *out, const tgl_gemm_shape *shape);
+void tgl_planner_explain(tgl_text *out, const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                         const tgl_candidate *choice);
 
 #endif

@@ -149,8 +149,10 @@ static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, tgl
     tgl_device *dev = plan->dev;
     const tgl_chip_facts *facts = tgl_chip_facts_find(planned_for);
     tgl_gemm_variant variant;
-    TGL_TRY(tgl_gemm_check(dev, &plan->shape));
-    TGL_TRY(tgl_planner_plan(dev, facts, &plan->shape, options, &made->choice));
+    char message[200];
+    tgl_status status =
+        tgl_planner_plan(facts, &plan->shape, options, &made->choice, message, sizeof message);
+    if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
     const tgl_gemm_plan *choice = &made->choice.plan;
     plan->kernel = choice->row->name;
     for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
@@ -289,7 +291,7 @@ static void make_gemm_launch(const tgl_plan *plan, const tgl_run *run, int64_t f
     const tgl_gemm_shape *s = &plan->shape;
     const int64_t words = gemm->workspace_floats + gemm->counters;
     unsigned grid[3];
-    tgl_sim_module *module = made->modules[tgl_gemm_variant_for(gemm, s, run)];
+    tgl_sim_module *module = made->modules[tgl_gemm_variant_for(gemm, run)];
     tgl_gemm_launch(gemm, s, run, first, made->workspace, made->workspace + gemm->workspace_floats,
                     args, grid);
     *launch = (tgl_sim_launch){
@@ -368,10 +370,7 @@ static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
         tgl_gemm_launch(&made->choice.plan, s, &run, 0, NULL, NULL, &args, grid);
     }
     tgl_text out = {text, size, 0};
-    tgl_text_add(&out,
-                 "problem     C := alpha*A*B + beta*C, f32, row-major, m=%lld n=%lld k=%lld%s\n",
-                 (long long)s->m, (long long)s->n, (long long)s->k,
-                 s->swapped ? " (column-major given: A and B, m and n exchanged)" : "");
+    tgl_planner_explain_problem(&out, s);
     tgl_text_add(&out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
                  kernel->file);
     tgl_text_add(&out, "tiles       %s; a block computes %d x %d of C\n",
@@ -381,6 +380,8 @@ static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
                  kernel->threads);
     tgl_text_add(&out, "shared      %zu bytes a block\n", made->modules[0]->shared_bytes);
     tgl_text_add(&out, "compiled    by %s\n", sim->compiler.version);
+    if (!made->is_ladder)
+        tgl_planner_explain(&out, tgl_chip_facts_find(planned_for), s, &made->choice);
     pthread_mutex_lock(&sim->lock);
     const size_t used = out.length < size ? out.length : size;
     out.length += tgl_report_write(&made->report, size > 0 ? text + used : NULL, size - used);

@@ -472,7 +472,8 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
     if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z == 0 || grid_z > 65535 ||
         block_x == 0 || block_x > 1024 || block_y != 1 || block_z != 1 || extra != NULL)
         return INVALID_VALUE;
-    if (strcmp(function->symbol, "sgemm_simt") == 0)
+    if (strcmp(function->symbol, "sgemm_simt") == 0 ||
+        strcmp(function->symbol, "sgemm_skinny") == 0)
         run_gemm(arguments[0], grid_z);
     else if (strncmp(function->symbol, "sgemm_", 6) == 0)
         run_sgemm(arguments);

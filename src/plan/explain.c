@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the planner thought, as text.
+ */
+#include "plan/planner.h"
+
+#include <stdlib.h>
+
+enum { ROWS_MAX = 64 };
+
+void tgl_planner_explain_problem(tgl_text *out, const tgl_gemm_shape *s)
+{
+    const double batch = (double)s->batch, m = (double)s->m, n = (double)s->n, k = (double)s->k;
+    const double flops = 2 * batch * m * n * k;
+    const double bytes = 4 * batch * (m * k + k * n + m * n);
+    tgl_text_add(out, "problem     C := alpha*%s*%s + beta*C, f32, row-major, m=%lld n=%lld k=%lld",
+                 s->trans_a ? "A^T" : "A", s->trans_b ? "B^T" : "B", (long long)s->m,
+                 (long long)s->n, (long long)s->k);
+    if (s->batch > 1) tgl_text_add(out, ", batch of %lld", (long long)s->batch);
+    tgl_text_add(out, "%s\n",
+                 s->swapped ? " (column-major given: A and B, m and n exchanged)" : "");
+    tgl_text_add(out,
+                 "intensity   %.1f FLOP/byte (%.4g GFLOP, %.4g MB if each matrix moves once)\n",
+                 flops / bytes, 1e-9 * flops, 1e-6 * bytes);
+}
+
+static double peak(const tgl_chip_facts *chip)
+{
+    return 2e6 * chip->clock_mhz * chip->fp32_lanes * chip->multiprocessors;
+}
+
+static void explain_chip(tgl_text *out, const tgl_chip_facts *chip)
+{
+    tgl_text_add(out,
+                 "planned for %s: %d multiprocessors, %.1f TFLOP/s at %d MHz, %.0f GB/s of memory, "
+                 "%.0f of L2; memory binds below %.1f FLOP/byte\n",
+                 chip->text, chip->multiprocessors, 1e-12 * peak(chip), chip->clock_mhz,
+                 1e-9 * chip->memory_rate, 1e-9 * chip->l2_rate, peak(chip) / chip->memory_rate);
+}
+
+static int by_seconds(const void *x, const void *y)
+{
+    const tgl_candidate *a = x, *b = y;
+    if ((a->rejected != NULL) != (b->rejected != NULL)) return a->rejected != NULL ? 1 : -1;
+    return a->seconds < b->seconds ? -1 : a->seconds > b->seconds;
+}
+
+static const char *ceiling(const tgl_candidate *c)
+{
+    if (c->overhead > 0.5 * c->seconds) return "launch";
+    if (c->compute >= c->memory && c->compute >= c->l2) return "arithmetic";
+    return c->memory >= c->l2 ? "memory" : "L2";
+}
+
+static void explain_candidate(tgl_text *out, const tgl_candidate *c)
+{
+    const tgl_gemm_plan *plan = &c->plan;
+    if (c->rejected != NULL) {
+        tgl_text_add(out, "  %-22s rejected: %s\n", plan->row->name, c->rejected);
+        return;
+    }
+    tgl_text_add(out, "  %-22s %10.2f us %6d  %6d %8.2f  %s\n", plan->row->name, 1e6 * c->seconds,
+                 plan->splits, c->resident, c->waves, ceiling(c));
+}
+
+/* The best way of each configuration, the fastest first. */
+static void explain_candidates(tgl_text *out, const tgl_chip_facts *chip,
+                               const tgl_gemm_shape *shape)
+{
+    tgl_candidate candidates[ROWS_MAX];
+    const tgl_gemm_row *row;
+    int count = 0;
+    for (; count < ROWS_MAX && (row = tgl_gemm_row_at(count)) != NULL; count++)
+        tgl_planner_best_of_row(chip, shape, row, 0, &candidates[count]);
+    qsort(candidates, (size_t)count, sizeof *candidates, by_seconds);
+    tgl_text_add(out, "candidates              predicted    splits  blocks    waves  bound by\n"
+                      "                                             an SM\n");
+    for (int i = 0; i < count; i++)
+        explain_candidate(out, &candidates[i]);
+}
+
+static void explain_split(tgl_text *out, const tgl_gemm_plan *plan)
+{
+    const long long tiles = (long long)(plan->tiles_m * plan->tiles_n);
+    const double megabytes = 4e-6 * (double)plan->workspace_floats;
+    if (plan->row->count > 0)
+        tgl_text_add(out, "split       k %d ways, %d deep; %.2f MB of partial sums\n", plan->splits,
+                     plan->k_chunk, megabytes);
+    else
+        tgl_text_add(out,
+                     "split       k %d ways, %d deep, in %lld of %lld tiles; %.2f MB of "
+                     "partial sums\n",
+                     plan->splits, plan->k_chunk, tiles - plan->tiles_whole, tiles, megabytes);
+}
+
+static void explain_choice(tgl_text *out, const tgl_chip_facts *chip, const tgl_gemm_shape *s,
+                           const tgl_candidate *c)
+{
+    const tgl_gemm_plan *plan = &c->plan;
+    const double flops = 2.0 * (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
+    const int threads = c->resident * plan->threads;
+    tgl_text_add(out, "choice      %s, %s\n", plan->row->name,
+                 c->is_tuned ? "measured to be best near this shape" : "predicted to be fastest");
+    tgl_text_add(out, "block       %d threads of %d registers, %d bytes of shared memory\n",
+                 plan->threads, plan->registers, plan->static_shared + plan->dynamic_shared);
+    tgl_text_add(out, "occupancy   %d block%s a multiprocessor: %d of %d threads (%.0f %%)\n",
+                 c->resident, c->resident == 1 ? "" : "s", threads, chip->threads_per_sm,
+                 100.0 * threads / chip->threads_per_sm);
+    tgl_text_add(out, "waves       %.2f (%.0f blocks)\n", c->waves, c->blocks);
+    if (plan->splits > 1) explain_split(out, plan);
+    if (plan->vec_a > 1 || plan->vec_b > 1)
+        tgl_text_add(out,
+                     "alignment   copies of %d and %d floats of A and B at once; single ones "
+                     "for pointers that do not allow it\n",
+                     plan->vec_a, plan->vec_b);
+    tgl_text_add(
+        out,
+        "predicted   %.2f us, %.2f TFLOP/s: arithmetic %.2f us, memory %.2f us, L2 %.2f us, "
+        "launch %.2f us\n",
+        1e6 * c->seconds, 1e-12 * flops / c->seconds, 1e6 * c->compute, 1e6 * c->memory,
+        1e6 * c->l2, 1e6 * c->overhead);
+    tgl_text_add(out, "ceiling     %s\n", ceiling(c));
+}
+
+void tgl_planner_explain(tgl_text *out, const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                         const tgl_candidate *choice)
+{
+    explain_chip(out, chip);
+    explain_candidates(out, chip, shape);
+    explain_choice(out, chip, shape, choice);
+}
+
+/* ---- The public calls ------------------------------------------------------------------------ */
+
+const char *tgl_chip_name(int index)
+{
+    const tgl_chip_facts *chip = tgl_chip_facts_at(index);
+    return chip != NULL ? chip->name : NULL;
+}
+
+/* One sentence as the text. */
+static tgl_status reject(tgl_text *out, tgl_status status, const char *sentence)
+{
+    tgl_text_add(out, "%s", sentence);
+    return status;
+}
+
+static tgl_status explain(tgl_text *out, const char *name, const tgl_problem *problem,
+                          const tgl_plan_options *options)
+{
+    static const tgl_plan_options none = {.size = sizeof none};
+    char message[200];
+    tgl_gemm_shape shape;
+    tgl_candidate choice;
+    if (options == NULL) options = &none;
+    const tgl_chip_facts *chip = name != NULL ? tgl_chip_facts_find(name) : NULL;
+    if (options->size != sizeof *options || options->splits < 0)
+        return reject(out, TGL_BAD_ARGUMENT, "options have a size or splits that mean nothing");
+    if (chip == NULL) return reject(out, TGL_NO_DEVICE, "no chip of this name is known");
+    tgl_status status = tgl_shape_make(problem, true, &shape, message, sizeof message);
+    if (status != TGL_OK) return reject(out, status, message);
+    if (tgl_shape_is_empty(&shape))
+        return reject(out, TGL_OK, "nothing to do: C has no elements\n");
+    status = tgl_planner_plan(chip, &shape, options, &choice, message, sizeof message);
+    if (status != TGL_OK) return reject(out, status, message);
+    tgl_planner_explain_problem(out, &shape);
+    tgl_planner_explain(out, chip, &shape, &choice);
+    return TGL_OK;
+}
+
+tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem,
+                            const tgl_plan_options *options, char *text, size_t size,
+                            size_t *length)
+{
+    if (text == NULL) size = 0;
+    if (size > 0) text[0] = '\0';
+    tgl_text out = {text, size, 0};
+    tgl_status status = explain(&out, chip, problem, options);
+    if (length != NULL) *length = out.length;
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tuned tables: what was measured to be fastest, by chip and shape. `tegula tune` writes them.
+ */
+#ifndef TGL_PLAN_TUNED_H
+#define TGL_PLAN_TUNED_H
+
+#include "plan/planner.h"
+
+typedef struct tgl_tuned {
+    const char *chip;   /* as in tgl_chip_facts: "h200" */
+    const char *layout; /* of A and B, row-major: "NT" is B transposed */
+    int64_t m, n, k, batch;
+    const char *kernel; /* the configuration */
+    int splits;         /* 0: the planner's choice for that configuration */
+} tgl_tuned;
+
+/* index 0, 1, ... until NULL. */
+const tgl_tuned *tgl_tuned_at(int index);
+
+/* The measured shape that is nearest to this one, near enough to tell something of it; or NULL. */
+const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_gemm_shape *shape);
+
+/* Whether what was best for a shape nearby holds here, next to the best by prediction: it can
+ * serve, and is not predicted to be far slower, as where one more row costs one more wave. */
+bool tgl_tuned_holds(const tgl_candidate *tuned, const tgl_candidate *predicted);
+
+#endif

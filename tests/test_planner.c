@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The planner's decisions, chip by chip, without a chip.
+ */
+#include "plan/planner.h"
+#include "plan/tuned.h"
+#include "support.h"
+
+static tgl_gemm_shape shape_of(int64_t m, int64_t n, int64_t k)
+{
+    return (tgl_gemm_shape){.m = m,
+                            .n = n,
+                            .k = k,
+                            .type_a = TGL_F32,
+                            .type_b = TGL_F32,
+                            .type_c = TGL_F32,
+                            .lda = k,
+                            .ldb = n,
+                            .ldc = n,
+                            .batch = 1};
+}
+
+static tgl_candidate choose(const char *chip, const tgl_gemm_shape *shape)
+{
+    tgl_candidate choice;
+    const tgl_chip_facts *facts = tgl_chip_facts_find(chip);
+    assert_non_null(facts);
+    tgl_planner_choose(facts, shape, 0, &choice);
+    assert_null(choice.rejected);
+    assert_true(choice.seconds > 0);
+    return choice;
+}
+
+static tgl_candidate choose_size(const char *chip, int64_t m, int64_t n, int64_t k)
+{
+    const tgl_gemm_shape shape = shape_of(m, n, k);
+    return choose(chip, &shape);
+}
+
+static int64_t tile(const tgl_candidate *c)
+{
+    return (int64_t)c->plan.row->simt.bm * c->plan.row->simt.bn;
+}
+
+/* ---- Choices --------------------------------------------------------------------------------- */
+
+static void large_products_get_large_tiles(void **state)
+{
+    (void)state;
+    for (int64_t side = 4096; side <= 12288; side += 1024) {
+        const tgl_candidate c = choose_size("h200", side, side, side);
+        assert_in_range(tile(&c), 96 * 128, 256 * 256);
+        assert_true(c.compute > c.memory && c.compute > c.l2);
+    }
+}
+
+static void small_products_fill_the_chip(void **state)
+{
+    (void)state;
+    for (int64_t side = 256; side <= 1024; side *= 2) {
+        const tgl_candidate c = choose_size("h200", side, side, side);
+        assert_true(c.blocks >= 60);
+    }
+}
+
+static void deep_products_split_k(void **state)
+{
+    (void)state;
+    tgl_candidate c = choose_size("h200", 64, 64, 65536);
+    assert_true(c.plan.splits >= 32);
+    assert_int_equal(c.plan.tiles_whole, 0);
+    c = choose_size("h200", 128, 128, 16384);
+    assert_true(c.plan.splits >= 16);
+    c = choose_size("h200", 4096, 4096, 16); /* nothing to split */
+    assert_int_equal(c.plan.splits, 1);
+}
+
+static void few_rows_or_columns_are_streamed(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {1, 2, 4, 8, 16};
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        tgl_candidate c = choose_size("h200", counts[i], 14336, 4096);
+        assert_in_range(c.plan.row->count, counts[i], 16);
+        assert_false(c.plan.big_a);
+        c = choose_size("h200", 14336, counts[i], 4096);
+        assert_in_range(c.plan.row->count, counts[i], 16);
+        assert_true(c.plan.big_a);
+    }
+    const tgl_candidate c = choose_size("h200", 17, 14336, 4096);
+    assert_int_equal(c.plan.row->count, 0);
+}
+
+static void a_batch_fills_the_chip_without_splits(void **state)
+{
+    (void)state;
+    tgl_gemm_shape shape = shape_of(64, 64, 64);
+    shape.batch = 2048;
+    shape.stride_a = shape.stride_b = shape.stride_c = 64 * 64;
+    const tgl_candidate c = choose("h200", &shape);
+    assert_int_equal(c.plan.splits, 1);
+    assert_int_equal(c.plan.batch_step, 2048);
+    shape.batch = 100000;
+    assert_int_equal(choose("h200", &shape).plan.batch_step, 65535);
+}
+
+/* One more row, column or step of k costs about what it adds. Where leading dimensions are no
+ * longer multiples of four, the memory system has its say. */
+static void there_are_no_cliffs(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {100, 500, 1000, 1024, 2048, 3000, 4096};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        const int64_t s = sizes[i];
+        const double at = choose_size("h200", s, s, s).seconds;
+        assert_true(choose_size("h200", s + 1, s, s).seconds < 1.10 * at);
+        assert_true(choose_size("h200", s, s + 1, s).seconds < 1.20 * at);
+        assert_true(choose_size("h200", s, s, s + 1).seconds < 1.10 * at);
+    }
+}
+
+static void every_chip_has_a_plan_for_everything(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 3, 16, 17, 100, 2047, 40000};
+    const tgl_chip_facts *chip;
+    for (int i = 0; (chip = tgl_chip_facts_at(i)) != NULL; i++)
+        for (int j = 0; j < 7 * 7 * 7; j++)
+            choose_size(chip->name, sizes[j % 7], sizes[j / 7 % 7], sizes[j / 49]);
+}
+
+static void predictions_stay_below_the_peak(void **state)
+{
+    (void)state;
+    const tgl_chip_facts *chip;
+    for (int i = 0; (chip = tgl_chip_facts_at(i)) != NULL; i++) {
+        const tgl_candidate c = choose_size(chip->name, 8192, 8192, 8192);
+        const double peak = 2e6 * chip->clock_mhz * chip->fp32_lanes * chip->multiprocessors;
+        const double rate = 2.0 * 8192 * 8192 * 8192 / c.seconds;
+        assert_true(rate > 0.6 * peak && rate < 0.95 * peak);
+    }
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+static void make(const char *name, const tgl_gemm_shape *shape, int splits, tgl_gemm_plan *plan)
+{
+    const tgl_gemm_split split = {.splits = splits};
+    assert_null(tgl_gemm_plan_make(tgl_gemm_row_find(name), shape, &split, plan));
+}
+
+static void copies_are_as_wide_as_every_row_allows(void **state)
+{
+    (void)state;
+    tgl_gemm_plan plan;
+    tgl_gemm_shape s = shape_of(100, 100, 50);
+    make("gemm/simt_64x64x16", &s, 1, &plan);
+    assert_int_equal(plan.vec_a, 1); /* lies along k */
+    assert_int_equal(plan.vec_b, 4);
+    s.trans_a = s.trans_b = true;
+    s.lda = 102;
+    make("gemm/simt_64x64x16", &s, 1, &plan);
+    assert_int_equal(plan.vec_a, 2);
+    assert_int_equal(plan.vec_b, 1);
+    s.lda = 104;
+    s.batch = 2;
+    s.stride_a = 104 * 50 + 1;
+    make("gemm/simt_64x64x16", &s, 1, &plan);
+    assert_int_equal(plan.vec_a, 1);
+    s.stride_a = 0;
+    make("gemm/simt_64x64x16", &s, 1, &plan);
+    assert_int_equal(plan.vec_a, 4);
+}
+
+static void splits_cover_k_once(void **state)
+{
+    (void)state;
+    tgl_gemm_plan plan;
+    for (int64_t k = 1; k < 2000; k += 37)
+        for (int splits = 1; splits < 40; splits++) {
+            const tgl_gemm_shape s = shape_of(32, 32, k);
+            make("gemm/simt_32x32x32", &s, splits, &plan);
+            assert_in_range(plan.splits, 1, splits);
+            if (plan.splits == 1) continue;
+            const int64_t first = k - (int64_t)(plan.splits - 1) * plan.k_chunk;
+            assert_in_range(first, 1, plan.k_chunk);
+            assert_int_equal(plan.k_chunk % 32, 0);
+        }
+}
+
+static void wide_rows_take_wide_offsets(void **state)
+{
+    (void)state;
+    tgl_gemm_plan plan;
+    tgl_gemm_shape s = shape_of(1000, 1000, 1000);
+    make("gemm/simt_128x128x8", &s, 1, &plan);
+    assert_false(plan.wide_offsets);
+    s.lda = 10 * 1000 * 1000;
+    make("gemm/simt_128x128x8", &s, 1, &plan);
+    assert_true(plan.wide_offsets);
+}
+
+static void asked_for_splits_are_given(void **state)
+{
+    (void)state;
+    tgl_candidate c;
+    const tgl_gemm_shape s = shape_of(4096, 4096, 4096);
+    tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &s,
+                            tgl_gemm_row_find("gemm/simt_128x128x8"), 1, &c);
+    assert_int_equal(c.plan.splits, 1);
+    const tgl_gemm_shape deep = shape_of(64, 64, 4096);
+    tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &deep,
+                            tgl_gemm_row_find("gemm/simt_32x32x32"), 7, &c);
+    assert_int_equal(c.plan.splits, 7);
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static void tuned_rows_name_what_there_is(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        assert_non_null(tgl_chip_facts_find(row->chip));
+        assert_non_null(tgl_gemm_row_find(row->kernel));
+        assert_int_equal(strlen(row->layout), 2);
+        assert_true(row->m > 0 && row->n > 0 && row->k > 0 && row->batch > 0 && row->splits >= 0);
+    }
+}
+
+static void what_holds_nearby_is_not_far_slower(void **state)
+{
+    (void)state;
+    tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000), tuned = predicted;
+    assert_true(tgl_tuned_holds(&tuned, &predicted));
+    tuned.seconds *= 2;
+    assert_false(tgl_tuned_holds(&tuned, &predicted));
+    tuned = predicted;
+    tuned.rejected = "it cannot serve";
+    assert_false(tgl_tuned_holds(&tuned, &predicted));
+}
+
+/* ---- What is said ---------------------------------------------------------------------------- */
+
+static void a_chip_that_is_not_there_is_explained(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"NVIDIA H200", "candidates", "rejected:", "choice",
+                                        "occupancy",   "waves",      "ceiling",   "FLOP/byte"};
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 512, 512, 512);
+    char text[16384], little[10];
+    size_t length, again;
+    assert_status(tgl_chip_explain("h200", &problem, NULL, text, sizeof text, &length), TGL_OK);
+    assert_int_equal(length, strlen(text));
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (strstr(text, words[i]) == NULL) fail_msg("\"%s\" is not in:\n%s", words[i], text);
+    assert_status(tgl_chip_explain("h200", &problem, NULL, little, sizeof little, &again), TGL_OK);
+    assert_int_equal(again, length);
+    assert_int_equal(strlen(little), sizeof little - 1);
+    assert_string_equal(tgl_chip_name(0), "h200");
+    assert_null(tgl_chip_name(-1));
+}
+
+static void what_cannot_be_explained(void **state)
+{
+    (void)state;
+    char text[256];
+    tgl_problem problem = tgl_problem_make(TGL_F32, 8, 8, 8);
+    const tgl_plan_options unknown = {.size = sizeof unknown, .kernel = "gemm/none"};
+    assert_status(tgl_chip_explain("no chip", &problem, NULL, text, sizeof text, NULL),
+                  TGL_NO_DEVICE);
+    assert_status(tgl_chip_explain(NULL, &problem, NULL, text, sizeof text, NULL), TGL_NO_DEVICE);
+    assert_status(tgl_chip_explain("a100", &problem, &unknown, text, sizeof text, NULL),
+                  TGL_UNKNOWN_KERNEL);
+    problem.lda = 1;
+    assert_status(tgl_chip_explain("a100", &problem, NULL, text, sizeof text, NULL), TGL_BAD_LDA);
+    problem = tgl_problem_make(TGL_F64, 8, 8, 8);
+    assert_status(tgl_chip_explain("a100", &problem, NULL, text, sizeof text, NULL),
+                  TGL_UNSUPPORTED);
+    problem = tgl_problem_make(TGL_F32, 1 << 30, 1 << 29, 8);
+    assert_status(tgl_chip_explain("a100", &problem, NULL, text, sizeof text, NULL),
+                  TGL_GRID_TOO_LARGE);
+    assert_non_null(strstr(text, "grid"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_products_get_large_tiles),
+        cmocka_unit_test(small_products_fill_the_chip),
+        cmocka_unit_test(deep_products_split_k),
+        cmocka_unit_test(few_rows_or_columns_are_streamed),
+        cmocka_unit_test(a_batch_fills_the_chip_without_splits),
+        cmocka_unit_test(there_are_no_cliffs),
+        cmocka_unit_test(every_chip_has_a_plan_for_everything),
+        cmocka_unit_test(predictions_stay_below_the_peak),
+        cmocka_unit_test(copies_are_as_wide_as_every_row_allows),
+        cmocka_unit_test(splits_cover_k_once),
+        cmocka_unit_test(wide_rows_take_wide_offsets),
+        cmocka_unit_test(asked_for_splits_are_given),
+        cmocka_unit_test(tuned_rows_name_what_there_is),
+        cmocka_unit_test(what_holds_nearby_is_not_far_slower),
+        cmocka_unit_test(a_chip_that_is_not_there_is_explained),
+        cmocka_unit_test(what_cannot_be_explained),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
