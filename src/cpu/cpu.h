@@ -14,7 +14,7 @@
 #include <omp.h>
 #endif
 
-enum { CPU_ALIGNMENT = 256, CPU_POOL_SLOTS = 32, CPU_MAX_PROPERTIES = 12 };
+enum { CPU_ALIGNMENT = 256, CPU_POOL_SLOTS = 32, CPU_MAX_PROPERTIES = 12, CPU_MAX_THREADS = 1024 };
 
 /* Buffers for packing, kept from run to run. A run takes one and gives it back. */
 typedef struct cpu_pool {

@@ -48,7 +48,8 @@ static void list_properties(cpu_device *cpu)
 static int count_threads(int asked)
 {
 #ifdef _OPENMP
-    return asked > 0 ? asked : omp_get_max_threads();
+    const int threads = asked > 0 ? asked : omp_get_max_threads();
+    return threads < CPU_MAX_THREADS ? threads : CPU_MAX_THREADS;
 #else
     (void)asked;
     return 1;
