@@ -4,6 +4,7 @@
  */
 #include "bench_report.h"
 #include "cli.h"
+#include "cliffs.h"
 #include "contest.h"
 #include "peers.h"
 #include "progress.h"
@@ -38,6 +39,8 @@ static const char help[] =
     "  --threads N       threads for everybody (OMP_NUM_THREADS, or all)\n"
     "  --device NAME     auto, cpu, cuda:0 (auto)\n"
     "  --csv FILE        write a line for each shape and library\n"
+    "  --cliffs          Tegula alone: where one more row, column or step of k costs much\n"
+    "  --host-overhead   Tegula alone: what a call costs the host\n"
     "\n"
     "Example:\n"
     "  tegula bench --suite bench/suites/cpu.csv --threads 1 --csv cpu.csv\n";
@@ -50,6 +53,8 @@ enum {
     OPT_REPEAT,
     OPT_ONE_SHOT,
     OPT_CPU_TIME,
+    OPT_CLIFFS,
+    OPT_HOST_OVERHEAD,
 };
 
 static const struct option option_table[] = {
@@ -67,6 +72,8 @@ static const struct option option_table[] = {
     {"repeat", required_argument, NULL, OPT_REPEAT},
     {"one-shot", no_argument, NULL, OPT_ONE_SHOT},
     {"cpu-time", no_argument, NULL, OPT_CPU_TIME},
+    {"cliffs", no_argument, NULL, OPT_CLIFFS},
+    {"host-overhead", no_argument, NULL, OPT_HOST_OVERHEAD},
     {0},
 };
 
@@ -74,7 +81,7 @@ typedef struct bench_options {
     const char *suite, *device, *csv;
     tgl_type type;          /* 0: not given */
     int64_t m, n, k, batch; /* 0: not given */
-    bool trans_a, trans_b, one_shot, cpu_time;
+    bool trans_a, trans_b, one_shot, cpu_time, cliffs, host_overhead;
     const char *peers[PEERS_MAX];
     int peer_count;
     double time;
@@ -139,6 +146,10 @@ static bool take_option(int option, bench_options *o)
         return o->one_shot = true;
     case OPT_CPU_TIME:
         return o->cpu_time = true;
+    case OPT_CLIFFS:
+        return o->cliffs = true;
+    case OPT_HOST_OVERHEAD:
+        return o->host_overhead = true;
     default:
         return false;
     }
@@ -295,6 +306,8 @@ static int bench(const bench_options *o, tgl_device *dev, const suite *s)
     peer peers[PEERS_MAX];
     int peer_count;
     cublas *lib;
+    if (o->cliffs) return cliffs_find(dev, s);
+    if (o->host_overhead) return overhead_measure(dev);
     int code = open_peers(o, dev, peers, &peer_count, &lib);
     if (code == PARSED) code = bench_with(o, dev, s, peers, peer_count);
     cublas_close(lib);

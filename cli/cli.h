@@ -28,6 +28,7 @@ int command_explain(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_ladder(int argc, char **argv);
 int command_mm(int argc, char **argv);
+int command_tune(int argc, char **argv);
 int command_warm(int argc, char **argv);
 
 /* ---- Errors: one line on stderr that says what to do ----------------------------------------- */

@@ -20,6 +20,7 @@ static const command commands[] = {
     {"explain", command_explain, "say which kernel would run, and why"},
     {"ladder", command_ladder, "run the kernels from the naive one up"},
     {"info", command_info, "list the devices and what they can do"},
+    {"tune", command_tune, "measure what is fastest on this GPU"},
     {"warm", command_warm, "compile the CUDA kernels ahead"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

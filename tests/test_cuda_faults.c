@@ -87,6 +87,63 @@ static void ceilings_are_measured(void **state)
     tgl_device_close(dev);
 }
 
+/* ---- Plans that split k ---------------------------------------------------------------------- */
+
+static tgl_plan *split_plan(tgl_device *dev)
+{
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 64, 64, 1024);
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = 4};
+    tgl_plan *plan = NULL;
+    const tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
+    assert_true((status == TGL_OK) == (plan != NULL));
+    return plan;
+}
+
+static void a_split_plan_has_a_workspace(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cuMemAlloc_v2=2", "cuMemsetD8Async=1", "cuEventCreate=1",
+                                        "cuEventRecord=1"};
+    tgl_device *dev = open_device("cuda");
+    const int before = live_objects();
+    tgl_plan *plan = split_plan(dev);
+    assert_non_null(plan);
+    char text[8192];
+    tgl_plan_explain(plan, text, sizeof text);
+    assert_non_null(strstr(text, "split       k 4 ways, 256 deep, in 4 of 4 tiles"));
+    tgl_plan_destroy(plan);
+    assert_int_equal(live_objects(), before + 2); /* the modules stay */
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        setenv("FAKE_CUDA_FAIL", calls[i], 1);
+        assert_null(split_plan(dev));
+        unsetenv("FAKE_CUDA_FAIL");
+        assert_int_equal(live_objects(), before + 2);
+    }
+    tgl_device_close(dev);
+}
+
+/* Runs wait for each other by an event, which a graph's capture must not see. */
+static void runs_of_a_split_plan_take_turns(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = split_plan(dev);
+    void *A, *C;
+    assert_status(tgl_alloc(dev, 64 * 1024 * sizeof(float), &A), TGL_OK);
+    assert_status(tgl_alloc(dev, 64 * 64 * sizeof(float), &C), TGL_OK);
+    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, C, NULL), TGL_OK);
+    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1", 1);
+    assert_status(tgl_plan_run(plan, 0, A, A, 0, C, NULL), TGL_DRIVER);
+    setenv("FAKE_CUDA_CAPTURES", "1", 1);
+    assert_status(tgl_plan_run(plan, 0, A, A, 0, C, NULL), TGL_OK);
+    unsetenv("FAKE_CUDA_FAIL");
+    tgl_free(dev, A);
+    tgl_free(dev, C);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* ---- The caller's context -------------------------------------------------------------------- */
 
 static void use_everything(tgl_device *dev)
@@ -396,6 +453,8 @@ int main(void)
         TEST(without_a_product_neither_operand_is_read),
         TEST(column_major_is_row_major_exchanged),
         TEST(explain_tells_the_launch),
+        TEST(a_split_plan_has_a_workspace),
+        TEST(runs_of_a_split_plan_take_turns),
         TEST(ceilings_are_measured),
         TEST(the_caller_s_context_stays),
         TEST(many_threads_share_a_device),

@@ -113,5 +113,6 @@ void tgl_cuda_list_properties(tgl_cuda *cuda)
     add(cuda, "driver", "CUDA %d.%d", chip->driver_version / 1000, chip->driver_version / 10 % 100);
     add(cuda, "NVRTC", "%d.%d", cuda->nvrtc.version / 1000, cuda->nvrtc.version / 10 % 100);
     add(cuda, "compiled for", "%s", cuda->arch.name);
+    add(cuda, "planned as", "%s", chip->facts.name[0] != '\0' ? chip->facts.name : "unknown");
     add(cuda, "cache", "%s", tgl_cache_describe(cuda->cache));
 }

@@ -267,20 +267,6 @@ tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
-static void explain_problem(tgl_text *out, const tgl_gemm_shape *s)
-{
-    const double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k;
-    const double bytes = 4.0 * ((double)s->m * (double)s->k + (double)s->k * (double)s->n +
-                                2.0 * (double)s->m * (double)s->n);
-    tgl_text_add(out,
-                 "problem     C := alpha*A*B + beta*C, f32, row-major, m=%lld n=%lld k=%lld%s\n",
-                 (long long)s->m, (long long)s->n, (long long)s->k,
-                 s->swapped ? " (column-major given: A and B, m and n exchanged)" : "");
-    tgl_text_add(out,
-                 "intensity   %.1f FLOP/byte (%.4g GFLOP, %.4g MB if each matrix moves once)\n",
-                 flops / bytes, 1e-9 * flops, 1e-6 * bytes);
-}
-
 /* The context is current. */
 static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const tgl_module *module,
                            const unsigned grid[3])
@@ -325,16 +311,7 @@ static void explain_gemm(tgl_text *out, const tgl_cuda *cuda, const cuda_plan *m
     unsigned grid[3];
     tgl_gemm_launch(plan, shape, &run, 0, NULL, NULL, &args, grid);
     explain_launch(out, cuda, made->modules[TGL_GEMM_ALIGNED], grid);
-    if (plan->splits > 1)
-        tgl_text_add(out,
-                     "split       k %d ways in %lld of %lld tiles, %d deep; %zu bytes of sums\n",
-                     plan->splits, (long long)(plan->tiles_m * plan->tiles_n - plan->tiles_whole),
-                     (long long)(plan->tiles_m * plan->tiles_n), plan->k_chunk, made->space.bytes);
-    if (made->modules[TGL_GEMM_ANY] != NULL)
-        tgl_text_add(out,
-                     "alignment   copies of %d and %d floats; of single ones for pointers that "
-                     "do not allow it\n",
-                     plan->vec_a, plan->vec_b);
+    tgl_planner_explain(out, &cuda->chip.facts, shape, &made->choice);
 }
 
 size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size)
@@ -344,7 +321,7 @@ size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size)
     tgl_text out = {text, size, 0};
     tgl_cuda_scope scope;
     tgl_text_add(&out, "device      %s, %s\n", plan->dev->name, cuda->chip.name);
-    explain_problem(&out, &plan->shape);
+    tgl_planner_explain_problem(&out, &plan->shape);
     if (tgl_cuda_enter(plan->dev, &scope) != TGL_OK) {
         tgl_text_add(&out, "the device is lost\n");
         return out.length;

@@ -25,9 +25,9 @@ static const tgl_gemm_row rows[] = {
     SIMT("256x128x8",   256, 128,  8, 64, 64, 16, 8, 3, 1, 255),
     SIMT("192x128x16",  192, 128, 16, 48, 64, 12, 8, 3, 1, 210),
     SIMT("128x128x8",   128, 128,  8, 64, 64, 16, 8, 3, 1, 253),
-    SIMT("128x128x16",  128, 128, 16, 32, 64,  8, 8, 3, 1, 144),
+    SIMT("128x128x16",  128, 128, 16, 32, 64,  8, 8, 2, 2, 128),
     SIMT("96x128x16",    96, 128, 16, 48, 64, 12, 8, 3, 1, 210),
-    SIMT("64x256x16",    64, 256, 16, 64, 64, 16, 8, 3, 1, 253),
+    SIMT("64x256x8",     64, 256,  8, 64, 64, 16, 8, 4, 1, 255),
     SIMT("128x64x16",   128,  64, 16, 32, 64,  8, 8, 3, 1, 156),
     SIMT("64x128x16",    64, 128, 16, 32, 64,  8, 8, 3, 1, 144),
     SIMT("64x64x16",     64,  64, 16, 32, 64,  8, 8, 3, 1, 146),
@@ -153,16 +153,17 @@ const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *s,
 
 /* ---- Variants -------------------------------------------------------------------------------- */
 
+/* SPLIT_K also where nothing is split: ptxas places the registers better, and one kernel serves
+ * both. */
 static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, bool is_any,
                          char *text, size_t size)
 {
     const tgl_simt_row *t = &plan->row->simt;
     snprintf(text, size,
              "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d MIN_BLOCKS=%d TRANS_A=%d "
-             "TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=%d WIDE_OFFSETS=%d",
+             "TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=1 WIDE_OFFSETS=%d",
              t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, t->stages, t->min_blocks, s->trans_a,
-             s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b, plan->splits > 1,
-             plan->wide_offsets);
+             s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b, plan->wide_offsets);
 }
 
 bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, int which,

@@ -81,6 +81,32 @@ class Timed(Folder):
         env.update(changes)
         return tegula(*args, "--device", "cuda", cwd=self.folder, env=env)
 
+    def test_tune_writes_a_row_a_shape_and_goes_on_where_it_ended(self):
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write("f32,8,8,200,NN,1\nf32,4,40,8,NN,3\n")
+        run = "tune", "--suite", "s.csv", "--output", "t.inc", "--minutes", 1
+        result = self.run_on_fakes(*run, FAKE_CUDA_NAME="NVIDIA H200")
+        self.assertEqual((result.code, result.err), (0, ""))
+        with open(os.path.join(self.folder, "t.inc"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        rows = [line for line in lines if line.startswith("{")]
+        self.assertEqual(len(rows), 2)
+        self.assertRegex(rows[0], r'^{"h200", "NN", 8, 8, 200, 1, "gemm/[a-z0-9_]+", \d+}, /\*')
+        self.assertRegex(rows[1], r'^{"h200", "NN", 4, 40, 8, 3, ')
+        result = self.run_on_fakes(*run, FAKE_CUDA_NAME="NVIDIA H200")
+        self.assertEqual((result.code, result.out, result.err), (0, "", ""))
+        result = self.run_on_fakes("tune", "--suite", "s.csv")
+        self.assertEqual(result.code, 1)
+        self.assertIn("src/plan/chips.c", result.err)
+
+    def test_bench_of_tegula_alone(self):
+        result = self.run_on_fakes("bench", "-m", 8, "-n", 8, "-k", 8, "--cliffs")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertIn("0 of 3 steps are cliffs on cuda:0", result.out)
+        result = self.run_on_fakes("bench", "--host-overhead")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual(result.out.count("us a call"), 3)
+
     def test_beside_cublas(self):
         result = self.run_on_fakes("ladder", "--size", 16, "--csv", "l.csv", "--plot", "l.svg")
         self.assertEqual((result.code, result.err), (0, ""))

@@ -175,7 +175,11 @@ FAKE_CUDA_API CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 FAKE_CUDA_API CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 {
-    snprintf(name, (size_t)size, "Fake GPU %d", device);
+    const char *chosen = getenv("FAKE_CUDA_NAME");
+    if (chosen != NULL)
+        snprintf(name, (size_t)size, "%s", chosen);
+    else
+        snprintf(name, (size_t)size, "Fake GPU %d", device);
     return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
  *
  * Environment variables, read at each call, choose what goes wrong:
  *   FAKE_CUDA_DEVICES     how many devices there are (1)
+ *   FAKE_CUDA_NAME        what they are called ("Fake GPU 0")
  *   FAKE_CUDA_CAPABILITY  their compute capability (90)
  *   FAKE_CUDA_VERSION     what the driver serves (13000); the compiler is 13.0
  *   FAKE_CUDA_MEMORY      bytes of each (2^28)

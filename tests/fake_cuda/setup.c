@@ -11,7 +11,7 @@
 static const char *const knobs[] = {
     "FAKE_CUDA_DEVICES", "FAKE_CUDA_VERSION",  "FAKE_CUDA_CAPABILITY", "FAKE_CUDA_MEMORY",
     "FAKE_CUDA_FAIL",    "FAKE_NVRTC_ARCHS",   "FAKE_NVRTC_OUTPUT",    "FAKE_NVRTC_ERROR",
-    "FAKE_NVRTC_SPILL",  "FAKE_CUDA_CAPTURES", "FAKE_NVRTC_DELAY"};
+    "FAKE_NVRTC_SPILL",  "FAKE_CUDA_CAPTURES", "FAKE_CUDA_NAME",       "FAKE_NVRTC_DELAY"};
 
 static void *function_of(const char *library, const char *name)
 {

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula tune`: measures the configurations of the production families on shapes of a suite, and
+ * writes the fastest of each shape as a row of the planner's tuned table.
+ */
+#include "cli.h"
+#include "progress.h"
+#include "stopwatch.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: tegula tune [--suite FILE] [--minutes N] [--output FILE] [OPTIONS]\n"
+    "\n"
+    "Measures every kernel that may serve a shape, with several ways to split k, and writes the\n"
+    "fastest as a row of the planner's table, src/plan/tuned_CHIP.inc. A shape that the file has "
+    "is\n"
+    "left out, so that a run that was stopped goes on where it ended.\n"
+    "\n"
+    "  --suite FILE    shapes, a line each: type,m,n,k,layout,batch (a few squares)\n"
+    "  --minutes N     begin no new shape after that time (60)\n"
+    "  --output FILE   the table (tuned_CHIP.inc)\n"
+    "  --device NAME   cuda:0 and so on (cuda)\n"
+    "\n"
+    "Example:\n"
+    "  tegula tune --suite bench/suites/squares.csv --minutes 10 --output "
+    "src/plan/tuned_h200.inc\n";
+
+enum { OPT_SUITE = OPT_COMMAND, OPT_MINUTES, OPT_OUTPUT };
+enum { CANDIDATES_MAX = 512, FINALISTS = 4, FINAL_SAMPLES = 7 };
+
+static const double screen_seconds = 1e-3, final_seconds = 4e-3;
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    CLI_OPTION_DEVICE,
+    {"suite", required_argument, NULL, OPT_SUITE},
+    {"minutes", required_argument, NULL, OPT_MINUTES},
+    {"output", required_argument, NULL, OPT_OUTPUT},
+    {0},
+};
+
+typedef struct tune_options {
+    const char *suite, *device, *output;
+    double minutes;
+} tune_options;
+
+static int parse(int argc, char **argv, tune_options *o)
+{
+    *o = (tune_options){.device = "cuda", .minutes = 60};
+    for (int option; (option = cli_next_option(argc, argv, "h", option_table)) != -1;) {
+        switch (option) {
+        case OPT_HELP:
+        case 'h':
+            fputs(help, stdout);
+            return EXIT_DONE;
+        case OPT_SUITE:
+            o->suite = optarg;
+            break;
+        case OPT_DEVICE:
+            o->device = optarg;
+            break;
+        case OPT_OUTPUT:
+            o->output = optarg;
+            break;
+        case OPT_MINUTES:
+            if (!cli_parse_real("--minutes", optarg, &o->minutes)) return EXIT_MISUSE;
+            if (!(o->minutes > 0)) return cli_misuse("--minutes: %s is not above 0", optarg);
+            break;
+        default:
+            return EXIT_MISUSE;
+        }
+    }
+    return optind < argc ? cli_misuse("\"%s\" is not an option", argv[optind]) : PARSED;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+typedef struct tuning {
+    tgl_device *dev;
+    const char *chip; /* as the planner calls it */
+    const char *path;
+    FILE *file;
+} tuning;
+
+/* A row, up to what was measured. */
+static void write_key(char *text, size_t size, const char *chip, const tgl_problem *p)
+{
+    snprintf(text, size, "{\"%s\", \"%s\", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", ",
+             chip, suite_layout(p), p->m, p->n, p->k, p->batch);
+}
+
+/* Whether the file has a row for the shape. */
+static bool is_done(const tuning *t, const tgl_problem *p)
+{
+    char key[160], line[512];
+    bool found = false;
+    write_key(key, sizeof key, t->chip, p);
+    FILE *file = fopen(t->path, "r");
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        found = strncmp(line, key, strlen(key)) == 0;
+    if (file != NULL) fclose(file);
+    return found;
+}
+
+static bool open_table(tuning *t)
+{
+    t->file = fopen(t->path, "a");
+    if (t->file == NULL) {
+        cli_fail("cannot write %s: %s", t->path, strerror(errno));
+        return false;
+    }
+    if (ftell(t->file) == 0)
+        fprintf(t->file,
+                "/* SPDX-License-Identifier: Apache-2.0\n *\n * What is fastest on %s, "
+                "written by `tegula tune`.\n */\n",
+                t->chip);
+    return true;
+}
+
+/* ---- One shape ------------------------------------------------------------------------------- */
+
+typedef struct candidate {
+    const char *kernel;
+    int splits;
+    double seconds;
+} candidate;
+
+static int by_seconds(const void *x, const void *y)
+{
+    const candidate *a = x, *b = y;
+    return a->seconds < b->seconds ? -1 : a->seconds > b->seconds;
+}
+
+/* TGL_UNSUPPORTED: this kernel is not for this shape. */
+static tgl_status measure(stopwatch *watch, candidate *c, double least, int samples)
+{
+    const operands *o = watch->operands;
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = c->kernel, .splits = c->splits};
+    tgl_plan *plan;
+    tgl_status status = tgl_plan_create(o->dev, &o->problem, &options, &plan);
+    if (status != TGL_OK) return status;
+    status = stopwatch_median(watch, plan, least, samples, &c->seconds);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+/* Adds the candidate, measured, if the kernel takes the shape. */
+static tgl_status add(stopwatch *watch, const char *kernel, int splits, candidate *list, int *count)
+{
+    candidate c = {kernel, splits, 0};
+    if (*count == CANDIDATES_MAX) return TGL_OK;
+    tgl_status status = measure(watch, &c, screen_seconds, 1);
+    if (status == TGL_OK) list[(*count)++] = c;
+    return status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE ? TGL_OK : status;
+}
+
+/* Every kernel as the planner would run it, then the better half with more ways to split k. */
+static tgl_status screen(stopwatch *watch, candidate *list, int *count)
+{
+    static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+    const tgl_device *dev = watch->operands->dev;
+    const tgl_problem *p = &watch->operands->problem;
+    tgl_status status = TGL_OK;
+    const char *kernel;
+    *count = 0;
+    for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL && status == TGL_OK; i++)
+        if (strncmp(kernel, "gemm/", 5) == 0) status = add(watch, kernel, 0, list, count);
+    qsort(list, (size_t)*count, sizeof *list, by_seconds);
+    const int best = (*count + 1) / 2;
+    for (int i = 0; i < best && status == TGL_OK; i++)
+        for (size_t j = 0; j < sizeof splits / sizeof splits[0] && status == TGL_OK; j++)
+            if (splits[j] == 1 || splits[j] * 64 <= p->k)
+                status = add(watch, list[i].kernel, splits[j], list, count);
+    qsort(list, (size_t)*count, sizeof *list, by_seconds);
+    return status;
+}
+
+static tgl_status find_best(stopwatch *watch, candidate *best)
+{
+    candidate *list = calloc(CANDIDATES_MAX, sizeof *list);
+    int count = 0;
+    if (list == NULL) return TGL_NO_MEMORY;
+    tgl_status status = screen(watch, list, &count);
+    if (status == TGL_OK && count == 0) status = TGL_UNSUPPORTED;
+    const int finalists = count < FINALISTS ? count : FINALISTS;
+    for (int i = 0; i < finalists && status == TGL_OK; i++)
+        status = measure(watch, &list[i], final_seconds, FINAL_SAMPLES);
+    qsort(list, (size_t)finalists, sizeof *list, by_seconds);
+    *best = list[0];
+    free(list);
+    return status;
+}
+
+static tgl_status tune_shape(const tuning *t, const tgl_problem *p, candidate *best)
+{
+    operands matrices;
+    stopwatch watch = {0};
+    tgl_status status = operands_make(&matrices, t->dev, p, true);
+    if (status == TGL_OK) status = stopwatch_make(&watch, &matrices);
+    if (status == TGL_OK) status = find_best(&watch, best);
+    stopwatch_release(&watch);
+    operands_release(&matrices);
+    return status;
+}
+
+static void write_row(const tuning *t, const tgl_problem *p, const candidate *best)
+{
+    char key[160];
+    write_key(key, sizeof key, t->chip, p);
+    fprintf(t->file, "%s\"%s\", %d}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel,
+            best->splits, 1e6 * best->seconds, 1e-12 * suite_flops(p) / best->seconds);
+    fflush(t->file);
+    printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " batch %" PRId64
+           ": %s, splits %d, %.2f us, %.2f TFLOP/s\n",
+           suite_layout(p), p->m, p->n, p->k, p->batch, best->kernel, best->splits,
+           1e6 * best->seconds, 1e-12 * suite_flops(p) / best->seconds);
+}
+
+/* ---- The suite ------------------------------------------------------------------------------- */
+
+static int tune_suite(const tuning *t, const suite *s, double minutes)
+{
+    const double end = cli_clock() + 60 * minutes;
+    int code = EXIT_DONE, left = 0;
+    progress line;
+    progress_start(&line, s->count);
+    for (int i = 0; i < s->count; i++) {
+        const tgl_problem *p = &s->problems[i];
+        if (p->type_c != TGL_F32 || is_done(t, p)) continue;
+        if (cli_clock() > end) {
+            left++;
+            continue;
+        }
+        char what[96];
+        snprintf(what, sizeof what, "%s %" PRId64 "x%" PRId64 "x%" PRId64, suite_layout(p), p->m,
+                 p->n, p->k);
+        progress_update(&line, i, what);
+        candidate best;
+        const tgl_status status = tune_shape(t, p, &best);
+        progress_clear(&line);
+        if (status == TGL_OK)
+            write_row(t, p, &best);
+        else
+            code = cli_fail_status(t->dev, status);
+        if (status == TGL_DEVICE_LOST) break;
+    }
+    progress_clear(&line);
+    if (left > 0)
+        printf("time is up: %d shapes are left; the same command goes on with them\n", left);
+    return code;
+}
+
+static int tune(const tune_options *o, tgl_device *dev, const suite *s)
+{
+    char path[96];
+    tuning t = {.dev = dev, .chip = cli_device_property(dev, "planned as"), .path = o->output};
+    if (t.chip == NULL)
+        return cli_misuse("--device: only CUDA devices have kernels to choose from");
+    if (strcmp(t.chip, "unknown") == 0)
+        return cli_fail("the planner does not know this chip: add it to src/plan/chips.c");
+    snprintf(path, sizeof path, "tuned_%s.inc", t.chip);
+    if (t.path == NULL) t.path = path;
+    if (!open_table(&t)) return EXIT_FAILED;
+    const int code = tune_suite(&t, s, o->minutes);
+    if (fclose(t.file) != 0) return cli_fail("cannot write %s: %s", t.path, strerror(errno));
+    return code;
+}
+
+int command_tune(int argc, char **argv)
+{
+    tune_options options;
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return code;
+    suite s = {0};
+    code = EXIT_FAILED;
+    if (options.suite != NULL ? suite_read(&s, options.suite, TGL_F32)
+                              : suite_add_default(&s, TGL_F32)) {
+        tgl_device *dev = cli_open_device(options.device, 0);
+        if (dev != NULL) code = tune(&options, dev, &s);
+        tgl_device_close(dev);
+    }
+    suite_free(&s);
+    return code;
+}
