@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one instruction-set tier offers for one element type. The loops in gemm.c and gemv.c know
- * nothing but this table, so they are compiled once for all types: pointers are void, and strides
- * count elements.
+ * What one instruction-set tier offers for one element type. The loops in gemm.c and vector.c
+ * know nothing but this table, so they are compiled once for all types: pointers are void, and
+ * strides count elements.
  */
 #ifndef TGL_CPU_KERNELS_H
 #define TGL_CPU_KERNELS_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CPU_MAX_MR = 14, CPU_MAX_NV = 4 };
+enum { CPU_MAX_MR = 8, CPU_MAX_NV = 3 };
 
 /* How a microkernel finds element (i, p) of its mr x k piece of op(A). */
 typedef enum cpu_layout {
@@ -22,7 +22,7 @@ typedef enum cpu_layout {
 /* What a tile does besides multiplying. */
 typedef struct cpu_beside {
     void *copy; /* a copying tile writes its panel of b here, as a cpu_pack_fn would */
-    /* Lines of memory that will be needed soon: `lines` rows of the tile's width, ahead_step bytes
+    /* Memory that will be needed soon: ahead_rows rows of the tile's width, ahead_step bytes
      * apart. */
     const char *ahead;
     int64_t ahead_step, ahead_rows;
