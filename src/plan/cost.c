@@ -10,20 +10,23 @@ enum {
     SCHEDULERS = 4,            /* of a multiprocessor */
     REGISTER_UNIT = 8,         /* registers are given to a warp in units of so many a thread */
     SHARED_RESERVED = 1024,    /* bytes that the system takes of each block's shared memory */
-    LOOP_INSTRUCTIONS = 27,    /* of a thread and tile of k: barriers, stages, addresses */
-    COPY_INSTRUCTIONS = 3,     /* of each copy */
-    LATENCY_CYCLES = 48,       /* of a shared load and what waits for it, to be hidden by FFMAs */
-    TILE_CYCLES = 2200,        /* before the first FFMA of a tile and after its last */
-    REDUCE_CYCLES = 2500,      /* of a split tile: fences, the counter, the last block's turn */
-    BLOCK_BYTES_A_CLOCK = 48,  /* that one block moves between itself and L2 */
+    LOOP_INSTRUCTIONS = 5,     /* of a thread and tile of k: barriers, stages, addresses */
+    COPY_INSTRUCTIONS = 18,    /* that a copy takes the time of */
+    LATENCY_CYCLES = 11,       /* of a shared load and what waits for it, to be hidden by FFMAs */
+    TILE_CYCLES = 5500,        /* before the first FFMA of a tile and after its last */
+    REDUCE_CYCLES = 1000,      /* of a split tile: fences, the counter, the last block's turn */
+    SPLIT_CYCLES = 400,        /* of each: the sums of one are added before those of the next */
+    BLOCK_BYTES_A_CLOCK = 26,  /* that one block moves between itself and L2 */
+    SKINNY_TILE_CYCLES = 2000, /* skinny: before the first load arrives, and adding up */
+    SMALL_LOAD_CYCLES = 300,   /* skinny: of a thread's load of the small operand */
     WORKSPACE_MOST = 64 << 20, /* bytes */
 };
-static const double ISSUE_SHARE = 0.97;      /* of the clocks in which a full scheduler issues */
-static const double SHARED_COST = 0.25;      /* cycles that a wavefront of shared loads costs */
-static const double LAUNCH_SECONDS = 2e-6;   /* of a launch after another */
-static const double MEMORY_LATENCY = 800e-9; /* seconds, which loads under way must cover */
-static const double STREAM_SHARE = 0.95;     /* of the copy rate, that reading alone reaches */
-static const double SKINNY_FFMA_SHARE = 0.5; /* of the FFMA rate, in gemm/skinny.cu */
+static const double ISSUE_SHARE = 1.0;        /* of the clocks in which a full scheduler issues */
+static const double SHARED_COST = 0.03;       /* cycles that a wavefront of shared loads costs */
+static const double LAUNCH_SECONDS = 1e-6;    /* of a launch after another */
+static const double MEMORY_LATENCY = 800e-9;  /* seconds, which loads under way must cover */
+static const double STREAM_SHARE = 0.95;      /* of the copy rate, that reading alone reaches */
+static const double SKINNY_FFMA_SHARE = 0.28; /* of the FFMA rate, in gemm/skinny.cu */
 
 static int least(int x, int y)
 {
@@ -98,7 +101,8 @@ static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tg
     double cycles = wave_cycles(chip, plan, whole, c->resident, depth);
     if (plan->splits > 1)
         cycles += wave_cycles(chip, plan, split * plan->splits, c->resident, plan->k_chunk) +
-                  REDUCE_CYCLES + (1 + plan->splits) * 4.0 * t->bm * t->bn / BLOCK_BYTES_A_CLOCK;
+                  REDUCE_CYCLES + SPLIT_CYCLES * plan->splits +
+                  (1 + plan->splits) * 4.0 * t->bm * t->bn / BLOCK_BYTES_A_CLOCK;
     c->blocks = whole + split * plan->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
     c->memory = 4 * batch * (m * k + k * n + m * n) / chip->memory_rate;
@@ -115,6 +119,17 @@ static double bytes_under_way(const tgl_gemm_plan *plan)
     const tgl_skinny_row *row = tgl_skinny_row_of(plan);
     const int vec = plan->big_a ? plan->vec_a : plan->vec_b;
     return 4.0 * plan->threads * vec * row->unroll * row->rows;
+}
+
+/* Cycles of a block that waits for its part of the small operand: once if it has room for all of
+ * it, else anew in each turn. */
+static double small_load_cycles(const tgl_gemm_plan *plan, double turns)
+{
+    const int depth = plan->row->depth;
+    const bool once = plan->along_k && plan->k_chunk <= depth;
+    const double chunks = once ? 1 : turns * (double)tgl_ceil_div(plan->k_chunk, depth);
+    const int elements = plan->row->count * least(depth, plan->k_chunk);
+    return chunks * elements / plan->threads * SMALL_LOAD_CYCLES;
 }
 
 static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tgl_candidate *c)
@@ -139,7 +154,7 @@ static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, 
     c->memory = 4 * (batch * (length * (k + small) + small * k) + sums) / rate / balance;
     c->compute = batch * plan->row->count * length * k /
                      (lanes * clock * SKINNY_FFMA_SHARE * busy * balance) +
-                 rounds * turns * TILE_CYCLES / clock;
+                 rounds * (turns * SKINNY_TILE_CYCLES + small_load_cycles(plan, turns)) / clock;
     c->l2 = 4 * batch * plan->row->count * k * plan->blocks / chip->l2_rate;
     if (plan->splits > 1) c->compute += REDUCE_CYCLES / clock;
 }

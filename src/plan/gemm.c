@@ -13,7 +13,8 @@ enum { EXTENT_MAX = INT_MAX - 1024, GRID_Z_MAX = 65535, RASTER = 8, SPLITS_MAX =
 
 /* Columns of gemm/simt.cu: name, BM, BN, BK, WM, WN, TM, TN, STAGES, MIN_BLOCKS, registers of a
  * thread. From the largest tile to the smallest; thread tiles of 16 x 8 have the most FFMAs to a
- * load, smaller ones leave room for more warps.
+ * load, smaller ones leave room for more warps. A name ends in the thread tile where the block tile
+ * does not tell.
  * Columns of gemm/skinny.cu: name, COUNT, DEPTH; WARPS, UNROLL, ROWS, MIN_BLOCKS, registers where
  * the big operand lies along its length, then where it lies along k. */
 // clang-format off
@@ -21,21 +22,22 @@ enum { EXTENT_MAX = INT_MAX - 1024, GRID_Z_MAX = 65535, RASTER = 8, SPLITS_MAX =
 #define SKINNY(name, count, depth, along_length, along_k) {"gemm/skinny_" name, count, depth, along_length, along_k, {0}}
 #define ALONG(...) {__VA_ARGS__}
 static const tgl_gemm_row rows[] = {
-    SIMT("128x256x8",   128, 256,  8, 64, 64, 16, 8, 3, 1, 255),
-    SIMT("256x128x8",   256, 128,  8, 64, 64, 16, 8, 3, 1, 255),
-    SIMT("192x128x16",  192, 128, 16, 48, 64, 12, 8, 3, 1, 210),
-    SIMT("128x128x8",   128, 128,  8, 64, 64, 16, 8, 3, 1, 253),
-    SIMT("128x128x16",  128, 128, 16, 32, 64,  8, 8, 2, 2, 128),
-    SIMT("96x128x16",    96, 128, 16, 48, 64, 12, 8, 3, 1, 210),
-    SIMT("64x256x8",     64, 256,  8, 64, 64, 16, 8, 4, 1, 255),
-    SIMT("128x64x16",   128,  64, 16, 32, 64,  8, 8, 3, 1, 156),
-    SIMT("64x128x16",    64, 128, 16, 32, 64,  8, 8, 3, 1, 144),
-    SIMT("64x64x16",     64,  64, 16, 32, 64,  8, 8, 3, 1, 146),
-    SIMT("64x64x16_4",   64,  64, 16, 32, 32,  8, 4, 3, 1, 115),
-    SIMT("32x128x16",    32, 128, 16, 32, 64,  8, 8, 3, 1, 144),
-    SIMT("64x32x16",     64,  32, 16, 32, 32,  8, 4, 3, 1, 120),
-    SIMT("32x64x16",     32,  64, 16, 32, 32,  8, 4, 3, 1, 119),
-    SIMT("32x32x32",     32,  32, 32, 32, 16,  4, 4, 3, 1,  96),
+    SIMT("128x256x8",    128, 256,  8, 64, 64, 16, 8, 3, 1, 255),
+    SIMT("256x128x8",    256, 128,  8, 64, 64, 16, 8, 3, 1, 255),
+    SIMT("128x128x8",    128, 128,  8, 64, 64, 16, 8, 3, 1, 255),
+    SIMT("128x128x16",   128, 128, 16, 32, 64,  8, 8, 2, 2, 128),
+    SIMT("64x256x8",      64, 256,  8, 64, 64, 16, 8, 4, 1, 255),
+    SIMT("128x64x16",    128,  64, 16, 32, 64,  8, 8, 3, 1, 156),
+    SIMT("64x128x8",      64, 128,  8, 32, 64,  8, 8, 4, 1, 146),
+    SIMT("64x64x16",      64,  64, 16, 32, 64,  8, 8, 3, 1, 146),
+    SIMT("64x64x16_8x4",  64,  64, 16, 32, 32,  8, 4, 3, 1, 115),
+    SIMT("64x64x16_4x4",  64,  64, 16, 32, 16,  4, 4, 3, 1,  96),
+    SIMT("64x32x16",      64,  32, 16, 32, 32,  8, 4, 3, 1, 120),
+    SIMT("32x64x16",      32,  64, 16, 32, 32,  8, 4, 3, 1, 119),
+    SIMT("32x64x16_4x4",  32,  64, 16, 32, 16,  4, 4, 3, 1,  96),
+    SIMT("32x32x16",      32,  32, 16, 32, 16,  4, 4, 3, 1,  96),
+    SIMT("32x32x16_8x4",  32,  32, 16, 32, 32,  8, 4, 3, 1, 120),
+    SIMT("32x32x32",      32,  32, 32, 32, 16,  4, 4, 3, 1,  96),
     SKINNY("1",   1, 4096, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),
     SKINNY("2",   2, 2048, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),
     SKINNY("4",   4, 1024, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),

@@ -96,7 +96,9 @@ void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
     const tgl_gemm_row *row;
     tgl_candidate c;
     *best = (tgl_candidate){.plan.row = NULL};
+    const int64_t small = shape->m < shape->n ? shape->m : shape->n;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
+        if (row->count > 1 && row->count >= 2 * small) continue; /* a smaller one will do */
         tgl_planner_best_of_row(chip, shape, row, splits, &c);
         consider(&c, best);
     }

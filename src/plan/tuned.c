@@ -24,6 +24,15 @@ const tgl_tuned *tgl_tuned_at(int index)
     return index >= 0 && index < rows ? &table[index] : NULL;
 }
 
+/* Whether both shapes allow the same wide copies: tiles that suit fours do not suit single floats.
+ */
+static bool is_alike(const tgl_tuned *row, const tgl_gemm_shape *s)
+{
+    const int64_t a = s->trans_a ? s->m : 0, row_a = s->trans_a ? row->m : 0;
+    const int64_t b = s->trans_b ? 0 : s->n, row_b = s->trans_b ? 0 : row->n;
+    return (a % 4 == 0) == (row_a % 4 == 0) && (b % 4 == 0) == (row_b % 4 == 0);
+}
+
 static double apart(int64_t x, int64_t y)
 {
     return fabs(log2((double)x / (double)y));
@@ -36,7 +45,7 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_gemm_shape *s)
     if (s->k == 0) return NULL;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
         if (strcmp(row->chip, chip) != 0 || (row->layout[0] == 'T') != s->trans_a ||
-            (row->layout[1] == 'T') != s->trans_b)
+            (row->layout[1] == 'T') != s->trans_b || !is_alike(row, s))
             continue;
         const double distance = apart(row->m, s->m) + apart(row->n, s->n) + apart(row->k, s->k) +
                                 apart(row->batch, s->batch);
