@@ -41,6 +41,7 @@ static void try_configuration(tgl_device *dev, const tgl_gemm_row *row, int numb
     static const int widths[] = {4, 1, 2};
     for (int layout = 0; layout < 4; layout++) {
         const int width = widths[(number + layout) % 3];
+        if (layout == 2 && row->simt.min_blocks > 1) continue; /* not for this one */
         gemm_case c = {.problem = shape_of(row, layout, width, layout % 2 == number % 2),
                        .alpha = layout == 3 ? -0.5 : 1,
                        .beta = layout == 1 ? 2 : 0,

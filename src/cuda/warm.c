@@ -166,7 +166,7 @@ static tgl_status warm_gemm(const warm_job *job, const tgl_gemm_row *row, int la
         tgl_gemm_variant variant;
         snprintf(name, sizeof name, "%s %s", row->name, names[i]);
         const tgl_gemm_split whole = {.splits = 1};
-        tgl_gemm_plan_make(row, &shape, &whole, &plan);
+        if (tgl_gemm_plan_make(row, &shape, &whole, &plan) != NULL) continue;
         tgl_gemm_variant_make(&plan, &shape, TGL_GEMM_ALIGNED, &variant);
         tgl_status status = warm_kernel(job, &variant.kernel, name);
         if (status != TGL_OK) result = status;

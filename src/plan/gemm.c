@@ -11,6 +11,10 @@
 /* Kernels count in ints, and look up to the size of a tile past the end of a matrix. */
 enum { EXTENT_MAX = INT_MAX - 1024, GRID_Z_MAX = 65535, RASTER = 8, SPLITS_MAX = 256 };
 
+/* Bytes that a thread may spill on some chip where MIN_BLOCKS bounds its registers: another block
+ * on the multiprocessor is worth more. */
+enum { SPILL_MOST = 64 };
+
 /* Columns of gemm/simt.cu: name, BM, BN, BK, WM, WN, TM, TN, STAGES, MIN_BLOCKS, registers of a
  * thread. From the largest tile to the smallest; thread tiles of 16 x 8 have the most FFMAs to a
  * load, smaller ones leave room for more warps. A name ends in the thread tile where the block tile
@@ -124,6 +128,9 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
                                   tgl_gemm_plan *plan)
 {
     const tgl_simt_row *t = &plan->row->simt;
+    if (t->min_blocks > 1 && !s->trans_a && s->trans_b)
+        return "copies along k of both operands need more registers than it has";
+    plan->is_bounded = t->min_blocks > 1;
     plan->threads = t->bm / t->wm * (t->bn / t->wn) * 32;
     plan->registers = t->registers;
     plan->static_shared = 0;
@@ -187,6 +194,7 @@ bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shap
         .block_n = is_skinny ? (plan->big_a ? row->count : plan->per_block) : row->simt.bn,
         .threads = plan->threads,
         .dynamic_shared = plan->dynamic_shared,
+        .local_bytes = plan->is_bounded ? SPILL_MOST : 0,
     };
     return true;
 }

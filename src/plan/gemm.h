@@ -52,6 +52,7 @@ const char *tgl_gpu_kernel_name(int index);
 typedef struct tgl_gemm_plan {
     const tgl_gemm_row *row;
     int threads, registers;            /* of a block; of a thread */
+    bool is_bounded;                   /* in its registers, so that some may be spilled */
     int static_shared, dynamic_shared; /* bytes of a block */
     int splits, k_chunk;               /* blocks that share a tile's k, and how much each takes */
     int vec_a, vec_b; /* floats to a copy where the pointers are aligned to as many; else 1 */

@@ -29,6 +29,7 @@ static void look_at_operands(const tgl_gemm_shape *s, tgl_gemm_plan *plan)
     plan->per_block = plan->along_k ? row->warps * row->rows : 32 * width;
     plan->threads = row->warps * 32;
     plan->registers = row->registers;
+    plan->is_bounded = row->min_blocks > 1 && plan->row->count == 16;
     const int sums = plan->threads * width, small = plan->row->count * plan->row->depth;
     plan->static_shared = (small > sums ? small : sums) * (int)sizeof(float);
 }
