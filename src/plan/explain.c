@@ -67,7 +67,7 @@ static void explain_candidate(tgl_text *out, const tgl_candidate *c)
 static void explain_candidates(tgl_text *out, const tgl_chip_facts *chip,
                                const tgl_gemm_shape *shape)
 {
-    tgl_candidate candidates[ROWS_MAX];
+    tgl_candidate candidates[ROWS_MAX] = {0};
     const tgl_gemm_row *row;
     int count = 0;
     for (; count < ROWS_MAX && (row = tgl_gemm_row_at(count)) != NULL; count++)
@@ -81,7 +81,7 @@ static void explain_candidates(tgl_text *out, const tgl_chip_facts *chip,
 
 static void explain_split(tgl_text *out, const tgl_gemm_plan *plan)
 {
-    const long long tiles = (long long)(plan->tiles_m * plan->tiles_n);
+    const long long tiles = (long long)plan->tiles_m * plan->tiles_n;
     const double megabytes = 4e-6 * (double)plan->workspace_floats;
     if (plan->row->count > 0)
         tgl_text_add(out, "split       k %d ways, %d deep; %.2f MB of partial sums\n", plan->splits,

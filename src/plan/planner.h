@@ -24,7 +24,7 @@ typedef struct tgl_candidate {
 
 /* cost.c: predicts one candidate. */
 void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                        const tgl_gemm_row *row, const tgl_gemm_split *split, tgl_candidate *out);
+                        const tgl_gemm_row *row, const tgl_gemm_split *split, tgl_candidate *c);
 
 /* The best candidate of a configuration. splits: 0 for the best way to split k, 1 for none, or the
  * number asked for. */
