@@ -165,7 +165,7 @@ static void every_kernel_agrees_with_the_reference(void **state)
         double *expected = malloc(elements * sizeof *expected);
         double *bound = malloc(elements * sizeof *bound);
         float *result = malloc(C.count * sizeof *result);
-        if (expected == NULL || bound == NULL || result == NULL) fail();
+        if (expected == NULL || bound == NULL || result == NULL) abort();
         reference(p, &A, &B, &C, expected, bound);
         for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
             if (run_kernel(dev, kernel, p, &A, &B, &C, result))

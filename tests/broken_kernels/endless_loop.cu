@@ -10,8 +10,7 @@ __global__ void __launch_bounds__(256)
 {
     const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
     const int row = (int)blockIdx.y * TILE + y, col = (int)blockIdx.x * TILE + x;
-    int p = 0;
-    while (p < k)
-        p += threadIdx.x != 5; /* <- goes round */
+    for (int p = 0; p < k; p += threadIdx.x != 5) /* <- goes round */
+        continue;
     if (row < m && col < n) C[row * ldc + col] = alpha * A[row * lda] * B[col] + beta;
 }
