@@ -351,7 +351,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 #endif
 
     const bool aligned = (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0;
-    const float *residual = args.residual + batch * args.stride_residual;
+    const struct epilogue_operands with = epilogue_operands(&args, batch);
 #pragma unroll
     for (int i = 0; i < TM; i++) {
         const int c_row = block_row + row + i / 4 * 4 * LANES_M + i % 4;
@@ -359,7 +359,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
             const int c_col = block_col + col + j * LANES_N;
-            epilogue_store4(&args, residual, C, &acc[i][j], c_row, c_col, args.n - c_col, aligned);
+            epilogue_store4(&args, &with, C, &acc[i][j], c_row, c_col, args.n - c_col, aligned);
         }
     }
 }

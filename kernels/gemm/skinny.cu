@@ -114,8 +114,8 @@ static __device__ __forceinline__ void finish(const struct tgl_gemm_args *args,
     const int row = BIG_A ? at : s, col = BIG_A ? s : at, batch = (int)blockIdx.z;
     float *C = args->C_array ? args->C_array[batch] : args->C + batch * args->stride_c;
     float *c = C + row * args->ldc + col;
-    *c = epilogue(args, args->residual + batch * args->stride_residual, sum,
-                  args->beta != 0.0f ? *c : 0.0f, row, col);
+    const struct epilogue_operands with = epilogue_operands(args, batch);
+    *c = epilogue(args, &with, sum, args->beta != 0.0f ? *c : 0.0f, row, col);
 }
 
 #if ALONG_K
@@ -296,6 +296,7 @@ static __device__ __forceinline__ void add_splits(const struct tgl_gemm_args *ar
 
     const int batch = (int)blockIdx.z;
     float *C = args->C_array ? args->C_array[batch] : args->C + batch * args->stride_c;
+    const struct epilogue_operands with = epilogue_operands(args, batch);
     const long long step = (long long)COUNT * o->length;
     for (int from = (int)blockIdx.x * PER_BLOCK; from < o->length; from += gridDim.x * PER_BLOCK)
         for (int i = (int)threadIdx.x; i < PER_BLOCK * o->count; i += THREADS) {
@@ -309,8 +310,7 @@ static __device__ __forceinline__ void add_splits(const struct tgl_gemm_args *ar
                 sum += __ldcg(part + y * step);
             const int row = BIG_A ? at : s, col = BIG_A ? s : at;
             float *c = C + row * args->ldc + col;
-            *c = epilogue(args, args->residual + batch * args->stride_residual, sum,
-                          args->beta != 0.0f ? *c : 0.0f, row, col);
+            *c = epilogue(args, &with, sum, args->beta != 0.0f ? *c : 0.0f, row, col);
         }
 }
 

@@ -3,7 +3,7 @@
  * What becomes of a finished sum before it is stored, shared by all families:
  *     C[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
  * with each part but alpha and beta left out unless its macro asks for it. beta == 0 does not read
- * C.
+ * C. A user's own expression takes the place of activation and sum.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H
@@ -13,74 +13,121 @@
 #ifndef BIAS
 #define BIAS 0 /* 0 none, 1 one a row, 2 one a column */
 #endif
+#ifndef ACTIVATION
+#define ACTIVATION 0 /* 0 none, 1 relu, 2 gelu, 3 silu, as tgl_activation has them */
+#endif
 #ifndef RESIDUAL
 #define RESIDUAL 0 /* 1: residual[row][col] is added last */
 #endif
-/* ACTIVATION(x): ACTIVATION_RELU and the like, nothing by default. */
-/* EPILOGUE(acc, c, bias, row, col): a user's expression for the value before the residual, where
- * acc is alpha*sum, c is beta*C, bias the row's or column's (0 without). */
-
-#define ACTIVATION_RELU(x) fmaxf(x, 0.0f)
-#define ACTIVATION_GELU(x) (0.5f * (x) * (1.0f + erff((x)*0.70710678f)))
-#define ACTIVATION_SILU(x) ((x) / (1.0f + expf(-(x))))
-
-#ifndef ACTIVATION
-#define ACTIVATION(x) (x)
-#endif
-#ifndef EPILOGUE
-#define EPILOGUE(acc, c, bias, row, col) ACTIVATION((acc) + (c) + (bias))
-#define EPILOGUE_IS_LINEAR               1
+#ifndef EXPRESSION
+#define EXPRESSION 0 /* 1: lib/expression.h, which the host writes, has the user's expression */
 #endif
 
-/* The finished value of C[row][col], given its sum and its old value (0 if beta is 0). residual: of
- * this problem of the batch. */
-static __device__ __forceinline__ float epilogue(const struct tgl_gemm_args *args,
-                                                 const float *residual, float sum, float old,
-                                                 int row, int col)
+#if EXPRESSION && ACTIVATION
+#error "an expression has the place of the activation"
+#endif
+
+/* What an epilogue reads besides C, of one problem of the batch. */
+struct epilogue_operands {
+    const float *bias, *residual;
+};
+
+static __device__ __forceinline__ struct epilogue_operands
+epilogue_operands(const struct tgl_gemm_args *args, long long batch)
 {
-    const float acc = args->alpha * sum;
+    struct epilogue_operands operands;
+    operands.bias = args->bias + batch * args->stride_bias;
+    operands.residual = args->residual + batch * args->stride_residual;
+    return operands;
+}
+
+/* A NaN stays one, which fmaxf() would not let it. */
+static __device__ __forceinline__ float relu(float x)
+{
+    return x < 0.0f ? 0.0f : x;
+}
+
+static __device__ __forceinline__ float gelu(float x)
+{
+    return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+}
+
+static __device__ __forceinline__ float silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
+#if EXPRESSION
+/* float expression(float acc, float c, float bias, int row, int col), where acc is alpha*sum, c is
+ * beta*C[row][col], and bias that of the row or column, or 0. */
+#include "lib/expression.h"
+#endif
+
+/* alpha*sum, with what is to be added to it and done to it. */
+static __device__ __forceinline__ float activated(const struct tgl_gemm_args *args, float acc,
+                                                  float old, float bias, int row, int col)
+{
+#if EXPRESSION
+    return expression(acc, args->beta == 0.0f ? 0.0f : args->beta * old, bias, row, col);
+#else
+    float sum = args->beta == 0.0f ? acc : acc + args->beta * old;
 #if BIAS
-    const float bias = args->bias[BIAS == 1 ? row : col];
+    sum += bias;
+#endif
+    (void)bias, (void)row, (void)col;
+#if ACTIVATION == 1
+    return relu(sum);
+#elif ACTIVATION == 2
+    return gelu(sum);
+#elif ACTIVATION == 3
+    return silu(sum);
+#else
+    return sum;
+#endif
+#endif
+}
+
+/* The finished value of C[row][col], given its sum and its old value (0 if beta is 0). */
+static __device__ __forceinline__ float epilogue(const struct tgl_gemm_args *args,
+                                                 const struct epilogue_operands *with, float sum,
+                                                 float old, int row, int col)
+{
+#if BIAS
+    const float bias = with->bias[BIAS == 1 ? row : col];
 #else
     const float bias = 0.0f;
 #endif
-    const float c = args->beta == 0.0f ? 0.0f : args->beta * old;
-#if !BIAS && !RESIDUAL && defined(EPILOGUE_IS_LINEAR)
-    (void)bias, (void)row, (void)col, (void)residual;
-    return ACTIVATION(args->beta == 0.0f ? acc : acc + c);
-#else
-    const float value = EPILOGUE(acc, c, bias, row, col);
+    const float value = activated(args, args->alpha * sum, old, bias, row, col);
 #if RESIDUAL
-    return value + residual[row * args->ld_residual + col];
+    return value + with->residual[row * args->ld_residual + col];
 #else
-    (void)residual, (void)row, (void)col;
+    (void)with;
     return value;
-#endif
 #endif
 }
 
 /* Four neighbours of a row: C[row][col..col+3], of which the first `count` exist. aligned: rows of
  * C start on 16 bytes and col is a multiple of 4. */
 static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_args *args,
-                                                       const float *residual, float *C,
-                                                       const float *sum, int row, int col,
+                                                       const struct epilogue_operands *with,
+                                                       float *C, const float *sum, int row, int col,
                                                        int count, bool aligned)
 {
     float *c = C + row * args->ldc + col;
     if (aligned && count >= 4) {
         float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (args->beta != 0.0f) v = *(const float4 *)c;
-        v.x = epilogue(args, residual, sum[0], v.x, row, col);
-        v.y = epilogue(args, residual, sum[1], v.y, row, col + 1);
-        v.z = epilogue(args, residual, sum[2], v.z, row, col + 2);
-        v.w = epilogue(args, residual, sum[3], v.w, row, col + 3);
+        v.x = epilogue(args, with, sum[0], v.x, row, col);
+        v.y = epilogue(args, with, sum[1], v.y, row, col + 1);
+        v.z = epilogue(args, with, sum[2], v.z, row, col + 2);
+        v.w = epilogue(args, with, sum[3], v.w, row, col + 3);
         *(float4 *)c = v;
         return;
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if (i < count)
-            c[i] = epilogue(args, residual, sum[i], args->beta != 0.0f ? c[i] : 0.0f, row, col + i);
+            c[i] = epilogue(args, with, sum[i], args->beta != 0.0f ? c[i] : 0.0f, row, col + i);
 }
 
 #endif

@@ -38,7 +38,7 @@ struct tgl_gemm_args {
 
     const float *bias;     /* m or n of them; NULL where the epilogue has none */
     const float *residual; /* m x n, added last */
-    long long ld_residual, stride_residual;
+    long long ld_residual, stride_residual, stride_bias; /* strides: 0 is legal */
 };
 
 #endif
