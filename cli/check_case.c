@@ -1,148 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random problems: their shape, their memory, their answer.
+ * Random problems: their memory and their answer.
  *
  * The memory of each matrix holds, from front to back, a guard, a few elements that misalign the
- * base, the matrices of the batch with padding in and between them, and a guard. In A and B all but
- * the matrices is NaN, so that reading it shows; around C it is noise that must stay as it is.
+ * base, the matrices of the batch with padding in and between them, and for C, and half of all A
+ * and B, a guard. In A and B all but the matrices is NaN, so that reading it shows; around C it is
+ * noise that must stay as it is.
  */
 #include "check_case.h"
+#include "check_draw.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { GUARD = 64 };                         /* elements before and after */
-static const double most_products = 2000000; /* m*n*k*batch of a case, about */
-
-/* ---- The shape ------------------------------------------------------------------------------- */
-
-static int64_t draw_size(random_state *r)
-{
-    static const int primes[] = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 97, 127, 131, 251, 257};
-    switch (random_between(r, 0, 9)) {
-    case 0:
-        return random_between(r, 0, 2);
-    case 1:
-    case 2:
-        return primes[random_between(r, 0, 15)];
-    case 3:
-    case 4:
-        return (1 << random_between(r, 2, 8)) + random_between(r, -1, 1);
-    case 5:
-        return random_between(r, 1, 400);
-    case 6:
-    case 7:
-        return random_between(r, 1, 130);
-    default:
-        return random_between(r, 1, 32);
-    }
-}
-
-/* Halves the greatest of the three sizes until the case is quick enough. */
-static void limit_sizes(tgl_problem *p)
-{
-    int64_t *sizes[] = {&p->m, &p->n, &p->k};
-    while ((double)p->m * (double)p->n * (double)p->k * (double)p->batch > most_products) {
-        int64_t **greatest = &sizes[0];
-        for (int i = 1; i < 3; i++)
-            if (*sizes[i] > **greatest) greatest = &sizes[i];
-        **greatest /= 2;
-    }
-}
-
-static void draw_sizes(random_state *r, tgl_problem *p)
-{
-    p->m = draw_size(r);
-    p->n = draw_size(r);
-    p->k = draw_size(r);
-    if (random_once_in(r, 25)) {
-        /* One dimension is long, the others short. */
-        int64_t *sizes[] = {&p->m, &p->n, &p->k};
-        for (int i = 0; i < 3; i++)
-            *sizes[i] = random_between(r, 1, 20);
-        *sizes[random_between(r, 0, 2)] = random_between(r, 1000, 20000);
-    }
-    p->batch = random_once_in(r, 6) ? random_between(r, 0, 6) : 1;
-    limit_sizes(p);
-}
-
-static tgl_transpose draw_transpose(random_state *r)
-{
-    static const tgl_transpose all[] = {TGL_NO_TRANS, TGL_NO_TRANS, TGL_TRANS, TGL_TRANS,
-                                        TGL_CONJ_TRANS};
-    return all[random_between(r, 0, 4)];
-}
-
-static double draw_scalar(random_state *r, tgl_type type)
-{
-    static const double usual[] = {0, 1, 1, 1, -0.5, -1, 2};
-    if (random_once_in(r, 60)) return NAN;
-    if (random_once_in(r, 3)) {
-        const double x = random_normal(r);
-        return type == TGL_F32 ? (double)(float)x : x;
-    }
-    return usual[random_between(r, 0, 6)];
-}
-
-/* How op(X), rows x columns, lies in memory: its leading dimension, batch stride and view. */
-static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int64_t columns,
-                        bool transposed, bool may_share, int64_t *ld, int64_t *stride,
-                        check_buffer *buffer)
-{
-    const bool lines_are_rows = (p->order == TGL_ROW_MAJOR) != transposed;
-    const int64_t lines = lines_are_rows ? rows : columns;
-    const int64_t length = lines_are_rows ? columns : rows;
-    *ld = length + (random_once_in(r, 2) ? 0 : random_between(r, 1, 17));
-    if (*ld == 0) *ld = 1;
-    const int64_t extent = lines > 0 ? (lines - 1) * *ld + length : 0;
-    *stride = lines * *ld + (random_once_in(r, 2) ? 0 : random_between(r, 1, 40));
-    if (may_share && random_once_in(r, 4)) *stride = 0;
-    const int64_t misalignment = random_once_in(r, 2) ? 0 : random_between(r, 1, 15);
-    buffer->view = (check_view){.offset = GUARD + misalignment,
-                                .batch = *stride,
-                                .row = lines_are_rows ? *ld : 1,
-                                .column = lines_are_rows ? 1 : *ld};
-    const int64_t last = p->batch > 0 ? (p->batch - 1) * *stride : 0;
-    buffer->size = GUARD + misalignment + last + extent + GUARD;
-}
-
-/* 0 asks for the least leading dimension and is now and then left to the library to fill in. */
-static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
-{
-    if (*ld == tight && random_once_in(r, 2)) *ld = 0;
-}
-
-static void draw_problem(check_case *c, random_state *r, tgl_type type, bool plain)
-{
-    const tgl_type drawn = random_once_in(r, 2) ? TGL_F64 : TGL_F32;
-    tgl_problem p = tgl_problem_make(type != 0 ? type : drawn, 0, 0, 0);
-    draw_sizes(r, &p);
-    p.order = random_once_in(r, 3) ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
-    p.trans_a = draw_transpose(r);
-    p.trans_b = draw_transpose(r);
-    if (plain) {
-        p.order = TGL_ROW_MAJOR;
-        p.trans_a = p.trans_b = TGL_NO_TRANS;
-        p.batch = 1;
-    }
-    const bool trans_a = p.trans_a != TGL_NO_TRANS, trans_b = p.trans_b != TGL_NO_TRANS;
-    const bool row = p.order == TGL_ROW_MAJOR;
-    draw_layout(r, &p, p.m, p.k, trans_a, true, &p.lda, &p.stride_a, &c->a);
-    draw_layout(r, &p, p.k, p.n, trans_b, true, &p.ldb, &p.stride_b, &c->b);
-    draw_layout(r, &p, p.m, p.n, false, false, &p.ldc, &p.stride_c, &c->c);
-    forget_tight(r, row != trans_a ? p.k : p.m, &p.lda);
-    forget_tight(r, row != trans_b ? p.n : p.k, &p.ldb);
-    forget_tight(r, row ? p.n : p.m, &p.ldc);
-    c->alpha = draw_scalar(r, p.type_c);
-    c->beta = draw_scalar(r, p.type_c);
-    if (p.k == 0 && isnan(c->alpha)) c->alpha = 1; /* BLAS leaves open whether it counts */
-    c->inputs = (input_kind)random_between(r, 0, INPUT_KINDS - 1);
-    c->bound = error_bound(p.k);
-    c->problem = p;
-}
 
 /* ---- The memory ------------------------------------------------------------------------------ */
 
@@ -262,17 +134,12 @@ static bool make_contents(check_case *c, random_state *r)
     return ok;
 }
 
-bool check_case_make(check_case *c, uint64_t seed, int64_t number, tgl_type type, bool plain)
+bool check_case_make(check_case *c, const check_drawing *from, int64_t number)
 {
     random_state r;
-    random_seed(&r, seed, (uint64_t)number);
-    *c = (check_case){.seed = seed, .number = number};
-    draw_problem(c, &r, type, plain);
-    const tgl_problem *p = &c->problem;
-    const bool empty = p->m == 0 || p->n == 0 || p->batch == 0;
-    const bool take_away = random_once_in(&r, 2);
-    c->a.null = c->b.null = take_away && (empty || c->alpha == 0 || p->k == 0);
-    c->c.null = take_away && empty;
+    random_seed(&r, from->seed, (uint64_t)number);
+    *c = (check_case){.seed = from->seed, .number = number};
+    check_draw(from, &r, c);
     if (make_contents(c, &r)) return true;
     check_case_free(c);
     return false;

@@ -30,13 +30,28 @@ typedef struct check_case {
     input_kind inputs;
     double alpha, beta;
     check_buffer a, b, c;
+    int splits;                   /* of a plan whose kernel is named, see tgl_plan_options */
+    int64_t whole_tiles;          /* likewise */
+    bool again;                   /* it is run ten times, which must give the same bits */
     double bound;                 /* the greatest error that passes */
     reference_element *reference; /* batch x m x n */
 } check_case;
 
-/* Draws case `number` of `seed`; type: TGL_F32, TGL_F64, or 0 to draw it too; plain: row-major, not
- * transposed, no batch. false: no memory. */
-bool check_case_make(check_case *c, uint64_t seed, int64_t number, tgl_type type, bool plain);
+/* How large a case may be: for the simulator or a sanitizer, for a processor, for a GPU. */
+typedef enum check_scale { SCALE_SMALL, SCALE_MEDIUM, SCALE_LARGE } check_scale;
+
+/* What all cases of a run are drawn from. */
+typedef struct check_drawing {
+    uint64_t seed;
+    tgl_type type; /* 0: TGL_F32 or TGL_F64, drawn too */
+    bool plain;    /* row-major, not transposed, no batch */
+    check_scale scale;
+} check_drawing;
+
+enum { GUARD = 64 }; /* elements before the matrices of a buffer, and mostly after */
+
+/* Makes case `number`. false: no memory. */
+bool check_case_make(check_case *c, const check_drawing *from, int64_t number);
 void check_case_free(check_case *c);
 
 /* What is wrong with a result, in one line; empty: nothing. */

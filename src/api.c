@@ -86,6 +86,10 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     if (options->splits < 0)
         return tgl_fail(dev, TGL_BAD_ARGUMENT, "options.splits is %d; it must not be negative",
                         options->splits);
+    if (options->whole_tiles < 0)
+        return tgl_fail(dev, TGL_BAD_ARGUMENT,
+                        "options.whole_tiles is %lld; it must not be negative",
+                        (long long)options->whole_tiles);
     if (options->kernel != NULL && !has_kernel(dev, options->kernel))
         return tgl_fail(dev, TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name,
                         options->kernel);

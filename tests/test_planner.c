@@ -212,6 +212,17 @@ static void asked_for_splits_are_given(void **state)
     tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &deep,
                             tgl_gemm_row_find("gemm/simt_32x32x32"), 7, &c);
     assert_int_equal(c.plan.splits, 7);
+    tgl_plan_options options = {
+        .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = 3};
+    char message[200];
+    for (int64_t whole = 0; whole <= 4; whole++) { /* of 4 tiles */
+        options.whole_tiles = whole;
+        assert_int_equal(tgl_planner_plan(tgl_chip_facts_find("h200"), &deep, &options, &c, message,
+                                          sizeof message),
+                         TGL_OK);
+        assert_int_equal(c.plan.tiles_whole, whole);
+        assert_int_equal(c.plan.splits, whole < 4 ? 3 : 1);
+    }
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */

@@ -270,6 +270,8 @@ typedef struct tgl_plan_options {
     const char *kernel; /* a name from tgl_kernel_name(); NULL: the planner chooses */
     int splits; /* cuda, sim: so many blocks share the k of each tile of C, 1: none do, 0: the
                    planner chooses. Kernels that cannot, and k too small, make it fewer. */
+    int64_t whole_tiles; /* with `kernel` and `splits`: so many tiles of C are not shared, only the
+                            rest. Kernels that cannot share their last tiles share them all. */
 } tgl_plan_options;
 
 /* *plan := a plan for `problem`, which is copied; options may be NULL. The caller destroys it,

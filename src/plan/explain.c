@@ -154,7 +154,7 @@ static tgl_status explain(tgl_text *out, const char *name, const tgl_problem *pr
     tgl_candidate choice;
     if (options == NULL) options = &none;
     const tgl_chip_facts *chip = name != NULL ? tgl_chip_facts_find(name) : NULL;
-    if (options->size != sizeof *options || options->splits < 0)
+    if (options->size != sizeof *options || options->splits < 0 || options->whole_tiles < 0)
         return reject(out, TGL_BAD_ARGUMENT, "options have a size or splits that mean nothing");
     if (chip == NULL) return reject(out, TGL_NO_DEVICE, "no chip of this name is known");
     tgl_status status = tgl_shape_make(problem, true, &shape, message, sizeof message);

@@ -90,6 +90,20 @@ void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *s
         search_simt(&s, &unsplit);
 }
 
+/* As the options split a configuration that they name. */
+static void choose_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                          const tgl_gemm_row *row, const tgl_plan_options *options,
+                          tgl_candidate *best)
+{
+    if (options->splits < 2 || options->whole_tiles == 0) {
+        tgl_planner_best_of_row(chip, shape, row, options->splits, best);
+        return;
+    }
+    const search s = {chip, shape, row, best};
+    *best = (tgl_candidate){.plan.row = NULL};
+    try_split(&s, options->splits, options->whole_tiles, 0);
+}
+
 void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape, int splits,
                         tgl_candidate *best)
 {
@@ -126,7 +140,7 @@ tgl_status tgl_planner_plan(const tgl_chip_facts *chip, const tgl_gemm_shape *sh
     if (options->kernel != NULL && row == NULL)
         return REJECT(TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", options->kernel);
     if (row != NULL)
-        tgl_planner_best_of_row(chip, shape, row, options->splits, choice);
+        choose_of_row(chip, shape, row, options, choice);
     else
         tgl_planner_choose(chip, shape, options->splits, choice);
     if (choice->rejected != NULL)

@@ -40,6 +40,14 @@ class Check(Folder):
         self.assertEqual(rows[0]["kernel"], "auto")
         self.assertEqual(rows[0]["passed"], "20")
 
+    def test_a_family(self):
+        result = tegula("check", "--cases", 6, "--device", "sim", "--kernel", "gemm", "--in-turn", "--csv",
+                        "check.csv", cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        rows = self.rows("check.csv")
+        self.assertEqual({row["kernel"].split("/")[0] for row in rows}, {"auto", "gemm"})
+        self.assertEqual(sum(int(row["passed"]) for row in rows), 12)
+
     def test_one_kernel_of_one_type(self):
         names = re.findall(r"^(\S+) +\d+ ", tegula("check", "--cases", 5, "--device", "cpu").out, re.M)
         for name in names:

@@ -193,8 +193,9 @@ static void *copy_of_c(const check_case *c)
 /* The first case with something to compute, on finite inputs. */
 static void find_case(check_case *c)
 {
+    const check_drawing from = {.seed = 1, .type = TGL_F64, .scale = SCALE_MEDIUM};
     for (int64_t number = 0;; number++) {
-        assert_true(check_case_make(c, 1, number, TGL_F64, false));
+        assert_true(check_case_make(c, &from, number));
         const tgl_problem *p = &c->problem;
         if (p->m * p->n * p->k * p->batch > 0 && c->inputs == INPUT_SYMMETRIC && c->alpha == 1 &&
             isfinite(c->beta))
@@ -239,10 +240,10 @@ static void a_case_sees_what_is_wrong(void **state)
 static void a_case_is_the_same_every_time(void **state)
 {
     (void)state;
-    for (int64_t number = 0; number < 50; number++) {
+    for (int64_t number = 0; number < 90; number++) {
+        const check_drawing from = {.seed = 9, .scale = (check_scale)(number % 3)};
         check_case a = {0}, b = {0};
-        assert_true(check_case_make(&a, 9, number, 0, false) &&
-                    check_case_make(&b, 9, number, 0, false));
+        assert_true(check_case_make(&a, &from, number) && check_case_make(&b, &from, number));
         char text_a[512], text_b[512];
         check_case_describe(&a, text_a, sizeof text_a);
         check_case_describe(&b, text_b, sizeof text_b);

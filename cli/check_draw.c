@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a random problem of `tegula check` asks for: sizes, layout, scalars, and how a named kernel
+ * is to share it among blocks. Its memory and its answer are made in check_case.c.
+ */
+#include "check_draw.h"
+
+#include <math.h>
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+/* Columns: the most that a usual size is, the most rows of a long matrix, the depth of a deep
+ * product; m*n*k*batch of most cases, of one in ten, and of one in sixty, about. */
+typedef struct limits {
+    int size, length, depth;
+    double usual, more, most;
+} limits;
+
+static const limits limits_of[] = {
+    [SCALE_SMALL] = {140, 700, 2500, 6e4, 6e5, 6e5},
+    [SCALE_MEDIUM] = {400, 20000, 20000, 2e6, 2e6, 2e6},
+    [SCALE_LARGE] = {700, 20000, 20000, 4e6, 6e7, 6e8},
+};
+
+/* Near what a kernel takes at once: its tiles, its steps, its warps. */
+static int64_t draw_edge(random_state *r, const limits *l)
+{
+    const int64_t tile = (int64_t)16 << random_between(r, 0, 4); /* 16 .. 256 */
+    const int64_t times = l->size / tile > 0 ? random_between(r, 1, l->size / tile) : 1;
+    const int64_t edge = tile * times + random_between(r, -1, 1);
+    return edge < l->size ? edge : l->size;
+}
+
+static int64_t draw_size(random_state *r, const limits *l)
+{
+    static const int primes[] = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 97, 127, 131, 251, 257};
+    switch (random_between(r, 0, 9)) {
+    case 0:
+        return random_between(r, 0, 3);
+    case 1:
+        return primes[random_between(r, 0, 15)];
+    case 2:
+        return ((int64_t)1 << random_between(r, 2, 8)) + random_between(r, -1, 1);
+    case 3:
+    case 4:
+        return draw_edge(r, l);
+    case 5:
+    case 6:
+        return random_between(r, 1, l->size);
+    case 7:
+        return random_between(r, 1, 130);
+    default:
+        return random_between(r, 1, 32);
+    }
+}
+
+static void draw_usual(random_state *r, const limits *l, tgl_problem *p)
+{
+    p->m = draw_size(r, l);
+    p->n = draw_size(r, l);
+    p->k = draw_size(r, l);
+}
+
+/* At most 16 rows or columns, the other side and k as long as may be. */
+static void draw_skinny(random_state *r, const limits *l, tgl_problem *p)
+{
+    const int64_t narrow = random_between(r, 1, (int64_t)1 << random_between(r, 0, 4));
+    const bool is_long = random_once_in(r, 3), is_deep = random_once_in(r, 3);
+    const int64_t wide = is_long ? random_between(r, 1, l->length) : draw_size(r, l);
+    p->m = narrow;
+    p->n = wide;
+    p->k = is_deep ? random_between(r, 1, l->depth) : draw_size(r, l);
+    if (random_once_in(r, 2)) p->m = wide, p->n = narrow;
+}
+
+/* One dimension is long, the others short. */
+static void draw_long(random_state *r, const limits *l, tgl_problem *p)
+{
+    int64_t *sizes[] = {&p->m, &p->n, &p->k};
+    const int most = random_once_in(r, 2) ? 20 : 70;
+    for (int i = 0; i < 3; i++)
+        *sizes[i] = random_between(r, 1, most);
+    const int which = (int)random_between(r, 0, 2);
+    *sizes[which] = random_between(r, 300, which == 2 ? l->depth : l->length);
+}
+
+/* More tiles of C than a chip takes at once. */
+static void draw_large(random_state *r, tgl_problem *p)
+{
+    p->m = random_between(r, 700, 2300);
+    p->n = random_between(r, 700, 2300);
+    p->k = random_between(r, 16, 400);
+}
+
+/* A batch of a few, of hundreds of small ones, or of more than fit in one grid. */
+static void draw_batch(random_state *r, check_scale scale, tgl_problem *p)
+{
+    p->batch = random_once_in(r, 6) ? random_between(r, 0, 6) : 1;
+    const bool is_vast = scale == SCALE_LARGE && random_once_in(r, 400);
+    if (!is_vast && !random_once_in(r, 40)) return;
+    const int side = is_vast ? 3 : 24;
+    p->m = random_between(r, 1, side);
+    p->n = random_between(r, 1, side);
+    p->k = random_between(r, 1, side);
+    p->batch = is_vast ? random_between(r, 65530, 70000)
+                       : random_between(r, 7, scale == SCALE_SMALL ? 40 : 400);
+}
+
+static void draw_any(random_state *r, check_scale scale, tgl_problem *p)
+{
+    const limits *l = &limits_of[scale];
+    const int64_t kind = random_between(r, 0, 11);
+    if (kind < 3)
+        draw_skinny(r, l, p);
+    else if (kind < 4)
+        draw_long(r, l, p);
+    else
+        draw_usual(r, l, p);
+    draw_batch(r, scale, p);
+}
+
+static double products(const tgl_problem *p)
+{
+    return (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+}
+
+/* Again and again until the case is quick enough, so that sizes keep what they were drawn for. */
+static void draw_sizes(random_state *r, check_scale scale, tgl_problem *p)
+{
+    const limits *l = &limits_of[scale];
+    if (scale == SCALE_LARGE && random_once_in(r, 60)) {
+        p->batch = 1;
+        do
+            draw_large(r, p);
+        while (products(p) > l->most);
+        return;
+    }
+    const double most = random_once_in(r, 10) ? l->more : l->usual;
+    do
+        draw_any(r, scale, p);
+    while (products(p) > most);
+}
+
+/* ---- Layout ---------------------------------------------------------------------------------- */
+
+static tgl_transpose draw_transpose(random_state *r)
+{
+    static const tgl_transpose all[] = {TGL_NO_TRANS, TGL_NO_TRANS, TGL_TRANS, TGL_TRANS,
+                                        TGL_CONJ_TRANS};
+    return all[random_between(r, 0, 4)];
+}
+
+static int64_t round_up(int64_t x, int64_t unit)
+{
+    return (x + unit - 1) / unit * unit;
+}
+
+/* What rows and matrices start at multiples of. A quarter of all operands allow copies of 16 bytes
+ * but for their base, which is drawn apart. */
+static int64_t draw_unit(random_state *r)
+{
+    static const int64_t units[] = {1, 1, 2, 4, 4};
+    return units[random_between(r, 0, 4)];
+}
+
+/* How op(X), rows x columns, lies in memory: its leading dimension, batch stride and view. */
+static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int64_t columns,
+                        bool transposed, bool is_input, int64_t *ld, int64_t *stride,
+                        check_buffer *buffer)
+{
+    const bool lines_are_rows = (p->order == TGL_ROW_MAJOR) != transposed;
+    const int64_t lines = lines_are_rows ? rows : columns;
+    const int64_t length = lines_are_rows ? columns : rows, unit = draw_unit(r);
+    *ld = round_up(length + (random_once_in(r, 2) ? 0 : random_between(r, 1, 17)), unit);
+    if (*ld == 0) *ld = unit;
+    const int64_t extent = lines > 0 ? (lines - 1) * *ld + length : 0;
+    *stride = round_up(lines * *ld + (random_once_in(r, 2) ? 0 : random_between(r, 1, 40)), unit);
+    if (is_input && random_once_in(r, 4)) *stride = 0;
+    const int64_t off = random_once_in(r, 2) ? 0 : random_between(r, 1, 15);
+    const int64_t offset = GUARD + (random_once_in(r, 3) ? off : off / unit * unit);
+    buffer->view = (check_view){.offset = offset,
+                                .batch = *stride,
+                                .row = lines_are_rows ? *ld : 1,
+                                .column = lines_are_rows ? 1 : *ld};
+    const int64_t last = p->batch > 0 ? (p->batch - 1) * *stride : 0;
+    /* An input may end with its memory, so that nothing hides who reads past it. */
+    buffer->size = offset + last + extent + (is_input && random_once_in(r, 2) ? 0 : GUARD);
+}
+
+/* 0 asks for the least leading dimension and is now and then left to the library to fill in. */
+static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
+{
+    if (*ld == tight && random_once_in(r, 2)) *ld = 0;
+}
+
+/* ---- Scalars and the rest -------------------------------------------------------------------- */
+
+static double draw_scalar(random_state *r, tgl_type type)
+{
+    static const double usual[] = {0, 1, 1, 1, -0.5, -1, 2};
+    if (random_once_in(r, 60)) return NAN;
+    if (random_once_in(r, 3)) {
+        const double x = random_normal(r);
+        return type == TGL_F32 ? (double)(float)x : x;
+    }
+    return usual[random_between(r, 0, 6)];
+}
+
+/* Half of the cases leave it to the planner, and half of the others keep some tiles whole. */
+static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
+{
+    c->splits = 0;
+    c->whole_tiles = 0;
+    if (random_once_in(r, 2)) return;
+    c->splits = (int)random_between(r, 1, (int64_t)1 << random_between(r, 1, 6));
+    if (random_once_in(r, 2)) return;
+    const int64_t tile = (int64_t)32 << random_between(r, 0, 2);
+    c->whole_tiles = random_between(r, 1, ((p->m + tile) / tile) * ((p->n + tile) / tile));
+}
+
+void check_draw(const check_drawing *from, random_state *r, check_case *c)
+{
+    const tgl_type drawn = random_once_in(r, 2) ? TGL_F64 : TGL_F32;
+    tgl_problem p = tgl_problem_make(from->type != 0 ? from->type : drawn, 0, 0, 0);
+    draw_sizes(r, from->scale, &p);
+    p.order = random_once_in(r, 3) ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
+    p.trans_a = draw_transpose(r);
+    p.trans_b = draw_transpose(r);
+    if (from->plain) {
+        p.order = TGL_ROW_MAJOR;
+        p.trans_a = p.trans_b = TGL_NO_TRANS;
+        p.batch = 1;
+    }
+    const bool trans_a = p.trans_a != TGL_NO_TRANS, trans_b = p.trans_b != TGL_NO_TRANS;
+    const bool row = p.order == TGL_ROW_MAJOR;
+    draw_layout(r, &p, p.m, p.k, trans_a, true, &p.lda, &p.stride_a, &c->a);
+    draw_layout(r, &p, p.k, p.n, trans_b, true, &p.ldb, &p.stride_b, &c->b);
+    draw_layout(r, &p, p.m, p.n, false, false, &p.ldc, &p.stride_c, &c->c);
+    forget_tight(r, row != trans_a ? p.k : p.m, &p.lda);
+    forget_tight(r, row != trans_b ? p.n : p.k, &p.ldb);
+    forget_tight(r, row ? p.n : p.m, &p.ldc);
+    c->alpha = draw_scalar(r, p.type_c);
+    c->beta = draw_scalar(r, p.type_c);
+    if (p.k == 0 && isnan(c->alpha)) c->alpha = 1; /* BLAS leaves open whether it counts */
+    c->inputs = (input_kind)random_between(r, 0, INPUT_KINDS - 1);
+    c->again = random_once_in(r, 16);
+    draw_split(r, &p, c);
+    const bool empty = p.m == 0 || p.n == 0 || p.batch == 0;
+    const bool take_away = random_once_in(r, 2);
+    c->a.null = c->b.null = take_away && (empty || c->alpha == 0 || p.k == 0);
+    c->c.null = take_away && empty;
+    c->bound = error_bound(p.k);
+    c->problem = p;
+}

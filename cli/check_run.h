@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cases of `tegula check`, taken through the kernels of a device. On a GPU several threads of
+ * the host work side by side, each on a case of its own: the references take longer than the
+ * products.
+ */
+#ifndef CLI_CHECK_RUN_H
+#define CLI_CHECK_RUN_H
+
+#include "check_case.h"
+
+typedef struct check_settings {
+    tgl_device *dev;
+    check_drawing drawing;
+    int64_t first, count; /* cases */
+    const char *kernel;   /* "all", "auto", or a kernel's name */
+    bool in_turn;         /* each case goes through the planner's choice and one kernel more */
+    int workers;
+} check_settings;
+
+enum { CHECK_CELLS = 4 * 4 * 4 }; /* transposes, alignment of A, of B */
+
+/* A kernel and how it has done. */
+typedef struct check_subject {
+    const char *name; /* "auto" runs tgl_gemm(), which plans for itself */
+    int64_t passed, failed, unsupported;
+    error_summary errors;
+    bool cells[CHECK_CELLS];         /* the ways of operands to lie that it has seen */
+    int64_t split, tail, batch, ten; /* cases: k shared; for the last tiles only; a batch; run ten
+                                        times over */
+} check_subject;
+
+typedef struct check_results {
+    check_subject *subjects;
+    int count;
+    int64_t failed_case; /* the first; -1: none */
+    char failure[1024];  /* what is wrong with it */
+} check_results;
+
+int check_cells_seen(const check_subject *s);
+
+/* Returns an exit code: EXIT_DONE if all cases were run, whatever they showed. */
+int check_run(const check_settings *settings, check_results *results);
+void check_results_free(check_results *results);
+
+#endif
