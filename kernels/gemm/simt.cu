@@ -14,17 +14,22 @@
  *   edges         Rows and columns outside of the matrices repeat the last one inside, nobody
  *                 stores their results; the ragged part of k comes first, padded with zeros.
  *   block order   Bands of `raster` rows of tiles, so that blocks at work at once share operands.
- *   split k       Tiles from number tiles_whole on are computed by `splits` blocks each. All leave
- *                 partial sums in the workspace, and the last to finish adds them up, always in
- *                 the same order: a result is bitwise the same every run.
+ *   split k       Tiles from number tiles_whole on are computed by `splits` blocks each, of which
+ *                 `cluster` at a time add up what they have through each other's shared memory,
+ *                 every block a part of the tile. Where there are more, the clusters leave those
+ *                 sums in the workspace, and the last to finish adds them up. The order is always
+ *                 the same: a result is bitwise the same every run.
  *   batch         gridDim.z problems.
  *
- * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
+ * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
+ * blocks along x, of which tiles_whole and splits are multiples.
  */
 #include "lib/async_copy.h"
+#include "lib/cluster.h"
 #include "lib/dynamic_shared.h"
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
+#include "lib/launch_order.h"
 #include "lib/load_ahead.h"
 
 #ifndef BM
@@ -114,6 +119,14 @@ struct stage {
     float B[BK][BN + PAD];
 };
 
+/* Shared memory in stages: partial sums of split tiles take the place of the last tiles. */
+#define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
+#if SPLIT_K && BM * BN > STAGES * STAGE_FLOATS
+#define STAGES_HELD ((BM * BN + STAGE_FLOATS - 1) / STAGE_FLOATS)
+#else
+#define STAGES_HELD STAGES
+#endif
+
 /* Place of this thread's copy number i: the block's copies, each `vec` floats along the edge or one
  * float of an operand that lies along k, are dealt out line by line. The cases are one formula;
  * written so, all but the thread's first place are constants away from it. */
@@ -157,35 +170,41 @@ static __device__ __forceinline__ void locate_copies(tile_offset *offsets, const
     }
 }
 
+/* Whether copy number i is this thread's: the last may not be everybody's. */
+static __device__ __forceinline__ bool has_copy(int i, const int edge, const int vec)
+{
+    return (i + 1) * THREADS * vec <= BK * edge || (threadIdx.x + i * THREADS) * vec < BK * edge;
+}
+
 /* This thread's copies of the tile whose first element is `tile`. */
-static __device__ __forceinline__ void copy_units(float *shared, const float *tile,
-                                                  const tile_offset *offsets, const int copies,
-                                                  const int edge, const int vec, const bool along_k,
-                                                  bool active)
+static __device__ __forceinline__ void copy_tile(float *shared, const float *tile,
+                                                 const tile_offset *offsets, const int copies,
+                                                 const int edge, const int vec, const bool along_k,
+                                                 bool active)
 {
 #pragma unroll
     for (int i = 0; i < copies; i++) {
         const unsigned e = copy_edge(i, edge, vec, along_k);
         const unsigned p = copy_depth(i, edge, vec, along_k);
-        if ((i + 1) * THREADS * vec > BK * edge) /* the last may not be everybody's */
-            active = active && (threadIdx.x + i * THREADS) * vec < BK * edge;
         async_copy(&shared[p * (edge + PAD) + e], (const float *)((const char *)tile + offsets[i]),
-                   vec, active);
+                   vec, active && has_copy(i, edge, vec));
     }
 }
 
-/* The first tile of k, `depth` deep, the rest zeros. */
+/* The same for the first tile of k, which is `depth` deep, the rest zeros. */
 static __device__ __forceinline__ void copy_first_tile(float *shared, const float *tile,
-                                                       long long ld, int inside, int depth,
-                                                       const int edge, const bool along_k)
+                                                       const tile_offset *offsets, const int copies,
+                                                       const int edge, const int vec,
+                                                       const bool along_k, int depth)
 {
-    for (int i = (int)threadIdx.x; i < BK * edge; i += THREADS) {
-        const int e = along_k ? i / BK : i % edge, p = along_k ? i % BK : i / edge;
-        const long long row = min(e, inside - 1);
-        const bool valid = p < depth;
-        async_copy_float_or_zero(&shared[p * (edge + PAD) + e],
-                                 valid ? tile + (along_k ? row * ld + p : p * ld + row) : tile,
-                                 valid);
+#pragma unroll
+    for (int i = 0; i < copies; i++) {
+        const unsigned e = copy_edge(i, edge, vec, along_k);
+        const unsigned p = copy_depth(i, edge, vec, along_k);
+        if (has_copy(i, edge, vec))
+            async_copy_or_zero(&shared[p * (edge + PAD) + e],
+                               (const float *)((const char *)tile + offsets[i]), vec,
+                               (int)p < depth);
     }
 }
 
@@ -227,16 +246,16 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     locate_copies(a_offsets, A_COPIES, lda, rows, BM, VEC_A, A_ALONG_K);
     locate_copies(b_offsets, B_COPIES, ldb, cols, BN, VEC_B, B_ALONG_K);
 
-    copy_first_tile(&stages[0].A[0][0], A, lda, rows, depth, BM, A_ALONG_K);
-    copy_first_tile(&stages[0].B[0][0], B, ldb, cols, depth, BN, B_ALONG_K);
+    copy_first_tile(&stages[0].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, depth);
+    copy_first_tile(&stages[0].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, depth);
     async_commit();
     const long long a_step = A_ALONG_K ? BK : BK * lda, b_step = B_ALONG_K ? BK : BK * ldb;
     A += A_ALONG_K ? depth : depth * lda;
     B += B_ALONG_K ? depth : depth * ldb;
 #pragma unroll
     for (int s = 1; s < STAGES - 1; s++) {
-        copy_units(&stages[s].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, s < tiles);
-        copy_units(&stages[s].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, s < tiles);
+        copy_tile(&stages[s].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, s < tiles);
+        copy_tile(&stages[s].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, s < tiles);
         async_commit();
         A += a_step;
         B += b_step;
@@ -264,10 +283,10 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
                 load_fragment(b[(p + 1) % 2], &stages[read].B[(p + 1) % BK][col], TN, LANES_N);
             }
             if (p == COPY_AT) {
-                copy_units(&stages[write].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K,
-                           more);
-                copy_units(&stages[write].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K,
-                           more);
+                copy_tile(&stages[write].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K,
+                          more);
+                copy_tile(&stages[write].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K,
+                          more);
             }
             multiply(acc, a[p % 2], b[p % 2]);
         }
@@ -276,41 +295,104 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     }
 }
 
-/* Adds up a tile's partial sums. False: this block is not the last of the tile's, and is done.
- * Single floats, not fours: those would tie the accumulators to aligned groups of four registers,
- * in the main loop too, where acc[i][j] must lie in another register bank than b[j]. */
-static __device__ __forceinline__ bool reduce(const struct tgl_gemm_args *args, float (*acc)[TN],
-                                              int tile, int split)
+/* The tile of C of this block, and the thread's place in it. */
+struct place {
+    float *C;
+    struct epilogue_operands with;
+    int block_row, block_col, row, col;
+    bool aligned; /* rows of C start on 16 bytes */
+};
+
+/* Stores four neighbours, from (i, j) of the thread's tile on. */
+static __device__ __forceinline__ void
+store4(const struct tgl_gemm_args *args, const struct place *at, const float *sum, int i, int j)
 {
-    __shared__ bool last;
-    float *sums = args->workspace + (long long)tile * args->splits * (BM * BN) + threadIdx.x;
-    float *mine = sums + (long long)split * (BM * BN);
+    const int row = at->block_row + at->row + i / 4 * 4 * LANES_M + i % 4;
+    const int col = at->block_col + at->col + j * LANES_N;
+    if (row < args->m)
+        epilogue_store4(args, &at->with, at->C, sum, row, col, args->n - col, at->aligned);
+}
+
+#if SPLIT_K
+/* Elements of a thread's tile that are summed together: such parts are dealt out among the blocks
+ * of a cluster. And so many partial sums at once, to have 32 loads under way. */
+enum { PART = TM * TN >= 128 ? 16 : TM * TN >= 32 ? 8 : 4, AT_ONCE = 32 / PART };
+
+/* sums[] := the sum over `count` of them of part `part` in workspaces that are BM * BN apart. */
+static __device__ __forceinline__ void add_groups(float *sums, const float *workspace, int part,
+                                                  int count)
+{
 #pragma unroll
-    for (int i = 0; i < TM * TN; i++)
-        mine[i * THREADS] = acc[i / TN][i % TN];
+    for (int e = 0; e < PART; e++)
+        sums[e] = 0.0f;
+#pragma unroll AT_ONCE
+    for (int g = 0; g < count; g++)
+#pragma unroll
+        for (int e = 0; e < PART; e++)
+            sums[e] += __ldcg(&workspace[(long long)g * (BM * BN) + (part * PART + e) * THREADS]);
+}
+
+/* Adds up a tile's partial sums and stores the results. tile: among those that are split, of the
+ * whole batch. shared: BM * BN floats, which hold element e of a thread at e * THREADS: as single
+ * floats, since fours would tie the accumulators to aligned groups of four registers, in the main
+ * loop too, where acc[i][j] must lie in another register bank than b[j]. */
+static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_args *args,
+                                                        float *shared, float (*acc)[TN], int tile,
+                                                        int split, const struct place *at)
+{
+    const int cluster = args->cluster, rank = split % cluster;
+    const int groups = args->splits / cluster, group = split / cluster;
+    float *mine = shared + threadIdx.x, sums[PART];
+    __syncthreads(); /* the tiles of A and B that lay there are done with */
+#pragma unroll
+    for (int e = 0; e < TM * TN; e++)
+        mine[e * THREADS] = acc[e / TN][e % TN];
+    cluster_sync();
+
+    float *workspace = args->workspace + (long long)tile * groups * (BM * BN) + threadIdx.x;
+    for (int part = rank; part < TM * TN / PART; part += cluster) {
+#pragma unroll
+        for (int e = 0; e < PART; e++)
+            sums[e] = 0.0f;
+#pragma unroll AT_ONCE
+        for (int s = 0; s < cluster; s++)
+#pragma unroll
+            for (int e = 0; e < PART; e++)
+                sums[e] += cluster_load(&mine[(part * PART + e) * THREADS], s);
+#pragma unroll
+        for (int e = 0; e < PART; e++)
+            if (groups > 1)
+                workspace[(long long)group * (BM * BN) + (part * PART + e) * THREADS] = sums[e];
+            else if (e % 4 == 0)
+                store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
+    }
+    cluster_sync(); /* nobody leaves while others read what it has */
+    if (groups == 1) return;
+
+    __shared__ bool last;
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-        last = atomicAdd(&args->counters[tile], 1u) + 1 == (unsigned)args->splits;
-        if (last) args->counters[tile] = 0;
+        unsigned *counter = &args->counters[tile * cluster + rank];
+        last = atomicAdd(counter, 1u) + 1 == (unsigned)groups;
+        if (last) *counter = 0;
     }
     __syncthreads();
-    if (!last) return false;
+    if (!last) return;
     __threadfence();
-
+    for (int part = rank; part < TM * TN / PART; part += cluster) {
+        add_groups(sums, workspace, part, groups);
 #pragma unroll
-    for (int i = 0; i < TM * TN; i++)
-        acc[i / TN][i % TN] = 0.0f;
-    for (int s = 0; s < args->splits; s++, sums += BM * BN)
-#pragma unroll
-        for (int i = 0; i < TM * TN; i++)
-            acc[i / TN][i % TN] += __ldcg(&sums[i * THREADS]);
-    return true;
+        for (int e = 0; e < PART; e += 4)
+            store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
+    }
 }
+#endif
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
 {
-    DYNAMIC_SHARED(struct stage, stages, STAGES);
+    DYNAMIC_SHARED(struct stage, stages, STAGES_HELD);
+    wait_for_earlier_launches();
 
     int tile = (int)blockIdx.x, first = 0, k = args.k;
 #if SPLIT_K
@@ -343,23 +425,26 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     if (k > 0)
         multiply_tiles(acc, stages, A, args.lda, B, args.ldb, args.m - block_row,
                        args.n - block_col, k, row, col);
+    const struct place at = {
+        C,
+        epilogue_operands(&args, batch),
+        block_row,
+        block_col,
+        row,
+        col,
+        (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0,
+    };
 #if SPLIT_K
     if (split_item >= 0) {
-        const int split_tiles = tiles_m * tiles_n - args.tiles_whole;
-        if (!reduce(&args, acc, batch * split_tiles + split_item / args.splits, split)) return;
+        const int split_tile = batch * (tiles_m * tiles_n - args.tiles_whole);
+        reduce_and_store(&args, &stages[0].A[0][0], acc, split_tile + split_item / args.splits,
+                         split, &at);
+        return;
     }
 #endif
-
-    const bool aligned = (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0;
-    const struct epilogue_operands with = epilogue_operands(&args, batch);
 #pragma unroll
-    for (int i = 0; i < TM; i++) {
-        const int c_row = block_row + row + i / 4 * 4 * LANES_M + i % 4;
-        if (c_row >= args.m) continue;
+    for (int i = 0; i < TM; i++)
 #pragma unroll
-        for (int j = 0; j < TN; j += 4) {
-            const int c_col = block_col + col + j * LANES_N;
-            epilogue_store4(&args, &with, C, &acc[i][j], c_row, c_col, args.n - c_col, aligned);
-        }
-    }
+        for (int j = 0; j < TN; j += 4)
+            store4(&args, &at, &acc[i][j], i, j);
 }

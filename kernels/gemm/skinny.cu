@@ -18,6 +18,7 @@
  */
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
+#include "lib/launch_order.h"
 #include "lib/streaming.h"
 
 #ifndef BIG_A
@@ -318,6 +319,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 {
     __shared__ __align__(
         16) float small[COUNT * DEPTH < THREADS * VEC ? THREADS * VEC : COUNT * DEPTH];
+    wait_for_earlier_launches();
 #if BIG_A
     const struct operands o = operands_of(&args, ALONG_K, args.small_along_k);
 #else

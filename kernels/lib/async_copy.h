@@ -21,6 +21,10 @@ void tgl_sim_async_wait(int groups_pending);
                  "@p cp.async." cache ".shared.global [%0], [%1], " bytes                          \
                  "; }" ::"r"((unsigned)__cvta_generic_to_shared(shared)),                          \
                  "l"(global), "r"((unsigned)(active)))
+#define TGL_CP_ASYNC_OR_ZERO(cache, bytes, shared, global, valid_bytes)                            \
+    asm volatile("cp.async." cache ".shared.global [%0], [%1], " bytes                             \
+                 ", %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),                        \
+                 "l"(global), "r"(valid_bytes))
 #endif
 
 /* `width` floats (1, 2 or 4, a constant), both addresses on as many, if `active`; else nothing
@@ -58,19 +62,31 @@ static __device__ __forceinline__ void async_copy_float4(float *shared, const fl
     async_copy(shared, global, 4, active);
 }
 
-/* One float if it is valid; else shared memory gets a 0 and global memory is not read. */
+/* `width` floats as above if they are valid; else shared memory gets zeros and global memory is not
+ * read. */
+static __device__ __forceinline__ void async_copy_or_zero(float *shared, const float *global,
+                                                          const int width, bool valid)
+{
+#ifdef TGL_SIM
+    tgl_sim_async_copy(shared, global, 4 * width, valid ? 4 * width : 0);
+#elif __CUDA_ARCH__ >= 800
+    if (width == 4)
+        TGL_CP_ASYNC_OR_ZERO("cg", "16", shared, global, valid ? 16 : 0);
+    else if (width == 2)
+        TGL_CP_ASYNC_OR_ZERO("ca", "8", shared, global, valid ? 8 : 0);
+    else
+        TGL_CP_ASYNC_OR_ZERO("ca", "4", shared, global, valid ? 4 : 0);
+#else
+    for (int i = 0; i < width; i++)
+        shared[i] = valid ? global[i] : 0.0f;
+#endif
+}
+
+/* One float if it is valid, else zero. */
 static __device__ __forceinline__ void async_copy_float_or_zero(float *shared, const float *global,
                                                                 bool valid)
 {
-#ifdef TGL_SIM
-    tgl_sim_async_copy(shared, global, 4, valid ? 4 : 0);
-#elif __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(shared)),
-                 "l"(global), "r"(valid ? 4 : 0));
-#else
-    *shared = valid ? *global : 0.0f;
-#endif
+    async_copy_or_zero(shared, global, 1, valid);
 }
 
 /* Closes the group of copies issued since the last call; it may be empty. */

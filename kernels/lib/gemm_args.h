@@ -30,9 +30,10 @@ struct tgl_gemm_args {
     int raster;         /* tiles of C are taken in bands of this many rows of tiles, for L2 */
     int tiles_whole;    /* so many tiles are computed by one block each; */
     int splits;         /* each other tile by this many blocks, */
+    int cluster;        /* which add up in clusters of this many, */
     int k_chunk;        /* each k_chunk deep (a multiple of BK; the first of them takes the rest) */
-    float *workspace;   /* partial sums: batch * split tiles * splits * BM * BN */
-    unsigned *counters; /* batch * split tiles: zero before and after a launch */
+    float *workspace;   /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
+    unsigned *counters; /* batch * split tiles * cluster: zero before and after a launch */
 
     bool small_along_k; /* gemm/skinny.cu: how the operand that is not the big one lies */
 

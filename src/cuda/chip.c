@@ -26,7 +26,7 @@ static const struct {
 };
 
 /* For a chip in the planner's table that table's rates, which are nearer to what is reached. */
-static void make_facts(tgl_chip *chip)
+static void make_facts(tgl_chip *chip, bool has_clusters)
 {
     const tgl_chip_facts *known = tgl_chip_facts_of(chip->name);
     const int clock_mhz = chip->clock_khz / 1000;
@@ -43,6 +43,7 @@ static void make_facts(tgl_chip *chip)
         .registers_per_sm = chip->registers_per_sm,
         .shared_per_sm = chip->shared_bytes_per_sm,
         .shared_per_block = chip->shared_bytes_per_block,
+        .cluster_most = has_clusters ? tgl_chip_cluster_most(chip->capability) : 1,
         .l2_bytes = chip->l2_bytes,
         .memory_rate = known != NULL ? known->memory_rate
                        : paper > 0   ? 0.9 * paper
@@ -71,7 +72,9 @@ tgl_status tgl_cuda_read_chip(tgl_device *dev)
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0] && result == CUDA_SUCCESS; i++)
         result = driver->cuDeviceGetAttribute((int *)((char *)chip + attributes[i].offset),
                                               attributes[i].attribute, cuda->device);
-    make_facts(chip);
+    cuda->has_extended_launch =
+        chip->capability >= 90 && driver->cuLaunchKernelEx != NULL && chip->driver_version >= 12030;
+    make_facts(chip, cuda->has_extended_launch);
     return tgl_cuda_check(dev, result, "asking the driver about the device");
 }
 

@@ -52,6 +52,7 @@ static const struct {
     ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor,
           "cuOccupancyMaxActiveBlocksPerMultiprocessor", false),
     ENTRY(cuLaunchKernel, "cuLaunchKernel", false),
+    ENTRY(cuLaunchKernelEx, "cuLaunchKernelEx", true),
     ENTRY(cuStreamSynchronize, "cuStreamSynchronize", false),
     ENTRY(cuStreamWaitEvent, "cuStreamWaitEvent", false),
     ENTRY(cuStreamIsCapturing, "cuStreamIsCapturing", false),

@@ -67,6 +67,30 @@ enum {
 
 enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 
+/* CUlaunchAttribute and CUlaunchConfig, with the attributes that are used here. */
+enum {
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+};
+
+typedef struct CUlaunchAttribute {
+    int id;
+    char pad[4];
+    union {
+        char pad[64];
+        unsigned cluster[3];
+        int allows_overlap;
+    } value;
+} CUlaunchAttribute;
+
+typedef struct CUlaunchConfig {
+    unsigned grid[3], block[3];
+    unsigned dynamic_shared;
+    CUstream stream;
+    CUlaunchAttribute *attributes;
+    unsigned attribute_count;
+} CUlaunchConfig;
+
 typedef struct tgl_driver {
     void *library;
     CUresult (*cuInit)(unsigned flags);
@@ -108,6 +132,8 @@ typedef struct tgl_driver {
                                unsigned grid_z, unsigned block_x, unsigned block_y,
                                unsigned block_z, unsigned dynamic_shared, CUstream stream,
                                void **arguments, void **extra);
+    CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function,
+                                 void **arguments, void **extra); /* since 11.8, else NULL */
 
     CUresult (*cuStreamSynchronize)(CUstream stream);
     CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);

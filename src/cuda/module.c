@@ -76,11 +76,23 @@ static tgl_status find_function(tgl_device *dev, tgl_module *module)
     if (result == CUDA_SUCCESS)
         result = driver->cuFuncGetAttribute(&module->local_bytes,
                                             CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function);
-    if (result == CUDA_SUCCESS &&
-        kernel->dynamic_shared + module->shared_bytes > SHARED_WITHOUT_ASKING)
-        result = driver->cuFuncSetAttribute(
-            function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel->dynamic_shared);
     return tgl_cuda_check(dev, result, kernel->name);
+}
+
+/* Lets launches ask for so much. */
+static tgl_status allow_shared(tgl_device *dev, tgl_module *module, int dynamic_shared)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    if (dynamic_shared + module->shared_bytes <= SHARED_WITHOUT_ASKING ||
+        dynamic_shared <= module->dynamic_shared)
+        return TGL_OK;
+    TGL_TRY(tgl_cuda_check(
+        dev,
+        driver->cuFuncSetAttribute(module->function,
+                                   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic_shared),
+        module->kernel.name));
+    module->dynamic_shared = dynamic_shared;
+    return TGL_OK;
 }
 
 static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, tgl_module *module)
@@ -93,6 +105,7 @@ static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, tgl_module *mo
     module->kernel.defines = module->defines;
     TGL_TRY(load_image(dev, kernel, module));
     tgl_status status = find_function(dev, module);
+    if (status == TGL_OK) status = allow_shared(dev, module, kernel->dynamic_shared);
     if (status != TGL_OK) driver->cuModuleUnload(module->module);
     module->seconds = tgl_clock() - start;
     return status;
@@ -104,11 +117,12 @@ static void free_module(tgl_module *module)
     free(module);
 }
 
-static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **out)
+static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, tgl_module **out)
 {
     tgl_cuda *cuda = dev->state;
     for (*out = cuda->modules; *out != NULL; *out = (*out)->next)
-        if (tgl_kernel_is_same(&(*out)->kernel, kernel)) return TGL_OK;
+        if (tgl_kernel_is_same(&(*out)->kernel, kernel))
+            return allow_shared(dev, *out, kernel->dynamic_shared);
     tgl_module *module = calloc(1, sizeof *module);
     if (module == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
     tgl_status status = load(dev, kernel, module);
@@ -125,9 +139,11 @@ static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, const 
 tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **module)
 {
     tgl_cuda *cuda = dev->state;
+    tgl_module *found = NULL;
     pthread_mutex_lock(&cuda->module_lock);
-    tgl_status status = find_or_load(dev, kernel, module);
+    tgl_status status = find_or_load(dev, kernel, &found);
     pthread_mutex_unlock(&cuda->module_lock);
+    *module = found;
     return status;
 }
 

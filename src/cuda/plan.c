@@ -207,8 +207,34 @@ static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
                                   (unsigned)module->kernel.dynamic_shared, stream, args.at, NULL);
 }
 
+/* One launch, which may start while the one before it in the stream still runs: the kernels of
+ * kernels/gemm/ wait for that one themselves (lib/launch_order.h). */
+static CUresult launch(const tgl_cuda *cuda, const tgl_module *module, const tgl_gemm_plan *plan,
+                       const tgl_gemm_args *args, const unsigned grid[3], CUstream stream)
+{
+    const unsigned threads = (unsigned)plan->threads, shared = (unsigned)plan->dynamic_shared;
+    void *at[] = {(void *)args};
+    CUlaunchAttribute attributes[] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.allows_overlap = 1},
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+         .value.cluster = {(unsigned)args->cluster, 1, 1}},
+    };
+    const CUlaunchConfig config = {
+        .grid = {grid[0], grid[1], grid[2]},
+        .block = {threads, 1, 1},
+        .dynamic_shared = shared,
+        .stream = stream,
+        .attributes = attributes,
+        .attribute_count = args->cluster > 1 ? 2 : 1,
+    };
+    if (cuda->has_extended_launch)
+        return cuda->driver.cuLaunchKernelEx(&config, module->function, at, NULL);
+    return cuda->driver.cuLaunchKernel(module->function, grid[0], grid[1], grid[2], threads, 1, 1,
+                                       shared, stream, at, NULL);
+}
+
 /* As many launches as a batch takes. memory: of the workspace, or NULL. */
-static CUresult launch_gemm(const tgl_driver *driver, const cuda_plan *made,
+static CUresult launch_gemm(const tgl_cuda *cuda, const cuda_plan *made,
                             const tgl_gemm_shape *shape, const tgl_run *run, char *memory,
                             CUstream stream)
 {
@@ -219,29 +245,26 @@ static CUresult launch_gemm(const tgl_driver *driver, const cuda_plan *made,
     for (int64_t i = 0; i < shape->batch && result == CUDA_SUCCESS; i += plan->batch_step) {
         tgl_gemm_args args;
         unsigned grid[3];
-        void *at[] = {&args};
         tgl_gemm_launch(plan, shape, run, i, memory, counters, &args, grid);
-        result = driver->cuLaunchKernel(module->function, grid[0], grid[1], grid[2],
-                                        (unsigned)module->kernel.threads, 1, 1,
-                                        (unsigned)module->kernel.dynamic_shared, stream, at, NULL);
+        result = launch(cuda, module, plan, &args, grid, stream);
     }
     return result;
 }
 
 /* The same, with the workspace to itself. */
-static CUresult run_in_workspace(const tgl_driver *driver, cuda_plan *made,
-                                 const tgl_gemm_shape *shape, const tgl_run *run, CUstream stream)
+static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tgl_gemm_shape *shape,
+                                 const tgl_run *run, CUstream stream)
 {
+    const tgl_driver *driver = &cuda->driver;
     workspace *space = &made->space;
     int captures = 0;
     CUresult result = driver->cuStreamIsCapturing(stream, &captures);
     if (result != CUDA_SUCCESS) return result;
     if (captures)
-        return launch_gemm(driver, made, shape, run, (char *)space->memory + space->bytes, stream);
+        return launch_gemm(cuda, made, shape, run, (char *)space->memory + space->bytes, stream);
     pthread_mutex_lock(&space->lock);
     result = driver->cuStreamWaitEvent(stream, space->passed, 0);
-    if (result == CUDA_SUCCESS)
-        result = launch_gemm(driver, made, shape, run, space->memory, stream);
+    if (result == CUDA_SUCCESS) result = launch_gemm(cuda, made, shape, run, space->memory, stream);
     if (result == CUDA_SUCCESS) result = driver->cuEventRecord(space->passed, stream);
     pthread_mutex_unlock(&space->lock);
     return result;
@@ -250,16 +273,16 @@ static CUresult run_in_workspace(const tgl_driver *driver, cuda_plan *made,
 tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     cuda_plan *made = plan->state;
-    const tgl_driver *driver = &((tgl_cuda *)plan->dev->state)->driver;
+    const tgl_cuda *cuda = plan->dev->state;
     tgl_cuda_scope scope;
     CUresult result;
     TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
     if (made->is_ladder)
-        result = run_ladder(driver, made, &plan->shape, run, stream);
+        result = run_ladder(&cuda->driver, made, &plan->shape, run, stream);
     else if (made->space.memory != NULL)
-        result = run_in_workspace(driver, made, &plan->shape, run, stream);
+        result = run_in_workspace(cuda, made, &plan->shape, run, stream);
     else
-        result = launch_gemm(driver, made, &plan->shape, run, NULL, stream);
+        result = launch_gemm(cuda, made, &plan->shape, run, NULL, stream);
     tgl_status status = tgl_cuda_check(plan->dev, result, plan->kernel);
     tgl_cuda_leave(&scope);
     return status;
@@ -269,13 +292,13 @@ tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 
 /* The context is current. */
 static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const tgl_module *module,
-                           const unsigned grid[3])
+                           const unsigned grid[3], int dynamic_shared)
 {
     const tgl_kernel *kernel = &module->kernel;
     const unsigned threads = (unsigned)kernel->threads;
     int blocks = 0;
     cuda->driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        &blocks, module->function, kernel->threads, (size_t)kernel->dynamic_shared);
+        &blocks, module->function, kernel->threads, (size_t)dynamic_shared);
     const double total = (double)grid[0] * grid[1] * grid[2];
     const double at_once = (double)blocks * cuda->chip.multiprocessors;
     tgl_text_add(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
@@ -288,7 +311,7 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const tgl_module
     tgl_text_add(out, "registers   %d a thread, local memory %d bytes a thread\n",
                  module->registers, module->local_bytes);
     tgl_text_add(out, "shared      %d bytes a block, static, and %d dynamic\n",
-                 module->shared_bytes, kernel->dynamic_shared);
+                 module->shared_bytes, dynamic_shared);
     if (blocks > 0)
         tgl_text_add(out,
                      "occupancy   %d block%s a multiprocessor: %u of %d threads (%.0f %%)\n"
@@ -310,7 +333,7 @@ static void explain_gemm(tgl_text *out, const tgl_cuda *cuda, const cuda_plan *m
     tgl_gemm_args args;
     unsigned grid[3];
     tgl_gemm_launch(plan, shape, &run, 0, NULL, NULL, &args, grid);
-    explain_launch(out, cuda, made->modules[TGL_GEMM_ALIGNED], grid);
+    explain_launch(out, cuda, made->modules[TGL_GEMM_ALIGNED], grid, plan->dynamic_shared);
     tgl_planner_explain(out, &cuda->chip.facts, shape, &made->choice);
 }
 
@@ -328,7 +351,7 @@ size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size)
     }
     const unsigned grid[3] = {made->grid_x, made->grid_y, 1};
     if (made->is_ladder)
-        explain_launch(&out, cuda, made->modules[0], grid);
+        explain_launch(&out, cuda, made->modules[0], grid, made->modules[0]->kernel.dynamic_shared);
     else
         explain_gemm(&out, cuda, made, &plan->shape);
     tgl_cuda_leave(&scope);

@@ -35,6 +35,7 @@ typedef struct tgl_module {
     CUmodule module;
     CUfunction function;
     int registers, shared_bytes, local_bytes; /* static shared memory */
+    int dynamic_shared;                       /* bytes that launches may ask for; 0: the usual */
     bool from_cache;                          /* the disk cache had it */
     double seconds;                           /* to compile and load it */
 } tgl_module;
@@ -53,6 +54,7 @@ typedef struct tgl_cuda {
     CUdevice device;
     CUcontext context; /* the primary one, which cudart and other libraries use too */
     tgl_chip chip;
+    bool has_extended_launch; /* clusters, and launches that overlap, also in graphs */
     tgl_arch arch;
     atomic_bool is_lost;
 

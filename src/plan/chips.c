@@ -12,16 +12,16 @@
 #define L2_RATE(multiprocessors, mhz) (64.0 * 1e6 * (mhz) * (multiprocessors)*L2_SHARE)
 
 /* Columns: name, text, capability, SMs, MHz, FP32 lanes, threads, registers and bytes of shared
- * memory a multiprocessor, shared memory a block, L2, memory rate, L2 rate. */
+ * memory a multiprocessor, shared memory a block, blocks a cluster, L2, memory rate, L2 rate. */
 // clang-format off
 static const tgl_chip_facts chips[] = {
-    {"h200",    "NVIDIA H200",             90, 132, 1980, 128, 2048, 65536, 233472, 232448,  60 << 20, 0.9 * 4.80e12, L2_RATE(132, 1980)},
-    {"h100",    "NVIDIA H100 80GB HBM3",   90, 132, 1980, 128, 2048, 65536, 233472, 232448,  50 << 20, 0.9 * 3.35e12, L2_RATE(132, 1980)},
-    {"a100",    "NVIDIA A100-SXM4-80GB",   80, 108, 1410,  64, 2048, 65536, 167936, 166912,  40 << 20, 0.9 * 2.04e12, L2_RATE(108, 1410)},
-    {"l40s",    "NVIDIA L40S",             89, 142, 2520, 128, 1536, 65536, 102400, 101376,  96 << 20, 0.9 * 0.86e12, L2_RATE(142, 2520)},
-    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, 128, 2520, 128, 1536, 65536, 102400, 101376,  72 << 20, 0.9 * 1.01e12, L2_RATE(128, 2520)},
-    {"rtx3090", "NVIDIA GeForce RTX 3090", 86,  82, 1695, 128, 1536, 65536, 102400, 101376,   6 << 20, 0.9 * 0.94e12, L2_RATE(82, 1695)},
-    {"t4",      "Tesla T4",                75,  40, 1590,  64, 1024, 65536,  65536,  65536,   4 << 20, 0.9 * 0.32e12, L2_RATE(40, 1590)},
+    {"h200",    "NVIDIA H200",             90, 132, 1980, 128, 2048, 65536, 233472, 232448, 8,  60 << 20, 0.9 * 4.80e12, L2_RATE(132, 1980)},
+    {"h100",    "NVIDIA H100 80GB HBM3",   90, 132, 1980, 128, 2048, 65536, 233472, 232448, 8,  50 << 20, 0.9 * 3.35e12, L2_RATE(132, 1980)},
+    {"a100",    "NVIDIA A100-SXM4-80GB",   80, 108, 1410,  64, 2048, 65536, 167936, 166912, 1,  40 << 20, 0.9 * 2.04e12, L2_RATE(108, 1410)},
+    {"l40s",    "NVIDIA L40S",             89, 142, 2520, 128, 1536, 65536, 102400, 101376, 1,  96 << 20, 0.9 * 0.86e12, L2_RATE(142, 2520)},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, 128, 2520, 128, 1536, 65536, 102400, 101376, 1,  72 << 20, 0.9 * 1.01e12, L2_RATE(128, 2520)},
+    {"rtx3090", "NVIDIA GeForce RTX 3090", 86,  82, 1695, 128, 1536, 65536, 102400, 101376, 1,   6 << 20, 0.9 * 0.94e12, L2_RATE(82, 1695)},
+    {"t4",      "Tesla T4",                75,  40, 1590,  64, 1024, 65536,  65536,  65536, 1,   4 << 20, 0.9 * 0.32e12, L2_RATE(40, 1590)},
 };
 // clang-format on
 enum { CHIPS = sizeof chips / sizeof chips[0] };
@@ -48,6 +48,11 @@ const tgl_chip_facts *tgl_chip_facts_of(const char *device_name)
 int tgl_chip_fp32_lanes(int capability)
 {
     return capability < 70 ? 0 : capability <= 80 ? 64 : 128;
+}
+
+int tgl_chip_cluster_most(int capability)
+{
+    return capability >= 90 ? 8 : 1;
 }
 
 double tgl_chip_l2_rate(int multiprocessors, int clock_mhz)

@@ -16,6 +16,7 @@ typedef struct tgl_chip_facts {
     int clock_mhz;  /* under load */
     int fp32_lanes; /* FFMAs a clock of a multiprocessor */
     int threads_per_sm, registers_per_sm, shared_per_sm, shared_per_block; /* bytes */
+    int cluster_most; /* blocks that a cluster may have; 1: the chip has none */
     int64_t l2_bytes;
     double memory_rate; /* bytes/s that a copy moves, read plus written */
     double l2_rate;     /* bytes/s that all multiprocessors read from L2 together */
@@ -33,6 +34,9 @@ const tgl_chip_facts *tgl_chip_facts_of(const char *device_name);
 /* FP32 lanes of a multiprocessor, from the throughputs in the CUDA programming guide: 64 for 7.x
  * and 8.0, else 128; 0 before 7.0, which nobody asks. */
 int tgl_chip_fp32_lanes(int capability);
+
+/* Blocks of a cluster that any chip of the capability can run. */
+int tgl_chip_cluster_most(int capability);
 
 /* Bytes/s of L2 for a chip that nobody has measured: 64 bytes a clock of a multiprocessor reach its
  * L1, and with all of them at it L2 sustains about two thirds of that. */

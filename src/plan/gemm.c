@@ -100,11 +100,23 @@ static bool is_wide(bool along_k, int edge, int bk, int64_t ld)
     return ld >= ((int64_t)UINT32_MAX / 4 - edge - bk) / lines;
 }
 
-/* As struct stage of the kernel has it: padded rows of both tiles. */
-static int simt_shared(const tgl_simt_row *t)
+/* As struct stage of the kernel has it: padded rows of both tiles. Partial sums of split tiles take
+ * their place. */
+static int simt_shared(const tgl_gemm_plan *plan)
 {
     enum { PAD = 4 };
-    return t->stages * t->bk * (t->bm + PAD + t->bn + PAD) * (int)sizeof(float);
+    const tgl_simt_row *t = &plan->row->simt;
+    const int stages = t->stages * t->bk * (t->bm + PAD + t->bn + PAD), tile = t->bm * t->bn;
+    return (plan->splits > 1 && tile > stages ? tile : stages) * (int)sizeof(float);
+}
+
+/* The largest cluster that `splits` is a multiple of. */
+static int cluster_of(int splits, int most)
+{
+    int cluster = most > 1 ? most : 1;
+    while (splits % cluster != 0)
+        cluster--;
+    return cluster;
 }
 
 static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tgl_gemm_plan *plan)
@@ -117,11 +129,15 @@ static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tg
     const int64_t chunk = tgl_ceil_div(tgl_ceil_div(s->k, asked), t->bk) * t->bk;
     const int64_t splits = chunk > 0 ? tgl_ceil_div(s->k, chunk) : 1;
     if (splits < 2) return;
-    plan->tiles_whole = (int)split->whole;
     plan->splits = (int)splits;
     plan->k_chunk = (int)chunk;
-    plan->counters = plan->batch_step * (tiles - split->whole);
-    plan->workspace_floats = plan->counters * splits * t->bm * t->bn;
+    plan->cluster = cluster_of(plan->splits, split->cluster_most);
+    plan->tiles_whole = (int)(split->whole - split->whole % plan->cluster);
+    const int64_t groups = splits / plan->cluster;
+    if (groups == 1) return;
+    plan->counters = plan->batch_step * (tiles - plan->tiles_whole) * plan->cluster;
+    plan->workspace_floats =
+        plan->batch_step * (tiles - plan->tiles_whole) * groups * t->bm * t->bn;
 }
 
 static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split *split,
@@ -134,7 +150,6 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
     plan->threads = t->bm / t->wm * (t->bn / t->wn) * 32;
     plan->registers = t->registers;
     plan->static_shared = 0;
-    plan->dynamic_shared = simt_shared(t);
     plan->tiles_m = tgl_ceil_div(s->m, t->bm);
     plan->tiles_n = tgl_ceil_div(s->n, t->bn);
     plan->raster = plan->tiles_m < RASTER ? (int)plan->tiles_m : RASTER;
@@ -146,6 +161,7 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
     if (tiles > (split->splits > 1 ? INT_MAX / SPLITS_MAX : INT_MAX))
         return tgl_gemm_grid_too_large;
     split_tiles(s, split, plan);
+    plan->dynamic_shared = simt_shared(plan);
     return NULL;
 }
 
@@ -155,6 +171,7 @@ const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *s,
     *plan = (tgl_gemm_plan){
         .row = row,
         .splits = 1,
+        .cluster = 1,
         .batch_step = s->batch < GRID_Z_MAX ? (int)s->batch : GRID_Z_MAX,
     };
     return row->count > 0 ? tgl_skinny_plan_make(s, split, plan) : simt_plan_make(s, split, plan);
@@ -246,6 +263,7 @@ void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, const t
         .beta = (float)run->beta,
         .raster = plan->raster,
         .splits = plan->splits,
+        .cluster = has_product ? plan->cluster : 1,
         .k_chunk = plan->k_chunk,
         .workspace = workspace,
         .counters = counters,

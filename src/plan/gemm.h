@@ -55,6 +55,7 @@ typedef struct tgl_gemm_plan {
     bool is_bounded;                   /* in its registers, so that some may be spilled */
     int static_shared, dynamic_shared; /* bytes of a block */
     int splits, k_chunk;               /* blocks that share a tile's k, and how much each takes */
+    int cluster;                       /* simt: of these, that add up in a cluster */
     int vec_a, vec_b; /* floats to a copy where the pointers are aligned to as many; else 1 */
     int batch_step;   /* problems of the batch to a launch: a grid has no more than 65535 in z */
     int64_t workspace_floats, counters; /* for partial sums; 0 without a split */
@@ -77,9 +78,10 @@ const char *tgl_gemm_lacks(const tgl_gemm_shape *shape);
 
 /* How k may be shared among blocks. */
 typedef struct tgl_gemm_split {
-    int splits;    /* blocks to a tile; it may come out fewer */
-    int64_t whole; /* simt: tiles before this one are not split */
-    int blocks;    /* skinny: the most along the length, which they then take in turns; 0: any */
+    int splits;       /* blocks to a tile; it may come out fewer */
+    int cluster_most; /* simt: of these in a cluster; 0 is as good as 1 */
+    int64_t whole;    /* simt: tiles before this one, or a few less, are not split */
+    int blocks;       /* skinny: the most along the length, which they then take in turns; 0: any */
 } tgl_gemm_split;
 
 /* The reason that stands for TGL_GRID_TOO_LARGE. */

@@ -28,16 +28,17 @@ static void consider(const tgl_candidate *candidate, tgl_candidate *best)
 
 static void try_split(const search *s, int splits, int64_t whole, int blocks)
 {
-    const tgl_gemm_split split = {.splits = splits, .whole = whole, .blocks = blocks};
+    const tgl_gemm_split split = {
+        .splits = splits, .cluster_most = s->chip->cluster_most, .whole = whole, .blocks = blocks};
     tgl_candidate candidate;
     tgl_candidate_make(s->chip, s->shape, s->row, &split, &candidate);
     consider(&candidate, s->best);
 }
 
-/* Splits worth a try: all up to 8, then in steps of about a fifth. */
+/* Splits worth a try: all up to 8, then in steps of about a fifth, and of whole clusters. */
 static int next_splits(int splits)
 {
-    return splits < 8 ? splits + 1 : splits + splits / 5;
+    return splits < 8 ? splits + 1 : splits + (splits / 5 + 7) / 8 * 8;
 }
 
 /* All tiles while they do not fill the chip; after that the last wave, or the last two. */

@@ -100,8 +100,14 @@ static tgl_status sim_sync(tgl_device *dev)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The simulator plans as for this chip: what it counts is what the chip would do. */
-static const char planned_for[] = "h200";
+/* The simulator plans as for this chip, but without clusters, which it does not know: what it
+ * counts is what the chip would do. */
+static tgl_chip_facts planned_for(void)
+{
+    tgl_chip_facts facts = *tgl_chip_facts_find("h200");
+    facts.cluster_most = 1;
+    return facts;
+}
 
 /* The kernel's module, compiled and loaded if it is not yet. */
 static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, const char *source,
@@ -147,11 +153,11 @@ static tgl_status plan_ladder(tgl_plan *plan, const tgl_kernel *kernel, const ch
 static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, tgl_sim_plan *made)
 {
     tgl_device *dev = plan->dev;
-    const tgl_chip_facts *facts = tgl_chip_facts_find(planned_for);
+    const tgl_chip_facts facts = planned_for();
     tgl_gemm_variant variant;
     char message[200];
     tgl_status status =
-        tgl_planner_plan(facts, &plan->shape, options, &made->choice, message, sizeof message);
+        tgl_planner_plan(&facts, &plan->shape, options, &made->choice, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
     const tgl_gemm_plan *choice = &made->choice.plan;
     plan->kernel = choice->row->name;
@@ -380,8 +386,8 @@ static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
                  kernel->threads);
     tgl_text_add(&out, "shared      %zu bytes a block\n", made->modules[0]->shared_bytes);
     tgl_text_add(&out, "compiled    by %s\n", sim->compiler.version);
-    if (!made->is_ladder)
-        tgl_planner_explain(&out, tgl_chip_facts_find(planned_for), s, &made->choice);
+    const tgl_chip_facts facts = planned_for();
+    if (!made->is_ladder) tgl_planner_explain(&out, &facts, s, &made->choice);
     pthread_mutex_lock(&sim->lock);
     const size_t used = out.length < size ? out.length : size;
     out.length += tgl_report_write(&made->report, size > 0 ? text + used : NULL, size - used);
