@@ -131,6 +131,7 @@ static void release(tgl_cuda *cuda)
     tgl_cache_close(cuda->cache);
     tgl_nvrtc_close(&cuda->nvrtc);
     tgl_driver_close(&cuda->driver);
+    pthread_cond_destroy(&cuda->module_change);
     pthread_mutex_destroy(&cuda->module_lock);
     free(cuda);
 }
@@ -141,6 +142,7 @@ static tgl_status cuda_open(tgl_device *dev, int index, const tgl_device_options
     tgl_cuda *cuda = calloc(1, sizeof *cuda);
     if (cuda == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a device");
     pthread_mutex_init(&cuda->module_lock, NULL);
+    pthread_cond_init(&cuda->module_change, NULL);
     atomic_init(&cuda->is_lost, false);
     dev->state = cuda;
     tgl_status status = open_all(dev, index);

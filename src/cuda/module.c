@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels in the device's memory: compiled and loaded once a device, on first use.
+ * Kernels in the device's memory: compiled and loaded once a device, on first use. Different
+ * kernels are compiled side by side if different threads ask for them.
  */
 #include "cuda/compile.h"
 #include "cuda/state.h"
@@ -95,20 +96,44 @@ static tgl_status allow_shared(tgl_device *dev, tgl_module *module, int dynamic_
     return TGL_OK;
 }
 
-static tgl_status load(tgl_device *dev, const tgl_kernel *kernel, tgl_module *module)
+static tgl_status load(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     const double start = tgl_clock();
-    module->defines = strdup(kernel->defines);
-    if (module->defines == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
-    module->kernel = *kernel;
-    module->kernel.defines = module->defines;
-    TGL_TRY(load_image(dev, kernel, module));
+    TGL_TRY(load_image(dev, &module->kernel, module));
     tgl_status status = find_function(dev, module);
-    if (status == TGL_OK) status = allow_shared(dev, module, kernel->dynamic_shared);
+    if (status == TGL_OK) status = allow_shared(dev, module, module->kernel.dynamic_shared);
     if (status != TGL_OK) driver->cuModuleUnload(module->module);
     module->seconds = tgl_clock() - start;
     return status;
+}
+
+/* ---- The list: under the lock ---------------------------------------------------------------- */
+
+static tgl_module *find(const tgl_cuda *cuda, const tgl_kernel *kernel)
+{
+    tgl_module *module = cuda->modules;
+    while (module != NULL && !tgl_kernel_is_same(&module->kernel, kernel))
+        module = module->next;
+    return module;
+}
+
+/* A module to be loaded, at the head of the list. NULL: no memory. */
+static tgl_module *add(tgl_cuda *cuda, const tgl_kernel *kernel)
+{
+    tgl_module *module = calloc(1, sizeof *module);
+    char *defines = strdup(kernel->defines);
+    if (module == NULL || defines == NULL) {
+        free(module);
+        free(defines);
+        return NULL;
+    }
+    module->defines = defines;
+    module->kernel = *kernel;
+    module->kernel.defines = defines;
+    module->next = cuda->modules;
+    cuda->modules = module;
+    return module;
 }
 
 static void free_module(tgl_module *module)
@@ -117,33 +142,38 @@ static void free_module(tgl_module *module)
     free(module);
 }
 
-static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, tgl_module **out)
+static void drop(tgl_cuda *cuda, tgl_module *module)
 {
-    tgl_cuda *cuda = dev->state;
-    for (*out = cuda->modules; *out != NULL; *out = (*out)->next)
-        if (tgl_kernel_is_same(&(*out)->kernel, kernel))
-            return allow_shared(dev, *out, kernel->dynamic_shared);
-    tgl_module *module = calloc(1, sizeof *module);
-    if (module == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
-    tgl_status status = load(dev, kernel, module);
-    if (status != TGL_OK) {
-        free_module(module);
-        return status;
-    }
-    module->next = cuda->modules;
-    cuda->modules = module;
-    *out = module;
-    return TGL_OK;
+    tgl_module **place = &cuda->modules;
+    while (*place != module)
+        place = &(*place)->next;
+    *place = module->next;
+    free_module(module);
 }
 
-tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **module)
+tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **out)
 {
     tgl_cuda *cuda = dev->state;
-    tgl_module *found = NULL;
+    tgl_module *module;
     pthread_mutex_lock(&cuda->module_lock);
-    tgl_status status = find_or_load(dev, kernel, &found);
+    while ((module = find(cuda, kernel)) != NULL && !module->is_ready)
+        pthread_cond_wait(&cuda->module_change, &cuda->module_lock);
+    const bool is_new = module == NULL;
+    if (is_new) module = add(cuda, kernel);
+    tgl_status status = is_new ? TGL_OK : allow_shared(dev, module, kernel->dynamic_shared);
     pthread_mutex_unlock(&cuda->module_lock);
-    *module = found;
+    *out = module;
+    if (!is_new) return status;
+    if (module == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
+
+    status = load(dev, module);
+    pthread_mutex_lock(&cuda->module_lock);
+    if (status == TGL_OK)
+        module->is_ready = true;
+    else
+        drop(cuda, module);
+    pthread_cond_broadcast(&cuda->module_change);
+    pthread_mutex_unlock(&cuda->module_lock);
     return status;
 }
 

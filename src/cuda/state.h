@@ -32,6 +32,7 @@ typedef struct tgl_module {
     struct tgl_module *next;
     tgl_kernel kernel; /* a copy, with its own */
     char *defines;
+    bool is_ready; /* else a thread is at it, and nothing below counts */
     CUmodule module;
     CUfunction function;
     int registers, shared_bytes, local_bytes; /* static shared memory */
@@ -59,6 +60,7 @@ typedef struct tgl_cuda {
     atomic_bool is_lost;
 
     pthread_mutex_t module_lock;
+    pthread_cond_t module_change; /* one is ready, or has failed */
     tgl_module *modules;
 
     tgl_property properties[TGL_CUDA_PROPERTIES];

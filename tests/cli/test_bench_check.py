@@ -48,6 +48,19 @@ class Check(Folder):
         self.assertEqual({row["kernel"].split("/")[0] for row in rows}, {"auto", "gemm"})
         self.assertEqual(sum(int(row["passed"]) for row in rows), 12)
 
+    @unittest.skipUnless("FAKE_LIBCUDA" in os.environ, "the stand-ins are not built")
+    def test_many_threads_beside_a_gpu(self):
+        env = {"TEGULA_LIBCUDA": os.environ["FAKE_LIBCUDA"], "TEGULA_NVRTC": os.environ["FAKE_LIBNVRTC"],
+               "TEGULA_CACHE": os.path.join(self.folder, "cache"), "FAKE_NVRTC_DELAY": "1"}
+        result = tegula("check", "--cases", 40, "--device", "cuda", "--small", "--plain", "--threads", 4,
+                        env=env)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertRegex(result.out, r"gemm/simt_128x256x8 +40 +0 ")
+        result = tegula("check", "--cases", 40, "--device", "cuda", "--small", "--plain", "--threads", 4,
+                        env=dict(env, FAKE_CUDA_FAIL="cuLaunchKernel=700"))
+        self.assertEqual(result.code, 1)
+        self.assertIn("TGL_DEVICE_LOST", result.out)
+
     def test_one_kernel_of_one_type(self):
         names = re.findall(r"^(\S+) +\d+ ", tegula("check", "--cases", 5, "--device", "cpu").out, re.M)
         for name in names:
