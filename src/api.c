@@ -16,6 +16,23 @@ static const tgl_plan_options no_options = {.size = sizeof no_options};
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
+static void free_plan(tgl_plan *plan)
+{
+    free(plan->expression);
+    free(plan);
+}
+
+/* The epilogue and all that depends on the device. */
+static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options)
+{
+    char message[MESSAGE_SIZE];
+    tgl_status status = tgl_epilogue_make(options->epilogue, &plan->shape, &plan->expression,
+                                          message, sizeof message);
+    if (status != TGL_OK) return tgl_fail(plan->dev, status, "%s", message);
+    if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
+    return plan->dev->backend->prepare(plan, options);
+}
+
 static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape,
                               const tgl_plan_options *options, tgl_plan **out)
 {
@@ -25,12 +42,10 @@ static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape,
     plan->shape = *shape;
     plan->kernel = "none";
     atomic_init(&plan->users, 1);
-    if (!tgl_shape_is_empty(shape)) {
-        tgl_status status = dev->backend->prepare(plan, options);
-        if (status != TGL_OK) {
-            free(plan);
-            return status;
-        }
+    tgl_status status = complete_plan(plan, options);
+    if (status != TGL_OK) {
+        free_plan(plan);
+        return status;
     }
     *out = plan;
     return TGL_OK;
@@ -46,16 +61,16 @@ void tgl_plan_release(tgl_plan *plan)
     if (plan == NULL) return;
     if (atomic_fetch_sub_explicit(&plan->users, 1, memory_order_acq_rel) > 1) return;
     if (plan->state != NULL) plan->dev->backend->unprepare(plan);
-    free(plan);
+    free_plan(plan);
 }
 
-static tgl_status run_plan(const tgl_plan *plan, double alpha, const void *A, const void *B,
-                           double beta, void *C, void *stream)
+static tgl_status run_plan(const tgl_plan *plan, double alpha, double beta,
+                           const tgl_operands *operands, void *stream)
 {
     char message[MESSAGE_SIZE];
     tgl_run run;
     tgl_status status =
-        tgl_run_make(&plan->shape, alpha, A, B, beta, C, &run, message, sizeof message);
+        tgl_run_make(&plan->shape, alpha, beta, operands, &run, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(plan->dev, status, "%s", message);
     if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
     return plan->dev->backend->run(plan, &run, stream);
@@ -104,7 +119,15 @@ void tgl_plan_destroy(tgl_plan *plan)
 tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
                         double beta, void *C, void *stream)
 {
-    return plan == NULL ? TGL_BAD_ARGUMENT : run_plan(plan, alpha, A, B, beta, C, stream);
+    if (plan == NULL) return TGL_BAD_ARGUMENT;
+    const tgl_operands operands = {.size = sizeof operands, .A = A, .B = B, .C = C};
+    return run_plan(plan, alpha, beta, &operands, stream);
+}
+
+tgl_status tgl_plan_run_operands(const tgl_plan *plan, double alpha, double beta,
+                                 const tgl_operands *operands, void *stream)
+{
+    return plan == NULL ? TGL_BAD_ARGUMENT : run_plan(plan, alpha, beta, operands, stream);
 }
 
 const char *tgl_plan_kernel(const tgl_plan *plan)
@@ -139,21 +162,25 @@ tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters)
 /* ---- One-shot calls -------------------------------------------------------------------------- */
 
 static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
-                       double alpha, const void *A, const void *B, double beta, void *C,
-                       void *stream)
+                       tgl_batching batching, double alpha, double beta,
+                       const tgl_operands *operands, void *stream)
 {
     if (dev == NULL) return TGL_BAD_ARGUMENT;
     char message[MESSAGE_SIZE];
     tgl_gemm_shape shape;
     tgl_status status = tgl_shape_make(problem, zero_is_tight, &shape, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
+    if (problem->batching != batching)
+        return tgl_fail(dev, TGL_BAD_BATCHING, "batching is %s; use %s",
+                        shape.pointers ? "TGL_POINTERS" : "TGL_STRIDED",
+                        shape.pointers ? "tgl_gemm_batched()" : "tgl_gemm()");
 
     tgl_plan *plan = tgl_plan_cache_find(dev->plans, &shape);
     if (plan == NULL) {
         TGL_TRY(create_plan(dev, &shape, &no_options, &plan));
         tgl_plan_cache_keep(dev->plans, plan);
     }
-    status = run_plan(plan, alpha, A, B, beta, C, stream);
+    status = run_plan(plan, alpha, beta, operands, stream);
     tgl_plan_release(plan);
     return status;
 }
@@ -161,7 +188,17 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
 tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
                     const void *B, double beta, void *C, void *stream)
 {
-    return gemm(dev, problem, true, alpha, A, B, beta, C, stream);
+    const tgl_operands operands = {.size = sizeof operands, .A = A, .B = B, .C = C};
+    return gemm(dev, problem, true, TGL_STRIDED, alpha, beta, &operands, stream);
+}
+
+tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double alpha,
+                            const void *const *A, const void *const *B, double beta, void *const *C,
+                            void *stream)
+{
+    const tgl_operands operands = {
+        .size = sizeof operands, .A_array = A, .B_array = B, .C_array = C};
+    return gemm(dev, problem, true, TGL_POINTERS, alpha, beta, &operands, stream);
 }
 
 /* BLAS, unlike tgl_problem, does not take a leading dimension of 0 for a tight matrix. */
@@ -177,7 +214,8 @@ static tgl_status blas_gemm(tgl_device *dev, tgl_type type, tgl_order order, tgl
     problem.lda = lda;
     problem.ldb = ldb;
     problem.ldc = ldc;
-    return gemm(dev, &problem, false, alpha, A, B, beta, C, NULL);
+    const tgl_operands operands = {.size = sizeof operands, .A = A, .B = B, .C = C};
+    return gemm(dev, &problem, false, TGL_STRIDED, alpha, beta, &operands, NULL);
 }
 
 tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,

@@ -75,6 +75,7 @@ struct tgl_device {
 struct tgl_plan {
     tgl_device *dev;
     tgl_gemm_shape shape; /* normalised: row-major, leading dimensions and strides filled in */
+    char *expression;     /* what shape.epilogue points to; NULL: none */
     const char *kernel;   /* its name, static text; "none" for an empty problem */
     void *state;          /* the backend's; NULL for an empty problem */
     atomic_int users;

@@ -28,14 +28,15 @@ static bool is_same_shape(const tgl_gemm_shape *x, const tgl_gemm_shape *y)
            x->ldc == y->ldc && x->trans_a == y->trans_a && x->trans_b == y->trans_b &&
            x->swapped == y->swapped && x->type_a == y->type_a && x->type_b == y->type_b &&
            x->type_c == y->type_c && x->compute == y->compute && x->batch == y->batch &&
-           x->stride_a == y->stride_a && x->stride_b == y->stride_b && x->stride_c == y->stride_c;
+           x->stride_a == y->stride_a && x->stride_b == y->stride_b && x->stride_c == y->stride_c &&
+           x->pointers == y->pointers && x->alignment == y->alignment;
 }
 
 /* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. */
 static slot *set_of(tgl_plan_cache *cache, const tgl_gemm_shape *s)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
-    const int flags = s->trans_a * 4 + s->trans_b * 2 + s->swapped;
+    const int flags = s->pointers * 8 + s->trans_a * 4 + s->trans_b * 2 + s->swapped;
     const int64_t words[] = {s->m, s->n, s->k, s->lda, s->ldb, s->ldc, s->batch, s->type_c, flags};
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

@@ -145,6 +145,25 @@ static tgl_status check_leading_dimensions(const stored x[3], char *message, siz
     return TGL_OK;
 }
 
+/* How a batch is laid out; the distances of one of pointers are nobody's concern. */
+static tgl_status check_batch(const tgl_problem *p, char *message, size_t message_size)
+{
+    const bool strided = p->batching == TGL_STRIDED;
+    const count counts[] = {{"batch", p->batch, TGL_BAD_BATCH},
+                            {"stride_a", strided ? p->stride_a : 0, TGL_BAD_STRIDE_A},
+                            {"stride_b", strided ? p->stride_b : 0, TGL_BAD_STRIDE_B},
+                            {"stride_c", strided ? p->stride_c : 0, TGL_BAD_STRIDE_C}};
+    TGL_TRY(check_counts(counts, COUNT_OF(counts), message, message_size));
+    if (!strided && p->batching != TGL_POINTERS)
+        return REJECT(TGL_BAD_BATCHING, "batching is %d; use TGL_STRIDED or TGL_POINTERS",
+                      (int)p->batching);
+    if (p->alignment < 0 || (p->alignment & (p->alignment - 1)) != 0)
+        return REJECT(TGL_BAD_ALIGNMENT, "alignment is %lld; it must be 0 or a power of two",
+                      (long long)p->alignment);
+    return TGL_OK;
+}
+
+/* batch: of matrices one behind the other. */
 static tgl_status check_extents(const stored x[3], int64_t batch, char *message,
                                 size_t message_size)
 {
@@ -170,22 +189,18 @@ tgl_status tgl_shape_make(const tgl_problem *p, bool zero_is_tight, tgl_gemm_sha
     TGL_TRY(check_enums(p, message, message_size));
 
     const bool trans_a = p->trans_a != TGL_NO_TRANS, trans_b = p->trans_b != TGL_NO_TRANS;
-    const bool col_major = p->order == TGL_COL_MAJOR;
+    const bool col_major = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;
     stored x[3] = {
-        stored_as(p->m, p->k, trans_a, col_major, p->lda, p->stride_a, p->type_a),
-        stored_as(p->k, p->n, trans_b, col_major, p->ldb, p->stride_b, p->type_b),
-        stored_as(p->m, p->n, false, col_major, p->ldc, p->stride_c, p->type_c),
+        stored_as(p->m, p->k, trans_a, col_major, p->lda, pointers ? 0 : p->stride_a, p->type_a),
+        stored_as(p->k, p->n, trans_b, col_major, p->ldb, pointers ? 0 : p->stride_b, p->type_b),
+        stored_as(p->m, p->n, false, col_major, p->ldc, pointers ? 0 : p->stride_c, p->type_c),
     };
     for (int i = 0; i < 3; i++)
         if (zero_is_tight && x[i].ld == 0) x[i].ld = x[i].row > 0 ? x[i].row : 1;
     TGL_TRY(check_leading_dimensions(x, message, message_size));
 
-    const count batches[] = {{"batch", p->batch, TGL_BAD_BATCH},
-                             {"stride_a", p->stride_a, TGL_BAD_STRIDE_A},
-                             {"stride_b", p->stride_b, TGL_BAD_STRIDE_B},
-                             {"stride_c", p->stride_c, TGL_BAD_STRIDE_C}};
-    TGL_TRY(check_counts(batches, COUNT_OF(batches), message, message_size));
-    TGL_TRY(check_extents(x, p->batch, message, message_size));
+    TGL_TRY(check_batch(p, message, message_size));
+    TGL_TRY(check_extents(x, pointers && p->batch > 1 ? 1 : p->batch, message, message_size));
 
     /* In row-major terms a column-major product has its operands exchanged. */
     const int a = col_major ? 1 : 0, b = 1 - a;
@@ -207,6 +222,8 @@ tgl_status tgl_shape_make(const tgl_problem *p, bool zero_is_tight, tgl_gemm_sha
         .stride_a = x[a].stride,
         .stride_b = x[b].stride,
         .stride_c = x[2].stride,
+        .pointers = pointers,
+        .alignment = pointers ? p->alignment : 0,
     };
     return TGL_OK;
 }
@@ -224,11 +241,11 @@ bool tgl_shape_is_empty(const tgl_gemm_shape *shape)
     return shape->m == 0 || shape->n == 0 || shape->batch == 0;
 }
 
-/* NULL if the pointer may be used as a matrix of this type, else what is wrong with it. */
-static const char *pointer_fault(const void *pointer, tgl_type type)
+/* NULL if the pointer may be used for elements of so many bytes, else what is wrong with it. */
+static const char *pointer_fault(const void *pointer, size_t element)
 {
     if (pointer == NULL) return "is NULL";
-    return (uintptr_t)pointer % tgl_type_size(type) != 0 ? "is not aligned to its element" : NULL;
+    return (uintptr_t)pointer % element != 0 ? "is not aligned to its element" : NULL;
 }
 
 /* `volatile`, because GCC 12 at -O3 puts alpha and beta side by side in one vector register and
@@ -239,27 +256,109 @@ static double rounded_to_f32(double value)
     return narrow;
 }
 
-tgl_status tgl_run_make(const tgl_gemm_shape *shape, double alpha, const void *A, const void *B,
-                        double beta, void *C, tgl_run *run, char *message, size_t message_size)
+static tgl_status check_operands(const tgl_gemm_shape *s, const tgl_operands *o, char *message,
+                                 size_t message_size)
 {
-    const bool is_f32 = shape->type_c == TGL_F32;
+    if (o == NULL) return REJECT(TGL_BAD_ARGUMENT, "operands is NULL");
+    if (o->size != sizeof *o)
+        return REJECT(TGL_BAD_ARGUMENT, "operands.size is %zu; this version knows %zu", o->size,
+                      sizeof *o);
+    if (tgl_shape_is_empty(s)) return TGL_OK;
+    if (s->pointers && (o->A != NULL || o->B != NULL || o->C != NULL))
+        return REJECT(TGL_BAD_BATCHING,
+                      "a matrix is given, and batching is TGL_POINTERS: give arrays of pointers");
+    if (!s->pointers && (o->A_array != NULL || o->B_array != NULL || o->C_array != NULL))
+        return REJECT(TGL_BAD_BATCHING,
+                      "an array of pointers is given, and batching is TGL_STRIDED");
+    if (o->bias != NULL && s->epilogue.bias == TGL_BIAS_NONE)
+        return REJECT(TGL_BAD_BIAS, "bias is given, and the plan's epilogue has none");
+    if (o->residual != NULL && !s->epilogue.residual)
+        return REJECT(TGL_BAD_RESIDUAL, "residual is given, and the plan's epilogue has none");
+    return TGL_OK;
+}
+
+/* The pointers that the run makes use of. */
+static tgl_status check_pointers(const tgl_gemm_shape *s, const tgl_operands *o, bool has_product,
+                                 char *message, size_t message_size)
+{
+    const size_t type_c = tgl_type_size(s->type_c);
+    const size_t element_a = tgl_type_size(s->swapped ? s->type_b : s->type_a);
+    const size_t element_b = tgl_type_size(s->swapped ? s->type_a : s->type_b);
+    const bool has_bias = s->epilogue.bias != TGL_BIAS_NONE;
+    const struct {
+        const char *name;
+        tgl_status status;
+        bool is_used;
+        const void *pointer;
+        size_t element;
+    } all[] = {
+        {"A", TGL_BAD_A, has_product && !s->pointers, o->A, element_a},
+        {"B", TGL_BAD_B, has_product && !s->pointers, o->B, element_b},
+        {"C", TGL_BAD_C, !s->pointers, o->C, type_c},
+        {"A_array", TGL_BAD_A, has_product && s->pointers, o->A_array, sizeof(void *)},
+        {"B_array", TGL_BAD_B, has_product && s->pointers, o->B_array, sizeof(void *)},
+        {"C_array", TGL_BAD_C, s->pointers, o->C_array, sizeof(void *)},
+        {"bias", TGL_BAD_BIAS, has_bias, o->bias, type_c},
+        {"residual", TGL_BAD_RESIDUAL, s->epilogue.residual, o->residual, type_c},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        if (!all[i].is_used) continue;
+        const char *fault = pointer_fault(all[i].pointer, all[i].element);
+        if (fault != NULL) return REJECT(all[i].status, "%s %s", all[i].name, fault);
+    }
+    return TGL_OK;
+}
+
+tgl_status tgl_run_make(const tgl_gemm_shape *shape, double alpha, double beta,
+                        const tgl_operands *o, tgl_run *run, char *message, size_t message_size)
+{
+    const bool is_f32 = shape->type_c == TGL_F32, swapped = shape->swapped;
+    TGL_TRY(check_operands(shape, o, message, message_size));
     if (shape->k == 0) alpha = 0; /* A and B have no elements, so that C := beta*C */
     *run = (tgl_run){
         .alpha = is_f32 ? rounded_to_f32(alpha) : alpha,
         .beta = is_f32 ? rounded_to_f32(beta) : beta,
-        .A = shape->swapped ? B : A,
-        .B = shape->swapped ? A : B,
-        .C = C,
+        .A = swapped ? o->B : o->A,
+        .B = swapped ? o->A : o->B,
+        .C = o->C,
+        .A_array = swapped ? o->B_array : o->A_array,
+        .B_array = swapped ? o->A_array : o->B_array,
+        .C_array = o->C_array,
+        .bias = o->bias,
+        .residual = o->residual,
     };
     if (tgl_shape_is_empty(shape)) return TGL_OK;
+    /* A and B are read unless alpha is 0; NaN != 0 holds. */
+    return check_pointers(shape, o, run->alpha != 0, message, message_size);
+}
 
-    const char *fault;
-    if (run->alpha != 0) { /* A and B are read; NaN != 0 holds */
-        if ((fault = pointer_fault(A, shape->swapped ? shape->type_b : shape->type_a)))
-            return REJECT(TGL_BAD_A, "A %s", fault);
-        if ((fault = pointer_fault(B, shape->swapped ? shape->type_a : shape->type_b)))
-            return REJECT(TGL_BAD_B, "B %s", fault);
+/* One array of a run, by the caller's name of it. */
+static tgl_status check_array(const tgl_gemm_shape *s, const void *const *array, char name,
+                              tgl_status status, size_t element, int64_t promised, char *message,
+                              size_t message_size)
+{
+    for (int64_t i = 0; i < s->batch; i++) {
+        const char *fault = pointer_fault(array[i], element);
+        if (fault != NULL) return REJECT(status, "%c[%lld] %s", name, (long long)i, fault);
+        if (promised > 0 && (uintptr_t)array[i] % (uintptr_t)promised != 0)
+            return REJECT(status, "%c[%lld] is not aligned to the %lld bytes that were promised",
+                          name, (long long)i, (long long)promised);
     }
-    if ((fault = pointer_fault(C, shape->type_c))) return REJECT(TGL_BAD_C, "C %s", fault);
     return TGL_OK;
+}
+
+tgl_status tgl_run_check_pointers(const tgl_gemm_shape *s, const tgl_run *run, char *message,
+                                  size_t message_size)
+{
+    if (!s->pointers) return TGL_OK;
+    if (run->alpha != 0) {
+        TGL_TRY(check_array(s, run->A_array, s->swapped ? 'B' : 'A',
+                            s->swapped ? TGL_BAD_B : TGL_BAD_A, tgl_type_size(s->type_a),
+                            s->alignment, message, message_size));
+        TGL_TRY(check_array(s, run->B_array, s->swapped ? 'A' : 'B',
+                            s->swapped ? TGL_BAD_A : TGL_BAD_B, tgl_type_size(s->type_b),
+                            s->alignment, message, message_size));
+    }
+    return check_array(s, (const void *const *)run->C_array, 'C', TGL_BAD_C,
+                       tgl_type_size(s->type_c), 0, message, message_size);
 }

@@ -44,6 +44,13 @@ static const struct {
     [TGL_KERNEL_FAULT] = {"TGL_KERNEL_FAULT", "the simulator stopped an illegal kernel"},
     [TGL_UNKNOWN_KERNEL] = {"TGL_UNKNOWN_KERNEL", "the device has no kernel of that name"},
     [TGL_BAD_SETTING] = {"TGL_BAD_SETTING", "an environment variable is not understood"},
+    [TGL_BAD_BATCHING] = {"TGL_BAD_BATCHING",
+                          "batching is not a value of tgl_batching, or not the one of this call"},
+    [TGL_BAD_ALIGNMENT] = {"TGL_BAD_ALIGNMENT", "alignment is neither 0 nor a power of two"},
+    [TGL_BAD_EPILOGUE] = {"TGL_BAD_EPILOGUE", "a member of the epilogue makes no sense"},
+    [TGL_BAD_BIAS] = {"TGL_BAD_BIAS", "bias is NULL, not aligned, or not part of the epilogue"},
+    [TGL_BAD_RESIDUAL] = {"TGL_BAD_RESIDUAL",
+                          "residual is NULL, not aligned, or not part of the epilogue"},
 };
 
 static int is_known(tgl_status status)

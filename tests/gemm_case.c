@@ -282,10 +282,59 @@ static double sequential(const matrix *A, const matrix *B, int64_t b, int64_t i,
     return is_f32 ? (double)fmaf((float)alpha, (float)sum, (float)scaled) : fma(alpha, sum, scaled);
 }
 
+/* All that a case has in memory. */
 typedef struct trio {
-    matrix A, B, C;
+    matrix A, B, C, bias, residual;
+    guarded arrays[3];     /* of pointers to A, B and C */
     unsigned char *before; /* C's bytes as they were */
 } trio;
+
+/* A value, and the sum of magnitudes that its error is measured in. */
+typedef struct reference_value {
+    long double value, magnitude;
+} reference_value;
+
+static long double activated(tgl_activation activation, long double x)
+{
+    switch (activation) {
+    case TGL_ACTIVATION_RELU:
+        return x < 0 ? 0 : x;
+    case TGL_ACTIVATION_GELU:
+        return 0.5L * x * (1 + erfl(x * 0.707106781186547524401L));
+    case TGL_ACTIVATION_SILU:
+        return x / (1 + expl(-x));
+    case TGL_ACTIVATION_NONE:
+        break;
+    }
+    return x;
+}
+
+/* An activation's slope is below 2; its own roundings are of the size of its value and argument. */
+static reference_value finished(const gemm_case *c, const trio *t, int64_t b, int64_t i, int64_t j,
+                                reference_value acc, long double old)
+{
+    const tgl_epilogue *e = &c->epilogue;
+    reference_value r = {acc.value + old, acc.magnitude + fabsl(old)};
+    if (e->size == 0) return r;
+    const int64_t problem = c->pointers ? c->problem.batch - 1 - b : b;
+    long double bias = 0;
+    if (e->bias != TGL_BIAS_NONE)
+        bias = get(&t->bias, t->bias.memory.bytes,
+                   index_of(&t->bias, problem, e->bias == TGL_BIAS_ROW ? i : j, 0));
+    const long double sum = r.value + bias;
+    r.magnitude += fabsl(bias);
+    r.value = c->expression != NULL ? c->expression(acc.value, old, bias, i, j)
+                                    : activated(e->activation, sum);
+    if (c->expression != NULL || e->activation != TGL_ACTIVATION_NONE)
+        r.magnitude = 2 * r.magnitude + fabsl(r.value);
+    if (e->residual) {
+        const int64_t at = index_of(&t->residual, problem, i, j);
+        const long double residual = get(&t->residual, t->residual.memory.bytes, at);
+        r.value += residual;
+        r.magnitude += fabsl(residual);
+    }
+    return r;
+}
 
 static bool check_element(const gemm_case *c, const trio *t, int64_t b, int64_t i, int64_t j,
                           running *ours, running *theirs)
@@ -306,14 +355,14 @@ static bool check_element(const gemm_case *c, const trio *t, int64_t b, int64_t 
         magnitude += fabsl(product);
     }
     const bool reads = alpha != 0 && c->problem.k > 0;
-    const long double reference =
-        (reads ? alpha * sum : 0) + (beta != 0 ? (long double)beta * before : 0);
-    magnitude = (reads ? fabsl((long double)alpha) * magnitude : 0) +
-                (beta != 0 ? fabsl((long double)beta * before) : 0);
+    const reference_value acc = {reads ? alpha * sum : 0,
+                                 reads ? fabsl((long double)alpha) * magnitude : 0};
+    const reference_value r =
+        finished(c, t, b, i, j, acc, beta != 0 ? (long double)beta * before : 0);
     if (theirs != NULL)
-        add_element(theirs, sequential(&t->A, &t->B, b, i, j, alpha, beta, before), reference,
-                    magnitude, c->problem.type_c);
-    return add_element(ours, after, reference, magnitude, c->problem.type_c);
+        add_element(theirs, sequential(&t->A, &t->B, b, i, j, alpha, beta, before), r.value,
+                    r.magnitude, c->problem.type_c);
+    return add_element(ours, after, r.value, r.magnitude, c->problem.type_c);
 }
 
 /* ---- The case -------------------------------------------------------------------------------- */
@@ -321,14 +370,17 @@ static bool check_element(const gemm_case *c, const trio *t, int64_t b, int64_t 
 void gemm_case_describe(const gemm_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;
+    const tgl_epilogue *e = &c->epilogue;
     snprintf(
         text, size,
         "%s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
-        "%lld %lld %lld, alpha %g, beta %g, kernel %s, %d splits, %s, guard at %s, seed 0x%llx",
+        "%lld %lld %lld%s, alpha %g, beta %g, bias %d, activation %d, residual %d, kernel %s, %d "
+        "splits, %s, guard at %s, seed 0x%llx",
         p->type_c == TGL_F32 ? "f32" : "f64", (long long)p->m, (long long)p->n, (long long)p->k,
         p->order, p->trans_a, p->trans_b, (long long)p->lda, (long long)p->ldb, (long long)p->ldc,
         (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
-        c->alpha, c->beta, c->kernel != NULL ? c->kernel : "any", c->splits, inputs_name(c->fill),
+        c->pointers ? " by pointers" : "", c->alpha, c->beta, e->bias, e->activation, e->residual,
+        c->kernel != NULL ? c->kernel : "any", c->splits, inputs_name(c->fill),
         c->at_end ? "end" : "start", (unsigned long long)c->seed);
 }
 
@@ -353,7 +405,8 @@ static void check_result(const gemm_case *c, const trio *t, bool want_sequential
             }
     outcome->ours = errors_of(&ours);
     outcome->sequential = errors_of(&theirs);
-    const double bound = (double)p->k + 4; /* a rounding a product, and those of alpha and beta */
+    /* A rounding a product, those of alpha and beta, and those of an epilogue. */
+    const double bound = (double)p->k + (c->epilogue.size == 0 ? 4 : 12);
     if (!(outcome->ours.max <= bound))
         FAULT("an error of %.1f units; %.0f are allowed", outcome->ours.max, bound);
     if (t->C.memory.size > 0 && memcmp(t->before, t->C.memory.bytes, t->C.memory.size) != 0)
@@ -370,12 +423,50 @@ static void on_fault(int signal_number)
     if (write(STDERR_FILENO, running_case, strlen(running_case)) < 0) _exit(1);
 }
 
-static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, const trio *t)
+/* The pointers to the matrices of a batch, the last first; NULL: no memory. */
+static const void *make_array(const matrix *x, guarded *array, bool at_end)
 {
-    const tgl_plan_options options = {
-        .size = sizeof options, .kernel = c->kernel, .splits = c->splits};
+    if (!guarded_create(array, (size_t)x->batch * sizeof(void *), at_end)) return NULL;
+    unsigned char **pointers = (unsigned char **)(void *)array->bytes;
+    for (int64_t b = 0; b < x->batch; b++)
+        pointers[x->batch - 1 - b] =
+            x->memory.bytes + (size_t)(b * x->stride) * tgl_type_size(x->type);
+    guarded_forbid_writes(array);
+    return array->bytes;
+}
+
+static bool make_operands(const gemm_case *c, trio *t, tgl_operands *o)
+{
+    *o = (tgl_operands){.size = sizeof *o};
+    if (c->epilogue.bias != TGL_BIAS_NONE) o->bias = t->bias.memory.bytes;
+    if (c->epilogue.residual) o->residual = t->residual.memory.bytes;
+    if (!c->pointers) {
+        o->A = t->A.memory.bytes;
+        o->B = t->B.memory.bytes;
+        o->C = t->C.memory.bytes;
+        return true;
+    }
+    o->A_array = make_array(&t->A, &t->arrays[0], c->at_end);
+    o->B_array = make_array(&t->B, &t->arrays[1], c->at_end);
+    o->C_array = (void *const *)make_array(&t->C, &t->arrays[2], c->at_end);
+    return o->A_array != NULL && o->B_array != NULL && o->C_array != NULL;
+}
+
+static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, trio *t)
+{
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = c->kernel,
+                                      .splits = c->splits,
+                                      .epilogue = c->epilogue.size != 0 ? &c->epilogue : NULL};
+    tgl_problem problem = c->problem;
     tgl_plan *plan;
-    tgl_status status = tgl_plan_create(dev, &c->problem, &options, &plan);
+    tgl_operands operands;
+    if (!make_operands(c, t, &operands)) return TGL_NO_MEMORY;
+    if (c->pointers) {
+        problem.batching = TGL_POINTERS;
+        problem.stride_a = problem.stride_b = problem.stride_c = -1; /* not looked at */
+    }
+    tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
     if (status != TGL_OK) return status;
 
     snprintf(running_case, sizeof running_case, "forbidden memory touched: ");
@@ -384,11 +475,43 @@ static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, const trio *t
     strcat(running_case, "\n");
     struct sigaction action = {.sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND}, old;
     sigaction(SIGSEGV, &action, &old);
-    status = tgl_plan_run(plan, c->alpha, t->A.memory.bytes, t->B.memory.bytes, c->beta,
-                          t->C.memory.bytes, NULL);
+    status = tgl_plan_run_operands(plan, c->alpha, c->beta, &operands, NULL);
     sigaction(SIGSEGV, &old, NULL);
     tgl_plan_destroy(plan);
     return status;
+}
+
+/* Bias and residual, as far as there are any. */
+static bool create_epilogue(const gemm_case *c, trio *t)
+{
+    const tgl_epilogue *e = &c->epilogue;
+    const tgl_problem *p = &c->problem;
+    tgl_problem tight = *p;
+    tight.order = TGL_ROW_MAJOR;
+    const int64_t length = e->bias == TGL_BIAS_ROW ? p->m : p->n;
+    return (e->bias == TGL_BIAS_NONE || matrix_create(&t->bias, &tight, p->type_c, TGL_NO_TRANS,
+                                                      length, 1, 1, e->stride_bias, c->at_end)) &&
+           (!e->residual || matrix_create(&t->residual, p, p->type_c, TGL_NO_TRANS, p->m, p->n,
+                                          e->ld_residual, e->stride_residual, c->at_end));
+}
+
+static void fill_all(const gemm_case *c, trio *t)
+{
+    uint64_t seed = c->seed;
+    fill_matrix(&t->A, c->fill, 'A', &seed);
+    fill_matrix(&t->B, c->fill, 'B', &seed);
+    fill_matrix(&t->C, c->fill, 'C', &seed);
+    guarded_forbid_writes(&t->A.memory);
+    guarded_forbid_writes(&t->B.memory);
+    if (t->bias.memory.map != NULL) {
+        fill_matrix(&t->bias, c->fill, 'C', &seed);
+        guarded_forbid_writes(&t->bias.memory);
+    }
+    if (t->residual.memory.map != NULL) {
+        fill_matrix(&t->residual, c->fill, 'C', &seed);
+        guarded_forbid_writes(&t->residual.memory);
+    }
+    memcpy(t->before, t->C.memory.bytes, t->C.memory.size);
 }
 
 static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, trio *t,
@@ -400,18 +523,11 @@ static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, 
         !matrix_create(&t->B, p, p->type_b, p->trans_b, p->k, p->n, p->ldb, p->stride_b, at_end) ||
         !matrix_create(&t->C, p, p->type_c, TGL_NO_TRANS, p->m, p->n, p->ldc, p->stride_c,
                        at_end) ||
-        (t->before = malloc(t->C.memory.size + 1)) == NULL) {
+        !create_epilogue(c, t) || (t->before = malloc(t->C.memory.size + 1)) == NULL) {
         FAULT("no memory for the case");
         return;
     }
-    uint64_t seed = c->seed;
-    fill_matrix(&t->A, c->fill, 'A', &seed);
-    fill_matrix(&t->B, c->fill, 'B', &seed);
-    fill_matrix(&t->C, c->fill, 'C', &seed);
-    guarded_forbid_writes(&t->A.memory);
-    guarded_forbid_writes(&t->B.memory);
-    memcpy(t->before, t->C.memory.bytes, t->C.memory.size);
-
+    fill_all(c, t);
     outcome->status = run_guarded(dev, c, t);
     if (outcome->status == TGL_OK)
         check_result(c, t, want_sequential, outcome);
@@ -428,6 +544,10 @@ void gemm_case_run(tgl_device *dev, const gemm_case *c, bool want_sequential, ge
     guarded_destroy(&t.A.memory);
     guarded_destroy(&t.B.memory);
     guarded_destroy(&t.C.memory);
+    guarded_destroy(&t.bias.memory);
+    guarded_destroy(&t.residual.memory);
+    for (int i = 0; i < 3; i++)
+        guarded_destroy(&t.arrays[i]);
     const size_t length = strlen(outcome->fault);
     if (length > 0 && length + 3 < sizeof outcome->fault) {
         strcat(outcome->fault, ": ");

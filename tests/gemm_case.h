@@ -24,11 +24,18 @@ typedef enum inputs {
 
 const char *inputs_name(inputs fill);
 
+/* What a tgl_epilogue's expression should give. */
+typedef long double gemm_expression(long double acc, long double c, long double bias, int64_t row,
+                                    int64_t col);
+
 typedef struct gemm_case {
-    tgl_problem problem;
+    tgl_problem problem; /* strided; with pointers the matrices lie so too, in the other order */
     double alpha, beta;
-    const char *kernel; /* NULL: the planner's choice */
-    int splits;         /* as in tgl_plan_options */
+    bool pointers;
+    tgl_epilogue epilogue;       /* size 0: none */
+    gemm_expression *expression; /* of slope 2 at most */
+    const char *kernel;          /* NULL: the planner's choice */
+    int splits;                  /* as in tgl_plan_options */
     inputs fill;
     bool at_end; /* each buffer ends, instead of begins, at a page that must not be touched */
     uint64_t seed;

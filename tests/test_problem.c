@@ -25,7 +25,7 @@ static const struct {
     tgl_status status;
     const char *sentence;
 } bad_problems[] = {
-    {{SET(size, 0)}, TGL_BAD_ARGUMENT, "problem.size is 0; this version knows 120"},
+    {{SET(size, 0)}, TGL_BAD_ARGUMENT, "problem.size is 0; this version knows 136"},
     {{SET(m, -1)}, TGL_BAD_M, "m is -1; it must not be negative"},
     {{SET(n, -2)}, TGL_BAD_N, "n is -2; it must not be negative"},
     {{SET(k, INT64_MIN)}, TGL_BAD_K, "k is -9223372036854775808; it must not be negative"},
@@ -60,6 +60,18 @@ static const struct {
     {{SET(batch, 2), SET(ldc, 10), SET(stride_c, 45)},
      TGL_BAD_STRIDE_C,
      "stride_c is 45; it must be at least 46 so that no two C overlap"},
+
+    {{SET(batching, 2)}, TGL_BAD_BATCHING, "batching is 2; use TGL_STRIDED or TGL_POINTERS"},
+    {{SET(alignment, -4)}, TGL_BAD_ALIGNMENT, "alignment is -4; it must be 0 or a power of two"},
+    {{SET(batching, TGL_POINTERS), SET(alignment, 12)},
+     TGL_BAD_ALIGNMENT,
+     "alignment is 12; it must be 0 or a power of two"},
+    {{SET(batching, TGL_POINTERS), SET(batch, -1)},
+     TGL_BAD_BATCH,
+     "batch is -1; it must not be negative"},
+    {{SET(batching, TGL_POINTERS), SET(lda, BIG)},
+     TGL_TOO_LARGE,
+     "the bytes of matrix A do not fit in 63 bits"},
 
     /* Too large: in a matrix, in a batch, and only when elements become bytes. */
     {{SET(lda, BIG)}, TGL_TOO_LARGE, "the bytes of matrix A do not fit in 63 bits"},

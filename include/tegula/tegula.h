@@ -90,6 +90,11 @@ typedef enum tgl_status {
     TGL_KERNEL_FAULT = 29,   /* sim: a kernel made an illegal access, a race, or missed a barrier */
     TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel names no kernel of this device */
     TGL_BAD_SETTING = 31,    /* an environment variable holds a value that is not understood */
+    TGL_BAD_BATCHING = 32,   /* a value outside tgl_batching, or the call for the other one */
+    TGL_BAD_ALIGNMENT = 33,  /* an alignment that is neither 0 nor a power of two */
+    TGL_BAD_EPILOGUE = 34,   /* a member of tgl_epilogue makes no sense */
+    TGL_BAD_BIAS = 35,       /* like TGL_BAD_A; also a bias where the epilogue has none */
+    TGL_BAD_RESIDUAL = 36,   /* likewise for the residual */
 } tgl_status;
 
 /* The identifier of a status, such as "TGL_BAD_LDA", and one sentence that explains it.
@@ -200,9 +205,15 @@ typedef enum tgl_transpose {
     TGL_CONJ_TRANS = 113, /* the same as TGL_TRANS: all types are real */
 } tgl_transpose;
 
-/* One matrix product or a strided batch of them,
+/* How the matrices of a batch are found. */
+typedef enum tgl_batching {
+    TGL_STRIDED = 0,  /* X[i] = X + i*stride_x */
+    TGL_POINTERS = 1, /* X[i] is the i-th of an array of pointers */
+} tgl_batching;
+
+/* One matrix product or a batch of them,
  *     C[i] := alpha * op(A[i]) * op(B[i]) + beta * C[i],   i = 0 .. batch-1
- * with op(A): m x k, op(B): k x n, C: m x n, op(X) = X or X^T, and X[i] = X + i*stride_x.
+ * with op(A): m x k, op(B): k x n, C: m x n, op(X) = X or X^T.
  * Element (r, c) of a stored matrix X is X[r*ldx + c] in row-major and X[r + c*ldx] in column-major
  * order. Start from tgl_problem_make(): a struct of zeros is not a valid problem. */
 typedef struct tgl_problem {
@@ -214,11 +225,16 @@ typedef struct tgl_problem {
     tgl_compute compute;
     int64_t lda, ldb, ldc; /* elements; 0: tight, the least that is legal */
     int64_t batch;         /* 1: one product; 0: none, nothing is done */
-    /* Elements from one matrix of a batch to the next; 0 shares A or B. */
+    /* TGL_STRIDED: elements from one matrix of a batch to the next; 0 shares A or B. */
     int64_t stride_a, stride_b, stride_c;
+    tgl_batching batching;
+    /* TGL_POINTERS: bytes, a power of two, that every A[i] and B[i] is promised to be a multiple
+     * of. Kernels copy up to 16 bytes at once where they may. 0: no more than an element. */
+    int64_t alignment;
 } tgl_problem;
 
-/* The problem C := alpha*A*B + beta*C of one type: row-major, not transposed, tight, batch 1. */
+/* The problem C := alpha*A*B + beta*C of one type: row-major, not transposed, tight, strided, batch
+ * 1. */
 TGL_API tgl_problem tgl_problem_make(tgl_type type, int64_t m, int64_t n, int64_t k);
 
 /* TGL_OK, or the first thing wrong with the problem in the order of tgl_problem's members; the
@@ -244,6 +260,14 @@ TGL_API tgl_status tgl_problem_check(const tgl_problem *problem, char *message,
 TGL_API tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha,
                             const void *A, const void *B, double beta, void *C, void *stream);
 
+/* tgl_gemm() for a problem whose batching is TGL_POINTERS. A, B, C: arrays of problem->batch
+ * pointers, in memory of `dev` themselves, valid until the stream has passed this call. Pointers
+ * of A and B may repeat; no C may overlap another matrix. cpu and sim look at each pointer
+ * (TGL_BAD_A and the like); cuda cannot, and a bad one is a kernel's fault there. */
+TGL_API tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double alpha,
+                                    const void *const *A, const void *const *B, double beta,
+                                    void *const *C, void *stream);
+
 /* The same with the arguments every BLAS user knows, on the default stream. lda, ldb and ldc are
  * checked as BLAS does: at least 1, and at least a row (row-major) or column of the stored matrix.
  */
@@ -255,6 +279,50 @@ TGL_API tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose tra
                              tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, double alpha,
                              const double *A, int64_t lda, const double *B, int64_t ldb,
                              double beta, double *C, int64_t ldc);
+
+/* ---- Epilogues ------------------------------------------------------------------------------- */
+
+/* One of these is added to each element of a row, or of a column, of C. */
+typedef enum tgl_bias {
+    TGL_BIAS_NONE = 0,
+    TGL_BIAS_ROW = 1,    /* bias[row]: m of them */
+    TGL_BIAS_COLUMN = 2, /* bias[column]: n of them */
+} tgl_bias;
+
+/* A NaN stays NaN in all of them. */
+typedef enum tgl_activation {
+    TGL_ACTIVATION_NONE = 0,
+    TGL_ACTIVATION_RELU = 1, /* x, or 0 where that is greater */
+    TGL_ACTIVATION_GELU = 2, /* x/2 * (1 + erf(x/sqrt(2))); NaN at -Inf, as the formula says */
+    TGL_ACTIVATION_SILU = 3, /* x / (1 + exp(-x)); likewise */
+} tgl_activation;
+
+/* What a plan does to each element before it is stored, while it is still in a register:
+ *     C := activation(alpha*op(A)*op(B) + beta*C + bias) + residual
+ * The rules of tgl_gemm() hold for the part in parentheses: alpha == 0 reads neither A nor B, beta
+ * == 0 does not read C, and bias, activation and residual have their effect all the same.
+ *
+ * expression: C code for a float, which takes the place of activation and sum:
+ *     C := expression + residual
+ * It may use
+ *     float acc       alpha*op(A)*op(B)
+ *     float c         beta*C; 0 if beta is 0
+ *     float bias      that of the row or column; 0 without one
+ *     int row, col    of the element in C as the caller sees it, whatever the order
+ * and the functions of C and CUDA: fmaxf(), expf() ..., besides relu(x), gelu(x) and silu(x). It is
+ * compiled with the kernel; if that fails, tgl_plan_create() returns TGL_COMPILE and
+ * tgl_last_error() has the compiler's log, in which the expression is the file "expression". The
+ * text is code: it must not come from someone who may not run code here. Devices cuda and sim. */
+typedef struct tgl_epilogue {
+    size_t size; /* sizeof(tgl_epilogue) */
+    tgl_bias bias;
+    tgl_activation activation;
+    int residual;            /* 1: a matrix of C's type, sizes and order is added last */
+    const char *expression;  /* NULL: none; else activation must be TGL_ACTIVATION_NONE */
+    int64_t ld_residual;     /* elements; 0: tight */
+    int64_t stride_bias;     /* elements from one problem of a batch to the next, whatever its */
+    int64_t stride_residual; /* batching; 0: shared by all */
+} tgl_epilogue;
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
@@ -272,11 +340,12 @@ typedef struct tgl_plan_options {
                    planner chooses. Kernels that cannot, and k too small, make it fewer. */
     int64_t whole_tiles; /* with `kernel` and `splits`: so many tiles of C are not shared, only the
                             rest. Kernels that cannot share their last tiles share them all. */
+    const tgl_epilogue *epilogue; /* NULL: none. The ladder's kernels have none. */
 } tgl_plan_options;
 
-/* *plan := a plan for `problem`, which is copied; options may be NULL. The caller destroys it,
- * before the device is closed. Returns as tgl_gemm(), and TGL_UNKNOWN_KERNEL. On failure *plan is
- * NULL. */
+/* *plan := a plan for `problem`, which is copied, as are the options, which may be NULL. The caller
+ * destroys it, before the device is closed. Returns as tgl_gemm(), and TGL_UNKNOWN_KERNEL;
+ * TGL_BAD_EPILOGUE. On failure *plan is NULL. */
 TGL_API tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                                    const tgl_plan_options *options, tgl_plan **plan);
 TGL_API void tgl_plan_destroy(tgl_plan *plan);
@@ -284,6 +353,23 @@ TGL_API void tgl_plan_destroy(tgl_plan *plan);
 /* tgl_gemm() for a plan that is kept. */
 TGL_API tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
                                 double beta, void *C, void *stream);
+
+/* What a run may be given. Members that the plan has no use for are NULL. All lie in memory of the
+ * device; none but C is written, and none may overlap a C. */
+typedef struct tgl_operands {
+    size_t size;       /* sizeof(tgl_operands) */
+    const void *A, *B; /* of a plan whose batching is TGL_STRIDED */
+    void *C;
+    const void *const *A_array, *const *B_array; /* TGL_POINTERS, as in tgl_gemm_batched() */
+    void *const *C_array;
+    const void *bias, *residual; /* of a plan whose epilogue has them; of C's type */
+} tgl_operands;
+
+/* tgl_plan_run() for any plan: those with arrays of pointers, a bias or a residual too. Returns as
+ * tgl_gemm(), and TGL_BAD_BIAS; TGL_BAD_RESIDUAL; TGL_BAD_BATCHING (pointers to matrices where
+ * arrays belong, or the other way round). */
+TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, double alpha, double beta,
+                                         const tgl_operands *operands, void *stream);
 
 /* The name of the kernel that the plan runs. Valid as long as the plan. */
 TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);

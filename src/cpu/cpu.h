@@ -81,8 +81,18 @@ void tgl_cpu_gemm(const tgl_gemm_shape *shape, const cpu_plan *plan, const tgl_r
 void tgl_cpu_vector(const tgl_gemm_shape *shape, const cpu_plan *plan, const tgl_run *run,
                     char *workspace);
 
-/* C := beta*C for all of the batch. */
-void tgl_cpu_scale(const tgl_gemm_shape *shape, const cpu_kernels *kernels, double beta, void *C);
+/* C := beta*C for all of the batch, and the epilogue. */
+void tgl_cpu_scale(const tgl_gemm_shape *shape, const cpu_kernels *kernels, const tgl_run *run);
+
+/* A part of C. */
+typedef struct cpu_rectangle {
+    int64_t row, rows, column, columns;
+} cpu_rectangle;
+
+/* epilogue.c: what is left to do where alpha*op(A)*op(B) + beta*C is complete, in a problem of the
+ * batch. For shapes with an epilogue. */
+void tgl_cpu_epilogue(const tgl_gemm_shape *shape, const tgl_run *run, int64_t problem,
+                      cpu_rectangle part);
 
 /* pool.c. reserve: makes sure that a buffer of this size exists. take: NULL if memory is short. */
 void tgl_cpu_pool_open(cpu_pool *pool);
@@ -118,6 +128,25 @@ static inline void cpu_team_wait(int team)
     }
 #endif
     (void)team;
+}
+
+/* The matrices of problem i of the batch. element: bytes of one. */
+static inline const char *tgl_cpu_a_of(const tgl_gemm_shape *s, const tgl_run *run, int64_t i,
+                                       int64_t element)
+{
+    return s->pointers ? run->A_array[i] : (const char *)run->A + i * s->stride_a * element;
+}
+
+static inline const char *tgl_cpu_b_of(const tgl_gemm_shape *s, const tgl_run *run, int64_t i,
+                                       int64_t element)
+{
+    return s->pointers ? run->B_array[i] : (const char *)run->B + i * s->stride_b * element;
+}
+
+static inline char *tgl_cpu_c_of(const tgl_gemm_shape *s, const tgl_run *run, int64_t i,
+                                 int64_t element)
+{
+    return s->pointers ? run->C_array[i] : (char *)run->C + i * s->stride_c * element;
 }
 
 static inline int64_t cpu_least(int64_t x, int64_t y)

@@ -132,6 +132,10 @@ static tgl_status check_types(tgl_device *dev, const tgl_gemm_shape *s)
         return tgl_fail(dev, TGL_UNSUPPORTED, "the cpu device has kernels for f32 and f64 only");
     if (s->compute != TGL_COMPUTE_DEFAULT)
         return tgl_fail(dev, TGL_UNSUPPORTED, "the cpu device has no TF32 arithmetic");
+    if (s->epilogue.expression != NULL)
+        return tgl_fail(dev, TGL_UNSUPPORTED,
+                        "the cpu device compiles no expressions: use bias, activation and "
+                        "residual, or the devices cuda and sim");
     return TGL_OK;
 }
 
@@ -169,8 +173,11 @@ static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream
     (void)stream;
     const cpu_plan *p = plan->state;
     cpu_device *cpu = plan->dev->state;
+    char message[160];
+    const tgl_status fault = tgl_run_check_pointers(&plan->shape, run, message, sizeof message);
+    if (fault != TGL_OK) return tgl_fail(plan->dev, fault, "%s", message);
     if (run->alpha == 0 || p->path == CPU_PATH_SCALE) {
-        tgl_cpu_scale(&plan->shape, p->kernels, run->beta, run->C);
+        tgl_cpu_scale(&plan->shape, p->kernels, run);
         return TGL_OK;
     }
     char *workspace = NULL;

@@ -30,6 +30,8 @@ typedef struct product {
     char *C;
     int64_t ldc;
     char *packed_a, *packed_b;
+    const tgl_run *run; /* for the epilogue, of problem `index` of the batch; NULL: none */
+    int64_t index;
 } product;
 
 static range share(range all, int64_t unit, int64_t parts, int64_t index)
@@ -200,6 +202,13 @@ static panel find_panel(const product *x, const row_block *block, range columns,
     return y;
 }
 
+/* The epilogue of a block of C. */
+static void finish(const product *x, range rows, range columns)
+{
+    const cpu_rectangle part = {rows.begin, length(rows), columns.begin, length(columns)};
+    tgl_cpu_epilogue(x->shape, x->run, x->index, part);
+}
+
 static void multiply_block(const product *x, range columns, range k)
 {
     const cpu_plan *plan = x->plan;
@@ -220,6 +229,7 @@ static void multiply_block(const product *x, range columns, range k)
             const int64_t wide = cpu_share(vectors, panels, i + 1) - first;
             multiply_panel(x, &block, find_panel(x, &block, columns, first, wide, q > 0));
         }
+        if (x->run != NULL && k.end == x->k.end) finish(x, block.rows, columns);
     }
 }
 
@@ -258,10 +268,12 @@ static product product_at(const gemm_job *job, int64_t i, int thread)
         .k = {0, s->k},
         .alpha = job->run->alpha,
         .beta = job->run->beta,
-        .A = (const char *)job->run->A + i * s->stride_a * element,
-        .B = (const char *)job->run->B + i * s->stride_b * element,
-        .C = (char *)job->run->C + i * s->stride_c * element,
+        .A = tgl_cpu_a_of(s, job->run, i, element),
+        .B = tgl_cpu_b_of(s, job->run, i, element),
+        .C = tgl_cpu_c_of(s, job->run, i, element),
         .ldc = s->ldc,
+        .run = tgl_epilogue_is_none(&s->epilogue) ? NULL : job->run,
+        .index = i,
         .packed_a = buffers,
         .packed_b = buffers != NULL ? buffers + plan->a_bytes : NULL,
     };
@@ -306,6 +318,7 @@ static void share_k(void *context, int thread, int team)
             x.beta = 0;
             x.C = sums + (size_t)part * plan->part_bytes;
             x.ldc = s->n;
+            x.run = NULL;
             multiply(&x);
         }
         cpu_team_wait(team);
@@ -315,6 +328,7 @@ static void share_k(void *context, int thread, int team)
             plan->kernels->reduce(whole.C + row * s->ldc * element, 1, s->n,
                                   sums + row * s->n * element, (int64_t)plan->part_bytes / element,
                                   plan->parts, whole.alpha, whole.beta);
+        if (whole.run != NULL) finish(&whole, rows, whole.columns);
     }
 }
 
@@ -327,11 +341,14 @@ void tgl_cpu_gemm(const tgl_gemm_shape *shape, const cpu_plan *plan, const tgl_r
     cpu_team(plan->threads, ways[plan->sharing], &job);
 }
 
-void tgl_cpu_scale(const tgl_gemm_shape *s, const cpu_kernels *kernels, double beta, void *C)
+void tgl_cpu_scale(const tgl_gemm_shape *s, const cpu_kernels *kernels, const tgl_run *run)
 {
-    if (beta == 1) return;
-    for (int64_t i = 0; i < s->batch; i++)
-        for (int64_t row = 0; row < s->m; row++)
-            kernels->scale((char *)C + (i * s->stride_c + row * s->ldc) * (int64_t)kernels->element,
-                           s->n, beta);
+    const int64_t element = (int64_t)kernels->element;
+    const cpu_rectangle all = {0, s->m, 0, s->n};
+    for (int64_t i = 0; i < s->batch; i++) {
+        char *C = tgl_cpu_c_of(s, run, i, element);
+        for (int64_t row = 0; row < s->m && run->beta != 1; row++)
+            kernels->scale(C + row * s->ldc * element, s->n, run->beta);
+        if (!tgl_epilogue_is_none(&s->epilogue)) tgl_cpu_epilogue(s, run, i, all);
+    }
 }

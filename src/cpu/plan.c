@@ -199,6 +199,7 @@ static void explain_problem(text_out *out, const tgl_gemm_shape *s)
     say(out, "problem    %s, m %lld, n %lld, k %lld", f32 ? "f32" : "f64", (long long)s->m,
         (long long)s->n, (long long)s->k);
     if (s->batch > 1) say(out, ", batch %lld", (long long)s->batch);
+    if (s->pointers) say(out, " by pointers");
     say(out, ", row-major%s%s%s\n", s->trans_a ? ", A transposed" : "",
         s->trans_b ? ", B transposed" : "",
         s->swapped ? " (column-major, so A and B, m and n are exchanged)" : "");
@@ -208,6 +209,9 @@ static void explain_problem(text_out *out, const tgl_gemm_shape *s)
                              2 * (double)s->m * (double)s->n);
     say(out, "intensity  %.1f FLOP/byte (%.3g MFLOP, %.3g MB if each element moves once)\n",
         flops / bytes, flops * 1e-6, bytes * 1e-6);
+    char epilogue[120];
+    tgl_epilogue_describe(s, epilogue, sizeof epilogue);
+    if (epilogue[0] != '\0') say(out, "epilogue   %s\n", epilogue);
 }
 
 static void explain_blocks(text_out *out, const tgl_gemm_shape *s, const cpu_plan *p,

@@ -10,40 +10,43 @@
 /* y := alpha*op(M)*x + beta*y in the terms of the matrix. */
 typedef struct vector_job {
     const cpu_kernels *kernels;
-    int64_t batch, length, k; /* of y, of x */
+    const tgl_gemm_shape *shape;
+    const tgl_run *run;
+    int64_t problem;   /* of the batch */
+    int64_t length, k; /* of y, of x */
     const char *M, *x;
     char *y;
     int64_t ld, x_step, y_step;
-    int64_t stride_m, stride_x, stride_y;
     bool by_rows; /* y[i] is a row of M times x; else y is a sum of rows of M */
-    double alpha, beta;
     char *x_copy, *sums;
 } vector_job;
 
 static vector_job job_of(const tgl_gemm_shape *s, const cpu_plan *plan, const tgl_run *run,
-                         char *workspace)
+                         int64_t problem, char *workspace)
 {
+    const int64_t element = (int64_t)plan->kernels->element;
+    const char *A = tgl_cpu_a_of(s, run, problem, element);
+    const char *B = tgl_cpu_b_of(s, run, problem, element);
     vector_job job = {
         .kernels = plan->kernels,
-        .batch = s->batch,
+        .shape = s,
+        .run = run,
+        .problem = problem,
         .k = s->k,
-        .alpha = run->alpha,
-        .beta = run->beta,
-        .y = run->C,
-        .stride_y = s->stride_c,
+        .y = tgl_cpu_c_of(s, run, problem, element),
         .x_copy = workspace,
         .sums = workspace + plan->a_bytes,
     };
     if (s->n == 1) { /* op(A) is the matrix, op(B) the column */
         job.length = s->m;
-        job.M = run->A, job.ld = s->lda, job.stride_m = s->stride_a;
-        job.x = run->B, job.x_step = s->trans_b ? 1 : s->ldb, job.stride_x = s->stride_b;
+        job.M = A, job.ld = s->lda;
+        job.x = B, job.x_step = s->trans_b ? 1 : s->ldb;
         job.by_rows = !s->trans_a;
         job.y_step = s->ldc;
     } else { /* op(B) is the matrix, op(A) the row */
         job.length = s->n;
-        job.M = run->B, job.ld = s->ldb, job.stride_m = s->stride_b;
-        job.x = run->A, job.x_step = s->trans_a ? s->lda : 1, job.stride_x = s->stride_a;
+        job.M = B, job.ld = s->ldb;
+        job.x = A, job.x_step = s->trans_a ? s->lda : 1;
         job.by_rows = s->trans_b;
         job.y_step = 1;
     }
@@ -67,19 +70,18 @@ static void multiply(void *context, int thread, int team)
     else
         kernels->combine(sums, job->M + begin * element, job->ld, end - begin, job->k, job->x);
     kernels->reduce(job->y + begin * job->y_step * element, job->y_step, end - begin, sums, 0, 1,
-                    job->alpha, job->beta);
+                    job->run->alpha, job->run->beta);
+    if (tgl_epilogue_is_none(&job->shape->epilogue)) return;
+    const cpu_rectangle part = job->shape->n == 1 ? (cpu_rectangle){begin, end - begin, 0, 1}
+                                                  : (cpu_rectangle){0, 1, begin, end - begin};
+    tgl_cpu_epilogue(job->shape, job->run, job->problem, part);
 }
 
 void tgl_cpu_vector(const tgl_gemm_shape *s, const cpu_plan *plan, const tgl_run *run,
                     char *workspace)
 {
-    const vector_job all = job_of(s, plan, run, workspace);
-    const int64_t element = (int64_t)plan->kernels->element;
     for (int64_t i = 0; i < s->batch; i++) {
-        vector_job job = all;
-        job.M += i * all.stride_m * element;
-        job.x += i * all.stride_x * element;
-        job.y += i * all.stride_y * element;
+        vector_job job = job_of(s, plan, run, i, workspace);
         if (job.x_step != 1) {
             plan->kernels->copy(job.x_copy, 1, job.x, job.x_step, 1, job.k);
             job.x = job.x_copy;

@@ -24,14 +24,18 @@ typedef struct compilation {
 
 /* ---- Inputs ---------------------------------------------------------------------------------- */
 
-static bool add_source(compilation *job, const char *name)
+static bool add_text(compilation *job, const char *name, const char *text)
 {
-    unsigned long size;
-    const char *text = tgl_kernel_source(name, &size);
     if (text == NULL || job->sources == SOURCES_MAX) return false;
     job->names[job->sources] = name;
     job->texts[job->sources++] = text;
     return true;
+}
+
+static bool add_source(compilation *job, const char *name)
+{
+    unsigned long size;
+    return add_text(job, name, tgl_kernel_source(name, &size));
 }
 
 static bool add_headers(compilation *job)
@@ -73,6 +77,7 @@ static bool describe(compilation *job, const tgl_kernel *kernel, const char *arc
     int length = snprintf(job->wrapper, sizeof job->wrapper, "extern \"C\" {\n#include \"%s\"\n}\n",
                           kernel->file);
     return length < (int)sizeof job->wrapper && add_source(job, kernel->file) && add_headers(job) &&
+           (kernel->expression == NULL || add_text(job, "lib/expression.h", kernel->expression)) &&
            add_option(job, "--gpu-architecture=", arch, strlen(arch)) &&
            add_option(job, "-lineinfo", "", 0) && add_option(job, "--ptxas-options=-v", "", 0) &&
            add_defines(job, kernel->defines);

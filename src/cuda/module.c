@@ -118,28 +118,29 @@ static tgl_module *find(const tgl_cuda *cuda, const tgl_kernel *kernel)
     return module;
 }
 
+static void free_module(tgl_module *module)
+{
+    free(module->defines);
+    free(module->expression);
+    free(module);
+}
+
 /* A module to be loaded, at the head of the list. NULL: no memory. */
 static tgl_module *add(tgl_cuda *cuda, const tgl_kernel *kernel)
 {
     tgl_module *module = calloc(1, sizeof *module);
-    char *defines = strdup(kernel->defines);
-    if (module == NULL || defines == NULL) {
-        free(module);
-        free(defines);
+    if (module == NULL) return NULL;
+    module->kernel = *kernel;
+    module->kernel.defines = module->defines = strdup(kernel->defines);
+    if (kernel->expression != NULL) module->expression = strdup(kernel->expression);
+    module->kernel.expression = module->expression;
+    if (module->defines == NULL || (kernel->expression != NULL && module->expression == NULL)) {
+        free_module(module);
         return NULL;
     }
-    module->defines = defines;
-    module->kernel = *kernel;
-    module->kernel.defines = defines;
     module->next = cuda->modules;
     cuda->modules = module;
     return module;
-}
-
-static void free_module(tgl_module *module)
-{
-    free(module->defines);
-    free(module);
 }
 
 static void drop(tgl_cuda *cuda, tgl_module *module)

@@ -31,7 +31,7 @@ typedef struct tgl_chip {
 typedef struct tgl_module {
     struct tgl_module *next;
     tgl_kernel kernel; /* a copy, with its own */
-    char *defines;
+    char *defines, *expression;
     bool is_ready; /* else a thread is at it, and nothing below counts */
     CUmodule module;
     CUfunction function;

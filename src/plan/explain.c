@@ -13,15 +13,19 @@ void tgl_planner_explain_problem(tgl_text *out, const tgl_gemm_shape *s)
     const double batch = (double)s->batch, m = (double)s->m, n = (double)s->n, k = (double)s->k;
     const double flops = 2 * batch * m * n * k;
     const double bytes = 4 * batch * (m * k + k * n + m * n);
+    char epilogue[120];
     tgl_text_add(out, "problem     C := alpha*%s*%s + beta*C, f32, row-major, m=%lld n=%lld k=%lld",
                  s->trans_a ? "A^T" : "A", s->trans_b ? "B^T" : "B", (long long)s->m,
                  (long long)s->n, (long long)s->k);
     if (s->batch > 1) tgl_text_add(out, ", batch of %lld", (long long)s->batch);
+    if (s->pointers) tgl_text_add(out, " by pointers");
     tgl_text_add(out, "%s\n",
                  s->swapped ? " (column-major given: A and B, m and n exchanged)" : "");
     tgl_text_add(out,
                  "intensity   %.1f FLOP/byte (%.4g GFLOP, %.4g MB if each matrix moves once)\n",
                  flops / bytes, 1e-9 * flops, 1e-6 * bytes);
+    tgl_epilogue_describe(s, epilogue, sizeof epilogue);
+    if (epilogue[0] != '\0') tgl_text_add(out, "epilogue    %s\n", epilogue);
 }
 
 static double peak(const tgl_chip_facts *chip)
@@ -145,27 +149,40 @@ static tgl_status reject(tgl_text *out, tgl_status status, const char *sentence)
     return status;
 }
 
+static tgl_status explain_shape(tgl_text *out, const tgl_chip_facts *chip,
+                                const tgl_gemm_shape *shape, const tgl_plan_options *options)
+{
+    char message[200];
+    tgl_candidate choice;
+    if (tgl_shape_is_empty(shape))
+        return reject(out, TGL_OK, "nothing to do: C has no elements\n");
+    tgl_status status = tgl_planner_plan(chip, shape, options, &choice, message, sizeof message);
+    if (status != TGL_OK) return reject(out, status, message);
+    tgl_planner_explain_problem(out, shape);
+    tgl_planner_explain(out, chip, shape, &choice);
+    return TGL_OK;
+}
+
 static tgl_status explain(tgl_text *out, const char *name, const tgl_problem *problem,
                           const tgl_plan_options *options)
 {
     static const tgl_plan_options none = {.size = sizeof none};
-    char message[200];
+    char message[200], *source = NULL;
     tgl_gemm_shape shape;
-    tgl_candidate choice;
     if (options == NULL) options = &none;
     const tgl_chip_facts *chip = name != NULL ? tgl_chip_facts_find(name) : NULL;
     if (options->size != sizeof *options || options->splits < 0 || options->whole_tiles < 0)
         return reject(out, TGL_BAD_ARGUMENT, "options have a size or splits that mean nothing");
     if (chip == NULL) return reject(out, TGL_NO_DEVICE, "no chip of this name is known");
     tgl_status status = tgl_shape_make(problem, true, &shape, message, sizeof message);
-    if (status != TGL_OK) return reject(out, status, message);
-    if (tgl_shape_is_empty(&shape))
-        return reject(out, TGL_OK, "nothing to do: C has no elements\n");
-    status = tgl_planner_plan(chip, &shape, options, &choice, message, sizeof message);
-    if (status != TGL_OK) return reject(out, status, message);
-    tgl_planner_explain_problem(out, &shape);
-    tgl_planner_explain(out, chip, &shape, &choice);
-    return TGL_OK;
+    if (status == TGL_OK)
+        status = tgl_epilogue_make(options->epilogue, &shape, &source, message, sizeof message);
+    if (status == TGL_OK)
+        status = explain_shape(out, chip, &shape, options);
+    else
+        reject(out, status, message);
+    free(source);
+    return status;
 }
 
 tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem,

@@ -87,9 +87,11 @@ const char *tgl_gemm_lacks(const tgl_gemm_shape *s)
 
 /* ---- A plan ---------------------------------------------------------------------------------- */
 
-int tgl_gemm_copy_width(int64_t edge, int64_t ld, int64_t batch, int64_t stride)
+int tgl_gemm_copy_width(const tgl_gemm_shape *s, int64_t edge, int64_t ld, int64_t stride)
 {
-    const int64_t together = edge | ld | (batch > 1 ? stride : 0);
+    const int64_t promised = s->alignment / (int64_t)sizeof(float);
+    const int64_t apart = s->pointers ? (promised > 0 ? promised : 1) : s->batch > 1 ? stride : 0;
+    const int64_t together = edge | ld | apart;
     return together % 4 == 0 ? 4 : together % 2 == 0 ? 2 : 1;
 }
 
@@ -153,8 +155,8 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
     plan->tiles_m = tgl_ceil_div(s->m, t->bm);
     plan->tiles_n = tgl_ceil_div(s->n, t->bn);
     plan->raster = plan->tiles_m < RASTER ? (int)plan->tiles_m : RASTER;
-    plan->vec_a = s->trans_a ? tgl_gemm_copy_width(s->m, s->lda, s->batch, s->stride_a) : 1;
-    plan->vec_b = s->trans_b ? 1 : tgl_gemm_copy_width(s->n, s->ldb, s->batch, s->stride_b);
+    plan->vec_a = s->trans_a ? tgl_gemm_copy_width(s, s->m, s->lda, s->stride_a) : 1;
+    plan->vec_b = s->trans_b ? 1 : tgl_gemm_copy_width(s, s->n, s->ldb, s->stride_b);
     plan->wide_offsets =
         is_wide(!s->trans_a, t->bm, t->bk, s->lda) || is_wide(s->trans_b, t->bn, t->bk, s->ldb);
     const int64_t tiles = plan->tiles_m * plan->tiles_n;
@@ -192,6 +194,23 @@ static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, boo
              s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b, plan->wide_offsets);
 }
 
+/* What an epilogue adds to a kernel's macros. */
+static void add_epilogue(const tgl_gemm_epilogue *e, char *text, size_t size)
+{
+    const struct {
+        const char *name;
+        int value;
+    } macros[] = {{"BIAS", (int)e->bias},
+                  {"ACTIVATION", (int)e->activation},
+                  {"RESIDUAL", e->residual},
+                  {"EXPRESSION", e->expression != NULL}};
+    for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++) {
+        const size_t length = strlen(text);
+        if (macros[i].value != 0)
+            snprintf(text + length, size - length, " %s=%d", macros[i].name, macros[i].value);
+    }
+}
+
 bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, int which,
                            tgl_gemm_variant *variant)
 {
@@ -202,6 +221,7 @@ bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shap
         tgl_skinny_defines(plan, is_any, variant->defines, sizeof variant->defines);
     else
         simt_defines(plan, shape, is_any, variant->defines, sizeof variant->defines);
+    add_epilogue(&shape->epilogue, variant->defines, sizeof variant->defines);
     variant->kernel = (tgl_kernel){
         .name = row->name,
         .file = is_skinny ? "gemm/skinny.cu" : "gemm/simt.cu",
@@ -212,6 +232,7 @@ bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shap
         .threads = plan->threads,
         .dynamic_shared = plan->dynamic_shared,
         .local_bytes = plan->is_bounded ? SPILL_MOST : 0,
+        .expression = shape->epilogue.expression,
     };
     return true;
 }
@@ -246,6 +267,7 @@ void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, const t
 {
     const bool has_product = run->alpha != 0 && s->k > 0;
     const int64_t left = s->batch - first;
+    const tgl_gemm_epilogue *e = &s->epilogue;
     *args = (tgl_gemm_args){
         .A = has_product ? (const float *)run->A + first * s->stride_a : NULL,
         .B = has_product ? (const float *)run->B + first * s->stride_b : NULL,
@@ -269,6 +291,20 @@ void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, const t
         .counters = counters,
         .small_along_k = plan->big_a ? s->trans_b : !s->trans_a,
     };
+    if (s->pointers) {
+        args->A_array = has_product ? (const float *const *)run->A_array + first : NULL;
+        args->B_array = has_product ? (const float *const *)run->B_array + first : NULL;
+        args->C_array = (float *const *)run->C_array + first;
+    }
+    if (e->bias != TGL_BIAS_NONE) {
+        args->bias = (const float *)run->bias + first * e->stride_bias;
+        args->stride_bias = e->stride_bias;
+    }
+    if (e->residual) {
+        args->residual = (const float *)run->residual + first * e->stride_residual;
+        args->ld_residual = e->ld_residual;
+        args->stride_residual = e->stride_residual;
+    }
     set_grid(plan, has_product, args, grid);
     grid[2] = (unsigned)(left < plan->batch_step ? left : plan->batch_step);
 }

@@ -94,7 +94,7 @@ const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *sh
 /* A kernel of the families, ready to be compiled. */
 typedef struct tgl_gemm_variant {
     tgl_kernel kernel; /* whose defines are: */
-    char defines[192];
+    char defines[256];
 } tgl_gemm_variant;
 
 enum { TGL_GEMM_ALIGNED = 0, TGL_GEMM_ANY = 1, TGL_GEMM_VARIANTS = 2 };
@@ -124,8 +124,8 @@ static inline int64_t tgl_ceil_div(int64_t x, int64_t y)
     return x / y + (x % y != 0);
 }
 
-/* The widest copy, 4, 2 or 1 floats, along an edge: what edge, leading dimension and the distance
- * of a batch's matrices are multiples of. */
-int tgl_gemm_copy_width(int64_t edge, int64_t ld, int64_t batch, int64_t stride);
+/* The widest copy, 4, 2 or 1 floats, along an edge of A or B: what edge, leading dimension and the
+ * distance of a batch's matrices are multiples of, or their pointers are promised to be. */
+int tgl_gemm_copy_width(const tgl_gemm_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
 #endif

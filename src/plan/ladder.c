@@ -23,6 +23,10 @@ tgl_status tgl_ladder_check(tgl_device *dev, const tgl_gemm_shape *shape)
     if (shape->batch != 1)
         return tgl_fail(dev, TGL_UNSUPPORTED,
                         "the %s device has no kernel for batches; use \"cpu\"", name);
+    if (!tgl_epilogue_is_none(&shape->epilogue))
+        return tgl_fail(dev, TGL_UNSUPPORTED, "the ladder's kernels have no epilogue");
+    if (shape->pointers)
+        return tgl_fail(dev, TGL_UNSUPPORTED, "the ladder's kernels take no arrays of pointers");
     if (shape->m > EXTENT_MAX || shape->n > EXTENT_MAX || shape->k > EXTENT_MAX)
         return tgl_fail(dev, TGL_UNSUPPORTED, "the %s device takes m, n and k up to %d", name,
                         EXTENT_MAX);

@@ -22,7 +22,7 @@ static void look_at_operands(const tgl_gemm_shape *s, tgl_gemm_plan *plan)
     plan->length = plan->big_a ? s->m : s->n;
     const int64_t ld = plan->big_a ? s->lda : s->ldb;
     const int64_t stride = plan->big_a ? s->stride_a : s->stride_b;
-    const int width = tgl_gemm_copy_width(plan->along_k ? 0 : plan->length, ld, s->batch, stride);
+    const int width = tgl_gemm_copy_width(s, plan->along_k ? 0 : plan->length, ld, stride);
     plan->vec_a = plan->big_a ? width : 1;
     plan->vec_b = plan->big_a ? 1 : width;
     const tgl_skinny_row *row = tgl_skinny_row_of(plan);

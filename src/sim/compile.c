@@ -217,6 +217,7 @@ static void make_key(const job *j, tgl_cache_key *key)
             tgl_cache_key_add_text(key, *flag);
     tgl_cache_key_add_text(key, j->wrapper);
     tgl_cache_key_add_text(key, j->kernel->defines);
+    if (j->kernel->expression != NULL) tgl_cache_key_add_text(key, j->kernel->expression);
     tgl_cache_key_add_text(key, j->source);
     const char *file;
     for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
@@ -237,6 +238,10 @@ static bool write_sources(const job *j, tgl_temp_folder *folder)
         if (is_header(file) && tgl_temp_folder_write(folder, file, text, size) == NULL)
             return false;
     }
+    const char *expression = j->kernel->expression;
+    if (expression != NULL &&
+        tgl_temp_folder_write(folder, "lib/expression.h", expression, strlen(expression)) == NULL)
+        return false;
     return tgl_temp_folder_write(folder, j->kernel->file, j->source, strlen(j->source)) != NULL &&
            tgl_temp_folder_write(folder, "kernel.c", j->wrapper, strlen(j->wrapper)) != NULL &&
            tgl_temp_folder_write(folder, "run_time.c", run_time, strlen(run_time)) != NULL;

@@ -227,8 +227,8 @@ tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* A batch of stored matrices, `rows` lines of `row` elements each. */
-static tgl_sim_matrix matrix(char name, const void *base, int64_t rows, int64_t row, int64_t ld,
-                             int64_t batch, int64_t stride, const char *taboo)
+static tgl_sim_matrix matrix(const char *name, const void *base, int64_t rows, int64_t row,
+                             int64_t ld, int64_t batch, int64_t stride, const char *taboo)
 {
     const int64_t element = sizeof(float);
     return (tgl_sim_matrix){
@@ -250,14 +250,42 @@ static void set_matrices(const tgl_gemm_shape *s, const tgl_run *run, int64_t ba
 {
     const char *no_product = run->alpha != 0 && s->k > 0 ? NULL : "alpha is 0";
     launch->matrices[TGL_SIM_A] =
-        matrix('A', run->A, s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->lda, batch,
+        matrix("A", run->A, s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->lda, batch,
                s->stride_a, no_product);
     launch->matrices[TGL_SIM_B] =
-        matrix('B', run->B, s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->ldb, batch,
+        matrix("B", run->B, s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->ldb, batch,
                s->stride_b, no_product);
-    launch->matrices[TGL_SIM_C] = matrix('C', run->C, s->m, s->n, s->ldc, batch, s->stride_c,
+    launch->matrices[TGL_SIM_C] = matrix("C", run->C, s->m, s->n, s->ldc, batch, s->stride_c,
                                          run->beta == 0 ? "beta is 0" : NULL);
-    launch->matrices[TGL_SIM_WORKSPACE] = matrix('W', NULL, 0, 0, 1, 1, 0, NULL);
+}
+
+/* An array of pointers to matrices, and the matrices that they lead to. */
+static void set_array(const void *const *array, const char *name, int64_t batch,
+                      tgl_sim_matrix *pointers, tgl_sim_matrix *matrices)
+{
+    const int64_t words = sizeof(void *) / sizeof(float);
+    if (array == NULL) return;
+    *pointers = matrix(name, array, 1, batch * words, batch * words, 1, 0, NULL);
+    matrices->bases = array;
+}
+
+/* What only kernels of the production families are given. */
+static void set_more_matrices(const tgl_gemm_shape *s, const tgl_gemm_args *args, int64_t batch,
+                              tgl_sim_matrix *all)
+{
+    const tgl_gemm_epilogue *e = &s->epilogue;
+    const int64_t bias = e->bias == TGL_BIAS_ROW ? s->m : s->n;
+    set_array((const void *const *)args->A_array, "the pointers to A", batch,
+              &all[TGL_SIM_A_POINTERS], &all[TGL_SIM_A]);
+    set_array((const void *const *)args->B_array, "the pointers to B", batch,
+              &all[TGL_SIM_B_POINTERS], &all[TGL_SIM_B]);
+    set_array((const void *const *)args->C_array, "the pointers to C", batch,
+              &all[TGL_SIM_C_POINTERS], &all[TGL_SIM_C]);
+    if (args->bias != NULL)
+        all[TGL_SIM_BIAS] = matrix("bias", args->bias, 1, bias, bias, batch, e->stride_bias, NULL);
+    if (args->residual != NULL)
+        all[TGL_SIM_RESIDUAL] = matrix("residual", args->residual, s->m, s->n, e->ld_residual,
+                                       batch, e->stride_residual, NULL);
 }
 
 /* Without a product k is 0, so that neither A nor B is read, and alpha is 0, so that an infinite
@@ -310,9 +338,12 @@ static void make_gemm_launch(const tgl_plan *plan, const tgl_run *run, int64_t f
         .m = (int)s->m,
         .n = (int)s->n,
     };
-    const tgl_run part = {run->alpha, run->beta, args->A, args->B, args->C};
+    const tgl_run part = {
+        .alpha = run->alpha, .beta = run->beta, .A = args->A, .B = args->B, .C = args->C};
     set_matrices(s, &part, grid[2], launch);
-    launch->matrices[TGL_SIM_WORKSPACE] = matrix('W', made->workspace, 1, words, words, 1, 0, NULL);
+    set_more_matrices(s, args, grid[2], launch->matrices);
+    launch->matrices[TGL_SIM_WORKSPACE] =
+        matrix("the workspace", made->workspace, 1, words, words, 1, 0, NULL);
 }
 
 static tgl_status run_launches(const tgl_plan *plan, const tgl_run *run)
@@ -341,6 +372,9 @@ static tgl_status sim_run(const tgl_plan *plan, const tgl_run *run, void *stream
 {
     (void)stream;
     tgl_sim *sim = plan->dev->state;
+    char message[160];
+    const tgl_status fault = tgl_run_check_pointers(&plan->shape, run, message, sizeof message);
+    if (fault != TGL_OK) return tgl_fail(plan->dev, fault, "%s", message);
     pthread_mutex_lock(&sim->lock);
     const tgl_status status = run_launches(plan, run);
     if (status != TGL_OK) tgl_keep_error(plan->dev, "%s", sim->machine.message);

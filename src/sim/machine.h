@@ -16,15 +16,27 @@ enum { TGL_SIM_MESSAGE = 512, TGL_SIM_MOST_THREADS = 1024 };
 
 /* Matrices of 4-byte elements that a kernel may touch, a batch of one or more. */
 typedef struct tgl_sim_matrix {
-    char name;
+    const char *name;
     uintptr_t base;
+    const void *const *bases; /* of each matrix of the batch; NULL: they are a stride apart */
     int64_t rows, row_bytes, ld_bytes;
     int64_t extent; /* bytes from the base to the end of the last row; 0: not one to be touched */
     int64_t batch, stride_bytes;
     const char *taboo; /* why it must not be read ("beta is 0"), or NULL */
 } tgl_sim_matrix;
 
-enum { TGL_SIM_A, TGL_SIM_B, TGL_SIM_C, TGL_SIM_WORKSPACE, TGL_SIM_MATRICES };
+enum {
+    TGL_SIM_A,
+    TGL_SIM_B,
+    TGL_SIM_C,
+    TGL_SIM_WORKSPACE,
+    TGL_SIM_BIAS,
+    TGL_SIM_RESIDUAL,
+    TGL_SIM_A_POINTERS, /* arrays of them, 8 bytes an element */
+    TGL_SIM_B_POINTERS,
+    TGL_SIM_C_POINTERS,
+    TGL_SIM_MATRICES
+};
 
 typedef struct tgl_sim_launch {
     tgl_sim_module *module;

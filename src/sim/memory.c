@@ -75,6 +75,38 @@ static const char *describe_shared(const tgl_sim_module *module, size_t offset, 
     return text;
 }
 
+static uintptr_t distance_to_range(uintptr_t address, uintptr_t begin, uintptr_t end)
+{
+    if (address < begin) return begin - address;
+    return address >= end ? address - end + 1 : 0;
+}
+
+/* The index of the matrix of a batch of pointers that an address is nearest to. */
+static uintptr_t nearest_of_pointers(const tgl_sim_matrix *x, uintptr_t address)
+{
+    uintptr_t nearest = 0, least = UINTPTR_MAX;
+    for (int64_t i = 0; i < x->batch && least > 0; i++) {
+        const uintptr_t base = (uintptr_t)x->bases[i];
+        const uintptr_t far = distance_to_range(address, base, base + (uintptr_t)x->extent);
+        if (far >= least) continue;
+        nearest = (uintptr_t)i;
+        least = far;
+    }
+    return nearest;
+}
+
+/* From a batch of matrices, as a whole where they are a stride apart. */
+static uintptr_t distance_to(const tgl_sim_matrix *x, uintptr_t address)
+{
+    const uintptr_t extent = (uintptr_t)x->extent;
+    if (x->bases != NULL) {
+        const uintptr_t base = (uintptr_t)x->bases[nearest_of_pointers(x, address)];
+        return distance_to_range(address, base, base + extent);
+    }
+    return distance_to_range(address, x->base,
+                             x->base + (uintptr_t)((x->batch - 1) * x->stride_bytes) + extent);
+}
+
 /* The matrix that an address lies in or is nearest to; NULL if there is none. *distance: bytes
  * between them, 0 if it is within the matrix's extent. */
 static const tgl_sim_matrix *nearest_matrix(const tgl_sim_launch *l, uintptr_t address,
@@ -84,25 +116,29 @@ static const tgl_sim_matrix *nearest_matrix(const tgl_sim_launch *l, uintptr_t a
     *distance = UINTPTR_MAX;
     for (int i = 0; i < TGL_SIM_MATRICES; i++) {
         const tgl_sim_matrix *x = &l->matrices[i];
-        const uintptr_t end = x->base + (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent);
-        uintptr_t far = 0;
-        if (address < x->base) far = x->base - address;
-        if (address >= end) far = address - end + 1;
-        if (x->extent == 0 || far >= *distance) continue;
+        if (x->extent == 0) continue;
+        const uintptr_t far = distance_to(x, address);
+        if (far >= *distance) continue;
         nearest = x;
         *distance = far;
     }
     return nearest;
 }
 
-/* Where an address lies in the matrix of a batch that it is in or behind, from that one's base. */
-static uintptr_t offset_in_matrix(const tgl_sim_matrix *x, uintptr_t address)
+/* The matrix of a batch that an address is in or behind, or of pointers the nearest. */
+static uintptr_t index_in_batch(const tgl_sim_matrix *x, uintptr_t address)
 {
-    const uintptr_t offset = address - x->base;
-    if (address < x->base || x->batch == 1 || x->stride_bytes == 0) return offset;
-    const uintptr_t stride = (uintptr_t)x->stride_bytes, last = (uintptr_t)x->batch - 1;
-    const uintptr_t index = offset / stride < last ? offset / stride : last;
-    return offset - index * stride;
+    if (x->bases != NULL) return nearest_of_pointers(x, address);
+    if (address < x->base || x->batch == 1 || x->stride_bytes == 0) return 0;
+    const uintptr_t index = (address - x->base) / (uintptr_t)x->stride_bytes;
+    return index < (uintptr_t)x->batch ? index : (uintptr_t)x->batch - 1;
+}
+
+/* Where an address lies in that matrix, from its base. */
+static uintptr_t offset_in_matrix(const tgl_sim_matrix *x, uintptr_t address, uintptr_t index)
+{
+    if (x->bases != NULL) return address - (uintptr_t)x->bases[index];
+    return address - x->base - index * (uintptr_t)x->stride_bytes;
 }
 
 /* "row 3, column 64 of A, which is 32 x 64", or where the address lies otherwise. */
@@ -119,18 +155,19 @@ static void describe_address(const tgl_sim_launch *l, uintptr_t address, char te
         snprintf(text, PLACE, "address %#llx, which is in no matrix", (unsigned long long)address);
         return;
     }
-    const char name = nearest->name;
+    const char *name = nearest->name;
     const int64_t ld = nearest->ld_bytes;
-    const int64_t offset = (int64_t)offset_in_matrix(nearest, address);
+    const int64_t offset =
+        (int64_t)offset_in_matrix(nearest, address, index_in_batch(nearest, address));
     const int64_t columns = nearest->row_bytes / 4;
     if (offset < 0)
-        snprintf(text, PLACE, "%lld bytes before the start of %c", (long long)-offset, name);
+        snprintf(text, PLACE, "%lld bytes before the start of %s", (long long)-offset, name);
     else if (offset >= nearest->extent)
-        snprintf(text, PLACE, "%lld bytes past the end of %c, which is %lld x %lld",
+        snprintf(text, PLACE, "%lld bytes past the end of %s, which is %lld x %lld",
                  (long long)(offset - nearest->extent), name, (long long)nearest->rows,
                  (long long)columns);
     else
-        snprintf(text, PLACE, "row %lld, column %lld of %c, which is %lld x %lld",
+        snprintf(text, PLACE, "row %lld, column %lld of %s, which is %lld x %lld",
                  (long long)(offset / ld), (long long)(offset % ld / 4), name,
                  (long long)nearest->rows, (long long)columns);
 }
@@ -147,10 +184,10 @@ static const char *verb(bool is_write)
 static bool is_in_matrix(const tgl_sim_matrix *x, uintptr_t address, unsigned bytes)
 {
     if (x->extent == 0) return false;
-    if (x->batch > 1 && x->stride_bytes > 0 && x->stride_bytes < x->extent)
+    if (x->bases == NULL && x->batch > 1 && x->stride_bytes > 0 && x->stride_bytes < x->extent)
         return address - x->base <
                (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent) - bytes + 1;
-    const uintptr_t offset = offset_in_matrix(x, address);
+    const uintptr_t offset = offset_in_matrix(x, address, index_in_batch(x, address));
     if (offset >= (uintptr_t)x->extent) return false;
     return (int64_t)(offset % (uintptr_t)x->ld_bytes) + (int64_t)bytes <= x->row_bytes;
 }
@@ -169,10 +206,8 @@ static tgl_c_word *c_word_at(tgl_machine *machine, uintptr_t address)
 {
     const tgl_sim_launch *l = machine->launch;
     const tgl_sim_matrix *c = &l->matrices[TGL_SIM_C];
-    const uintptr_t offset = offset_in_matrix(c, address), ld = (uintptr_t)c->ld_bytes;
-    const uintptr_t before = address - c->base - offset; /* of the batch */
-    const uintptr_t index = before > 0 ? before / (uintptr_t)c->stride_bytes : 0,
-                    n = (uintptr_t)l->n;
+    const uintptr_t index = index_in_batch(c, address), n = (uintptr_t)l->n;
+    const uintptr_t offset = offset_in_matrix(c, address, index), ld = (uintptr_t)c->ld_bytes;
     return &machine->c_words[(index * (uintptr_t)l->m + offset / ld) * n + offset % ld / 4];
 }
 
@@ -209,7 +244,7 @@ static int check_matrix(tgl_machine *machine, uintptr_t address, unsigned bytes,
     const tgl_sim_matrix *matrices = machine->launch->matrices;
     if (is_in_matrix(&matrices[TGL_SIM_C], address, bytes)) return TGL_SIM_C;
     if (is_in_matrix(&matrices[TGL_SIM_WORKSPACE], address, bytes)) return TGL_SIM_WORKSPACE;
-    for (int i = TGL_SIM_A; i <= TGL_SIM_B; i++) {
+    for (int i = 0; i < TGL_SIM_MATRICES; i++) {
         if (!is_in_matrix(&matrices[i], address, bytes)) continue;
         if (is_write) matrix_fault(machine, address, bytes, true, "it is const", pc);
         if (matrices[i].taboo != NULL)

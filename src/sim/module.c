@@ -110,16 +110,23 @@ static tgl_status inspect_object(tgl_device *dev, tgl_sim_module *module, const 
     return TGL_OK;
 }
 
+static bool copy_kernel(tgl_sim_module *module, const tgl_kernel *kernel)
+{
+    module->kernel = *kernel;
+    module->kernel.defines = module->defines = strdup(kernel->defines);
+    if (kernel->expression != NULL) module->expression = strdup(kernel->expression);
+    module->kernel.expression = module->expression;
+    return module->defines != NULL && (kernel->expression == NULL || module->expression != NULL);
+}
+
 tgl_status tgl_sim_module_load(tgl_device *dev, const tgl_kernel *kernel, const void *image,
                                size_t size, tgl_sim_module **out)
 {
     tgl_sim_module *module = calloc(1, sizeof *module);
     if (module == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
-    module->kernel = *kernel;
-    module->kernel.defines = module->defines = strdup(kernel->defines);
-    tgl_status status = module->defines == NULL
-                            ? tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel")
-                            : open_object(dev, module, image, size);
+    tgl_status status = copy_kernel(module, kernel)
+                            ? open_object(dev, module, image, size)
+                            : tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
     if (status == TGL_OK) status = inspect_object(dev, module, image, size);
     if (status != TGL_OK) {
         tgl_sim_module_free(module);
@@ -137,6 +144,7 @@ void tgl_sim_module_free(tgl_sim_module *module)
     free(module->array_of_word);
     free(module->arrays);
     free(module->defines);
+    free(module->expression);
     free(module);
 }
 

@@ -20,7 +20,7 @@ typedef struct tgl_shared_array {
 typedef struct tgl_sim_module {
     struct tgl_sim_module *next; /* of the device's */
     tgl_kernel kernel;           /* a copy, with its own */
-    char *defines;
+    char *defines, *expression;
     void *handle; /* dlopen()'s */
     const tgl_sim_image *image;
     uintptr_t load_address;

@@ -57,7 +57,8 @@ static bool is_same_line(const tgl_report_line *a, const tgl_report_line *b)
 static void add_to_lines(tgl_report *report, const tgl_site *s, const tgl_sim_module *module)
 {
     const bool is_global = s->kind == TGL_GLOBAL_LOAD || s->kind == TGL_GLOBAL_STORE;
-    static const char *const globals[TGL_SIM_MATRICES] = {"A", "B", "C", "workspace"};
+    static const char *const globals[TGL_SIM_MATRICES] = {
+        "A", "B", "C", "workspace", "bias", "residual", "A[i]", "B[i]", "C[i]"};
     tgl_report_line fresh = {.line = tgl_sim_line(module, s->pc), .kind = s->kind};
     if (is_global)
         snprintf(fresh.target, sizeof fresh.target, "%s", globals[s->target]);
@@ -89,7 +90,8 @@ static int64_t needed_bytes(const tgl_sim_launch *l)
     int64_t bytes = 0;
     for (int i = TGL_SIM_A; i <= TGL_SIM_C; i++) {
         const tgl_sim_matrix *x = &l->matrices[i];
-        const int64_t once = x->rows * x->row_bytes * (x->stride_bytes > 0 ? x->batch : 1);
+        const bool is_apart = x->bases != NULL || x->stride_bytes > 0;
+        const int64_t once = x->rows * x->row_bytes * (is_apart ? x->batch : 1);
         const bool is_c = i == TGL_SIM_C;
         bytes += (x->taboo == NULL ? once : 0) + (is_c ? once : 0);
     }
