@@ -84,6 +84,54 @@ static void illegal_tiles_are_refused_by_the_file(void **state)
     free(error);
 }
 
+/* ---- Epilogues of the production family ------------------------------------------------------ */
+
+static tgl_status compile_epilogue(const char *defines, const char *expression, tgl_binary *binary,
+                                   char **error)
+{
+    const tgl_kernel kernel = {.name = "test",
+                               .file = "gemm/simt.cu",
+                               .symbol = "sgemm_simt",
+                               .defines = defines,
+                               .expression = expression};
+    return tgl_cuda_compile(&nvrtc, NULL, &kernel, newest(), true, binary, error);
+}
+
+static void epilogues_fit_the_registers(void **state)
+{
+    (void)state;
+    static const char *const defines[] = {"BIAS=1 ACTIVATION=1 RESIDUAL=1",
+                                          "BIAS=2 ACTIVATION=2 RESIDUAL=1", "ACTIVATION=3"};
+    for (size_t i = 0; i < COUNT_OF(defines); i++) {
+        tgl_binary binary;
+        char *error;
+        assert_status(compile_epilogue(defines[i], NULL, &binary, &error), TGL_OK);
+        assert_int_equal(binary.uses.local_bytes, 0);
+        free(binary.image);
+    }
+}
+
+static void expressions_are_compiled_in(void **state)
+{
+    (void)state;
+    static const char start[] = "static __device__ float expression(float acc, float c, "
+                                "float bias, int row, int col)\n{\n    return (\n"
+                                "#line 1 \"expression\"\n",
+                      end[] = "\n    );\n}\n";
+    char source[512], *error;
+    tgl_binary binary;
+    snprintf(source, sizeof source, "%s%s%s", start, "silu(acc + c) * bias - row + 2 * col", end);
+    assert_status(compile_epilogue("BIAS=2 EXPRESSION=1", source, &binary, &error), TGL_OK);
+    assert_int_equal(binary.uses.local_bytes, 0);
+    free(binary.image);
+    snprintf(source, sizeof source, "%s%s%s", start, "acc + scale", end);
+    assert_status(compile_epilogue("EXPRESSION=1", source, &binary, &error), TGL_COMPILE);
+    assert_null(binary.image);
+    if (strstr(error, "expression(1)") == NULL || strstr(error, "scale") == NULL)
+        fail_msg("%s", error);
+    free(error);
+}
+
 static void a_file_that_is_not_embedded(void **state)
 {
     (void)state;
@@ -109,6 +157,8 @@ int main(void)
         cmocka_unit_test(spills_are_read_from_the_log),
         cmocka_unit_test(ptx_is_for_chips_to_come),
         cmocka_unit_test(illegal_tiles_are_refused_by_the_file),
+        cmocka_unit_test(epilogues_fit_the_registers),
+        cmocka_unit_test(expressions_are_compiled_in),
         cmocka_unit_test(a_file_that_is_not_embedded),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

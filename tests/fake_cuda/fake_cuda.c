@@ -449,18 +449,23 @@ static void run_sgemm(void **args)
         }
 }
 
-/* The production family, a batch, as the function was compiled: without transposes. */
+/* The production family, a batch, as the function was compiled: without transposes; of an epilogue
+ * a bias by column and a residual. */
 static void run_gemm(const struct tgl_gemm_args *args, unsigned batch)
 {
     for (unsigned b = 0; b < batch; b++) {
-        const float *A = args->A + b * args->stride_a, *B = args->B + b * args->stride_b;
-        float *C = args->C + b * args->stride_c;
+        const float *A = args->A_array ? args->A_array[b] : args->A + b * args->stride_a;
+        const float *B = args->B_array ? args->B_array[b] : args->B + b * args->stride_b;
+        float *C = args->C_array ? args->C_array[b] : args->C + b * args->stride_c;
         for (long long i = 0; i < args->m; i++)
             for (long long j = 0; j < args->n; j++) {
                 float sum = 0, *c = &C[i * args->ldc + j];
                 for (long long p = 0; p < args->k; p++)
                     sum += A[i * args->lda + p] * B[p * args->ldb + j];
                 *c = args->beta == 0 ? args->alpha * sum : args->alpha * sum + args->beta * *c;
+                if (args->bias) *c += args->bias[b * args->stride_bias + j];
+                if (args->residual)
+                    *c += args->residual[b * args->stride_residual + i * args->ld_residual + j];
             }
     }
 }
