@@ -180,6 +180,169 @@ static void every_kernel_agrees_with_the_reference(void **state)
     }
 }
 
+/* ---- Epilogues and pointers ------------------------------------------------------------------ */
+
+/* gelu(what `reference` says + bias[row]) + residual, and the error that passes. */
+static void finish_reference(const product *p, const matrix *bias, const matrix *residual,
+                             double *expected, double *bound)
+{
+    for (int i = 0; i < p->m; i++)
+        for (int j = 0; j < p->n; j++) {
+            const double x = expected[i * p->n + j] + at(bias, i, 0);
+            const double value = 0.5 * x * (1 + erf(x * 0.7071067811865476));
+            const double size = fabs(at(bias, i, 0)) + fabs(x) + fabs(at(residual, i, j));
+            expected[i * p->n + j] = value + at(residual, i, j);
+            bound[i * p->n + j] = 2 * bound[i * p->n + j] + 8 * 0x1p-24 * size;
+        }
+}
+
+/* False: the kernel does not take the product. */
+static bool run_epilogue(tgl_device *dev, const char *kernel, const product *p, const matrix *A,
+                         const matrix *B, const matrix *C, const matrix *bias,
+                         const matrix *residual, float *result)
+{
+    tgl_problem problem = tgl_problem_make(TGL_F32, p->m, p->n, p->k);
+    problem.lda = A->ld;
+    problem.ldb = B->ld;
+    problem.ldc = C->ld;
+    const tgl_epilogue epilogue = {.size = sizeof epilogue,
+                                   .bias = TGL_BIAS_ROW,
+                                   .activation = TGL_ACTIVATION_GELU,
+                                   .residual = 1,
+                                   .ld_residual = residual->ld};
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = kernel, .epilogue = &epilogue};
+    const tgl_operands operands = {.size = sizeof operands,
+                                   .A = A->dev,
+                                   .B = B->dev,
+                                   .C = C->dev,
+                                   .bias = bias->dev,
+                                   .residual = residual->dev};
+    const size_t bytes = C->count * sizeof *C->host;
+    tgl_plan *plan;
+    const tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
+    if (status == TGL_UNSUPPORTED) return false;
+    assert_ok(dev, status);
+    assert_ok(dev, tgl_upload(dev, C->memory, C->host, bytes));
+    assert_ok(dev, tgl_plan_run_operands(plan, p->alpha, p->beta, &operands, NULL));
+    assert_ok(dev, tgl_download(dev, result, C->memory, bytes));
+    tgl_plan_destroy(plan);
+    return true;
+}
+
+static void every_kernel_has_epilogues(void **state)
+{
+    static const product some[] = {{129, 260, 70, 3, 1, -0.5, 2}, {7, 260, 300, 0, 0, 1, 0}};
+    tgl_device *dev = *state;
+    const char *kernel;
+    for (size_t c = 0; c < COUNT_OF(some); c++) {
+        const product *p = &some[c], tight = {.pad = 0};
+        matrix A = make_matrix(dev, p->m, p->k, p, 1), B = make_matrix(dev, p->k, p->n, p, 2);
+        matrix C = make_matrix(dev, p->m, p->n, p, 3),
+               residual = make_matrix(dev, p->m, p->n, p, 4);
+        matrix bias = make_matrix(dev, p->m, 1, &tight, 5);
+        const size_t elements = (size_t)p->m * (size_t)p->n;
+        double *expected = malloc(elements * sizeof *expected);
+        double *bound = malloc(elements * sizeof *bound);
+        float *result = malloc(C.count * sizeof *result);
+        if (expected == NULL || bound == NULL || result == NULL) abort();
+        reference(p, &A, &B, &C, expected, bound);
+        finish_reference(p, &bias, &residual, expected, bound);
+        for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++)
+            if (run_epilogue(dev, kernel, p, &A, &B, &C, &bias, &residual, result))
+                compare(kernel, p, &C, result, expected, bound);
+        free(expected);
+        free(bound);
+        free(result);
+        matrix *const all[] = {&A, &B, &C, &residual, &bias};
+        for (size_t i = 0; i < COUNT_OF(all); i++)
+            free_matrix(dev, all[i]);
+    }
+}
+
+/* relu(A*B) - row + 2*col, 2 x 2 x 1, column-major: exact in small numbers. */
+static void an_expression_knows_rows_and_columns(void **state)
+{
+    tgl_device *dev = *state;
+    tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 1);
+    tgl_epilogue epilogue = {.size = sizeof epilogue, .expression = "relu(acc) - row + 2 * col"};
+    const tgl_plan_options options = {.size = sizeof options, .epilogue = &epilogue};
+    const float a[] = {1, -1}, b[] = {3, 5}, expected[] = {3, -1, 7, 1}; /* C by columns */
+    float c[4];
+    void *A, *B, *C;
+    tgl_plan *plan;
+    problem.order = TGL_COL_MAJOR;
+    assert_ok(dev, tgl_alloc(dev, sizeof a, &A));
+    assert_ok(dev, tgl_alloc(dev, sizeof b, &B));
+    assert_ok(dev, tgl_alloc(dev, sizeof c, &C));
+    assert_ok(dev, tgl_upload(dev, A, a, sizeof a));
+    assert_ok(dev, tgl_upload(dev, B, b, sizeof b));
+    assert_ok(dev, tgl_plan_create(dev, &problem, &options, &plan));
+    assert_ok(dev, tgl_plan_run(plan, 1, A, B, 0, C, NULL));
+    assert_ok(dev, tgl_download(dev, c, C, sizeof c));
+    for (int i = 0; i < 4; i++)
+        assert_true(c[i] == expected[i]);
+    tgl_plan_destroy(plan);
+    tgl_free(dev, A), tgl_free(dev, B), tgl_free(dev, C);
+
+    epilogue.expression = "acc * scale";
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_COMPILE);
+    char text[4096];
+    tgl_last_error(dev, text, sizeof text);
+    if (strstr(text, "scale") == NULL) fail_msg("%s", text);
+}
+
+/* Products of small numbers are exact. C[i] := A[i]*B, where A[i] and C[i] lie in another order. */
+static void batches_of_pointers(void **state)
+{
+    enum { BATCH = 300, M = 17, N = 20, K = 24 };
+    tgl_device *dev = *state;
+    const size_t a_count = (size_t)BATCH * M * K, b_count = (size_t)K * N,
+                 c_count = (size_t)BATCH * M * N;
+    float *a = malloc(a_count * sizeof *a), *b = malloc(b_count * sizeof *b);
+    float *c = malloc(c_count * sizeof *c);
+    void *A, *B, *C, *pointers[3], *host[3][BATCH];
+    if (a == NULL || b == NULL || c == NULL) abort();
+    for (size_t i = 0; i < a_count; i++)
+        a[i] = (float)(i % 13) - 6;
+    for (size_t i = 0; i < b_count; i++)
+        b[i] = (float)(i % 11) - 5;
+    assert_ok(dev, tgl_alloc(dev, a_count * sizeof *a, &A));
+    assert_ok(dev, tgl_alloc(dev, b_count * sizeof *b, &B));
+    assert_ok(dev, tgl_alloc(dev, c_count * sizeof *c, &C));
+    assert_ok(dev, tgl_upload(dev, A, a, a_count * sizeof *a));
+    assert_ok(dev, tgl_upload(dev, B, b, b_count * sizeof *b));
+    for (int i = 0; i < BATCH; i++) {
+        host[0][i] = (float *)A + (size_t)(BATCH - 1 - i) * M * K;
+        host[1][i] = B;
+        host[2][i] = (float *)C + (size_t)i * M * N;
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_ok(dev, tgl_alloc(dev, sizeof host[i], &pointers[i]));
+        assert_ok(dev, tgl_upload(dev, pointers[i], host[i], sizeof host[i]));
+    }
+    tgl_problem problem = tgl_problem_make(TGL_F32, M, N, K);
+    problem.batch = BATCH;
+    problem.batching = TGL_POINTERS;
+    for (int promise = 0; promise <= 16; promise += 16) {
+        problem.alignment = promise;
+        assert_ok(dev, tgl_gemm_batched(dev, &problem, 1, pointers[0], pointers[1], 0, pointers[2],
+                                        NULL));
+        assert_ok(dev, tgl_download(dev, c, C, c_count * sizeof *c));
+        for (size_t e = 0; e < c_count; e++) {
+            const size_t i = BATCH - 1 - e / ((size_t)M * N), row = e / N % M, col = e % N;
+            float sum = 0;
+            for (size_t q = 0; q < K; q++)
+                sum += a[(i * M + row) * K + q] * b[q * N + col];
+            assert_true(c[e] == sum);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        tgl_free(dev, pointers[i]);
+    tgl_free(dev, A), tgl_free(dev, B), tgl_free(dev, C);
+    free(a), free(b), free(c);
+}
+
 /* ---- A small product that every other test can start on a stream ----------------------------- */
 
 enum { SIDE = 200 };
@@ -459,6 +622,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_caller_s_context_stays), /* first: no context is current yet */
         cmocka_unit_test(every_kernel_agrees_with_the_reference),
+        cmocka_unit_test(every_kernel_has_epilogues),
+        cmocka_unit_test(an_expression_knows_rows_and_columns),
+        cmocka_unit_test(batches_of_pointers),
         cmocka_unit_test(work_goes_to_the_caller_s_stream),
         cmocka_unit_test(a_plan_can_be_captured_into_a_graph),
         cmocka_unit_test(many_threads_share_a_device),
