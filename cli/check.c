@@ -3,6 +3,8 @@
  * `tegula check`: random problems through every kernel of a device, against a reference of more
  * precision.
  */
+#include "check_accuracy.h"
+#include "check_huge.h"
 #include "check_run.h"
 #include "cli.h"
 
@@ -31,6 +33,8 @@ static const char help[] =
     "that\n"
     "                 the ladder's kernels take\n"
     "  --small        small products, for a device that is slow or watched (sim: always)\n"
+    "  --accuracy     instead, the error of f32 products beside cuBLAS's and a sequential sum's\n"
+    "  --huge         instead, matrices of more than 2^31 elements, in what memory the device has\n"
     "  --in-turn      each case through the planner's choice and one kernel more, in turn\n"
     "  --device NAME  auto, cpu, cuda:0, sim (auto)\n"
     "  --threads N    threads of the cpu; beside a GPU, those that check its products\n"
@@ -40,7 +44,17 @@ static const char help[] =
     "Example:\n"
     "  tegula check --cases 5000 --seed 7\n";
 
-enum { OPT_CASES = OPT_COMMAND, OPT_SEED, OPT_CASE, OPT_KERNEL, OPT_PLAIN, OPT_SMALL, OPT_IN_TURN };
+enum {
+    OPT_CASES = OPT_COMMAND,
+    OPT_SEED,
+    OPT_CASE,
+    OPT_KERNEL,
+    OPT_PLAIN,
+    OPT_SMALL,
+    OPT_IN_TURN,
+    OPT_HUGE,
+    OPT_ACCURACY,
+};
 
 static const struct option option_table[] = {
     CLI_OPTION_HELP,
@@ -55,6 +69,8 @@ static const struct option option_table[] = {
     {"plain", no_argument, NULL, OPT_PLAIN},
     {"small", no_argument, NULL, OPT_SMALL},
     {"in-turn", no_argument, NULL, OPT_IN_TURN},
+    {"huge", no_argument, NULL, OPT_HUGE},
+    {"accuracy", no_argument, NULL, OPT_ACCURACY},
     {0},
 };
 
@@ -62,7 +78,7 @@ typedef struct check_options {
     int64_t cases, seed, only; /* only: -1 for all */
     const char *kernel, *device, *csv;
     tgl_type type; /* 0: both */
-    bool plain, small, in_turn;
+    bool plain, small, in_turn, huge, accuracy;
     int threads;
 } check_options;
 
@@ -82,6 +98,10 @@ static bool take_option(int option, check_options *o)
         return o->small = true;
     case OPT_IN_TURN:
         return o->in_turn = true;
+    case OPT_HUGE:
+        return o->huge = true;
+    case OPT_ACCURACY:
+        return o->accuracy = true;
     case OPT_KERNEL:
         o->kernel = optarg;
         return true;
@@ -226,7 +246,13 @@ int command_check(int argc, char **argv)
     if (code != PARSED) return code;
     tgl_device *dev = cli_open_device(options.device, options.threads);
     if (dev == NULL) return EXIT_FAILED;
-    code = check(&options, dev);
+    const bool is_small = options.small || is_device(dev, "sim");
+    if (options.huge)
+        code = check_huge(dev, options.kernel, is_small);
+    else if (options.accuracy)
+        code = check_accuracy(dev, options.seed, is_small, options.csv);
+    else
+        code = check(&options, dev);
     tgl_device_close(dev);
     return code;
 }

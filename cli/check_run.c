@@ -27,11 +27,11 @@ typedef struct shared {
 
 /* ---- The kernels under test ------------------------------------------------------------------ */
 
-/* "gemm" stands for all of "gemm/...". */
-static bool is_family_of(const char *family, const char *name)
+bool check_is_asked(const char *asked, const char *name)
 {
-    const size_t length = strlen(family);
-    return strncmp(family, name, length) == 0 && name[length] == '/';
+    const size_t length = strlen(asked);
+    return strcmp(asked, "all") == 0 || strcmp(asked, name) == 0 ||
+           (strncmp(asked, name, length) == 0 && name[length] == '/');
 }
 
 /* Lists the kernels that were asked for, after the planner's choice unless that was not. */
@@ -45,8 +45,7 @@ static int list_subjects(const check_settings *s, check_results *results)
     bool is_known = false;
     for (int i = 0; i < count; i++) {
         const char *name = i == 0 ? "auto" : tgl_kernel_name(s->dev, i - 1);
-        const bool is_asked = strcmp(s->kernel, "all") == 0 || strcmp(s->kernel, name) == 0 ||
-                              is_family_of(s->kernel, name);
+        const bool is_asked = check_is_asked(s->kernel, name);
         is_known = is_known || is_asked;
         if (is_asked || (i == 0 && strchr(s->kernel, '/') == NULL))
             results->subjects[results->count++].name = name;

@@ -37,6 +37,10 @@ typedef struct check_results {
     char failure[1024];  /* what is wrong with it */
 } check_results;
 
+/* Whether a kernel is meant by what was asked for: "all", its name, or "gemm" for "gemm/...". The
+ * planner's choice is called "auto". */
+bool check_is_asked(const char *asked, const char *name);
+
 int check_cells_seen(const check_subject *s);
 
 /* Returns an exit code: EXIT_DONE if all cases were run, whatever they showed. */

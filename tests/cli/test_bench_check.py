@@ -60,6 +60,28 @@ class Check(Folder):
                         env=dict(env, FAKE_CUDA_FAIL="cuLaunchKernel=700"))
         self.assertEqual(result.code, 1)
         self.assertIn("TGL_DEVICE_LOST", result.out)
+        result = tegula("check", "--accuracy", "--small", "--device", "cuda",
+                        env=dict(env, TEGULA_CUBLAS=os.environ["FAKE_LIBCUBLAS"]))
+        self.assertEqual(result.code, 1) # the stand-in sums in double, which no kernel can equal
+        self.assertRegex(result.out, r"\nRMS error over cuBLAS's on cuda:0: geometric mean 1\d\.")
+        result = tegula("check", "--huge", "--device", "cuda", env=env)
+        self.assertEqual(result.code, 1)
+        self.assertIn("left out: the memory is not enough", result.out)
+
+    def test_huge_products_in_a_rehearsal(self):
+        result = tegula("check", "--huge", "--small", "--device", "cpu")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertRegex(result.out, r"\n\d+ products were right, 0 shapes failed on cpu\n$")
+
+    def test_accuracy(self):
+        result = tegula("check", "--accuracy", "--small", "--device", "cpu", "--csv", "a.csv",
+                        cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        rows = self.rows("a.csv")
+        self.assertEqual(len(rows), 12)
+        for row in rows:
+            self.assertEqual(row["cublas_rms"], "")
+            self.assertLessEqual(float(row["tegula_rms"]), 1.1 * float(row["sequential_rms"]))
 
     def test_one_kernel_of_one_type(self):
         names = re.findall(r"^(\S+) +\d+ ", tegula("check", "--cases", 5, "--device", "cpu").out, re.M)

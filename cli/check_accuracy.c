@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The error of FP32 products, in units of u * (|A||B|)_ij with u = 2^-24, over elements drawn from
+ * all of C: ours, cuBLAS's (without TF32) and that of a loop over k of fused multiply-adds.
+ *
+ * What passes: no element wrong by tegula check's bound; in the geometric mean over all products an
+ * RMS error at most that of cuBLAS (`mean_most`), and for no product an RMS error above both of the
+ * others (`single_most`). The two margins are for the draw of the elements, and for orders of
+ * summation that differ without one being better.
+ */
+#include "check_accuracy.h"
+#include "cli.h"
+#include "cublas.h"
+#include "progress.h"
+#include "random.h"
+#include "reference.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double mean_most = 1.01, single_most = 1.1;
+enum { SPOTS = 4096 }; /* elements of C that are looked at */
+
+/* Columns: m, n, k, A and B transposed, batch. */
+typedef struct accuracy_shape {
+    int64_t m, n, k;
+    bool trans_a, trans_b;
+    int64_t batch;
+} accuracy_shape;
+
+// clang-format off
+static const accuracy_shape shapes[] = {
+    {33,   35,   300,   false, false, 1}, {4,    100,  1000,  false, false, 1},
+    {16,   16,   16,    false, false, 8}, {256,  256,  256,   false, false, 1},
+    {512,  512,  512,   false, false, 1}, {1023, 1025, 1027,  false, false, 1},
+    {2048, 2048, 1024,  false, false, 1}, {4096, 4096, 1024,  false, false, 1},
+    {1000, 1000, 1000,  true,  false, 1}, {1000, 1000, 1000,  false, true,  1},
+    {1000, 1000, 1000,  true,  true,  1}, {64,   64,   65536, false, false, 1},
+    {128,  128,  16384, false, false, 1}, {512,  512,  4096,  false, true,  1},
+    {16,   4096, 4096,  false, false, 1}, {1,    4096, 4096,  false, true,  1},
+    {4096, 1,    4096,  false, false, 1}, {4096, 4096, 64,    false, false, 1},
+    {64,   64,   64,    false, false, 100},
+};
+// clang-format on
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+/* Not INPUT_CANCEL: its neighbours cancel, so that it measures nothing but the order. */
+static const input_kind kinds[] = {INPUT_POSITIVE, INPUT_SYMMETRIC, INPUT_NORMAL, INPUT_WIDE};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Whose error it is. */
+enum { OURS, CUBLAS, SEQUENTIAL, PARTIES };
+static const char *const party_names[] = {"tegula", "cublas", "sequential"};
+
+/* One product of one kind of inputs. */
+typedef struct trial {
+    tgl_problem problem;
+    input_kind inputs;
+    operands operands;
+    double *A, *B; /* op(A), op(B) of one product of the batch */
+    float *C;      /* what comes back */
+    error_summary errors[PARTIES];
+    bool has[PARTIES];
+} trial;
+
+typedef struct accuracy_run {
+    tgl_device *dev;
+    cublas *lib; /* NULL: there is none */
+    int64_t seed;
+    FILE *csv; /* NULL: none is wanted */
+    double logarithms, worst;
+    int compared, failed;
+    char where[96]; /* the worst */
+} accuracy_run;
+
+/* ---- One trial ------------------------------------------------------------------------------- */
+
+static void store(float *stored, const double *X, int64_t rows, int64_t columns, bool transposed)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            stored[transposed ? j * rows + i : i * columns + j] = (float)X[i * columns + j];
+}
+
+/* The inputs of the batch, on the host and on the device. */
+static tgl_status fill(const accuracy_run *run, trial *t)
+{
+    const tgl_problem *p = &t->problem;
+    random_state r;
+    random_seed(&r, (uint64_t)run->seed, (uint64_t)t->inputs);
+    for (int64_t b = 0; b < p->batch; b++) {
+        random_inputs(&r, t->inputs, TGL_F32, p->m, p->n, p->k, t->A, t->B);
+        store((float *)t->operands.host_a + b * p->stride_a, t->A, p->m, p->k,
+              p->trans_a != TGL_NO_TRANS);
+        store((float *)t->operands.host_b + b * p->stride_b, t->B, p->k, p->n,
+              p->trans_b != TGL_NO_TRANS);
+    }
+    tgl_status status = tgl_upload(run->dev, t->operands.A, t->operands.host_a, t->operands.size_a);
+    if (status != TGL_OK) return status;
+    return tgl_upload(run->dev, t->operands.B, t->operands.host_b, t->operands.size_b);
+}
+
+/* Element (i, j) as it should be, and as one sum after another gives it. A product of two floats is
+ * exact in double, so that rounding its sum to float is a fused multiply-add, but for ties that
+ * double has rounded before. */
+static reference_element sum_up(const trial *t, int64_t b, int64_t i, int64_t j, float *sequential)
+{
+    const tgl_problem *p = &t->problem;
+    const bool trans_a = p->trans_a != TGL_NO_TRANS, trans_b = p->trans_b != TGL_NO_TRANS;
+    const float *a = (const float *)t->operands.host_a + b * p->stride_a + (trans_a ? i : i * p->k);
+    const float *x = (const float *)t->operands.host_b + b * p->stride_b + (trans_b ? j * p->k : j);
+    const int64_t step_a = trans_a ? p->m : 1, step_b = trans_b ? 1 : p->n;
+    double sum = 0, magnitude = 0;
+    float rounded = 0;
+    for (int64_t q = 0; q < p->k; q++, a += step_a, x += step_b) {
+        const double product = (double)*a * (double)*x;
+        sum += product;
+        magnitude += fabs(product);
+        rounded = (float)((double)rounded + product);
+    }
+    *sequential = rounded;
+    return (reference_element){sum, magnitude};
+}
+
+/* All elements of a small C; else as many, drawn at random. */
+static void compare(trial *t, const float *results[PARTIES])
+{
+    const tgl_problem *p = &t->problem;
+    const int64_t count = p->m * p->n * p->batch;
+    const double bound = error_bound(p->k);
+    random_state r;
+    random_seed(&r, 7, 0);
+    for (int64_t spot = 0; spot < SPOTS && spot < count; spot++) {
+        const int64_t at = count <= SPOTS ? spot : random_between(&r, 0, count - 1);
+        float sequential;
+        double error;
+        const reference_element e =
+            sum_up(t, at / (p->m * p->n), at / p->n % p->m, at % p->n, &sequential);
+        for (int party = 0; party < PARTIES; party++) {
+            if (!t->has[party]) continue;
+            const float c = party == SEQUENTIAL ? sequential : results[party][at];
+            error_add(&t->errors[party], TGL_F32, (double)c, &e, bound, &error);
+        }
+    }
+}
+
+/* NaN to C, the product of one party, C to `result`. */
+static tgl_status multiply(const accuracy_run *run, trial *t, int party, float *result)
+{
+    const operand_set set = operands_for(&t->operands, 0);
+    char why[200];
+    memset(t->C, 0xff, t->operands.size_c);
+    tgl_status status = tgl_upload(run->dev, set.C, t->C, t->operands.size_c);
+    if (status == TGL_OK && party == OURS) {
+        status = tgl_gemm(run->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL);
+    } else if (status == TGL_OK) {
+        cublas_product *product =
+            cublas_prepare(run->lib, CUBLAS_DEFAULT, &t->operands, why, sizeof why);
+        t->has[party] = product != NULL && cublas_run(product, set);
+        if (status == TGL_OK) status = tgl_device_sync(run->dev);
+        cublas_release(product);
+    }
+    if (status != TGL_OK) return status;
+    return tgl_download(run->dev, result, set.C, t->operands.size_c);
+}
+
+static tgl_status try_parties(const accuracy_run *run, trial *t)
+{
+    float *results[PARTIES] = {NULL};
+    tgl_status status = fill(run, t);
+    t->has[OURS] = t->has[SEQUENTIAL] = true;
+    t->has[CUBLAS] = run->lib != NULL;
+    for (int party = OURS; party <= CUBLAS && status == TGL_OK; party++) {
+        if (!t->has[party]) continue;
+        results[party] = malloc(t->operands.size_c);
+        status = results[party] != NULL ? multiply(run, t, party, results[party]) : TGL_NO_MEMORY;
+    }
+    if (status == TGL_OK) compare(t, (const float **)results);
+    free(results[OURS]);
+    free(results[CUBLAS]);
+    return status;
+}
+
+static tgl_status try_trial(const accuracy_run *run, trial *t)
+{
+    const tgl_problem *p = &t->problem;
+    tgl_status status = operands_make(&t->operands, run->dev, p, false);
+    t->A = malloc(sizeof(double) * (size_t)(p->m * p->k));
+    t->B = malloc(sizeof(double) * (size_t)(p->k * p->n));
+    t->C = malloc(t->operands.size_c);
+    if (status == TGL_OK)
+        status = t->A != NULL && t->B != NULL && t->C != NULL ? try_parties(run, t) : TGL_NO_MEMORY;
+    free(t->A);
+    free(t->B);
+    free(t->C);
+    operands_release(&t->operands);
+    return status;
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+static void write_line(const accuracy_run *run, const trial *t, const char *layout)
+{
+    const tgl_problem *p = &t->problem;
+    fprintf(run->csv, "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%" PRId64,
+            tgl_device_name(run->dev), input_kind_name(t->inputs), p->m, p->n, p->k, layout,
+            p->batch);
+    for (int party = 0; party < PARTIES; party++) {
+        const error_summary *e = &t->errors[party];
+        if (t->has[party])
+            fprintf(run->csv, ",%.6g,%.6g", error_rms(e), e->max);
+        else
+            fputs(",,", run->csv);
+    }
+    fputc('\n', run->csv);
+}
+
+static void judge(accuracy_run *run, const trial *t, const char *what)
+{
+    const double ours = error_rms(&t->errors[OURS]), peer = error_rms(&t->errors[CUBLAS]);
+    const double sequential = error_rms(&t->errors[SEQUENTIAL]);
+    const bool is_wrong = t->errors[OURS].wrong > 0;
+    const bool is_worse = ours > single_most * (peer > sequential ? peer : sequential);
+    if (is_wrong || is_worse) run->failed++;
+    printf("%-45s", what);
+    for (int party = 0; party < PARTIES; party++) {
+        if (t->has[party])
+            printf(" %7.3f %7.3f", error_rms(&t->errors[party]), t->errors[party].max);
+        else
+            printf(" %7s %7s", "-", "-");
+    }
+    if (t->has[CUBLAS] && ours > 0 && peer > 0) {
+        const double ratio = ours / peer;
+        run->logarithms += log(ratio);
+        if (run->compared++ == 0 || ratio > run->worst) {
+            run->worst = ratio;
+            snprintf(run->where, sizeof run->where, "%s", what);
+        }
+        printf("  x%.3f", ratio);
+    }
+    puts(is_wrong ? "  WRONG" : is_worse ? "  WORSE" : "");
+}
+
+static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, input_kind inputs)
+{
+    trial t = {.problem = tgl_problem_make(TGL_F32, s->m, s->n, s->k), .inputs = inputs};
+    tgl_problem *p = &t.problem;
+    p->trans_a = s->trans_a ? TGL_TRANS : TGL_NO_TRANS;
+    p->trans_b = s->trans_b ? TGL_TRANS : TGL_NO_TRANS;
+    p->batch = s->batch;
+    p->stride_a = p->m * p->k;
+    p->stride_b = p->k * p->n;
+    p->stride_c = p->m * p->n;
+    const tgl_status status = try_trial(run, &t);
+    if (status != TGL_OK) return status;
+    char what[96];
+    const char layout[] = {"NT"[s->trans_a], "NT"[s->trans_b], '\0'};
+    snprintf(what, sizeof what, "%-9s %" PRId64 "x%" PRId64 "x%" PRId64 " %s, batch %" PRId64,
+             input_kind_name(inputs), p->m, p->n, p->k, layout, p->batch);
+    judge(run, &t, what);
+    if (run->csv != NULL) write_line(run, &t, layout);
+    return TGL_OK;
+}
+
+static tgl_status try_all(accuracy_run *run, bool small)
+{
+    progress line;
+    tgl_status status = TGL_OK;
+    printf("%-45s %15s %15s %15s\n%-45s", "", party_names[OURS], party_names[CUBLAS],
+           party_names[SEQUENTIAL], "inputs, product");
+    for (int party = 0; party < PARTIES; party++)
+        printf(" %7s %7s", "RMS", "max");
+    puts("  RMS over cuBLAS's");
+    progress_start(&line, KINDS * SHAPES);
+    for (int i = 0; i < KINDS * SHAPES && status == TGL_OK; i++) {
+        const accuracy_shape *s = &shapes[i % SHAPES];
+        if (small && s->m * s->n * s->k * s->batch > 1000000) continue;
+        progress_update(&line, i, "accuracy");
+        progress_clear(&line);
+        status = try_shape(run, s, kinds[i / SHAPES]);
+    }
+    progress_clear(&line);
+    return status;
+}
+
+/* Returns an exit code. */
+static int conclude(const accuracy_run *run)
+{
+    const double mean = run->compared > 0 ? exp(run->logarithms / run->compared) : 1;
+    if (run->compared > 0)
+        printf("RMS error over cuBLAS's on %s: geometric mean %.3f (at most %.2f passes), greatest "
+               "%.3f at %s\n",
+               tgl_device_name(run->dev), mean, mean_most, run->worst, run->where);
+    printf("%d products are wrong, or less exact than cuBLAS's and a sequential sum by more than a "
+           "tenth\n",
+           run->failed);
+    return run->failed == 0 && mean <= mean_most ? EXIT_DONE : EXIT_FAILED;
+}
+
+static bool open_csv(accuracy_run *run, const char *path)
+{
+    if (path == NULL) return true;
+    run->csv = fopen(path, "w");
+    if (run->csv == NULL) {
+        cli_fail("cannot write %s: %s", path, strerror(errno));
+        return false;
+    }
+    fputs("device,inputs,m,n,k,layout,batch", run->csv);
+    for (int party = 0; party < PARTIES; party++)
+        fprintf(run->csv, ",%s_rms,%s_max", party_names[party], party_names[party]);
+    fputc('\n', run->csv);
+    return true;
+}
+
+/* Returns an exit code: EXIT_DONE if there is no file, or all has arrived in it. */
+static int close_csv(accuracy_run *run, const char *path)
+{
+    if (run->csv == NULL) return EXIT_DONE;
+    const bool failed = ferror(run->csv) != 0;
+    if (fclose(run->csv) == 0 && !failed) return EXIT_DONE;
+    return cli_fail("cannot write %s: %s", path, strerror(errno));
+}
+
+int check_accuracy(tgl_device *dev, int64_t seed, bool small, const char *csv)
+{
+    accuracy_run run = {.dev = dev, .seed = seed};
+    char message[512];
+    if (!open_csv(&run, csv)) return EXIT_FAILED;
+    if (!cli_device_is_host(dev)) {
+        run.lib = cublas_open(dev, message, sizeof message);
+        if (run.lib == NULL) printf("without cuBLAS: %s\n", message);
+    }
+    const tgl_status status = try_all(&run, small);
+    const int code = status == TGL_OK ? conclude(&run) : cli_fail_status(dev, status);
+    cublas_close(run.lib);
+    const int closed = close_csv(&run, csv);
+    return code != EXIT_DONE ? code : closed;
+}
