@@ -32,6 +32,8 @@ static const char help[] =
     "  --plain        only row-major products that are neither transposed nor in a batch: all "
     "that\n"
     "                 the ladder's kernels take\n"
+    "  --epilogues    each product with a bias, an activation, a residual or an expression\n"
+    "                 compiled in: every combination is a kernel of its own\n"
     "  --small        small products, for a device that is slow or watched (sim: always)\n"
     "  --accuracy     instead, the error of f32 products beside cuBLAS's and a sequential sum's\n"
     "  --huge         instead, matrices of more than 2^31 elements, in what memory the device has\n"
@@ -50,6 +52,7 @@ enum {
     OPT_CASE,
     OPT_KERNEL,
     OPT_PLAIN,
+    OPT_EPILOGUES,
     OPT_SMALL,
     OPT_IN_TURN,
     OPT_HUGE,
@@ -67,6 +70,7 @@ static const struct option option_table[] = {
     {"case", required_argument, NULL, OPT_CASE},
     {"kernel", required_argument, NULL, OPT_KERNEL},
     {"plain", no_argument, NULL, OPT_PLAIN},
+    {"epilogues", no_argument, NULL, OPT_EPILOGUES},
     {"small", no_argument, NULL, OPT_SMALL},
     {"in-turn", no_argument, NULL, OPT_IN_TURN},
     {"huge", no_argument, NULL, OPT_HUGE},
@@ -78,7 +82,7 @@ typedef struct check_options {
     int64_t cases, seed, only; /* only: -1 for all */
     const char *kernel, *device, *csv;
     tgl_type type; /* 0: both */
-    bool plain, small, in_turn, huge, accuracy;
+    bool plain, epilogues, small, in_turn, huge, accuracy;
     int threads;
 } check_options;
 
@@ -94,6 +98,8 @@ static bool take_option(int option, check_options *o)
         return cli_parse_int("--case", optarg, 0, INT64_MAX, &o->only);
     case OPT_PLAIN:
         return o->plain = true;
+    case OPT_EPILOGUES:
+        return o->epilogues = true;
     case OPT_SMALL:
         return o->small = true;
     case OPT_IN_TURN:
@@ -214,6 +220,7 @@ static check_settings settings_for(const check_options *o, tgl_device *dev)
         .drawing = {.seed = (uint64_t)o->seed,
                     .type = o->type != 0 || is_cpu ? o->type : TGL_F32,
                     .plain = o->plain,
+                    .epilogues = o->epilogues,
                     .scale = is_small ? SCALE_SMALL
                              : is_cpu ? SCALE_MEDIUM
                                       : SCALE_LARGE},

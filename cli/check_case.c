@@ -9,6 +9,7 @@
  */
 #include "check_case.h"
 #include "check_draw.h"
+#include "check_epilogue.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -93,8 +94,10 @@ static void compute_reference(const check_case *c, int64_t batch, const operands
     for (int64_t i = 0; i < p->m; i++) {
         for (int64_t j = 0; j < p->n; j++)
             o->c_row[j] = element(c, c->c.image, position(&c->c.view, batch, i, j));
+        reference_element *row = c->reference + (batch * p->m + i) * p->n;
         reference_row(p->type_c, p->n, p->k, c->alpha, o->A + i * p->k, o->B, c->beta, o->c_row,
-                      c->reference + (batch * p->m + i) * p->n);
+                      row);
+        if (c->epilogue.size > 0) check_epilogue_finish(c, batch, i, row);
     }
 }
 
@@ -121,7 +124,8 @@ static bool make_contents(check_case *c, random_state *r)
                   malloc(sizeof(double) * (size_t)(p->n + 1))};
     c->reference = malloc(sizeof *c->reference * (results + 1));
     const bool ok = o.A != NULL && o.B != NULL && o.c_row != NULL && c->reference != NULL &&
-                    make_image(c, &c->a) && make_image(c, &c->b) && make_image(c, &c->c);
+                    make_image(c, &c->a) && make_image(c, &c->b) && make_image(c, &c->c) &&
+                    check_epilogue_fill(r, c);
     if (ok) {
         poison(c, &c->a);
         poison(c, &c->b);
@@ -150,6 +154,8 @@ void check_case_free(check_case *c)
     free(c->a.image);
     free(c->b.image);
     free(c->c.image);
+    free(c->bias.image);
+    free(c->residual.image);
     free(c->reference);
     *c = (check_case){0};
 }
@@ -214,14 +220,17 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
 void check_case_describe(const check_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;
+    char epilogue[80];
+    check_epilogue_describe(c, epilogue, sizeof epilogue);
     snprintf(text, size,
              "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " %s-major %c%c lda=%" PRId64
-             " ldb=%" PRId64 " ldc=%" PRId64 " batch=%" PRId64 " strides=%" PRId64 ",%" PRId64
+             " ldb=%" PRId64 " ldc=%" PRId64 " batch=%" PRId64 "%s strides=%" PRId64 ",%" PRId64
              ",%" PRId64 " offsets=%" PRId64 ",%" PRId64 ",%" PRId64
-             " alpha=%.9g beta=%.9g inputs=%s",
+             " alpha=%.9g beta=%.9g inputs=%s%s",
              p->type_c == TGL_F32 ? "f32" : "f64", p->m, p->n, p->k,
              p->order == TGL_ROW_MAJOR ? "row" : "column", p->trans_a == TGL_NO_TRANS ? 'N' : 'T',
-             p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda, p->ldb, p->ldc, p->batch, p->stride_a,
-             p->stride_b, p->stride_c, c->a.view.offset - GUARD, c->b.view.offset - GUARD,
-             c->c.view.offset - GUARD, c->alpha, c->beta, input_kind_name(c->inputs));
+             p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda, p->ldb, p->ldc, p->batch,
+             p->batching == TGL_POINTERS ? " by pointers" : "", p->stride_a, p->stride_b,
+             p->stride_c, c->a.view.offset - GUARD, c->b.view.offset - GUARD,
+             c->c.view.offset - GUARD, c->alpha, c->beta, input_kind_name(c->inputs), epilogue);
 }

@@ -30,6 +30,8 @@ typedef struct check_case {
     input_kind inputs;
     double alpha, beta;
     check_buffer a, b, c;
+    tgl_epilogue epilogue;        /* size 0: none */
+    check_buffer bias, residual;  /* size 0: none */
     int splits;                   /* of a plan whose kernel is named, see tgl_plan_options */
     int64_t whole_tiles;          /* likewise */
     bool again;                   /* it is run ten times, which must give the same bits */
@@ -43,8 +45,9 @@ typedef enum check_scale { SCALE_SMALL, SCALE_MEDIUM, SCALE_LARGE } check_scale;
 /* What all cases of a run are drawn from. */
 typedef struct check_drawing {
     uint64_t seed;
-    tgl_type type; /* 0: TGL_F32 or TGL_F64, drawn too */
-    bool plain;    /* row-major, not transposed, no batch */
+    tgl_type type;  /* 0: TGL_F32 or TGL_F64, drawn too */
+    bool plain;     /* row-major, not transposed, no batch */
+    bool epilogues; /* each product has one */
     check_scale scale;
 } check_drawing;
 

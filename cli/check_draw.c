@@ -4,6 +4,7 @@
  * is to share it among blocks. Its memory and its answer are made in check_case.c.
  */
 #include "check_draw.h"
+#include "check_epilogue.h"
 
 #include <math.h>
 
@@ -218,6 +219,23 @@ static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
     c->whole_tiles = random_between(r, 1, ((p->m + tile) / tile) * ((p->n + tile) / tile));
 }
 
+/* The widest copies that the base and distance of an input allow, in bytes; 16 at most. */
+static int64_t promise_of(const check_case *c, const check_buffer *buffer)
+{
+    const int64_t both =
+        (buffer->view.offset | buffer->view.batch | 16) * (int64_t)tgl_type_size(c->problem.type_c);
+    const int64_t greatest = both & -both;
+    return greatest < 16 ? greatest : 16;
+}
+
+/* A batch of pointers, with a promise of their alignment or without. */
+static void draw_pointers(random_state *r, check_case *c)
+{
+    const int64_t a = promise_of(c, &c->a), b = promise_of(c, &c->b);
+    c->problem.batching = TGL_POINTERS;
+    if (random_once_in(r, 2)) c->problem.alignment = a < b ? a : b;
+}
+
 void check_draw(const check_drawing *from, random_state *r, check_case *c)
 {
     const tgl_type drawn = random_once_in(r, 2) ? TGL_F64 : TGL_F32;
@@ -251,4 +269,6 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     c->c.null = take_away && empty;
     c->bound = error_bound(p.k);
     c->problem = p;
+    if (!from->plain && random_once_in(r, p.batch == 1 ? 30 : 3)) draw_pointers(r, c);
+    if (from->epilogues) check_epilogue_draw(r, c);
 }

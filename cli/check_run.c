@@ -100,7 +100,8 @@ static void count_coverage(const check_case *c, check_subject *s)
 
 /* A case's buffers in memory of the device, and room on the host for what comes back. */
 typedef struct case_memory {
-    void *A, *B, *C;
+    void *A, *B, *C, *bias, *residual;
+    void *pointers[3];           /* arrays of them, to A, B and C */
     unsigned char *back, *first; /* first: of ten results */
 } case_memory;
 
@@ -111,25 +112,48 @@ static size_t bytes_of(const check_case *c, const check_buffer *buffer)
 
 static size_t greatest_bytes(const check_case *c)
 {
-    const size_t a = bytes_of(c, &c->a), b = bytes_of(c, &c->b), of_c = bytes_of(c, &c->c);
-    const size_t greater = a > b ? a : b;
-    return greater > of_c ? greater : of_c;
+    const check_buffer *buffers[] = {&c->a, &c->b, &c->c, &c->bias, &c->residual};
+    size_t greatest = 0;
+    for (int i = 0; i < 5; i++)
+        if (bytes_of(c, buffers[i]) > greatest) greatest = bytes_of(c, buffers[i]);
+    return greatest;
+}
+
+/* The pointers to the matrices of each buffer, in memory of the device. */
+static tgl_status place_pointers(tgl_device *dev, const check_case *c, case_memory *memory)
+{
+    const check_buffer *buffers[] = {&c->a, &c->b, &c->c};
+    void *const bases[] = {memory->A, memory->B, memory->C};
+    const size_t element = tgl_type_size(c->problem.type_c);
+    const size_t bytes = (size_t)c->problem.batch * sizeof(void *);
+    void **pointers = malloc(bytes + 1);
+    tgl_status status = pointers != NULL ? TGL_OK : TGL_NO_MEMORY;
+    for (int i = 0; status == TGL_OK && i < 3; i++) {
+        const check_view *v = &buffers[i]->view;
+        for (int64_t b = 0; b < c->problem.batch; b++)
+            pointers[b] = (char *)bases[i] + (size_t)(v->offset + b * v->batch) * element;
+        status = tgl_alloc(dev, bytes, &memory->pointers[i]);
+        if (status == TGL_OK) status = tgl_upload(dev, memory->pointers[i], pointers, bytes);
+    }
+    free(pointers);
+    return status;
 }
 
 static tgl_status place(tgl_device *dev, const check_case *c, case_memory *memory)
 {
-    const check_buffer *buffers[] = {&c->a, &c->b, &c->c};
-    void **places[] = {&memory->A, &memory->B, &memory->C};
+    const check_buffer *buffers[] = {&c->a, &c->b, &c->c, &c->bias, &c->residual};
+    void **places[] = {&memory->A, &memory->B, &memory->C, &memory->bias, &memory->residual};
     memory->back = malloc(greatest_bytes(c));
     memory->first = malloc(bytes_of(c, &c->c));
     if (memory->back == NULL || memory->first == NULL) return TGL_NO_MEMORY;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
+        if (buffers[i]->size == 0) continue;
         tgl_status status = tgl_alloc(dev, bytes_of(c, buffers[i]), places[i]);
         if (status == TGL_OK)
             status = tgl_upload(dev, *places[i], buffers[i]->image, bytes_of(c, buffers[i]));
         if (status != TGL_OK) return status;
     }
-    return TGL_OK;
+    return c->problem.batching == TGL_POINTERS ? place_pointers(dev, c, memory) : TGL_OK;
 }
 
 static void release(tgl_device *dev, case_memory *memory)
@@ -137,6 +161,10 @@ static void release(tgl_device *dev, case_memory *memory)
     tgl_free(dev, memory->A);
     tgl_free(dev, memory->B);
     tgl_free(dev, memory->C);
+    tgl_free(dev, memory->bias);
+    tgl_free(dev, memory->residual);
+    for (int i = 0; i < 3; i++)
+        tgl_free(dev, memory->pointers[i]);
     free(memory->back);
     free(memory->first);
 }
@@ -148,18 +176,37 @@ static void *base(const check_case *c, const check_buffer *buffer, void *memory)
     return (char *)memory + (size_t)buffer->view.offset * tgl_type_size(c->problem.type_c);
 }
 
-/* C from its image, the product, C to memory->back. plan NULL: tgl_gemm(). */
+static tgl_operands operands_of(const check_case *c, const case_memory *memory)
+{
+    tgl_operands o = {.size = sizeof o};
+    if (c->bias.size > 0) o.bias = base(c, &c->bias, memory->bias);
+    if (c->residual.size > 0) o.residual = base(c, &c->residual, memory->residual);
+    if (c->problem.batching == TGL_POINTERS) {
+        if (!c->a.null) o.A_array = memory->pointers[0];
+        if (!c->b.null) o.B_array = memory->pointers[1];
+        if (!c->c.null) o.C_array = memory->pointers[2];
+        return o;
+    }
+    o.A = base(c, &c->a, memory->A);
+    o.B = base(c, &c->b, memory->B);
+    o.C = base(c, &c->c, memory->C);
+    return o;
+}
+
+/* C from its image, the product, C to memory->back. plan NULL: in one call. */
 static tgl_status multiply(tgl_device *dev, const check_case *c, const tgl_plan *plan,
                            const case_memory *memory)
 {
-    const void *A = base(c, &c->a, memory->A), *B = base(c, &c->b, memory->B);
-    void *C = base(c, &c->c, memory->C);
+    const tgl_operands o = operands_of(c, memory);
     tgl_status status = tgl_upload(dev, memory->C, c->c.image, bytes_of(c, &c->c));
     if (status != TGL_OK) return status;
     if (plan != NULL)
-        status = tgl_plan_run(plan, c->alpha, A, B, c->beta, C, NULL);
+        status = tgl_plan_run_operands(plan, c->alpha, c->beta, &o, NULL);
+    else if (c->problem.batching == TGL_POINTERS)
+        status = tgl_gemm_batched(dev, &c->problem, c->alpha, o.A_array, o.B_array, c->beta,
+                                  o.C_array, NULL);
     else
-        status = tgl_gemm(dev, &c->problem, c->alpha, A, B, c->beta, C, NULL);
+        status = tgl_gemm(dev, &c->problem, c->alpha, o.A, o.B, c->beta, o.C, NULL);
     if (status != TGL_OK) return status;
     return tgl_download(dev, memory->back, memory->C, bytes_of(c, &c->c));
 }
@@ -169,6 +216,7 @@ static tgl_status compare_input(tgl_device *dev, const check_case *c, const chec
                                 const void *memory, const char *name, const case_memory *room,
                                 check_verdict *verdict)
 {
+    if (buffer->size == 0) return TGL_OK;
     tgl_status status = tgl_download(dev, room->back, memory, bytes_of(c, buffer));
     if (status == TGL_OK && verdict->text[0] == '\0' &&
         memcmp(room->back, buffer->image, bytes_of(c, buffer)) != 0)
@@ -203,20 +251,26 @@ static tgl_status judge(tgl_device *dev, const check_case *c, const tgl_plan *pl
     if (c->again) status = repeat(dev, c, plan, memory, verdict);
     if (status == TGL_OK) status = compare_input(dev, c, &c->a, memory->A, "A", memory, verdict);
     if (status == TGL_OK) status = compare_input(dev, c, &c->b, memory->B, "B", memory, verdict);
+    if (status == TGL_OK)
+        status = compare_input(dev, c, &c->bias, memory->bias, "bias", memory, verdict);
+    if (status == TGL_OK)
+        status = compare_input(dev, c, &c->residual, memory->residual, "residual", memory, verdict);
     return status;
 }
 
 static tgl_status plan_and_judge(tgl_device *dev, const check_case *c, const case_memory *memory,
                                  check_subject *s, check_verdict *verdict)
 {
+    const bool is_auto = strcmp(s->name, "auto") == 0, has_epilogue = c->epilogue.size > 0;
     const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = s->name,
-                                      .splits = c->splits,
-                                      .whole_tiles = c->whole_tiles};
+                                      .kernel = is_auto ? NULL : s->name,
+                                      .splits = is_auto ? 0 : c->splits,
+                                      .whole_tiles = is_auto ? 0 : c->whole_tiles,
+                                      .epilogue = has_epilogue ? &c->epilogue : NULL};
     tgl_plan *plan = NULL;
     verdict->text[0] = '\0';
     tgl_status status = TGL_OK;
-    if (strcmp(s->name, "auto") != 0) status = tgl_plan_create(dev, &c->problem, &options, &plan);
+    if (!is_auto || has_epilogue) status = tgl_plan_create(dev, &c->problem, &options, &plan);
     if (status == TGL_OK) status = judge(dev, c, plan, memory, s, verdict);
     tgl_plan_destroy(plan);
     return status;
@@ -250,10 +304,10 @@ static void keep_failure(shared *all, const check_case *c, const check_subject *
     if (from->type != 0) snprintf(type, sizeof type, " --type %s", cli_type_name(from->type));
     snprintf(results->failure, sizeof results->failure,
              "case %" PRId64 " failed in kernel %s: %s\n  %s\n  rerun: tegula check --seed %" PRIu64
-             " --case %" PRId64 " --kernel %s --device %s%s%s%s",
+             " --case %" PRId64 " --kernel %s --device %s%s%s%s%s",
              c->number, s->name, what, problem, from->seed, c->number, s->name,
              tgl_device_name(all->settings->dev), type, from->plain ? " --plain" : "",
-             from->scale == SCALE_SMALL ? " --small" : "");
+             from->scale == SCALE_SMALL ? " --small" : "", from->epilogues ? " --epilogues" : "");
 }
 
 /* Takes one case through one kernel. */
