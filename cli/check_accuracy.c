@@ -141,8 +141,9 @@ static void compare(trial *t, const float *results[PARTIES])
         const reference_element e =
             sum_up(t, at / (p->m * p->n), at / p->n % p->m, at % p->n, &sequential);
         for (int party = 0; party < PARTIES; party++) {
-            if (!t->has[party]) continue;
-            const float c = party == SEQUENTIAL ? sequential : results[party][at];
+            const float *result = party == SEQUENTIAL ? &sequential : results[party];
+            if (result == NULL || !t->has[party]) continue;
+            const float c = result[party == SEQUENTIAL ? 0 : at];
             error_add(&t->errors[party], TGL_F32, (double)c, &e, bound, &error);
         }
     }
@@ -191,7 +192,7 @@ static tgl_status try_trial(const accuracy_run *run, trial *t)
     tgl_status status = operands_make(&t->operands, run->dev, p, false);
     t->A = malloc(sizeof(double) * (size_t)(p->m * p->k));
     t->B = malloc(sizeof(double) * (size_t)(p->k * p->n));
-    t->C = malloc(t->operands.size_c);
+    t->C = malloc(t->operands.size_c + 1);
     if (status == TGL_OK)
         status = t->A != NULL && t->B != NULL && t->C != NULL ? try_parties(run, t) : TGL_NO_MEMORY;
     free(t->A);

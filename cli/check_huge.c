@@ -139,7 +139,7 @@ static tgl_status guards(const huge_run *run, bool write, bool *unharmed)
         if (write)
             status = tgl_upload(run->dev, ends[i], run->numbers, GUARD_BYTES);
         else if ((status = tgl_download(run->dev, back, ends[i], GUARD_BYTES)) == TGL_OK)
-            *unharmed = *unharmed && memcmp(back, run->numbers, GUARD_BYTES) == 0;
+            *unharmed = *unharmed && memcmp(back, (const char *)run->numbers, GUARD_BYTES) == 0;
     }
     free(back);
     return status;

@@ -152,22 +152,11 @@ static void drop(tgl_cuda *cuda, tgl_module *module)
     free_module(module);
 }
 
-tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **out)
+/* The lock is not held. */
+static tgl_status load_added(tgl_device *dev, tgl_module *module)
 {
     tgl_cuda *cuda = dev->state;
-    tgl_module *module;
-    pthread_mutex_lock(&cuda->module_lock);
-    while ((module = find(cuda, kernel)) != NULL && !module->is_ready)
-        pthread_cond_wait(&cuda->module_change, &cuda->module_lock);
-    const bool is_new = module == NULL;
-    if (is_new) module = add(cuda, kernel);
-    tgl_status status = is_new ? TGL_OK : allow_shared(dev, module, kernel->dynamic_shared);
-    pthread_mutex_unlock(&cuda->module_lock);
-    *out = module;
-    if (!is_new) return status;
-    if (module == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
-
-    status = load(dev, module);
+    const tgl_status status = load(dev, module);
     pthread_mutex_lock(&cuda->module_lock);
     if (status == TGL_OK)
         module->is_ready = true;
@@ -176,6 +165,25 @@ tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_mo
     pthread_cond_broadcast(&cuda->module_change);
     pthread_mutex_unlock(&cuda->module_lock);
     return status;
+}
+
+tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_module **module)
+{
+    tgl_cuda *cuda = dev->state;
+    tgl_module *found;
+    pthread_mutex_lock(&cuda->module_lock);
+    while ((found = find(cuda, kernel)) != NULL && !found->is_ready)
+        pthread_cond_wait(&cuda->module_change, &cuda->module_lock);
+    *module = found;
+    if (found != NULL) {
+        const tgl_status status = allow_shared(dev, found, kernel->dynamic_shared);
+        pthread_mutex_unlock(&cuda->module_lock);
+        return status;
+    }
+    *module = found = add(cuda, kernel);
+    pthread_mutex_unlock(&cuda->module_lock);
+    if (found == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a kernel");
+    return load_added(dev, found);
 }
 
 void tgl_cuda_unload_all(tgl_cuda *cuda)
