@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "cliffs.h"
 #include "contest.h"
+#include "epilogue.h"
 #include "peers.h"
 #include "progress.h"
 #include "suite.h"
@@ -28,7 +29,7 @@ static const char help[] =
     "  -m, -n, -k N      one shape instead\n"
     "  --type f32|f64    of the shape (f32), or only this type of a suite\n"
     "  --trans-a, --trans-b   A or B of the shape is stored transposed\n"
-    "  --batch N         products in the batch of the shape (1)\n"
+    "  --batch N         products in the batch of the shape (1)\n" CLI_HELP_EPILOGUE
     "  --peer NAME|PATH  a library to compare with, as often as needed: openblas, blis, onednn,\n"
     "                    eigen, mkl, or a path to any that exports cblas_sgemm; on CUDA devices\n"
     "                    cublas, cublaslt; none for none (all that are found)\n"
@@ -46,7 +47,7 @@ static const char help[] =
     "  tegula bench --suite bench/suites/cpu.csv --threads 1 --csv cpu.csv\n";
 
 enum {
-    OPT_SUITE = OPT_COMMAND,
+    OPT_SUITE = OPT_EPILOGUE_END,
     OPT_BATCH,
     OPT_PEER,
     OPT_TIME,
@@ -65,6 +66,7 @@ static const struct option option_table[] = {
     CLI_OPTION_TRANS_A,
     CLI_OPTION_TRANS_B,
     CLI_OPTION_CSV,
+    CLI_OPTIONS_EPILOGUE,
     {"suite", required_argument, NULL, OPT_SUITE},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"peer", required_argument, NULL, OPT_PEER},
@@ -79,7 +81,8 @@ static const struct option option_table[] = {
 
 typedef struct bench_options {
     const char *suite, *device, *csv;
-    tgl_type type;          /* 0: not given */
+    tgl_type type; /* 0: not given */
+    tgl_epilogue epilogue;
     int64_t m, n, k, batch; /* 0: not given */
     bool trans_a, trans_b, one_shot, cpu_time, cliffs, host_overhead;
     const char *peers[PEERS_MAX];
@@ -150,6 +153,11 @@ static bool take_option(int option, bench_options *o)
         return o->cliffs = true;
     case OPT_HOST_OVERHEAD:
         return o->host_overhead = true;
+    case OPT_BIAS:
+    case OPT_ACTIVATION:
+    case OPT_RESIDUAL:
+    case OPT_EXPRESSION:
+        return epilogue_take_option(option, &o->epilogue);
     default:
         return false;
     }
@@ -171,6 +179,8 @@ static int parse(int argc, char **argv, bench_options *o)
         return cli_misuse("give either --suite or one shape by -m, -n and -k");
     if (some && (o->m == 0 || o->n == 0 || o->k == 0))
         return cli_misuse("give all of -m, -n and -k");
+    if (o->one_shot && !epilogue_is_none(&o->epilogue))
+        return cli_misuse("--one-shot: tgl_gemm() has no epilogue");
     return PARSED;
 }
 
@@ -290,6 +300,7 @@ static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, c
                                        .time = o->time,
                                        .repeat = (int)o->repeat,
                                        .one_shot = o->one_shot,
+                                       .epilogue = o->epilogue,
                                        .cpu_time = o->cpu_time};
     if (o->cpu_time && (settings.threads != 1 || strcmp(tgl_device_name(dev), "cpu") != 0))
         return cli_misuse("--cpu-time needs --device cpu and --threads 1");

@@ -4,6 +4,7 @@
  */
 #include "bench_report.h"
 #include "cli.h"
+#include "epilogue.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -73,7 +74,8 @@ static void print_heading(const contest_settings *s)
 {
     printf("%s: %s", tgl_device_name(s->dev), chip(s->dev));
     if (cli_device_is_host(s->dev)) printf(", %d thread%s", s->threads, s->threads == 1 ? "" : "s");
-    printf("\ntegula: %s%s\n", tgl_version(), s->one_shot ? ", tgl_gemm()" : ", a kept plan");
+    printf("\ntegula: %s%s%s\n", tgl_version(), s->one_shot ? ", tgl_gemm()" : ", a kept plan",
+           epilogue_is_none(&s->epilogue) ? "" : ", with an epilogue that its peers have not");
     for (int i = 0; i < s->peer_count; i++)
         printf("%s: %s\n", s->peers[i].name, s->peers[i].version);
     printf("GFLOP/s by the median %s; ratio: the best peer's time over Tegula's, above 1 where "

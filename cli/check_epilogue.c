@@ -3,6 +3,7 @@
  * Drawing epilogues, and their answer.
  */
 #include "check_epilogue.h"
+#include "epilogue.h"
 
 #include <float.h>
 #include <math.h>
@@ -70,7 +71,7 @@ void check_epilogue_draw(random_state *r, check_case *c)
     else
         c->epilogue.activation =
             (tgl_activation)random_between(r, TGL_ACTIVATION_NONE, TGL_ACTIVATION_SILU);
-    c->bound += CHECK_EPILOGUE_ERRORS;
+    c->bound += EPILOGUE_ERRORS;
 }
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -106,21 +107,6 @@ bool check_epilogue_fill(random_state *r, check_case *c)
 
 /* ---- The answer ------------------------------------------------------------------------------ */
 
-static long double activated(tgl_activation activation, long double x)
-{
-    switch (activation) {
-    case TGL_ACTIVATION_RELU:
-        return x < 0 ? 0 : x;
-    case TGL_ACTIVATION_GELU:
-        return 0.5L * x * (1 + erfl(x * 0.707106781186547524401L));
-    case TGL_ACTIVATION_SILU:
-        return x / (1 + expl(-x));
-    case TGL_ACTIVATION_NONE:
-        break;
-    }
-    return x;
-}
-
 /* As the type has it, in which a sum may pass all bounds. */
 static long double overflown(const check_case *c, long double x)
 {
@@ -128,7 +114,6 @@ static long double overflown(const check_case *c, long double x)
     return fabsl(x) > greatest ? copysignl(INFINITY, x) : x;
 }
 
-/* Activations have slopes below 2, and rounding errors of the size of their argument and value. */
 void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference)
 {
     const tgl_epilogue *e = &c->epilogue;
@@ -136,11 +121,13 @@ void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_
         reference_element *x = &reference[j];
         const long double bias = e->bias != TGL_BIAS_NONE ? get(c, &c->bias, b, i, j) : 0;
         const long double residual = e->residual ? get(c, &c->residual, b, i, j) : 0;
-        const long double sum = overflown(c, x->value);
-        x->value = e->expression != NULL ? expected(sum, bias, i, j)
-                                         : activated(e->activation, overflown(c, sum + bias));
-        x->magnitude = 2 * (x->magnitude + fabsl(bias)) + fabsl(x->value) + fabsl(residual);
-        if (e->expression != NULL) x->magnitude += (long double)i + 2;
+        x->value = overflown(c, x->value);
+        if (e->expression == NULL) {
+            epilogue_finish(e, bias, residual, x);
+            continue;
+        }
+        x->value = expected(x->value, bias, i, j);
+        x->magnitude += fabsl(bias) + fabsl(x->value) + fabsl(residual) + (long double)i + 2;
         x->value += residual;
     }
 }

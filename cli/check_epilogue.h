@@ -17,9 +17,6 @@ bool check_epilogue_fill(random_state *r, check_case *c);
 /* What the epilogue makes of reference[j] = alpha*A*B + beta*C, for row i of problem b. */
 void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference);
 
-/* Rounding errors that an epilogue may add to those of the product, in the units of the check. */
-enum { CHECK_EPILOGUE_ERRORS = 8 };
-
 /* Such as " bias=row activation=gelu residual"; empty: none. */
 void check_epilogue_describe(const check_case *c, char *text, size_t size);
 

@@ -34,12 +34,15 @@ typedef struct contest_settings {
     double time;   /* seconds to spend on a shape, about */
     int repeat;    /* rounds; 0: as many as fit in `time`, but at least 5 */
     bool one_shot; /* time tgl_gemm(), not a kept plan */
+    tgl_epilogue epilogue; /* of Tegula's product; the peers' has none */
     bool cpu_time; /* by processor time, which other processes do not lengthen; one host thread */
 } contest_settings;
 
 typedef struct contest {
     const contest_settings *settings;
     tgl_problem problem;
+    tgl_epilogue own_epilogue;
+    const tgl_epilogue *epilogue; /* NULL: none */
     tgl_plan *plan;
     tgl_timer *timer;
     operands operands;

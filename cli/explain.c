@@ -3,6 +3,7 @@
  * `tegula explain`: which kernel would run for a problem, and why.
  */
 #include "cli.h"
+#include "epilogue.h"
 #include "random.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static const char help[] =
     "  --trans-b         B is stored transposed\n"
     "  --order row|col   order of the stored matrices (row)\n"
     "  --lda, --ldb, --ldc N   leading dimensions in elements (tight)\n"
-    "  --batch N         products in the batch (1)\n"
+    "  --batch N         products in the batch (1)\n" CLI_HELP_EPILOGUE
     "  --kernel NAME     ask for this kernel; `tegula info` lists them\n"
     "  --splits N        blocks that share k: 1 for none (the planner chooses)\n"
     "  --device NAME     auto, cpu, cuda:0, sim (auto)\n"
@@ -33,7 +34,7 @@ static const char help[] =
     "  tegula explain -m 16 -n 4096 -k 4096 --chip h200\n";
 
 enum {
-    OPT_ORDER = OPT_COMMAND,
+    OPT_ORDER = OPT_EPILOGUE_END,
     OPT_LDA,
     OPT_LDB,
     OPT_LDC,
@@ -50,6 +51,7 @@ static const struct option option_table[] = {
     CLI_OPTION_TYPE,
     CLI_OPTION_TRANS_A,
     CLI_OPTION_TRANS_B,
+    CLI_OPTIONS_EPILOGUE,
     {"order", required_argument, NULL, OPT_ORDER},
     {"lda", required_argument, NULL, OPT_LDA},
     {"ldb", required_argument, NULL, OPT_LDB},
@@ -63,6 +65,7 @@ static const struct option option_table[] = {
 
 typedef struct explain_options {
     tgl_problem problem;
+    tgl_epilogue epilogue;
     tgl_type type;
     const char *device, *kernel, *chip;
     int64_t splits;
@@ -124,6 +127,11 @@ static bool take_option(int option, explain_options *o)
     case OPT_CHIP:
         o->chip = optarg;
         return true;
+    case OPT_BIAS:
+    case OPT_ACTIVATION:
+    case OPT_RESIDUAL:
+    case OPT_EXPRESSION:
+        return epilogue_take_option(option, &o->epilogue);
     default:
         return false;
     }
@@ -186,15 +194,24 @@ static tgl_status fill(tgl_device *dev, tgl_type type, int64_t count, void **mem
 }
 
 /* Runs the plan once, so that the simulator has something to count. */
-static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, const tgl_problem *p)
+static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, const tgl_problem *p,
+                           const tgl_epilogue *e)
 {
-    void *A = NULL, *B = NULL, *C = NULL;
+    void *A = NULL, *B = NULL, *C = NULL, *bias = NULL, *residual = NULL;
     tgl_status status = fill(dev, p->type_a, span(p, p->trans_a, p->m, p->k, p->lda), &A);
     if (status == TGL_OK)
         status = fill(dev, p->type_b, span(p, p->trans_b, p->k, p->n, p->ldb), &B);
     if (status == TGL_OK)
         status = fill(dev, p->type_c, span(p, TGL_NO_TRANS, p->m, p->n, p->ldc), &C);
-    if (status == TGL_OK) status = tgl_plan_run(plan, 1, A, B, 0, C, NULL);
+    if (status == TGL_OK && e->bias != TGL_BIAS_NONE)
+        status = fill(dev, p->type_c, e->bias == TGL_BIAS_ROW ? p->m : p->n, &bias);
+    if (status == TGL_OK && e->residual)
+        status = fill(dev, p->type_c, p->m * p->n * p->batch, &residual);
+    const tgl_operands operands = {
+        .size = sizeof operands, .A = A, .B = B, .C = C, .bias = bias, .residual = residual};
+    if (status == TGL_OK) status = tgl_plan_run_operands(plan, 1, 0, &operands, NULL);
+    tgl_free(dev, bias);
+    tgl_free(dev, residual);
     tgl_free(dev, A);
     tgl_free(dev, B);
     tgl_free(dev, C);
@@ -208,20 +225,22 @@ static bool is_quick(const tgl_problem *p)
     return (double)p->m * (double)p->n * (double)p->k <= 512.0 * 512 * 512;
 }
 
-static tgl_plan_options plan_options_of(const explain_options *o)
+static tgl_plan_options plan_options_of(explain_options *o)
 {
-    return (tgl_plan_options){
-        .size = sizeof(tgl_plan_options), .kernel = o->kernel, .splits = (int)o->splits};
+    return (tgl_plan_options){.size = sizeof(tgl_plan_options),
+                              .kernel = o->kernel,
+                              .splits = (int)o->splits,
+                              .epilogue = epilogue_for(&o->epilogue, &o->problem)};
 }
 
-static int explain(tgl_device *dev, const explain_options *o)
+static int explain(tgl_device *dev, explain_options *o)
 {
     const tgl_plan_options plan_options = plan_options_of(o);
     tgl_plan *plan;
     tgl_status status = tgl_plan_create(dev, &o->problem, &plan_options, &plan);
     if (status != TGL_OK) return cli_fail_status(dev, status);
     const bool is_sim = strcmp(tgl_device_name(dev), "sim") == 0;
-    if (is_sim && is_quick(&o->problem)) status = run_once(dev, plan, &o->problem);
+    if (is_sim && is_quick(&o->problem)) status = run_once(dev, plan, &o->problem, &o->epilogue);
     if (status != TGL_OK) {
         tgl_plan_destroy(plan);
         return cli_fail_status(dev, status);
@@ -236,7 +255,7 @@ static int explain(tgl_device *dev, const explain_options *o)
     return EXIT_DONE;
 }
 
-static int explain_chip(const explain_options *o)
+static int explain_chip(explain_options *o)
 {
     const tgl_plan_options plan_options = plan_options_of(o);
     const size_t size = 16384;

@@ -104,11 +104,40 @@ tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *proble
     return status == TGL_OK && !is_host ? upload_sets(o) : status;
 }
 
+/* Random elements, the same in each of `sets`. */
+static tgl_status add(const operands *o, void **device, void **host, size_t bytes, int sets,
+                      uint64_t stream)
+{
+    const bool is_host = cli_device_is_host(o->dev);
+    tgl_status status = tgl_alloc(o->dev, align(bytes) * (size_t)sets, device);
+    if (status == TGL_OK)
+        status = fill_host(host, *device, is_host, bytes, o->problem.type_c, stream);
+    for (int i = 0; status == TGL_OK && !is_host && i < sets; i++)
+        status = tgl_upload(o->dev, set_of(*device, align(bytes), i), *host, bytes);
+    return status;
+}
+
+tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *e)
+{
+    const tgl_problem *p = &o->problem;
+    const int64_t length = e->bias == TGL_BIAS_ROW ? p->m : p->n;
+    const size_t bias = (size_t)length * tgl_type_size(p->type_c);
+    tgl_status status = TGL_OK;
+    if (e->bias != TGL_BIAS_NONE) status = add(o, &o->bias, &o->host_bias, bias, 1, 3);
+    if (status == TGL_OK && e->residual)
+        status = add(o, &o->residual, &o->host_residual, o->size_c, o->sets, 4);
+    return status;
+}
+
 void operands_release(operands *o)
 {
     if (o->dev == NULL) return;
     if (o->host_a != o->A) free(o->host_a);
     if (o->host_b != o->B) free(o->host_b);
+    if (o->host_bias != o->bias) free(o->host_bias);
+    if (o->host_residual != o->residual) free(o->host_residual);
+    tgl_free(o->dev, o->bias);
+    tgl_free(o->dev, o->residual);
     free_device(o);
     *o = (operands){0};
 }
@@ -116,6 +145,11 @@ void operands_release(operands *o)
 operand_set operands_for(const operands *o, int64_t call)
 {
     const int64_t set = call % o->sets;
-    return (operand_set){set_of(o->A, o->step_a, set), set_of(o->B, o->step_b, set),
-                         set_of(o->C, o->step_c, set)};
+    return (operand_set){
+        .A = set_of(o->A, o->step_a, set),
+        .B = set_of(o->B, o->step_b, set),
+        .C = set_of(o->C, o->step_c, set),
+        .bias = o->bias,
+        .residual = o->residual != NULL ? set_of(o->residual, o->step_c, set) : NULL,
+    };
 }

@@ -32,6 +32,13 @@ class Check(Folder):
                          for _ in range(2))
         self.assertEqual(first, second)
 
+    def test_epilogues(self):
+        for device, cases in ("cpu", 60), ("sim", 6):
+            result = tegula("check", "--cases", cases, "--epilogues", "--device", device, "--type", "f32",
+                            "--kernel", "auto")
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertRegex(result.out, r"\n\d+ passed, 0 failed on " + device)
+
     def test_csv(self):
         result = tegula("check", "--cases", 20, "--device", "cpu", "--csv", "check.csv",
                         cwd=self.folder)
@@ -91,6 +98,15 @@ class Check(Folder):
 
 
 class Bench(Folder):
+    def test_epilogue(self):
+        for device, options in (("cpu", ["--bias", "column", "--activation", "gelu", "--residual"]),
+                                ("cpu", ["--bias", "row", "--activation", "silu"]),
+                                ("sim", ["--epilogue", "relu(acc) + col", "--residual"])):
+            result = tegula("bench", "-m", 33, "-n", 17, "-k", 5, "--batch", 2, "--repeat", 1, "--time",
+                            0.01, "--peer", "none", "--device", device, "--threads", 1, *options)
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertIn("a kept plan, with an epilogue that its peers have not\n", result.out)
+
     def test_csv_without_peers(self):
         result = tegula("bench", "-m", 33, "-n", 17, "-k", 5, "--type", "f64", "--trans-b", "--repeat",
                         2, "--peer", "none", "--device", "cpu", "--threads", 1, "--csv", "b.csv",
