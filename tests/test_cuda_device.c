@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The cuda device on a real GPU; skipped where there is none. Every kernel against a reference, the
- * caller's streams, graphs and contexts, threads, exhausted memory, and a kernel that faults. `make
- * gpu` runs it before a release.
+ * caller's context, threads, exhausted memory, and a kernel that faults. `make gpu` runs it before
+ * a release. test_cuda_streams.c has streams and graphs.
  */
+#include "driver_calls.h"
 #include "support.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -21,13 +21,6 @@ static int setup_cuda(void **state)
     tgl_status status = tgl_device_open("cuda", &options, (tgl_device **)state);
     if (status != TGL_OK) print_error("%s: %s\n", tgl_status_name(status), message);
     return status == TGL_OK ? 0 : -1;
-}
-
-static void assert_ok(const tgl_device *dev, tgl_status status)
-{
-    char text[2048];
-    tgl_last_error(dev, text, sizeof text);
-    if (status != TGL_OK) fail_msg("%s: %s", tgl_status_name(status), text);
 }
 
 /* ---- Products -------------------------------------------------------------------------------- */
@@ -399,95 +392,6 @@ static void finish(adder *x, int times)
 
 /* ---- What the caller does with the driver himself -------------------------------------------- */
 
-static void *driver_function(const char *name)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NODELETE);
-    assert_non_null(library);
-    void *function = dlsym(library, name);
-    if (function == NULL) fail_msg("libcuda has no %s", name);
-    dlclose(library);
-    return function;
-}
-
-/* Declares a function of the driver and finds it. All results are 0 for success. */
-#define DRIVER(variable, name, ...)                                                                \
-    int (*variable)(__VA_ARGS__);                                                                  \
-    *(void **)&variable = driver_function(name)
-
-/* The device's primary context, as cudart would retain it. */
-static void push_primary(void)
-{
-    DRIVER(retain, "cuDevicePrimaryCtxRetain", void **, int);
-    DRIVER(push, "cuCtxPushCurrent_v2", void *);
-    void *context;
-    assert_int_equal(retain(&context, 0), 0);
-    assert_int_equal(push(context), 0);
-}
-
-static void pop_primary(void)
-{
-    DRIVER(release, "cuDevicePrimaryCtxRelease_v2", int);
-    DRIVER(pop, "cuCtxPopCurrent_v2", void **);
-    void *context;
-    assert_int_equal(pop(&context), 0);
-    assert_int_equal(release(0), 0);
-}
-
-static void work_goes_to_the_caller_s_stream(void **state)
-{
-    DRIVER(create, "cuStreamCreate", void **, unsigned);
-    DRIVER(destroy, "cuStreamDestroy_v2", void *);
-    DRIVER(wait, "cuStreamSynchronize", void *);
-    enum { STREAMS = 3, NON_BLOCKING = 1, RUNS = 20 };
-    void *streams[STREAMS];
-    adder work[STREAMS];
-    push_primary();
-    for (int i = 0; i < STREAMS; i++) {
-        assert_int_equal(create(&streams[i], NON_BLOCKING), 0);
-        work[i] = make_adder(*state);
-    }
-    for (int run = 0; run < RUNS; run++)
-        for (int i = 0; i < STREAMS; i++)
-            start(&work[i], streams[i]);
-    for (int i = 0; i < STREAMS; i++) {
-        assert_int_equal(wait(streams[i]), 0);
-        finish(&work[i], RUNS);
-        assert_int_equal(destroy(streams[i]), 0);
-    }
-    pop_primary();
-}
-
-static void a_plan_can_be_captured_into_a_graph(void **state)
-{
-    DRIVER(create, "cuStreamCreate", void **, unsigned);
-    DRIVER(destroy, "cuStreamDestroy_v2", void *);
-    DRIVER(begin, "cuStreamBeginCapture_v2", void *, int);
-    DRIVER(end, "cuStreamEndCapture", void *, void **);
-    DRIVER(instantiate, "cuGraphInstantiateWithFlags", void **, void *, unsigned long long);
-    DRIVER(launch, "cuGraphLaunch", void *, void *);
-    DRIVER(destroy_exec, "cuGraphExecDestroy", void *);
-    DRIVER(destroy_graph, "cuGraphDestroy", void *);
-    DRIVER(wait, "cuStreamSynchronize", void *);
-    enum { GLOBAL_CAPTURE = 0, NON_BLOCKING = 1, LAUNCHES = 5 };
-    void *stream, *graph, *executable;
-    push_primary();
-    adder work = make_adder(*state);
-    assert_int_equal(create(&stream, NON_BLOCKING), 0);
-    assert_int_equal(begin(stream, GLOBAL_CAPTURE), 0);
-    start(&work, stream);
-    start(&work, stream);
-    assert_int_equal(end(stream, &graph), 0);
-    assert_int_equal(instantiate(&executable, graph, 0), 0);
-    for (int i = 0; i < LAUNCHES; i++)
-        assert_int_equal(launch(executable, stream), 0);
-    assert_int_equal(wait(stream), 0);
-    finish(&work, 2 * LAUNCHES);
-    assert_int_equal(destroy_exec(executable), 0);
-    assert_int_equal(destroy_graph(graph), 0);
-    assert_int_equal(destroy(stream), 0);
-    pop_primary();
-}
-
 static void the_caller_s_context_stays(void **state)
 {
     DRIVER(get, "cuCtxGetCurrent", void **);
@@ -625,8 +529,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_kernel_has_epilogues),
         cmocka_unit_test(an_expression_knows_rows_and_columns),
         cmocka_unit_test(batches_of_pointers),
-        cmocka_unit_test(work_goes_to_the_caller_s_stream),
-        cmocka_unit_test(a_plan_can_be_captured_into_a_graph),
         cmocka_unit_test(many_threads_share_a_device),
         cmocka_unit_test(exhausted_memory_is_told_and_survived),
         cmocka_unit_test(time_passes),

@@ -103,8 +103,7 @@ static tgl_plan *split_plan(tgl_device *dev)
 static void a_split_plan_has_a_workspace(void **state)
 {
     (void)state;
-    static const char *const calls[] = {"cuMemAlloc_v2=2", "cuMemsetD8Async=1", "cuEventCreate=1",
-                                        "cuEventRecord=1"};
+    static const char *const calls[] = {"cuMemAlloc_v2=2", "cuMemsetD8Async=1", "cuEventCreate=1"};
     tgl_device *dev = open_device("cuda");
     const int before = live_objects();
     tgl_plan *plan = split_plan(dev);
@@ -123,20 +122,39 @@ static void a_split_plan_has_a_workspace(void **state)
     tgl_device_close(dev);
 }
 
-/* Runs wait for each other by an event, which a graph's capture must not see. */
+/* Runs on different streams wait for each other by an event, which a graph's capture must not see.
+ * Those on the default stream follow one another without. */
 static void runs_of_a_split_plan_take_turns(void **state)
 {
     (void)state;
+    static const struct {
+        const char *fails;
+        bool on_a_stream;
+        tgl_status status;
+    } runs[] = {
+        {"cuStreamWaitEvent=1,cuEventRecord=1,cuStreamIsCapturing=1", false, TGL_OK},
+        {"cuStreamIsCapturing=1", true, TGL_DRIVER},
+        {"cuEventRecord=1", true, TGL_DRIVER}, /* of what the default stream has been given */
+        {"cuStreamWaitEvent=1", true, TGL_DRIVER},
+        {"", true, TGL_OK},
+        {"cuStreamWaitEvent=1", false, TGL_DRIVER},
+        {"cuEventRecord=1,cuStreamIsCapturing=1", false, TGL_OK},
+        {"cuStreamWaitEvent=1,cuEventRecord=1,cuStreamIsCapturing=1", false, TGL_OK},
+    };
     tgl_device *dev = open_device("cuda");
     tgl_plan *plan = split_plan(dev);
-    void *A, *C;
+    int somewhere;
+    void *A, *C, *stream = &somewhere; /* the stand-in does not look at it */
     assert_status(tgl_alloc(dev, 64 * 1024 * sizeof(float), &A), TGL_OK);
     assert_status(tgl_alloc(dev, 64 * 64 * sizeof(float), &C), TGL_OK);
-    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, C, NULL), TGL_OK);
-    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1", 1);
-    assert_status(tgl_plan_run(plan, 0, A, A, 0, C, NULL), TGL_DRIVER);
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        setenv("FAKE_CUDA_FAIL", runs[i].fails, 1);
+        assert_status(tgl_plan_run(plan, 0, A, A, 0, C, runs[i].on_a_stream ? stream : NULL),
+                      runs[i].status);
+    }
+    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1,cuEventRecord=1", 1);
     setenv("FAKE_CUDA_CAPTURES", "1", 1);
-    assert_status(tgl_plan_run(plan, 0, A, A, 0, C, NULL), TGL_OK);
+    assert_status(tgl_plan_run(plan, 0, A, A, 0, C, stream), TGL_OK);
     unsetenv("FAKE_CUDA_FAIL");
     tgl_free(dev, A);
     tgl_free(dev, C);

@@ -21,8 +21,9 @@ typedef struct workspace {
     size_t bytes; /* of a part; 0: the plan needs none */
     size_t counters_at;
     CUdeviceptr memory; /* two parts, the second for graphs */
-    CUevent passed;     /* after the latest run's last launch */
     pthread_mutex_t lock;
+    bool is_last_default; /* the latest run was on the default stream; else */
+    CUevent passed;       /* was recorded after its last launch */
 } workspace;
 
 typedef struct cuda_plan {
@@ -125,7 +126,7 @@ static tgl_status make_workspace(tgl_device *dev, const tgl_gemm_plan *plan, wor
     if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(NULL);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate(&space->passed, CU_EVENT_DISABLE_TIMING);
-    if (result == CUDA_SUCCESS) result = driver->cuEventRecord(space->passed, NULL);
+    space->is_last_default = true;
     space->bytes = bytes;
     return tgl_cuda_check(dev, result, "setting the plan's workspace aside");
 }
@@ -251,21 +252,35 @@ static CUresult launch_gemm(const tgl_cuda *cuda, const cuda_plan *made,
     return result;
 }
 
-/* The same, with the workspace to itself. */
+/* Makes the stream wait for the latest run. The default stream cannot be destroyed, so that it need
+ * not be asked before somebody has to wait for it; and nobody has to wait for himself. */
+static CUresult wait_for_latest(const tgl_driver *driver, const workspace *space, CUstream stream)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (stream == NULL && space->is_last_default) return CUDA_SUCCESS;
+    if (space->is_last_default) result = driver->cuEventRecord(space->passed, NULL);
+    if (result == CUDA_SUCCESS) result = driver->cuStreamWaitEvent(stream, space->passed, 0);
+    return result;
+}
+
+/* The same as launch_gemm(), with the workspace to itself. The default stream is never captured. */
 static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tgl_gemm_shape *shape,
                                  const tgl_run *run, CUstream stream)
 {
     const tgl_driver *driver = &cuda->driver;
     workspace *space = &made->space;
     int captures = 0;
-    CUresult result = driver->cuStreamIsCapturing(stream, &captures);
+    CUresult result = CUDA_SUCCESS;
+    if (stream != NULL) result = driver->cuStreamIsCapturing(stream, &captures);
     if (result != CUDA_SUCCESS) return result;
     if (captures)
         return launch_gemm(cuda, made, shape, run, (char *)space->memory + space->bytes, stream);
     pthread_mutex_lock(&space->lock);
-    result = driver->cuStreamWaitEvent(stream, space->passed, 0);
+    result = wait_for_latest(driver, space, stream);
     if (result == CUDA_SUCCESS) result = launch_gemm(cuda, made, shape, run, space->memory, stream);
-    if (result == CUDA_SUCCESS) result = driver->cuEventRecord(space->passed, stream);
+    if (result == CUDA_SUCCESS && stream != NULL)
+        result = driver->cuEventRecord(space->passed, stream);
+    if (result == CUDA_SUCCESS) space->is_last_default = stream == NULL;
     pthread_mutex_unlock(&space->lock);
     return result;
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For tests on a real GPU: what the caller does with the CUDA driver himself.
+ */
+#ifndef DRIVER_CALLS_H
+#define DRIVER_CALLS_H
+
+#include "support.h"
+
+#include <dlfcn.h>
+
+static inline void *driver_function(const char *name)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NODELETE);
+    assert_non_null(library);
+    void *function = dlsym(library, name);
+    if (function == NULL) fail_msg("libcuda has no %s", name);
+    dlclose(library);
+    return function;
+}
+
+/* Declares a function of the driver and finds it. All results are 0 for success. */
+#define DRIVER(variable, name, ...)                                                                \
+    int (*variable)(__VA_ARGS__);                                                                  \
+    *(void **)&variable = driver_function(name)
+
+/* Fails if the call did not succeed, with the sentence of detail. */
+static inline void assert_ok(const tgl_device *dev, tgl_status status)
+{
+    char text[2048];
+    tgl_last_error(dev, text, sizeof text);
+    if (status != TGL_OK) fail_msg("%s: %s", tgl_status_name(status), text);
+}
+
+#endif
