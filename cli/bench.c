@@ -7,6 +7,7 @@
 #include "cliffs.h"
 #include "contest.h"
 #include "epilogue.h"
+#include "overhead.h"
 #include "peers.h"
 #include "progress.h"
 #include "suite.h"
@@ -41,7 +42,7 @@ static const char help[] =
     "  --device NAME     auto, cpu, cuda:0 (auto)\n"
     "  --csv FILE        write a line for each shape and library\n"
     "  --cliffs          Tegula alone: where one more row, column or step of k costs much\n"
-    "  --host-overhead   Tegula alone: what a call costs the host\n"
+    "  --host-overhead   what a call costs the host, beside cuBLAS\n"
     "\n"
     "Example:\n"
     "  tegula bench --suite bench/suites/cpu.csv --threads 1 --csv cpu.csv\n";

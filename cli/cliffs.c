@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula bench --cliffs` and `tegula bench --host-overhead`.
+ * `tegula bench --cliffs`.
  */
 #include "cliffs.h"
 #include "cli.h"
 #include "progress.h"
-#include "stats.h"
 #include "stopwatch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 static const double sample_seconds = 3e-3, steep = 1.10;
-enum { SAMPLES = 7, BLOCKS = 31, CALLS = 100 };
+enum { SAMPLES = 7 };
 
 /* ---- Cliffs ---------------------------------------------------------------------------------- */
 
@@ -90,53 +89,4 @@ int cliffs_find(tgl_device *dev, const suite *s)
     printf("%d of %d steps are cliffs on %s: more than a tenth beyond the work added\n", cliffs,
            3 * s->count, tgl_device_name(dev));
     return code;
-}
-
-/* ---- The host's share ------------------------------------------------------------------------ */
-
-/* A call, again and again. plan NULL: tgl_gemm(). Waits for the device between blocks of calls, so
- * that its queue never fills up. */
-static tgl_status time_calls(tgl_device *dev, const operands *o, const tgl_plan *plan,
-                             double *seconds)
-{
-    double blocks[BLOCKS];
-    const operand_set set = operands_for(o, 0);
-    tgl_status status = TGL_OK;
-    for (int b = 0; b < BLOCKS && status == TGL_OK; b++) {
-        const double start = cli_clock();
-        for (int i = 0; i < CALLS && status == TGL_OK; i++)
-            status = plan != NULL ? tgl_plan_run(plan, 1, set.A, set.B, 0, set.C, NULL)
-                                  : tgl_gemm(dev, &o->problem, 1, set.A, set.B, 0, set.C, NULL);
-        blocks[b] = (cli_clock() - start) / CALLS;
-        if (status == TGL_OK) status = tgl_device_sync(dev);
-    }
-    if (status == TGL_OK) *seconds = stats_quantile(blocks, BLOCKS, 0.5);
-    return status;
-}
-
-/* splits < 0: by tgl_gemm(). */
-static tgl_status measure_way(tgl_device *dev, const char *name, int splits)
-{
-    const tgl_problem p = tgl_problem_make(TGL_F32, 32, 32, 256);
-    const tgl_plan_options options = {.size = sizeof options, .splits = splits < 0 ? 0 : splits};
-    operands matrices;
-    tgl_plan *plan = NULL;
-    double seconds = 0;
-    tgl_status status = operands_make(&matrices, dev, &p, false);
-    if (status == TGL_OK && splits >= 0) status = tgl_plan_create(dev, &p, &options, &plan);
-    if (status == TGL_OK) status = time_calls(dev, &matrices, plan, &seconds);
-    if (status == TGL_OK) printf("  %-34s %6.2f us a call\n", name, 1e6 * seconds);
-    tgl_plan_destroy(plan);
-    operands_release(&matrices);
-    return status;
-}
-
-int overhead_measure(tgl_device *dev)
-{
-    printf("host time on %s, medians of %d blocks of %d calls, 32x32x256\n", tgl_device_name(dev),
-           BLOCKS, CALLS);
-    tgl_status status = measure_way(dev, "tgl_plan_run()", 1);
-    if (status == TGL_OK) status = measure_way(dev, "tgl_plan_run(), k in 4 splits", 4);
-    if (status == TGL_OK) status = measure_way(dev, "tgl_gemm(), planned before", -1);
-    return status == TGL_OK ? EXIT_DONE : cli_fail_status(dev, status);
 }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula bench --host-overhead`.
+ */
+#include "overhead.h"
+#include "cli.h"
+#include "cublas.h"
+#include "progress.h"
+#include "stats.h"
+
+#include <stdio.h>
+
+enum { BLOCKS = 101, CALLS = 20 };
+
+/* A way to ask for the product. */
+typedef struct way {
+    const char *name;
+    int splits;   /* of a kept plan; < 0: tgl_gemm() */
+    bool by_peer; /* cuBLAS */
+} way;
+
+static const way ways[] = {
+    {"tgl_plan_run(), k whole", 1, false},
+    {"tgl_plan_run(), k in 4 splits", 4, false},
+    {"tgl_plan_run(), the planner's choice", 0, false},
+    {"tgl_gemm(), planned before", -1, false},
+    {"cublasSgemm()", 0, true},
+};
+
+/* What the calls need. */
+typedef struct caller {
+    tgl_device *dev;
+    operands operands;
+    tgl_plan *plan;          /* of a kept plan */
+    cublas_product *product; /* of cuBLAS */
+} caller;
+
+static tgl_status call(const caller *c, operand_set set)
+{
+    if (c->product != NULL) return cublas_run(c->product, set) ? TGL_OK : TGL_DRIVER;
+    if (c->plan != NULL) return tgl_plan_run(c->plan, 1, set.A, set.B, 0, set.C, NULL);
+    return tgl_gemm(c->dev, &c->operands.problem, 1, set.A, set.B, 0, set.C, NULL);
+}
+
+/* Waits for the device between blocks of a few calls, so that its queue never fills up. Sorts
+ * blocks[BLOCKS], in seconds a call. */
+static tgl_status time_calls(const caller *c, double *blocks)
+{
+    const operand_set set = operands_for(&c->operands, 0);
+    tgl_status status = call(c, set); /* plans, compiles, loads */
+    for (int b = 0; b < BLOCKS && status == TGL_OK; b++) {
+        status = tgl_device_sync(c->dev);
+        const double start = cli_clock();
+        for (int i = 0; i < CALLS && status == TGL_OK; i++)
+            status = call(c, set);
+        blocks[b] = (cli_clock() - start) / CALLS;
+    }
+    return status == TGL_OK ? tgl_device_sync(c->dev) : status;
+}
+
+/* lib: cuBLAS, which is asked if the way says so. */
+static tgl_status measure(tgl_device *dev, const way *w, cublas *lib)
+{
+    const tgl_problem p = tgl_problem_make(TGL_F32, 32, 32, 256);
+    const tgl_plan_options options = {.size = sizeof options, .splits = w->splits};
+    caller c = {.dev = dev};
+    double blocks[BLOCKS];
+    char why[200] = "";
+    tgl_status status = operands_make(&c.operands, dev, &p, false);
+    if (status == TGL_OK && w->by_peer) {
+        c.product = cublas_prepare(lib, CUBLAS_DEFAULT, &c.operands, why, sizeof why);
+        status = c.product != NULL ? TGL_OK : TGL_DRIVER;
+    } else if (status == TGL_OK && w->splits >= 0) {
+        status = tgl_plan_create(dev, &p, &options, &c.plan);
+    }
+    if (status == TGL_OK) status = time_calls(&c, blocks);
+    if (status == TGL_OK) {
+        const double median = stats_quantile(blocks, BLOCKS, 0.5);
+        printf("  %-38s %6.2f us a call, at least %.2f\n", w->name, 1e6 * median, 1e6 * blocks[0]);
+    }
+    tgl_plan_destroy(c.plan);
+    cublas_release(c.product);
+    operands_release(&c.operands);
+    return status;
+}
+
+static tgl_status measure_all(tgl_device *dev, cublas *lib)
+{
+    tgl_status status = TGL_OK;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0] && status == TGL_OK; i++)
+        if (!ways[i].by_peer || lib != NULL) status = measure(dev, &ways[i], lib);
+    return status;
+}
+
+int overhead_measure(tgl_device *dev)
+{
+    char message[512];
+    printf("host time on %s, medians of %d blocks of %d calls, 32x32x256\n", tgl_device_name(dev),
+           BLOCKS, CALLS);
+    tgl_status status = measure_all(dev, NULL);
+    if (status == TGL_OK && !cli_device_is_host(dev)) {
+        cublas *lib = cublas_open(dev, message, sizeof message);
+        printf("%s%s\n",
+               lib != NULL ? "the same with the device's context current, as beside cudart"
+                           : "without cuBLAS: ",
+               lib != NULL ? "" : message);
+        if (lib != NULL) status = measure_all(dev, lib);
+        cublas_close(lib);
+    }
+    return status == TGL_OK ? EXIT_DONE : cli_fail_status(dev, status);
+}
