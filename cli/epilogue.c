@@ -73,10 +73,11 @@ long double epilogue_activate(tgl_activation activation, long double x)
 }
 
 /* Activations have slopes below 2, and rounding errors of the size of their argument and value. */
-void epilogue_finish(const tgl_epilogue *e, long double bias, long double residual,
-                     reference_element *x)
+void epilogue_finish(const tgl_epilogue *epilogue, long double bias, long double residual,
+                     reference_element *reference)
 {
-    x->value = epilogue_activate(e->activation, x->value + bias);
+    reference_element *x = reference;
+    x->value = epilogue_activate(epilogue->activation, x->value + bias);
     x->magnitude = 2 * (x->magnitude + fabsl(bias)) + fabsl(x->value) + fabsl(residual);
     x->value += residual;
 }

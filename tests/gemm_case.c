@@ -523,7 +523,7 @@ static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, 
         !matrix_create(&t->B, p, p->type_b, p->trans_b, p->k, p->n, p->ldb, p->stride_b, at_end) ||
         !matrix_create(&t->C, p, p->type_c, TGL_NO_TRANS, p->m, p->n, p->ldc, p->stride_c,
                        at_end) ||
-        !create_epilogue(c, t) || (t->before = malloc(t->C.memory.size + 1)) == NULL) {
+        !create_epilogue(c, t) || (t->before = calloc(t->C.memory.size + 1, 1)) == NULL) {
         FAULT("no memory for the case");
         return;
     }

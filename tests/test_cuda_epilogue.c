@@ -36,7 +36,7 @@ static void a_batch_of_several_launches(void **state)
           *residual = numbers(5);
     const void **A = calloc(MANY, sizeof *A), **B = calloc(MANY, sizeof *B);
     void **C = calloc(MANY, sizeof *C);
-    assert_true(A != NULL && B != NULL && C != NULL);
+    if (A == NULL || B == NULL || C == NULL) abort();
     for (int i = 0; i < MANY; i++) {
         A[i] = &a[i];
         B[i] = &b[MANY - 1 - i];

@@ -154,8 +154,7 @@ static tgl_status explain_shape(tgl_text *out, const tgl_chip_facts *chip,
 {
     char message[200];
     tgl_candidate choice;
-    if (tgl_shape_is_empty(shape))
-        return reject(out, TGL_OK, "nothing to do: C has no elements\n");
+    if (tgl_shape_is_empty(shape)) return reject(out, TGL_OK, "nothing to do: C has no elements\n");
     tgl_status status = tgl_planner_plan(chip, shape, options, &choice, message, sizeof message);
     if (status != TGL_OK) return reject(out, status, message);
     tgl_planner_explain_problem(out, shape);
