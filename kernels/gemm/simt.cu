@@ -11,8 +11,11 @@
  *                 by the copies, single floats, for which any alignment will do.
  *   indices       A thread's offsets within a tile fit 32 bits (WIDE_OFFSETS 0) and never change;
  *                 the tile's address moves along k and is the same for the whole block.
- *   edges         Rows and columns outside of the matrices repeat the last one inside, nobody
- *                 stores their results; the ragged part of k comes first, padded with zeros.
+ *   edges         A tile that would reach past the last row or column begins so much earlier, and
+ *                 what it shares with its neighbour is stored by that one; warps that have nothing
+ *                 else only copy. Where the matrix has less than a tile, others of its rows and
+ *                 columns stand in for those outside. The ragged part of k comes first, padded with
+ *                 zeros.
  *   block order   Bands of `raster` rows of tiles, so that blocks at work at once share operands.
  *   split k       Tiles from number tiles_whole on are computed by `splits` blocks each, of which
  *                 `cluster` at a time add up what they have through each other's shared memory,
@@ -25,6 +28,7 @@
  * blocks along x, of which tiles_whole and splits are multiples.
  */
 #include "lib/async_copy.h"
+#include "lib/block_barrier.h"
 #include "lib/cluster.h"
 #include "lib/dynamic_shared.h"
 #include "lib/epilogue.h"
@@ -84,8 +88,8 @@
 #define NAME sgemm_simt
 #endif
 
-#define WARPS_N           (BN / WN)
-#define THREADS           (BM / WM * WARPS_N * 32)
+#define WARPS_M           (BM / WM)
+#define THREADS           (WARPS_M * (BN / WN) * 32)
 #define LANES_M           (WM / TM) /* the lanes of a warp, as a grid */
 #define LANES_N           (WN / TN)
 #define PAD               4 /* keeps a transposing copy's lanes in different banks, and rows on 16 bytes */
@@ -157,15 +161,18 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
 }
 
 /* What this thread copies of every tile: offsets from the tile's first element. `inside`: rows or
- * columns of the tile that exist; those beyond repeat the last. */
+ * columns that exist from there on. For those beyond, others are copied, all over the matrix:
+ * copies of a warp from one and the same address take their turns. */
 static __device__ __forceinline__ void locate_copies(tile_offset *offsets, const int copies,
                                                      long long ld, int inside, const int edge,
                                                      const int vec, const bool along_k)
 {
+    const unsigned some = (1u << (31 - __clz(inside))) - 1; /* so many and one are inside */
 #pragma unroll
     for (int i = 0; i < copies; i++) {
-        const int e = min((int)copy_edge(i, edge, vec, along_k), inside - vec);
-        const int p = (int)copy_depth(i, edge, vec, along_k);
+        unsigned e = copy_edge(i, edge, vec, along_k);
+        const unsigned p = copy_depth(i, edge, vec, along_k);
+        if (e >= (unsigned)inside) e &= some;
         offsets[i] = (tile_offset)(along_k ? e * ld + p : p * ld + e) * sizeof(float);
     }
 }
@@ -234,12 +241,21 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := op(A) * op(B), k deep. A, B: the block's tiles; rows, cols: how much of them exists;
- * row, col: the thread's place in the block. */
+/* Closes the group of copies, and returns when the next tile to be multiplied has come and nobody
+ * needs the last one any more. */
+static __device__ __forceinline__ void await_tile(void)
+{
+    async_commit();
+    ASYNC_WAIT(STAGES - 2);
+    block_barrier();
+}
+
+/* acc := op(A) * op(B), k deep. A, B: the block's tiles; rows, cols: what exists from there on;
+ * row, col: the thread's place in the block. A warp that is idle only copies. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct stage *stages,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
-                                                      int row, int col)
+                                                      int row, int col, bool is_idle)
 {
     const int tiles = (k + BK - 1) / BK, depth = k - (tiles - 1) * BK;
     tile_offset a_offsets[A_COPIES], b_offsets[B_COPIES];
@@ -263,18 +279,29 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
 
+    int read = 0, write = STAGES - 1;
+    if (is_idle) {
+        for (int tile = 0; tile < tiles; tile++) {
+            const bool more = tile + STAGES - 1 < tiles;
+            copy_tile(&stages[write].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, more);
+            copy_tile(&stages[write].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, more);
+            await_tile();
+            write = write + 1 == STAGES ? 0 : write + 1;
+            A += a_step;
+            B += b_step;
+        }
+        return;
+    }
+
     float a[2][TM], b[2][TN]; /* fragments: one is multiplied while the other is loaded */
     load_fragment(a[0], &stages[0].A[0][row], TM, LANES_M);
     load_fragment(b[0], &stages[0].B[0][col], TN, LANES_N);
-    int read = 0, write = STAGES - 1;
     for (int tile = 0; tile < tiles; tile++) {
         const bool more = tile + STAGES - 1 < tiles;
 #pragma unroll
         for (int p = 0; p < BK; p++) {
             if (p == BK - 1) {
-                async_commit();
-                ASYNC_WAIT(STAGES - 2);
-                __syncthreads();
+                await_tile();
                 write = read;
                 read = read + 1 == STAGES ? 0 : read + 1;
             }
@@ -295,22 +322,23 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     }
 }
 
-/* The tile of C of this block, and the thread's place in it. */
+/* Where a thread's results go: its first one is C[row][col], and those above first_row or left of
+ * first_col are the neighbouring block's. */
 struct place {
     float *C;
     struct epilogue_operands with;
-    int block_row, block_col, row, col;
-    bool aligned; /* rows of C start on 16 bytes */
+    int row, col, first_row, first_col;
+    bool aligned; /* rows of C start on 16 bytes, and col is a multiple of 4 */
 };
 
 /* Stores four neighbours, from (i, j) of the thread's tile on. */
 static __device__ __forceinline__ void
 store4(const struct tgl_gemm_args *args, const struct place *at, const float *sum, int i, int j)
 {
-    const int row = at->block_row + at->row + i / 4 * 4 * LANES_M + i % 4;
-    const int col = at->block_col + at->col + j * LANES_N;
-    if (row < args->m)
-        epilogue_store4(args, &at->with, at->C, sum, row, col, args->n - col, at->aligned);
+    const int row = at->row + i / 4 * 4 * LANES_M + i % 4, col = at->col + j * LANES_N;
+    if (row >= at->first_row && row < args->m)
+        epilogue_store4(args, &at->with, at->C, sum, row, col, at->first_col - col, args->n - col,
+                        at->aligned);
 }
 
 #if SPLIT_K
@@ -393,6 +421,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 {
     DYNAMIC_SHARED(struct stage, stages, STAGES_HELD);
     wait_for_earlier_launches();
+    if (args.overlaps) let_later_launches_start();
 
     int tile = (int)blockIdx.x, first = 0, k = args.k;
 #if SPLIT_K
@@ -409,30 +438,37 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     const int block_row = (band * args.raster + in_band % height) * BM;
     const int block_col = in_band / height * BN;
 
+    const int tile_row = max(0, min(block_row, args.m - BM)); /* what the block computes */
+    const int tile_col = max(0, min(block_col, args.n - BN));
+
     const int batch = (int)blockIdx.z;
     const float *A = args.A_array ? args.A_array[batch] : args.A + batch * args.stride_a;
     const float *B = args.B_array ? args.B_array[batch] : args.B + batch * args.stride_b;
     float *C = args.C_array ? args.C_array[batch] : args.C + batch * args.stride_c;
-    A += TRANS_A ? block_row + first * args.lda : block_row * args.lda + first;
-    B += TRANS_B ? block_col * args.ldb + first : block_col + first * args.ldb;
+    A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
+    B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
+    /* Neighbouring warps, which different schedulers have, lie below one another: where columns
+     * are missing, all schedulers have less to do. */
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;
-    const int row = warp / WARPS_N * WM + lane_m * 4; /* of the thread, within the block */
-    const int col = warp % WARPS_N * WN + lane_n * 4;
+    const int row = warp_row + lane_m * 4, col = warp_col + lane_n * 4; /* in the block */
+    const bool is_idle = tile_row + warp_row + WM <= block_row || tile_row + warp_row >= args.m ||
+                         tile_col + warp_col + WN <= block_col || tile_col + warp_col >= args.n;
 
     float acc[TM][TN] = {{0.0f}};
     if (k > 0)
-        multiply_tiles(acc, stages, A, args.lda, B, args.ldb, args.m - block_row,
-                       args.n - block_col, k, row, col);
+        multiply_tiles(acc, stages, A, args.lda, B, args.ldb, args.m - tile_row, args.n - tile_col,
+                       k, row, col, is_idle);
     const struct place at = {
         C,
         epilogue_operands(&args, batch),
+        tile_row + row,
+        tile_col + col,
         block_row,
         block_col,
-        row,
-        col,
-        (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0,
+        (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0 && tile_col % 4 == 0,
     };
 #if SPLIT_K
     if (split_item >= 0) {

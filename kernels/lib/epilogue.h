@@ -106,15 +106,15 @@ static __device__ __forceinline__ float epilogue(const struct tgl_gemm_args *arg
 #endif
 }
 
-/* Four neighbours of a row: C[row][col..col+3], of which the first `count` exist. aligned: rows of
- * C start on 16 bytes and col is a multiple of 4. */
+/* Four neighbours of a row: C[row][col..col+3], of which those from number `from` on and before
+ * number `to` are stored. aligned: rows of C start on 16 bytes and col is a multiple of 4. */
 static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_args *args,
                                                        const struct epilogue_operands *with,
                                                        float *C, const float *sum, int row, int col,
-                                                       int count, bool aligned)
+                                                       int from, int to, bool aligned)
 {
     float *c = C + row * args->ldc + col;
-    if (aligned && count >= 4) {
+    if (aligned && from <= 0 && to >= 4) {
         float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (args->beta != 0.0f) v = *(const float4 *)c;
         v.x = epilogue(args, with, sum[0], v.x, row, col);
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        if (i < count)
+        if (i >= from && i < to)
             c[i] = epilogue(args, with, sum[i], args->beta != 0.0f ? c[i] : 0.0f, row, col + i);
 }
 

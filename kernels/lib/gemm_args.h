@@ -35,6 +35,8 @@ struct tgl_gemm_args {
     float *workspace;   /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
     unsigned *counters; /* batch * split tiles * cluster: zero before and after a launch */
 
+    bool overlaps; /* the next launch may start early: this one leaves it room */
+
     bool small_along_k; /* gemm/skinny.cu: how the operand that is not the big one lies */
 
     const float *bias;     /* m or n of them; NULL where the epilogue has none */

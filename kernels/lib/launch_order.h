@@ -9,14 +9,19 @@
 #define TGL_LAUNCH_ORDER_H
 
 /* Returns when all that came before in the stream is done and visible. Before it nothing may touch
- * global memory. Then lets the next launch start, as soon as all blocks of this one have got here.
- */
+ * global memory. */
 static __device__ __forceinline__ void wait_for_earlier_launches(void)
 {
 #if !defined(TGL_SIM) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;\n"
-                 "griddepcontrol.launch_dependents;" ::
-                     : "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets the next launch start as soon as all blocks of this one have got here. */
+static __device__ __forceinline__ void let_later_launches_start(void)
+{
+#if !defined(TGL_SIM) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

@@ -117,6 +117,8 @@ uint3 tgl_sim_grid_size(void);
 #define min(a, b) TGL_SIM_PICK(a, b, <)
 #define max(a, b) TGL_SIM_PICK(a, b, >)
 
+#define __clz(x) ((x) == 0 ? 32 : __builtin_clz((unsigned)(x)))
+
 /* Cache hints change no result. */
 #define __ldg(p)     (*(p))
 #define __ldcg(p)    (*(p))

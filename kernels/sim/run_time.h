@@ -198,6 +198,12 @@ void __syncthreads(void)
     tgl_sim.barrier(tgl_sim.run, TGL_SIM_PC);
 }
 
+/* One place for all who call it. */
+void tgl_sim_block_barrier(void)
+{
+    tgl_sim.barrier(tgl_sim.run, (const char *)tgl_sim_block_barrier + 1);
+}
+
 void tgl_sim_syncwarp(unsigned lanes)
 {
     tgl_sim.warp_barrier(tgl_sim.run, lanes, TGL_SIM_PC);

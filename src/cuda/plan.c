@@ -208,27 +208,35 @@ static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
                                   (unsigned)module->kernel.dynamic_shared, stream, args.at, NULL);
 }
 
-/* One launch, which may start while the one before it in the stream still runs: the kernels of
- * kernels/gemm/ wait for that one themselves (lib/launch_order.h). */
+/* One launch. One that takes at most a block of each multiprocessor may start while the one before
+ * it in the stream still runs, and let the next one do so: the kernels of kernels/gemm/ wait for
+ * each other themselves (lib/launch_order.h). Larger ones would be spread badly over
+ * multiprocessors that are still taken. */
 static CUresult launch(const tgl_cuda *cuda, const tgl_module *module, const tgl_gemm_plan *plan,
-                       const tgl_gemm_args *args, const unsigned grid[3], CUstream stream)
+                       tgl_gemm_args *args, const unsigned grid[3], CUstream stream)
 {
+    const bool overlaps =
+        (int64_t)grid[0] * grid[1] * grid[2] <= (int64_t)cuda->chip.multiprocessors;
     const unsigned threads = (unsigned)plan->threads, shared = (unsigned)plan->dynamic_shared;
-    void *at[] = {(void *)args};
-    CUlaunchAttribute attributes[] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.allows_overlap = 1},
-        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-         .value.cluster = {(unsigned)args->cluster, 1, 1}},
-    };
+    void *at[] = {args};
+    CUlaunchAttribute attributes[2];
+    unsigned count = 0;
+    if (overlaps)
+        attributes[count++] = (CUlaunchAttribute){
+            .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.allows_overlap = 1};
+    if (args->cluster > 1)
+        attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                                  .value.cluster = {(unsigned)args->cluster, 1, 1}};
+    args->overlaps = overlaps;
     const CUlaunchConfig config = {
         .grid = {grid[0], grid[1], grid[2]},
         .block = {threads, 1, 1},
         .dynamic_shared = shared,
         .stream = stream,
         .attributes = attributes,
-        .attribute_count = args->cluster > 1 ? 2 : 1,
+        .attribute_count = count,
     };
-    if (cuda->has_extended_launch)
+    if (cuda->has_extended_launch && count > 0)
         return cuda->driver.cuLaunchKernelEx(&config, module->function, at, NULL);
     return cuda->driver.cuLaunchKernel(module->function, grid[0], grid[1], grid[2], threads, 1, 1,
                                        shared, stream, at, NULL);

@@ -112,11 +112,21 @@ static int simt_shared(const tgl_gemm_plan *plan)
     return (plan->splits > 1 && tile > stages ? tile : stages) * (int)sizeof(float);
 }
 
-/* The largest cluster that `splits` is a multiple of. */
-static int cluster_of(int splits, int most)
+/* Whether `blocks` in clusters of this size find a multiprocessor each, if there are enough: those
+ * of a cluster must lie in one group of multiprocessors (a GPC), which has some 14 to 18. Where
+ * they do not, a cluster's blocks share multiprocessors while others idle. */
+static bool has_room(int cluster, double blocks, int multiprocessors)
 {
-    int cluster = most > 1 ? most : 1;
-    while (splits % cluster != 0)
+    const double share = cluster <= 2 ? 1 : cluster <= 4 ? 0.9 : 0.75;
+    return blocks <= share * multiprocessors;
+}
+
+/* The largest cluster that `splits` is a multiple of and that has room. Pairs always have. */
+static int cluster_of(const tgl_gemm_split *split, int splits, double blocks)
+{
+    int cluster = split->cluster_most > 1 ? split->cluster_most : 1;
+    while (splits % cluster != 0 ||
+           (cluster > 2 && !has_room(cluster, blocks, split->multiprocessors)))
         cluster--;
     return cluster;
 }
@@ -133,7 +143,8 @@ static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tg
     if (splits < 2) return;
     plan->splits = (int)splits;
     plan->k_chunk = (int)chunk;
-    plan->cluster = cluster_of(plan->splits, split->cluster_most);
+    const double blocks = (double)split->whole + (double)(tiles - split->whole) * (double)splits;
+    plan->cluster = cluster_of(split, plan->splits, blocks * (double)s->batch);
     plan->tiles_whole = (int)(split->whole - split->whole % plan->cluster);
     const int64_t groups = splits / plan->cluster;
     if (groups == 1) return;

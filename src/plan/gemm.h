@@ -78,10 +78,11 @@ const char *tgl_gemm_lacks(const tgl_gemm_shape *shape);
 
 /* How k may be shared among blocks. */
 typedef struct tgl_gemm_split {
-    int splits;       /* blocks to a tile; it may come out fewer */
-    int cluster_most; /* simt: of these in a cluster; 0 is as good as 1 */
-    int64_t whole;    /* simt: tiles before this one, or a few less, are not split */
-    int blocks;       /* skinny: the most along the length, which they then take in turns; 0: any */
+    int splits;          /* blocks to a tile; it may come out fewer */
+    int cluster_most;    /* simt: of these in a cluster; 0 is as good as 1 */
+    int multiprocessors; /* of the chip, if cluster_most says that it has clusters */
+    int64_t whole;       /* simt: tiles before this one, or a few less, are not split */
+    int blocks; /* skinny: the most along the length, which they then take in turns; 0: any */
 } tgl_gemm_split;
 
 /* The reason that stands for TGL_GRID_TOO_LARGE. */

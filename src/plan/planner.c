@@ -28,8 +28,11 @@ static void consider(const tgl_candidate *candidate, tgl_candidate *best)
 
 static void try_split(const search *s, int splits, int64_t whole, int blocks)
 {
-    const tgl_gemm_split split = {
-        .splits = splits, .cluster_most = s->chip->cluster_most, .whole = whole, .blocks = blocks};
+    const tgl_gemm_split split = {.splits = splits,
+                                  .cluster_most = s->chip->cluster_most,
+                                  .multiprocessors = s->chip->multiprocessors,
+                                  .whole = whole,
+                                  .blocks = blocks};
     tgl_candidate candidate;
     tgl_candidate_make(s->chip, s->shape, s->row, &split, &candidate);
     consider(&candidate, s->best);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A barrier of all threads of a block, as __syncthreads() is, which its warps may pass at different
+ * places of the code. PTX allows that, since the hardware counts warps: only the threads of one
+ * warp must come to the same instruction.
+ */
+#ifndef TGL_BLOCK_BARRIER_H
+#define TGL_BLOCK_BARRIER_H
+
+#ifdef TGL_SIM
+void tgl_sim_block_barrier(void);
+#endif
+
+static __device__ __forceinline__ void block_barrier(void)
+{
+#ifdef TGL_SIM
+    tgl_sim_block_barrier();
+#else
+    asm volatile("bar.sync 0;" ::: "memory");
+#endif
+}
+
+#endif
