@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The normalised problem: what remains of a tgl_problem once every argument has been checked.
- * Argument errors are born in problem.c and nowhere else.
+ * Argument errors are born in problem.c, and those of epilogues in epilogue.c.
  */
 #ifndef TGL_PROBLEM_H
 #define TGL_PROBLEM_H

@@ -75,7 +75,21 @@ static tgl_problem take_problem(source *from)
     if (flags & 4) p.type_c = (tgl_type)take_enum(from, TGL_F32, 8);
     if (flags & 8) p.compute = (tgl_compute)take_enum(from, TGL_COMPUTE_DEFAULT, 2);
     if ((flags & 0xf0) == 0xf0) p.size--;
+    if ((flags & 0x30) == 0x10) {
+        p.batching = (tgl_batching)take_enum(from, TGL_STRIDED, 2);
+        p.alignment = take_count(from, 17);
+    }
     return p;
+}
+
+/* The matrices of a batch of pointers, one behind the other. */
+static void lay_out(tgl_problem *p)
+{
+    if (p->batching != TGL_POINTERS) return;
+    p->batching = TGL_STRIDED;
+    p->alignment = 0; /* a promise that nobody gave */
+    p->stride_a = p->stride_b = 0;
+    p->stride_c = 64 * 1000 + 64; /* at least that of the largest that is_small() */
 }
 
 static double take_scalar(source *from)
@@ -114,7 +128,7 @@ static int is_small(const tgl_problem *p)
     const int64_t limit = 1000;
     return p->m <= 64 && p->n <= 64 && p->k <= 64 && p->batch <= 4 && p->lda <= limit &&
            p->ldb <= limit && p->ldc <= limit && p->stride_a <= limit && p->stride_b <= limit &&
-           p->stride_c <= 8 * limit;
+           p->stride_c <= 100 * limit;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -130,7 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         check_refused(dev, &problem, status, message);
         return 0;
     }
-    if (!is_small(&problem)) return 0;
+    if (problem.batching == TGL_STRIDED && !is_small(&problem)) return 0;
     const int has_kernel = problem.type_c == problem.type_a &&
                            (problem.type_c == TGL_F32 || problem.type_c == TGL_F64) &&
                            problem.compute == TGL_COMPUTE_DEFAULT;
@@ -142,9 +156,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     }
     gemm_case c = {.problem = problem,
+                   .pointers = problem.batching == TGL_POINTERS,
                    .alpha = take_scalar(&from),
                    .beta = take_scalar(&from),
                    .fill = (inputs)(take(&from) % INPUTS_END)};
+    lay_out(&c.problem);
+    if (!is_small(&c.problem)) return 0;
     c.at_end = take(&from) % 4 != 0;
     c.seed = take(&from);
     for (unsigned choice = take(&from) % 4; choice > 0 && c.kernel == NULL; choice--)
