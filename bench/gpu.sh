@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # gpu.sh BUILD [RESULTS]: what a maintainer runs before a release on a machine with an NVIDIA GPU and the
-# CUDA toolkit; `make gpu` builds and calls it. Every test that needs a GPU, random products through every
-# kernel, compute-sanitizer, the ladder and the bench beside cuBLAS; CSV files go to bench/results. Goes on
-# after a failure, ends with a short table, and fails if anything did.
+# CUDA toolkit; `make gpu` builds and calls it. Every test that needs a GPU; random products, huge ones and
+# accuracy; compute-sanitizer over every kernel; the ladder and the bench beside cuBLAS. CSV files go to
+# bench/results. Goes on after a failure, ends with a short table, and fails if anything did. CHECK_CASES and
+# SANITIZE_CASES in the environment make it shorter or longer.
 set -u
 build=$1 results=${2:-bench/results}
 tegula=$build/tegula
@@ -40,27 +41,45 @@ else
   finish 1
 fi
 
-begin "random products, every kernel"
-"$tegula" check --device cuda --plain --cases 300
-finish $?
+# "NVIDIA H200" -> h200
+chip=$("$tegula" info --device cuda | sed -n 's/^  chip  *//p' | tr '[:upper:] ' '[:lower:]-' | sed 's/^nvidia-//')
+mkdir -p "$results"
+
+# check NAME OPTION...: `tegula check` on the GPU.
+check() {
+  begin "$1"
+  shift
+  "$tegula" check --device cuda "$@"
+  finish $?
+}
+
+check "random products, the ladder" --plain --kernel ladder --cases 300
+check "random products" --kernel gemm --cases "${CHECK_CASES:-5000}" --csv "$results/${chip}_check.csv"
+check "random products with epilogues" --kernel gemm --epilogues --in-turn --cases 500
+check "accuracy beside cuBLAS" --accuracy --csv "$results/${chip}_accuracy.csv"
+check "huge products" --huge --kernel gemm
 
 sanitizer=compute-sanitizer
 for path in /usr/local/cuda*/bin/compute-sanitizer "${CUDA_HOME:-/usr/local/cuda}"/bin/compute-sanitizer; do
   if [ -x "$path" ]; then sanitizer=$path; fi
 done
-for tool in memcheck racecheck; do
-  for shape in "-m 256 -n 512 -k 64" "-m 131 -n 263 -k 37"; do # whole tiles; a ragged shape
-    begin "$tool, $shape"
-    # shellcheck disable=SC2086 # three options
-    "$sanitizer" --tool $tool --error-exitcode 9 "$tegula" ladder --device cuda $shape --once
-    finish $?
-  done
+
+# sanitize NAME TOOL COMMAND...: fails if the tool finds something, or the command does.
+sanitize() {
+  begin "$2, $1"
+  checker=$2
+  shift 2
+  "$sanitizer" --tool "$checker" --error-exitcode 9 "$tegula" "$@" --device cuda
+  finish $?
+}
+
+for tool in memcheck racecheck initcheck; do
+  sanitize "every configuration" "$tool" check --small --kernel gemm --in-turn --threads 4 \
+    --cases "${SANITIZE_CASES:-150}"
+  sanitize "the ladder" "$tool" ladder -m 131 -n 263 -k 37 --once
 done
 
-# "NVIDIA H200" -> h200
-chip=$("$tegula" info --device cuda | sed -n 's/^  chip  *//p' | tr '[:upper:] ' '[:lower:]-' | sed 's/^nvidia-//')
 ladder=$results/${chip}_ladder.csv bench=$results/${chip}_bench.csv
-mkdir -p "$results"
 
 begin "ladder"
 "$tegula" ladder --device cuda --csv "$ladder" --plot "$results/${chip}_ladder.svg"
