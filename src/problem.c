@@ -245,7 +245,7 @@ bool tgl_shape_is_empty(const tgl_gemm_shape *shape)
 static const char *pointer_fault(const void *pointer, size_t element)
 {
     if (pointer == NULL) return "is NULL";
-    return (uintptr_t)pointer % element != 0 ? "is not aligned to its element" : NULL;
+    return ((uintptr_t)pointer & (element - 1)) != 0 ? "is not aligned to its element" : NULL;
 }
 
 /* `volatile`, because GCC 12 at -O3 puts alpha and beta side by side in one vector register and
@@ -277,35 +277,36 @@ static tgl_status check_operands(const tgl_gemm_shape *s, const tgl_operands *o,
     return TGL_OK;
 }
 
+/* Refuses a pointer that is not usable. */
+static tgl_status check_pointer(const char *name, tgl_status status, const void *pointer,
+                                size_t element, char *message, size_t message_size)
+{
+    const char *fault = pointer_fault(pointer, element);
+    return fault == NULL ? TGL_OK : REJECT(status, "%s %s", name, fault);
+}
+
 /* The pointers that the run makes use of. */
 static tgl_status check_pointers(const tgl_gemm_shape *s, const tgl_operands *o, bool has_product,
                                  char *message, size_t message_size)
 {
-    const size_t type_c = tgl_type_size(s->type_c);
-    const size_t element_a = tgl_type_size(s->swapped ? s->type_b : s->type_a);
-    const size_t element_b = tgl_type_size(s->swapped ? s->type_a : s->type_b);
-    const bool has_bias = s->epilogue.bias != TGL_BIAS_NONE;
-    const struct {
-        const char *name;
-        tgl_status status;
-        bool is_used;
-        const void *pointer;
-        size_t element;
-    } all[] = {
-        {"A", TGL_BAD_A, has_product && !s->pointers, o->A, element_a},
-        {"B", TGL_BAD_B, has_product && !s->pointers, o->B, element_b},
-        {"C", TGL_BAD_C, !s->pointers, o->C, type_c},
-        {"A_array", TGL_BAD_A, has_product && s->pointers, o->A_array, sizeof(void *)},
-        {"B_array", TGL_BAD_B, has_product && s->pointers, o->B_array, sizeof(void *)},
-        {"C_array", TGL_BAD_C, s->pointers, o->C_array, sizeof(void *)},
-        {"bias", TGL_BAD_BIAS, has_bias, o->bias, type_c},
-        {"residual", TGL_BAD_RESIDUAL, s->epilogue.residual, o->residual, type_c},
-    };
-    for (size_t i = 0; i < COUNT_OF(all); i++) {
-        if (!all[i].is_used) continue;
-        const char *fault = pointer_fault(all[i].pointer, all[i].element);
-        if (fault != NULL) return REJECT(all[i].status, "%s %s", all[i].name, fault);
+    const bool arrays = s->pointers;
+    const size_t type_c = tgl_type_size(s->type_c), array = sizeof(void *);
+    if (has_product) {
+        const size_t a = arrays ? array : tgl_type_size(s->swapped ? s->type_b : s->type_a);
+        const size_t b = arrays ? array : tgl_type_size(s->swapped ? s->type_a : s->type_b);
+        TGL_TRY(check_pointer(arrays ? "A_array" : "A", TGL_BAD_A,
+                              arrays ? (const void *)o->A_array : o->A, a, message, message_size));
+        TGL_TRY(check_pointer(arrays ? "B_array" : "B", TGL_BAD_B,
+                              arrays ? (const void *)o->B_array : o->B, b, message, message_size));
     }
+    TGL_TRY(check_pointer(arrays ? "C_array" : "C", TGL_BAD_C,
+                          arrays ? (const void *)o->C_array : o->C, arrays ? array : type_c,
+                          message, message_size));
+    if (s->epilogue.bias != TGL_BIAS_NONE)
+        TGL_TRY(check_pointer("bias", TGL_BAD_BIAS, o->bias, type_c, message, message_size));
+    if (s->epilogue.residual)
+        TGL_TRY(check_pointer("residual", TGL_BAD_RESIDUAL, o->residual, type_c, message,
+                              message_size));
     return TGL_OK;
 }
 
