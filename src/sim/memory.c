@@ -49,7 +49,8 @@ bool tgl_memory_start_launch(tgl_machine *machine)
 void tgl_memory_start_block(tgl_machine *machine)
 {
     const tgl_sim_module *module = machine->launch->module;
-    memset(machine->words, 0, module->shared_size / 4 * sizeof *machine->words);
+    /* The last word may be one that shared memory fills in part. */
+    memset(machine->words, 0, (module->shared_size / 4 + 1) * sizeof *machine->words);
     memset(module->image->shared_begin, 0xff,
            module->shared_size); /* NaN, should one slip through */
 }
