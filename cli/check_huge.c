@@ -19,6 +19,7 @@ enum {
     GUARD_BYTES = 65536,
     PIECE = 64, /* elements of a row of C that are looked at together */
     PIECES_MAX = 256,
+    DEPTH_MOST = 1000000, /* beyond, references and few splits take long */
 };
 static const double products_most = 3e8; /* that the references of a shape take */
 
@@ -167,15 +168,16 @@ static void free_matrices(huge_run *run)
 
 static reference_element expected(const huge_run *run, int64_t b, int64_t i, int64_t j)
 {
-    const int64_t step_a = place(&run->a, 0, 0, 1), step_b = place(&run->b, 0, 1, 0);
+    const int64_t step_a = place(&run->a, 0, 0, 1) % NUMBERS;
+    const int64_t step_b = place(&run->b, 0, 1, 0) % NUMBERS;
     int64_t at_a = place(&run->a, b, i, 0) % NUMBERS, at_b = place(&run->b, b, 0, j) % NUMBERS;
     reference_element e = {0, 0};
     for (int64_t p = 0; p < run->problem.k; p++) {
         const double product = (double)run->numbers[at_a] * (double)run->numbers[at_b];
         e.value += product;
         e.magnitude += fabs(product);
-        at_a = (at_a + step_a) % NUMBERS;
-        at_b = (at_b + step_b) % NUMBERS;
+        at_a += at_a + step_a < NUMBERS ? step_a : step_a - NUMBERS;
+        at_b += at_b + step_b < NUMBERS ? step_b : step_b - NUMBERS;
     }
     return e;
 }
@@ -215,14 +217,14 @@ static void choose_pieces(huge_run *run)
     const tgl_problem *p = &run->problem;
     random_state r;
     random_seed(&r, 11, 0);
-    const int most = p->k > 1000000 ? 6 : PIECES_MAX - 32;
+    const int most = p->k > DEPTH_MOST ? 6 : PIECES_MAX - 32;
     const int64_t i[] = {0, 0, p->m - 1, p->m - 1}, j[] = {0, p->n - 1, 0, p->n - 1};
     for (int corner = 0; corner < 4; corner++)
         add_piece(run, corner % 2 * (p->batch - 1), i[corner], j[corner]);
     while (run->piece_count < most)
         add_piece(run, random_between(&r, 0, p->batch - 1), random_between(&r, 0, p->m - 1),
                   random_between(&r, 0, p->n - 1));
-    if (p->k <= 1000000) add_crossings(run, &r);
+    if (p->k <= DEPTH_MOST) add_crossings(run, &r);
 }
 
 /* ---- One kernel ------------------------------------------------------------------------------ */
@@ -306,15 +308,16 @@ static bool try_kernel(huge_run *run, const char *kernel, int splits)
     return status != TGL_DEVICE_LOST;
 }
 
-/* The planner's choice, then every kernel that was asked for with the planner's splits and with
- * three. */
+/* The planner's choice, then every kernel that was asked for with the planner's splits and, unless
+ * that would take minutes, with three. */
 static bool try_kernels(huge_run *run, const char *asked)
 {
     const char *name;
-    bool goes_on = check_is_asked(asked, "auto") ? try_kernel(run, NULL, 0) : true;
+    bool goes_on = strchr(asked, '/') == NULL ? try_kernel(run, NULL, 0) : true;
     for (int i = 0; goes_on && (name = tgl_kernel_name(run->dev, i)) != NULL; i++) {
         if (!check_is_asked(asked, name)) continue;
-        goes_on = try_kernel(run, name, 0) && try_kernel(run, name, 3);
+        goes_on = try_kernel(run, name, 0);
+        if (goes_on && run->problem.k <= DEPTH_MOST) goes_on = try_kernel(run, name, 3);
     }
     return goes_on;
 }
