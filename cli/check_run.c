@@ -92,8 +92,8 @@ static void count_coverage(const check_case *c, check_subject *s)
     s->batch += p->batch > 1;
     s->ten += c->again;
     if (strcmp(s->name, "auto") == 0 || c->splits < 2) return;
-    s->split += p->k >= 64;
-    s->tail += p->k >= 64 && c->whole_tiles > 0;
+    s->split += p->k > 32;
+    s->tail += p->k > 32 && c->whole_tiles > 0;
 }
 
 /* ---- One case -------------------------------------------------------------------------------- */
