@@ -8,7 +8,9 @@
  *
  *   transposes    Shared memory holds both operands as [BK][edge]. An operand contiguous along its
  *                 edge is copied as it is, VEC floats at once; one contiguous along k is transposed
- *                 by the copies, single floats, for which any alignment will do.
+ *                 by the copies, single floats, for which any alignment will do. Its groups of four
+ *                 are rotated by an amount that depends on k, so that the floats of one copy go to
+ *                 different banks.
  *   indices       A thread's offsets within a tile fit 32 bits (WIDE_OFFSETS 0) and never change;
  *                 the tile's address moves along k and is the same for the whole block.
  *   edges         A tile that would reach past the last row or column begins so much earlier, and
@@ -16,7 +18,9 @@
  *                 else only copy. Where the matrix has less than a tile, others of its rows and
  *                 columns stand in for those outside. The ragged part of k comes first, padded with
  *                 zeros.
- *   block order   Bands of `raster` rows of tiles, so that blocks at work at once share operands.
+ *   block order   Bands of `raster` rows of tiles, so that blocks at work at once share operands;
+ *                 tiles at the last column and row come last, when blocks that have little to do
+ *                 are most welcome.
  *   split k       Tiles from number tiles_whole on are computed by `splits` blocks each, of which
  *                 `cluster` at a time add up what they have through each other's shared memory,
  *                 every block a part of the tile. Where there are more, the clusters leave those
@@ -105,8 +109,8 @@
 #if LANES_M * LANES_N != 32 || LANES_M < 2 || LANES_N < 2
 #error "a warp is 2 x 16, 4 x 8, 8 x 4 or 16 x 2 threads"
 #endif
-#if BK % 4 || STAGES < 2
-#error "BK: a multiple of 4; STAGES: at least 2"
+#if BK % 4 || THREADS % BK || STAGES < 2
+#error "BK: a multiple of 4, that divides a block's threads; STAGES: at least 2"
 #endif
 #if (A_ALONG_K && VEC_A != 1) || (B_ALONG_K && VEC_B != 1) || BM % VEC_A || BN % VEC_B
 #error "an operand that lies along k is copied in single floats"
@@ -177,6 +181,25 @@ static __device__ __forceinline__ void locate_copies(tile_offset *offsets, const
     }
 }
 
+/* How far a group of four neighbours at depth p is rotated, if the operand lies along k. A warp's
+ * copy is 32 / BK lines deep BK: depths p and p + 8 would meet in the same banks. */
+static __device__ __forceinline__ unsigned rotation(unsigned p, const bool along_k)
+{
+    return along_k ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
+}
+
+/* Where copy number i goes in a tile in shared memory. The cases are one formula, as above. */
+static __device__ __forceinline__ unsigned copy_to(int i, const int edge, const int vec,
+                                                   const bool along_k)
+{
+    const int lines = THREADS / BK; /* between copies, if the operand lies along k */
+    const int first = along_k ? i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4) : i;
+    const unsigned e = copy_edge(first, edge, vec, along_k);
+    const unsigned p = copy_depth(first, edge, vec, along_k);
+    if (!along_k) return p * (edge + PAD) + e;
+    return p * (edge + PAD) + e / 4 * 4 + (e + rotation(p, along_k)) % 4 + (i - first) * lines;
+}
+
 /* Whether copy number i is this thread's: the last may not be everybody's. */
 static __device__ __forceinline__ bool has_copy(int i, const int edge, const int vec)
 {
@@ -191,10 +214,9 @@ static __device__ __forceinline__ void copy_tile(float *shared, const float *til
 {
 #pragma unroll
     for (int i = 0; i < copies; i++) {
-        const unsigned e = copy_edge(i, edge, vec, along_k);
-        const unsigned p = copy_depth(i, edge, vec, along_k);
-        async_copy(&shared[p * (edge + PAD) + e], (const float *)((const char *)tile + offsets[i]),
-                   vec, active && has_copy(i, edge, vec));
+        async_copy(&shared[copy_to(i, edge, vec, along_k)],
+                   (const float *)((const char *)tile + offsets[i]), vec,
+                   active && has_copy(i, edge, vec));
     }
 }
 
@@ -206,26 +228,26 @@ static __device__ __forceinline__ void copy_first_tile(float *shared, const floa
 {
 #pragma unroll
     for (int i = 0; i < copies; i++) {
-        const unsigned e = copy_edge(i, edge, vec, along_k);
-        const unsigned p = copy_depth(i, edge, vec, along_k);
         if (has_copy(i, edge, vec))
-            async_copy_or_zero(&shared[p * (edge + PAD) + e],
+            async_copy_or_zero(&shared[copy_to(i, edge, vec, along_k)],
                                (const float *)((const char *)tile + offsets[i]), vec,
-                               (int)p < depth);
+                               (int)copy_depth(i, edge, vec, along_k) < depth);
     }
 }
 
-/* `count` floats of a row of shared memory in groups of four, one LDS.128 each. */
+/* `count` floats at depth p, a constant, in groups of four, one LDS.128 each. */
 static __device__ __forceinline__ void load_fragment(float *fragment, const float *row,
-                                                     const int count, const int lanes)
+                                                     const int count, const int lanes, const int p,
+                                                     const bool along_k)
 {
+    const int r = (int)rotation((unsigned)p, along_k);
 #pragma unroll
     for (int i = 0; i < count; i += 4) {
         const float4 v = *(const float4 *)&row[i * lanes];
-        fragment[i] = v.x;
-        fragment[i + 1] = v.y;
-        fragment[i + 2] = v.z;
-        fragment[i + 3] = v.w;
+        fragment[i + (4 - r) % 4] = v.x;
+        fragment[i + (5 - r) % 4] = v.y;
+        fragment[i + (6 - r) % 4] = v.z;
+        fragment[i + (7 - r) % 4] = v.w;
     }
 }
 
@@ -294,8 +316,8 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     }
 
     float a[2][TM], b[2][TN]; /* fragments: one is multiplied while the other is loaded */
-    load_fragment(a[0], &stages[0].A[0][row], TM, LANES_M);
-    load_fragment(b[0], &stages[0].B[0][col], TN, LANES_N);
+    load_fragment(a[0], &stages[0].A[0][row], TM, LANES_M, 0, A_ALONG_K);
+    load_fragment(b[0], &stages[0].B[0][col], TN, LANES_N, 0, B_ALONG_K);
     for (int tile = 0; tile < tiles; tile++) {
         const bool more = tile + STAGES - 1 < tiles;
 #pragma unroll
@@ -306,8 +328,11 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
                 read = read + 1 == STAGES ? 0 : read + 1;
             }
             if (LOADS_AHEAD(p < BK - 1 || tile + 1 < tiles)) {
-                load_fragment(a[(p + 1) % 2], &stages[read].A[(p + 1) % BK][row], TM, LANES_M);
-                load_fragment(b[(p + 1) % 2], &stages[read].B[(p + 1) % BK][col], TN, LANES_N);
+                const int next = (p + 1) % BK;
+                load_fragment(a[(p + 1) % 2], &stages[read].A[next][row], TM, LANES_M, next,
+                              A_ALONG_K);
+                load_fragment(b[(p + 1) % 2], &stages[read].B[next][col], TN, LANES_N, next,
+                              B_ALONG_K);
             }
             if (p == COPY_AT) {
                 copy_tile(&stages[write].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K,
@@ -417,6 +442,31 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
 }
 #endif
 
+/* The first row and column of a tile: first those that are whole, in bands, then the last column,
+ * then the last row. */
+static __device__ __forceinline__ void place_tile(const struct tgl_gemm_args *args, int tile,
+                                                  int *row, int *col)
+{
+    const int full_m = args->m / BM, full_n = args->n / BN;
+    const int ragged = args->n % BN > 0 ? full_m : 0; /* tiles of the last column */
+    int tile_m, tile_n;
+    if (tile < full_m * full_n) {
+        const int band = tile / (args->raster * full_n);
+        const int in_band = tile - band * args->raster * full_n;
+        const int height = min(args->raster, full_m - band * args->raster);
+        tile_m = band * args->raster + in_band % height;
+        tile_n = in_band / height;
+    } else if (tile - full_m * full_n < ragged) {
+        tile_m = tile - full_m * full_n;
+        tile_n = full_n;
+    } else {
+        tile_m = full_m;
+        tile_n = tile - full_m * full_n - ragged;
+    }
+    *row = tile_m * BM;
+    *col = tile_n * BN;
+}
+
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
 {
     DYNAMIC_SHARED(struct stage, stages, STAGES_HELD);
@@ -432,12 +482,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         if (split > 0) first = k + (split - 1) * args.k_chunk, k = args.k_chunk;
     }
 #endif
-    const int tiles_m = (args.m - 1) / BM + 1, tiles_n = (args.n - 1) / BN + 1;
-    const int band = tile / (args.raster * tiles_n), in_band = tile - band * args.raster * tiles_n;
-    const int height = min(args.raster, tiles_m - band * args.raster);
-    const int block_row = (band * args.raster + in_band % height) * BM;
-    const int block_col = in_band / height * BN;
-
+    int block_row, block_col;
+    place_tile(&args, tile, &block_row, &block_col);
     const int tile_row = max(0, min(block_row, args.m - BM)); /* what the block computes */
     const int tile_col = max(0, min(block_col, args.n - BN));
 
@@ -472,7 +518,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     };
 #if SPLIT_K
     if (split_item >= 0) {
-        const int split_tile = batch * (tiles_m * tiles_n - args.tiles_whole);
+        const int tiles = ((args.m - 1) / BM + 1) * ((args.n - 1) / BN + 1);
+        const int split_tile = batch * (tiles - args.tiles_whole);
         reduce_and_store(&args, &stages[0].A[0][0], acc, split_tile + split_item / args.splits,
                          split, &at);
         return;

@@ -157,8 +157,6 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
                                   tgl_gemm_plan *plan)
 {
     const tgl_simt_row *t = &plan->row->simt;
-    if (t->min_blocks > 1 && !s->trans_a && s->trans_b)
-        return "copies along k of both operands need more registers than it has";
     plan->is_bounded = t->min_blocks > 1;
     plan->threads = t->bm / t->wm * (t->bn / t->wn) * 32;
     plan->registers = t->registers;
