@@ -172,6 +172,32 @@ static void copies_are_as_wide_as_every_row_allows(void **state)
     assert_int_equal(plan.vec_a, 4);
 }
 
+/* And one variant is enough for them. */
+static void pointers_are_copied_as_promised(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t promised;
+        int width;
+    } promises[] = {{0, 1}, {1, 1}, {4, 1}, {8, 2}, {16, 4}, {256, 4}};
+    for (size_t i = 0; i < COUNT_OF(promises); i++)
+        for (int batch = 1; batch <= 2; batch++) {
+            tgl_gemm_shape s = shape_of(100, 100, 50);
+            tgl_gemm_plan plan;
+            tgl_gemm_variant variant;
+            s.batch = batch;
+            s.pointers = true;
+            s.alignment = promises[i].promised;
+            make("gemm/simt_64x64x16", &s, 1, &plan);
+            assert_int_equal(plan.vec_a, 1);
+            assert_int_equal(plan.vec_b, promises[i].width);
+            assert_true(tgl_gemm_variant_make(&plan, &s, TGL_GEMM_ALIGNED, &variant));
+            assert_false(tgl_gemm_variant_make(&plan, &s, TGL_GEMM_ANY, &variant));
+            const tgl_run run = {.alpha = 1};
+            assert_int_equal(tgl_gemm_variant_for(&plan, &run), TGL_GEMM_ALIGNED);
+        }
+}
+
 static void splits_cover_k_once(void **state)
 {
     (void)state;
@@ -307,6 +333,7 @@ int main(void)
         cmocka_unit_test(every_chip_has_a_plan_for_everything),
         cmocka_unit_test(predictions_stay_below_the_peak),
         cmocka_unit_test(copies_are_as_wide_as_every_row_allows),
+        cmocka_unit_test(pointers_are_copied_as_promised),
         cmocka_unit_test(splits_cover_k_once),
         cmocka_unit_test(wide_rows_take_wide_offsets),
         cmocka_unit_test(asked_for_splits_are_given),

@@ -134,6 +134,26 @@ static void the_ladder_has_neither(void **state)
     assert_string_equal(text, "the ladder's kernels take no arrays of pointers");
 }
 
+/* Bias and residual count among the bytes that have to move. */
+static void an_epilogue_is_counted(void **state)
+{
+    enum { M = 5, N = 7, K = 3 };
+    const tgl_problem problem = tgl_problem_make(TGL_F32, M, N, K);
+    const tgl_epilogue e = {.size = sizeof e, .bias = TGL_BIAS_ROW, .residual = 1};
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = "gemm/simt_32x32x16", .epilogue = &e};
+    float x[M * N] = {0}, C[M * N];
+    const tgl_operands operands = {
+        .size = sizeof operands, .A = x, .B = x, .C = C, .bias = x, .residual = x};
+    tgl_counters counters = {.size = sizeof counters};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_run_operands(plan, 1, 0, &operands, NULL), TGL_OK);
+    assert_status(tgl_plan_counters(plan, &counters), TGL_OK);
+    assert_int_equal(counters.needed_bytes, 4 * (M * K + K * N + M * N + M + M * N));
+    tgl_plan_destroy(plan);
+}
+
 /* ---- Expressions ----------------------------------------------------------------------------- */
 
 static long double leaky(long double acc, long double c, long double bias, int64_t row, int64_t col)
@@ -229,13 +249,10 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_in_every_kernel),
-        cmocka_unit_test(promises_make_wide_copies),
-        cmocka_unit_test(bad_pointers_are_told),
-        cmocka_unit_test(the_ladder_has_neither),
-        cmocka_unit_test(expressions),
-        cmocka_unit_test(bad_expressions_are_told),
-        cmocka_unit_test(expressions_are_told_apart),
+        cmocka_unit_test(every_part_in_every_kernel), cmocka_unit_test(promises_make_wide_copies),
+        cmocka_unit_test(bad_pointers_are_told),      cmocka_unit_test(the_ladder_has_neither),
+        cmocka_unit_test(an_epilogue_is_counted),     cmocka_unit_test(expressions),
+        cmocka_unit_test(bad_expressions_are_told),   cmocka_unit_test(expressions_are_told_apart),
     };
     return cmocka_run_group_tests(tests, setup, teardown_device);
 }

@@ -414,7 +414,7 @@ typedef struct tgl_counters {
     int64_t async_copy_requests, async_copy_sectors, async_copy_bytes;
     int64_t async_copy_wavefronts, async_copy_conflicts;
 
-    int64_t needed_bytes; /* of the matrices: A and B once, C once, and once more if it is read */
+    int64_t needed_bytes; /* A and B once, C once, and once more if it is read, bias and residual */
 } tgl_counters;
 
 /* Returns TGL_OK and *counters; TGL_UNSUPPORTED on a device that does not count (all but sim), and

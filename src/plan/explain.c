@@ -113,10 +113,10 @@ static void explain_choice(tgl_text *out, const tgl_chip_facts *chip, const tgl_
     tgl_text_add(out, "waves       %.2f (%.0f blocks)\n", c->waves, c->blocks);
     if (plan->splits > 1) explain_split(out, plan);
     if (plan->vec_a > 1 || plan->vec_b > 1)
-        tgl_text_add(out,
-                     "alignment   copies of %d and %d floats of A and B at once; single ones "
-                     "for pointers that do not allow it\n",
-                     plan->vec_a, plan->vec_b);
+        tgl_text_add(out, "alignment   copies of %d and %d floats of A and B at once%s\n",
+                     plan->vec_a, plan->vec_b,
+                     s->pointers ? ", as was promised of their pointers"
+                                 : "; single ones for pointers that do not allow it");
     tgl_text_add(
         out,
         "predicted   %.2f us, %.2f TFLOP/s: arithmetic %.2f us, memory %.2f us, L2 %.2f us, "

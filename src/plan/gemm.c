@@ -225,7 +225,7 @@ bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shap
 {
     const tgl_gemm_row *row = plan->row;
     const bool is_any = which == TGL_GEMM_ANY, is_skinny = row->count > 0;
-    if (is_any && plan->vec_a == 1 && plan->vec_b == 1) return false;
+    if (is_any && (shape->pointers || (plan->vec_a == 1 && plan->vec_b == 1))) return false;
     if (is_skinny)
         tgl_skinny_defines(plan, is_any, variant->defines, sizeof variant->defines);
     else

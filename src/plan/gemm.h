@@ -101,7 +101,7 @@ typedef struct tgl_gemm_variant {
 enum { TGL_GEMM_ALIGNED = 0, TGL_GEMM_ANY = 1, TGL_GEMM_VARIANTS = 2 };
 
 /* The variant for pointers that allow the plan's widest copies, or for any. False: there is none,
- * because TGL_GEMM_ALIGNED takes any pointer already. */
+ * because TGL_GEMM_ALIGNED takes any pointer already, or all that were promised. */
 bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, int which,
                            tgl_gemm_variant *variant);
 

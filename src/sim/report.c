@@ -84,15 +84,17 @@ static int by_line(const void *x, const void *y)
     return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->target, b->target);
 }
 
-/* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read. */
+/* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read, and what
+ * the epilogue reads. */
 static int64_t needed_bytes(const tgl_sim_launch *l)
 {
     int64_t bytes = 0;
-    for (int i = TGL_SIM_A; i <= TGL_SIM_C; i++) {
-        const tgl_sim_matrix *x = &l->matrices[i];
+    static const int needed[] = {TGL_SIM_A, TGL_SIM_B, TGL_SIM_C, TGL_SIM_BIAS, TGL_SIM_RESIDUAL};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        const tgl_sim_matrix *x = &l->matrices[needed[i]];
         const bool is_apart = x->bases != NULL || x->stride_bytes > 0;
         const int64_t once = x->rows * x->row_bytes * (is_apart ? x->batch : 1);
-        const bool is_c = i == TGL_SIM_C;
+        const bool is_c = needed[i] == TGL_SIM_C;
         bytes += (x->taboo == NULL ? once : 0) + (is_c ? once : 0);
     }
     return bytes;
