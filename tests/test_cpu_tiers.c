@@ -196,6 +196,75 @@ static void sums_are_finished(void **state)
         }
 }
 
+/* From the least numbers to the greatest, of both signs: a few units of the last place of x. */
+static double number_of(const cpu_kernels *kernels, int i)
+{
+    static const double special[] = {0, -0.0, 1e-40, 4.25 * 1.4142135623730951, -6.01, 88.7, -88.8};
+    if (i < (int)COUNT_OF(special)) return special[i];
+    const double x = exp2((i % 2000) * 0.127 - 127) * (i / 2000 % 2 == 0 ? 1 : -1);
+    return kernels->element == 4 ? (double)(float)x : x;
+}
+
+static long double activated(tgl_activation activation, long double x)
+{
+    if (activation == TGL_ACTIVATION_RELU) return x < 0 ? 0 : x;
+    if (activation == TGL_ACTIVATION_GELU) return x / 2 * erfcl(-x * 0.707106781186547524401L);
+    return activation == TGL_ACTIVATION_SILU ? x / (1 + expl(-x)) : x;
+}
+
+static void activations_are_exact(void **state)
+{
+    (void)state;
+    enum { COUNT = 4001 };
+    static double before[COUNT], after[COUNT];
+    const cpu_kernels *kernels;
+    for (int i = 0; next_kernels(i, &kernels); i++)
+        for (int a = TGL_ACTIVATION_NONE; a <= TGL_ACTIVATION_SILU; a++) {
+            const bool is_f32 = kernels->element == 4;
+            for (int j = 0; j < COUNT; j++)
+                set(kernels, before, j, number_of(kernels, j));
+            memcpy(after, before, sizeof after);
+            kernels->finish(after, COUNT, NULL, 1, (tgl_activation)a, NULL);
+            for (int j = 0; j < COUNT; j++) {
+                const double x = get(kernels, before, j);
+                const double expected = (double)activated((tgl_activation)a, x);
+                const double error = fabs(get(kernels, after, j) - expected);
+                if (!(error <=
+                      3 * (is_f32 ? 0x1p-24 : 0x1p-53) * fabs(x) + (is_f32 ? 0x1p-149 : 0x1p-1074)))
+                    fail_msg("activation %d of %.9g is %.9g, not %.9g", a, x,
+                             get(kernels, after, j), expected);
+            }
+        }
+}
+
+static void rows_are_finished(void **state)
+{
+    (void)state;
+    enum { N = 37 };
+    uint64_t seed = 5;
+    const cpu_kernels *kernels;
+    for (int i = 0; next_kernels(i, &kernels); i++)
+        for (int way = 0; way < 8; way++) {
+            const int bias_step = way % 2;
+            const bool has_bias = way & 2, has_residual = way & 4;
+            guarded c = integers(kernels, N, &seed), old = integers(kernels, N, &seed);
+            guarded bias = integers(kernels, bias_step == 1 ? N : 1, &seed);
+            guarded residual = integers(kernels, N, &seed);
+            memcpy(old.bytes, c.bytes, c.size);
+            kernels->finish(c.bytes, N, has_bias ? bias.bytes : NULL, bias_step,
+                            TGL_ACTIVATION_RELU, has_residual ? residual.bytes : NULL);
+            for (int j = 0; j < N; j++) {
+                double sum = get(kernels, old.bytes, j);
+                if (has_bias) sum += get(kernels, bias.bytes, j * bias_step);
+                sum = sum < 0 ? 0 : sum;
+                if (has_residual) sum += get(kernels, residual.bytes, j);
+                assert_true(get(kernels, c.bytes, j) == sum);
+            }
+            guarded_destroy(&c), guarded_destroy(&old);
+            guarded_destroy(&bias), guarded_destroy(&residual);
+        }
+}
+
 static void check_vector(const cpu_kernels *kernels, int64_t n, int64_t k, uint64_t *seed)
 {
     /* M has n rows of k for dot, k rows of n for combine. */
@@ -311,6 +380,8 @@ int main(void)
         cmocka_unit_test(every_tile_multiplies),
         cmocka_unit_test(panels_are_packed),
         cmocka_unit_test(sums_are_finished),
+        cmocka_unit_test(activations_are_exact),
+        cmocka_unit_test(rows_are_finished),
         cmocka_unit_test(vectors_are_multiplied),
         cmocka_unit_test(ceilings_count_what_they_run),
         cmocka_unit_test(tiers_are_chosen),

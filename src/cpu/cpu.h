@@ -91,8 +91,8 @@ typedef struct cpu_rectangle {
 
 /* epilogue.c: what is left to do where alpha*op(A)*op(B) + beta*C is complete, in a problem of the
  * batch. For shapes with an epilogue. */
-void tgl_cpu_epilogue(const tgl_gemm_shape *shape, const tgl_run *run, int64_t problem,
-                      cpu_rectangle part);
+void tgl_cpu_epilogue(const tgl_gemm_shape *shape, const cpu_kernels *kernels, const tgl_run *run,
+                      int64_t problem, cpu_rectangle part);
 
 /* pool.c. reserve: makes sure that a buffer of this size exists. take: NULL if memory is short. */
 void tgl_cpu_pool_open(cpu_pool *pool);

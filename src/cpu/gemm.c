@@ -206,7 +206,7 @@ static panel find_panel(const product *x, const row_block *block, range columns,
 static void finish(const product *x, range rows, range columns)
 {
     const cpu_rectangle part = {rows.begin, length(rows), columns.begin, length(columns)};
-    tgl_cpu_epilogue(x->shape, x->run, x->index, part);
+    tgl_cpu_epilogue(x->shape, x->plan->kernels, x->run, x->index, part);
 }
 
 static void multiply_block(const product *x, range columns, range k)
@@ -349,6 +349,6 @@ void tgl_cpu_scale(const tgl_gemm_shape *s, const cpu_kernels *kernels, const tg
         char *C = tgl_cpu_c_of(s, run, i, element);
         for (int64_t row = 0; row < s->m && run->beta != 1; row++)
             kernels->scale(C + row * s->ldc * element, s->n, run->beta);
-        if (!tgl_epilogue_is_none(&s->epilogue)) tgl_cpu_epilogue(s, run, i, all);
+        if (!tgl_epilogue_is_none(&s->epilogue)) tgl_cpu_epilogue(s, kernels, run, i, all);
     }
 }

@@ -7,6 +7,8 @@
 #ifndef TGL_CPU_KERNELS_H
 #define TGL_CPU_KERNELS_H
 
+#include "tegula/tegula.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,6 +62,11 @@ typedef struct cpu_kernels {
      * summed in the order of q. c_stride: elements between two results. */
     void (*reduce)(void *c, int64_t c_stride, int64_t n, const void *parts, int64_t part_stride,
                    int64_t count, double alpha, double beta);
+
+    /* c[j] := activation(c[j] + bias[j*bias_step]) + residual[j], j < n; bias_step: 1, or 0 for the
+     * same one everywhere; bias, residual: NULL for none. */
+    void (*finish)(void *c, int64_t n, const void *bias, int64_t bias_step,
+                   tgl_activation activation, const void *residual);
 
     /* y[i] := sum over p of M[i*ld + p] * x[p], i < rows, p < k; x contiguous. */
     void (*dot)(void *y, const void *M, int64_t ld, int64_t rows, int64_t k, const void *x);

@@ -334,6 +334,37 @@ static void NAME(combine)(void *to, const void *from, int64_t ld, int64_t n, int
     }
 }
 
+/* ---- Epilogues: loops that the compiler makes vectors of ------------------------------------- */
+
+/* The activation of activate.h for elements of this type. */
+#define SIZED(activation, x)                                                                       \
+    (sizeof(T) == sizeof(float) ? (T)activation##_f32((float)(x))                                  \
+                                : (T)activation##_f64((double)(x)))
+
+static void NAME(finish)(void *c, int64_t n, const void *bias, int64_t bias_step,
+                         tgl_activation activation, const void *residual)
+{
+    T *restrict x = c;
+    const T *b = bias, *r = residual;
+    if (b != NULL && bias_step == 0)
+        for (int64_t j = 0; j < n; j++)
+            x[j] += *b;
+    else if (b != NULL)
+        for (int64_t j = 0; j < n; j++)
+            x[j] += b[j];
+    if (activation == TGL_ACTIVATION_RELU)
+        for (int64_t j = 0; j < n; j++)
+            x[j] = x[j] < 0 ? 0 : x[j];
+    else if (activation == TGL_ACTIVATION_GELU)
+        for (int64_t j = 0; j < n; j++)
+            x[j] = SIZED(cpu_gelu, x[j]);
+    else if (activation == TGL_ACTIVATION_SILU)
+        for (int64_t j = 0; j < n; j++)
+            x[j] = SIZED(cpu_silu, x[j]);
+    for (int64_t j = 0; r != NULL && j < n; j++)
+        x[j] += r[j];
+}
+
 /* ---- The ceiling ----------------------------------------------------------------------------- */
 
 static double NAME(fma_loop)(int64_t rounds, double *sink)
@@ -391,6 +422,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     .copy = NAME(copy),
     .scale = NAME(scale),
     .reduce = NAME(reduce),
+    .finish = NAME(finish),
     .dot = NAME(dot),
     .combine = NAME(combine),
     .fma_loop = NAME(fma_loop),
@@ -410,6 +442,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef BROADCAST
 #undef FMA
 #undef TRANSPOSE
+#undef SIZED
 #undef INLINE
 #undef TILE
 #undef TILES

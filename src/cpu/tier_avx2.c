@@ -3,6 +3,7 @@
  * The AVX2 tier: vectors of 32 bytes, 16 registers, fused multiply-adds; VMASKMOV for the edges.
  * Compiled with -mavx2 and -mfma; called only where detect.c found them.
  */
+#include "activate.h"
 #include "kernels.h"
 #include "tiers.h"
 #include "transpose.h"

@@ -3,6 +3,7 @@
  * The AVX-512 tier: vectors of 64 bytes, 32 registers, masked loads and stores. Compiled with
  * -mavx512f and -mfma; called only where detect.c found them.
  */
+#include "activate.h"
 #include "kernels.h"
 #include "tiers.h"
 #include "transpose.h"

@@ -4,6 +4,7 @@
  * NEON, or plain scalar code. Masked lanes are loops. Where the target has no fused multiply-add,
  * products are rounded before they are added.
  */
+#include "activate.h"
 #include "kernels.h"
 #include "tiers.h"
 #include "unroll.h"

@@ -74,7 +74,7 @@ static void multiply(void *context, int thread, int team)
     if (tgl_epilogue_is_none(&job->shape->epilogue)) return;
     const cpu_rectangle part = job->shape->n == 1 ? (cpu_rectangle){begin, end - begin, 0, 1}
                                                   : (cpu_rectangle){0, 1, begin, end - begin};
-    tgl_cpu_epilogue(job->shape, job->run, job->problem, part);
+    tgl_cpu_epilogue(job->shape, kernels, job->run, job->problem, part);
 }
 
 void tgl_cpu_vector(const tgl_gemm_shape *s, const cpu_plan *plan, const tgl_run *run,

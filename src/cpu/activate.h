@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The activations, element by element and without branches, so that loops over them become vectors
+ * of whatever the including tier has. A NaN stays one.
+ *
+ * f32 has functions of its own, for the mathematics library's take one element at a time:
+ *   e^x        2^n * e^r with |r| <= ln(2)/2, and a polynomial for e^r: within 2 units of the last
+ *              place, 0 and Inf beyond the type's range.
+ *   erfc(z)    e^(-z*Q(z)) with a polynomial Q, 0 <= z <= 4.25: the absolute error is below 2^-24.
+ *              0 beyond, where 1 - erfc(z) is 1 in f32.
+ * Both polynomials are least-squares fits, reweighted until the error was level.
+ */
+#ifndef TGL_CPU_ACTIVATE_H
+#define TGL_CPU_ACTIVATE_H
+
+#include <math.h>
+#include <stdint.h>
+
+typedef union cpu_f32_bits {
+    float value;
+    uint32_t bits;
+} cpu_f32_bits;
+
+/* 2^n for -126 <= n <= 127. */
+static inline float cpu_power_of_2(uint32_t n)
+{
+    const cpu_f32_bits x = {.bits = (n + 127) << 23};
+    return x.value;
+}
+
+static inline float cpu_exp_f32(float x)
+{
+    x = x > 89.0F ? 89.0F : x;
+    x = x < -105.0F ? -105.0F : x;
+    /* Added to this, a number is rounded to an integer, which the low bits then show. */
+    const cpu_f32_bits shift = {.value = 12582912.0F}, shifted = {x * 1.44269504F + shift.value};
+    const float n = shifted.value - shift.value;
+    const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F; /* ln(2) in two parts */
+    float p = 1.39465614e-3F;
+    p = p * r + 8.36922321e-3F;
+    p = p * r + 4.16662619e-2F;
+    p = p * r + 0.166665152F;
+    p = p * r + 0.5F;
+    p = p * r * r + r + 1.0F;
+    /* In two steps, for 2^n may be outside of the type where the result is not. */
+    const uint32_t i = shifted.bits - shift.bits, half = (uint32_t)((int32_t)i >> 1);
+    return p * cpu_power_of_2(half) * cpu_power_of_2(i - half);
+}
+
+static inline float cpu_erfc_f32(float z)
+{
+    float q = -8.04399224e-6F;
+    q = q * z + 1.06028179e-4F;
+    q = q * z - 5.87956223e-4F;
+    q = q * z + 1.57677068e-3F;
+    q = q * z - 5.87926697e-5F;
+    q = q * z - 1.92171372e-2F;
+    q = q * z + 0.102799207F;
+    q = q * z + 0.636616111F;
+    q = q * z + 1.12837934F;
+    const float e = cpu_exp_f32(-z * q);
+    return z > 4.25F ? 0.0F : e;
+}
+
+/* 1 + erf(z) is 2 - erfc(z), and for a negative z erfc(-z), which has no digits to lose. */
+static inline float cpu_gelu_f32(float x)
+{
+    const float e = 0.5F * cpu_erfc_f32(fabsf(x) * 0.70710678F);
+    return x * (x < 0.0F ? e : 1.0F - e);
+}
+
+static inline double cpu_gelu_f64(double x)
+{
+    return 0.5 * x * (1 + erf(x * 0.70710678118654752));
+}
+
+static inline float cpu_silu_f32(float x)
+{
+    return x / (1.0F + cpu_exp_f32(-x));
+}
+
+static inline double cpu_silu_f64(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+#endif
