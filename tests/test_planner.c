@@ -91,6 +91,76 @@ static void few_rows_or_columns_are_streamed(void **state)
     assert_int_equal(c.plan.row->count, 0);
 }
 
+/* Blocks share the work evenly, and leave few partial sums. */
+static void all_multiprocessors_stream(void **state)
+{
+    (void)state;
+    for (int64_t count = 1; count <= 16; count *= 2)
+        for (int layout = 0; layout < 4; layout++) {
+            const bool tall = layout & 1;
+            tgl_gemm_shape s = shape_of(tall ? 57344 : count, tall ? count : 57344, 8192);
+            s.trans_a = tall && layout & 2;
+            s.trans_b = !tall && layout & 2;
+            s.lda = s.trans_a ? s.m : s.k;
+            s.ldb = s.trans_b ? s.k : s.n;
+            const tgl_candidate c = choose("h200", &s);
+            assert_int_equal(c.plan.row->count, count);
+            assert_true(c.blocks >= 0.8 * 132);
+            assert_true(4.0 * (double)c.plan.workspace_floats < 0.01 * 4 * 57344 * 8192);
+            assert_true(c.seconds < 1.4 * 4 * 57344 * 8192 / 4.3e12);
+        }
+}
+
+static void small_products_of_a_batch_go_together(void **state)
+{
+    (void)state;
+    for (int64_t side = 8; side <= 64; side += 8) {
+        tgl_gemm_shape s = shape_of(side, side, side);
+        s.batch = 4096;
+        s.stride_a = s.stride_b = s.stride_c = side * side;
+        const tgl_candidate c = choose("h200", &s);
+        if (side <= 48) assert_int_equal(c.plan.row->family, TGL_SMALL_BATCH);
+        assert_int_equal(c.plan.splits, 1);
+    }
+}
+
+/* Every unit of work belongs to a block, and partial sums have room. */
+static void skinny_work_is_shared(void **state)
+{
+    (void)state;
+    for (int splits = 1; splits < 40; splits += 3)
+        for (int blocks = 1; blocks < 300; blocks += 23) {
+            const tgl_gemm_shape s = shape_of(16, 5000, 3000);
+            const tgl_gemm_split split = {.splits = splits, .blocks = blocks};
+            tgl_gemm_plan plan;
+            assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/skinny_16"), &s, &split, &plan));
+            const int64_t tiles = tgl_ceil_div(5000, plan.per_block);
+            const int64_t units =
+                tiles * (plan.k_chunk < 3000 ? tgl_ceil_div(3000, plan.k_chunk) : 1);
+            assert_true(plan.blocks <= units && plan.blocks <= blocks);
+            assert_int_equal(plan.k_chunk < 3000 ? plan.k_chunk % tgl_skinny_step(&plan) : 0, 0);
+            if (plan.workspace_floats == 0) continue;
+            assert_int_equal(plan.workspace_floats, (int64_t)plan.blocks * 2 * plan.per_block * 16);
+            assert_int_equal(plan.counters, tiles);
+        }
+}
+
+/* Where the pointers do not allow fours, the big operand passes through shared memory. */
+static void narrow_copies_take_room(void **state)
+{
+    (void)state;
+    const tgl_gemm_split whole = {.splits = 1};
+    tgl_gemm_plan plan;
+    tgl_gemm_shape s = shape_of(16, 4096, 4096);
+    assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/skinny_16"), &s, &whole, &plan));
+    assert_true(tgl_gemm_dynamic_shared(&plan, TGL_GEMM_ANY) >
+                tgl_gemm_dynamic_shared(&plan, TGL_GEMM_ALIGNED));
+    s.ldb = 4097;
+    assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/skinny_16"), &s, &whole, &plan));
+    assert_int_equal(tgl_gemm_dynamic_shared(&plan, TGL_GEMM_ANY),
+                     tgl_gemm_dynamic_shared(&plan, TGL_GEMM_ALIGNED));
+}
+
 static void a_batch_fills_the_chip_without_splits(void **state)
 {
     (void)state;
@@ -328,6 +398,10 @@ int main(void)
         cmocka_unit_test(small_products_fill_the_chip),
         cmocka_unit_test(deep_products_split_k),
         cmocka_unit_test(few_rows_or_columns_are_streamed),
+        cmocka_unit_test(all_multiprocessors_stream),
+        cmocka_unit_test(small_products_of_a_batch_go_together),
+        cmocka_unit_test(skinny_work_is_shared),
+        cmocka_unit_test(narrow_copies_take_room),
         cmocka_unit_test(a_batch_fills_the_chip_without_splits),
         cmocka_unit_test(there_are_no_cliffs),
         cmocka_unit_test(every_chip_has_a_plan_for_everything),

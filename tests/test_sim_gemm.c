@@ -63,19 +63,20 @@ static void test_configurations(void **state)
 {
     const tgl_gemm_row *row;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (row->count == 0 && i % parts == part) try_configuration(*state, row, i);
+        if (row->family == TGL_SIMT && i % parts == part) try_configuration(*state, row, i);
 }
 
-/* Either operand big, lying either way, copies of every width, k whole and split, a length that
- * blocks take in turns. */
+/* Either operand big, lying either way, copies of every width, k whole and split, and more of it
+ * than shared memory takes of the small operand at once. */
 static void try_skinny(tgl_device *dev, const tgl_gemm_row *row, int number)
 {
     static const int widths[] = {4, 1, 2};
     for (int layout = 0; layout < 8; layout++) {
         const int width = widths[(number + layout) % 3], small = row->count - layout % 2;
         const int64_t count = small < 1 || 2 * small <= row->count ? row->count : small;
-        const int64_t length = 296 + (width < 4 ? width : 0), k = layout % 3 == 0 ? 77 : 700;
-        const bool big_a = layout & 4;
+        const bool big_a = layout & 4, is_deep = layout == 2 || layout == 5;
+        const int64_t length = 296 + (width < 4 ? width : 0);
+        const int64_t k = is_deep ? row->along_k.depth + 60 : layout % 3 == 0 ? 77 : 700;
         tgl_problem p =
             tgl_problem_make(TGL_F32, big_a ? length : count, big_a ? count : length, k);
         p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
@@ -98,7 +99,43 @@ static void test_skinny(void **state)
 {
     const tgl_gemm_row *row;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (row->count > 0 && i % parts == part) try_skinny(*state, row, i);
+        if (row->family == TGL_SKINNY && i % parts == part) try_skinny(*state, row, i);
+}
+
+/* All transposes, copies of every width, whole and ragged tiles, more and fewer products than
+ * blocks take at once, k whole, ragged and longer than a tile, a stride of 0. */
+static void try_small_batch(tgl_device *dev, const tgl_gemm_row *row, int number)
+{
+    static const int widths[] = {4, 1, 2};
+    const tgl_small_batch_row *t = &row->small_batch;
+    for (int layout = 0; layout < 8; layout++) {
+        const int width = widths[(number + layout) % 3], less = layout < 4 ? 0 : width;
+        tgl_problem p = tgl_problem_make(TGL_F32, t->bm - less, t->bn - 2 * less,
+                                         layout % 3 == 0 ? t->bk : 2 * t->bk + width);
+        p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
+        p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
+        p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + width % 4;
+        p.ldb = ((p.n > p.k ? p.n : p.k) + 4) / 4 * 4 + width % 4;
+        p.batch = 1 + 2 * layout;
+        p.stride_a = layout == 5 ? 0 : p.lda * (p.m > p.k ? p.m : p.k);
+        p.stride_b = layout == 6 ? 0 : p.ldb * (p.n > p.k ? p.n : p.k);
+        p.stride_c = p.m * p.n + width;
+        gemm_case c = {.problem = p,
+                       .alpha = layout == 3 ? -0.5 : 1,
+                       .beta = layout % 3 == 1 ? 2 : 0,
+                       .kernel = row->name,
+                       .fill = UNIFORM_11,
+                       .at_end = layout % 2 == 1,
+                       .seed = (uint64_t)(number * 8 + layout)};
+        run(dev, &c);
+    }
+}
+
+static void test_small_batch(void **state)
+{
+    const tgl_gemm_row *row;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        if (row->family == TGL_SMALL_BATCH && i % parts == part) try_small_batch(*state, row, i);
 }
 
 /* The same plan, pointers that are aligned and pointers that are not: one variant each. */
@@ -185,11 +222,9 @@ static int setup(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_configurations),
-        cmocka_unit_test(test_skinny),
-        cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_split_without_product),
+        cmocka_unit_test(test_configurations), cmocka_unit_test(test_skinny),
+        cmocka_unit_test(test_small_batch),    cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_choices),        cmocka_unit_test(test_split_without_product),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
     return cmocka_run_group_tests(tests, setup, teardown_device);

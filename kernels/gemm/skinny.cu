@@ -1,25 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * FP32 GEMM where m or n is at most 16, matrix times vector included: bound by the memory bandwidth
- * that reading the big operand takes, which is why that is read once, in long rows, past L1, with
- * many loads in flight, and never staged.
+ * that reading the big operand once takes. So loads must be under way all the time, while there is
+ * arithmetic to do, and from the first to the last moment of the launch.
  *
- * The big operand is B (or A: BIG_A), `length` x k; the small one, COUNT x k, comes through shared
- * memory, DEPTH of k at a time, laid out so that a thread reads it in fours.
+ * The big operand is B (or A: BIG_A), `length` x k. Every warp loads its part of it a step ahead of
+ * the arithmetic, across the ends of tiles: straight into registers where fours are aligned (VEC
+ * 4), else by cp.async into a ring of STAGES steps in shared memory, so that lanes next to each
+ * other read floats next to each other. No warp waits for another. The small operand, COUNT x k,
+ * comes through shared memory, all of it or DEPTH of k at a time, the next while the last is
+ * multiplied.
  *
- *   ALONG_K 0   the big operand is contiguous along its length: a thread computes VEC neighbours,
- *               a warp takes every WARPS'th step of k, and the warps' sums are added in order.
- *   ALONG_K 1   it is contiguous along k: a warp computes ROWS results times COUNT, its lanes
- *               share k, and a butterfly of shuffles adds them up.
+ * A thread multiplies RESULTS x 4 of the big operand by COUNT x 4 of the small one at a time: with
+ * COUNT 16 it is the loads of the small one that must not take longer than the memory does, which
+ * takes many RESULTS.
  *
- * Grid: x = blocks along the length (any number: blocks stride over it), y = splits of k, each
- * k_chunk deep. With more than one split, the last block of a column of blocks adds the partial
- * sums in the workspace (splits * length * COUNT floats) in order; counters: gridDim.x.
+ *   ALONG_K 1   the big operand is contiguous along k: LANES_K lanes share k, a butterfly of
+ *               shuffles adds them up; other lanes and the warps have other results.
+ *   ALONG_K 0   it is contiguous along its length: lanes have neighbouring results; the warps of a
+ *               block share k, and their sums are added in order.
+ *
+ * Grid: x = blocks, each with an equal share of all units of work, a tile's k_chunk of k each, in
+ * the order of tiles; z = batch. Where that cuts a tile, each of its blocks leaves partial sums in
+ * the workspace (2 tiles for every block of the grid), and the last to come adds them in order.
+ * counters: one for each tile of the batch.
  */
+#include "lib/async_copy.h"
+#include "lib/dynamic_shared.h"
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
 #include "lib/launch_order.h"
-#include "lib/streaming.h"
+#include "lib/load_store.h"
 
 #ifndef BIG_A
 #define BIG_A 0 /* 1: A is the big operand (n <= 16), 0: B (m <= 16) */
@@ -32,14 +43,19 @@
 #endif
 #ifndef VEC
 #define VEC                                                                                        \
-    4 /* floats to a load: divides the big operand's alignment, leading dimension and,             \
-         unless ALONG_K, length */
+    4 /* floats to a copy: divides the big operand's alignment, leading dimension and edge */
 #endif
-#ifndef ROWS
-#define ROWS 4 /* ALONG_K: results times COUNT a warp computes at once */
+#ifndef RESULTS
+#define RESULTS 4 /* times COUNT, of a thread; a multiple of 4 unless ALONG_K */
+#endif
+#ifndef LANES_K
+#define LANES_K 8 /* ALONG_K: lanes of a warp that share k: 4, 8, 16 or 32 */
 #endif
 #ifndef UNROLL
-#define UNROLL 4 /* steps of k whose loads are issued together */
+#define UNROLL 1 /* fours of k that a thread takes in a step */
+#endif
+#ifndef STAGES
+#define STAGES 3 /* steps in a warp's ring, unless VEC is 4 */
 #endif
 #ifndef WARPS
 #define WARPS 8
@@ -54,20 +70,52 @@
 #define NAME sgemm_skinny
 #endif
 
-#define THREADS (WARPS * 32)
-#define STEP    (ALONG_K ? 32 * VEC * UNROLL : WARPS * UNROLL) /* of k, that a block takes at once */
+#define THREADS      (WARPS * 32)
+#define STEP         (ALONG_K ? 4 * LANES_K * UNROLL : 4 * WARPS * UNROLL) /* of k, of a block */
+#define WARP_STEP    (ALONG_K ? STEP : 4 * UNROLL)                         /* of k, of a warp */
+#define LANES_LENGTH (ALONG_K ? 32 / LANES_K : 32)
+#define WARP_TILE    (LANES_LENGTH * RESULTS) /* results times COUNT, of a warp */
+#define TILE         (ALONG_K ? WARPS * WARP_TILE : WARP_TILE)
+#define STRAIGHT     (VEC == 4)
 
-#define GRAIN (STEP < 32 ? 32 : STEP)
+/* This lane among those that have other results, and among those that share k. Loads straight into
+ * registers want neighbours in memory next to each other; loads of the small operand are faster
+ * where neighbours read the same. */
+#define ROW_LANE ((int)threadIdx.x % 32 / (STRAIGHT ? LANES_K : 1) % LANES_LENGTH)
+#define K_LANE   ((int)threadIdx.x % 32 / (STRAIGHT ? 1 : LANES_LENGTH) % LANES_K)
+#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* of K_LANE's lowest, in the lane's number */
 
-#if DEPTH % GRAIN
+#define COPIES (4 / VEC)          /* to four floats */
+#define FOURS  (RESULTS * UNROLL) /* of the big operand, of a thread, in a step */
+
+/* A line of a ring: of k, padded so that four lines lie in different banks, or of the length. */
+#define LINE  (ALONG_K ? STEP + LANES_K % 32 : WARP_TILE)
+#define STAGE ((ALONG_K ? WARP_TILE : WARP_STEP) * LINE)
+
+/* Four of k of each row of the small operand, then the next four. An odd number of fours: lanes
+ * that share k read from different banks. */
+#define SMALL_LINE (COUNT * 4 + (COUNT > 1 ? 4 : 0))
+#define SMALL      (DEPTH / 4 * SMALL_LINE)
+
+/* Sums of warps are added so many rows of the small operand at a time. */
+#define SUM_ROWS (COUNT < 4 ? COUNT : 4)
+#define SUM_LINE 40 /* of 32 lanes: keeps reading column by column free of bank conflicts */
+
+#define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE)
+#define SUM_FLOATS  (ALONG_K ? 0 : WARPS * SUM_ROWS * RESULTS * SUM_LINE)
+
+#if DEPTH % STEP || DEPTH % 32
 #error "DEPTH: a multiple of a step and of 32"
+#endif
+#if !ALONG_K && RESULTS % 4
+#error "a thread takes its columns in fours"
 #endif
 
 struct operands {
     const float *big, *small;     /* of this problem of the batch */
     long long ld;                 /* of the big one */
     long long small_row, small_k; /* the small one's strides */
-    int length, count;
+    int length, count, k;
 };
 
 static __device__ __forceinline__ struct operands
@@ -82,36 +130,306 @@ operands_of(const struct tgl_gemm_args *args, const bool a_along_k, const bool b
     o.ld = BIG_A ? args->lda : args->ldb;
     o.length = BIG_A ? args->m : args->n;
     o.count = BIG_A ? args->n : args->m;
+    o.k = args->k;
     o.small_row = BIG_A ? (b_along_k ? args->ldb : 1) : (a_along_k ? args->lda : 1);
     o.small_k = BIG_A ? (b_along_k ? 1 : args->ldb) : (a_along_k ? 1 : args->lda);
     return o;
 }
 
-/* x[0..VEC-1] if all are to be had (always, unless `guarded`); those from `count` on read as 0. */
-static __device__ __forceinline__ void load_some(float *v, const float *x, int count,
-                                                 const bool guarded)
+/* ---- Work ------------------------------------------------------------------------------------ */
+
+/* Units of work, a tile's k_chunk of k each, and how the blocks share them: `each` and one more for
+ * the first `more` blocks. */
+struct work {
+    int per_tile, each, more;
+};
+
+/* The part of a tile that a block computes, and the unit after it. */
+struct segment {
+    int tile, from, to, next;
+};
+
+static __device__ __forceinline__ struct work work_of(const struct tgl_gemm_args *args, int length)
 {
-    if (!guarded || count >= VEC) {
-        load_streaming(v, x, VEC);
+    const int tiles = (length - 1) / TILE + 1;
+    struct work w;
+    w.per_tile = args->k > args->k_chunk ? (args->k - 1) / args->k_chunk + 1 : 1;
+    w.each = tiles * w.per_tile / (int)gridDim.x;
+    w.more = tiles * w.per_tile - w.each * (int)gridDim.x;
+    return w;
+}
+
+static __device__ __forceinline__ int first_unit(const struct work *w, int block)
+{
+    return block * w->each + min(block, w->more);
+}
+
+static __device__ __forceinline__ int block_of(const struct work *w, int unit)
+{
+    const int longer = w->more * (w->each + 1);
+    return unit < longer ? unit / (w->each + 1) : w->more + (unit - longer) / w->each;
+}
+
+static __device__ __forceinline__ struct segment segment_at(const struct tgl_gemm_args *args,
+                                                            const struct work *w, int unit, int end)
+{
+    struct segment s;
+    s.tile = unit / w->per_tile;
+    const int first = s.tile * w->per_tile, after = first + w->per_tile;
+    s.next = min(end, after);
+    s.from = (unit - first) * args->k_chunk;
+    s.to = s.next == after ? args->k : (s.next - first) * args->k_chunk;
+    return s;
+}
+
+/* ---- The big operand ------------------------------------------------------------------------- */
+
+/* Where a warp's loads have come to. */
+struct loader {
+    const float *x[ALONG_K ? RESULTS : RESULTS / 4 * COPIES]; /* what this thread loads next */
+    int k, to;                         /* of the block's segment: what comes next, and its end */
+    int unit, end;                     /* the first of the next segment; the end of the block's */
+    int stage;                         /* of the ring, to be filled next */
+    float4 next[STRAIGHT ? FOURS : 1]; /* the step to be multiplied next */
+};
+
+/* This thread's rows, or columns; those past the last repeat it. */
+static __device__ __forceinline__ void open_segment(struct loader *l,
+                                                    const struct tgl_gemm_args *args,
+                                                    const struct operands *o, const struct work *w)
+{
+    const struct segment s = segment_at(args, w, l->unit, l->end);
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    l->unit = s.next;
+    l->k = s.from;
+    l->to = s.to;
+#if ALONG_K
+    const int row = s.tile * TILE + warp * WARP_TILE + lane / LANES_K;
+#pragma unroll
+    for (int r = 0; r < RESULTS; r++)
+        l->x[r] = o->big + min(row + r * LANES_LENGTH, o->length - 1) * o->ld + s.from +
+                  lane % LANES_K * VEC;
+#else
+#pragma unroll
+    for (int i = 0; i < RESULTS / 4 * COPIES; i++)
+        l->x[i] = o->big + (s.from + warp * WARP_STEP) * o->ld +
+                  min(s.tile * TILE + (i * 32 + lane) * VEC, o->length - VEC);
+#endif
+}
+
+#if STRAIGHT
+
+/* Four floats of which `count` exist: zeros after them. */
+static __device__ __forceinline__ float4 load_some(const float *x, int count)
+{
+    return make_float4(count > 0 ? x[0] : 0.0f, count > 1 ? x[1] : 0.0f, count > 2 ? x[2] : 0.0f,
+                       count > 3 ? x[3] : 0.0f);
+}
+
+/* A step of this warp's. is_whole: all of it is there; else it has `left` of k. */
+static __device__ __forceinline__ void
+load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
+{
+#if ALONG_K
+    const int mine = K_LANE * 4;
+#pragma unroll
+    for (int i = 0; i < FOURS; i++) {
+        const int p = i / RESULTS * LANES_K * 4;
+        const float *x = l->x[i % RESULTS] + p;
+        l->next[i] = is_whole ? __ldcs((const float4 *)x) : load_some(x, left - p - mine);
+    }
+    (void)o;
+#else
+#pragma unroll
+    for (int i = 0; i < RESULTS / 4; i++) {
+        const float *x = l->x[i];
+#pragma unroll
+        for (int p = 0; p < WARP_STEP; p++, x += o->ld)
+            l->next[p * (RESULTS / 4) + i] =
+                is_whole ? __ldcs((const float4 *)x) : load_some(x, p < left ? 4 : 0);
+    }
+#endif
+    (void)ring;
+}
+
+#else
+
+static __device__ __forceinline__ void
+load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
+{
+    const int lane = (int)threadIdx.x % 32;
+    float *slot = ring + l->stage * STAGE;
+#if ALONG_K
+    slot += lane / LANES_K * LINE + lane % LANES_K * VEC;
+#pragma unroll
+    for (int r = 0; r < RESULTS; r++)
+#pragma unroll
+        for (int i = 0; i < UNROLL * COPIES; i++) {
+            const int p = i * LANES_K * VEC;
+            if (is_whole) {
+                async_copy(&slot[r * LANES_LENGTH * LINE + p], l->x[r] + p, VEC, true);
+                continue;
+            }
+#pragma unroll
+            for (int e = 0; e < VEC; e++) {
+                const bool valid = p + lane % LANES_K * VEC + e < left;
+                async_copy_float_or_zero(&slot[r * LANES_LENGTH * LINE + p + e],
+                                         valid ? l->x[r] + p + e : o->big, valid);
+            }
+        }
+#else
+#pragma unroll
+    for (int i = 0; i < RESULTS / 4 * COPIES; i++) {
+        const float *x = l->x[i];
+#pragma unroll
+        for (int p = 0; p < WARP_STEP; p++, x += o->ld) {
+            float *to = &slot[p * LINE + (i * 32 + lane) * VEC];
+            if (is_whole)
+                async_copy(to, x, VEC, true);
+            else
+                async_copy_or_zero(to, p < left ? x : o->big, VEC, p < left);
+        }
+    }
+#endif
+    l->stage = l->stage + 1 == STAGES ? 0 : l->stage + 1;
+}
+
+#endif
+
+/* The next step, if there is one; if not, the group of copies is empty. */
+static __device__ __forceinline__ void load_step(struct loader *l, float *ring,
+                                                 const struct tgl_gemm_args *args,
+                                                 const struct operands *o, const struct work *w)
+{
+    if (l->k >= l->to && l->unit < l->end) open_segment(l, args, o, w);
+    if (l->k < l->to) {
+        const int left = l->to - l->k - (ALONG_K ? 0 : (int)threadIdx.x / 32 * WARP_STEP);
+        if (left >= WARP_STEP)
+            load_big(l, ring, o, left, true);
+        else
+            load_big(l, ring, o, left, false);
+        l->k += STEP;
+#pragma unroll
+        for (int i = 0; i < (int)(sizeof l->x / sizeof l->x[0]); i++)
+            l->x[i] += ALONG_K ? STEP : STEP * o->ld;
+    }
+    if (!STRAIGHT) async_commit();
+}
+
+/* ---- The small operand ----------------------------------------------------------------------- */
+
+#define SMALL_AT(s, p) ((p) / 4 * SMALL_LINE + (s)*4 + (p) % 4)
+
+/* Copies its rows, `depth` of k from `first` on, and zeros up to a whole step. Lanes take
+ * neighbours in memory, four floats each where they lie along k, aligned. */
+static __device__ __forceinline__ void copy_small(float *small, const struct operands *o, int first,
+                                                  int depth)
+{
+    const int steps = (depth + STEP - 1) / STEP, padded = (steps * STEP + 31) / 32 * 32;
+    const bool along_k = o->small_k == 1;
+    const float *x = o->small + first * o->small_k;
+    if (along_k && rows_are_aligned(x, o->small_row) && depth % 4 == 0) {
+#pragma unroll 1
+        for (int i = (int)threadIdx.x; i < COUNT * ((padded + 127) / 128) * 32; i += THREADS) {
+            const int s = i / 32 % COUNT, p = (i / 32 / COUNT * 32 + i % 32) * 4;
+            const bool valid = s < o->count && p < depth;
+            if (p < padded)
+                async_copy_or_zero(&small[SMALL_AT(s, p)], valid ? x + s * o->small_row + p : x, 4,
+                                   valid);
+        }
         return;
     }
-#pragma unroll
-    for (int i = 0; i < VEC; i++) {
-        v[i] = 0.0f;
-        if (i < count) load_streaming(&v[i], &x[i], 1);
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < COUNT * padded; i += THREADS) {
+        const int s = along_k ? i / 32 % COUNT : i % COUNT;
+        const int p = along_k ? i / 32 / COUNT * 32 + i % 32 : i / COUNT;
+        const bool valid = s < o->count && p < depth;
+        async_copy_float_or_zero(&small[SMALL_AT(s, p)],
+                                 valid ? x + s * o->small_row + p * o->small_k : x, valid);
     }
 }
 
-/* One result's share of k: stored if it is all of it, else left in the workspace. */
-static __device__ __forceinline__ void finish(const struct tgl_gemm_args *args,
-                                              const struct operands *o, float sum, int at, int s)
+/* Where the copies of the small operand have come to: as much of it as fits in one of two places,
+ * then the next. */
+struct feeder {
+    int k, to;     /* of the block's segment: what comes next, and its end */
+    int unit, end; /* the first of the next segment; the end of the block's */
+    int place;     /* to be filled next */
+};
+
+static __device__ __forceinline__ void feed(struct feeder *f, float *small,
+                                            const struct tgl_gemm_args *args,
+                                            const struct operands *o, const struct work *w)
+{
+    if (f->k >= f->to && f->unit < f->end) {
+        const struct segment s = segment_at(args, w, f->unit, f->end);
+        f->unit = s.next;
+        f->k = s.from;
+        f->to = s.to;
+    }
+    if (f->k >= f->to) return;
+    copy_small(small + f->place * SMALL, o, f->k, min(DEPTH, f->to - f->k));
+    f->k += DEPTH;
+    f->place ^= 1;
+}
+
+/* ---- Arithmetic ------------------------------------------------------------------------------ */
+
+/* acc += a step of this warp's: `now`, or a slot of its ring. small: at the step's first k. */
+static __device__ __forceinline__ void multiply_step(float (*acc)[RESULTS], const float4 *now,
+                                                     const float *slot, const float *small)
+{
+    const int lane = (int)threadIdx.x % 32;
+    small += (ALONG_K ? K_LANE : (int)threadIdx.x / 32 * UNROLL) * SMALL_LINE;
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        const float *four = small + u * (ALONG_K ? LANES_K : 1) * SMALL_LINE;
+        float v[RESULTS][4]; /* result, k */
+#if ALONG_K
+#pragma unroll
+        for (int r = 0; r < RESULTS; r++) {
+            const float *place = slot + (ROW_LANE + r * LANES_LENGTH) * LINE;
+            unpack(v[r], STRAIGHT ? now[u * RESULTS + r]
+                                  : *(const float4 *)&place[(K_LANE + u * LANES_K) * 4]);
+        }
+        (void)lane;
+#else
+#pragma unroll
+        for (int i = 0; i < FOURS / UNROLL; i++) {
+            const int p = i / (RESULTS / 4), r = i % (RESULTS / 4) * 4;
+            const float4 x = STRAIGHT
+                                 ? now[u * RESULTS + i]
+                                 : *(const float4 *)&slot[(u * 4 + p) * LINE + r * 32 + lane * 4];
+            v[r][p] = x.x, v[r + 1][p] = x.y, v[r + 2][p] = x.z, v[r + 3][p] = x.w;
+        }
+#endif
+#pragma unroll
+        for (int s = 0; s < COUNT; s++) {
+            float y[4];
+            unpack(y, *(const float4 *)&four[s * 4]);
+#pragma unroll
+            for (int p = 0; p < 4; p++)
+#pragma unroll
+                for (int r = 0; r < RESULTS; r++)
+                    acc[s][r] += v[r][p] * y[p];
+        }
+    }
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+/* Where finished sums go. */
+struct finisher {
+    const struct tgl_gemm_args *args;
+    const struct operands *o;
+    float *partial; /* of this tile, if the block has only a part of its k; else NULL */
+    int tile;
+};
+
+static __device__ __forceinline__ void
+store_result(const struct tgl_gemm_args *args, const struct operands *o, float sum, int at, int s)
 {
     if (at >= o->length || s >= o->count) return;
-    if (gridDim.y > 1) {
-        args->workspace[((long long)(blockIdx.z * gridDim.y + blockIdx.y) * COUNT + s) * o->length +
-                        at] = sum;
-        return;
-    }
     const int row = BIG_A ? at : s, col = BIG_A ? s : at, batch = (int)blockIdx.z;
     float *C = args->C_array ? args->C_array[batch] : args->C + batch * args->stride_c;
     float *c = C + row * args->ldc + col;
@@ -119,255 +437,224 @@ static __device__ __forceinline__ void finish(const struct tgl_gemm_args *args,
     *c = epilogue(args, &with, sum, args->beta != 0.0f ? *c : 0.0f, row, col);
 }
 
+/* at: within the tile. */
+static __device__ __forceinline__ void finish(const struct finisher *f, float sum, int at, int s)
+{
+    if (f->partial)
+        f->partial[s * TILE + at] = sum;
+    else
+        store_result(f->args, f->o, sum, f->tile * TILE + at, s);
+}
+
 #if ALONG_K
 
-#define PER_BLOCK      (WARPS * ROWS) /* results times COUNT */
-#define SMALL_AT(s, p) ((s)*DEPTH + (p))
-
-/* sums[i] := the sum over the warp of everybody's sums[i], left with the lanes in turn: returns the
- * index of this lane's first, *held says how many it holds (0: another lane holds the same). */
+/* sums[i] := the sum of everybody's sums[i] over lanes that share k, left with these in turn:
+ * returns the index of this lane's first, *held says how many it holds (0: another has the same).
+ */
 static __device__ __forceinline__ int add_lanes(float *sums, const int total, int *held)
 {
     const int lane = (int)threadIdx.x % 32;
-    int first = 0;
+    int first = 0, left = total;
     bool holder = true;
 #pragma unroll
-    for (int level = 0; level < 5; level++) {
-        const int x = 16 >> level, n = total >> (level + 1);
-        const bool upper = lane & x;
+    for (int x = LANES_K / 2; x > 0; x /= 2) {
+        const bool upper = lane & x * K_BIT;
+        left /= 2;
 #pragma unroll
         for (int i = 0; i < total / 2; i++) {
-            if (i >= n) continue;
-            const float mine = upper ? sums[i + n] : sums[i];
-            const float other = upper ? sums[i] : sums[i + n];
-            sums[i] = mine + __shfl_xor_sync(0xffffffffu, other, x);
+            if (i >= left) continue;
+            const float mine = upper ? sums[i + left] : sums[i];
+            const float other = upper ? sums[i] : sums[i + left];
+            sums[i] = mine + __shfl_xor_sync(0xffffffffu, other, x * K_BIT);
         }
-        first += upper ? n : 0;
-        if (n == 0) {
-            sums[0] += __shfl_xor_sync(0xffffffffu, sums[0], x);
+        first += upper ? left : 0;
+        if (left == 0) {
+            sums[0] += __shfl_xor_sync(0xffffffffu, sums[0], x * K_BIT);
             holder = holder && !upper;
         }
     }
-    *held = !holder ? 0 : total < 32 ? 1 : total / 32;
+    *held = !holder ? 0 : total < LANES_K ? 1 : total / LANES_K;
     return first;
 }
 
-/* acc += one step of ROWS rows times the small operand. left: of k, from the thread's first on. */
-static __device__ __forceinline__ void
-multiply_step(float *acc, const float *const *x, const float *small, int left, const bool guarded)
+/* Adds up what lanes have of k. */
+static __device__ __forceinline__ void finish_tile(const struct finisher *f, float (*acc)[RESULTS],
+                                                   float *shared)
 {
-    float v[UNROLL][ROWS][VEC];
+    float sums[COUNT * RESULTS];
+    int held;
 #pragma unroll
-    for (int u = 0; u < UNROLL; u++)
+    for (int i = 0; i < COUNT * RESULTS; i++)
+        sums[i] = BIG_A ? acc[i % COUNT][i / COUNT] : acc[i / RESULTS][i % RESULTS];
+    const int first = add_lanes(sums, COUNT * RESULTS, &held);
+    const int at = (int)threadIdx.x / 32 * WARP_TILE + ROW_LANE;
 #pragma unroll
-        for (int r = 0; r < ROWS; r++)
-            load_some(v[u][r], x[r] + u * 32 * VEC, left - u * 32 * VEC, guarded);
-#pragma unroll
-    for (int u = 0; u < UNROLL; u++)
-#pragma unroll
-        for (int s = 0; s < COUNT; s++) {
-            float y[VEC];
-            load_shared(y, &small[SMALL_AT(s, u * 32 * VEC)], VEC);
-#pragma unroll
-            for (int r = 0; r < ROWS; r++)
-#pragma unroll
-                for (int i = 0; i < VEC; i++)
-                    acc[r * COUNT + s] += v[u][r][i] * y[i];
-        }
-}
-
-/* acc += the ROWS rows from `row` on times the small operand, `depth` deep. */
-static __device__ __forceinline__ void multiply_rows(float *acc, const struct operands *o,
-                                                     const float *small, int row, int first,
-                                                     int depth)
-{
-    const int mine = (int)threadIdx.x % 32 * VEC;
-    const float *x[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        x[r] = o->big + min(row + r, o->length - 1) * o->ld + first + mine;
-    small += mine;
-    int p = 0;
-    for (; p + STEP <= depth; p += STEP, small += STEP) {
-        multiply_step(acc, x, small, STEP, false);
-#pragma unroll
-        for (int r = 0; r < ROWS; r++)
-            x[r] += STEP;
+    for (int i = 0; i < (COUNT * RESULTS + LANES_K - 1) / LANES_K; i++) {
+        const int s = BIG_A ? (first + i) % COUNT : (first + i) / RESULTS;
+        const int r = BIG_A ? (first + i) / COUNT : (first + i) % RESULTS;
+        if (i < held) finish(f, sums[i], at + r * LANES_LENGTH, s);
     }
-    if (p < depth) multiply_step(acc, x, small, depth - p - mine, true);
+    (void)shared;
 }
 
 #else
 
-#define PER_BLOCK      (32 * VEC)
-#define SMALL_AT(s, p) ((p)*COUNT + (s))
-
-/* acc += one step of this warp's. left: of k, from the warp's first on. */
-static __device__ __forceinline__ void multiply_step(float (*acc)[VEC], const float *x,
-                                                     long long ld, const float *small, int left,
-                                                     const bool guarded)
+/* Adds up what warps have of k, in order. */
+static __device__ __forceinline__ void finish_tile(const struct finisher *f, float (*acc)[RESULTS],
+                                                   float *shared)
 {
-    float v[UNROLL][VEC];
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int warp_floats = SUM_ROWS * RESULTS * SUM_LINE;
 #pragma unroll
-    for (int u = 0; u < UNROLL; u++)
-        load_some(v[u], x + u * WARPS * ld, u * WARPS < left ? VEC : 0, guarded);
-#pragma unroll
-    for (int u = 0; u < UNROLL; u++) {
-        float y[COUNT];
-        load_shared(y, &small[SMALL_AT(0, u * WARPS)], COUNT);
-#pragma unroll
-        for (int s = 0; s < COUNT; s++)
-#pragma unroll
-            for (int i = 0; i < VEC; i++)
-                acc[s][i] += v[u][i] * y[s];
-    }
-}
-
-/* acc += this warp's share of `depth` of k. x: the thread's first column there. */
-static __device__ __forceinline__ void multiply_columns(float (*acc)[VEC], const float *x,
-                                                        long long ld, const float *small, int depth)
-{
-    const int warp = (int)threadIdx.x / 32;
-    x += warp * ld;
-    small += SMALL_AT(0, warp);
-    int p = 0;
-    for (; p + STEP <= depth; p += STEP, x += STEP * ld, small += SMALL_AT(0, STEP))
-        multiply_step(acc, x, ld, small, STEP, false);
-    if (p < depth) multiply_step(acc, x, ld, small, depth - p - warp, true);
-}
-
-/* Adds the warps' sums in order, through `shared` (WARPS * 32 * VEC floats), and finishes them. */
-static __device__ __forceinline__ void add_warps(const struct tgl_gemm_args *args,
-                                                 const struct operands *o, float (*acc)[VEC],
-                                                 float *shared, int at)
-{
-#pragma unroll
-    for (int s = 0; s < COUNT; s++) {
+    for (int from = 0; from < COUNT; from += SUM_ROWS) {
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < VEC; i++)
-            shared[i * THREADS + threadIdx.x] = acc[s][i];
+        for (int i = 0; i < SUM_ROWS * RESULTS; i++)
+            shared[warp * warp_floats + i * SUM_LINE + lane] = acc[from + i / RESULTS][i % RESULTS];
         __syncthreads();
-        const int lane = (int)threadIdx.x % 32, i = (int)threadIdx.x / 32;
-        if (i < VEC) {
+        for (int i = (int)threadIdx.x; i < SUM_ROWS * TILE; i += THREADS) {
+            const int s = i / TILE, at = i % TILE;
+            const int place = (s * RESULTS + at / 128 * 4 + at % 4) * SUM_LINE + at % 128 / 4;
             float sum = 0.0f;
 #pragma unroll
-            for (int w = 0; w < WARPS; w++)
-                sum += shared[i * THREADS + w * 32 + lane];
-            finish(args, o, sum, at + lane * VEC + i, s);
+            for (int other = 0; other < WARPS; other++)
+                sum += shared[other * warp_floats + place];
+            finish(f, sum, at, from + s);
         }
     }
 }
 
 #endif
 
-/* The small operand's rows, `depth` of k from `first` on, zeros after them up to a whole step. A
- * warp takes a patch of 1 x 32 or, where it transposes, at most 4 x 8, so that neither memory
- * suffers. */
-static __device__ __forceinline__ void load_small(float *small, const struct operands *o, int first,
-                                                  int depth)
+/* The workspace of a block that has part of a tile: of its first tile, or of its last. */
+static __device__ __forceinline__ float *partial_of(const struct tgl_gemm_args *args,
+                                                    const struct work *w, int block, int tile)
 {
-    const int high = ALONG_K && o->small_k == 1 ? 1 : COUNT < 4 ? COUNT : 4, wide = 32 / high;
-    const int patches = COUNT / high, padded = (depth + GRAIN - 1) / GRAIN * GRAIN;
-    for (int i = (int)threadIdx.x; i < COUNT * padded; i += THREADS) {
-        const int lane = i % 32, patch = i / 32;
-        const int s = lane % high + patch % patches * high;
-        const int p = lane / high + patch / patches * wide;
-        small[SMALL_AT(s, p)] = s < o->count && p < depth
-                                    ? o->small[s * o->small_row + (first + p) * o->small_k]
-                                    : 0.0f;
-    }
+    const int which = first_unit(w, block) / w->per_tile == tile ? 0 : 1;
+    const long long place = ((long long)blockIdx.z * gridDim.x + block) * 2 + which;
+    return args->workspace + place * (TILE * COUNT);
 }
 
-/* The last of a column of blocks adds up what all have left in the workspace. */
-static __device__ __forceinline__ void add_splits(const struct tgl_gemm_args *args,
-                                                  const struct operands *o)
+/* The last of a tile's blocks adds up what all have left in the workspace. */
+static __device__ __forceinline__ void add_blocks(const struct tgl_gemm_args *args,
+                                                  const struct operands *o, const struct work *w,
+                                                  int tile)
 {
     __shared__ bool last;
-    unsigned *counter = &args->counters[blockIdx.z * gridDim.x + blockIdx.x];
+    const int from = block_of(w, tile * w->per_tile);
+    const int to = block_of(w, (tile + 1) * w->per_tile - 1);
+    const int tiles = (o->length - 1) / TILE + 1;
+    unsigned *counter = &args->counters[(long long)blockIdx.z * tiles + tile];
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-        last = atomicAdd(counter, 1u) + 1 == gridDim.y;
+        last = atomicAdd(counter, 1u) == (unsigned)(to - from);
         if (last) *counter = 0;
     }
     __syncthreads();
     if (!last) return;
     __threadfence();
 
-    const int batch = (int)blockIdx.z;
-    float *C = args->C_array ? args->C_array[batch] : args->C + batch * args->stride_c;
-    const struct epilogue_operands with = epilogue_operands(args, batch);
-    const long long step = (long long)COUNT * o->length;
-    for (int from = (int)blockIdx.x * PER_BLOCK; from < o->length; from += gridDim.x * PER_BLOCK)
-        for (int i = (int)threadIdx.x; i < PER_BLOCK * o->count; i += THREADS) {
-            const int at = from + i % PER_BLOCK, s = i / PER_BLOCK;
-            if (at >= o->length) continue;
-            const float *part =
-                args->workspace + (batch * gridDim.y * COUNT + s) * (long long)o->length + at;
-            float sum = 0.0f;
-#pragma unroll 8
-            for (int y = 0; y < (int)gridDim.y; y++)
-                sum += __ldcg(part + y * step);
-            const int row = BIG_A ? at : s, col = BIG_A ? s : at;
-            float *c = C + row * args->ldc + col;
-            *c = epilogue(args, &with, sum, args->beta != 0.0f ? *c : 0.0f, row, col);
+    enum { FOURS_EACH = (TILE * COUNT / 4 + THREADS - 1) / THREADS };
+    float4 sums[FOURS_EACH];
+    const float *part = partial_of(args, w, from, tile);
+    for (int b = from; b <= to; b++) {
+#pragma unroll
+        for (int i = 0; i < FOURS_EACH; i++) {
+            const int at = ((int)threadIdx.x + i * THREADS) * 4;
+            if (at >= TILE * COUNT) continue;
+            const float4 x = __ldcg((const float4 *)&part[at]);
+            if (b == from) {
+                sums[i] = x;
+                continue;
+            }
+            sums[i].x += x.x, sums[i].y += x.y, sums[i].z += x.z, sums[i].w += x.w;
         }
+        part = b == from ? partial_of(args, w, from + 1, tile) : part + 2 * TILE * COUNT;
+    }
+#pragma unroll
+    for (int i = 0; i < FOURS_EACH; i++) {
+        const int at = ((int)threadIdx.x + i * THREADS) * 4, s = at / TILE;
+        float four[4];
+        if (at >= TILE * COUNT) continue;
+        unpack(four, sums[i]);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            store_result(args, o, four[e], tile * TILE + at % TILE + e, s);
+    }
 }
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
 {
-    __shared__ __align__(
-        16) float small[COUNT * DEPTH < THREADS * VEC ? THREADS * VEC : COUNT * DEPTH];
+    DYNAMIC_SHARED(float, shared, RING_FLOATS + 2 * SMALL + SUM_FLOATS);
+    float *ring = shared + (STRAIGHT ? 0 : (int)threadIdx.x / 32 * (STAGES * STAGE));
+    float *small = shared + RING_FLOATS, *sums = small + 2 * SMALL;
     wait_for_earlier_launches();
+    if (args.overlaps) let_later_launches_start();
 #if BIG_A
     const struct operands o = operands_of(&args, ALONG_K, args.small_along_k);
 #else
     const struct operands o = operands_of(&args, args.small_along_k, ALONG_K);
 #endif
-    const int begin = (int)blockIdx.y * args.k_chunk, end = min(args.k, begin + args.k_chunk);
+    const struct work w = work_of(&args, o.length);
+    const int begin = first_unit(&w, (int)blockIdx.x), end = first_unit(&w, (int)blockIdx.x + 1);
 
-#if ALONG_K
-    /* A chunk of k no deeper than DEPTH is loaded once, for all of the block's rows. */
-    const bool once = args.k_chunk <= DEPTH;
+    const bool once = args.k <= DEPTH;        /* all of the small operand is there from the start */
+    const int fed = args.k > 0 ? end : begin; /* without a product nothing is loaded */
+    struct feeder feeder = {0, 0, begin, once ? begin : fed, 0};
+    if (once)
+        copy_small(small, &o, 0, args.k);
+    else
+        feed(&feeder, small, &args, &o, &w);
+    async_commit();
+    struct loader loader;
+    loader.k = loader.to = loader.stage = 0;
+    loader.unit = begin;
+    loader.end = fed;
+#pragma unroll 1
+    for (int i = 0; i < (STRAIGHT ? 1 : STAGES - 1); i++)
+        load_step(&loader, ring, &args, &o, &w);
     if (once) {
-        load_small(small, &o, begin, end - begin);
+        ASYNC_WAIT(STRAIGHT ? 0 : STAGES - 1);
         __syncthreads();
     }
-    const int warp_row = ((int)blockIdx.x * WARPS + (int)threadIdx.x / 32) * ROWS;
-    for (int block = 0; (int)blockIdx.x * PER_BLOCK + block < o.length;
-         block += gridDim.x * PER_BLOCK) {
-        float acc[ROWS * COUNT] = {0.0f};
-        for (int first = begin; first < end; first += DEPTH) {
-            const int depth = min(DEPTH, end - first);
-            if (!once) {
+
+    int stage = 0, place = 0;
+    for (int unit = begin; unit < end;) {
+        const struct segment segment = segment_at(&args, &w, unit, end);
+        float acc[COUNT][RESULTS] = {{0.0f}};
+        const float *y = small + segment.from / 4 * SMALL_LINE;
+        int chunk =
+            once ? segment.to : segment.from; /* where the next of the small operand begins */
+        for (int k = segment.from; k < segment.to; k += STEP, y += STEP / 4 * SMALL_LINE) {
+            if (k == chunk) {
+                ASYNC_WAIT(0);
                 __syncthreads();
-                load_small(small, &o, first, depth);
-                __syncthreads();
+                y = small + place * SMALL;
+                place ^= 1;
+                chunk += DEPTH;
+                feed(&feeder, small, &args, &o, &w);
+                if (STRAIGHT) async_commit();
             }
-            multiply_rows(acc, &o, small, warp_row + block, first, depth);
-        }
-        int held;
-        const int index = add_lanes(acc, ROWS * COUNT, &held);
+            float4 now[STRAIGHT ? FOURS : 1];
+            if (STRAIGHT) {
 #pragma unroll
-        for (int i = 0; i < (ROWS * COUNT + 31) / 32; i++)
-            if (i < held)
-                finish(&args, &o, acc[i], warp_row + block + (index + i) / COUNT,
-                       (index + i) % COUNT);
-    }
-#else
-    for (int at = (int)blockIdx.x * PER_BLOCK; at < o.length; at += gridDim.x * PER_BLOCK) {
-        float acc[COUNT][VEC] = {{0.0f}};
-        const int mine = min(at + (int)threadIdx.x % 32 * VEC, o.length - VEC);
-        for (int first = begin; first < end; first += DEPTH) {
-            const int depth = min(DEPTH, end - first);
-            __syncthreads();
-            load_small(small, &o, first, depth);
-            __syncthreads();
-            multiply_columns(acc, o.big + first * o.ld + mine, o.ld, small, depth);
+                for (int i = 0; i < FOURS; i++)
+                    now[i] = loader.next[STRAIGHT ? i : 0];
+            } else {
+                ASYNC_WAIT(STAGES - 2);
+                __syncwarp(); /* what the others copied is there, and what they read is free */
+            }
+            load_step(&loader, ring, &args, &o, &w);
+            multiply_step(acc, now, ring + stage * STAGE, y);
+            stage = stage + 1 == STAGES ? 0 : stage + 1;
         }
-        add_warps(&args, &o, acc, small, at);
+        const bool is_whole = segment.to - segment.from == args.k;
+        const struct finisher f = {
+            &args, &o, is_whole ? 0 : partial_of(&args, &w, (int)blockIdx.x, segment.tile),
+            segment.tile};
+        finish_tile(&f, acc, sums);
+        if (!is_whole) add_blocks(&args, &o, &w, segment.tile);
+        unit = segment.next;
     }
-#endif
-    if (gridDim.y > 1) add_splits(&args, &o);
 }

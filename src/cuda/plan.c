@@ -212,12 +212,15 @@ static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
  * it in the stream still runs, and let the next one do so: the kernels of kernels/gemm/ wait for
  * each other themselves (lib/launch_order.h). Larger ones would be spread badly over
  * multiprocessors that are still taken. */
-static CUresult launch(const tgl_cuda *cuda, const tgl_module *module, const tgl_gemm_plan *plan,
+static CUresult launch(const tgl_cuda *cuda, const cuda_plan *made, int variant,
                        tgl_gemm_args *args, const unsigned grid[3], CUstream stream)
 {
     const bool overlaps =
         (int64_t)grid[0] * grid[1] * grid[2] <= (int64_t)cuda->chip.multiprocessors;
-    const unsigned threads = (unsigned)plan->threads, shared = (unsigned)plan->dynamic_shared;
+    const tgl_gemm_plan *plan = &made->choice.plan;
+    const tgl_module *module = made->modules[variant];
+    const unsigned threads = (unsigned)plan->threads;
+    const unsigned shared = (unsigned)tgl_gemm_dynamic_shared(plan, variant);
     void *at[] = {args};
     CUlaunchAttribute attributes[2];
     unsigned count = 0;
@@ -248,14 +251,14 @@ static CUresult launch_gemm(const tgl_cuda *cuda, const cuda_plan *made,
                             CUstream stream)
 {
     const tgl_gemm_plan *plan = &made->choice.plan;
-    const tgl_module *module = made->modules[tgl_gemm_variant_for(plan, run)];
+    const int variant = tgl_gemm_variant_for(plan, run);
     char *counters = memory != NULL ? memory + made->space.counters_at : NULL;
     CUresult result = CUDA_SUCCESS;
     for (int64_t i = 0; i < shape->batch && result == CUDA_SUCCESS; i += plan->batch_step) {
         tgl_gemm_args args;
         unsigned grid[3];
         tgl_gemm_launch(plan, shape, run, i, memory, counters, &args, grid);
-        result = launch(cuda, module, plan, &args, grid, stream);
+        result = launch(cuda, made, variant, &args, grid, stream);
     }
     return result;
 }

@@ -7,26 +7,33 @@
 #include "plan/planner.h"
 
 enum {
-    SCHEDULERS = 4,            /* of a multiprocessor */
-    REGISTER_UNIT = 8,         /* registers are given to a warp in units of so many a thread */
-    SHARED_RESERVED = 1024,    /* bytes that the system takes of each block's shared memory */
-    LOOP_INSTRUCTIONS = 5,     /* of a thread and tile of k: barriers, stages, addresses */
-    COPY_INSTRUCTIONS = 18,    /* that a copy takes the time of */
-    LATENCY_CYCLES = 11,       /* of a shared load and what waits for it, to be hidden by FFMAs */
-    TILE_CYCLES = 5500,        /* before the first FFMA of a tile and after its last */
-    REDUCE_CYCLES = 1000,      /* of a split tile: fences, the counter, the last block's turn */
-    SPLIT_CYCLES = 400,        /* of each: the sums of one are added before those of the next */
-    BLOCK_BYTES_A_CLOCK = 26,  /* that one block moves between itself and L2 */
-    SKINNY_TILE_CYCLES = 2000, /* skinny: before the first load arrives, and adding up */
-    SMALL_LOAD_CYCLES = 300,   /* skinny: of a thread's load of the small operand */
-    WORKSPACE_MOST = 64 << 20, /* bytes */
+    SCHEDULERS = 4,           /* of a multiprocessor */
+    REGISTER_UNIT = 8,        /* registers are given to a warp in units of so many a thread */
+    SHARED_RESERVED = 1024,   /* bytes that the system takes of each block's shared memory */
+    LOOP_INSTRUCTIONS = 5,    /* of a thread and tile of k: barriers, stages, addresses */
+    COPY_INSTRUCTIONS = 18,   /* that a copy takes the time of */
+    LATENCY_CYCLES = 11,      /* of a shared load and what waits for it, to be hidden by FFMAs */
+    TILE_CYCLES = 5500,       /* before the first FFMA of a tile and after its last */
+    REDUCE_CYCLES = 1000,     /* of a split tile: fences, the counter, the last block's turn */
+    SPLIT_CYCLES = 400,       /* of each: the sums of one are added before those of the next */
+    BLOCK_BYTES_A_CLOCK = 26, /* that one block moves between itself and L2 */
+    SKINNY_CYCLES =
+        10000, /* skinny: of a block before its first loads have come, and after the last */
+    SKINNY_SUM_CYCLES = 5000,        /* skinny: of adding up partial sums */
+    SMALL_BATCH_CYCLES = 2000,       /* small_batch: of a launch */
+    SMALL_BATCH_BLOCK_CYCLES = 1500, /* small_batch: of a block before its first tile has come */
+    SMALL_BATCH_TILE_CYCLES = 1000,  /* small_batch: of a tile of k, however small */
+    SMALL_BATCH_COPY_CYCLES = 6,     /* small_batch: of a warp's copies of four floats a thread */
+    NARROW_COPY_CYCLES = 13,         /* likewise of fewer */
+    WORKSPACE_MOST = 64 << 20,       /* bytes */
 };
 static const double ISSUE_SHARE = 1.0;        /* of the clocks in which a full scheduler issues */
 static const double SHARED_COST = 0.03;       /* cycles that a wavefront of shared loads costs */
 static const double LAUNCH_SECONDS = 1e-6;    /* of a launch after another */
-static const double MEMORY_LATENCY = 800e-9;  /* seconds, which loads under way must cover */
-static const double STREAM_SHARE = 0.95;      /* of the copy rate, that reading alone reaches */
-static const double SKINNY_FFMA_SHARE = 0.28; /* of the FFMA rate, in gemm/skinny.cu */
+static const double MEMORY_LATENCY = 1000e-9; /* seconds, which loads under way must cover */
+static const double STREAM_SHARE = 1.05;      /* of the copy rate, that reading alone reaches */
+static const double SKINNY_FFMA_SHARE = 0.5;  /* of the FFMAs' time, that loads do not hide */
+static const double SMALL_BATCH_FFMA_SHARE = 0.6; /* likewise */
 
 static int least(int x, int y)
 {
@@ -45,8 +52,9 @@ static int resident_blocks(const tgl_chip_facts *chip, const tgl_gemm_plan *plan
 {
     const int shared = plan->static_shared + plan->dynamic_shared;
     const int registers = (plan->registers + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
-    const int by_shared =
-        shared > chip->shared_per_block ? 0 : chip->shared_per_sm / (shared + SHARED_RESERVED);
+    const bool fits =
+        shared <= chip->shared_per_block && plan->dynamic_shared_any <= chip->shared_per_block;
+    const int by_shared = !fits ? 0 : chip->shared_per_sm / (shared + SHARED_RESERVED);
     const int by_registers = chip->registers_per_sm / (registers * plan->threads);
     *why = by_shared == 0 ? "its tiles do not fit shared memory" : "too many registers for a block";
     return least(least(by_shared, by_registers), least(chip->threads_per_sm / plan->threads, 32));
@@ -113,50 +121,88 @@ static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tg
 
 /* ---- gemm/skinny.cu -------------------------------------------------------------------------- */
 
-/* Bytes of loads that a block has under way. */
-static double bytes_under_way(const tgl_gemm_plan *plan)
+/* Bytes/s that `blocks` blocks at work read, each with `under_way` bytes on their way. */
+static double stream_rate(const tgl_chip_facts *chip, double blocks, double under_way)
+{
+    const double covered = blocks * under_way / (chip->memory_rate * MEMORY_LATENCY);
+    return STREAM_SHARE * chip->memory_rate * (covered < 1 ? covered : 1);
+}
+
+/* Whether loads go straight into registers; else through rings in shared memory. */
+static bool is_straight(const tgl_gemm_plan *plan)
+{
+    return (plan->big_a ? plan->vec_a : plan->vec_b) == 4;
+}
+
+/* Bytes that a block has on their way. */
+static double skinny_under_way(const tgl_gemm_plan *plan)
 {
     const tgl_skinny_row *row = tgl_skinny_row_of(plan);
-    const int vec = plan->big_a ? plan->vec_a : plan->vec_b;
-    return 4.0 * plan->threads * vec * row->unroll * row->rows;
+    const int steps = is_straight(plan) ? row->unroll : row->stages - 1;
+    return 16.0 * plan->threads * row->results * steps;
 }
 
-/* Cycles of a block that waits for its part of the small operand: once if it has room for all of
- * it, else anew in each turn. */
-static double small_load_cycles(const tgl_gemm_plan *plan, double turns)
-{
-    const int depth = plan->row->depth;
-    const bool once = plan->along_k && plan->k_chunk <= depth;
-    const double chunks = once ? 1 : turns * (double)tgl_ceil_div(plan->k_chunk, depth);
-    const int elements = plan->row->count * least(depth, plan->k_chunk);
-    return chunks * elements / plan->threads * SMALL_LOAD_CYCLES;
-}
-
+/* Arithmetic and loads mostly take turns: what the first takes is added in part. */
 static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tgl_candidate *c)
 {
     const tgl_gemm_plan *plan = &c->plan;
     const double k = (double)s->k, batch = (double)s->batch, length = (double)plan->length;
     const double clock = 1e6 * chip->clock_mhz, small = (double)(plan->big_a ? s->n : s->m);
     const double slots = (double)chip->multiprocessors * c->resident;
-    c->blocks = batch * plan->blocks * plan->splits;
+    const int64_t tiles = tgl_ceil_div(plan->length, plan->per_block);
+    const int64_t units = tiles * (plan->k_chunk < s->k ? tgl_ceil_div(s->k, plan->k_chunk) : 1);
+    c->blocks = batch * plan->blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    const double covered = active * bytes_under_way(plan) / (chip->memory_rate * MEMORY_LATENCY);
-    const double rate = STREAM_SHARE * chip->memory_rate * (covered < 1 ? covered : 1);
+    /* What blocks with fewer units than others, and the last round, leave idle. */
+    const double most = (double)tgl_ceil_div(units, plan->blocks);
+    const double balance = batch * (double)units / (rounds * active * most);
     const double lanes = (double)chip->fp32_lanes * chip->multiprocessors;
     const double busy = active < chip->multiprocessors ? active / chip->multiprocessors : 1;
-    /* Pieces of the length that blocks take in turns, and what the last round and turn leave idle.
-     */
-    const double pieces = (double)tgl_ceil_div(plan->length, plan->per_block);
-    const double turns = (double)tgl_ceil_div((int64_t)pieces, plan->blocks);
-    const double balance = batch * pieces * plan->splits / (rounds * turns * active);
-    const double sums = 2.0 * (double)plan->workspace_floats;
-    c->memory = 4 * (batch * (length * (k + small) + small * k) + sums) / rate / balance;
-    c->compute = batch * plan->row->count * length * k /
-                     (lanes * clock * SKINNY_FFMA_SHARE * busy * balance) +
-                 rounds * (turns * SKINNY_TILE_CYCLES + small_load_cycles(plan, turns)) / clock;
-    c->l2 = 4 * batch * plan->row->count * k * plan->blocks / chip->l2_rate;
-    if (plan->splits > 1) c->compute += REDUCE_CYCLES / clock;
+    const double ffmas = batch * plan->row->count * (double)(tiles * plan->per_block) * k;
+    const double sums = plan->splits > 1 ? 2 * (double)plan->workspace_floats : 0;
+    const double around = plan->splits > 1 ? SKINNY_CYCLES + SKINNY_SUM_CYCLES : SKINNY_CYCLES;
+    c->compute = ffmas / (lanes * clock * busy * balance);
+    c->memory = 4 * (batch * (length * (k + small) + small * k) + sums) /
+                    (stream_rate(chip, active, skinny_under_way(plan)) * balance) +
+                (is_straight(plan) ? SKINNY_FFMA_SHARE : 1) * c->compute + rounds * around / clock;
+    c->l2 = 4 * batch * (plan->row->count * k * (double)tiles + length * k) / chip->l2_rate;
+}
+
+/* ---- gemm/small_batch.cu --------------------------------------------------------------------- */
+
+/* Cycles of a multiprocessor for a product's copies of an operand. */
+static double copy_cycles(double edge, double depth, int vec)
+{
+    return edge * depth / vec / 32 * (vec == 4 ? SMALL_BATCH_COPY_CYCLES : NARROW_COPY_CYCLES);
+}
+
+static void predict_small_batch(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
+                                tgl_candidate *c)
+{
+    const tgl_gemm_plan *plan = &c->plan;
+    const tgl_small_batch_row *t = &plan->row->small_batch;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->multiprocessors * c->resident;
+    c->blocks = (double)plan->blocks;
+    const double active = c->blocks < slots ? c->blocks : slots;
+    const double busy = active < chip->multiprocessors ? active / chip->multiprocessors : 1;
+    const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
+    const int64_t turns = tgl_ceil_div(s->batch, (int64_t)plan->blocks * t->per_block);
+    const int64_t tiles = tgl_ceil_div(s->k, t->bk), fours = tgl_ceil_div(s->k, 4);
+    const double ffmas = (double)(t->bm * t->bn) * 4 * (double)fours,
+                 depth = (double)(tiles * t->bk);
+    const double copies =
+        copy_cycles(t->bm, depth, plan->vec_a) + copy_cycles(t->bn, depth, plan->vec_b);
+    const double under_way =
+        4.0 * t->per_block * (t->stages - 1) * (m + n) * (k < t->bk ? k : t->bk);
+    const double bytes = 4 * batch * (m * k + k * n + m * n);
+    const double work = batch * (ffmas / chip->fp32_lanes * SMALL_BATCH_FFMA_SHARE + copies) /
+                        (chip->multiprocessors * clock * busy);
+    const double around = (SMALL_BATCH_CYCLES + SMALL_BATCH_BLOCK_CYCLES * rounds) / clock;
+    c->memory = bytes / stream_rate(chip, active, under_way) + work + around;
+    c->compute = around + SMALL_BATCH_TILE_CYCLES * rounds * (double)(turns * tiles) / clock;
+    c->l2 = bytes / chip->l2_rate;
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
@@ -174,10 +220,17 @@ void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
     else if (c->plan.workspace_floats > WORKSPACE_MOST / 4)
         c->rejected = "its partial sums would take more than 64 MiB";
     if (c->rejected != NULL) return;
-    if (row->count > 0)
-        predict_skinny(chip, shape, c);
-    else
+    switch (row->family) {
+    case TGL_SIMT:
         predict_simt(chip, shape, c);
+        break;
+    case TGL_SKINNY:
+        predict_skinny(chip, shape, c);
+        break;
+    case TGL_SMALL_BATCH:
+        predict_small_batch(chip, shape, c);
+        break;
+    }
     c->waves = c->blocks / ((double)chip->multiprocessors * c->resident);
     c->overhead = LAUNCH_SECONDS * (double)tgl_ceil_div(shape->batch, c->plan.batch_step);
     c->seconds = larger(c->compute, larger(c->memory, c->l2)) + c->overhead;

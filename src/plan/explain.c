@@ -87,7 +87,7 @@ static void explain_split(tgl_text *out, const tgl_gemm_plan *plan)
 {
     const long long tiles = (long long)plan->tiles_m * plan->tiles_n;
     const double megabytes = 4e-6 * (double)plan->workspace_floats;
-    if (plan->row->count > 0)
+    if (plan->row->family == TGL_SKINNY)
         tgl_text_add(out, "split       k %d ways, %d deep; %.2f MB of partial sums\n", plan->splits,
                      plan->k_chunk, megabytes);
     else

@@ -19,11 +19,14 @@ enum { SPILL_MOST = 64 };
  * thread. From the largest tile to the smallest; thread tiles of 16 x 8 have the most FFMAs to a
  * load, smaller ones leave room for more warps. A name ends in the thread tile where the block tile
  * does not tell.
- * Columns of gemm/skinny.cu: name, COUNT, DEPTH; WARPS, UNROLL, ROWS, MIN_BLOCKS, registers where
- * the big operand lies along its length, then where it lies along k. */
+ * Columns of gemm/skinny.cu: name, COUNT; WARPS, RESULTS, LANES_K, UNROLL, STAGES, DEPTH,
+ * MIN_BLOCKS, registers where the big operand lies along its length, then where it lies along k.
+ * Columns of gemm/small_batch.cu: name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS,
+ * registers. */
 // clang-format off
-#define SIMT(name, ...) {"gemm/simt_" name, 0, 0, {0}, {0}, {__VA_ARGS__}}
-#define SKINNY(name, count, depth, along_length, along_k) {"gemm/skinny_" name, count, depth, along_length, along_k, {0}}
+#define SIMT(name_, ...) {.name = "gemm/simt_" name_, .family = TGL_SIMT, .simt = {__VA_ARGS__}}
+#define SKINNY(name_, count_, length_, k_) {.name = "gemm/skinny_" name_, .family = TGL_SKINNY, .count = count_, .along_length = length_, .along_k = k_}
+#define SMALL_BATCH(name_, ...) {.name = "gemm/small_batch_" name_, .family = TGL_SMALL_BATCH, .small_batch = {__VA_ARGS__}}
 #define ALONG(...) {__VA_ARGS__}
 static const tgl_gemm_row rows[] = {
     SIMT("128x256x8",    128, 256,  8, 64, 64, 16, 8, 3, 1, 255),
@@ -42,11 +45,15 @@ static const tgl_gemm_row rows[] = {
     SIMT("32x32x16",      32,  32, 16, 32, 16,  4, 4, 3, 1,  96),
     SIMT("32x32x16_8x4",  32,  32, 16, 32, 32,  8, 4, 3, 1, 120),
     SIMT("32x32x32",      32,  32, 32, 32, 16,  4, 4, 3, 1,  96),
-    SKINNY("1",   1, 4096, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),
-    SKINNY("2",   2, 2048, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),
-    SKINNY("4",   4, 1024, ALONG(8, 8, 1, 2, 128), ALONG(8, 2, 4, 2, 128)),
-    SKINNY("8",   8, 1024, ALONG(8, 4, 1, 2, 128), ALONG(8, 1, 4, 2, 128)),
-    SKINNY("16", 16,  512, ALONG(8, 4, 1, 2, 128), ALONG(8, 1, 4, 2, 128)),
+    SKINNY("1",   1, ALONG(16, 4, 1, 2, 3, 4096, 1, 126), ALONG(16, 2, 32, 4, 4, 4096, 1, 126)),
+    SKINNY("2",   2, ALONG( 8, 4, 1, 2, 3, 1024, 2, 128), ALONG( 8, 4,  8, 2, 3, 1024, 2, 128)),
+    SKINNY("4",   4, ALONG( 8, 8, 1, 1, 2,  512, 2, 128), ALONG( 8, 8,  8, 2, 2, 1024, 1, 255)),
+    SKINNY("8",   8, ALONG( 8, 4, 1, 1, 3,  512, 2, 128), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
+    SKINNY("16", 16, ALONG(12, 4, 1, 2, 3,  384, 1, 168), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
+    SMALL_BATCH("16x16", 16, 16, 16, 4, 4, 2, 2, 1, 112),
+    SMALL_BATCH("32x32", 32, 32, 32, 4, 4, 2, 1, 1, 108),
+    SMALL_BATCH("48x48", 48, 48, 48, 4, 4, 2, 2, 1, 112),
+    SMALL_BATCH("64x64", 64, 64, 32, 8, 4, 2, 1, 1, 160),
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -185,7 +192,15 @@ const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *s,
         .cluster = 1,
         .batch_step = s->batch < GRID_Z_MAX ? (int)s->batch : GRID_Z_MAX,
     };
-    return row->count > 0 ? tgl_skinny_plan_make(s, split, plan) : simt_plan_make(s, split, plan);
+    switch (row->family) {
+    case TGL_SKINNY:
+        return tgl_skinny_plan_make(s, split, plan);
+    case TGL_SMALL_BATCH:
+        return tgl_small_batch_plan_make(s, split, plan);
+    case TGL_SIMT:
+        break;
+    }
+    return simt_plan_make(s, split, plan);
 }
 
 /* ---- Variants -------------------------------------------------------------------------------- */
@@ -223,27 +238,46 @@ static void add_epilogue(const tgl_gemm_epilogue *e, char *text, size_t size)
 bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, int which,
                            tgl_gemm_variant *variant)
 {
+    static const char *const files[] = {"gemm/simt.cu", "gemm/skinny.cu", "gemm/small_batch.cu"};
+    static const char *const symbols[] = {"sgemm_simt", "sgemm_skinny", "sgemm_small_batch"};
     const tgl_gemm_row *row = plan->row;
-    const bool is_any = which == TGL_GEMM_ANY, is_skinny = row->count > 0;
+    const bool is_any = which == TGL_GEMM_ANY;
     if (is_any && (shape->pointers || (plan->vec_a == 1 && plan->vec_b == 1))) return false;
-    if (is_skinny)
-        tgl_skinny_defines(plan, is_any, variant->defines, sizeof variant->defines);
-    else
+    int block_m = row->simt.bm, block_n = row->simt.bn;
+    switch (row->family) {
+    case TGL_SIMT:
         simt_defines(plan, shape, is_any, variant->defines, sizeof variant->defines);
+        break;
+    case TGL_SKINNY:
+        tgl_skinny_defines(plan, is_any, variant->defines, sizeof variant->defines);
+        block_m = plan->big_a ? plan->per_block : row->count;
+        block_n = plan->big_a ? row->count : plan->per_block;
+        break;
+    case TGL_SMALL_BATCH:
+        tgl_small_batch_defines(plan, shape, is_any, variant->defines, sizeof variant->defines);
+        block_m = row->small_batch.bm, block_n = row->small_batch.bn;
+        break;
+    }
     add_epilogue(&shape->epilogue, variant->defines, sizeof variant->defines);
     variant->kernel = (tgl_kernel){
         .name = row->name,
-        .file = is_skinny ? "gemm/skinny.cu" : "gemm/simt.cu",
-        .symbol = is_skinny ? "sgemm_skinny" : "sgemm_simt",
+        .file = files[row->family],
+        .symbol = symbols[row->family],
         .defines = variant->defines,
-        .block_m = is_skinny ? (plan->big_a ? plan->per_block : row->count) : row->simt.bm,
-        .block_n = is_skinny ? (plan->big_a ? row->count : plan->per_block) : row->simt.bn,
+        .block_m = block_m,
+        .block_n = block_n,
         .threads = plan->threads,
-        .dynamic_shared = plan->dynamic_shared,
+        .dynamic_shared = tgl_gemm_dynamic_shared(plan, which),
         .local_bytes = plan->is_bounded ? SPILL_MOST : 0,
         .expression = shape->epilogue.expression,
     };
     return true;
+}
+
+int tgl_gemm_dynamic_shared(const tgl_gemm_plan *plan, int which)
+{
+    const bool differs = which == TGL_GEMM_ANY && plan->dynamic_shared_any > 0;
+    return differs ? plan->dynamic_shared_any : plan->dynamic_shared;
 }
 
 int tgl_gemm_variant_for(const tgl_gemm_plan *plan, const tgl_run *run)
@@ -258,16 +292,15 @@ int tgl_gemm_variant_for(const tgl_gemm_plan *plan, const tgl_run *run)
 static void set_grid(const tgl_gemm_plan *plan, bool has_product, tgl_gemm_args *args,
                      unsigned grid[3])
 {
-    if (plan->row->count > 0) {
+    grid[1] = 1;
+    if (plan->row->family != TGL_SIMT) {
         grid[0] = (unsigned)plan->blocks;
-        grid[1] = has_product ? (unsigned)plan->splits : 1;
         return;
     }
     const int64_t tiles = plan->tiles_m * plan->tiles_n;
     const int64_t whole = has_product ? plan->tiles_whole : tiles;
     args->tiles_whole = (int)whole;
     grid[0] = (unsigned)(whole + (tiles - whole) * plan->splits);
-    grid[1] = 1;
 }
 
 void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, const tgl_run *run,
@@ -315,5 +348,6 @@ void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, const t
         args->stride_residual = e->stride_residual;
     }
     set_grid(plan, has_product, args, grid);
-    grid[2] = (unsigned)(left < plan->batch_step ? left : plan->batch_step);
+    args->batch = (int)(left < plan->batch_step ? left : plan->batch_step);
+    grid[2] = plan->row->family == TGL_SMALL_BATCH ? 1 : (unsigned)args->batch;
 }

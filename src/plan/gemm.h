@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The production families, kernels/gemm/: simt.cu for all products, skinny.cu for those with few
- * rows or columns. Their configurations, what a plan for a problem consists of, and the arguments
- * of its launches. Devices that run them differ only in how they compile and launch.
+ * rows or columns, small_batch.cu for many at once that are small. Their configurations, what a
+ * plan for a problem consists of, and the arguments of its launches. Devices that run them differ
+ * only in how they compile and launch.
  */
 #ifndef TGL_PLAN_GEMM_H
 #define TGL_PLAN_GEMM_H
@@ -25,17 +26,40 @@ typedef struct tgl_simt_row {
 
 /* Macros of gemm/skinny.cu, once for each way that the big operand may lie. */
 typedef struct tgl_skinny_row {
-    int warps, unroll, rows, min_blocks;
+    int warps;
+    int results; /* times count, of a thread */
+    int lanes_k; /* lanes that share k; only where the big operand lies along it */
+    int unroll;  /* fours of k to a step, where copies are of fours; else 1 */
+    int stages;  /* steps in a warp's ring, for narrow copies */
+    int depth;   /* of the small operand in shared memory */
+    int min_blocks;
     int registers;
 } tgl_skinny_row;
+
+/* Macros of gemm/small_batch.cu. */
+typedef struct tgl_small_batch_row {
+    int bm, bn, bk; /* the largest product, and its steps along k */
+    int tm, tn;     /* of a thread */
+    int stages;     /* tiles of k in shared memory */
+    int per_block;  /* products that a block computes at once */
+    int min_blocks;
+    int registers;
+} tgl_small_batch_row;
+
+typedef enum tgl_gemm_family {
+    TGL_SIMT,        /* gemm/simt.cu */
+    TGL_SKINNY,      /* gemm/skinny.cu */
+    TGL_SMALL_BATCH, /* gemm/small_batch.cu */
+} tgl_gemm_family;
 
 /* A configuration: what of a family's macros does not depend on the problem. */
 typedef struct tgl_gemm_row {
     const char *name; /* what the user calls it: "gemm/simt_128x256x8" */
-    int count;        /* of gemm/skinny.cu: rows or columns of the small operand; 0: gemm/simt.cu */
-    int depth;        /* of the small operand in shared memory */
-    tgl_skinny_row along_length, along_k;
+    tgl_gemm_family family;
     tgl_simt_row simt;
+    int count; /* skinny: rows or columns of the small operand; else 0 */
+    tgl_skinny_row along_length, along_k;
+    tgl_small_batch_row small_batch;
 } tgl_gemm_row;
 
 /* index 0, 1, ... until NULL. */
@@ -54,6 +78,7 @@ typedef struct tgl_gemm_plan {
     int threads, registers;            /* of a block; of a thread */
     bool is_bounded;                   /* in its registers, so that some may be spilled */
     int static_shared, dynamic_shared; /* bytes of a block */
+    int dynamic_shared_any;            /* likewise of the variant for any pointers; 0: the same */
     int splits, k_chunk;               /* blocks that share a tile's k, and how much each takes */
     int cluster;                       /* simt: of these, that add up in a cluster */
     int vec_a, vec_b; /* floats to a copy where the pointers are aligned to as many; else 1 */
@@ -67,10 +92,12 @@ typedef struct tgl_gemm_plan {
     bool wide_offsets; /* a tile spans 4 GB */
 
     /* gemm/skinny.cu */
-    bool big_a;            /* A is the big operand */
-    bool along_k;          /* it is contiguous along k */
-    int64_t length;        /* of its edge */
-    int per_block, blocks; /* results (times count) that a block computes at once; along the edge */
+    bool big_a;     /* A is the big operand */
+    bool along_k;   /* it is contiguous along k */
+    int64_t length; /* of its edge */
+    int per_block;  /* results (times count) that a block computes at once: a tile */
+
+    int blocks; /* gemm/skinny.cu and small_batch.cu: of the grid, in x */
 } tgl_gemm_plan;
 
 /* NULL if the families take the problem, else why not, static text: TGL_UNSUPPORTED. */
@@ -82,7 +109,7 @@ typedef struct tgl_gemm_split {
     int cluster_most;    /* simt: of these in a cluster; 0 is as good as 1 */
     int multiprocessors; /* of the chip, if cluster_most says that it has clusters */
     int64_t whole;       /* simt: tiles before this one, or a few less, are not split */
-    int blocks; /* skinny: the most along the length, which they then take in turns; 0: any */
+    int blocks;          /* skinny, small_batch: the most, which then share the work; 0: any */
 } tgl_gemm_split;
 
 /* The reason that stands for TGL_GRID_TOO_LARGE. */
@@ -105,6 +132,9 @@ enum { TGL_GEMM_ALIGNED = 0, TGL_GEMM_ANY = 1, TGL_GEMM_VARIANTS = 2 };
 bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, int which,
                            tgl_gemm_variant *variant);
 
+/* Bytes of a block of the variant. */
+int tgl_gemm_dynamic_shared(const tgl_gemm_plan *plan, int which);
+
 /* The variant for the pointers of a run. */
 int tgl_gemm_variant_for(const tgl_gemm_plan *plan, const tgl_run *run);
 
@@ -114,11 +144,18 @@ void tgl_gemm_launch(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, con
                      int64_t first, void *workspace, void *counters, tgl_gemm_args *args,
                      unsigned grid[3]);
 
-/* skinny.c: the parts of the above that gemm/skinny.cu has of its own. */
+/* small_batch.c: the parts of the above that gemm/small_batch.cu has of its own. */
+const char *tgl_small_batch_plan_make(const tgl_gemm_shape *shape, const tgl_gemm_split *split,
+                                      tgl_gemm_plan *plan);
+void tgl_small_batch_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, bool is_any,
+                             char *text, size_t size);
+
+/* skinny.c: likewise gemm/skinny.cu. */
 const char *tgl_skinny_plan_make(const tgl_gemm_shape *shape, const tgl_gemm_split *split,
                                  tgl_gemm_plan *plan);
 void tgl_skinny_defines(const tgl_gemm_plan *plan, bool is_any, char *text, size_t size);
 const tgl_skinny_row *tgl_skinny_row_of(const tgl_gemm_plan *plan);
+int tgl_skinny_step(const tgl_gemm_plan *plan); /* of k, of a block */
 
 static inline int64_t tgl_ceil_div(int64_t x, int64_t y)
 {

@@ -60,24 +60,21 @@ static void search_simt(const search *s, const tgl_candidate *unsplit)
             if (from < tiles) try_split(s, i, from, 0);
 }
 
-/* As many splits as give every multiprocessor its share once, twice and so on; and where blocks may
- * take turns along the length, no more of them than that. */
+/* Whole tiles, as many for each block; or all work in equal shares for as many blocks as the chip
+ * holds; or tiles in equal parts, a block each. */
 static void search_skinny(const search *s, const tgl_candidate *unsplit)
 {
-    const int64_t slots = (int64_t)s->chip->multiprocessors * unsplit->resident;
-    const int64_t blocks = unsplit->plan.blocks * s->shape->batch;
-    const int64_t deepest = tgl_ceil_div(s->shape->k, 128);
-    int64_t last = 1;
-    for (int times = 1; times <= 4; times++) {
-        int64_t splits = times * slots / blocks;
-        if (splits > deepest) splits = deepest;
-        if (splits > last) try_split(s, (int)splits, 0, 0);
-        last = splits > last ? splits : last;
-    }
-    if (!unsplit->plan.along_k) return;
-    const int64_t by_depth = tgl_ceil_div(s->shape->k, s->row->depth);
-    for (int64_t splits = 1; splits <= 2 * by_depth + 6 && splits < slots; splits++)
-        try_split(s, (int)splits, 0, (int)(slots / splits));
+    enum { UNITS = 24 }; /* of work for a block: what one more or less matters little */
+    const int64_t batch = s->shape->batch, tiles = unsplit->plan.blocks;
+    const int64_t slots =
+        tgl_ceil_div((int64_t)s->chip->multiprocessors * unsplit->resident, batch);
+    const int64_t deepest = tgl_ceil_div(s->shape->k, tgl_skinny_step(&unsplit->plan));
+    const int64_t turns = tgl_ceil_div(tiles, slots), units = tgl_ceil_div(UNITS * slots, tiles);
+    try_split(s, 1, 0, (int)tgl_ceil_div(tiles, turns));
+    if (deepest < 2) return;
+    try_split(s, (int)(units < deepest ? units : deepest), 0, (int)slots);
+    for (int64_t splits = 2; splits <= deepest && splits * tiles <= slots; splits++)
+        try_split(s, (int)splits, 0, 0);
 }
 
 void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
@@ -88,10 +85,17 @@ void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *s
     try_split(&s, splits, 0, 0); /* 0 is as good as 1 */
     if (splits != 0 || best->rejected != NULL) return;
     const tgl_candidate unsplit = *best;
-    if (row->count > 0)
-        search_skinny(&s, &unsplit);
-    else
+    switch (row->family) {
+    case TGL_SIMT:
         search_simt(&s, &unsplit);
+        break;
+    case TGL_SKINNY:
+        search_skinny(&s, &unsplit);
+        break;
+    case TGL_SMALL_BATCH:
+        try_split(&s, 1, 0, s.chip->multiprocessors * unsplit.resident);
+        break;
+    }
 }
 
 /* As the options split a configuration that they name. */

@@ -340,8 +340,8 @@ static void make_gemm_launch(const tgl_plan *plan, const tgl_run *run, int64_t f
     };
     const tgl_run part = {
         .alpha = run->alpha, .beta = run->beta, .A = args->A, .B = args->B, .C = args->C};
-    set_matrices(s, &part, grid[2], launch);
-    set_more_matrices(s, args, grid[2], launch->matrices);
+    set_matrices(s, &part, args->batch, launch);
+    set_more_matrices(s, args, args->batch, launch->matrices);
     launch->matrices[TGL_SIM_WORKSPACE] =
         matrix("the workspace", made->workspace, 1, words, words, 1, 0, NULL);
 }

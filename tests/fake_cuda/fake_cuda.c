@@ -449,11 +449,11 @@ static void run_sgemm(void **args)
         }
 }
 
-/* The production family, a batch, as the function was compiled: without transposes; of an epilogue
+/* The production families, a batch, as the function was compiled: without transposes; of an epilogue
  * a bias by column and a residual. */
-static void run_gemm(const struct tgl_gemm_args *args, unsigned batch)
+static void run_gemm(const struct tgl_gemm_args *args)
 {
-    for (unsigned b = 0; b < batch; b++) {
+    for (int b = 0; b < args->batch; b++) {
         const float *A = args->A_array ? args->A_array[b] : args->A + b * args->stride_a;
         const float *B = args->B_array ? args->B_array[b] : args->B + b * args->stride_b;
         float *C = args->C_array ? args->C_array[b] : args->C + b * args->stride_c;
@@ -482,8 +482,9 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
         block_x == 0 || block_x > 1024 || block_y != 1 || block_z != 1 || extra != NULL)
         return INVALID_VALUE;
     if (strcmp(function->symbol, "sgemm_simt") == 0 ||
-        strcmp(function->symbol, "sgemm_skinny") == 0)
-        run_gemm(arguments[0], grid_z);
+        strcmp(function->symbol, "sgemm_skinny") == 0 ||
+        strcmp(function->symbol, "sgemm_small_batch") == 0)
+        run_gemm(arguments[0]);
     else if (strncmp(function->symbol, "sgemm_", 6) == 0)
         run_sgemm(arguments);
     return CUDA_SUCCESS;
