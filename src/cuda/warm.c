@@ -144,16 +144,18 @@ static tgl_status warm_kernel(const warm_job *job, const tgl_kernel *kernel, con
     return result;
 }
 
-/* A configuration of the production family as square problems of one transposition, or of all, ask
- * for it: "gemm/simt_128x128x8 NT". The first two have both ways to copy of each operand. */
+/* A configuration of the production families as problems of one transposition, or of all, ask for
+ * it: "gemm/simt_128x128x8 NT". The first two have both ways to copy of each operand. */
 static tgl_status warm_gemm(const warm_job *job, const tgl_gemm_row *row, int layouts)
 {
     static const char *const names[] = {"NN", "TT", "NT", "TN"};
     tgl_status result = TGL_OK;
     for (int i = 0; i < layouts; i++) {
         const int64_t side = 4096;
-        const tgl_gemm_shape shape = {.m = row->count > 0 ? row->count : side,
-                                      .n = side,
+        const bool is_small = row->family == TGL_SMALL_BATCH;
+        const int64_t m = is_small ? row->small_batch.bm : row->count > 0 ? row->count : side;
+        const tgl_gemm_shape shape = {.m = m,
+                                      .n = is_small ? row->small_batch.bn : side,
                                       .k = side,
                                       .lda = side,
                                       .ldb = side,

@@ -50,10 +50,10 @@ static const tgl_gemm_row rows[] = {
     SKINNY("4",   4, ALONG( 8, 8, 1, 1, 2,  512, 2, 128), ALONG( 8, 8,  8, 2, 2, 1024, 1, 255)),
     SKINNY("8",   8, ALONG( 8, 4, 1, 1, 3,  512, 2, 128), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
     SKINNY("16", 16, ALONG(12, 4, 1, 2, 3,  384, 1, 168), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
-    SMALL_BATCH("16x16", 16, 16, 16, 4, 4, 2, 2, 1, 112),
-    SMALL_BATCH("32x32", 32, 32, 32, 4, 4, 2, 1, 1, 108),
-    SMALL_BATCH("48x48", 48, 48, 48, 4, 4, 2, 2, 1, 112),
-    SMALL_BATCH("64x64", 64, 64, 32, 8, 4, 2, 1, 1, 160),
+    SMALL_BATCH("16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96),
+    SMALL_BATCH("32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96),
+    SMALL_BATCH("48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96),
+    SMALL_BATCH("64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168),
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
