@@ -85,8 +85,13 @@
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* blocks a multiprocessor must hold, which bounds the registers */
 #endif
+/* The step at which the next tile is requested: a little later where large tiles come in single
+ * floats, so that those copies and the fragments' loads do not all begin together. */
 #ifndef COPY_AT
-#define COPY_AT 0 /* the step of a tile's BK at which the next one is requested */
+#define COPY_AT ((TM * TN >= 128 && VEC_A == 1 && VEC_B == 1) || TM * TN == 64 ? 3 : 0)
+#endif
+#ifndef LOAD_EVERY
+#define LOAD_EVERY 4 /* FFMAs between loads of the next fragments */
 #endif
 #ifndef NAME
 #define NAME sgemm_simt
@@ -235,32 +240,46 @@ static __device__ __forceinline__ void copy_first_tile(float *shared, const floa
     }
 }
 
-/* `count` floats at depth p, a constant, in groups of four, one LDS.128 each. */
-static __device__ __forceinline__ void load_fragment(float *fragment, const float *row,
-                                                     const int count, const int lanes, const int p,
-                                                     const bool along_k)
+/* Four neighbours at depth p, a constant: one LDS.128. */
+static __device__ __forceinline__ void load4(float *fragment, const float *at, const int p,
+                                             const bool along_k)
 {
     const int r = (int)rotation((unsigned)p, along_k);
-#pragma unroll
-    for (int i = 0; i < count; i += 4) {
-        const float4 v = *(const float4 *)&row[i * lanes];
-        fragment[i + (4 - r) % 4] = v.x;
-        fragment[i + (5 - r) % 4] = v.y;
-        fragment[i + (6 - r) % 4] = v.z;
-        fragment[i + (7 - r) % 4] = v.w;
-    }
+    const float4 v = *(const float4 *)at;
+    fragment[(4 - r) % 4] = v.x;
+    fragment[(5 - r) % 4] = v.y;
+    fragment[(6 - r) % 4] = v.z;
+    fragment[(7 - r) % 4] = v.w;
 }
 
-/* acc += a * b^T, odd rows backwards, so that neighbouring FFMAs share a register. */
-static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
+/* Load number i of a thread's fragments at depth p: first those of B, then those of A. */
+#define LOADS ((TM + TN) / 4)
+static __device__ __forceinline__ void
+load_part(int i, float *a, float *b, const struct stage *stage, const int p, int row, int col)
+{
+    const int j = i * 4, k = (i - TN / 4) * 4;
+    if (i < TN / 4)
+        load4(&b[j], &stage->B[p][col + j * LANES_N], p, B_ALONG_K);
+    else
+        load4(&a[k], &stage->A[p][row + k * LANES_M], p, A_ALONG_K);
+}
+
+/* acc += a * b^T, while the next fragments are loaded, from depth `next` of a stage: one load every
+ * LOAD_EVERY FFMAs. Odd rows go backwards, so that neighbouring FFMAs share a register; and columns
+ * 0 2 1 3 of each four, from which ptxas makes the fewest reads of one register bank at once. */
+static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b,
+                                                bool loads, float *next_a, float *next_b,
+                                                const struct stage *stage, const int next, int row,
+                                                int col)
 {
 #pragma unroll
-    for (int i = 0; i < TM; i++)
-#pragma unroll
-        for (int j = 0; j < TN; j++) {
-            const int col = i % 2 ? TN - 1 - j : j;
-            acc[i][col] += a[i] * b[col];
-        }
+    for (int t = 0; t < TM * TN; t++) {
+        const int i = t / TN, turn = i % 2 ? TN - 1 - t % TN : t % TN;
+        const int j = turn % 4 == 1 ? turn + 1 : turn % 4 == 2 ? turn - 1 : turn;
+        if (t % LOAD_EVERY == 0 && t / LOAD_EVERY < LOADS && loads)
+            load_part(t / LOAD_EVERY, next_a, next_b, stage, next, row, col);
+        acc[i][j] += b[j] * a[i];
+    }
 }
 
 /* Closes the group of copies, and returns when the next tile to be multiplied has come and nobody
@@ -316,8 +335,9 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     }
 
     float a[2][TM], b[2][TN]; /* fragments: one is multiplied while the other is loaded */
-    load_fragment(a[0], &stages[0].A[0][row], TM, LANES_M, 0, A_ALONG_K);
-    load_fragment(b[0], &stages[0].B[0][col], TN, LANES_N, 0, B_ALONG_K);
+#pragma unroll
+    for (int i = 0; i < LOADS; i++)
+        load_part(i, a[0], b[0], &stages[0], 0, row, col);
     for (int tile = 0; tile < tiles; tile++) {
         const bool more = tile + STAGES - 1 < tiles;
 #pragma unroll
@@ -327,20 +347,14 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
                 write = read;
                 read = read + 1 == STAGES ? 0 : read + 1;
             }
-            if (LOADS_AHEAD(p < BK - 1 || tile + 1 < tiles)) {
-                const int next = (p + 1) % BK;
-                load_fragment(a[(p + 1) % 2], &stages[read].A[next][row], TM, LANES_M, next,
-                              A_ALONG_K);
-                load_fragment(b[(p + 1) % 2], &stages[read].B[next][col], TN, LANES_N, next,
-                              B_ALONG_K);
-            }
             if (p == COPY_AT) {
                 copy_tile(&stages[write].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K,
                           more);
                 copy_tile(&stages[write].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K,
                           more);
             }
-            multiply(acc, a[p % 2], b[p % 2]);
+            multiply(acc, a[p % 2], b[p % 2], LOADS_AHEAD(p < BK - 1 || tile + 1 < tiles),
+                     a[(p + 1) % 2], b[(p + 1) % 2], &stages[read], (p + 1) % BK, row, col);
         }
         A += a_step;
         B += b_step;

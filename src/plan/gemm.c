@@ -5,6 +5,7 @@
 #include "plan/gemm.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,22 +30,28 @@ enum { SPILL_MOST = 64 };
 #define SMALL_BATCH(name_, ...) {.name = "gemm/small_batch_" name_, .family = TGL_SMALL_BATCH, .small_batch = {__VA_ARGS__}}
 #define ALONG(...) {__VA_ARGS__}
 static const tgl_gemm_row rows[] = {
-    SIMT("128x256x8",    128, 256,  8, 64, 64, 16, 8, 3, 1, 255),
-    SIMT("256x128x8",    256, 128,  8, 64, 64, 16, 8, 3, 1, 255),
-    SIMT("128x128x8",    128, 128,  8, 64, 64, 16, 8, 3, 1, 255),
+    SIMT("128x256x8",    128, 256,  8, 64, 64, 16, 8, 4, 1, 255),
+    SIMT("256x128x8",    256, 128,  8, 64, 64, 16, 8, 4, 1, 255),
+    SIMT("128x128x8",    128, 128,  8, 64, 64, 16, 8, 4, 1, 255),
     SIMT("128x128x16",   128, 128, 16, 32, 64,  8, 8, 2, 2, 128),
+    SIMT("128x128x16_1", 128, 128, 16, 32, 64,  8, 8, 3, 1, 152),
     SIMT("64x256x8",      64, 256,  8, 64, 64, 16, 8, 4, 1, 255),
-    SIMT("128x64x16",    128,  64, 16, 32, 64,  8, 8, 3, 1, 156),
-    SIMT("64x128x8",      64, 128,  8, 32, 64,  8, 8, 4, 1, 146),
-    SIMT("64x64x16",      64,  64, 16, 32, 64,  8, 8, 3, 1, 146),
-    SIMT("64x64x16_8x4",  64,  64, 16, 32, 32,  8, 4, 3, 1, 115),
-    SIMT("64x64x16_4x4",  64,  64, 16, 32, 16,  4, 4, 3, 1,  96),
+    SIMT("128x64x16",    128,  64, 16, 32, 64,  8, 8, 3, 1, 152),
+    SIMT("64x128x8",      64, 128,  8, 32, 64,  8, 8, 4, 1, 144),
+    SIMT("64x128x16",     64, 128, 16, 32, 64,  8, 8, 3, 1, 152),
+    SIMT("64x64x16",      64,  64, 16, 32, 64,  8, 8, 3, 1, 160),
+    SIMT("64x64x16_8x4",  64,  64, 16, 32, 32,  8, 4, 3, 1, 120),
+    SIMT("64x64x16_4x4",  64,  64, 16, 32, 16,  4, 4, 3, 1, 104),
+    SIMT("128x32x32",    128,  32, 32, 32, 32,  8, 4, 2, 1, 128),
     SIMT("64x32x16",      64,  32, 16, 32, 32,  8, 4, 3, 1, 120),
-    SIMT("32x64x16",      32,  64, 16, 32, 32,  8, 4, 3, 1, 119),
-    SIMT("32x64x16_4x4",  32,  64, 16, 32, 16,  4, 4, 3, 1,  96),
-    SIMT("32x32x16",      32,  32, 16, 32, 16,  4, 4, 3, 1,  96),
+    SIMT("64x32x32",      64,  32, 32, 32, 32,  8, 4, 2, 1, 144),
+    SIMT("32x64x16",      32,  64, 16, 32, 32,  8, 4, 3, 1, 120),
+    SIMT("32x64x16_4x4",  32,  64, 16, 32, 16,  4, 4, 3, 1, 104),
+    SIMT("32x64x32",      32,  64, 32, 32, 32,  8, 4, 2, 1, 144),
+    SIMT("32x32x16",      32,  32, 16, 32, 16,  4, 4, 3, 1, 104),
     SIMT("32x32x16_8x4",  32,  32, 16, 32, 32,  8, 4, 3, 1, 120),
-    SIMT("32x32x32",      32,  32, 32, 32, 16,  4, 4, 3, 1,  96),
+    SIMT("32x32x32",      32,  32, 32, 32, 16,  4, 4, 3, 1, 112),
+    SIMT("16x128x32",     16, 128, 32, 16, 64,  4, 8, 2, 1, 168),
     SKINNY("1",   1, ALONG(16, 4, 1, 2, 3, 4096, 1, 126), ALONG(16, 2, 32, 4, 4, 4096, 1, 126)),
     SKINNY("2",   2, ALONG( 8, 4, 1, 2, 3, 1024, 2, 128), ALONG( 8, 4,  8, 2, 3, 1024, 2, 128)),
     SKINNY("4",   4, ALONG( 8, 8, 1, 1, 2,  512, 2, 128), ALONG( 8, 8,  8, 2, 2, 1024, 1, 255)),
@@ -124,18 +131,23 @@ static int simt_shared(const tgl_gemm_plan *plan)
  * they do not, a cluster's blocks share multiprocessors while others idle. */
 static bool has_room(int cluster, double blocks, int multiprocessors)
 {
-    const double share = cluster <= 2 ? 1 : cluster <= 4 ? 0.9 : 0.75;
-    return blocks <= share * multiprocessors;
+    static const double shares[] = {1, 1, 1, 0.88, 0.90, 0.83, 0.77, 0.79, 0.90};
+    return blocks <= shares[cluster] * multiprocessors * ceil(blocks / multiprocessors);
 }
 
-/* The largest cluster that `splits` is a multiple of and that has room. Pairs always have. */
+enum { GROUPS_MOST = 16 }; /* that one cluster can add up while others would rather wait */
+
+/* The largest cluster that `splits` is a multiple of and that has room, else pairs, else whatever
+ * leaves few groups. */
 static int cluster_of(const tgl_gemm_split *split, int splits, double blocks)
 {
-    int cluster = split->cluster_most > 1 ? split->cluster_most : 1;
-    while (splits % cluster != 0 ||
-           (cluster > 2 && !has_room(cluster, blocks, split->multiprocessors)))
-        cluster--;
-    return cluster;
+    int largest = 1;
+    for (int c = split->cluster_most; c > 1; c--) {
+        if (splits % c != 0) continue;
+        if (has_room(c, blocks, split->multiprocessors)) return c;
+        largest = c > largest ? c : largest;
+    }
+    return splits % 2 == 0 && largest > 1 && splits / 2 <= GROUPS_MOST ? 2 : largest;
 }
 
 static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tgl_gemm_plan *plan)
@@ -164,6 +176,8 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
                                   tgl_gemm_plan *plan)
 {
     const tgl_simt_row *t = &plan->row->simt;
+    if (t->min_blocks > 1 && !s->trans_a && s->trans_b)
+        return "copies along k of both operands need more registers than it has";
     plan->is_bounded = t->min_blocks > 1;
     plan->threads = t->bm / t->wm * (t->bn / t->wn) * 32;
     plan->registers = t->registers;
