@@ -164,7 +164,7 @@ static tgl_status add(stopwatch *watch, const char *kernel, int splits, candidat
 /* Every kernel as the planner would run it, then the better half with more ways to split k. */
 static tgl_status screen(stopwatch *watch, candidate *list, int *count)
 {
-    static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+    static const int splits[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 120, 128};
     const tgl_device *dev = watch->operands->dev;
     const tgl_problem *p = &watch->operands->problem;
     tgl_status status = TGL_OK;
