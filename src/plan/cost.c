@@ -31,6 +31,7 @@ static const double ISSUE_SHARE = 1.0;        /* of the clocks in which a full s
 static const double SHARED_COST = 0.03;       /* cycles that a wavefront of shared loads costs */
 static const double LAUNCH_SECONDS = 1e-6;    /* of a launch after another */
 static const double MEMORY_LATENCY = 1000e-9; /* seconds, which loads under way must cover */
+static const double TILES_SHARE = 0.85;       /* of the copy rate, that blocks of tiles reach */
 static const double STREAM_SHARE = 1.05;      /* of the copy rate, that reading alone reaches */
 static const double SKINNY_FFMA_SHARE = 0.5;  /* of the FFMAs' time, that loads do not hide */
 static const double SMALL_BATCH_FFMA_SHARE = 0.6; /* likewise */
@@ -113,7 +114,7 @@ static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tg
                   (1 + plan->splits) * 4.0 * t->bm * t->bn / BLOCK_BYTES_A_CLOCK;
     c->blocks = whole + split * plan->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
-    c->memory = 4 * batch * (m * k + k * n + m * n) / chip->memory_rate;
+    c->memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
     c->l2 = 4 *
             (tiles * (t->bm + t->bn) * k + batch * m * n + 2.0 * (double)plan->workspace_floats) /
             chip->l2_rate;
