@@ -19,7 +19,7 @@ enum {
     BLOCK_BYTES_A_CLOCK = 26, /* that one block moves between itself and L2 */
     SKINNY_CYCLES =
         10000, /* skinny: of a block before its first loads have come, and after the last */
-    SKINNY_SUM_CYCLES = 5000,        /* skinny: of adding up partial sums */
+    SKINNY_SUM_CYCLES = 2500,        /* skinny: of adding up partial sums */
     SMALL_BATCH_CYCLES = 2000,       /* small_batch: of a launch */
     SMALL_BATCH_BLOCK_CYCLES = 1500, /* small_batch: of a block before its first tile has come */
     SMALL_BATCH_TILE_CYCLES = 1000,  /* small_batch: of a tile of k, however small */
@@ -33,8 +33,8 @@ static const double LAUNCH_SECONDS = 1e-6;    /* of a launch after another */
 static const double MEMORY_LATENCY = 1000e-9; /* seconds, which loads under way must cover */
 static const double TILES_SHARE = 0.85;       /* of the copy rate, that blocks of tiles reach */
 static const double STREAM_SHARE = 1.05;      /* of the copy rate, that reading alone reaches */
-static const double SKINNY_FFMA_SHARE = 0.5;  /* of the FFMAs' time, that loads do not hide */
-static const double SMALL_BATCH_FFMA_SHARE = 0.6; /* likewise */
+static const double LATE_LAUNCH_SECONDS = 2.5e-6; /* that a larger grid starts later */
+static const double SMALL_BATCH_FFMA_SHARE = 0.6; /* of the FFMAs' time, that loads do not hide */
 
 static int least(int x, int y)
 {
@@ -143,6 +143,14 @@ static double skinny_under_way(const tgl_gemm_plan *plan)
     return 16.0 * plan->threads * row->results * steps;
 }
 
+/* The share of the FFMAs' time that loads do not hide: more with few warps, and all of it with
+ * narrow copies. blocks: of a multiprocessor. */
+static double ffma_share(const tgl_gemm_plan *plan, int blocks)
+{
+    const int warps = blocks * plan->threads / 32 / SCHEDULERS;
+    return !is_straight(plan) ? 1 : warps < 3 ? 0.8 : 0.5;
+}
+
 /* Arithmetic and loads mostly take turns: what the first takes is added in part. */
 static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tgl_candidate *c)
 {
@@ -159,14 +167,17 @@ static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, 
     const double most = (double)tgl_ceil_div(units, plan->blocks);
     const double balance = batch * (double)units / (rounds * active * most);
     const double lanes = (double)chip->fp32_lanes * chip->multiprocessors;
-    const double busy = active < chip->multiprocessors ? active / chip->multiprocessors : 1;
+    const int on_one = (int)((active + chip->multiprocessors - 1) / chip->multiprocessors);
+    const double busy = active / ((double)on_one * chip->multiprocessors); /* multiprocessors */
     const double ffmas = batch * plan->row->count * (double)(tiles * plan->per_block) * k;
     const double sums = plan->splits > 1 ? 2 * (double)plan->workspace_floats : 0;
     const double around = plan->splits > 1 ? SKINNY_CYCLES + SKINNY_SUM_CYCLES : SKINNY_CYCLES;
     c->compute = ffmas / (lanes * clock * busy * balance);
     c->memory = 4 * (batch * (length * (k + small) + small * k) + sums) /
                     (stream_rate(chip, active, skinny_under_way(plan)) * balance) +
-                (is_straight(plan) ? SKINNY_FFMA_SHARE : 1) * c->compute + rounds * around / clock;
+                ffma_share(plan, on_one) * c->compute + rounds * around / clock;
+    /* Only small grids are launched before the last has ended. */
+    if (c->blocks > chip->multiprocessors) c->memory += LATE_LAUNCH_SECONDS;
     c->l2 = 4 * batch * (plan->row->count * k * (double)tiles + length * k) / chip->l2_rate;
 }
 
