@@ -27,13 +27,13 @@ enum {
     NARROW_COPY_CYCLES = 13,         /* likewise of fewer */
     WORKSPACE_MOST = 64 << 20,       /* bytes */
 };
-static const double ISSUE_SHARE = 1.0;        /* of the clocks in which a full scheduler issues */
-static const double SHARED_COST = 0.03;       /* cycles that a wavefront of shared loads costs */
-static const double LAUNCH_SECONDS = 1e-6;    /* of a launch after another */
-static const double MEMORY_LATENCY = 1000e-9; /* seconds, which loads under way must cover */
-static const double TILES_SHARE = 0.85;       /* of the copy rate, that blocks of tiles reach */
-static const double STREAM_SHARE = 1.05;      /* of the copy rate, that reading alone reaches */
-static const double LATE_LAUNCH_SECONDS = 2.5e-6; /* that a larger grid starts later */
+static const double ISSUE_SHARE = 1.0;          /* of the clocks in which a full scheduler issues */
+static const double SHARED_COST = 0.03;         /* cycles that a wavefront of shared loads costs */
+static const double LAUNCH_SECONDS = 1e-6;      /* of a launch after another */
+static const double MEMORY_LATENCY = 1000e-9;   /* seconds, which loads under way must cover */
+static const double TILES_SHARE = 0.85;         /* of the copy rate, that blocks of tiles reach */
+static const double STREAM_SHARE = 1.10;        /* of the copy rate, that reading alone reaches */
+static const double LATE_LAUNCH_SECONDS = 1e-6; /* that a larger grid starts later */
 static const double SMALL_BATCH_FFMA_SHARE = 0.6; /* of the FFMAs' time, that loads do not hide */
 
 static int least(int x, int y)
