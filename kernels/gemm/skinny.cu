@@ -369,7 +369,7 @@ static __device__ __forceinline__ void feed(struct feeder *f, float *small,
     }
     if (f->k >= f->to) return;
     copy_small(small + f->place * SMALL, o, f->k, min(DEPTH, f->to - f->k));
-    f->k += DEPTH;
+    f->k += min(DEPTH, f->to - f->k); /* k may be as large as an int allows */
     f->place ^= 1;
 }
 
@@ -632,7 +632,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
                 __syncthreads();
                 y = small + place * SMALL;
                 place ^= 1;
-                chunk += DEPTH;
+                chunk += min(DEPTH, segment.to - chunk);
                 feed(&feeder, small, &args, &o, &w);
                 if (STRAIGHT) async_commit();
             }

@@ -449,8 +449,8 @@ static void run_sgemm(void **args)
         }
 }
 
-/* The production families, a batch, as the function was compiled: without transposes; of an epilogue
- * a bias by column and a residual. */
+/* The production families, a batch, as the function was compiled: without transposes; of an
+ * epilogue a bias by column and a residual. */
 static void run_gemm(const struct tgl_gemm_args *args)
 {
     for (int b = 0; b < args->batch; b++) {
