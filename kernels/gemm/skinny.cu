@@ -624,15 +624,14 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         const struct segment segment = segment_at(&args, &w, unit, end);
         float acc[COUNT][RESULTS] = {{0.0f}};
         const float *y = small + segment.from / 4 * SMALL_LINE;
-        int chunk =
-            once ? segment.to : segment.from; /* where the next of the small operand begins */
+        unsigned chunk = once ? segment.to : segment.from; /* where more of the small one is due */
         for (int k = segment.from; k < segment.to; k += STEP, y += STEP / 4 * SMALL_LINE) {
-            if (k == chunk) {
+            if ((unsigned)k == chunk) {
                 ASYNC_WAIT(0);
                 __syncthreads();
                 y = small + place * SMALL;
                 place ^= 1;
-                chunk += min(DEPTH, segment.to - chunk);
+                chunk += DEPTH;
                 feed(&feeder, small, &args, &o, &w);
                 if (STRAIGHT) async_commit();
             }
