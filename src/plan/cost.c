@@ -6,17 +6,20 @@
  */
 #include "plan/planner.h"
 
+#include <math.h>
+
 enum {
-    SCHEDULERS = 4,           /* of a multiprocessor */
-    REGISTER_UNIT = 8,        /* registers are given to a warp in units of so many a thread */
-    SHARED_RESERVED = 1024,   /* bytes that the system takes of each block's shared memory */
-    LOOP_INSTRUCTIONS = 5,    /* of a thread and tile of k: barriers, stages, addresses */
-    COPY_INSTRUCTIONS = 18,   /* that a copy takes the time of */
-    LATENCY_CYCLES = 11,      /* of a shared load and what waits for it, to be hidden by FFMAs */
-    TILE_CYCLES = 5500,       /* before the first FFMA of a tile and after its last */
-    REDUCE_CYCLES = 1000,     /* of a split tile: fences, the counter, the last block's turn */
-    SPLIT_CYCLES = 400,       /* of each: the sums of one are added before those of the next */
-    BLOCK_BYTES_A_CLOCK = 26, /* that one block moves between itself and L2 */
+    SCHEDULERS = 4,             /* of a multiprocessor */
+    REGISTER_UNIT = 8,          /* registers are given to a warp in units of so many a thread */
+    SHARED_RESERVED = 1024,     /* bytes that the system takes of each block's shared memory */
+    LOOP_INSTRUCTIONS = 5,      /* of a thread and tile of k: barriers, stages, addresses */
+    COPY_INSTRUCTIONS = 18,     /* that a copy takes the time of */
+    LATENCY_CYCLES = 11,        /* of a shared load and what waits for it, to be hidden by FFMAs */
+    TILE_CYCLES = 5500,         /* before the first FFMA of a tile and after its last */
+    REDUCE_CYCLES = 1000,       /* of a split tile: fences, the counter, the last block's turn */
+    SPLIT_CYCLES = 400,         /* of each: the sums of one are added before those of the next */
+    BLOCK_BYTES_A_CLOCK = 26,   /* that one block moves between itself and L2 */
+    CLUSTER_BYTES_A_CLOCK = 32, /* and reads from the shared memory of others */
     SKINNY_CYCLES =
         10000, /* skinny: of a block before its first loads have come, and after the last */
     SKINNY_SUM_CYCLES = 2500,        /* skinny: of adding up partial sums */
@@ -99,6 +102,17 @@ static double wave_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan,
     return full * block_cycles(chip, plan, resident, depth) + block_cycles(chip, plan, last, depth);
 }
 
+/* Cycles to add up a split tile: within clusters, then among them. */
+static double reduce_cycles(const tgl_gemm_plan *plan)
+{
+    const double bytes = 4.0 * plan->row->simt.bm * plan->row->simt.bn;
+    const int groups = plan->splits / plan->cluster;
+    const double in_cluster = plan->cluster > 1 ? bytes / CLUSTER_BYTES_A_CLOCK : 0;
+    if (groups == 1) return REDUCE_CYCLES + in_cluster;
+    return 2 * REDUCE_CYCLES + in_cluster + SPLIT_CYCLES * groups +
+           (1 + groups) * bytes / plan->cluster / BLOCK_BYTES_A_CLOCK;
+}
+
 static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tgl_candidate *c)
 {
     const tgl_gemm_plan *plan = &c->plan;
@@ -110,8 +124,8 @@ static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tg
     double cycles = wave_cycles(chip, plan, whole, c->resident, depth);
     if (plan->splits > 1)
         cycles += wave_cycles(chip, plan, split * plan->splits, c->resident, plan->k_chunk) +
-                  REDUCE_CYCLES + SPLIT_CYCLES * plan->splits +
-                  (1 + plan->splits) * 4.0 * t->bm * t->bn / BLOCK_BYTES_A_CLOCK;
+                  reduce_cycles(plan) *
+                      ceil(split * plan->splits / ((double)chip->multiprocessors * c->resident));
     c->blocks = whole + split * plan->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
     c->memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);

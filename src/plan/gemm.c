@@ -136,10 +136,10 @@ static bool has_room(int cluster, double blocks, int multiprocessors)
     return blocks <= shares[cluster] * multiprocessors * ceil(blocks / multiprocessors);
 }
 
-enum { GROUPS_MOST = 16 }; /* that one cluster can add up while others would rather wait */
+enum { GROUPS_MOST = 16 }; /* that are added up quickly enough */
 
-/* The largest cluster that `splits` is a multiple of and that has room, else pairs, else whatever
- * leaves few groups. */
+/* The largest cluster that `splits` is a multiple of and that has room, else pairs or none, unless
+ * that leaves too many groups. */
 static int cluster_of(const tgl_gemm_split *split, int splits, double blocks)
 {
     int largest = 1;
@@ -148,7 +148,8 @@ static int cluster_of(const tgl_gemm_split *split, int splits, double blocks)
         if (has_room(c, blocks, split->multiprocessors)) return c;
         largest = c > largest ? c : largest;
     }
-    return splits % 2 == 0 && largest > 1 && splits / 2 <= GROUPS_MOST ? 2 : largest;
+    const int small = largest > 1 && splits % 2 == 0 ? 2 : 1;
+    return splits / small <= GROUPS_MOST ? small : largest;
 }
 
 static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tgl_gemm_plan *plan)
