@@ -183,8 +183,8 @@ static void there_are_no_cliffs(void **state)
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         const int64_t s = sizes[i];
         const double at = choose_size("h200", s, s, s).seconds;
-        assert_true(choose_size("h200", s + 1, s, s).seconds < 1.15 * at);
-        assert_true(choose_size("h200", s, s + 1, s).seconds < 1.40 * at); /* copies of floats */
+        assert_true(choose_size("h200", s + 1, s, s).seconds < 1.10 * at);
+        assert_true(choose_size("h200", s, s + 1, s).seconds < 1.10 * at); /* copies of floats */
         assert_true(choose_size("h200", s, s, s + 1).seconds < 1.10 * at);
     }
 }
@@ -339,13 +339,16 @@ static void tuned_rows_name_what_there_is(void **state)
 static void what_holds_nearby_is_not_far_slower(void **state)
 {
     (void)state;
+    const tgl_tuned row = {"h200", "NN", 1000, 1000, 1000, 1, "gemm/simt_128x128x8", 0};
+    const tgl_gemm_shape same = shape_of(1000, 1000, 1000), near = shape_of(1000, 1001, 1000);
     tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000), tuned = predicted;
-    assert_true(tgl_tuned_holds(&tuned, &predicted));
-    tuned.seconds *= 2;
-    assert_false(tgl_tuned_holds(&tuned, &predicted));
+    assert_true(tgl_tuned_holds(&row, &near, &tuned, &predicted));
+    tuned.seconds *= 1.2;
+    assert_false(tgl_tuned_holds(&row, &near, &tuned, &predicted));
+    assert_true(tgl_tuned_holds(&row, &same, &tuned, &predicted)); /* a measurement */
     tuned = predicted;
     tuned.rejected = "it cannot serve";
-    assert_false(tgl_tuned_holds(&tuned, &predicted));
+    assert_false(tgl_tuned_holds(&row, &same, &tuned, &predicted));
 }
 
 /* ---- What is said ---------------------------------------------------------------------------- */

@@ -130,7 +130,7 @@ void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
     row = tgl_gemm_row_find(tuned->kernel);
     if (row == NULL) return;
     tgl_planner_best_of_row(chip, shape, row, tuned->splits, &c);
-    if (!tgl_tuned_holds(&c, best)) return;
+    if (!tgl_tuned_holds(tuned, shape, &c, best)) return;
     *best = c;
     best->is_tuned = true;
 }

@@ -16,7 +16,7 @@ static const tgl_tuned table[] = {
 /* How far apart shapes may be: the sum of the dimensions' distances in powers of two. Half a power
  * is 1.4 times as many rows, or a fifth more of all three. */
 static const double NEAR = 0.5;
-static const double MUCH_SLOWER = 1.25;
+static const double SLOWER = 1.1;
 
 const tgl_tuned *tgl_tuned_at(int index)
 {
@@ -56,8 +56,11 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_gemm_shape *s)
     return nearest;
 }
 
-bool tgl_tuned_holds(const tgl_candidate *tuned, const tgl_candidate *predicted)
+bool tgl_tuned_holds(const tgl_tuned *row, const tgl_gemm_shape *s, const tgl_candidate *tuned,
+                     const tgl_candidate *predicted)
 {
-    return tuned->plan.row != NULL && tuned->rejected == NULL &&
-           tuned->seconds <= MUCH_SLOWER * predicted->seconds;
+    if (tuned->plan.row == NULL || tuned->rejected != NULL) return false;
+    const bool is_measured =
+        row->m == s->m && row->n == s->n && row->k == s->k && row->batch == s->batch;
+    return is_measured || tuned->seconds <= SLOWER * predicted->seconds;
 }

@@ -21,8 +21,10 @@ const tgl_tuned *tgl_tuned_at(int index);
 /* The measured shape that is nearest to this one, near enough to tell something of it; or NULL. */
 const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_gemm_shape *shape);
 
-/* Whether what was best for a shape nearby holds here, next to the best by prediction: it can
- * serve, and is not predicted to be far slower, as where one more row costs one more wave. */
-bool tgl_tuned_holds(const tgl_candidate *tuned, const tgl_candidate *predicted);
+/* Whether what was best for the shape of `row` holds for this one, next to the best by prediction:
+ * it can serve, and either it was measured for just this shape, or it is not predicted to be a good
+ * deal slower, as where one more row costs one more wave. */
+bool tgl_tuned_holds(const tgl_tuned *row, const tgl_gemm_shape *shape, const tgl_candidate *tuned,
+                     const tgl_candidate *predicted);
 
 #endif
