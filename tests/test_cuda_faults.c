@@ -165,6 +165,68 @@ static void runs_of_a_split_plan_take_turns(void **state)
     tgl_device_close(dev);
 }
 
+/* ---- How kernels are launched ---------------------------------------------------------------- */
+
+/* m x n x 1024 by tiles of 32 x 32 with so many splits, of ones: what it was launched with. */
+static fake_cuda_launch launch_of(tgl_device *dev, int m, int n, int splits, double alpha)
+{
+    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, 1024);
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = splits};
+    const size_t elements = 64 * 1024;
+    float *A = malloc(elements * sizeof *A), *C = malloc(elements * sizeof *C);
+    tgl_plan *plan;
+    if (A == NULL || C == NULL) abort();
+    for (size_t i = 0; i < elements; i++)
+        A[i] = 1;
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, alpha, A, A, 0, C, NULL), TGL_OK);
+    assert_true((double)C[m * n - 1] == alpha * 1024);
+    tgl_plan_destroy(plan);
+    free(A);
+    free(C);
+    return latest_launch();
+}
+
+/* The stand-in has four multiprocessors: larger grids wait for the launch before them. */
+static void launches_overlap_and_lie_in_clusters(void **state)
+{
+    (void)state;
+    static const struct {
+        int m, n, splits;
+        double alpha;
+        unsigned blocks, cluster;
+        int overlaps;
+    } runs[] = {
+        {32, 32, 1, 1, 1, 1, 1},  {32, 32, 2, 1, 2, 2, 1}, {32, 64, 2, 1, 4, 2, 1},
+        {64, 64, 4, 1, 16, 2, 0}, {64, 64, 4, 0, 4, 1, 1}, {64, 64, 5, 1, 20, 1, 0},
+    };
+    tgl_device *dev = open_device("cuda");
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        const fake_cuda_launch l =
+            launch_of(dev, runs[i].m, runs[i].n, runs[i].splits, runs[i].alpha);
+        assert_int_equal(l.grid[0], runs[i].blocks);
+        assert_int_equal(l.cluster, runs[i].cluster);
+        assert_int_equal(l.overlaps, runs[i].overlaps);
+    }
+    tgl_device_close(dev);
+}
+
+static void older_chips_and_drivers_launch_plainly(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        setenv("FAKE_CUDA_VERSION", i == 0 ? "12020" : "13000", 1);
+        setenv("FAKE_CUDA_CAPABILITY", i == 0 ? "90" : "80", 1);
+        tgl_device *dev = open_device("cuda");
+        const fake_cuda_launch l = launch_of(dev, 32, 32, 2, 1);
+        assert_int_equal(l.grid[0], 2);
+        assert_int_equal(l.cluster, 1);
+        assert_int_equal(l.overlaps, 0);
+        tgl_device_close(dev);
+    }
+}
+
 /* ---- The caller's context -------------------------------------------------------------------- */
 
 static void use_everything(tgl_device *dev)
@@ -476,6 +538,8 @@ int main(void)
         TEST(explain_tells_the_launch),
         TEST(a_split_plan_has_a_workspace),
         TEST(runs_of_a_split_plan_take_turns),
+        TEST(launches_overlap_and_lie_in_clusters),
+        TEST(older_chips_and_drivers_launch_plainly),
         TEST(ceilings_are_measured),
         TEST(the_caller_s_context_stays),
         TEST(many_threads_share_a_device),

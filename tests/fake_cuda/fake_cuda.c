@@ -26,6 +26,7 @@ struct CUctx_st {
 
 struct CUfunc_st {
     CUmodule module;
+    int dynamic_shared; /* that launches may ask for, beside what all may */
     char symbol[64];
 };
 
@@ -417,8 +418,9 @@ FAKE_CUDA_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction 
 
 FAKE_CUDA_API CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
 {
-    (void)function, (void)attribute, (void)value;
     BEGIN();
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        function->dynamic_shared = value;
     return CUDA_SUCCESS;
 }
 
@@ -470,14 +472,19 @@ static void run_gemm(const struct tgl_gemm_args *args)
     }
 }
 
+static _Thread_local fake_cuda_launch launched; /* on this thread, the latest */
+
 FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                                       unsigned grid_z, unsigned block_x, unsigned block_y,
                                       unsigned block_z, unsigned shared, CUstream stream,
                                       void **arguments, void **extra)
 {
-    (void)shared, (void)stream;
+    enum { SHARED_FOR_ALL = 48 * 1024 };
+    (void)stream;
     BEGIN();
+    launched = (fake_cuda_launch){{grid_x, grid_y, grid_z}, shared, 1, 0};
     if (function->module->context != current()) return INVALID_HANDLE;
+    if (shared > SHARED_FOR_ALL && (int)shared > function->dynamic_shared) return INVALID_VALUE;
     if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z == 0 || grid_z > 65535 ||
         block_x == 0 || block_x > 1024 || block_y != 1 || block_z != 1 || extra != NULL)
         return INVALID_VALUE;
@@ -488,6 +495,33 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
     else if (strncmp(function->symbol, "sgemm_", 6) == 0)
         run_sgemm(arguments);
     return CUDA_SUCCESS;
+}
+
+FAKE_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                        void **arguments, void **extra)
+{
+    unsigned cluster = 1;
+    int overlaps = 0;
+    BEGIN();
+    for (unsigned i = 0; i < config->attribute_count; i++) {
+        const CUlaunchAttribute *attribute = &config->attributes[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            cluster = attribute->value.cluster[0];
+            if (attribute->value.cluster[1] != 1 || attribute->value.cluster[2] != 1)
+                return INVALID_VALUE;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            overlaps = attribute->value.allows_overlap;
+        } else {
+            return INVALID_VALUE;
+        }
+    }
+    if (cluster == 0 || cluster > 8 || config->grid[0] % cluster != 0) return INVALID_VALUE;
+    CUresult result = cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2],
+                                     config->block[0], config->block[1], config->block[2],
+                                     config->dynamic_shared, config->stream, arguments, extra);
+    launched.cluster = cluster;
+    launched.overlaps = overlaps;
+    return result;
 }
 
 /* ---- Events: at least a millisecond lies between any two ------------------------------------- */
@@ -538,6 +572,7 @@ FAKE_CUDA_API CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CU
 
 fake_cuda_live_function fake_cuda_live;
 fake_cuda_depth_function fake_cuda_depth;
+fake_cuda_launched_function fake_cuda_launched;
 
 FAKE_CUDA_API int fake_cuda_live(void)
 {
@@ -552,4 +587,9 @@ FAKE_CUDA_API int fake_cuda_live(void)
 FAKE_CUDA_API int fake_cuda_depth(void)
 {
     return depth;
+}
+
+FAKE_CUDA_API fake_cuda_launch fake_cuda_launched(void)
+{
+    return launched;
 }

@@ -34,6 +34,13 @@ typedef int fake_cuda_live_function(void);
 /* libfake_cuda.so: contexts on this thread's stack. */
 typedef int fake_cuda_depth_function(void);
 
+/* libfake_cuda.so: the latest launch on this thread. */
+typedef struct fake_cuda_launch {
+    unsigned grid[3], dynamic_shared, cluster;
+    int overlaps; /* it may start before the one before it has ended */
+} fake_cuda_launch;
+typedef fake_cuda_launch fake_cuda_launched_function(void);
+
 /* libfake_nvrtc.so: compilations so far. */
 typedef int fake_nvrtc_count_function(void);
 

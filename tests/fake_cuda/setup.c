@@ -33,6 +33,11 @@ int live_objects(void)
     return ((fake_cuda_live_function *)fake_function("fake_cuda_live"))();
 }
 
+fake_cuda_launch latest_launch(void)
+{
+    return ((fake_cuda_launched_function *)fake_function("fake_cuda_launched"))();
+}
+
 int context_depth(void)
 {
     return ((fake_cuda_depth_function *)fake_function("fake_cuda_depth"))();

@@ -35,6 +35,9 @@ void assert_product_fails(tgl_device *dev, tgl_status expected);
 
 /* The fakes' own account. */
 int live_objects(void);
+
+/* The latest launch on this thread. */
+fake_cuda_launch latest_launch(void);
 int context_depth(void);
 int compilations(void);
 
