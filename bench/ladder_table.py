@@ -55,8 +55,8 @@ def speeds(rows):
     first = next(row for row in rows if row["rung"] not in ("reference", *PEERS))
     lines = [f"{first['chip']}, driver {first['driver']}, NVRTC {first['nvrtc']}, cuBLAS "
              f"{first['cublas']}, {first['date'][:10]}; an FFMA loop measures "
-             f"{float(first['ffma_tflops']):.1f} TFLOP/s. TFLOP/s, and in brackets the share of "
-             "cuBLAS in the same run.", ""]
+             f"{float(first['ffma_tflops']):.1f} TFLOP/s.",
+             "TFLOP/s, and in brackets the share of cuBLAS in the same run.", ""]
     rungs = in_order(row["rung"] for row in rows)
     names = [rung for rung in rungs if rung not in PEERS and rung != "reference"]
     table = [[PEERS.get(rung, rung)] + [speed(cells.get((rung, size))) for size in sizes]
