@@ -212,12 +212,13 @@ static void launches_overlap_and_lie_in_clusters(void **state)
     tgl_device_close(dev);
 }
 
-static void older_chips_and_drivers_launch_plainly(void **state)
+static void older_chips_drivers_and_compilers_launch_plainly(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         setenv("FAKE_CUDA_VERSION", i == 0 ? "12020" : "13000", 1);
-        setenv("FAKE_CUDA_CAPABILITY", i == 0 ? "90" : "80", 1);
+        setenv("FAKE_CUDA_CAPABILITY", i == 1 ? "80" : "90", 1);
+        setenv("FAKE_NVRTC_ARCHS", i == 2 ? "80,87" : "80,90", 1); /* code for older chips */
         tgl_device *dev = open_device("cuda");
         const fake_cuda_launch l = launch_of(dev, 32, 32, 2, 1);
         assert_int_equal(l.grid[0], 2);
@@ -539,7 +540,7 @@ int main(void)
         TEST(a_split_plan_has_a_workspace),
         TEST(runs_of_a_split_plan_take_turns),
         TEST(launches_overlap_and_lie_in_clusters),
-        TEST(older_chips_and_drivers_launch_plainly),
+        TEST(older_chips_drivers_and_compilers_launch_plainly),
         TEST(ceilings_are_measured),
         TEST(the_caller_s_context_stays),
         TEST(many_threads_share_a_device),

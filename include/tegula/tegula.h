@@ -328,9 +328,10 @@ typedef struct tgl_epilogue {
 
 /* A problem prepared for a device: kernel chosen, compiled and loaded, workspace set aside. Running
  * a plan allocates nothing, compiles nothing and waits for nothing (cpu, sim: except for its own
- * result), and can be captured into a CUDA graph. The plan must outlive the graph, and two graphs
- * that hold runs of one plan must not be under way at the same time: they may share its workspace.
- * Runs on different streams need no such care. */
+ * result), and can be captured into a CUDA graph. The plan must outlive the graph. Two graphs that
+ * hold runs of one plan must not be under way at the same time, nor may one graph hold them in
+ * branches that run side by side: they may share its workspace. Runs on different streams that are
+ * not captured need no such care. */
 typedef struct tgl_plan tgl_plan;
 
 typedef struct tgl_plan_options {

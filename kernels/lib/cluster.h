@@ -18,8 +18,9 @@
 static __device__ __forceinline__ void cluster_sync(void)
 {
 #if TGL_HAS_CLUSTERS
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
+    /* Release and acquire, which are what these do if nothing else is said. */
+    asm volatile("barrier.cluster.arrive.aligned;\n"
+                 "barrier.cluster.wait.aligned;" ::
                      : "memory");
 #else
     __syncthreads();

@@ -6,6 +6,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Columns: the attribute, where it goes. */
 static const struct {
@@ -72,10 +74,16 @@ tgl_status tgl_cuda_read_chip(tgl_device *dev)
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0] && result == CUDA_SUCCESS; i++)
         result = driver->cuDeviceGetAttribute((int *)((char *)chip + attributes[i].offset),
                                               attributes[i].attribute, cuda->device);
-    cuda->has_extended_launch =
-        chip->capability >= 90 && driver->cuLaunchKernelEx != NULL && chip->driver_version >= 12030;
-    make_facts(chip, cuda->has_extended_launch);
     return tgl_cuda_check(dev, result, "asking the driver about the device");
+}
+
+void tgl_cuda_choose_launches(tgl_cuda *cuda)
+{
+    const char *digits = strchr(cuda->arch.name, '_');
+    cuda->has_extended_launch = digits != NULL && atoi(digits + 1) >= 90 &&
+                                cuda->driver.cuLaunchKernelEx != NULL &&
+                                cuda->chip.driver_version >= 12030;
+    make_facts(&cuda->chip, cuda->has_extended_launch);
 }
 
 static void add(tgl_cuda *cuda, const char *key, const char *format, ...) TGL_PRINTF(3, 4);

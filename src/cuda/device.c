@@ -116,6 +116,7 @@ static tgl_status open_all(tgl_device *dev, int index)
     snprintf(dev->name, sizeof dev->name, "cuda:%d", index);
     TGL_TRY(tgl_cuda_read_chip(dev));
     TGL_TRY(open_compiler(dev));
+    tgl_cuda_choose_launches(cuda);
     cuda->cache = tgl_cache_open();
     tgl_cuda_list_properties(cuda);
     CUcontext context;

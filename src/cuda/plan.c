@@ -288,10 +288,14 @@ static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tg
         return launch_gemm(cuda, made, shape, run, (char *)space->memory + space->bytes, stream);
     pthread_mutex_lock(&space->lock);
     result = wait_for_latest(driver, space, stream);
-    if (result == CUDA_SUCCESS) result = launch_gemm(cuda, made, shape, run, space->memory, stream);
-    if (result == CUDA_SUCCESS && stream != NULL)
-        result = driver->cuEventRecord(space->passed, stream);
-    if (result == CUDA_SUCCESS) space->is_last_default = stream == NULL;
+    if (result == CUDA_SUCCESS) {
+        /* Of a launch that fails, those before it are under way all the same. */
+        result = launch_gemm(cuda, made, shape, run, space->memory, stream);
+        const CUresult recorded =
+            stream != NULL ? driver->cuEventRecord(space->passed, stream) : CUDA_SUCCESS;
+        if (recorded == CUDA_SUCCESS) space->is_last_default = stream == NULL;
+        if (result == CUDA_SUCCESS) result = recorded;
+    }
     pthread_mutex_unlock(&space->lock);
     return result;
 }

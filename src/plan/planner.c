@@ -119,9 +119,11 @@ void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
     tgl_candidate c;
     *best = (tgl_candidate){.plan.row = NULL};
     const int64_t small = shape->m < shape->n ? shape->m : shape->n;
+    bool is_streamed = false; /* by as few rows or columns as there are */
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
-        if (row->count > 1 && row->count >= 2 * small) continue; /* a smaller one will do */
+        if (is_streamed && row->count >= 2 * small) continue;
         tgl_planner_best_of_row(chip, shape, row, splits, &c);
+        is_streamed = is_streamed || (row->count > 0 && c.rejected == NULL);
         consider(&c, best);
     }
     if (splits != 0) return;
