@@ -83,8 +83,8 @@ tgl_status tgl_cuda_check(tgl_device *dev, CUresult result, const char *what);
 
 /* chip.c */
 tgl_status tgl_cuda_read_chip(tgl_device *dev);
-/* What launches may ask for, and with it the planner's facts: by the driver, and by what is compiled
- * for, since code for older chips knows neither clusters nor launches that overlap. */
+/* What launches may ask for, and with it the planner's facts: by the driver, and by what is
+ * compiled for, since code for older chips knows neither clusters nor launches that overlap. */
 void tgl_cuda_choose_launches(tgl_cuda *cuda);
 void tgl_cuda_list_properties(tgl_cuda *cuda);
 
