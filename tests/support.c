@@ -37,6 +37,14 @@ int setup_cpu(void **state)
     return 0;
 }
 
+int setup_sim(void **state)
+{
+    tgl_device *dev;
+    if (tgl_device_open("sim", NULL, &dev) != TGL_OK) return -1;
+    *state = dev;
+    return 0;
+}
+
 int teardown_device(void **state)
 {
     tgl_device_close(*state);
@@ -60,4 +68,17 @@ bool kernel_choice(const tgl_device *dev, int i, const char **kernel)
 {
     *kernel = i == 0 ? NULL : tgl_kernel_name(dev, i - 1);
     return i == 0 || *kernel != NULL;
+}
+
+void *constant_floats(tgl_device *dev, size_t count, float value)
+{
+    float *host = malloc(count * sizeof *host);
+    void *memory;
+    assert_non_null(host);
+    for (size_t i = 0; i < count; i++)
+        host[i] = value;
+    assert_status(tgl_alloc(dev, count * sizeof *host, &memory), TGL_OK);
+    assert_status(tgl_upload(dev, memory, host, count * sizeof *host), TGL_OK);
+    free(host);
+    return memory;
 }

@@ -33,6 +33,9 @@ tgl_device *open_cpu(int threads);
 
 /* For cmocka: *state is an open cpu device of two threads. */
 int setup_cpu(void **state);
+
+/* The same of a simulator. */
+int setup_sim(void **state);
 int teardown_device(void **state);
 
 /* Runs the case and fails with its description if anything about it is wrong. Returns whether the
@@ -42,5 +45,8 @@ bool check_case(tgl_device *dev, const gemm_case *c);
 /* The i-th choice of a kernel: first NULL, the planner's own, then each kernel by name. False:
  * there are no more. */
 bool kernel_choice(const tgl_device *dev, int i, const char **kernel);
+
+/* Memory of the device, `count` floats of this value; the caller gives it back. */
+void *constant_floats(tgl_device *dev, size_t count, float value);
 
 #endif

@@ -21,16 +21,7 @@ typedef struct adder {
 /* SIDE * DEPTH elements. */
 static void *constant(tgl_device *dev, float value)
 {
-    static const size_t count = (size_t)SIDE * DEPTH;
-    float *host = malloc(count * sizeof *host);
-    void *memory;
-    assert_non_null(host);
-    for (size_t i = 0; i < count; i++)
-        host[i] = value;
-    assert_ok(dev, tgl_alloc(dev, count * sizeof *host, &memory));
-    assert_ok(dev, tgl_upload(dev, memory, host, count * sizeof *host));
-    free(host);
-    return memory;
+    return constant_floats(dev, (size_t)SIDE * DEPTH, value);
 }
 
 static adder make_adder(tgl_device *dev, int splits)

@@ -238,14 +238,6 @@ static void expressions_are_told_apart(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    tgl_device *dev;
-    if (tgl_device_open("sim", NULL, &dev) != TGL_OK) return -1;
-    *state = dev;
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,5 +246,5 @@ int main(void)
         cmocka_unit_test(an_epilogue_is_counted),     cmocka_unit_test(expressions),
         cmocka_unit_test(bad_expressions_are_told),   cmocka_unit_test(expressions_are_told_apart),
     };
-    return cmocka_run_group_tests(tests, setup, teardown_device);
+    return cmocka_run_group_tests(tests, setup_sim, teardown_device);
 }

@@ -199,19 +199,11 @@ static void test_device_survives(void **state)
     assert_memory_equal(C, expected, sizeof C);
 }
 
-static int setup(void **state)
-{
-    tgl_device *dev;
-    if (tgl_device_open("sim", NULL, &dev) != TGL_OK) return -1;
-    *state = dev;
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_broken_kernels),
         cmocka_unit_test(test_device_survives),
     };
-    return cmocka_run_group_tests(tests, setup, teardown_device);
+    return cmocka_run_group_tests(tests, setup_sim, teardown_device);
 }

@@ -211,14 +211,6 @@ static void test_split_without_product(void **state)
     tgl_plan_destroy(plan);
 }
 
-static int setup(void **state)
-{
-    tgl_device *dev;
-    if (tgl_device_open("sim", NULL, &dev) != TGL_OK) return -1;
-    *state = dev;
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -227,5 +219,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_choices),        cmocka_unit_test(test_split_without_product),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
-    return cmocka_run_group_tests(tests, setup, teardown_device);
+    return cmocka_run_group_tests(tests, setup_sim, teardown_device);
 }
