@@ -36,6 +36,8 @@ static const char help[] =
     "                    cublas, cublaslt; none for none (all that are found)\n"
     "  --time S          seconds to spend on a shape, about (1)\n"
     "  --repeat N        samples of each library, instead\n"
+    "  --kernel NAME     Tegula by this kernel, --splits N with so many blocks to share k,\n"
+    "                    --strips auto|never|always: the last few columns and rows apart or not\n"
     "  --one-shot        time tgl_gemm() instead of a kept plan\n"
     "  --cpu-time        by processor time, for one thread on a machine that others use too\n"
     "  --threads N       threads for everybody (OMP_NUM_THREADS, or all)\n"
@@ -53,6 +55,9 @@ enum {
     OPT_PEER,
     OPT_TIME,
     OPT_REPEAT,
+    OPT_KERNEL,
+    OPT_SPLITS,
+    OPT_STRIPS,
     OPT_ONE_SHOT,
     OPT_CPU_TIME,
     OPT_CLIFFS,
@@ -73,6 +78,9 @@ static const struct option option_table[] = {
     {"peer", required_argument, NULL, OPT_PEER},
     {"time", required_argument, NULL, OPT_TIME},
     {"repeat", required_argument, NULL, OPT_REPEAT},
+    {"kernel", required_argument, NULL, OPT_KERNEL},
+    {"splits", required_argument, NULL, OPT_SPLITS},
+    {"strips", required_argument, NULL, OPT_STRIPS},
     {"one-shot", no_argument, NULL, OPT_ONE_SHOT},
     {"cpu-time", no_argument, NULL, OPT_CPU_TIME},
     {"cliffs", no_argument, NULL, OPT_CLIFFS},
@@ -84,7 +92,9 @@ typedef struct bench_options {
     const char *suite, *device, *csv;
     tgl_type type; /* 0: not given */
     tgl_epilogue epilogue;
-    int64_t m, n, k, batch; /* 0: not given */
+    const char *kernel;             /* NULL: not given */
+    int64_t m, n, k, batch, splits; /* 0: not given */
+    tgl_strips strips;
     bool trans_a, trans_b, one_shot, cpu_time, cliffs, host_overhead;
     const char *peers[PEERS_MAX];
     int peer_count;
@@ -125,6 +135,13 @@ static bool take_option(int option, bench_options *o)
         return cli_parse_int("--batch", optarg, 1, INT32_MAX, &o->batch);
     case OPT_REPEAT:
         return cli_parse_int("--repeat", optarg, 1, 101, &o->repeat);
+    case OPT_SPLITS:
+        return cli_parse_int("--splits", optarg, 1, 65535, &o->splits);
+    case OPT_STRIPS:
+        return cli_parse_strips(optarg, &o->strips);
+    case OPT_KERNEL:
+        o->kernel = optarg;
+        return true;
     case OPT_TIME:
         return parse_time(optarg, &o->time);
     case OPT_PEER:
@@ -182,6 +199,8 @@ static int parse(int argc, char **argv, bench_options *o)
         return cli_misuse("give all of -m, -n and -k");
     if (o->one_shot && !epilogue_is_none(&o->epilogue))
         return cli_misuse("--one-shot: tgl_gemm() has no epilogue");
+    if (o->one_shot && (o->kernel != NULL || o->splits > 0 || o->strips != TGL_STRIPS_AUTO))
+        return cli_misuse("--one-shot: tgl_gemm() plans for itself");
     return PARSED;
 }
 
@@ -301,6 +320,10 @@ static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, c
                                        .time = o->time,
                                        .repeat = (int)o->repeat,
                                        .one_shot = o->one_shot,
+                                       .plan = {.size = sizeof(tgl_plan_options),
+                                                .kernel = o->kernel,
+                                                .splits = (int)o->splits,
+                                                .strips = o->strips},
                                        .epilogue = o->epilogue,
                                        .cpu_time = o->cpu_time};
     if (o->cpu_time && (settings.threads != 1 || strcmp(tgl_device_name(dev), "cpu") != 0))

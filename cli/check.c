@@ -145,18 +145,19 @@ static int parse(int argc, char **argv, check_options *o)
 static void print_subject(const check_subject *s)
 {
     printf("%-24s %8" PRId64 " %8" PRId64 " %8" PRId64 " %9.3f %9.3f  %9.2e  %3d %6" PRId64
-           " %6" PRId64 " %6" PRId64 " %6" PRId64 "\n",
+           " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 "\n",
            s->name, s->passed, s->failed, s->unsupported, s->errors.max, error_rms(&s->errors),
-           error_frobenius(&s->errors), check_cells_seen(s), s->split, s->tail, s->batch, s->ten);
+           error_frobenius(&s->errors), check_cells_seen(s), s->split, s->tail, s->strips, s->batch,
+           s->ten);
 }
 
 /* The table, and the sum. Returns an exit code. */
 static int print_results(const tgl_device *dev, const check_results *results)
 {
     check_subject all = {0};
-    printf("%-24s %8s %8s %8s %9s %9s  %9s  %3s %6s %6s %6s %6s\n", "kernel", "passed", "failed",
-           "not for", "max error", "RMS error", "Frobenius", "lay", "split", "tail", "batch",
-           "10 x");
+    printf("%-24s %8s %8s %8s %9s %9s  %9s  %3s %6s %6s %6s %6s %6s\n", "kernel", "passed",
+           "failed", "not for", "max error", "RMS error", "Frobenius", "lay", "split", "tail",
+           "strips", "batch", "10 x");
     for (int i = 0; i < results->count; i++) {
         const check_subject *s = &results->subjects[i];
         print_subject(s);
@@ -176,10 +177,10 @@ static void write_subject(FILE *file, const tgl_device *dev, const check_options
 {
     fprintf(file,
             "%s,%s,%" PRId64 ",%" PRId64 ",%s,%" PRId64 ",%" PRId64 ",%" PRId64
-            ",%.6g,%.6g,%.6g,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
+            ",%.6g,%.6g,%.6g,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
             tgl_device_name(dev), tgl_version(), o->seed, o->cases, s->name, s->passed, s->failed,
             s->unsupported, s->errors.max, error_rms(&s->errors), error_frobenius(&s->errors),
-            check_cells_seen(s), s->split, s->tail, s->batch, s->ten);
+            check_cells_seen(s), s->split, s->tail, s->strips, s->batch, s->ten);
 }
 
 static int write_csv(const check_options *o, const tgl_device *dev, const check_results *results)
@@ -187,7 +188,7 @@ static int write_csv(const check_options *o, const tgl_device *dev, const check_
     FILE *file = fopen(o->csv, "w");
     if (file == NULL) return cli_fail("cannot write %s: %s", o->csv, strerror(errno));
     fprintf(file, "device,version,seed,cases,kernel,passed,failed,unsupported,max_error,rms_error,"
-                  "frobenius_error,layouts,splits,tail_splits,batches,ten_runs\n");
+                  "frobenius_error,layouts,splits,tail_splits,strips,batches,ten_runs\n");
     for (int i = 0; i < results->count; i++)
         write_subject(file, dev, o, &results->subjects[i]);
     const bool failed = ferror(file) != 0;

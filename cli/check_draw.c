@@ -28,7 +28,8 @@ static int64_t draw_edge(random_state *r, const limits *l)
 {
     const int64_t tile = (int64_t)16 << random_between(r, 0, 4); /* 16 .. 256 */
     const int64_t times = l->size / tile > 0 ? random_between(r, 1, l->size / tile) : 1;
-    const int64_t edge = tile * times + random_between(r, -1, 1);
+    const int64_t past = random_once_in(r, 2) ? random_between(r, -1, 1) : random_between(r, 1, 16);
+    const int64_t edge = tile * times + past;
     return edge < l->size ? edge : l->size;
 }
 
@@ -271,4 +272,5 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     c->problem = p;
     if (!from->plain && random_once_in(r, p.batch == 1 ? 30 : 3)) draw_pointers(r, c);
     if (from->epilogues) check_epilogue_draw(r, c);
+    c->strips = random_once_in(r, 2);
 }

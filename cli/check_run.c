@@ -83,7 +83,7 @@ static int cell_of(const check_case *c)
     return (layout * 4 + (swapped ? of_b : of_a)) * 4 + (swapped ? of_a : of_b);
 }
 
-static void count_coverage(const check_case *c, check_subject *s)
+static void count_coverage(const check_case *c, bool has_strips, check_subject *s)
 {
     const tgl_problem *p = &c->problem;
     const bool is_product = c->alpha != 0 && p->m > 0 && p->n > 0 && p->k > 0 && p->batch > 0;
@@ -91,6 +91,7 @@ static void count_coverage(const check_case *c, check_subject *s)
     s->cells[cell_of(c)] = true;
     s->batch += p->batch > 1;
     s->ten += c->again;
+    s->strips += has_strips;
     if (strcmp(s->name, "auto") == 0 || c->splits < 2) return;
     s->split += p->k > 32;
     s->tail += p->k > 32 && c->whole_tiles > 0;
@@ -258,19 +259,36 @@ static tgl_status judge(tgl_device *dev, const check_case *c, const tgl_plan *pl
     return status;
 }
 
-static tgl_status plan_and_judge(tgl_device *dev, const check_case *c, const case_memory *memory,
-                                 check_subject *s, check_verdict *verdict)
+/* The case's plan by a kernel that is named. A case that wants strips gets them if it can;
+ * *has_strips says so. */
+static tgl_status make_plan(tgl_device *dev, const check_case *c, const char *kernel,
+                            bool *has_strips, tgl_plan **plan)
 {
-    const bool is_auto = strcmp(s->name, "auto") == 0, has_epilogue = c->epilogue.size > 0;
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = is_auto ? NULL : s->name,
-                                      .splits = is_auto ? 0 : c->splits,
-                                      .whole_tiles = is_auto ? 0 : c->whole_tiles,
-                                      .epilogue = has_epilogue ? &c->epilogue : NULL};
+    tgl_plan_options options = {.size = sizeof options,
+                                .kernel = kernel,
+                                .splits = c->splits,
+                                .whole_tiles = c->whole_tiles,
+                                .strips = c->strips ? TGL_STRIPS_ALWAYS : TGL_STRIPS_NEVER,
+                                .epilogue = c->epilogue.size > 0 ? &c->epilogue : NULL};
+    tgl_status status = tgl_plan_create(dev, &c->problem, &options, plan);
+    *has_strips = c->strips && status == TGL_OK && strncmp(kernel, "gemm/", 5) == 0;
+    if (!c->strips || status != TGL_UNSUPPORTED) return status;
+    options.strips = TGL_STRIPS_NEVER;
+    return tgl_plan_create(dev, &c->problem, &options, plan);
+}
+
+static tgl_status plan_and_judge(tgl_device *dev, const check_case *c, const case_memory *memory,
+                                 check_subject *s, bool *has_strips, check_verdict *verdict)
+{
+    const tgl_plan_options by_itself = {.size = sizeof by_itself, .epilogue = &c->epilogue};
     tgl_plan *plan = NULL;
-    verdict->text[0] = '\0';
     tgl_status status = TGL_OK;
-    if (!is_auto || has_epilogue) status = tgl_plan_create(dev, &c->problem, &options, &plan);
+    verdict->text[0] = '\0';
+    *has_strips = false;
+    if (strcmp(s->name, "auto") != 0)
+        status = make_plan(dev, c, s->name, has_strips, &plan);
+    else if (c->epilogue.size > 0)
+        status = tgl_plan_create(dev, &c->problem, &by_itself, &plan);
     if (status == TGL_OK) status = judge(dev, c, plan, memory, s, verdict);
     tgl_plan_destroy(plan);
     return status;
@@ -285,6 +303,7 @@ static void add_counts(check_subject *into, const check_subject *from)
     into->unsupported += from->unsupported;
     into->split += from->split;
     into->tail += from->tail;
+    into->strips += from->strips;
     into->batch += from->batch;
     into->ten += from->ten;
     for (int i = 0; i < CHECK_CELLS; i++)
@@ -317,7 +336,9 @@ static tgl_status try_subject(shared *all, const check_case *c, check_subject *s
     check_subject now = {.name = s->name};
     check_verdict verdict;
     const tgl_device *dev = all->settings->dev;
-    const tgl_status status = plan_and_judge(all->settings->dev, c, memory, &now, &verdict);
+    bool has_strips;
+    const tgl_status status =
+        plan_and_judge(all->settings->dev, c, memory, &now, &has_strips, &verdict);
     if (status != TGL_OK) {
         char detail[200] = "";
         tgl_last_error(dev, detail, sizeof detail);
@@ -326,7 +347,7 @@ static tgl_status try_subject(shared *all, const check_case *c, check_subject *s
     now.unsupported = status == TGL_UNSUPPORTED;
     now.passed = verdict.text[0] == '\0';
     now.failed = !now.passed && !now.unsupported;
-    if (!now.unsupported) count_coverage(c, &now);
+    if (!now.unsupported) count_coverage(c, has_strips, &now);
     pthread_mutex_lock(&all->lock);
     add_counts(s, &now);
     if (now.failed) keep_failure(all, c, s, verdict.text);

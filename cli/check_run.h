@@ -25,9 +25,9 @@ typedef struct check_subject {
     const char *name; /* "auto" runs tgl_gemm(), which plans for itself */
     int64_t passed, failed, unsupported;
     error_summary errors;
-    bool cells[CHECK_CELLS];         /* the ways of operands to lie that it has seen */
-    int64_t split, tail, batch, ten; /* cases: k shared; for the last tiles only; a batch; run ten
-                                        times over */
+    bool cells[CHECK_CELLS];                 /* the ways of operands to lie that it has seen */
+    int64_t split, tail, strips, batch, ten; /* cases: k shared; for the last tiles only; strips
+                                                beside the tiles; a batch; run ten times over */
 } check_subject;
 
 typedef struct check_results {

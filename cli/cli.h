@@ -104,6 +104,7 @@ bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t 
 bool cli_parse_real(const char *option, const char *text, double *value); /* nan and inf too */
 bool cli_parse_type(const char *text, tgl_type *type);                    /* "f32", "f64" */
 bool cli_parse_threads(const char *text, int *threads);
+bool cli_parse_strips(const char *text, tgl_strips *strips); /* "auto", "never", "always" */
 
 const char *cli_type_name(tgl_type type);
 

@@ -52,7 +52,8 @@ static tgl_status prepare(contest *t)
     tgl_status status = operands_make(&t->operands, s->dev, p, true);
     if (status == TGL_OK && t->epilogue != NULL)
         status = operands_add_epilogue(&t->operands, t->epilogue);
-    const tgl_plan_options options = {.size = sizeof options, .epilogue = t->epilogue};
+    tgl_plan_options options = s->plan;
+    options.epilogue = t->epilogue;
     if (status == TGL_OK) status = tgl_plan_create(s->dev, p, &options, &t->plan);
     if (status == TGL_OK) status = tgl_timer_create(s->dev, &t->timer);
     for (int i = 1; status == TGL_OK && i <= s->peer_count; i++)

@@ -34,6 +34,7 @@ typedef struct contest_settings {
     double time;   /* seconds to spend on a shape, about */
     int repeat;    /* rounds; 0: as many as fit in `time`, but at least 5 */
     bool one_shot; /* time tgl_gemm(), not a kept plan */
+    tgl_plan_options plan; /* of Tegula's, but for the epilogue */
     tgl_epilogue epilogue; /* of Tegula's product; the peers' has none */
     bool cpu_time; /* by processor time, which other processes do not lengthen; one host thread */
 } contest_settings;

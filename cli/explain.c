@@ -25,6 +25,7 @@ static const char help[] =
     "  --batch N         products in the batch (1)\n" CLI_HELP_EPILOGUE
     "  --kernel NAME     ask for this kernel; `tegula info` lists them\n"
     "  --splits N        blocks that share k: 1 for none (the planner chooses)\n"
+    "  --strips WHEN     the last few columns and rows apart: auto, never, always (auto)\n"
     "  --device NAME     auto, cpu, cuda:0, sim (auto)\n"
     "  --chip NAME       what a GPU that is not there would run: h200, a100, ...\n"
     "  --threads N       threads of the cpu (OMP_NUM_THREADS, or all)\n"
@@ -41,6 +42,7 @@ enum {
     OPT_BATCH,
     OPT_KERNEL,
     OPT_SPLITS,
+    OPT_STRIPS,
     OPT_CHIP
 };
 
@@ -59,6 +61,7 @@ static const struct option option_table[] = {
     {"batch", required_argument, NULL, OPT_BATCH},
     {"kernel", required_argument, NULL, OPT_KERNEL},
     {"splits", required_argument, NULL, OPT_SPLITS},
+    {"strips", required_argument, NULL, OPT_STRIPS},
     {"chip", required_argument, NULL, OPT_CHIP},
     {0},
 };
@@ -69,6 +72,7 @@ typedef struct explain_options {
     tgl_type type;
     const char *device, *kernel, *chip;
     int64_t splits;
+    tgl_strips strips;
     int threads;
 } explain_options;
 
@@ -124,6 +128,8 @@ static bool take_option(int option, explain_options *o)
         return true;
     case OPT_SPLITS:
         return cli_parse_int("--splits", optarg, 1, 65535, &o->splits);
+    case OPT_STRIPS:
+        return cli_parse_strips(optarg, &o->strips);
     case OPT_CHIP:
         o->chip = optarg;
         return true;
@@ -230,6 +236,7 @@ static tgl_plan_options plan_options_of(explain_options *o)
     return (tgl_plan_options){.size = sizeof(tgl_plan_options),
                               .kernel = o->kernel,
                               .splits = (int)o->splits,
+                              .strips = o->strips,
                               .epilogue = epilogue_for(&o->epilogue, &o->problem)};
 }
 

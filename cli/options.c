@@ -160,6 +160,18 @@ bool cli_parse_type(const char *text, tgl_type *type)
     return false;
 }
 
+bool cli_parse_strips(const char *text, tgl_strips *strips)
+{
+    static const char *const names[] = {"auto", "never", "always"};
+    for (int i = TGL_STRIPS_AUTO; i <= TGL_STRIPS_ALWAYS; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *strips = (tgl_strips)i;
+            return true;
+        }
+    cli_misuse("--strips: \"%s\" is none of auto, never and always", text);
+    return false;
+}
+
 bool cli_parse_threads(const char *text, int *threads)
 {
     int64_t value;

@@ -17,8 +17,10 @@
 static const char help[] =
     "Usage: tegula tune [--suite FILE] [--minutes N] [--output FILE] [OPTIONS]\n"
     "\n"
-    "Measures every kernel that may serve a shape, with several ways to split k, and writes the\n"
-    "fastest as a row of the planner's table, src/plan/tuned_CHIP.inc. A shape that the file has "
+    "Measures every kernel that may serve a shape, with several ways to split k, without strips "
+    "and\n"
+    "with them, and writes the fastest as a row of the planner's table, src/plan/tuned_CHIP.inc. A "
+    "shape that the file has "
     "is\n"
     "left out, so that a run that was stopped goes on where it ended.\n"
     "\n"
@@ -32,7 +34,7 @@ static const char help[] =
     "src/plan/tuned_h200.inc\n";
 
 enum { OPT_SUITE = OPT_COMMAND, OPT_MINUTES, OPT_OUTPUT };
-enum { CANDIDATES_MAX = 512, FINALISTS = 4, FINAL_SAMPLES = 7 };
+enum { CANDIDATES_MAX = 1024, FINALISTS = 4, FINAL_SAMPLES = 7 };
 
 static const double screen_seconds = 1e-3, final_seconds = 4e-3;
 
@@ -128,6 +130,7 @@ static bool open_table(tuning *t)
 typedef struct candidate {
     const char *kernel;
     int splits;
+    tgl_strips strips;
     double seconds;
 } candidate;
 
@@ -142,7 +145,7 @@ static tgl_status measure(stopwatch *watch, candidate *c, double least, int samp
 {
     const operands *o = watch->operands;
     const tgl_plan_options options = {
-        .size = sizeof options, .kernel = c->kernel, .splits = c->splits};
+        .size = sizeof options, .kernel = c->kernel, .splits = c->splits, .strips = c->strips};
     tgl_plan *plan;
     tgl_status status = tgl_plan_create(o->dev, &o->problem, &options, &plan);
     if (status != TGL_OK) return status;
@@ -152,16 +155,16 @@ static tgl_status measure(stopwatch *watch, candidate *c, double least, int samp
 }
 
 /* Adds the candidate, measured, if the kernel takes the shape. */
-static tgl_status add(stopwatch *watch, const char *kernel, int splits, candidate *list, int *count)
+static tgl_status add(stopwatch *watch, candidate c, candidate *list, int *count)
 {
-    candidate c = {kernel, splits, 0};
     if (*count == CANDIDATES_MAX) return TGL_OK;
     tgl_status status = measure(watch, &c, screen_seconds, 1);
     if (status == TGL_OK) list[(*count)++] = c;
     return status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE ? TGL_OK : status;
 }
 
-/* Every kernel as the planner would run it, then the better half with more ways to split k. */
+/* Every kernel as the planner would run it, without strips and with them, then the better half with
+ * more ways to split k. */
 static tgl_status screen(stopwatch *watch, candidate *list, int *count)
 {
     static const int splits[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 120, 128};
@@ -170,14 +173,20 @@ static tgl_status screen(stopwatch *watch, candidate *list, int *count)
     tgl_status status = TGL_OK;
     const char *kernel;
     *count = 0;
-    for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL && status == TGL_OK; i++)
-        if (strncmp(kernel, "gemm/", 5) == 0) status = add(watch, kernel, 0, list, count);
+    for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL && status == TGL_OK; i++) {
+        if (strncmp(kernel, "gemm/", 5) != 0) continue;
+        const candidate whole = {.kernel = kernel, .strips = TGL_STRIPS_NEVER},
+                        with_strips = {.kernel = kernel, .strips = TGL_STRIPS_ALWAYS};
+        status = add(watch, whole, list, count);
+        if (status == TGL_OK) status = add(watch, with_strips, list, count);
+    }
     qsort(list, (size_t)*count, sizeof *list, by_seconds);
     const int best = (*count + 1) / 2;
     for (int i = 0; i < best && status == TGL_OK; i++)
-        for (size_t j = 0; j < sizeof splits / sizeof splits[0] && status == TGL_OK; j++)
-            if (splits[j] == 1 || splits[j] * 64 <= p->k)
-                status = add(watch, list[i].kernel, splits[j], list, count);
+        for (size_t j = 0; j < sizeof splits / sizeof splits[0] && status == TGL_OK; j++) {
+            candidate c = {.kernel = list[i].kernel, .splits = splits[j], .strips = list[i].strips};
+            if (splits[j] == 1 || splits[j] * 64 <= p->k) status = add(watch, c, list, count);
+        }
     qsort(list, (size_t)*count, sizeof *list, by_seconds);
     return status;
 }
@@ -214,13 +223,15 @@ static void write_row(const tuning *t, const tgl_problem *p, const candidate *be
 {
     char key[160];
     write_key(key, sizeof key, t->chip, p);
-    fprintf(t->file, "%s\"%s\", %d}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel,
-            best->splits, 1e6 * best->seconds, 1e-12 * suite_flops(p) / best->seconds);
+    fprintf(t->file, "%s\"%s\", %d, %d}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel,
+            best->splits, (int)best->strips, 1e6 * best->seconds,
+            1e-12 * suite_flops(p) / best->seconds);
     fflush(t->file);
     printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " batch %" PRId64
-           ": %s, splits %d, %.2f us, %.2f TFLOP/s\n",
+           ": %s, splits %d%s, %.2f us, %.2f TFLOP/s\n",
            suite_layout(p), p->m, p->n, p->k, p->batch, best->kernel, best->splits,
-           1e6 * best->seconds, 1e-12 * suite_flops(p) / best->seconds);
+           best->strips == TGL_STRIPS_ALWAYS ? ", strips" : "", 1e6 * best->seconds,
+           1e-12 * suite_flops(p) / best->seconds);
 }
 
 /* ---- The suite ------------------------------------------------------------------------------- */

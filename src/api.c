@@ -105,6 +105,9 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
         return tgl_fail(dev, TGL_BAD_ARGUMENT,
                         "options.whole_tiles is %lld; it must not be negative",
                         (long long)options->whole_tiles);
+    if ((int)options->strips < TGL_STRIPS_AUTO || options->strips > TGL_STRIPS_ALWAYS)
+        return tgl_fail(dev, TGL_BAD_ARGUMENT, "options.strips is %d, which is not a tgl_strips",
+                        (int)options->strips);
     if (options->kernel != NULL && !has_kernel(dev, options->kernel))
         return tgl_fail(dev, TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name,
                         options->kernel);

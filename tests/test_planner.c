@@ -25,7 +25,8 @@ static tgl_candidate choose(const char *chip, const tgl_gemm_shape *shape)
     tgl_candidate choice;
     const tgl_chip_facts *facts = tgl_chip_facts_find(chip);
     assert_non_null(facts);
-    tgl_planner_choose(facts, shape, 0, &choice);
+    const tgl_plan_options any = {.size = sizeof any};
+    tgl_planner_choose(facts, shape, &any, &choice);
     assert_null(choice.rejected);
     assert_true(choice.seconds > 0);
     return choice;
@@ -314,12 +315,14 @@ static void asked_for_splits_are_given(void **state)
     (void)state;
     tgl_candidate c;
     const tgl_gemm_shape s = shape_of(4096, 4096, 4096);
+    tgl_plan_options asked = {.size = sizeof asked, .splits = 1};
     tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &s,
-                            tgl_gemm_row_find("gemm/simt_128x128x8"), 1, &c);
+                            tgl_gemm_row_find("gemm/simt_128x128x8"), &asked, &c);
     assert_int_equal(c.plan.splits, 1);
     const tgl_gemm_shape deep = shape_of(64, 64, 4096);
+    asked.splits = 7;
     tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &deep,
-                            tgl_gemm_row_find("gemm/simt_32x32x32"), 7, &c);
+                            tgl_gemm_row_find("gemm/simt_32x32x32"), &asked, &c);
     assert_int_equal(c.plan.splits, 7);
     tgl_plan_options options = {
         .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = 3};
@@ -352,7 +355,7 @@ static void tuned_rows_name_what_there_is(void **state)
 static void what_holds_nearby_is_not_far_slower(void **state)
 {
     (void)state;
-    const tgl_tuned row = {"h200", "NN", 1000, 1000, 1000, 1, "gemm/simt_128x128x8", 0};
+    const tgl_tuned row = {"h200", "NN", 1000, 1000, 1000, 1, "gemm/simt_128x128x8", 0, 0};
     const tgl_gemm_shape same = shape_of(1000, 1000, 1000), near = shape_of(1000, 1001, 1000);
     tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000), tuned = predicted;
     assert_true(tgl_tuned_holds(&row, &near, &tuned, &predicted));

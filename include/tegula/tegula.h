@@ -334,6 +334,15 @@ typedef struct tgl_epilogue {
  * not captured need no such care. */
 typedef struct tgl_plan tgl_plan;
 
+/* Columns or rows of C past the last whole tile of a kernel, 1 to 16 of them: its tiles cover them,
+ * or strips beside the tiles, by launches of a kernel for few columns or rows. Not with pointers of
+ * a batch, nor with an expression as the epilogue. */
+typedef enum tgl_strips {
+    TGL_STRIPS_AUTO,   /* the planner chooses */
+    TGL_STRIPS_NEVER,  /* tiles cover all of C */
+    TGL_STRIPS_ALWAYS, /* there are strips, or TGL_UNSUPPORTED */
+} tgl_strips;
+
 typedef struct tgl_plan_options {
     size_t size;        /* sizeof(tgl_plan_options) */
     const char *kernel; /* a name from tgl_kernel_name(); NULL: the planner chooses */
@@ -342,6 +351,8 @@ typedef struct tgl_plan_options {
     int64_t whole_tiles; /* with `kernel` and `splits`: so many tiles of C are not shared, only the
                             rest. Kernels that cannot share their last tiles share them all. */
     const tgl_epilogue *epilogue; /* NULL: none. The ladder's kernels have none. */
+    tgl_strips strips; /* cuda, sim; other devices, and the ladder's kernels, have no strips and do
+                          not look at it */
 } tgl_plan_options;
 
 /* *plan := a plan for `problem`, which is copied, as are the options, which may be NULL. The caller

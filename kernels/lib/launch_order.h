@@ -17,7 +17,10 @@ static __device__ __forceinline__ void wait_for_earlier_launches(void)
 #endif
 }
 
-/* Lets the next launch start as soon as all blocks of this one have got here. */
+/* Lets the next launch start as soon as all blocks of this one have got here. A launch whose blocks
+ * come here only after they have waited vouches for all that came before it: the next one then need
+ * not wait before it reads that, but must before it ends, since what follows it waits only for it.
+ */
 static __device__ __forceinline__ void let_later_launches_start(void)
 {
 #if !defined(TGL_SIM) && __CUDA_ARCH__ >= 900

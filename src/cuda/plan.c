@@ -16,21 +16,28 @@ enum { ARGUMENTS_MAX = 16 };
 
 /* Device memory of a plan, for what its blocks tell each other. A run has all of it to itself: runs
  * on different streams wait for each other on the device. Runs that are captured into a graph
- * cannot, and have a part of their own. */
+ * cannot, and have memory of their own. */
 typedef struct workspace {
-    size_t bytes; /* of a part; 0: the plan needs none */
-    size_t counters_at;
-    CUdeviceptr memory; /* two parts, the second for graphs */
+    size_t bytes;       /* of a run; 0: the plan needs none */
+    CUdeviceptr memory; /* for two runs, the second for those in graphs */
     pthread_mutex_t lock;
     bool is_last_default; /* the latest run was on the default stream; else */
     CUevent passed;       /* was recorded after its last launch */
 } workspace;
 
+/* A part of C, with what its launches need. */
+typedef struct cuda_part {
+    tgl_gemm_part of;
+    const tgl_module *modules[TGL_GEMM_VARIANTS];
+    size_t sums_at, counters_at; /* in the workspace */
+} cuda_part;
+
 typedef struct cuda_plan {
-    bool is_ladder;
-    const tgl_module *modules[TGL_GEMM_VARIANTS]; /* the ladder has the first only */
-    unsigned grid_x, grid_y;                      /* of the ladder */
-    tgl_candidate choice;                         /* of the production family */
+    const tgl_module *rung;  /* of the ladder; NULL: a plan of the production families */
+    unsigned grid_x, grid_y; /* of the ladder */
+    tgl_candidate choice;
+    cuda_part parts[TGL_PARTS_MOST]; /* in the order of their launches */
+    int part_count;
     workspace space;
 } cuda_plan;
 
@@ -107,20 +114,31 @@ static tgl_status plan_ladder(tgl_plan *plan, const char *name, cuda_plan *made)
     TGL_TRY(tgl_ladder_choose(dev, name, capability, &kernel));
     TGL_TRY(tgl_ladder_check(dev, &plan->shape));
     TGL_TRY(tgl_ladder_grid(dev, &plan->shape, kernel, &made->grid_x, &made->grid_y));
-    made->is_ladder = true;
     plan->kernel = kernel->name;
-    return tgl_cuda_load(dev, kernel, &made->modules[0]);
+    return tgl_cuda_load(dev, kernel, &made->rung);
 }
 
-/* Counters are zero before and after a launch. */
-static tgl_status make_workspace(tgl_device *dev, const tgl_gemm_plan *plan, workspace *space)
+static size_t round_up(size_t bytes)
+{
+    const size_t unit = 256;
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* A region of the workspace for each part: they may be under way at once. Counters are zero before
+ * and after a launch. */
+static tgl_status make_workspace(tgl_device *dev, cuda_plan *made)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    const size_t sums = (size_t)plan->workspace_floats * sizeof(float), unit = 256;
-    if (sums == 0) return TGL_OK;
-    space->counters_at = (sums + unit - 1) / unit * unit;
-    const size_t end = space->counters_at + (size_t)plan->counters * sizeof(unsigned);
-    const size_t bytes = (end + unit - 1) / unit * unit;
+    workspace *space = &made->space;
+    size_t bytes = 0;
+    for (int i = 0; i < made->part_count; i++) {
+        cuda_part *part = &made->parts[i];
+        const tgl_gemm_plan *plan = &part->of.plan;
+        part->sums_at = bytes;
+        part->counters_at = bytes + round_up((size_t)plan->workspace_floats * sizeof(float));
+        bytes = part->counters_at + round_up((size_t)plan->counters * sizeof(unsigned));
+    }
+    if (bytes == 0) return TGL_OK;
     CUresult result = driver->cuMemAlloc(&space->memory, 2 * bytes);
     if (result == CUDA_SUCCESS) result = driver->cuMemsetD8Async(space->memory, 0, 2 * bytes, NULL);
     if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(NULL);
@@ -143,21 +161,31 @@ static void free_workspace(tgl_device *dev, workspace *space)
 }
 
 /* Every variant that the pointers of a run may ask for is compiled now. */
+static tgl_status load_part(tgl_device *dev, cuda_part *part)
+{
+    tgl_gemm_variant variant;
+    for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
+        if (tgl_gemm_variant_make(&part->of.plan, &part->of.shape, i, &variant))
+            TGL_TRY(tgl_cuda_load(dev, &variant.kernel, &part->modules[i]));
+    return TGL_OK;
+}
+
 static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, cuda_plan *made)
 {
     tgl_device *dev = plan->dev;
     const tgl_chip_facts *facts = &((tgl_cuda *)dev->state)->chip.facts;
-    tgl_gemm_variant variant;
+    tgl_gemm_part parts[TGL_PARTS_MOST];
     char message[200];
     tgl_status status =
         tgl_planner_plan(facts, &plan->shape, options, &made->choice, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
-    const tgl_gemm_plan *choice = &made->choice.plan;
-    plan->kernel = choice->row->name;
-    for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
-        if (tgl_gemm_variant_make(choice, &plan->shape, i, &variant))
-            TGL_TRY(tgl_cuda_load(dev, &variant.kernel, &made->modules[i]));
-    return make_workspace(dev, choice, &made->space);
+    plan->kernel = made->choice.plan.row->name;
+    made->part_count = tgl_candidate_parts(&made->choice, &plan->shape, parts);
+    for (int i = 0; i < made->part_count; i++) {
+        made->parts[i].of = parts[i];
+        TGL_TRY(load_part(dev, &made->parts[i]));
+    }
+    return make_workspace(dev, made);
 }
 
 static tgl_status make_plan(tgl_plan *plan, const tgl_plan_options *options, cuda_plan *made)
@@ -200,7 +228,7 @@ void tgl_cuda_unprepare(tgl_plan *plan)
 static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
                            const tgl_gemm_shape *shape, const tgl_run *run, CUstream stream)
 {
-    const tgl_module *module = made->modules[0];
+    const tgl_module *module = made->rung;
     arguments args;
     fill_ladder(shape, run, &args);
     return driver->cuLaunchKernel(module->function, made->grid_x, made->grid_y, 1,
@@ -208,29 +236,30 @@ static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
                                   (unsigned)module->kernel.dynamic_shared, stream, args.at, NULL);
 }
 
-/* One launch. One that takes at most a block of each multiprocessor may start while the one before
- * it in the stream still runs, and let the next one do so: the kernels of kernels/gemm/ wait for
- * each other themselves (lib/launch_order.h). Larger ones would be spread badly over
- * multiprocessors that are still taken. */
-static CUresult launch(const tgl_cuda *cuda, const cuda_plan *made, int variant,
-                       tgl_gemm_args *args, const unsigned grid[3], CUstream stream)
+/* Whether a launch takes at most a block of each multiprocessor. */
+static bool is_small(const tgl_cuda *cuda, const unsigned grid[3])
 {
-    const bool overlaps =
-        (int64_t)grid[0] * grid[1] * grid[2] <= (int64_t)cuda->chip.multiprocessors;
-    const tgl_gemm_plan *plan = &made->choice.plan;
-    const tgl_module *module = made->modules[variant];
+    return (int64_t)grid[0] * grid[1] * grid[2] <= (int64_t)cuda->chip.multiprocessors;
+}
+
+/* One launch. starts_early: while the one before it in the stream still runs, if that one lets it;
+ * the kernels of kernels/gemm/ wait for each other themselves (lib/launch_order.h). */
+static CUresult launch(const tgl_cuda *cuda, const cuda_part *part, int variant, bool starts_early,
+                       const tgl_gemm_args *args, const unsigned grid[3], CUstream stream)
+{
+    const tgl_gemm_plan *plan = &part->of.plan;
+    const tgl_module *module = part->modules[variant];
     const unsigned threads = (unsigned)plan->threads;
     const unsigned shared = (unsigned)tgl_gemm_dynamic_shared(plan, variant);
-    void *at[] = {args};
+    void *at[] = {(void *)args};
     CUlaunchAttribute attributes[2];
     unsigned count = 0;
-    if (overlaps)
+    if (starts_early)
         attributes[count++] = (CUlaunchAttribute){
             .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.allows_overlap = 1};
     if (args->cluster > 1)
         attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                                   .value.cluster = {(unsigned)args->cluster, 1, 1}};
-    args->overlaps = overlaps;
     const CUlaunchConfig config = {
         .grid = {grid[0], grid[1], grid[2]},
         .block = {threads, 1, 1},
@@ -245,20 +274,47 @@ static CUresult launch(const tgl_cuda *cuda, const cuda_plan *made, int variant,
                                        shared, stream, at, NULL);
 }
 
-/* As many launches as a batch takes. memory: of the workspace, or NULL. */
-static CUresult launch_gemm(const tgl_cuda *cuda, const cuda_plan *made,
-                            const tgl_gemm_shape *shape, const tgl_run *run, char *memory,
-                            CUstream stream)
+/* Where a part stands among the launches of a run. */
+typedef struct turn {
+    bool is_strip, is_last;
+    bool is_small; /* all launches of the run so far */
+} turn;
+
+/* As many launches as a batch takes. Between runs, and among the launches of a large batch, small
+ * ones overlap; larger ones would be spread badly over multiprocessors that are still taken. Strips
+ * fill the last wave of the launch before them, however large: they begin when its last block has,
+ * which has waited for all that came before. memory: of the workspace, or NULL. */
+static CUresult launch_part(const tgl_cuda *cuda, const cuda_part *part, turn *its,
+                            const tgl_run *run, char *memory, CUstream stream)
 {
-    const tgl_gemm_plan *plan = &made->choice.plan;
-    const int variant = tgl_gemm_variant_for(plan, run);
-    char *counters = memory != NULL ? memory + made->space.counters_at : NULL;
+    const tgl_gemm_plan *plan = &part->of.plan;
+    const tgl_run own = tgl_gemm_part_run(&part->of, run);
+    const int variant = tgl_gemm_variant_for(plan, &own);
+    char *sums = memory != NULL ? memory + part->sums_at : NULL;
+    char *counters = memory != NULL ? memory + part->counters_at : NULL;
     CUresult result = CUDA_SUCCESS;
-    for (int64_t i = 0; i < shape->batch && result == CUDA_SUCCESS; i += plan->batch_step) {
+    for (int64_t i = 0; i < part->of.shape.batch && result == CUDA_SUCCESS; i += plan->batch_step) {
         tgl_gemm_args args;
         unsigned grid[3];
-        tgl_gemm_launch(plan, shape, run, i, memory, counters, &args, grid);
-        result = launch(cuda, made, variant, &args, grid, stream);
+        tgl_gemm_launch(plan, &part->of.shape, &own, i, sums, counters, &args, grid);
+        const bool small = is_small(cuda, grid);
+        its->is_small = its->is_small && small;
+        args.overlaps = !its->is_last || its->is_small;
+        args.waits_at_end = its->is_strip;
+        result = launch(cuda, part, variant, its->is_strip || small, &args, grid, stream);
+    }
+    return result;
+}
+
+static CUresult launch_parts(const tgl_cuda *cuda, const cuda_plan *made, const tgl_run *run,
+                             char *memory, CUstream stream)
+{
+    turn its = {.is_small = true};
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < made->part_count && result == CUDA_SUCCESS; i++) {
+        its.is_strip = i > 0;
+        its.is_last = i + 1 == made->part_count;
+        result = launch_part(cuda, &made->parts[i], &its, run, memory, stream);
     }
     return result;
 }
@@ -274,9 +330,10 @@ static CUresult wait_for_latest(const tgl_driver *driver, const workspace *space
     return result;
 }
 
-/* The same as launch_gemm(), with the workspace to itself. The default stream is never captured. */
-static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tgl_gemm_shape *shape,
-                                 const tgl_run *run, CUstream stream)
+/* The same as launch_parts(), with the workspace to itself. The default stream is never captured.
+ */
+static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tgl_run *run,
+                                 CUstream stream)
 {
     const tgl_driver *driver = &cuda->driver;
     workspace *space = &made->space;
@@ -285,12 +342,12 @@ static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tg
     if (stream != NULL) result = driver->cuStreamIsCapturing(stream, &captures);
     if (result != CUDA_SUCCESS) return result;
     if (captures)
-        return launch_gemm(cuda, made, shape, run, (char *)space->memory + space->bytes, stream);
+        return launch_parts(cuda, made, run, (char *)space->memory + space->bytes, stream);
     pthread_mutex_lock(&space->lock);
     result = wait_for_latest(driver, space, stream);
     if (result == CUDA_SUCCESS) {
         /* Of a launch that fails, those before it are under way all the same. */
-        result = launch_gemm(cuda, made, shape, run, space->memory, stream);
+        result = launch_parts(cuda, made, run, space->memory, stream);
         const CUresult recorded =
             stream != NULL ? driver->cuEventRecord(space->passed, stream) : CUDA_SUCCESS;
         if (recorded == CUDA_SUCCESS) space->is_last_default = stream == NULL;
@@ -307,12 +364,12 @@ tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
     tgl_cuda_scope scope;
     CUresult result;
     TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
-    if (made->is_ladder)
+    if (made->rung != NULL)
         result = run_ladder(&cuda->driver, made, &plan->shape, run, stream);
     else if (made->space.memory != NULL)
-        result = run_in_workspace(cuda, made, &plan->shape, run, stream);
+        result = run_in_workspace(cuda, made, run, stream);
     else
-        result = launch_gemm(cuda, made, &plan->shape, run, NULL, stream);
+        result = launch_parts(cuda, made, run, NULL, stream);
     tgl_status status = tgl_cuda_check(plan->dev, result, plan->kernel);
     tgl_cuda_leave(&scope);
     return status;
@@ -354,16 +411,19 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const tgl_module
                  module->from_cache ? "from the cache" : "by NVRTC", module->seconds);
 }
 
-/* The launch of the first problems of a batch, with a product. */
+/* The launches of the first problems of a batch, with a product. */
 static void explain_gemm(tgl_text *out, const tgl_cuda *cuda, const cuda_plan *made,
                          const tgl_gemm_shape *shape)
 {
-    const tgl_gemm_plan *plan = &made->choice.plan;
     const tgl_run run = {.alpha = 1};
-    tgl_gemm_args args;
-    unsigned grid[3];
-    tgl_gemm_launch(plan, shape, &run, 0, NULL, NULL, &args, grid);
-    explain_launch(out, cuda, made->modules[TGL_GEMM_ALIGNED], grid, plan->dynamic_shared);
+    for (int i = 0; i < made->part_count; i++) {
+        const tgl_gemm_part *part = &made->parts[i].of;
+        tgl_gemm_args args;
+        unsigned grid[3];
+        tgl_gemm_launch(&part->plan, &part->shape, &run, 0, NULL, NULL, &args, grid);
+        explain_launch(out, cuda, made->parts[i].modules[TGL_GEMM_ALIGNED], grid,
+                       part->plan.dynamic_shared);
+    }
     tgl_planner_explain(out, &cuda->chip.facts, shape, &made->choice);
 }
 
@@ -380,8 +440,8 @@ size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size)
         return out.length;
     }
     const unsigned grid[3] = {made->grid_x, made->grid_y, 1};
-    if (made->is_ladder)
-        explain_launch(&out, cuda, made->modules[0], grid, made->modules[0]->kernel.dynamic_shared);
+    if (made->rung != NULL)
+        explain_launch(&out, cuda, made->rung, grid, made->rung->kernel.dynamic_shared);
     else
         explain_gemm(&out, cuda, made, &plan->shape);
     tgl_cuda_leave(&scope);

@@ -37,6 +37,9 @@ static const double MEMORY_LATENCY = 1000e-9;   /* seconds, which loads under wa
 static const double TILES_SHARE = 0.85;         /* of the copy rate, that blocks of tiles reach */
 static const double STREAM_SHARE = 1.10;        /* of the copy rate, that reading alone reaches */
 static const double LATE_LAUNCH_SECONDS = 1e-6; /* that a larger grid starts later */
+static const double STRIP_SECONDS = 1e-6; /* of a strip's launch after another of the same run */
+static const double STRIP_SHARE = 0.6;    /* of its time alone, that a strip adds where the tiles
+                                             leave no multiprocessor idle */
 static const double SMALL_BATCH_FFMA_SHARE = 0.6; /* of the FFMAs' time, that loads do not hide */
 
 static int least(int x, int y)
@@ -260,4 +263,29 @@ void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
     c->waves = c->blocks / ((double)chip->multiprocessors * c->resident);
     c->overhead = LAUNCH_SECONDS * (double)tgl_ceil_div(shape->batch, c->plan.batch_step);
     c->seconds = larger(c->compute, larger(c->memory, c->l2)) + c->overhead;
+}
+
+/* What the last round of blocks leaves idle, as time of the whole chip. */
+static double idle_seconds(const tgl_chip_facts *chip, const tgl_candidate *c)
+{
+    const double rounds = ceil(c->blocks / chip->multiprocessors);
+    return c->compute * (1 - c->blocks / (rounds * chip->multiprocessors));
+}
+
+/* From sm_90 on strips begin as soon as the last block of tiles has, and take what is idle first;
+ * elsewhere when all have ended. */
+void tgl_candidate_add_strip(const tgl_chip_facts *chip, const tgl_gemm_part *part,
+                             const tgl_candidate *alone, tgl_candidate *c)
+{
+    const bool overlaps = chip->capability >= 90;
+    double idle = overlaps ? idle_seconds(chip, c) : 0, rest = alone->seconds - alone->overhead;
+    for (int i = 0; i < c->strip_count; i++)
+        idle -= c->strips[i].seconds;
+    if (idle > 0) rest = larger(rest - idle, 0);
+    tgl_strip *strip = &c->strips[c->strip_count++];
+    strip->part = *part;
+    strip->part.plan = alone->plan;
+    strip->seconds = alone->seconds;
+    strip->adds = STRIP_SECONDS + (overlaps ? STRIP_SHARE : 1) * rest;
+    c->seconds += strip->adds;
 }

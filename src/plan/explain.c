@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { ROWS_MAX = 64 };
+enum { CANDIDATES_MAX = 128 };
 
 void tgl_planner_explain_problem(tgl_text *out, const tgl_gemm_shape *s)
 {
@@ -63,24 +63,45 @@ static void explain_candidate(tgl_text *out, const tgl_candidate *c)
         tgl_text_add(out, "  %-22s rejected: %s\n", plan->row->name, c->rejected);
         return;
     }
-    tgl_text_add(out, "  %-22s %10.2f us %6d  %6d %8.2f  %s\n", plan->row->name, 1e6 * c->seconds,
-                 plan->splits, c->resident, c->waves, ceiling(c));
+    tgl_text_add(out, "  %-22s %10.2f us %6d %6d  %6d %8.2f  %s\n", plan->row->name,
+                 1e6 * c->seconds, plan->splits, c->strip_count, c->resident, c->waves, ceiling(c));
 }
 
-/* The best way of each configuration, the fastest first. */
+/* The best way of each configuration, without strips and with them, the fastest first. */
 static void explain_candidates(tgl_text *out, const tgl_chip_facts *chip,
                                const tgl_gemm_shape *shape)
 {
-    tgl_candidate candidates[ROWS_MAX] = {0};
+    static const tgl_plan_options whole = {.size = sizeof whole, .strips = TGL_STRIPS_NEVER},
+                                  with_strips = {.size = sizeof with_strips,
+                                                 .strips = TGL_STRIPS_ALWAYS};
+    tgl_candidate candidates[CANDIDATES_MAX];
     const tgl_gemm_row *row;
     int count = 0;
-    for (; count < ROWS_MAX && (row = tgl_gemm_row_at(count)) != NULL; count++)
-        tgl_planner_best_of_row(chip, shape, row, 0, &candidates[count]);
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL && count + 2 <= CANDIDATES_MAX; i++) {
+        tgl_planner_best_of_row(chip, shape, row, &whole, &candidates[count++]);
+        tgl_planner_best_of_row(chip, shape, row, &with_strips, &candidates[count]);
+        if (candidates[count].rejected == NULL) count++;
+    }
     qsort(candidates, (size_t)count, sizeof *candidates, by_seconds);
-    tgl_text_add(out, "candidates              predicted    splits  blocks    waves  bound by\n"
-                      "                                             an SM\n");
+    tgl_text_add(out,
+                 "candidates              predicted    splits strips  blocks    waves  bound by\n"
+                 "                                                    an SM\n");
     for (int i = 0; i < count; i++)
         explain_candidate(out, &candidates[i]);
+}
+
+static void explain_strips(tgl_text *out, const tgl_candidate *c)
+{
+    for (int i = 0; i < c->strip_count; i++) {
+        const tgl_strip *strip = &c->strips[i];
+        const tgl_gemm_part *part = &strip->part;
+        tgl_text_add(out,
+                     "strip       %lld x %lld of C from row %lld, column %lld on: %s, splits %d; "
+                     "alone %.2f us, here %.2f us more\n",
+                     (long long)part->shape.m, (long long)part->shape.n, (long long)part->row,
+                     (long long)part->col, part->plan.row->name, part->plan.splits,
+                     1e6 * strip->seconds, 1e6 * strip->adds);
+    }
 }
 
 static void explain_split(tgl_text *out, const tgl_gemm_plan *plan)
@@ -112,6 +133,7 @@ static void explain_choice(tgl_text *out, const tgl_chip_facts *chip, const tgl_
                  100.0 * threads / chip->threads_per_sm);
     tgl_text_add(out, "waves       %.2f (%.0f blocks)\n", c->waves, c->blocks);
     if (plan->splits > 1) explain_split(out, plan);
+    explain_strips(out, c);
     if (plan->vec_a > 1 || plan->vec_b > 1)
         tgl_text_add(out, "alignment   copies of %d and %d floats of A and B at once%s\n",
                      plan->vec_a, plan->vec_b,
@@ -170,8 +192,10 @@ static tgl_status explain(tgl_text *out, const char *name, const tgl_problem *pr
     tgl_gemm_shape shape;
     if (options == NULL) options = &none;
     const tgl_chip_facts *chip = name != NULL ? tgl_chip_facts_find(name) : NULL;
-    if (options->size != sizeof *options || options->splits < 0 || options->whole_tiles < 0)
-        return reject(out, TGL_BAD_ARGUMENT, "options have a size or splits that mean nothing");
+    if (options->size != sizeof *options || options->splits < 0 || options->whole_tiles < 0 ||
+        (int)options->strips < TGL_STRIPS_AUTO || options->strips > TGL_STRIPS_ALWAYS)
+        return reject(out, TGL_BAD_ARGUMENT,
+                      "options have a size, splits or strips that mean nothing");
     if (chip == NULL) return reject(out, TGL_NO_DEVICE, "no chip of this name is known");
     tgl_status status = tgl_shape_make(problem, true, &shape, message, sizeof message);
     if (status == TGL_OK)

@@ -219,6 +219,65 @@ const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *s,
     return simt_plan_make(s, split, plan);
 }
 
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+void tgl_gemm_part_make(const tgl_gemm_shape *shape, int64_t row, int64_t col, int64_t m, int64_t n,
+                        tgl_gemm_part *part)
+{
+    *part = (tgl_gemm_part){.row = row, .col = col, .shape = *shape};
+    part->shape.m = m;
+    part->shape.n = n;
+}
+
+static const float *offset(const void *base, int64_t elements)
+{
+    return base != NULL ? (const float *)base + elements : NULL;
+}
+
+tgl_run tgl_gemm_part_run(const tgl_gemm_part *part, const tgl_run *run)
+{
+    const tgl_gemm_shape *s = &part->shape;
+    const int64_t row = part->row, col = part->col;
+    tgl_run own = *run;
+    if (row == 0 && col == 0) return own;
+    own.A = offset(run->A, row * (s->trans_a ? 1 : s->lda));
+    own.B = offset(run->B, col * (s->trans_b ? s->ldb : 1));
+    own.C = (float *)run->C + row * s->ldc + col;
+    own.bias = offset(run->bias, s->epilogue.bias == TGL_BIAS_ROW ? row : col);
+    own.residual = offset(run->residual, row * s->epilogue.ld_residual + col);
+    return own;
+}
+
+static const char *lacks_strips(const tgl_gemm_row *row, const tgl_gemm_shape *s)
+{
+    if (row->family != TGL_SIMT) return "strips lie beside tiles of gemm/simt.cu only";
+    if (s->pointers) return "strips are at no offset from what arrays of pointers lead to";
+    if (s->epilogue.expression != NULL) return "in a strip an expression's row and col are others";
+    if (s->batch > GRID_Z_MAX) return "strips are for batches of a single launch";
+    return NULL;
+}
+
+/* What of `size` lies past the last whole tile, if a strip can take it; else 0. */
+static int64_t strip_width(int64_t size, int tile)
+{
+    return size > tile && size % tile <= TGL_STRIP_WIDTH_MOST ? size % tile : 0;
+}
+
+int tgl_gemm_strips(const tgl_gemm_row *row, const tgl_gemm_shape *s, tgl_gemm_part *tiles,
+                    tgl_gemm_part strips[TGL_STRIPS_MOST], const char **why)
+{
+    int count = 0;
+    *why = lacks_strips(row, s);
+    if (*why != NULL) return 0;
+    const int64_t below = strip_width(s->m, row->simt.bm), right = strip_width(s->n, row->simt.bn);
+    const int64_t m = s->m - below, n = s->n - right;
+    tgl_gemm_part_make(s, 0, 0, m, n, tiles);
+    if (right > 0) tgl_gemm_part_make(s, 0, n, s->m, right, &strips[count++]);
+    if (below > 0) tgl_gemm_part_make(s, m, 0, below, n, &strips[count++]);
+    if (count == 0) *why = "its tiles leave no strip of 1 to 16 rows or columns";
+    return count;
+}
+
 /* ---- Variants -------------------------------------------------------------------------------- */
 
 /* SPLIT_K also where nothing is split: ptxas places the registers better, and one kernel serves

@@ -100,6 +100,29 @@ typedef struct tgl_gemm_plan {
     int blocks; /* gemm/skinny.cu and small_batch.cu: of the grid, in x */
 } tgl_gemm_plan;
 
+/* A rectangle of C, with a plan of its own. Plans of several parts have tiles of gemm/simt.cu for
+ * most of C, and strips of gemm/skinny.cu for a few columns or rows beside them. */
+typedef struct tgl_gemm_part {
+    int64_t row, col;     /* its first, in C */
+    tgl_gemm_shape shape; /* the problem's, with the part's m and n */
+    tgl_gemm_plan plan;
+} tgl_gemm_part;
+
+enum { TGL_STRIPS_MOST = 2, TGL_PARTS_MOST = 1 + TGL_STRIPS_MOST, TGL_STRIP_WIDTH_MOST = 16 };
+
+/* The part of a problem that has m x n of C from (row, col) on, without its plan. */
+void tgl_gemm_part_make(const tgl_gemm_shape *shape, int64_t row, int64_t col, int64_t m, int64_t n,
+                        tgl_gemm_part *part);
+
+/* A run of the whole in the terms of the part. */
+tgl_run tgl_gemm_part_run(const tgl_gemm_part *part, const tgl_run *run);
+
+/* The rectangles beside whole tiles of a configuration: columns right of them, then rows below
+ * them, where these are at most TGL_STRIP_WIDTH_MOST. *tiles: the rest of C. Returns how many; 0:
+ * there are none, *why says why, static text. */
+int tgl_gemm_strips(const tgl_gemm_row *row, const tgl_gemm_shape *shape, tgl_gemm_part *tiles,
+                    tgl_gemm_part strips[TGL_STRIPS_MOST], const char **why);
+
 /* NULL if the families take the problem, else why not, static text: TGL_UNSUPPORTED. */
 const char *tgl_gemm_lacks(const tgl_gemm_shape *shape);
 

@@ -5,6 +5,7 @@
 #include "plan/planner.h"
 #include "plan/tuned.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { SPLITS_MOST = 256, TAIL_SPLITS_MOST = 8, LEAST_TILES = 4 };
@@ -77,13 +78,16 @@ static void search_skinny(const search *s, const tgl_candidate *unsplit)
         try_split(s, (int)splits, 0, 0);
 }
 
-void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                             const tgl_gemm_row *row, int splits, tgl_candidate *best)
+/* The best candidate of a configuration without strips. */
+static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                         const tgl_gemm_row *row, const tgl_plan_options *asked,
+                         tgl_candidate *best)
 {
     const search s = {chip, shape, row, best};
+    const bool has_tail = asked->splits > 1 && asked->whole_tiles > 0;
     *best = (tgl_candidate){.plan.row = NULL};
-    try_split(&s, splits, 0, 0); /* 0 is as good as 1 */
-    if (splits != 0 || best->rejected != NULL) return;
+    try_split(&s, asked->splits, has_tail ? asked->whole_tiles : 0, 0); /* 0 is as good as 1 */
+    if (asked->splits != 0 || best->rejected != NULL) return;
     const tgl_candidate unsplit = *best;
     switch (row->family) {
     case TGL_SIMT:
@@ -98,22 +102,63 @@ void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *s
     }
 }
 
-/* As the options split a configuration that they name. */
-static void choose_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                          const tgl_gemm_row *row, const tgl_plan_options *options,
-                          tgl_candidate *best)
+/* The best of the configurations of gemm/skinny.cu that suit so few rows or columns best. */
+static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                             tgl_candidate *best)
 {
-    if (options->splits < 2 || options->whole_tiles == 0) {
-        tgl_planner_best_of_row(chip, shape, row, options->splits, best);
-        return;
-    }
-    const search s = {chip, shape, row, best};
+    static const tgl_plan_options any = {.size = sizeof any};
+    const int64_t small = shape->m < shape->n ? shape->m : shape->n;
+    const tgl_gemm_row *row;
+    tgl_candidate c;
     *best = (tgl_candidate){.plan.row = NULL};
-    try_split(&s, options->splits, options->whole_tiles, 0);
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
+        const bool is_served = best->plan.row != NULL && best->rejected == NULL;
+        if (row->family != TGL_SKINNY || (is_served && row->count >= 2 * small)) continue;
+        choose_whole(chip, shape, row, &any, &c);
+        consider(&c, best);
+    }
 }
 
-void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape, int splits,
-                        tgl_candidate *best)
+/* The best candidate of a configuration with strips; best->rejected where there can be none. Strips
+ * are looked for only if the tiles alone take less than `limit` seconds. */
+static void choose_with_strips(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                               const tgl_gemm_row *row, const tgl_plan_options *asked, double limit,
+                               tgl_candidate *best)
+{
+    tgl_gemm_part tiles, strips[TGL_STRIPS_MOST];
+    const char *why;
+    const int count = tgl_gemm_strips(row, shape, &tiles, strips, &why);
+    *best = (tgl_candidate){.plan.row = row, .rejected = why};
+    if (count == 0) return;
+    choose_whole(chip, &tiles.shape, row, asked, best);
+    for (int i = 0; i < count && best->rejected == NULL && best->seconds < limit; i++) {
+        tgl_candidate alone;
+        choose_for_strip(chip, &strips[i].shape, &alone);
+        if (alone.rejected != NULL)
+            best->rejected = alone.rejected;
+        else
+            tgl_candidate_add_strip(chip, &strips[i], &alone, best);
+    }
+}
+
+void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                             const tgl_gemm_row *row, const tgl_plan_options *asked,
+                             tgl_candidate *best)
+{
+    tgl_candidate c;
+    if (asked->strips == TGL_STRIPS_ALWAYS) {
+        choose_with_strips(chip, shape, row, asked, INFINITY, best);
+        return;
+    }
+    choose_whole(chip, shape, row, asked, best);
+    if (asked->strips == TGL_STRIPS_NEVER || best->rejected != NULL) return;
+    choose_with_strips(chip, shape, row, asked, best->seconds, &c);
+    consider(&c, best);
+}
+
+/* The best candidate by prediction. */
+static void choose_predicted(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                             const tgl_plan_options *asked, tgl_candidate *best)
 {
     const tgl_gemm_row *row;
     tgl_candidate c;
@@ -122,19 +167,43 @@ void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
     bool is_streamed = false; /* by as few rows or columns as there are */
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
         if (is_streamed && row->count >= 2 * small) continue;
-        tgl_planner_best_of_row(chip, shape, row, splits, &c);
+        tgl_planner_best_of_row(chip, shape, row, asked, &c);
         is_streamed = is_streamed || (row->count > 0 && c.rejected == NULL);
         consider(&c, best);
     }
-    if (splits != 0) return;
-    const tgl_tuned *tuned = tgl_tuned_find(chip->name, shape);
-    if (tuned == NULL) return;
-    row = tgl_gemm_row_find(tuned->kernel);
+}
+
+/* Strips are as they were measured for just this shape, else as predicted to be best. */
+void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                        const tgl_plan_options *asked, tgl_candidate *best)
+{
+    tgl_candidate c;
+    choose_predicted(chip, shape, asked, best);
+    const tgl_tuned *tuned = asked->splits == 0 ? tgl_tuned_find(chip->name, shape) : NULL;
+    const tgl_gemm_row *row = tuned != NULL ? tgl_gemm_row_find(tuned->kernel) : NULL;
     if (row == NULL) return;
-    tgl_planner_best_of_row(chip, shape, row, tuned->splits, &c);
+    tgl_plan_options as_tuned = {
+        .size = sizeof as_tuned, .splits = tuned->splits, .strips = asked->strips};
+    if (asked->strips == TGL_STRIPS_AUTO && tgl_tuned_is_for(tuned, shape))
+        as_tuned.strips = tuned->strips;
+    tgl_planner_best_of_row(chip, shape, row, &as_tuned, &c);
     if (!tgl_tuned_holds(tuned, shape, &c, best)) return;
     *best = c;
     best->is_tuned = true;
+}
+
+int tgl_candidate_parts(const tgl_candidate *c, const tgl_gemm_shape *shape,
+                        tgl_gemm_part parts[TGL_PARTS_MOST])
+{
+    int64_t m = shape->m, n = shape->n;
+    for (int i = 0; i < c->strip_count; i++) {
+        parts[1 + i] = c->strips[i].part;
+        if (parts[1 + i].row > 0) m = parts[1 + i].row;
+        if (parts[1 + i].col > 0) n = parts[1 + i].col;
+    }
+    tgl_gemm_part_make(shape, 0, 0, m, n, &parts[0]);
+    parts[0].plan = c->plan;
+    return 1 + c->strip_count;
 }
 
 /* Writes the sentence and yields the status; `message` and `message_size` are in scope. */
@@ -150,9 +219,9 @@ tgl_status tgl_planner_plan(const tgl_chip_facts *chip, const tgl_gemm_shape *sh
     if (options->kernel != NULL && row == NULL)
         return REJECT(TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", options->kernel);
     if (row != NULL)
-        choose_of_row(chip, shape, row, options, choice);
+        tgl_planner_best_of_row(chip, shape, row, options, choice);
     else
-        tgl_planner_choose(chip, shape, options->splits, choice);
+        tgl_planner_choose(chip, shape, options, choice);
     if (choice->rejected != NULL)
         return REJECT(
             choice->rejected == tgl_gemm_grid_too_large ? TGL_GRID_TOO_LARGE : TGL_UNSUPPORTED,

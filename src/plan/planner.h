@@ -11,14 +11,24 @@
 #include "plan/gemm.h"
 #include "text.h"
 
-/* A configuration with a way to split k, and what it is predicted to take. */
+/* A part of C that gemm/skinny.cu computes beside the tiles of gemm/simt.cu, and what it is
+ * predicted to take alone, and to add to the time of the tiles. */
+typedef struct tgl_strip {
+    tgl_gemm_part part;
+    double seconds, adds;
+} tgl_strip;
+
+/* A configuration with a way to split k, the strips beside its tiles, and what it is predicted to
+ * take. */
 typedef struct tgl_candidate {
-    tgl_gemm_plan plan;   /* plan.row names the configuration */
+    tgl_gemm_plan plan;   /* of the tiles: plan.row names the configuration */
     const char *rejected; /* why it cannot serve, static text; NULL: it can */
     int resident;         /* blocks that a multiprocessor holds at once */
     double blocks, waves; /* of the grid; over those that the chip holds at once */
-    double seconds;       /* predicted: the longest of the next three, and the overhead */
+    double seconds; /* predicted: the longest of the next three, the overhead, what strips add */
     double compute, memory, l2, overhead;
+    tgl_strip strips[TGL_STRIPS_MOST];
+    int strip_count;
     bool is_tuned; /* chosen because a measurement says so */
 } tgl_candidate;
 
@@ -26,14 +36,25 @@ typedef struct tgl_candidate {
 void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                         const tgl_gemm_row *row, const tgl_gemm_split *split, tgl_candidate *c);
 
-/* The best candidate of a configuration. splits: 0 for the best way to split k, 1 for none, or the
- * number asked for. */
-void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                             const tgl_gemm_row *row, int splits, tgl_candidate *best);
+/* cost.c: adds a strip, given the best candidate for it alone. */
+void tgl_candidate_add_strip(const tgl_chip_facts *chip, const tgl_gemm_part *part,
+                             const tgl_candidate *alone, tgl_candidate *c);
 
-/* The best candidate of all. best->rejected: none can serve, and why the last could not. */
-void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape, int splits,
-                        tgl_candidate *best);
+/* The best candidate of a configuration, with what the options ask of splits, whole_tiles and
+ * strips. */
+void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                             const tgl_gemm_row *row, const tgl_plan_options *asked,
+                             tgl_candidate *best);
+
+/* The best candidate of all, with what the options ask of splits and strips. best->rejected: none
+ * can serve, and why the last could not. */
+void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                        const tgl_plan_options *asked, tgl_candidate *best);
+
+/* The parts of a plan in the order of their launches: the tiles, then the strips. Returns how
+ * many. */
+int tgl_candidate_parts(const tgl_candidate *c, const tgl_gemm_shape *shape,
+                        tgl_gemm_part parts[TGL_PARTS_MOST]);
 
 /* The choice for a plan's options: the best candidate, or the best of the configuration that
  * options->kernel names. TGL_OK; TGL_UNKNOWN_KERNEL; TGL_GRID_TOO_LARGE;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Columns: chip, layout, m, n, k, batch, configuration, splits. */
+/* Columns: chip, layout, m, n, k, batch, configuration, splits, strips. */
 static const tgl_tuned table[] = {
 #include "plan/tuned_h200.inc"
     {.chip = NULL},
@@ -56,11 +56,14 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_gemm_shape *s)
     return nearest;
 }
 
+bool tgl_tuned_is_for(const tgl_tuned *row, const tgl_gemm_shape *s)
+{
+    return row->m == s->m && row->n == s->n && row->k == s->k && row->batch == s->batch;
+}
+
 bool tgl_tuned_holds(const tgl_tuned *row, const tgl_gemm_shape *s, const tgl_candidate *tuned,
                      const tgl_candidate *predicted)
 {
     if (tuned->plan.row == NULL || tuned->rejected != NULL) return false;
-    const bool is_measured =
-        row->m == s->m && row->n == s->n && row->k == s->k && row->batch == s->batch;
-    return is_measured || tuned->seconds <= SLOWER * predicted->seconds;
+    return tgl_tuned_is_for(row, s) || tuned->seconds <= SLOWER * predicted->seconds;
 }

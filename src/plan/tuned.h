@@ -13,6 +13,7 @@ typedef struct tgl_tuned {
     int64_t m, n, k, batch;
     const char *kernel; /* the configuration */
     int splits;         /* 0: the planner's choice for that configuration */
+    tgl_strips strips;  /* 0 (TGL_STRIPS_AUTO): likewise; 1: it has none; 2: it has them */
 } tgl_tuned;
 
 /* index 0, 1, ... until NULL. */
@@ -20,6 +21,9 @@ const tgl_tuned *tgl_tuned_at(int index);
 
 /* The measured shape that is nearest to this one, near enough to tell something of it; or NULL. */
 const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_gemm_shape *shape);
+
+/* Whether the row was measured for just this shape. */
+bool tgl_tuned_is_for(const tgl_tuned *row, const tgl_gemm_shape *shape);
 
 /* Whether what was best for the shape of `row` holds for this one, next to the best by prediction:
  * it can serve, and either it was measured for just this shape, or it is not predicted to be a good

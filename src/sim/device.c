@@ -144,36 +144,46 @@ static tgl_status plan_ladder(tgl_plan *plan, const tgl_kernel *kernel, const ch
     tgl_device *dev = plan->dev;
     TGL_TRY(tgl_ladder_check(dev, &plan->shape));
     TGL_TRY(tgl_ladder_grid(dev, &plan->shape, kernel, &made->grid_x, &made->grid_y));
-    made->is_ladder = true;
     plan->kernel = kernel->name;
-    return load_locked(dev, kernel, source, &made->modules[0]);
+    return load_locked(dev, kernel, source, &made->rung);
 }
 
 /* Counters are zero before and after a launch. */
+static tgl_status plan_part(tgl_device *dev, tgl_sim_part *part)
+{
+    const int64_t words = part->of.plan.workspace_floats + part->of.plan.counters;
+    tgl_gemm_variant variant;
+    for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
+        if (tgl_gemm_variant_make(&part->of.plan, &part->of.shape, i, &variant))
+            TGL_TRY(load_locked(dev, &variant.kernel, NULL, &part->modules[i]));
+    if (words > 0) part->workspace = calloc((size_t)words, sizeof *part->workspace);
+    if (words > 0 && part->workspace == NULL)
+        return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan's workspace");
+    return TGL_OK;
+}
+
 static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, tgl_sim_plan *made)
 {
     tgl_device *dev = plan->dev;
     const tgl_chip_facts facts = planned_for();
-    tgl_gemm_variant variant;
+    tgl_gemm_part parts[TGL_PARTS_MOST];
     char message[200];
     tgl_status status =
         tgl_planner_plan(&facts, &plan->shape, options, &made->choice, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
-    const tgl_gemm_plan *choice = &made->choice.plan;
-    plan->kernel = choice->row->name;
-    for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
-        if (tgl_gemm_variant_make(choice, &plan->shape, i, &variant))
-            TGL_TRY(load_locked(dev, &variant.kernel, NULL, &made->modules[i]));
-    const int64_t words = choice->workspace_floats + choice->counters;
-    if (words > 0) made->workspace = calloc((size_t)words, sizeof *made->workspace);
-    if (words > 0 && made->workspace == NULL)
-        return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan's workspace");
+    plan->kernel = made->choice.plan.row->name;
+    made->part_count = tgl_candidate_parts(&made->choice, &plan->shape, parts);
+    for (int i = 0; i < made->part_count; i++) {
+        made->parts[i].of = parts[i];
+        TGL_TRY(plan_part(dev, &made->parts[i]));
+    }
     return TGL_OK;
 }
 
 static void free_plan(tgl_sim_plan *made)
 {
-    free(made->workspace);
+    for (int i = 0; i < made->part_count; i++)
+        free(made->parts[i].workspace);
     free(made);
 }
 
@@ -296,11 +306,11 @@ static void make_ladder_launch(const tgl_plan *plan, const tgl_run *run, tgl_sim
     const tgl_gemm_shape *s = &plan->shape;
     const bool has_product = run->alpha != 0 && s->k > 0;
     *launch = (tgl_sim_launch){
-        .module = made->modules[0],
+        .module = made->rung,
         .grid_x = made->grid_x,
         .grid_y = made->grid_y,
         .grid_z = 1,
-        .threads = (unsigned)made->modules[0]->kernel.threads,
+        .threads = (unsigned)made->rung->kernel.threads,
         .m = (int)s->m,
         .n = (int)s->n,
         .k = has_product ? (int)s->k : 0,
@@ -316,18 +326,18 @@ static void make_ladder_launch(const tgl_plan *plan, const tgl_run *run, tgl_sim
     set_matrices(s, run, 1, launch);
 }
 
-/* The launch over the problems of the batch from `first` on. */
-static void make_gemm_launch(const tgl_plan *plan, const tgl_run *run, int64_t first,
+/* The launch of a part over the problems of the batch from `first` on. run: of the whole. */
+static void make_gemm_launch(const tgl_sim_part *part, const tgl_run *run, int64_t first,
                              tgl_gemm_args *args, tgl_sim_launch *launch)
 {
-    const tgl_sim_plan *made = plan->state;
-    const tgl_gemm_plan *gemm = &made->choice.plan;
-    const tgl_gemm_shape *s = &plan->shape;
+    const tgl_gemm_plan *gemm = &part->of.plan;
+    const tgl_gemm_shape *s = &part->of.shape;
+    const tgl_run own = tgl_gemm_part_run(&part->of, run);
     const int64_t words = gemm->workspace_floats + gemm->counters;
     unsigned grid[3];
-    tgl_sim_module *module = made->modules[tgl_gemm_variant_for(gemm, run)];
-    tgl_gemm_launch(gemm, s, run, first, made->workspace, made->workspace + gemm->workspace_floats,
-                    args, grid);
+    tgl_sim_module *module = part->modules[tgl_gemm_variant_for(gemm, &own)];
+    float *counters = words > 0 ? part->workspace + gemm->workspace_floats : NULL;
+    tgl_gemm_launch(gemm, s, &own, first, part->workspace, counters, args, grid);
     *launch = (tgl_sim_launch){
         .module = module,
         .grid_x = grid[0],
@@ -338,34 +348,65 @@ static void make_gemm_launch(const tgl_plan *plan, const tgl_run *run, int64_t f
         .m = (int)s->m,
         .n = (int)s->n,
     };
-    const tgl_run part = {
+    const tgl_run these = {
         .alpha = run->alpha, .beta = run->beta, .A = args->A, .B = args->B, .C = args->C};
-    set_matrices(s, &part, args->batch, launch);
+    set_matrices(s, &these, args->batch, launch);
     set_more_matrices(s, args, args->batch, launch->matrices);
     launch->matrices[TGL_SIM_WORKSPACE] =
-        matrix("the workspace", made->workspace, 1, words, words, 1, 0, NULL);
+        matrix("the workspace", part->workspace, 1, words, words, 1, 0, NULL);
+}
+
+/* What has to move for the whole of C, of which parts have some in common. */
+static int64_t needed_bytes(const tgl_plan *plan, const tgl_run *run)
+{
+    const tgl_sim_plan *made = plan->state;
+    tgl_sim_part whole = made->parts[0];
+    tgl_gemm_args args;
+    tgl_sim_launch launch;
+    whole.of.shape = plan->shape;
+    make_gemm_launch(&whole, run, 0, &args, &launch);
+    return tgl_report_needed_bytes(&launch);
+}
+
+static tgl_status run_part(tgl_sim *sim, const tgl_sim_part *part, const tgl_run *run)
+{
+    tgl_sim_launch launch;
+    tgl_gemm_args args;
+    tgl_status status = TGL_OK;
+    for (int64_t i = 0; status == TGL_OK && i < part->of.shape.batch;
+         i += part->of.plan.batch_step) {
+        make_gemm_launch(part, run, i, &args, &launch);
+        status = tgl_machine_run(&sim->machine, &launch);
+    }
+    return status;
+}
+
+static tgl_status run_ladder(tgl_sim *sim, const tgl_plan *plan, const tgl_run *run)
+{
+    tgl_sim_plan *made = plan->state;
+    tgl_sim_launch launch;
+    make_ladder_launch(plan, run, &launch);
+    TGL_TRY(tgl_machine_run(&sim->machine, &launch));
+    tgl_report_make(&made->report, &sim->machine);
+    return TGL_OK;
 }
 
 static tgl_status run_launches(const tgl_plan *plan, const tgl_run *run)
 {
     tgl_sim *sim = plan->dev->state;
     tgl_sim_plan *made = plan->state;
-    tgl_sim_launch launch;
-    tgl_gemm_args args;
-    tgl_status status;
-    if (made->is_ladder) {
-        make_ladder_launch(plan, run, &launch);
-        status = tgl_machine_run(&sim->machine, &launch);
-    } else {
-        int64_t i = 0;
-        do {
-            make_gemm_launch(plan, run, i, &args, &launch);
-            status = tgl_machine_run(&sim->machine, &launch);
-            i += made->choice.plan.batch_step;
-        } while (status == TGL_OK && i < plan->shape.batch);
+    tgl_report report;
+    if (made->rung != NULL) return run_ladder(sim, plan, run);
+    for (int i = 0; i < made->part_count; i++) {
+        TGL_TRY(run_part(sim, &made->parts[i], run));
+        if (i == 0)
+            tgl_report_make(&report, &sim->machine);
+        else
+            tgl_report_add(&report, &sim->machine);
     }
-    if (status == TGL_OK) tgl_report_make(&made->report, &sim->machine);
-    return status;
+    if (made->part_count > 1) report.totals.needed_bytes = needed_bytes(plan, run);
+    made->report = report;
+    return TGL_OK;
 }
 
 static tgl_status sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
@@ -397,31 +438,43 @@ static tgl_status sim_counters(const tgl_plan *plan, tgl_counters *counters)
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
+static void explain_launch(tgl_text *out, const tgl_sim_module *module, const unsigned grid[3])
+{
+    const tgl_kernel *kernel = &module->kernel;
+    tgl_text_add(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
+                 kernel->file);
+    tgl_text_add(out, "tiles       %s; a block computes %d x %d of C\n",
+                 kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults",
+                 kernel->block_m, kernel->block_n);
+    tgl_text_add(out, "launch      %u x %u x %u blocks of %d threads\n", grid[0], grid[1], grid[2],
+                 kernel->threads);
+    tgl_text_add(out, "shared      %zu bytes a block\n", module->shared_bytes);
+}
+
+/* The launch of the first problems of a batch, with a product. */
+static void explain_part(tgl_text *out, const tgl_sim_part *part)
+{
+    const tgl_run run = {.alpha = 1};
+    tgl_gemm_args args;
+    unsigned grid[3];
+    tgl_gemm_launch(&part->of.plan, &part->of.shape, &run, 0, NULL, NULL, &args, grid);
+    explain_launch(out, part->modules[TGL_GEMM_ALIGNED], grid);
+}
+
 static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
 {
     tgl_sim *sim = plan->dev->state;
     const tgl_sim_plan *made = plan->state;
     const tgl_gemm_shape *s = &plan->shape;
-    const tgl_kernel *kernel = &made->modules[0]->kernel;
-    unsigned grid[3] = {made->grid_x, made->grid_y, 1};
-    if (!made->is_ladder) {
-        const tgl_run run = {.alpha = 1};
-        tgl_gemm_args args;
-        tgl_gemm_launch(&made->choice.plan, s, &run, 0, NULL, NULL, &args, grid);
-    }
+    const unsigned grid[3] = {made->grid_x, made->grid_y, 1};
     tgl_text out = {text, size, 0};
     tgl_planner_explain_problem(&out, s);
-    tgl_text_add(&out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
-                 kernel->file);
-    tgl_text_add(&out, "tiles       %s; a block computes %d x %d of C\n",
-                 kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults",
-                 kernel->block_m, kernel->block_n);
-    tgl_text_add(&out, "launch      %u x %u x %u blocks of %d threads\n", grid[0], grid[1], grid[2],
-                 kernel->threads);
-    tgl_text_add(&out, "shared      %zu bytes a block\n", made->modules[0]->shared_bytes);
+    if (made->rung != NULL) explain_launch(&out, made->rung, grid);
+    for (int i = 0; i < made->part_count; i++)
+        explain_part(&out, &made->parts[i]);
     tgl_text_add(&out, "compiled    by %s\n", sim->compiler.version);
     const tgl_chip_facts facts = planned_for();
-    if (!made->is_ladder) tgl_planner_explain(&out, &facts, s, &made->choice);
+    if (made->rung == NULL) tgl_planner_explain(&out, &facts, s, &made->choice);
     pthread_mutex_lock(&sim->lock);
     const size_t used = out.length < size ? out.length : size;
     out.length += tgl_report_write(&made->report, size > 0 ? text + used : NULL, size - used);

@@ -84,9 +84,7 @@ static int by_line(const void *x, const void *y)
     return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->target, b->target);
 }
 
-/* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read, and what
- * the epilogue reads. */
-static int64_t needed_bytes(const tgl_sim_launch *l)
+int64_t tgl_report_needed_bytes(const tgl_sim_launch *l)
 {
     int64_t bytes = 0;
     static const int needed[] = {TGL_SIM_A, TGL_SIM_B, TGL_SIM_C, TGL_SIM_BIAS, TGL_SIM_RESIDUAL};
@@ -110,7 +108,7 @@ void tgl_report_make(tgl_report *report, const tgl_machine *machine)
                    .threads = l->threads,
                    .shared_bytes = (int64_t)l->module->shared_bytes,
                    .barriers = machine->barriers,
-                   .needed_bytes = needed_bytes(l)},
+                   .needed_bytes = tgl_report_needed_bytes(l)},
     };
     for (size_t i = 0; i < machine->tally.slots; i++) {
         const tgl_site *site = &machine->tally.sites[i];
@@ -119,6 +117,16 @@ void tgl_report_make(tgl_report *report, const tgl_machine *machine)
         add_to_lines(report, site, l->module);
     }
     qsort(report->lines, (size_t)report->count, sizeof *report->lines, by_line);
+}
+
+void tgl_report_add(tgl_report *report, const tgl_machine *machine)
+{
+    const tgl_sim_launch *l = machine->launch;
+    report->totals.blocks += (int64_t)l->grid_x * l->grid_y * l->grid_z;
+    report->totals.barriers += machine->barriers;
+    for (size_t i = 0; i < machine->tally.slots; i++)
+        if (machine->tally.sites[i].pc != NULL)
+            add_to_totals(&report->totals, &machine->tally.sites[i]);
 }
 
 /* ---- Laying out ------------------------------------------------------------------------------ */

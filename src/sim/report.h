@@ -27,6 +27,14 @@ typedef struct tgl_report {
 /* Fills the report from the machine's last launch, which went well. */
 void tgl_report_make(tgl_report *report, const tgl_machine *machine);
 
+/* Adds the machine's last launch, of another kernel, to the totals; the lines, threads and shared
+ * memory stay those of the first. */
+void tgl_report_add(tgl_report *report, const tgl_machine *machine);
+
+/* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read, and what
+ * the epilogue reads. */
+int64_t tgl_report_needed_bytes(const tgl_sim_launch *launch);
+
 /* Writes the totals and the table as text, as snprintf does. */
 size_t tgl_report_write(const tgl_report *report, char *text, size_t size);
 

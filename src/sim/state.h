@@ -21,12 +21,19 @@ typedef struct tgl_sim {
     } properties[TGL_SIM_PROPERTIES];
 } tgl_sim;
 
+/* A part of C, with what its launches need. */
+typedef struct tgl_sim_part {
+    tgl_gemm_part of;
+    tgl_sim_module *modules[TGL_GEMM_VARIANTS];
+    float *workspace; /* partial sums, then counters; NULL: it needs none */
+} tgl_sim_part;
+
 typedef struct tgl_sim_plan {
-    bool is_ladder;
-    tgl_sim_module *modules[TGL_GEMM_VARIANTS]; /* the ladder has the first only */
-    unsigned grid_x, grid_y;                    /* of the ladder */
-    tgl_candidate choice;                       /* of the production family */
-    float *workspace;                           /* partial sums, then counters */
+    tgl_sim_module *rung;    /* of the ladder; NULL: a plan of the production families */
+    unsigned grid_x, grid_y; /* of the ladder */
+    tgl_candidate choice;
+    tgl_sim_part parts[TGL_PARTS_MOST]; /* in the order of their launches */
+    int part_count;
     tgl_report report;
 } tgl_sim_plan;
 
