@@ -375,12 +375,12 @@ void gemm_case_describe(const gemm_case *c, char *text, size_t size)
         text, size,
         "%s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
         "%lld %lld %lld%s, alpha %g, beta %g, bias %d, activation %d, residual %d, kernel %s, %d "
-        "splits, %s, guard at %s, seed 0x%llx",
+        "splits, strips %d, %s, guard at %s, seed 0x%llx",
         p->type_c == TGL_F32 ? "f32" : "f64", (long long)p->m, (long long)p->n, (long long)p->k,
         p->order, p->trans_a, p->trans_b, (long long)p->lda, (long long)p->ldb, (long long)p->ldc,
         (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
         c->pointers ? " by pointers" : "", c->alpha, c->beta, e->bias, e->activation, e->residual,
-        c->kernel != NULL ? c->kernel : "any", c->splits, inputs_name(c->fill),
+        c->kernel != NULL ? c->kernel : "any", c->splits, (int)c->strips, inputs_name(c->fill),
         c->at_end ? "end" : "start", (unsigned long long)c->seed);
 }
 
@@ -457,6 +457,7 @@ static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, trio *t)
     const tgl_plan_options options = {.size = sizeof options,
                                       .kernel = c->kernel,
                                       .splits = c->splits,
+                                      .strips = c->strips,
                                       .epilogue = c->epilogue.size != 0 ? &c->epilogue : NULL};
     tgl_problem problem = c->problem;
     tgl_plan *plan;

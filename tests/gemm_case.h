@@ -36,6 +36,7 @@ typedef struct gemm_case {
     gemm_expression *expression; /* of slope 2 at most */
     const char *kernel;          /* NULL: the planner's choice */
     int splits;                  /* as in tgl_plan_options */
+    tgl_strips strips;           /* likewise */
     inputs fill;
     bool at_end; /* each buffer ends, instead of begins, at a page that must not be touched */
     uint64_t seed;

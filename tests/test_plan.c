@@ -58,6 +58,24 @@ static void negative_splits_are_refused(void **state)
     assert_string_equal(text, "options.splits is -1; it must not be negative");
 }
 
+static void unknown_strips_are_refused(void **state)
+{
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    for (int i = -1; i <= TGL_STRIPS_ALWAYS + 1; i++) {
+        const tgl_plan_options options = {.size = sizeof options, .strips = (tgl_strips)i};
+        const bool is_known = i >= 0 && i <= TGL_STRIPS_ALWAYS;
+        tgl_plan *plan;
+        assert_status(tgl_plan_create(*state, &problem, &options, &plan),
+                      is_known ? TGL_OK : TGL_BAD_ARGUMENT);
+        tgl_plan_destroy(plan);
+        char text[256];
+        assert_status(tgl_chip_explain("h200", &problem, &options, text, sizeof text, NULL),
+                      !is_known                  ? TGL_BAD_ARGUMENT
+                      : i == TGL_STRIPS_ALWAYS ? TGL_UNSUPPORTED
+                                                 : TGL_OK);
+    }
+}
+
 static void unknown_kernels_are_refused(void **state)
 {
     tgl_device *dev = *state;
@@ -279,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_plan_runs_many_times),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(negative_splits_are_refused),
+        cmocka_unit_test(unknown_strips_are_refused),
         cmocka_unit_test(unknown_kernels_are_refused),
         cmocka_unit_test(a_kernel_that_is_named_is_used),
         cmocka_unit_test(types_without_kernels_are_refused),

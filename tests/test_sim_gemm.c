@@ -66,6 +66,110 @@ static void test_configurations(void **state)
         if (row->family == TGL_SIMT && i % parts == part) try_configuration(*state, row, i);
 }
 
+/* Strips beside the tiles of a configuration: right, below or both, in turn with layouts, widths,
+ * splits, scalars and batches, so that over the configurations every pair occurs. */
+static void try_strips(tgl_device *dev, const tgl_gemm_row *row, int number)
+{
+    static const int widths[] = {4, 1, 2}, extra[] = {1, 3, 16};
+    const tgl_simt_row *t = &row->simt;
+    for (int i = 0; i < 3; i++) {
+        const int layout = (number + i) % 4, width = widths[(number + i) % 3];
+        const int past = extra[(number + 2 * i) % 3];
+        if (layout == 2 && t->min_blocks > 1) continue; /* not for this one */
+        const int64_t m = i == 0 ? t->bm / 2 : t->bm + past, n = i == 1 ? t->bn / 2 : t->bn + past;
+        tgl_problem p = tgl_problem_make(TGL_F32, m, n, i == 2 ? 0 : 2 * t->bk + 5);
+        if (i == 2) p.k = number % 4 == 0 ? 1 : 3 * t->bk;
+        p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
+        p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
+        p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + width % 4;
+        p.ldb = ((p.n > p.k ? p.n : p.k) + 4) / 4 * 4 + width % 4;
+        p.ldc = p.n + 3;
+        gemm_case c = {.problem = p,
+                       .alpha = i == 1 ? -0.5 : 1,
+                       .beta = i == 0 ? 2 : 0,
+                       .kernel = row->name,
+                       .splits = (number + i) % 2 == 0 ? 1 : 3,
+                       .strips = TGL_STRIPS_ALWAYS,
+                       .fill = UNIFORM_11,
+                       .at_end = i != 1,
+                       .seed = (uint64_t)(number * 3 + i)};
+        run(dev, &c);
+    }
+}
+
+static void test_strips(void **state)
+{
+    const tgl_gemm_row *row;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        if (row->family == TGL_SIMT && i % parts == part) try_strips(*state, row, i);
+}
+
+/* All transposes and orders, batches with gaps and with shared inputs, an epilogue's parts, and
+ * what is left where there is no product. */
+static void test_strips_of_everything(void **state)
+{
+    for (int i = 0; i < 24; i++) {
+        if (i % parts != part) continue;
+        const int width = i % 3 == 0 ? 4 : 1;
+        tgl_problem p = tgl_problem_make(TGL_F32, 33 + i % 5, 65 + i % 7, i == 7 ? 0 : 40 + i);
+        p.trans_a = i & 1 ? TGL_TRANS : TGL_NO_TRANS;
+        p.trans_b = i & 2 ? TGL_TRANS : TGL_NO_TRANS;
+        p.order = i & 4 ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
+        p.lda = p.ldb = 76 + width % 4;
+        p.ldc = 73;
+        p.batch = i % 4 == 3 ? 3 : 1;
+        p.stride_a = i == 3 ? 0 : p.lda * 76 + width % 4;
+        p.stride_b = i == 11 ? 0 : p.ldb * 76 + width % 4;
+        p.stride_c = p.ldc * 73;
+        gemm_case c = {.problem = p,
+                       .alpha = i % 8 == 5 ? 0 : 1,
+                       .beta = i % 3 == 0 ? 0 : -0.5,
+                       .kernel = "gemm/simt_32x32x16",
+                       .splits = 1 + i % 2,
+                       .strips = TGL_STRIPS_ALWAYS,
+                       .fill = i % 6 == 4 ? NON_FINITE : UNIFORM_11,
+                       .at_end = i % 2 == 0,
+                       .seed = (uint64_t)i};
+        if (i >= 12)
+            c.epilogue = (tgl_epilogue){.size = sizeof c.epilogue,
+                                        .bias = i % 2 == 0 ? TGL_BIAS_ROW : TGL_BIAS_COLUMN,
+                                        .activation = (tgl_activation)(i % 4),
+                                        .residual = i % 3 != 0,
+                                        .ld_residual = 75,
+                                        .stride_residual = 75 * 75,
+                                        .stride_bias = i % 4 == 0 ? 0 : 80};
+        run(*state, &c);
+    }
+}
+
+/* Two strips are counted with their tiles, and what has to move once is not counted for each. */
+static void test_strips_are_counted(void **state)
+{
+    if (part != 0) return;
+    enum { M = 33, N = 66, K = 40 };
+    const tgl_problem problem = tgl_problem_make(TGL_F32, M, N, K);
+    static float A[M * K], B[K * N], C[M * N];
+    tgl_counters counts[2];
+    for (int i = 0; i < 2; i++) {
+        const tgl_plan_options options = {.size = sizeof options,
+                                          .kernel = "gemm/simt_32x32x16",
+                                          .splits = 1,
+                                          .strips = i == 0 ? TGL_STRIPS_NEVER : TGL_STRIPS_ALWAYS};
+        tgl_plan *plan;
+        counts[i].size = sizeof counts[i];
+        assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+        assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+        assert_status(tgl_plan_counters(plan, &counts[i]), TGL_OK);
+        tgl_plan_destroy(plan);
+    }
+    assert_int_equal(counts[0].blocks, 6);
+    assert_true(counts[1].blocks >= 2 + 2);
+    assert_true(counts[0].global_store_bytes == 4 * M * N);
+    assert_true(counts[1].global_store_bytes >= 4 * M * N);
+    assert_int_equal(counts[0].needed_bytes, 4 * (M * K + K * N + M * N));
+    assert_int_equal(counts[1].needed_bytes, counts[0].needed_bytes);
+}
+
 /* Either operand big, lying either way, copies of every width, k whole and split, and more of it
  * than shared memory takes of the small operand at once. */
 static void try_skinny(tgl_device *dev, const tgl_gemm_row *row, int number)
@@ -215,6 +319,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_configurations), cmocka_unit_test(test_skinny),
+        cmocka_unit_test(test_strips),         cmocka_unit_test(test_strips_of_everything),
+        cmocka_unit_test(test_strips_are_counted),
         cmocka_unit_test(test_small_batch),    cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_choices),        cmocka_unit_test(test_split_without_product),
     };

@@ -348,11 +348,10 @@ typedef struct tgl_plan_options {
     const char *kernel; /* a name from tgl_kernel_name(); NULL: the planner chooses */
     int splits; /* cuda, sim: so many blocks share the k of each tile of C, 1: none do, 0: the
                    planner chooses. Kernels that cannot, and k too small, make it fewer. */
+    tgl_strips strips;   /* cuda, sim; the cpu and the ladder's kernels do not look at it */
     int64_t whole_tiles; /* with `kernel` and `splits`: so many tiles of C are not shared, only the
                             rest. Kernels that cannot share their last tiles share them all. */
     const tgl_epilogue *epilogue; /* NULL: none. The ladder's kernels have none. */
-    tgl_strips strips; /* cuda, sim; other devices, and the ladder's kernels, have no strips and do
-                          not look at it */
 } tgl_plan_options;
 
 /* *plan := a plan for `problem`, which is copied, as are the options, which may be NULL. The caller
