@@ -228,6 +228,141 @@ static void older_chips_drivers_and_compilers_launch_plainly(void **state)
     }
 }
 
+/* ---- Strips ---------------------------------------------------------------------------------- */
+
+enum { STRIPS_MOST = 200, DEEP = 8192, ROOM = 48 * DEEP };
+
+/* m x n x k by tiles of 32 x 32 with strips, run once: C := 2*A*B + C, of small integers. */
+static tgl_plan *run_strips(tgl_device *dev, int m, int n, int k, int splits, float *C)
+{
+    static float A[ROOM], B[ROOM];
+    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = "gemm/simt_32x32x32",
+                                      .splits = splits,
+                                      .strips = TGL_STRIPS_ALWAYS};
+    tgl_plan *plan;
+    for (int i = 0; i < m * k; i++)
+        A[i] = (float)(i % 5 - 2);
+    for (int i = 0; i < k * n; i++)
+        B[i] = (float)(i % 7 - 3);
+    for (int i = 0; i < m * n; i++)
+        C[i] = (float)i;
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, 2, A, B, 1, C, NULL), TGL_OK);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            float sum = 0;
+            for (int p = 0; p < k; p++)
+                sum += A[i * k + p] * B[p * n + j];
+            assert_true(C[i * n + j] == 2 * sum + (float)(i * n + j));
+        }
+    return plan;
+}
+
+static int blocks_of(const fake_cuda_launch *l)
+{
+    return (int)(l->grid[0] * l->grid[1] * l->grid[2]);
+}
+
+/* The tiles, the columns right of them, the rows below. A strip begins while the launch before it
+ * runs, however large that is, and sees to it that whatever follows comes after both. On four
+ * multiprocessors a run lets the next one begin only if all its launches are small. */
+static void strips_follow_their_tiles(void **state)
+{
+    (void)state;
+    static float C[STRIPS_MOST * STRIPS_MOST];
+    static const struct {
+        int m, n, tiles;
+    } shapes[] = {{98, 131, 12}, {34, 65, 2}};
+    tgl_device *dev = open_device("cuda");
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const int m = shapes[i].m, n = shapes[i].n, m_tiles = m / 32 * 32, n_tiles = n / 32 * 32;
+        tgl_plan_destroy(run_strips(dev, m, n, 33, 1, C));
+        const fake_cuda_launch tiles = earlier_launch(2), right = earlier_launch(1),
+                               below = earlier_launch(0);
+        assert_int_equal(tiles.args.m, m_tiles);
+        assert_int_equal(tiles.args.n, n_tiles);
+        assert_ptr_equal(tiles.args.C, C);
+        assert_int_equal(blocks_of(&tiles), shapes[i].tiles);
+        assert_int_equal(right.args.m, m);
+        assert_int_equal(right.args.n, n - n_tiles);
+        assert_ptr_equal(right.args.C, C + n_tiles);
+        assert_int_equal(below.args.m, m - m_tiles);
+        assert_int_equal(below.args.n, n_tiles);
+        assert_ptr_equal(below.args.C, C + (ptrdiff_t)m_tiles * n);
+
+        const bool is_small = shapes[i].tiles <= 4;
+        assert_int_equal(tiles.overlaps, is_small);
+        assert_true(tiles.args.overlaps && !tiles.args.waits_at_end);
+        assert_int_equal(right.overlaps, 1);
+        assert_true(right.args.overlaps && right.args.waits_at_end);
+        assert_int_equal(below.overlaps, 1);
+        assert_true(below.args.waits_at_end);
+        assert_int_equal(below.args.overlaps,
+                         is_small && blocks_of(&right) <= 4 && blocks_of(&below) <= 4);
+    }
+    tgl_device_close(dev);
+}
+
+static void one_strip_is_the_last(void **state)
+{
+    (void)state;
+    static float C[STRIPS_MOST * STRIPS_MOST];
+    tgl_device *dev = open_device("cuda");
+    tgl_plan_destroy(run_strips(dev, 96, 97, 40, 1, C));
+    const fake_cuda_launch tiles = earlier_launch(1), strip = earlier_launch(0);
+    assert_int_equal(blocks_of(&tiles), 9);
+    assert_true(tiles.args.overlaps);
+    assert_true(strip.overlaps && strip.args.waits_at_end && !strip.args.overlaps);
+    tgl_device_close(dev);
+}
+
+static void older_chips_launch_strips_in_turn(void **state)
+{
+    (void)state;
+    static float C[STRIPS_MOST * STRIPS_MOST];
+    setenv("FAKE_CUDA_CAPABILITY", "80", 1);
+    tgl_device *dev = open_device("cuda");
+    tgl_plan_destroy(run_strips(dev, 34, 65, 33, 1, C));
+    for (int back = 0; back < 3; back++)
+        assert_int_equal(earlier_launch(back).overlaps, 0);
+    tgl_device_close(dev);
+}
+
+/* Parts that are under way at once have partial sums of their own, in one piece of memory. */
+static void strips_have_partial_sums_of_their_own(void **state)
+{
+    (void)state;
+    static float C[STRIPS_MOST * STRIPS_MOST];
+    tgl_device *dev = open_device("cuda");
+    const int before = live_objects();
+    tgl_plan *plan = run_strips(dev, 48, 48, DEEP, 11, C);
+    const fake_cuda_launch tiles = earlier_launch(2), right = earlier_launch(1),
+                           below = earlier_launch(0);
+    const char *const regions[] = {
+        (const char *)tiles.args.workspace, (const char *)tiles.args.counters,
+        (const char *)right.args.workspace, (const char *)right.args.counters,
+        (const char *)below.args.workspace, (const char *)below.args.counters};
+    assert_int_equal(tiles.args.splits, 11);
+    assert_true(right.args.k_chunk < DEEP && below.args.k_chunk < DEEP);
+    for (size_t i = 0; i + 1 < COUNT_OF(regions); i++)
+        assert_true(regions[i] < regions[i + 1]);
+    assert_true(regions[1] - regions[0] >= 11 * 32 * 32 * (int)sizeof(float));
+    char text[16384];
+    tgl_plan_explain(plan, text, sizeof text);
+    assert_non_null(
+        strstr(text, "strip       48 x 16 of C from row 0, column 32 on: gemm/skinny_16"));
+    assert_non_null(
+        strstr(text, "strip       16 x 32 of C from row 32, column 0 on: gemm/skinny_16"));
+    tgl_plan_destroy(plan);
+    const int modules = live_objects() - before;
+    plan = run_strips(dev, 48, 48, DEEP, 11, C);
+    assert_int_equal(live_objects(), before + modules + 2); /* the memory, and an event */
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* ---- The caller's context -------------------------------------------------------------------- */
 
 static void use_everything(tgl_device *dev)
@@ -541,6 +676,10 @@ int main(void)
         TEST(runs_of_a_split_plan_take_turns),
         TEST(launches_overlap_and_lie_in_clusters),
         TEST(older_chips_drivers_and_compilers_launch_plainly),
+        TEST(strips_follow_their_tiles),
+        TEST(one_strip_is_the_last),
+        TEST(older_chips_launch_strips_in_turn),
+        TEST(strips_have_partial_sums_of_their_own),
         TEST(ceilings_are_measured),
         TEST(the_caller_s_context_stays),
         TEST(many_threads_share_a_device),

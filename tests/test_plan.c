@@ -70,9 +70,9 @@ static void unknown_strips_are_refused(void **state)
         tgl_plan_destroy(plan);
         char text[256];
         assert_status(tgl_chip_explain("h200", &problem, &options, text, sizeof text, NULL),
-                      !is_known                  ? TGL_BAD_ARGUMENT
+                      !is_known                ? TGL_BAD_ARGUMENT
                       : i == TGL_STRIPS_ALWAYS ? TGL_UNSUPPORTED
-                                                 : TGL_OK);
+                                               : TGL_OK);
     }
 }
 

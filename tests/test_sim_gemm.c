@@ -318,11 +318,15 @@ static void test_split_without_product(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_configurations), cmocka_unit_test(test_skinny),
-        cmocka_unit_test(test_strips),         cmocka_unit_test(test_strips_of_everything),
+        cmocka_unit_test(test_configurations),
+        cmocka_unit_test(test_skinny),
+        cmocka_unit_test(test_strips),
+        cmocka_unit_test(test_strips_of_everything),
         cmocka_unit_test(test_strips_are_counted),
-        cmocka_unit_test(test_small_batch),    cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_choices),        cmocka_unit_test(test_split_without_product),
+        cmocka_unit_test(test_small_batch),
+        cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_split_without_product),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);

@@ -472,7 +472,9 @@ static void run_gemm(const struct tgl_gemm_args *args)
     }
 }
 
-static _Thread_local fake_cuda_launch launched; /* on this thread, the latest */
+/* On this thread, in turn; the latest is launched[latest]. */
+static _Thread_local fake_cuda_launch launched[FAKE_CUDA_LAUNCHES];
+static _Thread_local int latest;
 
 FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                                       unsigned grid_z, unsigned block_x, unsigned block_y,
@@ -482,7 +484,8 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
     enum { SHARED_FOR_ALL = 48 * 1024 };
     (void)stream;
     BEGIN();
-    launched = (fake_cuda_launch){{grid_x, grid_y, grid_z}, shared, 1, 0};
+    latest = (latest + 1) % FAKE_CUDA_LAUNCHES;
+    launched[latest] = (fake_cuda_launch){{grid_x, grid_y, grid_z}, shared, 1, 0, {0}};
     if (function->module->context != current()) return INVALID_HANDLE;
     if (shared > SHARED_FOR_ALL && (int)shared > function->dynamic_shared) return INVALID_VALUE;
     if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z == 0 || grid_z > 65535 ||
@@ -490,9 +493,10 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
         return INVALID_VALUE;
     if (strcmp(function->symbol, "sgemm_simt") == 0 ||
         strcmp(function->symbol, "sgemm_skinny") == 0 ||
-        strcmp(function->symbol, "sgemm_small_batch") == 0)
-        run_gemm(arguments[0]);
-    else if (strncmp(function->symbol, "sgemm_", 6) == 0)
+        strcmp(function->symbol, "sgemm_small_batch") == 0) {
+        launched[latest].args = *(const struct tgl_gemm_args *)arguments[0];
+        run_gemm(&launched[latest].args);
+    } else if (strncmp(function->symbol, "sgemm_", 6) == 0)
         run_sgemm(arguments);
     return CUDA_SUCCESS;
 }
@@ -519,8 +523,8 @@ FAKE_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction
     CUresult result = cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2],
                                      config->block[0], config->block[1], config->block[2],
                                      config->dynamic_shared, config->stream, arguments, extra);
-    launched.cluster = cluster;
-    launched.overlaps = overlaps;
+    launched[latest].cluster = cluster;
+    launched[latest].overlaps = overlaps;
     return result;
 }
 
@@ -589,7 +593,7 @@ FAKE_CUDA_API int fake_cuda_depth(void)
     return depth;
 }
 
-FAKE_CUDA_API fake_cuda_launch fake_cuda_launched(void)
+FAKE_CUDA_API fake_cuda_launch fake_cuda_launched(int back)
 {
-    return launched;
+    return launched[(latest + FAKE_CUDA_LAUNCHES - back) % FAKE_CUDA_LAUNCHES];
 }

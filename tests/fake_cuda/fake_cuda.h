@@ -24,6 +24,8 @@
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
+#include "../../kernels/lib/gemm_args.h"
+
 #define FAKE_CUDA_API __attribute__((visibility("default")))
 
 /* What the tests ask of the fakes, by dlsym(). */
@@ -34,12 +36,15 @@ typedef int fake_cuda_live_function(void);
 /* libfake_cuda.so: contexts on this thread's stack. */
 typedef int fake_cuda_depth_function(void);
 
-/* libfake_cuda.so: the latest launch on this thread. */
+/* libfake_cuda.so: a launch on this thread, the latest (0), the one before it (1) and so on, up to
+ * FAKE_CUDA_LAUNCHES - 1. */
 typedef struct fake_cuda_launch {
     unsigned grid[3], dynamic_shared, cluster;
-    int overlaps; /* it may start before the one before it has ended */
+    int overlaps;              /* it may start before the one before it has ended */
+    struct tgl_gemm_args args; /* of the production families */
 } fake_cuda_launch;
-typedef fake_cuda_launch fake_cuda_launched_function(void);
+enum { FAKE_CUDA_LAUNCHES = 4 };
+typedef fake_cuda_launch fake_cuda_launched_function(int back);
 
 /* libfake_nvrtc.so: compilations so far. */
 typedef int fake_nvrtc_count_function(void);

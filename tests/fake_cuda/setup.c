@@ -33,9 +33,14 @@ int live_objects(void)
     return ((fake_cuda_live_function *)fake_function("fake_cuda_live"))();
 }
 
+fake_cuda_launch earlier_launch(int back)
+{
+    return ((fake_cuda_launched_function *)fake_function("fake_cuda_launched"))(back);
+}
+
 fake_cuda_launch latest_launch(void)
 {
-    return ((fake_cuda_launched_function *)fake_function("fake_cuda_launched"))();
+    return earlier_launch(0);
 }
 
 int context_depth(void)

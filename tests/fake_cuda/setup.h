@@ -36,8 +36,9 @@ void assert_product_fails(tgl_device *dev, tgl_status expected);
 /* The fakes' own account. */
 int live_objects(void);
 
-/* The latest launch on this thread. */
+/* The latest launch on this thread, and those before it. */
 fake_cuda_launch latest_launch(void);
+fake_cuda_launch earlier_launch(int back);
 int context_depth(void);
 int compilations(void);
 
