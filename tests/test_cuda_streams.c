@@ -8,8 +8,16 @@
 enum { SIDE = 200, DEPTH = 1024, STREAMS = 3, NON_BLOCKING = 1 };
 
 /* How k is shared. 0: as the planner likes; 4: within a cluster, where there are clusters; 11: by
- * the workspace; 16: by both. */
-static const int split_ways[] = {0, 1, 4, 11, 16};
+ * the workspace; 16: by both. And whether all of C is covered by tiles. */
+typedef struct sharing {
+    int splits;
+    tgl_strips strips;
+} sharing;
+
+static const sharing ways[] = {
+    {0, TGL_STRIPS_AUTO},   {1, TGL_STRIPS_NEVER},  {4, TGL_STRIPS_NEVER},  {11, TGL_STRIPS_NEVER},
+    {16, TGL_STRIPS_NEVER}, {1, TGL_STRIPS_ALWAYS}, {4, TGL_STRIPS_ALWAYS}, {11, TGL_STRIPS_ALWAYS},
+};
 
 /* C := A*B + C with A of ones and B of twos: adds 2*DEPTH to each element of C, exactly. */
 typedef struct adder {
@@ -24,12 +32,13 @@ static void *constant(tgl_device *dev, float value)
     return constant_floats(dev, (size_t)SIDE * DEPTH, value);
 }
 
-static adder make_adder(tgl_device *dev, int splits)
+static adder make_adder(tgl_device *dev, sharing how)
 {
     const tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, DEPTH);
     const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = splits > 0 ? "gemm/simt_32x32x32" : NULL,
-                                      .splits = splits};
+                                      .kernel = how.splits > 0 ? "gemm/simt_32x32x32" : NULL,
+                                      .splits = how.splits,
+                                      .strips = how.strips};
     adder x = {.dev = dev, .A = constant(dev, 1), .B = constant(dev, 2)};
     assert_ok(dev, tgl_plan_create(dev, &problem, &options, &x.plan));
     return x;
@@ -125,7 +134,7 @@ static void work_goes_to_the_caller_s_stream(void **state)
     adder work[STREAMS];
     for (int i = 0; i < STREAMS; i++) {
         streams[i] = make_stream();
-        work[i] = make_adder(*state, 0);
+        work[i] = make_adder(*state, ways[0]);
         C[i] = constant(*state, 0);
     }
     for (int run = 0; run < RUNS; run++)
@@ -143,8 +152,8 @@ static void a_plan_can_be_captured_into_a_graph(void **state)
     DRIVER(launch, "cuGraphLaunch", void *, void *);
     DRIVER(destroy, "cuGraphExecDestroy", void *);
     enum { LAUNCHES = 5 };
-    for (size_t way = 0; way < COUNT_OF(split_ways); way++) {
-        adder work = make_adder(*state, split_ways[way]);
+    for (size_t way = 0; way < COUNT_OF(ways); way++) {
+        adder work = make_adder(*state, ways[way]);
         void *stream = make_stream(), *C = constant(*state, 0);
         void *graph = capture(&work, C, stream);
         for (int i = 0; i < LAUNCHES; i++)
@@ -163,8 +172,8 @@ static void a_plan_is_shared_by_streams_and_a_graph(void **state)
     DRIVER(launch, "cuGraphLaunch", void *, void *);
     DRIVER(destroy, "cuGraphExecDestroy", void *);
     enum { RUNS = 40 };
-    for (size_t way = 0; way < COUNT_OF(split_ways); way++) {
-        adder work = make_adder(*state, split_ways[way]);
+    for (size_t way = 0; way < COUNT_OF(ways); way++) {
+        adder work = make_adder(*state, ways[way]);
         void *streams[STREAMS + 1] = {NULL}, *C[STREAMS + 1], *in_graph = constant(*state, 0);
         for (int i = 0; i <= STREAMS; i++) {
             if (i > 0) streams[i] = make_stream();

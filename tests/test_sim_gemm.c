@@ -74,7 +74,7 @@ static void try_strips(tgl_device *dev, const tgl_gemm_row *row, int number)
     const tgl_simt_row *t = &row->simt;
     for (int i = 0; i < 3; i++) {
         const int layout = (number + i) % 4, width = widths[(number + i) % 3];
-        const int past = extra[(number + 2 * i) % 3];
+        const int wanted = extra[(number + 2 * i) % 3], past = wanted < t->bm ? wanted : 1;
         if (layout == 2 && t->min_blocks > 1) continue; /* not for this one */
         const int64_t m = i == 0 ? t->bm / 2 : t->bm + past, n = i == 1 ? t->bn / 2 : t->bn + past;
         tgl_problem p = tgl_problem_make(TGL_F32, m, n, i == 2 ? 0 : 2 * t->bk + 5);

@@ -589,7 +589,10 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     DYNAMIC_SHARED(float, shared, RING_FLOATS + 2 * SMALL + SUM_FLOATS);
     float *ring = shared + (STRAIGHT ? 0 : (int)threadIdx.x / 32 * (STAGES * STAGE));
     float *small = shared + RING_FLOATS, *sums = small + 2 * SMALL;
-    if (!args.waits_at_end) wait_for_earlier_launches();
+    if (args.waits_at_end)
+        start_beside_earlier_launch();
+    else
+        wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
 #if BIG_A
     const struct operands o = operands_of(&args, ALONG_K, args.small_along_k);

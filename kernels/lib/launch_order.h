@@ -17,15 +17,21 @@ static __device__ __forceinline__ void wait_for_earlier_launches(void)
 #endif
 }
 
-/* Lets the next launch start as soon as all blocks of this one have got here. A launch whose blocks
- * come here only after they have waited vouches for all that came before it: the next one then need
- * not wait before it reads that, but must before it ends, since what follows it waits only for it.
- */
+/* Lets the next launch start as soon as all blocks of this one have got here. */
 static __device__ __forceinline__ void let_later_launches_start(void)
 {
 #if !defined(TGL_SIM) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+
+/* For a launch that the one before it has let start, each block after it had waited, and that does
+ * not depend on that one: all that came before both is done. It need not wait, but for what L1 has
+ * kept from older times to be dropped, which a fence does. It has to wait before it ends, since
+ * what follows it waits for it alone. */
+static __device__ __forceinline__ void start_beside_earlier_launch(void)
+{
+    __threadfence();
 }
 
 #endif
