@@ -326,17 +326,18 @@ typedef struct tgl_epilogue {
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* A problem prepared for a device: kernel chosen, compiled and loaded, workspace set aside. Running
- * a plan allocates nothing, compiles nothing and waits for nothing (cpu, sim: except for its own
- * result), and can be captured into a CUDA graph. The plan must outlive the graph. Two graphs that
- * hold runs of one plan must not be under way at the same time, nor may one graph hold them in
- * branches that run side by side: they may share its workspace. Runs on different streams that are
- * not captured need no such care. */
+/* A problem prepared for a device: kernels chosen, compiled and loaded, workspace set aside.
+ * Running a plan allocates nothing, compiles nothing and waits for nothing (cpu, sim: except for
+ * its own result), and can be captured into a CUDA graph. The plan must outlive the graph. Two
+ * graphs that hold runs of one plan must not be under way at the same time, nor may one graph hold
+ * them in branches that run side by side: they may share its workspace. Runs on different streams
+ * that are not captured need no such care. */
 typedef struct tgl_plan tgl_plan;
 
-/* Columns or rows of C past the last whole tile of a kernel, 1 to 16 of them: its tiles cover them,
- * or strips beside the tiles, by launches of a kernel for few columns or rows. Not with pointers of
- * a batch, nor with an expression as the epilogue. */
+/* What becomes of 1 to 16 columns or rows of C past the last whole tile of a kernel: one more
+ * column or row of tiles covers them, or strips beside the tiles, which are launches of a kernel
+ * for few columns or rows. There are none in batches of pointers, nor with an expression as the
+ * epilogue. */
 typedef enum tgl_strips {
     TGL_STRIPS_AUTO,   /* the planner chooses */
     TGL_STRIPS_NEVER,  /* tiles cover all of C */
@@ -382,7 +383,7 @@ typedef struct tgl_operands {
 TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, double alpha, double beta,
                                          const tgl_operands *operands, void *stream);
 
-/* The name of the kernel that the plan runs. Valid as long as the plan. */
+/* The name of the kernel that the plan runs, beside strips. Valid as long as the plan. */
 TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
 
 /* Writes what the plan does and why, lines of text, as snprintf does. */
@@ -406,8 +407,8 @@ TGL_API tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem
  * are modelled. */
 typedef struct tgl_counters {
     size_t size;             /* sizeof(tgl_counters), set by the caller */
-    int64_t blocks, threads; /* of the grid; of a block */
-    int64_t shared_bytes;    /* of a block */
+    int64_t blocks, threads; /* of the grid, strips included; of a block of the plan's kernel */
+    int64_t shared_bytes;    /* likewise */
     int64_t barriers;        /* __syncthreads passed, over all blocks */
 
     /* sectors: 32-byte pieces of memory that a request touches; 4 a request for neighbouring
