@@ -91,7 +91,7 @@ class Timed(Folder):
             lines = file.read().splitlines()
         rows = [line for line in lines if line.startswith("{")]
         self.assertEqual(len(rows), 2)
-        self.assertRegex(rows[0], r'^{"h200", "NN", 8, 8, 200, 1, "gemm/[a-z0-9_]+", \d+}, /\*')
+        self.assertRegex(rows[0], r'^{"h200", "NN", 8, 8, 200, 1, "gemm/[a-z0-9_]+", \d+, [12]}, /\*')
         self.assertRegex(rows[1], r'^{"h200", "NN", 4, 40, 8, 3, ')
         result = self.run_on_fakes(*run, FAKE_CUDA_NAME="NVIDIA H200")
         self.assertEqual((result.code, result.out, result.err), (0, "", ""))
