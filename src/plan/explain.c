@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { CANDIDATES_MAX = 128 };
+enum { CANDIDATES_MAX = 64 };
 
 void tgl_planner_explain_problem(tgl_text *out, const tgl_gemm_shape *s)
 {
@@ -74,7 +74,7 @@ static void explain_candidates(tgl_text *out, const tgl_chip_facts *chip,
     static const tgl_plan_options whole = {.size = sizeof whole, .strips = TGL_STRIPS_NEVER},
                                   with_strips = {.size = sizeof with_strips,
                                                  .strips = TGL_STRIPS_ALWAYS};
-    tgl_candidate candidates[CANDIDATES_MAX];
+    tgl_candidate candidates[CANDIDATES_MAX] = {0};
     const tgl_gemm_row *row;
     int count = 0;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL && count + 2 <= CANDIDATES_MAX; i++) {
