@@ -25,7 +25,9 @@
  *                 `cluster` at a time add up what they have through each other's shared memory,
  *                 every block a part of the tile. Where there are more, the clusters leave those
  *                 sums in the workspace, and the last to finish adds them up. The order is always
- *                 the same: a result is bitwise the same every run.
+ *                 the same: a result is bitwise the same every run. The first cluster of all tiles
+ *                 comes before the second of all: where the first takes more of k than the others,
+ *                 small pieces are left for multiprocessors that find no large one.
  *   batch         gridDim.z problems.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
@@ -85,13 +87,24 @@
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* blocks a multiprocessor must hold, which bounds the registers */
 #endif
-/* The step at which the next tile is requested: a little later where large tiles come in single
- * floats, so that those copies and the fragments' loads do not all begin together. */
-#ifndef COPY_AT
-#define COPY_AT ((TM * TN >= 128 && VEC_A == 1 && VEC_B == 1) || TM * TN == 64 ? 3 : 0)
+/* When, while a tile is multiplied, the next is requested and the next fragments are loaded: the
+ * first copy after COPY_FROM FFMAs of a thread, then one every COPY_EVERY; of a step of k the first
+ * load after LOAD_FROM, then one every LOAD_EVERY. Copies in single floats, of which there are
+ * many, hold up the loads if they come all at once. */
+#ifndef COPY_FROM
+#define COPY_FROM ((TM * TN >= 128 && VEC_A == 1 && VEC_B == 1) || TM * TN == 64 ? 3 * TM * TN : 0)
+#endif
+#ifndef COPY_EVERY
+#define COPY_EVERY 1
+#endif
+#ifndef LOAD_FROM
+#define LOAD_FROM 0
 #endif
 #ifndef LOAD_EVERY
-#define LOAD_EVERY 4 /* FFMAs between loads of the next fragments */
+#define LOAD_EVERY 4
+#endif
+#ifndef COLUMN_ORDER
+#define COLUMN_ORDER 0 /* of a step's FFMAs: 0: columns 0 2 1 3 of each four; 1: 0 1 2 3 */
 #endif
 #ifndef NAME
 #define NAME sgemm_simt
@@ -107,6 +120,7 @@
 #define B_ALONG_K         TRANS_B
 #define A_COPIES          COPIES(BM, VEC_A)
 #define B_COPIES          COPIES(BN, VEC_B)
+#define LOADS             ((TM + TN) / 4) /* of fours, for a thread's fragments */
 
 #if BM % WM || BN % WN || TM % 4 || TN % 4 || WM % TM || WN % TN
 #error "a block is a grid of warps, a warp a grid of threads, a thread a grid of 4 x 4"
@@ -119,6 +133,12 @@
 #endif
 #if (A_ALONG_K && VEC_A != 1) || (B_ALONG_K && VEC_B != 1) || BM % VEC_A || BN % VEC_B
 #error "an operand that lies along k is copied in single floats"
+#endif
+#if COPY_FROM + (A_COPIES + B_COPIES - 1) * COPY_EVERY >= (BK - 1) * TM * TN
+#error "all copies are issued before the last step of a tile"
+#endif
+#if LOAD_FROM + (LOADS - 1) * LOAD_EVERY >= TM * TN
+#error "all loads are issued within a step"
 #endif
 
 #if WIDE_OFFSETS
@@ -211,21 +231,36 @@ static __device__ __forceinline__ bool has_copy(int i, const int edge, const int
     return (i + 1) * THREADS * vec <= BK * edge || (threadIdx.x + i * THREADS) * vec < BK * edge;
 }
 
-/* This thread's copies of the tile whose first element is `tile`. */
-static __device__ __forceinline__ void copy_tile(float *shared, const float *tile,
-                                                 const tile_offset *offsets, const int copies,
-                                                 const int edge, const int vec, const bool along_k,
-                                                 bool active)
+/* A tile on its way: from where in A and B, to which stage; offsets of this thread's copies. */
+struct arrival {
+    struct stage *to;
+    const float *A, *B;
+    const tile_offset *a_offsets, *b_offsets;
+    bool active; /* false: there is none, nothing happens */
+};
+
+/* This thread's copy number i: first those of A, then those of B. */
+static __device__ __forceinline__ void copy_part(const struct arrival *next, int i)
 {
-#pragma unroll
-    for (int i = 0; i < copies; i++) {
-        async_copy(&shared[copy_to(i, edge, vec, along_k)],
-                   (const float *)((const char *)tile + offsets[i]), vec,
-                   active && has_copy(i, edge, vec));
-    }
+    const int j = i - A_COPIES;
+    if (i < A_COPIES)
+        async_copy(&next->to->A[0][0] + copy_to(i, BM, VEC_A, A_ALONG_K),
+                   (const float *)((const char *)next->A + next->a_offsets[i]), VEC_A,
+                   next->active && has_copy(i, BM, VEC_A));
+    else
+        async_copy(&next->to->B[0][0] + copy_to(j, BN, VEC_B, B_ALONG_K),
+                   (const float *)((const char *)next->B + next->b_offsets[j]), VEC_B,
+                   next->active && has_copy(j, BN, VEC_B));
 }
 
-/* The same for the first tile of k, which is `depth` deep, the rest zeros. */
+static __device__ __forceinline__ void copy_tile(const struct arrival *next)
+{
+#pragma unroll
+    for (int i = 0; i < A_COPIES + B_COPIES; i++)
+        copy_part(next, i);
+}
+
+/* This thread's copies of an operand's first tile of k, which is `depth` deep, the rest zeros. */
 static __device__ __forceinline__ void copy_first_tile(float *shared, const float *tile,
                                                        const tile_offset *offsets, const int copies,
                                                        const int edge, const int vec,
@@ -253,7 +288,6 @@ static __device__ __forceinline__ void load4(float *fragment, const float *at, c
 }
 
 /* Load number i of a thread's fragments at depth p: first those of B, then those of A. */
-#define LOADS ((TM + TN) / 4)
 static __device__ __forceinline__ void
 load_part(int i, float *a, float *b, const struct stage *stage, const int p, int row, int col)
 {
@@ -264,20 +298,35 @@ load_part(int i, float *a, float *b, const struct stage *stage, const int p, int
         load4(&a[k], &stage->A[p][row + k * LANES_M], p, A_ALONG_K);
 }
 
-/* acc += a * b^T, while the next fragments are loaded, from depth `next` of a stage: one load every
- * LOAD_EVERY FFMAs. Odd rows go backwards, so that neighbouring FFMAs share a register; and columns
- * 0 2 1 3 of each four, from which ptxas makes the fewest reads of one register bank at once. */
+/* Whether the `turn`-th of some events, one every `every` from `from` on, is among the first
+ * `count`; and its number. */
+static __device__ __forceinline__ bool is_due(int turn, const int from, const int every,
+                                              const int count)
+{
+    return turn >= from && (turn - from) % every == 0 && (turn - from) / every < count;
+}
+
+/* acc += a * b^T at depth p of a tile, while the next fragments are loaded, from depth `next_p` of
+ * `stage`, and copies of the next tile are issued. Odd rows go backwards, so that neighbouring
+ * FFMAs share a register; in most configurations columns 0 2 1 3 of each four are what ptxas makes
+ * the fewest reads of one register bank at once from. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b,
-                                                bool loads, float *next_a, float *next_b,
-                                                const struct stage *stage, const int next, int row,
-                                                int col)
+                                                const int p, bool loads, float *next_a,
+                                                float *next_b, const struct stage *stage,
+                                                const int next_p, int row, int col,
+                                                const struct arrival *next)
 {
 #pragma unroll
     for (int t = 0; t < TM * TN; t++) {
         const int i = t / TN, turn = i % 2 ? TN - 1 - t % TN : t % TN;
-        const int j = turn % 4 == 1 ? turn + 1 : turn % 4 == 2 ? turn - 1 : turn;
-        if (t % LOAD_EVERY == 0 && t / LOAD_EVERY < LOADS && loads)
-            load_part(t / LOAD_EVERY, next_a, next_b, stage, next, row, col);
+        const int j = COLUMN_ORDER == 1 ? turn
+                      : turn % 4 == 1   ? turn + 1
+                      : turn % 4 == 2   ? turn - 1
+                                        : turn;
+        if (is_due(p * TM * TN + t, COPY_FROM, COPY_EVERY, A_COPIES + B_COPIES))
+            copy_part(next, (p * TM * TN + t - COPY_FROM) / COPY_EVERY);
+        if (is_due(t, LOAD_FROM, LOAD_EVERY, LOADS) && loads)
+            load_part((t - LOAD_FROM) / LOAD_EVERY, next_a, next_b, stage, next_p, row, col);
         acc[i][j] += b[j] * a[i];
     }
 }
@@ -311,8 +360,8 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     B += B_ALONG_K ? depth : depth * ldb;
 #pragma unroll
     for (int s = 1; s < STAGES - 1; s++) {
-        copy_tile(&stages[s].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, s < tiles);
-        copy_tile(&stages[s].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, s < tiles);
+        const struct arrival next = {&stages[s], A, B, a_offsets, b_offsets, s < tiles};
+        copy_tile(&next);
         async_commit();
         A += a_step;
         B += b_step;
@@ -323,9 +372,10 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     int read = 0, write = STAGES - 1;
     if (is_idle) {
         for (int tile = 0; tile < tiles; tile++) {
-            const bool more = tile + STAGES - 1 < tiles;
-            copy_tile(&stages[write].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, more);
-            copy_tile(&stages[write].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, more);
+            const struct arrival next = {
+                &stages[write], A, B, a_offsets, b_offsets, tile + STAGES - 1 < tiles,
+            };
+            copy_tile(&next);
             await_tile();
             write = write + 1 == STAGES ? 0 : write + 1;
             A += a_step;
@@ -339,7 +389,9 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     for (int i = 0; i < LOADS; i++)
         load_part(i, a[0], b[0], &stages[0], 0, row, col);
     for (int tile = 0; tile < tiles; tile++) {
-        const bool more = tile + STAGES - 1 < tiles;
+        const struct arrival next = {
+            &stages[write], A, B, a_offsets, b_offsets, tile + STAGES - 1 < tiles,
+        };
 #pragma unroll
         for (int p = 0; p < BK; p++) {
             if (p == BK - 1) {
@@ -347,14 +399,8 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
                 write = read;
                 read = read + 1 == STAGES ? 0 : read + 1;
             }
-            if (p == COPY_AT) {
-                copy_tile(&stages[write].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K,
-                          more);
-                copy_tile(&stages[write].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K,
-                          more);
-            }
-            multiply(acc, a[p % 2], b[p % 2], LOADS_AHEAD(p < BK - 1 || tile + 1 < tiles),
-                     a[(p + 1) % 2], b[(p + 1) % 2], &stages[read], (p + 1) % BK, row, col);
+            multiply(acc, a[p % 2], b[p % 2], p, LOADS_AHEAD(p < BK - 1 || tile + 1 < tiles),
+                     a[(p + 1) % 2], b[(p + 1) % 2], &stages[read], (p + 1) % BK, row, col, &next);
         }
         A += a_step;
         B += b_step;
@@ -489,9 +535,14 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 
     int tile = (int)blockIdx.x, first = 0, k = args.k;
 #if SPLIT_K
-    const int split_item = tile - args.tiles_whole, split = split_item % args.splits;
-    if (split_item >= 0) {
-        tile = args.tiles_whole + split_item / args.splits;
+    const int item = tile - args.tiles_whole;
+    int split_tiles = 0, split_tile = 0, split = 0;
+    if (item >= 0) {
+        const int cluster = item / args.cluster;
+        split_tiles = ((int)gridDim.x - args.tiles_whole) / args.splits;
+        split_tile = cluster % split_tiles;
+        split = cluster / split_tiles * args.cluster + item % args.cluster;
+        tile = args.tiles_whole + split_tile;
         k -= (args.splits - 1) * args.k_chunk; /* of the first */
         if (split > 0) first = k + (split - 1) * args.k_chunk, k = args.k_chunk;
     }
@@ -531,11 +582,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0 && tile_col % 4 == 0,
     };
 #if SPLIT_K
-    if (split_item >= 0) {
-        const int tiles = ((args.m - 1) / BM + 1) * ((args.n - 1) / BN + 1);
-        const int split_tile = batch * (tiles - args.tiles_whole);
-        reduce_and_store(&args, &stages[0].A[0][0], acc, split_tile + split_item / args.splits,
-                         split, &at);
+    if (item >= 0) {
+        reduce_and_store(&args, &stages[0].A[0][0], acc, batch * split_tiles + split_tile, split,
+                         &at);
         return;
     }
 #endif
