@@ -34,6 +34,7 @@ typedef struct check_case {
     check_buffer bias, residual;  /* size 0: none */
     int splits;                   /* of a plan whose kernel is named, see tgl_plan_options */
     int64_t whole_tiles;          /* likewise */
+    int64_t split_depth;          /* likewise */
     bool strips;                  /* likewise: if it can have them beside its tiles */
     bool again;                   /* it is run ten times, which must give the same bits */
     double bound;                 /* the greatest error that passes */

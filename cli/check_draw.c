@@ -208,16 +208,19 @@ static double draw_scalar(random_state *r, tgl_type type)
     return usual[random_between(r, 0, 6)];
 }
 
-/* A third of the cases leave it to the planner, and half of the others keep some tiles whole. */
+/* A third of the cases leave it to the planner, half of the others keep some tiles whole, and of
+ * those half share the rest unequally. */
 static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
 {
     c->splits = 0;
     c->whole_tiles = 0;
+    c->split_depth = 0;
     if (random_once_in(r, 3)) return;
     c->splits = (int)random_between(r, 1, (int64_t)1 << random_between(r, 1, 6));
     if (random_once_in(r, 2)) return;
     const int64_t tile = (int64_t)32 << random_between(r, 0, 2);
     c->whole_tiles = random_between(r, 1, ((p->m + tile) / tile) * ((p->n + tile) / tile));
+    if (random_once_in(r, 2)) c->split_depth = random_between(r, 1, 1 + p->k / c->splits);
 }
 
 /* The widest copies that the base and distance of an input allow, in bytes; 16 at most. */

@@ -268,6 +268,7 @@ static tgl_status make_plan(tgl_device *dev, const check_case *c, const char *ke
                                 .kernel = kernel,
                                 .splits = c->splits,
                                 .whole_tiles = c->whole_tiles,
+                                .split_depth = c->split_depth,
                                 .strips = c->strips ? TGL_STRIPS_ALWAYS : TGL_STRIPS_NEVER,
                                 .epilogue = c->epilogue.size > 0 ? &c->epilogue : NULL};
     tgl_status status = tgl_plan_create(dev, &c->problem, &options, plan);

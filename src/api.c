@@ -105,6 +105,10 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
         return tgl_fail(dev, TGL_BAD_ARGUMENT,
                         "options.whole_tiles is %lld; it must not be negative",
                         (long long)options->whole_tiles);
+    if (options->split_depth < 0)
+        return tgl_fail(dev, TGL_BAD_ARGUMENT,
+                        "options.split_depth is %lld; it must not be negative",
+                        (long long)options->split_depth);
     if ((int)options->strips < TGL_STRIPS_AUTO || options->strips > TGL_STRIPS_ALWAYS)
         return tgl_fail(dev, TGL_BAD_ARGUMENT, "options.strips is %d, which is not a tgl_strips",
                         (int)options->strips);

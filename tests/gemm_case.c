@@ -457,6 +457,8 @@ static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, trio *t)
     const tgl_plan_options options = {.size = sizeof options,
                                       .kernel = c->kernel,
                                       .splits = c->splits,
+                                      .whole_tiles = c->whole_tiles,
+                                      .split_depth = c->split_depth,
                                       .strips = c->strips,
                                       .epilogue = c->epilogue.size != 0 ? &c->epilogue : NULL};
     tgl_problem problem = c->problem;

@@ -32,11 +32,12 @@ typedef struct gemm_case {
     tgl_problem problem; /* strided; with pointers the matrices lie so too, in the other order */
     double alpha, beta;
     bool pointers;
-    tgl_epilogue epilogue;       /* size 0: none */
-    gemm_expression *expression; /* of slope 2 at most */
-    const char *kernel;          /* NULL: the planner's choice */
-    int splits;                  /* as in tgl_plan_options */
-    tgl_strips strips;           /* likewise */
+    tgl_epilogue epilogue;            /* size 0: none */
+    gemm_expression *expression;      /* of slope 2 at most */
+    const char *kernel;               /* NULL: the planner's choice */
+    int splits;                       /* as in tgl_plan_options */
+    int64_t whole_tiles, split_depth; /* likewise */
+    tgl_strips strips;                /* likewise */
     inputs fill;
     bool at_end; /* each buffer ends, instead of begins, at a page that must not be touched */
     uint64_t seed;

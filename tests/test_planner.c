@@ -492,6 +492,35 @@ static void asked_for_splits_are_given(void **state)
         assert_int_equal(c.plan.tiles_whole, whole < 4 ? whole / unit * unit : 4);
         assert_int_equal(c.plan.splits, whole < 4 ? 3 : 1);
     }
+    options.whole_tiles = 1;
+    options.split_depth = 100; /* in steps of 32 */
+    assert_int_equal(
+        tgl_planner_plan(tgl_chip_facts_find("h200"), &deep, &options, &c, message, sizeof message),
+        TGL_OK);
+    assert_int_equal(c.plan.splits, 3);
+    assert_int_equal(c.plan.tiles_whole, 1);
+    assert_int_equal(c.plan.k_chunk, 128);
+    assert_int_equal(tgl_gemm_first_depth(&c.plan, &deep), 4096 - 2 * 128);
+    assert_int_equal(c.plan.cluster, 1);
+}
+
+/* 512 tiles on 132 multiprocessors: three rounds, and 116 tiles of which the 16 others take a part
+ * each, so that all end together. */
+static void last_wave_is_shared_by_all(void **state)
+{
+    (void)state;
+    tgl_candidate c, whole;
+    const tgl_gemm_shape s = shape_of(4096, 4096, 4096);
+    tgl_plan_options asked = {.size = sizeof asked};
+    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_128x256x8");
+    tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &s, row, &asked, &c);
+    asked.splits = 1;
+    tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &s, row, &asked, &whole);
+    const double large = (double)tgl_gemm_first_depth(&c.plan, &s) / 4096;
+    assert_int_equal(c.plan.tiles_whole, 396);
+    assert_true(c.plan.splits > 1);
+    assert_true(large > 0.8 && large < 0.95);
+    assert_true(c.seconds < 0.99 * whole.seconds);
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
@@ -593,6 +622,7 @@ int main(void)
         cmocka_unit_test(splits_cover_k_once),
         cmocka_unit_test(wide_rows_take_wide_offsets),
         cmocka_unit_test(asked_for_splits_are_given),
+        cmocka_unit_test(last_wave_is_shared_by_all),
         cmocka_unit_test(tuned_rows_name_what_there_is),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
         cmocka_unit_test(a_chip_that_is_not_there_is_explained),

@@ -292,6 +292,29 @@ static void test_choices(void **state)
     }
 }
 
+/* Of 9 tiles the last four, or all, in a large piece and small ones, of every transpose; a product
+ * without k last. */
+static void test_unequal_pieces(void **state)
+{
+    if (part != 0) return;
+    for (int i = 0; i <= 8; i++) {
+        tgl_problem p = tgl_problem_make(TGL_F32, 80, 70, i < 8 ? 150 + i : 0);
+        p.trans_a = i & 1 ? TGL_TRANS : TGL_NO_TRANS;
+        p.trans_b = i & 2 ? TGL_TRANS : TGL_NO_TRANS;
+        p.lda = p.ldb = 160;
+        const gemm_case c = {.problem = p,
+                             .alpha = 2,
+                             .beta = i % 3 == 0 ? 0.5 : 0,
+                             .kernel = "gemm/simt_32x32x16",
+                             .splits = 2 + i % 3,
+                             .whole_tiles = i & 4 ? 0 : 5,
+                             .split_depth = 16 + i,
+                             .fill = UNIFORM_11,
+                             .seed = (uint64_t)i};
+        run(*state, &c);
+    }
+}
+
 /* What is left of a split plan when there is no product: C := beta*C, and no counter moves. */
 static void test_split_without_product(void **state)
 {
@@ -326,6 +349,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_small_batch),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_unequal_pieces),
         cmocka_unit_test(test_split_without_product),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;

@@ -352,6 +352,9 @@ typedef struct tgl_plan_options {
     tgl_strips strips;   /* cuda, sim; the cpu and the ladder's kernels do not look at it */
     int64_t whole_tiles; /* with `kernel` and `splits`: so many tiles of C are not shared, only the
                             rest. Kernels that cannot share their last tiles share them all. */
+    int64_t split_depth; /* with `kernel` and `splits`: so much of k, rounded up to a kernel's
+                            steps, for all blocks of a shared tile but the first, which takes the
+                            rest; 0: equal parts. Kernels that cannot share unequally ignore it. */
     const tgl_epilogue *epilogue; /* NULL: none. The ladder's kernels have none. */
 } tgl_plan_options;
 

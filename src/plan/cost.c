@@ -116,6 +116,36 @@ static double reduce_cycles(const tgl_gemm_plan *plan)
            (1 + groups) * bytes / plan->cluster / BLOCK_BYTES_A_CLOCK;
 }
 
+/* Cycles of split tiles whose pieces are equal. */
+static double even_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, double tiles,
+                          int resident)
+{
+    const double pieces = tiles * plan->splits;
+    return wave_cycles(chip, plan, pieces, resident, plan->k_chunk) +
+           reduce_cycles(plan) * ceil(pieces / ((double)chip->multiprocessors * resident));
+}
+
+/* The same where the first pieces, which take the rest of k, are larger: each slot that gets free
+ * takes the next piece, the large ones first. */
+static double uneven_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, double tiles,
+                            int resident, double first)
+{
+    const double slots = (double)chip->multiprocessors * resident;
+    const double kept = 4.0 * plan->row->simt.bm * plan->row->simt.bn * resident /
+                        BLOCK_BYTES_A_CLOCK; /* of a piece, for its sums to the workspace */
+    const double large = block_cycles(chip, plan, resident, first) + kept;
+    const double small = block_cycles(chip, plan, resident, plan->k_chunk) + kept;
+    const double rounds = floor(tiles / slots), late = tiles - rounds * slots, early = slots - late;
+    double left = tiles * (plan->splits - 1), early_end = rounds * large;
+    double late_end = late > 0 ? early_end + large : early_end;
+    while (left > 0) {
+        const bool is_early = early_end <= late_end || late == 0;
+        left -= is_early ? early : late;
+        *(is_early ? &early_end : &late_end) += small;
+    }
+    return larger(early_end, late_end) + reduce_cycles(plan);
+}
+
 static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tgl_candidate *c)
 {
     const tgl_gemm_plan *plan = &c->plan;
@@ -125,10 +155,11 @@ static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tg
     const double whole = batch * plan->tiles_whole, split = tiles - whole;
     const double depth = (double)(tgl_ceil_div(s->k, t->bk) * t->bk);
     double cycles = wave_cycles(chip, plan, whole, c->resident, depth);
-    if (plan->splits > 1)
-        cycles += wave_cycles(chip, plan, split * plan->splits, c->resident, plan->k_chunk) +
-                  reduce_cycles(plan) *
-                      ceil(split * plan->splits / ((double)chip->multiprocessors * c->resident));
+    const int64_t first = tgl_gemm_first_depth(plan, s);
+    if (plan->splits > 1 && first > plan->k_chunk)
+        cycles += uneven_cycles(chip, plan, split, c->resident, (double)first);
+    else if (plan->splits > 1)
+        cycles += even_cycles(chip, plan, split, c->resident);
     c->blocks = whole + split * plan->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
     c->memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);

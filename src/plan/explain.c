@@ -104,7 +104,7 @@ static void explain_strips(tgl_text *out, const tgl_candidate *c)
     }
 }
 
-static void explain_split(tgl_text *out, const tgl_gemm_plan *plan)
+static void explain_split(tgl_text *out, const tgl_gemm_shape *s, const tgl_gemm_plan *plan)
 {
     const long long tiles = (long long)plan->tiles_m * plan->tiles_n;
     const double megabytes = 4e-6 * (double)plan->workspace_floats;
@@ -113,9 +113,10 @@ static void explain_split(tgl_text *out, const tgl_gemm_plan *plan)
                      plan->k_chunk, megabytes);
     else
         tgl_text_add(out,
-                     "split       k %d ways, %d deep, in %lld of %lld tiles; %.2f MB of "
-                     "partial sums\n",
-                     plan->splits, plan->k_chunk, tiles - plan->tiles_whole, tiles, megabytes);
+                     "split       k %d ways, first %lld and then %d deep, in %lld of %lld tiles; "
+                     "%.2f MB of partial sums\n",
+                     plan->splits, (long long)tgl_gemm_first_depth(plan, s), plan->k_chunk,
+                     tiles - plan->tiles_whole, tiles, megabytes);
 }
 
 static void explain_choice(tgl_text *out, const tgl_chip_facts *chip, const tgl_gemm_shape *s,
@@ -132,7 +133,7 @@ static void explain_choice(tgl_text *out, const tgl_chip_facts *chip, const tgl_
                  c->resident, c->resident == 1 ? "" : "s", threads, chip->threads_per_sm,
                  100.0 * threads / chip->threads_per_sm);
     tgl_text_add(out, "waves       %.2f (%.0f blocks)\n", c->waves, c->blocks);
-    if (plan->splits > 1) explain_split(out, plan);
+    if (plan->splits > 1) explain_split(out, s, plan);
     explain_strips(out, c);
     if (plan->vec_a > 1 || plan->vec_b > 1)
         tgl_text_add(out, "alignment   copies of %d and %d floats of A and B at once%s\n",
@@ -193,7 +194,8 @@ static tgl_status explain(tgl_text *out, const char *name, const tgl_problem *pr
     if (options == NULL) options = &none;
     const tgl_chip_facts *chip = name != NULL ? tgl_chip_facts_find(name) : NULL;
     if (options->size != sizeof *options || options->splits < 0 || options->whole_tiles < 0 ||
-        (int)options->strips < TGL_STRIPS_AUTO || options->strips > TGL_STRIPS_ALWAYS)
+        options->split_depth < 0 || (int)options->strips < TGL_STRIPS_AUTO ||
+        options->strips > TGL_STRIPS_ALWAYS)
         return reject(out, TGL_BAD_ARGUMENT,
                       "options have a size, splits or strips that mean nothing");
     if (chip == NULL) return reject(out, TGL_NO_DEVICE, "no chip of this name is known");

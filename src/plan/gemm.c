@@ -159,13 +159,16 @@ static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tg
     plan->tiles_whole = (int)tiles;
     if (split->whole >= tiles || split->splits < 2) return;
     const int64_t asked = split->splits < SPLITS_MAX ? split->splits : SPLITS_MAX;
-    const int64_t chunk = tgl_ceil_div(tgl_ceil_div(s->k, asked), t->bk) * t->bk;
-    const int64_t splits = chunk > 0 ? tgl_ceil_div(s->k, chunk) : 1;
+    const int64_t part = split->chunk > 0 ? split->chunk : tgl_ceil_div(s->k, asked);
+    const int64_t chunk = tgl_ceil_div(part, t->bk) * t->bk;
+    const int64_t most = chunk > 0 ? tgl_ceil_div(s->k, chunk) : 1;
+    const int64_t splits = most < asked ? most : asked;
     if (splits < 2) return;
     plan->splits = (int)splits;
     plan->k_chunk = (int)chunk;
     const double blocks = (double)split->whole + (double)(tiles - split->whole) * (double)splits;
-    plan->cluster = cluster_of(split, plan->splits, blocks * (double)s->batch);
+    if (split->chunk == 0)
+        plan->cluster = cluster_of(split, plan->splits, blocks * (double)s->batch);
     plan->tiles_whole = (int)(split->whole - split->whole % plan->cluster);
     const int64_t groups = splits / plan->cluster;
     if (groups == 1) return;

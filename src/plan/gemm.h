@@ -79,10 +79,10 @@ typedef struct tgl_gemm_plan {
     bool is_bounded;                   /* in its registers, so that some may be spilled */
     int static_shared, dynamic_shared; /* bytes of a block */
     int dynamic_shared_any;            /* likewise of the variant for any pointers; 0: the same */
-    int splits, k_chunk;               /* blocks that share a tile's k, and how much each takes */
-    int cluster;                       /* simt: of these, that add up in a cluster */
-    int vec_a, vec_b; /* floats to a copy where the pointers are aligned to as many; else 1 */
-    int batch_step;   /* problems of the batch to a launch: a grid has no more than 65535 in z */
+    int splits, k_chunk; /* blocks that share a tile's k; what each takes, but the first the rest */
+    int cluster;         /* simt: of these, that add up in a cluster */
+    int vec_a, vec_b;    /* floats to a copy where the pointers are aligned to as many; else 1 */
+    int batch_step;      /* problems of the batch to a launch: a grid has no more than 65535 in z */
     int64_t workspace_floats, counters; /* for partial sums; 0 without a split */
 
     /* gemm/simt.cu */
@@ -132,6 +132,7 @@ typedef struct tgl_gemm_split {
     int cluster_most;    /* simt: of these in a cluster; 0 is as good as 1 */
     int multiprocessors; /* of the chip, if cluster_most says that it has clusters */
     int64_t whole;       /* simt: tiles before this one, or a few less, are not split */
+    int64_t chunk;       /* simt: of k, for each block but the first; 0: equal parts */
     int blocks;          /* skinny, small_batch: the most, which then share the work; 0: any */
 } tgl_gemm_split;
 
@@ -183,6 +184,12 @@ int tgl_skinny_step(const tgl_gemm_plan *plan); /* of k, of a block */
 static inline int64_t tgl_ceil_div(int64_t x, int64_t y)
 {
     return x / y + (x % y != 0);
+}
+
+/* simt: how much of k the first of the blocks that share a tile takes. */
+static inline int64_t tgl_gemm_first_depth(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape)
+{
+    return shape->k - (int64_t)(plan->splits - 1) * plan->k_chunk;
 }
 
 /* The widest copy, 4, 2 or 1 floats, along an edge of A or B: what edge, leading dimension and the

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { SPLITS_MOST = 256, TAIL_SPLITS_MOST = 8, LEAST_TILES = 4 };
+enum { SPLITS_MOST = 256, TAIL_SPLITS_MOST = 8, UNEVEN_SPLITS_MOST = 5, LEAST_TILES = 4 };
 
 /* What is the same for all candidates of a configuration. */
 typedef struct search {
@@ -27,14 +27,11 @@ static void consider(const tgl_candidate *candidate, tgl_candidate *best)
         *best = *candidate;
 }
 
-static void try_split(const search *s, int splits, int64_t whole, int blocks)
+static void try_split(const search *s, tgl_gemm_split split)
 {
-    const tgl_gemm_split split = {.splits = splits,
-                                  .cluster_most = s->chip->cluster_most,
-                                  .multiprocessors = s->chip->multiprocessors,
-                                  .whole = whole,
-                                  .blocks = blocks};
     tgl_candidate candidate;
+    split.cluster_most = s->chip->cluster_most;
+    split.multiprocessors = s->chip->multiprocessors;
     tgl_candidate_make(s->chip, s->shape, s->row, &split, &candidate);
     consider(&candidate, s->best);
 }
@@ -43,6 +40,19 @@ static void try_split(const search *s, int splits, int64_t whole, int blocks)
 static int next_splits(int splits)
 {
     return splits < 8 ? splits + 1 : splits + (splits / 5 + 7) / 8 * 8;
+}
+
+/* Of tiles from `whole` on, one large piece each, and so little left for small ones that these, on
+ * the slots that get no large one, end when the large ones do. */
+static void search_uneven(const search *s, int64_t tiles, int64_t whole, int64_t slots)
+{
+    const int64_t rest = tiles - whole, rounds = tgl_ceil_div(rest, slots);
+    const double small = 1 - (double)rest / (double)(slots * rounds); /* share of k */
+    for (int i = 2; i <= UNEVEN_SPLITS_MOST; i++) {
+        const int64_t chunk = (int64_t)(small * (double)s->shape->k) / (i - 1);
+        if (chunk < (int64_t)LEAST_TILES * s->row->simt.bk) break;
+        try_split(s, (tgl_gemm_split){.splits = i, .whole = whole, .chunk = chunk});
+    }
 }
 
 /* All tiles while they do not fill the chip; after that the last wave, or the last two. */
@@ -54,11 +64,14 @@ static void search_simt(const search *s, const tgl_candidate *unsplit)
     const int64_t deepest = s->shape->k / ((int64_t)LEAST_TILES * s->row->simt.bk);
     const int most = deepest < SPLITS_MOST ? (int)deepest : SPLITS_MOST;
     for (int i = 2; i <= most && tiles * s->shape->batch * (i - 1) < 2 * slots; i = next_splits(i))
-        try_split(s, i, 0, 0);
-    if (s->shape->batch > 1 || whole == 0) return;
-    for (int i = 2; i <= most && i <= TAIL_SPLITS_MOST; i++)
-        for (int64_t from = whole; from >= 0 && from >= whole - slots; from -= slots)
-            if (from < tiles) try_split(s, i, from, 0);
+        try_split(s, (tgl_gemm_split){.splits = i});
+    if (s->shape->batch > 1) return;
+    for (int64_t from = whole; from >= 0 && from >= whole - slots; from -= slots) {
+        if (from == tiles) continue;
+        search_uneven(s, tiles, from, slots);
+        for (int i = 2; i <= most && i <= TAIL_SPLITS_MOST && whole > 0; i++)
+            try_split(s, (tgl_gemm_split){.splits = i, .whole = from});
+    }
 }
 
 /* Whole tiles, as many for each block; or all work in equal shares for as many blocks as the chip
@@ -71,11 +84,12 @@ static void search_skinny(const search *s, const tgl_candidate *unsplit)
         tgl_ceil_div((int64_t)s->chip->multiprocessors * unsplit->resident, batch);
     const int64_t deepest = tgl_ceil_div(s->shape->k, tgl_skinny_step(&unsplit->plan));
     const int64_t turns = tgl_ceil_div(tiles, slots), units = tgl_ceil_div(UNITS * slots, tiles);
-    try_split(s, 1, 0, (int)tgl_ceil_div(tiles, turns));
+    try_split(s, (tgl_gemm_split){.splits = 1, .blocks = (int)tgl_ceil_div(tiles, turns)});
     if (deepest < 2) return;
-    try_split(s, (int)(units < deepest ? units : deepest), 0, (int)slots);
+    const int shares = (int)(units < deepest ? units : deepest);
+    try_split(s, (tgl_gemm_split){.splits = shares, .blocks = (int)slots});
     for (int64_t splits = 2; splits <= deepest && splits * tiles <= slots; splits++)
-        try_split(s, (int)splits, 0, 0);
+        try_split(s, (tgl_gemm_split){.splits = (int)splits});
 }
 
 /* The best candidate of a configuration without strips. */
@@ -84,9 +98,11 @@ static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape
                          tgl_candidate *best)
 {
     const search s = {chip, shape, row, best};
-    const bool has_tail = asked->splits > 1 && asked->whole_tiles > 0;
+    const bool is_split = asked->splits > 1;
     *best = (tgl_candidate){.plan.row = NULL};
-    try_split(&s, asked->splits, has_tail ? asked->whole_tiles : 0, 0); /* 0 is as good as 1 */
+    try_split(&s, (tgl_gemm_split){.splits = asked->splits, /* 0 is as good as 1 */
+                                   .whole = is_split ? asked->whole_tiles : 0,
+                                   .chunk = is_split ? asked->split_depth : 0});
     if (asked->splits != 0 || best->rejected != NULL) return;
     const tgl_candidate unsplit = *best;
     switch (row->family) {
@@ -97,7 +113,8 @@ static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape
         search_skinny(&s, &unsplit);
         break;
     case TGL_SMALL_BATCH:
-        try_split(&s, 1, 0, s.chip->multiprocessors * unsplit.resident);
+        try_split(&s, (tgl_gemm_split){.splits = 1,
+                                       .blocks = s.chip->multiprocessors * unsplit.resident});
         break;
     }
 }
