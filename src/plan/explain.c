@@ -107,16 +107,14 @@ static void explain_strips(tgl_text *out, const tgl_candidate *c)
 static void explain_split(tgl_text *out, const tgl_gemm_shape *s, const tgl_gemm_plan *plan)
 {
     const long long tiles = (long long)plan->tiles_m * plan->tiles_n;
-    const double megabytes = 4e-6 * (double)plan->workspace_floats;
-    if (plan->row->family == TGL_SKINNY)
-        tgl_text_add(out, "split       k %d ways, %d deep; %.2f MB of partial sums\n", plan->splits,
-                     plan->k_chunk, megabytes);
-    else
-        tgl_text_add(out,
-                     "split       k %d ways, first %lld and then %d deep, in %lld of %lld tiles; "
-                     "%.2f MB of partial sums\n",
-                     plan->splits, (long long)tgl_gemm_first_depth(plan, s), plan->k_chunk,
-                     tiles - plan->tiles_whole, tiles, megabytes);
+    const long long first = tgl_gemm_first_depth(plan, s);
+    tgl_text_add(out, "split       k %d ways, ", plan->splits);
+    if (plan->row->family == TGL_SIMT && first > plan->k_chunk)
+        tgl_text_add(out, "first %lld and then ", first);
+    tgl_text_add(out, "%d deep", plan->k_chunk);
+    if (plan->row->family == TGL_SIMT)
+        tgl_text_add(out, ", in %lld of %lld tiles", tiles - plan->tiles_whole, tiles);
+    tgl_text_add(out, "; %.2f MB of partial sums\n", 4e-6 * (double)plan->workspace_floats);
 }
 
 static void explain_choice(tgl_text *out, const tgl_chip_facts *chip, const tgl_gemm_shape *s,
