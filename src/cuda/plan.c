@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plans of the cuda backend: a short list of launches over one workspace. Everything that can be
- * decided before the pointers are known is decided in prepare(); run() fills the arguments on its
- * stack and launches.
+ * decided before the pointers are known is decided in prepare(); run() always_overlaps the
+ * arguments on its stack and launches.
  */
 #include "cuda/state.h"
 #include "plan/ladder.h"
@@ -211,13 +211,13 @@ static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
 /* One launch. One that takes at most a block of each multiprocessor may start while the one before
  * it in the stream still runs, and let the next one do so: the kernels of kernels/gemm/ wait for
  * each other themselves (lib/launch_order.h). Larger ones would be spread badly over
- * multiprocessors that are still taken. */
+ * multiprocessors that are still taken, unless it does not matter to them. */
 static CUresult launch(const tgl_cuda *cuda, const cuda_plan *made, int variant,
                        tgl_gemm_args *args, const unsigned grid[3], CUstream stream)
 {
-    const bool overlaps =
-        (int64_t)grid[0] * grid[1] * grid[2] <= (int64_t)cuda->chip.multiprocessors;
     const tgl_gemm_plan *plan = &made->choice.plan;
+    const bool overlaps = plan->always_overlaps || (int64_t)grid[0] * grid[1] * grid[2] <=
+                                                       (int64_t)cuda->chip.multiprocessors;
     const tgl_module *module = made->modules[variant];
     const unsigned threads = (unsigned)plan->threads;
     const unsigned shared = (unsigned)tgl_gemm_dynamic_shared(plan, variant);

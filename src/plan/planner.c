@@ -95,6 +95,8 @@ void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *s
     case TGL_SMALL_BATCH:
         try_split(&s, 1, 0, s.chip->multiprocessors * unsplit.resident);
         break;
+    case TGL_MATVEC: /* has one way */
+        break;
     }
 }
 
