@@ -18,7 +18,8 @@ static void every_kernel_multiplies(void **state)
     tgl_device *dev = open_device("cuda");
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
-        const bool is_skinny = strncmp(kernel, "gemm/skinny", 11) == 0;
+        const bool is_skinny =
+            strncmp(kernel, "gemm/skinny", 11) == 0 || strncmp(kernel, "gemm/matvec", 11) == 0;
         const bool is_small = strncmp(kernel, "gemm/small_batch", 16) == 0;
         assert_product(dev, kernel, is_skinny ? 1 : is_small ? 7 : 33, is_small ? 9 : 65, 17);
     }

@@ -212,10 +212,11 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     if (args.overlaps) let_later_launches_start();
     struct cursor c = first_step(&args);
     float acc[CHAINS][4] = {{0.0f}};
-    /* A choice that is the same for all threads. */
-    if (FOURS_OF_VECTOR && rows_are_aligned(c.vector, 0))
-        multiply(acc, c, args.k, true);
-    else
+    /* Here all threads go the same way. */
+    if (c.step == 1 && (!FOURS_OF_VECTOR || rows_are_aligned(c.vector, 0))) {
+        c.step = 1; /* which the compiler knows from now on */
+        multiply(acc, c, args.k, FOURS_OF_VECTOR);
+    } else
         multiply(acc, c, args.k, false);
 
     float sums[RESULTS];

@@ -36,6 +36,7 @@ static const double SHARED_COST = 0.03;         /* cycles that a wavefront of sh
 static const double LAUNCH_SECONDS = 1e-6;      /* of a launch after another */
 static const double MEMORY_LATENCY = 1000e-9;   /* seconds, which loads under way must cover */
 static const double TILES_SHARE = 0.85;         /* of the copy rate, that blocks of tiles reach */
+static const double MATVEC_SHARE = 0.75;        /* of their loads, that blocks have under way */
 static const double STREAM_SHARE = 1.10;        /* of the copy rate, that reading alone reaches */
 static const double LATE_LAUNCH_SECONDS = 1e-6; /* that a larger grid starts later */
 static const double SMALL_BATCH_FFMA_SHARE = 0.6; /* of the FFMAs' time, that loads do not hide */
@@ -205,7 +206,7 @@ static void predict_matvec(const tgl_chip_facts *chip, const tgl_gemm_shape *s, 
     const double slots = (double)chip->multiprocessors * c->resident;
     c->blocks = batch * plan->blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
-    const double under_way = 16.0 * plan->threads * tgl_matvec_unroll(plan);
+    const double under_way = MATVEC_SHARE * 16 * plan->threads * tgl_matvec_unroll(plan);
     const double around = MATVEC_CYCLES / (1e6 * chip->clock_mhz);
     c->compute = batch * length * k / ((double)chip->fp32_lanes * chip->multiprocessors) /
                      (1e6 * chip->clock_mhz) +
