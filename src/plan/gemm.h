@@ -98,10 +98,8 @@ typedef struct tgl_gemm_plan {
     int64_t length; /* of its edge */
     int per_block;  /* results (times count) that a block computes at once: a tile */
 
-    int lanes_k;          /* gemm/matvec.cu: threads that share k */
-    int blocks;           /* all but gemm/simt.cu: of the grid, in x */
-    bool always_overlaps; /* a launch with those around it, however large the grid is: its blocks
-                           * are short, and it does not matter where they lie */
+    int lanes_k; /* gemm/matvec.cu: threads that share k */
+    int blocks;  /* all but gemm/simt.cu: of the grid, in x */
 } tgl_gemm_plan;
 
 /* NULL if the families take the problem, else why not, static text: TGL_UNSUPPORTED. */

@@ -62,7 +62,6 @@ const char *tgl_matvec_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split *
     plan->vec_b = !plan->big_a && width == 4 ? 4 : 1;
     plan->registers = REGISTERS;
     plan->is_bounded = true;
-    plan->always_overlaps = true;
     if (plan->along_k)
         share_lines(s, chip, plan);
     else
