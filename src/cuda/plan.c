@@ -210,14 +210,12 @@ static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
 
 /* Whether a launch may start while the one before it in the stream still runs, and lets the next
  * one do so: the kernels of kernels/gemm/ wait for each other themselves (lib/launch_order.h). With
- * more blocks than multiprocessors these would be spread badly over those that are still taken;
- * where every one gets as many as it holds it does not matter, nor to many short ones. */
-static bool may_overlap(const tgl_cuda *cuda, const tgl_candidate *choice, const unsigned grid[3])
+ * more blocks than multiprocessors these would be spread badly over those that are still taken,
+ * which does not matter to many short ones. */
+static bool may_overlap(const tgl_cuda *cuda, const tgl_gemm_plan *plan, const unsigned grid[3])
 {
-    const tgl_gemm_family family = choice->plan.row->family;
     const int64_t blocks = (int64_t)grid[0] * grid[1] * grid[2];
-    const int64_t on_one = family == TGL_SKINNY ? choice->resident : 1;
-    return family == TGL_MATVEC || blocks <= cuda->chip.multiprocessors * on_one;
+    return plan->row->family == TGL_MATVEC || blocks <= cuda->chip.multiprocessors;
 }
 
 /* One launch. */
@@ -225,7 +223,7 @@ static CUresult launch(const tgl_cuda *cuda, const cuda_plan *made, int variant,
                        tgl_gemm_args *args, const unsigned grid[3], CUstream stream)
 {
     const tgl_gemm_plan *plan = &made->choice.plan;
-    const bool overlaps = may_overlap(cuda, &made->choice, grid);
+    const bool overlaps = may_overlap(cuda, plan, grid);
     const tgl_module *module = made->modules[variant];
     const unsigned threads = (unsigned)plan->threads;
     const unsigned shared = (unsigned)tgl_gemm_dynamic_shared(plan, variant);

@@ -192,8 +192,8 @@ static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, 
     c->memory = 4 * (batch * (length * (k + small) + small * k) + sums) /
                     (stream_rate(chip, active, skinny_under_way(plan)) * balance) +
                 ffma_share(plan, on_one) * c->compute + rounds * around / clock;
-    /* Only grids of a single round are launched before the last has ended. */
-    if (c->blocks > slots) c->memory += LATE_LAUNCH_SECONDS;
+    /* Only small grids are launched before the last has ended. */
+    if (c->blocks > chip->multiprocessors) c->memory += LATE_LAUNCH_SECONDS;
     c->l2 = 4 * batch * (plan->row->count * k * (double)tiles + length * k) / chip->l2_rate;
 }
 
