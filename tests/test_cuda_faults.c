@@ -18,7 +18,8 @@ static void every_kernel_multiplies(void **state)
     tgl_device *dev = open_device("cuda");
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
-        const bool is_skinny = strncmp(kernel, "gemm/skinny", 11) == 0;
+        const bool is_skinny =
+            strncmp(kernel, "gemm/skinny", 11) == 0 || strncmp(kernel, "gemm/matvec", 11) == 0;
         const bool is_small = strncmp(kernel, "gemm/small_batch", 16) == 0;
         assert_product(dev, kernel, is_skinny ? 1 : is_small ? 7 : 33, is_small ? 9 : 65, 17);
     }
@@ -209,6 +210,29 @@ static void launches_overlap_and_lie_in_clusters(void **state)
         assert_int_equal(l.cluster, runs[i].cluster);
         assert_int_equal(l.overlaps, runs[i].overlaps);
     }
+    tgl_device_close(dev);
+}
+
+/* Of a matrix times a vector they do however many blocks there are. */
+static void short_blocks_overlap(void **state)
+{
+    (void)state;
+    enum { LENGTH = 3000, K = 16 };
+    tgl_device *dev = open_device("cuda");
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, LENGTH, K);
+    float *B = malloc(LENGTH * K * sizeof *B), A[K], C[LENGTH];
+    tgl_plan *plan;
+    assert_non_null(B);
+    for (int i = 0; i < LENGTH * K; i++)
+        B[i] = A[i % K] = 1;
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "gemm/matvec"};
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+    assert_true(C[LENGTH - 1] == K);
+    assert_in_range(latest_launch().grid[0], 5, LENGTH);
+    assert_int_equal(latest_launch().overlaps, 1);
+    tgl_plan_destroy(plan);
+    free(B);
     tgl_device_close(dev);
 }
 
@@ -675,6 +699,7 @@ int main(void)
         TEST(a_split_plan_has_a_workspace),
         TEST(runs_of_a_split_plan_take_turns),
         TEST(launches_overlap_and_lie_in_clusters),
+        TEST(short_blocks_overlap),
         TEST(older_chips_drivers_and_compilers_launch_plainly),
         TEST(strips_follow_their_tiles),
         TEST(one_strip_is_the_last),

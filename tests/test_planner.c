@@ -84,8 +84,8 @@ static bool is_streamed(const tgl_candidate *c, int64_t rows, int64_t columns)
 {
     const int64_t small = rows < columns ? rows : columns;
     const tgl_gemm_row *row = c->plan.row;
-    return row->family == TGL_SKINNY ? row->count >= small && row->count <= 16
-                                     : rows >= 8 && rows <= 16 && row->simt.bm == 16;
+    return row->count > 0 ? row->count >= small && row->count <= 16
+                          : rows >= 8 && rows <= 16 && row->simt.bm == 16;
 }
 
 static void few_rows_or_columns_are_streamed(void **state)
@@ -120,11 +120,53 @@ static void all_multiprocessors_stream(void **state)
             s.ldb = s.trans_b ? s.k : s.n;
             const tgl_candidate c = choose("h200", &s);
             assert_true(c.plan.row->count == count ||
-                        (c.plan.row->family != TGL_SKINNY && is_streamed(&c, s.m, s.n)));
+                        (c.plan.row->count == 0 && is_streamed(&c, s.m, s.n)));
             assert_true(c.blocks >= 0.8 * 132);
             assert_true(4.0 * (double)c.plan.workspace_floats < 0.01 * 4 * 57344 * 8192);
             assert_true(c.seconds < 1.4 * 4 * 57344 * 8192 / 4.3e12);
         }
+}
+
+static tgl_candidate matvec_of(int64_t length, int64_t k, bool along_k)
+{
+    tgl_gemm_shape s = shape_of(1, length, k);
+    s.trans_b = along_k;
+    s.ldb = along_k ? k : length;
+    return choose("h200", &s);
+}
+
+/* Blocks of a matrix times vector: a row at a time if rows are long, else as many as take k in one
+ * step; columns narrow enough for blocks on every multiprocessor. */
+static void one_row_has_short_blocks(void **state)
+{
+    (void)state;
+    for (int64_t k = 64; k <= 65536; k *= 4) {
+        const tgl_candidate c = matvec_of(20000, k, true);
+        assert_string_equal(c.plan.row->name, "gemm/matvec");
+        assert_int_equal(c.plan.lanes_k, k >= 4096 ? 256 : k / 16);
+        assert_int_equal(c.plan.per_block, c.plan.threads / c.plan.lanes_k);
+    }
+    assert_int_equal(matvec_of(100, 65536, true).plan.threads, 512);
+    for (int64_t length = 2048; length <= 65536; length *= 2) {
+        const tgl_candidate c = matvec_of(length, 8192, false);
+        assert_string_equal(c.plan.row->name, "gemm/matvec");
+        assert_in_range(c.plan.per_block, 32, 128);
+        assert_true(length < 4096 || c.blocks > 0.9 * 132);
+        assert_int_equal(c.plan.threads * 4, c.plan.lanes_k * c.plan.per_block);
+    }
+    assert_int_equal(matvec_of(100000, 64, false).plan.lanes_k, 8); /* no more than k keeps busy */
+}
+
+/* Of few results with much k, and of vectors whose elements lie apart. */
+static void one_row_may_need_another_kernel(void **state)
+{
+    (void)state;
+    assert_true(matvec_of(512, 100000, false).plan.splits > 1);
+    tgl_gemm_shape s = shape_of(4096, 1, 4096);
+    s.ldb = 2;
+    assert_string_equal(choose("h200", &s).plan.row->name, "gemm/skinny_1");
+    s.trans_a = true; /* then it is read once a block */
+    assert_string_equal(choose("h200", &s).plan.row->name, "gemm/matvec");
 }
 
 static void small_products_of_a_batch_go_together(void **state)
@@ -605,6 +647,8 @@ int main(void)
         cmocka_unit_test(few_rows_or_columns_are_streamed),
         cmocka_unit_test(all_multiprocessors_stream),
         cmocka_unit_test(small_products_of_a_batch_go_together),
+        cmocka_unit_test(one_row_has_short_blocks),
+        cmocka_unit_test(one_row_may_need_another_kernel),
         cmocka_unit_test(skinny_work_is_shared),
         cmocka_unit_test(narrow_copies_take_room),
         cmocka_unit_test(sizes_just_past_a_tile_get_strips),

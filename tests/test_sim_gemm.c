@@ -206,6 +206,44 @@ static void test_skinny(void **state)
         if (row->family == TGL_SKINNY && i % parts == part) try_skinny(*state, row, i);
 }
 
+/* A row or a column, the matrix lying either way, aligned and not, whole steps of k and ragged
+ * ones, shorter than a step and longer, with a vector that is contiguous, shifted, or a column. */
+static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
+{
+    static const int64_t depths[] = {1, 64, 67, 300, 4096, 9001}, lengths[] = {1, 37, 300, 4};
+    for (int i = 0; i < 24; i++) {
+        const bool big_a = i & 1, along_k = i & 2, is_apart = i % 3 == 0 && !along_k;
+        const int64_t k = depths[i % 6], length = lengths[i % 4];
+        tgl_problem p = tgl_problem_make(TGL_F32, big_a ? length : 1, big_a ? 1 : length, k);
+        const tgl_transpose trans = along_k == big_a ? TGL_NO_TRANS : TGL_TRANS;
+        const tgl_transpose other = big_a == is_apart ? TGL_NO_TRANS : TGL_TRANS;
+        p.trans_a = big_a ? trans : other;
+        p.trans_b = big_a ? other : trans;
+        const int64_t ld = (along_k ? k : length) + (i % 5 < 3 ? 3 : 0);
+        const int64_t apart = is_apart ? 3 : k;
+        p.lda = big_a ? ld : apart;
+        p.ldb = big_a ? apart : ld;
+        p.batch = 1 + i % 2;
+        p.stride_a = i == 5 ? 0 : p.lda * (length > k ? length : k) + i % 4;
+        p.stride_b = i == 6 ? 0 : p.ldb * (length > k ? length : k) + i % 4;
+        p.stride_c = length + i % 4;
+        p.ldc = big_a ? 1 : length;
+        gemm_case c = {.problem = p,
+                       .alpha = i == 7 ? -0.5 : 1,
+                       .beta = i % 3 == 1 ? 2 : 0,
+                       .kernel = row->name,
+                       .fill = UNIFORM_11,
+                       .at_end = i % 4 == 1,
+                       .seed = (uint64_t)i};
+        run(dev, &c);
+    }
+}
+
+static void test_matvec(void **state)
+{
+    if (part == 0) try_matvec(*state, tgl_gemm_row_find("gemm/matvec"));
+}
+
 /* All transposes, copies of every width, whole and ragged tiles, more and fewer products than
  * blocks take at once, k whole, ragged and longer than a tile, a stride of 0. */
 static void try_small_batch(tgl_device *dev, const tgl_gemm_row *row, int number)
@@ -346,6 +384,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_strips),
         cmocka_unit_test(test_strips_of_everything),
         cmocka_unit_test(test_strips_are_counted),
+        cmocka_unit_test(test_matvec),
         cmocka_unit_test(test_small_batch),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_choices),

@@ -40,7 +40,7 @@ struct tgl_gemm_args {
                           what follows it depends on the launch before, too */
 
     int batch;          /* gemm/small_batch.cu, whose grid does not tell */
-    bool small_along_k; /* gemm/skinny.cu: how the operand that is not the big one lies */
+    bool small_along_k; /* skinny.cu, matvec.cu: how the operand that is not the big one lies */
 
     const float *bias;     /* m or n of them; NULL where the epilogue has none */
     const float *residual; /* m x n, added last */

@@ -236,10 +236,13 @@ static CUresult run_ladder(const tgl_driver *driver, const cuda_plan *made,
                                   (unsigned)module->kernel.dynamic_shared, stream, args.at, NULL);
 }
 
-/* Whether a launch takes at most a block of each multiprocessor. */
-static bool is_small(const tgl_cuda *cuda, const unsigned grid[3])
+/* Whether a launch may start while the one before it in the stream still runs, and let the next one
+ * do so. With more blocks than multiprocessors these would be spread badly over those that are
+ * still taken, which does not matter to many short ones. */
+static bool may_overlap(const tgl_cuda *cuda, const tgl_gemm_plan *plan, const unsigned grid[3])
 {
-    return (int64_t)grid[0] * grid[1] * grid[2] <= (int64_t)cuda->chip.multiprocessors;
+    const int64_t blocks = (int64_t)grid[0] * grid[1] * grid[2];
+    return plan->row->family == TGL_MATVEC || blocks <= cuda->chip.multiprocessors;
 }
 
 /* One launch. starts_early: while the one before it in the stream still runs, if that one lets it;
@@ -277,11 +280,10 @@ static CUresult launch(const tgl_cuda *cuda, const cuda_part *part, int variant,
 /* Where a part stands among the launches of a run. */
 typedef struct turn {
     bool is_strip, is_last;
-    bool is_small; /* all launches of the run so far */
+    bool overlaps; /* as all launches of the run so far may */
 } turn;
 
-/* As many launches as a batch takes. Between runs, and among the launches of a large batch, small
- * ones overlap; larger ones would be spread badly over multiprocessors that are still taken. Strips
+/* As many launches as a batch takes. Strips
  * fill the last wave of the launch before them, however large: they begin when its last block has,
  * which has waited for all that came before. memory: of the workspace, or NULL. */
 static CUresult launch_part(const tgl_cuda *cuda, const cuda_part *part, turn *its,
@@ -297,11 +299,11 @@ static CUresult launch_part(const tgl_cuda *cuda, const cuda_part *part, turn *i
         tgl_gemm_args args;
         unsigned grid[3];
         tgl_gemm_launch(plan, &part->of.shape, &own, i, sums, counters, &args, grid);
-        const bool small = is_small(cuda, grid);
-        its->is_small = its->is_small && small;
-        args.overlaps = !its->is_last || its->is_small;
+        const bool overlaps = may_overlap(cuda, plan, grid);
+        its->overlaps = its->overlaps && overlaps;
+        args.overlaps = !its->is_last || its->overlaps;
         args.waits_at_end = its->is_strip;
-        result = launch(cuda, part, variant, its->is_strip || small, &args, grid, stream);
+        result = launch(cuda, part, variant, its->is_strip || overlaps, &args, grid, stream);
     }
     return result;
 }
@@ -309,7 +311,7 @@ static CUresult launch_part(const tgl_cuda *cuda, const cuda_part *part, turn *i
 static CUresult launch_parts(const tgl_cuda *cuda, const cuda_plan *made, const tgl_run *run,
                              char *memory, CUstream stream)
 {
-    turn its = {.is_small = true};
+    turn its = {.overlaps = true};
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < made->part_count && result == CUDA_SUCCESS; i++) {
         its.is_strip = i > 0;

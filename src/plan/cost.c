@@ -23,6 +23,7 @@ enum {
     SKINNY_CYCLES =
         10000, /* skinny: of a block before its first loads have come, and after the last */
     SKINNY_SUM_CYCLES = 2500,        /* skinny: of adding up partial sums */
+    MATVEC_CYCLES = 2500,            /* matvec: of a launch */
     SMALL_BATCH_CYCLES = 2000,       /* small_batch: of a launch */
     SMALL_BATCH_BLOCK_CYCLES = 1500, /* small_batch: of a block before its first tile has come */
     SMALL_BATCH_TILE_CYCLES = 1000,  /* small_batch: of a tile of k, however small */
@@ -35,6 +36,7 @@ static const double SHARED_COST = 0.03;         /* cycles that a wavefront of sh
 static const double LAUNCH_SECONDS = 1e-6;      /* of a launch after another */
 static const double MEMORY_LATENCY = 1000e-9;   /* seconds, which loads under way must cover */
 static const double TILES_SHARE = 0.85;         /* of the copy rate, that blocks of tiles reach */
+static const double MATVEC_SHARE = 0.75;        /* of their loads, that blocks have under way */
 static const double STREAM_SHARE = 1.10;        /* of the copy rate, that reading alone reaches */
 static const double LATE_LAUNCH_SECONDS = 1e-6; /* that a larger grid starts later */
 static const double STRIP_SECONDS = 1e-6; /* of a strip's launch after another of the same run */
@@ -229,6 +231,25 @@ static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, 
     c->l2 = 4 * batch * (plan->row->count * k * (double)tiles + length * k) / chip->l2_rate;
 }
 
+/* ---- gemm/matvec.cu -------------------------------------------------------------------------- */
+
+static void predict_matvec(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tgl_candidate *c)
+{
+    const tgl_gemm_plan *plan = &c->plan;
+    const double k = (double)s->k, batch = (double)s->batch, length = (double)plan->length;
+    const double slots = (double)chip->multiprocessors * c->resident;
+    c->blocks = batch * plan->blocks;
+    const double active = c->blocks < slots ? c->blocks : slots;
+    const double under_way = MATVEC_SHARE * 16 * plan->threads * tgl_matvec_unroll(plan);
+    const double around = MATVEC_CYCLES / (1e6 * chip->clock_mhz);
+    c->compute = batch * length * k / ((double)chip->fp32_lanes * chip->multiprocessors) /
+                     (1e6 * chip->clock_mhz) +
+                 around;
+    c->memory =
+        4 * batch * (length * k + length + k) / stream_rate(chip, active, under_way) + around;
+    c->l2 = 4 * (batch * length * k + c->blocks * k) / chip->l2_rate;
+}
+
 /* ---- gemm/small_batch.cu --------------------------------------------------------------------- */
 
 /* Cycles of a multiprocessor for a product's copies of an operand. */
@@ -289,6 +310,9 @@ void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
         break;
     case TGL_SMALL_BATCH:
         predict_small_batch(chip, shape, c);
+        break;
+    case TGL_MATVEC:
+        predict_matvec(chip, shape, c);
         break;
     }
     c->waves = c->blocks / ((double)chip->multiprocessors * c->resident);

@@ -58,6 +58,7 @@ static const tgl_gemm_row rows[] = {
     SKINNY("4_r8", 4, ALONG( 8, 8, 1, 1, 2,  512, 2, 128), ALONG( 8, 8,  8, 2, 2, 1024, 1, 255)),
     SKINNY("8",   8, ALONG( 8, 4, 1, 1, 3,  512, 2, 128), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
     SKINNY("16", 16, ALONG(12, 4, 1, 2, 3,  384, 1, 168), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
+    {.name = "gemm/matvec", .family = TGL_MATVEC, .count = 1},
     SMALL_BATCH("16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96),
     SMALL_BATCH("32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96),
     SMALL_BATCH("48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96),
@@ -216,6 +217,8 @@ const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *s,
         return tgl_skinny_plan_make(s, split, plan);
     case TGL_SMALL_BATCH:
         return tgl_small_batch_plan_make(s, split, plan);
+    case TGL_MATVEC:
+        return tgl_matvec_plan_make(s, split, plan);
     case TGL_SIMT:
         break;
     }
@@ -316,8 +319,10 @@ static void add_epilogue(const tgl_gemm_epilogue *e, char *text, size_t size)
 bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, int which,
                            tgl_gemm_variant *variant)
 {
-    static const char *const files[] = {"gemm/simt.cu", "gemm/skinny.cu", "gemm/small_batch.cu"};
-    static const char *const symbols[] = {"sgemm_simt", "sgemm_skinny", "sgemm_small_batch"};
+    static const char *const files[] = {"gemm/simt.cu", "gemm/skinny.cu", "gemm/small_batch.cu",
+                                        "gemm/matvec.cu"};
+    static const char *const symbols[] = {"sgemm_simt", "sgemm_skinny", "sgemm_small_batch",
+                                          "sgemm_matvec"};
     const tgl_gemm_row *row = plan->row;
     const bool is_any = which == TGL_GEMM_ANY;
     if (is_any && (shape->pointers || (plan->vec_a == 1 && plan->vec_b == 1))) return false;
@@ -327,7 +332,9 @@ bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shap
         simt_defines(plan, shape, is_any, variant->defines, sizeof variant->defines);
         break;
     case TGL_SKINNY:
-        tgl_skinny_defines(plan, is_any, variant->defines, sizeof variant->defines);
+    case TGL_MATVEC:
+        (row->family == TGL_SKINNY ? tgl_skinny_defines : tgl_matvec_defines)(
+            plan, is_any, variant->defines, sizeof variant->defines);
         block_m = plan->big_a ? plan->per_block : row->count;
         block_n = plan->big_a ? row->count : plan->per_block;
         break;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The production families, kernels/gemm/: simt.cu for all products, skinny.cu for those with few
- * rows or columns, small_batch.cu for many at once that are small. Their configurations, what a
- * plan for a problem consists of, and the arguments of its launches. Devices that run them differ
- * only in how they compile and launch.
+ * rows or columns, matvec.cu for those with one, small_batch.cu for many at once that are small.
+ * Their configurations, what a plan for a problem consists of, and the arguments of its launches.
+ * Devices that run them differ only in how they compile and launch.
  */
 #ifndef TGL_PLAN_GEMM_H
 #define TGL_PLAN_GEMM_H
@@ -50,6 +50,7 @@ typedef enum tgl_gemm_family {
     TGL_SIMT,        /* gemm/simt.cu */
     TGL_SKINNY,      /* gemm/skinny.cu */
     TGL_SMALL_BATCH, /* gemm/small_batch.cu */
+    TGL_MATVEC,      /* gemm/matvec.cu */
 } tgl_gemm_family;
 
 /* A configuration: what of a family's macros does not depend on the problem. */
@@ -57,7 +58,7 @@ typedef struct tgl_gemm_row {
     const char *name; /* what the user calls it: "gemm/simt_128x256x8" */
     tgl_gemm_family family;
     tgl_simt_row simt;
-    int count; /* skinny: rows or columns of the small operand; else 0 */
+    int count; /* skinny, matvec: rows or columns of the small operand, at most; else 0 */
     tgl_skinny_row along_length, along_k;
     tgl_small_batch_row small_batch;
 } tgl_gemm_row;
@@ -91,13 +92,14 @@ typedef struct tgl_gemm_plan {
     int tiles_whole;   /* tiles that one block computes; each of the others has `splits` blocks */
     bool wide_offsets; /* a tile spans 4 GB */
 
-    /* gemm/skinny.cu */
+    /* gemm/skinny.cu and matvec.cu */
     bool big_a;     /* A is the big operand */
     bool along_k;   /* it is contiguous along k */
     int64_t length; /* of its edge */
     int per_block;  /* results (times count) that a block computes at once: a tile */
 
-    int blocks; /* gemm/skinny.cu and small_batch.cu: of the grid, in x */
+    int lanes_k; /* gemm/matvec.cu: threads that share k */
+    int blocks;  /* all but gemm/simt.cu: of the grid, in x */
 } tgl_gemm_plan;
 
 /* A rectangle of C, with a plan of its own. Plans of several parts have tiles of gemm/simt.cu for
@@ -130,7 +132,8 @@ const char *tgl_gemm_lacks(const tgl_gemm_shape *shape);
 typedef struct tgl_gemm_split {
     int splits;          /* blocks to a tile; it may come out fewer */
     int cluster_most;    /* simt: of these in a cluster; 0 is as good as 1 */
-    int multiprocessors; /* of the chip, if cluster_most says that it has clusters */
+    int multiprocessors; /* of the chip, if cluster_most says that it has clusters; matvec: 0 for
+                          * some usual number */
     int64_t whole;       /* simt: tiles before this one, or a few less, are not split */
     int64_t chunk;       /* simt: of k, for each block but the first; 0: equal parts */
     int blocks;          /* skinny, small_batch: the most, which then share the work; 0: any */
@@ -180,6 +183,12 @@ const char *tgl_skinny_plan_make(const tgl_gemm_shape *shape, const tgl_gemm_spl
 void tgl_skinny_defines(const tgl_gemm_plan *plan, bool is_any, char *text, size_t size);
 const tgl_skinny_row *tgl_skinny_row_of(const tgl_gemm_plan *plan);
 int tgl_skinny_step(const tgl_gemm_plan *plan); /* of k, of a block */
+
+/* matvec.c: likewise gemm/matvec.cu. */
+const char *tgl_matvec_plan_make(const tgl_gemm_shape *shape, const tgl_gemm_split *split,
+                                 tgl_gemm_plan *plan);
+void tgl_matvec_defines(const tgl_gemm_plan *plan, bool is_any, char *text, size_t size);
+int tgl_matvec_unroll(const tgl_gemm_plan *plan); /* fours that a thread loads at once */
 
 static inline int64_t tgl_ceil_div(int64_t x, int64_t y)
 {

@@ -116,6 +116,8 @@ static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape
         try_split(&s, (tgl_gemm_split){.splits = 1,
                                        .blocks = s.chip->multiprocessors * unsplit.resident});
         break;
+    case TGL_MATVEC: /* has one way */
+        break;
     }
 }
 

@@ -493,6 +493,7 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
         return INVALID_VALUE;
     if (strcmp(function->symbol, "sgemm_simt") == 0 ||
         strcmp(function->symbol, "sgemm_skinny") == 0 ||
+        strcmp(function->symbol, "sgemm_matvec") == 0 ||
         strcmp(function->symbol, "sgemm_small_batch") == 0) {
         launched[latest].args = *(const struct tgl_gemm_args *)arguments[0];
         run_gemm(&launched[latest].args);
