@@ -208,7 +208,7 @@ static __device__ __forceinline__ void store_result(const struct tgl_gemm_args *
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
 {
     __shared__ float parts[PARTS][TILE];
-    wait_for_earlier_launches();
+    start_after_earlier_launches(args.waits_at_end);
     if (args.overlaps) let_later_launches_start();
     struct cursor c = first_step(&args);
     float acc[CHAINS][4] = {{0.0f}};
@@ -242,11 +242,13 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
                  [VEC == 4 ? LENGTH_LANE * RESULTS + r : LENGTH_LANE + r * LANES_LENGTH] = sums[r];
     __syncthreads();
     const int at = (int)blockIdx.x * TILE + (int)threadIdx.x;
-    if (threadIdx.x >= TILE || at >= (BIG_A ? args.m : args.n)) return;
-    float own[PARTS];
+    if (threadIdx.x < TILE && at < (BIG_A ? args.m : args.n)) {
+        float own[PARTS];
 #pragma unroll
-    for (int i = 0; i < PARTS; i++)
-        own[i] = parts[i][threadIdx.x];
-    add_pairs(own, PARTS);
-    store_result(&args, own[0], at);
+        for (int i = 0; i < PARTS; i++)
+            own[i] = parts[i][threadIdx.x];
+        add_pairs(own, PARTS);
+        store_result(&args, own[0], at);
+    }
+    end_after_earlier_launches(args.waits_at_end);
 }

@@ -88,14 +88,16 @@
 #define MIN_BLOCKS 1 /* blocks a multiprocessor must hold, which bounds the registers */
 #endif
 /* When, while a tile is multiplied, the next is requested and the next fragments are loaded: the
- * first copy after COPY_FROM FFMAs of a thread, then one every COPY_EVERY; of a step of k the first
- * load after LOAD_FROM, then one every LOAD_EVERY. Copies in single floats, of which there are
- * many, hold up the loads if they come all at once. */
+ * first copy after COPY_FROM FFMAs of a thread, then one every COPY_EVERY (0: all at once); of a
+ * step of k the first load after LOAD_FROM, then one every LOAD_EVERY. Copies in single floats, of
+ * which there are many, hold up loads that come right behind them: they are spread over most of a
+ * large tile. */
+#define SPREADS_COPIES (TM * TN >= 64 && (VEC_A == 1 || VEC_B == 1))
 #ifndef COPY_FROM
-#define COPY_FROM ((TM * TN >= 128 && VEC_A == 1 && VEC_B == 1) || TM * TN == 64 ? 3 * TM * TN : 0)
+#define COPY_FROM ((SPREADS_COPIES ? 1 : TM * TN >= 128 ? 3 : 0) * TM * TN)
 #endif
 #ifndef COPY_EVERY
-#define COPY_EVERY 1
+#define COPY_EVERY (SPREADS_COPIES ? 3 * (BK - 2) * TM * TN / (4 * (A_COPIES + B_COPIES)) : 0)
 #endif
 #ifndef LOAD_FROM
 #define LOAD_FROM 0
@@ -298,12 +300,10 @@ load_part(int i, float *a, float *b, const struct stage *stage, const int p, int
         load4(&a[k], &stage->A[p][row + k * LANES_M], p, A_ALONG_K);
 }
 
-/* Whether the `turn`-th of some events, one every `every` from `from` on, is among the first
- * `count`; and its number. */
-static __device__ __forceinline__ bool is_due(int turn, const int from, const int every,
-                                              const int count)
+/* The number of what is due at this turn, if one is every `every` turns from `from` on; else -1. */
+static __device__ __forceinline__ int due(int turn, const int from, const int every)
 {
-    return turn >= from && (turn - from) % every == 0 && (turn - from) / every < count;
+    return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
 }
 
 /* acc += a * b^T at depth p of a tile, while the next fragments are loaded, from depth `next_p` of
@@ -323,10 +323,12 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
                       : turn % 4 == 1   ? turn + 1
                       : turn % 4 == 2   ? turn - 1
                                         : turn;
-        if (is_due(p * TM * TN + t, COPY_FROM, COPY_EVERY, A_COPIES + B_COPIES))
-            copy_part(next, (p * TM * TN + t - COPY_FROM) / COPY_EVERY);
-        if (is_due(t, LOAD_FROM, LOAD_EVERY, LOADS) && loads)
-            load_part((t - LOAD_FROM) / LOAD_EVERY, next_a, next_b, stage, next_p, row, col);
+        const int copy = due(p * TM * TN + t, COPY_FROM, max(COPY_EVERY, 1));
+        const int load = due(t, LOAD_FROM, LOAD_EVERY);
+        if (COPY_EVERY == 0 && copy == 0) copy_tile(next);
+        if (COPY_EVERY > 0 && copy >= 0 && copy < A_COPIES + B_COPIES) copy_part(next, copy);
+        if (load >= 0 && load < LOADS && loads)
+            load_part(load, next_a, next_b, stage, next_p, row, col);
         acc[i][j] += b[j] * a[i];
     }
 }

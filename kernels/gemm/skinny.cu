@@ -589,10 +589,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     DYNAMIC_SHARED(float, shared, RING_FLOATS + 2 * SMALL + SUM_FLOATS);
     float *ring = shared + (STRAIGHT ? 0 : (int)threadIdx.x / 32 * (STAGES * STAGE));
     float *small = shared + RING_FLOATS, *sums = small + 2 * SMALL;
-    if (args.waits_at_end)
-        start_beside_earlier_launch();
-    else
-        wait_for_earlier_launches();
+    start_after_earlier_launches(args.waits_at_end);
     if (args.overlaps) let_later_launches_start();
 #if BIG_A
     const struct operands o = operands_of(&args, ALONG_K, args.small_along_k);
@@ -659,7 +656,5 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         if (!is_whole) add_blocks(&args, &o, &w, segment.tile);
         unit = segment.next;
     }
-    /* The launch lasts as long as its last block; the others leave their places to more. */
-    const bool is_last = blockIdx.x == gridDim.x - 1 && blockIdx.z == gridDim.z - 1;
-    if (args.waits_at_end && is_last) wait_for_earlier_launches();
+    end_after_earlier_launches(args.waits_at_end);
 }

@@ -36,8 +36,8 @@ struct tgl_gemm_args {
     unsigned *counters; /* batch * split tiles * cluster: zero before and after a launch */
 
     bool overlaps;     /* the next launch may start early: this one leaves it room */
-    bool waits_at_end; /* gemm/skinny.cu: it has begun early and depends on nothing that still runs;
-                          what follows it depends on the launch before, too */
+    bool waits_at_end; /* gemm/skinny.cu, matvec.cu: it has begun early and depends on nothing that
+                          still runs; what follows it depends on the launch before, too */
 
     int batch;          /* gemm/small_batch.cu, whose grid does not tell */
     bool small_along_k; /* skinny.cu, matvec.cu: how the operand that is not the big one lies */

@@ -25,13 +25,23 @@ static __device__ __forceinline__ void let_later_launches_start(void)
 #endif
 }
 
-/* For a launch that the one before it has let start, each block after it had waited, and that does
- * not depend on that one: all that came before both is done. It need not wait, but for what L1 has
- * kept from older times to be dropped, which a fence does. It has to wait before it ends, since
- * what follows it waits for it alone. */
-static __device__ __forceinline__ void start_beside_earlier_launch(void)
+/* For a launch that may be a strip: one that the launch before it has let start, each block after
+ * it had waited, and that does not depend on that launch. All that came before both is done, and a
+ * strip need not wait at its start, but for what L1 has kept from older times to be dropped, which
+ * a fence does. It has to wait before it ends, since what follows it waits for it alone: its last
+ * block does, which the launch lasts as long as; the others leave their places to more. */
+static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {
-    __threadfence();
+    if (is_strip)
+        __threadfence();
+    else
+        wait_for_earlier_launches();
+}
+
+static __device__ __forceinline__ void end_after_earlier_launches(bool is_strip)
+{
+    const bool is_last = blockIdx.x == gridDim.x - 1 && blockIdx.z == gridDim.z - 1;
+    if (is_strip && is_last) wait_for_earlier_launches();
 }
 
 #endif

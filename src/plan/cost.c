@@ -321,9 +321,11 @@ void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
 }
 
 /* What the last round of blocks leaves idle, as time of the whole chip. */
-static double idle_seconds(const tgl_chip_facts *chip, const tgl_candidate *c)
+static double idle_seconds(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
+                           const tgl_candidate *c)
 {
     const double rounds = ceil(c->blocks / chip->multiprocessors);
+    if (c->plan.splits > 1 && tgl_gemm_first_depth(&c->plan, s) > c->plan.k_chunk) return 0;
     return c->compute * (1 - c->blocks / (rounds * chip->multiprocessors));
 }
 
@@ -333,7 +335,8 @@ void tgl_candidate_add_strip(const tgl_chip_facts *chip, const tgl_gemm_part *pa
                              const tgl_candidate *alone, tgl_candidate *c)
 {
     const bool overlaps = chip->capability >= 90;
-    double idle = overlaps ? idle_seconds(chip, c) : 0, rest = alone->seconds - alone->overhead;
+    double idle = overlaps ? idle_seconds(chip, &part->shape, c) : 0,
+           rest = alone->seconds - alone->overhead;
     for (int i = 0; i < c->strip_count; i++)
         idle -= c->strips[i].seconds;
     if (idle > 0) rest = larger(rest - idle, 0);

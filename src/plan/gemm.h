@@ -24,6 +24,15 @@ typedef struct tgl_simt_row {
     int registers;  /* of a thread, as compiled for sm_90a with SPLIT_K */
 } tgl_simt_row;
 
+/* Macros of gemm/simt.cu that say when copies and loads are issued: what the best of some hundred
+ * ways was for a configuration and a layout. The order in which ptxas puts the instructions follows
+ * from them in no simple way, and differs by a tenth in speed. */
+typedef struct tgl_simt_schedule {
+    const char *name, *layout; /* the configuration; "NT": B is transposed */
+    int stages;                /* in place of the configuration's */
+    int copy_from, copy_every, load_from, load_every, column_order;
+} tgl_simt_schedule;
+
 /* Macros of gemm/skinny.cu, once for each way that the big operand may lie. */
 typedef struct tgl_skinny_row {
     int warps;
@@ -91,6 +100,8 @@ typedef struct tgl_gemm_plan {
     int raster;        /* rows of tiles in a band, see gemm_args.h */
     int tiles_whole;   /* tiles that one block computes; each of the others has `splits` blocks */
     bool wide_offsets; /* a tile spans 4 GB */
+    int stages;        /* tiles in shared memory */
+    const tgl_simt_schedule *schedule; /* NULL: as the kernel has it */
 
     /* gemm/skinny.cu and matvec.cu */
     bool big_a;     /* A is the big operand */
@@ -149,7 +160,7 @@ const char *tgl_gemm_plan_make(const tgl_gemm_row *row, const tgl_gemm_shape *sh
 /* A kernel of the families, ready to be compiled. */
 typedef struct tgl_gemm_variant {
     tgl_kernel kernel; /* whose defines are: */
-    char defines[256];
+    char defines[384];
 } tgl_gemm_variant;
 
 enum { TGL_GEMM_ALIGNED = 0, TGL_GEMM_ANY = 1, TGL_GEMM_VARIANTS = 2 };

@@ -121,7 +121,7 @@ static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape
     }
 }
 
-/* The best of the configurations of gemm/skinny.cu that suit so few rows or columns best. */
+/* The best of the configurations for few rows or columns that suit so few best. */
 static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                              tgl_candidate *best)
 {
@@ -132,7 +132,7 @@ static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *s
     *best = (tgl_candidate){.plan.row = NULL};
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
         const bool is_served = best->plan.row != NULL && best->rejected == NULL;
-        if (row->family != TGL_SKINNY || (is_served && row->count >= 2 * small)) continue;
+        if (row->count == 0 || (is_served && row->count >= 2 * small)) continue;
         choose_whole(chip, shape, row, &any, &c);
         consider(&c, best);
     }
