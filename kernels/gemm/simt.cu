@@ -241,25 +241,29 @@ struct arrival {
     bool active; /* false: there is none, nothing happens */
 };
 
-/* This thread's copy number i: first those of A, then those of B. */
-static __device__ __forceinline__ void copy_part(const struct arrival *next, int i)
+/* This thread's copies number i of A and of B. */
+static __device__ __forceinline__ void copy_of_A(const struct arrival *next, int i)
 {
-    const int j = i - A_COPIES;
-    if (i < A_COPIES)
-        async_copy(&next->to->A[0][0] + copy_to(i, BM, VEC_A, A_ALONG_K),
-                   (const float *)((const char *)next->A + next->a_offsets[i]), VEC_A,
-                   next->active && has_copy(i, BM, VEC_A));
-    else
-        async_copy(&next->to->B[0][0] + copy_to(j, BN, VEC_B, B_ALONG_K),
-                   (const float *)((const char *)next->B + next->b_offsets[j]), VEC_B,
-                   next->active && has_copy(j, BN, VEC_B));
+    async_copy(&next->to->A[0][0] + copy_to(i, BM, VEC_A, A_ALONG_K),
+               (const float *)((const char *)next->A + next->a_offsets[i]), VEC_A,
+               next->active && has_copy(i, BM, VEC_A));
+}
+
+static __device__ __forceinline__ void copy_of_B(const struct arrival *next, int i)
+{
+    async_copy(&next->to->B[0][0] + copy_to(i, BN, VEC_B, B_ALONG_K),
+               (const float *)((const char *)next->B + next->b_offsets[i]), VEC_B,
+               next->active && has_copy(i, BN, VEC_B));
 }
 
 static __device__ __forceinline__ void copy_tile(const struct arrival *next)
 {
 #pragma unroll
-    for (int i = 0; i < A_COPIES + B_COPIES; i++)
-        copy_part(next, i);
+    for (int i = 0; i < A_COPIES; i++)
+        copy_of_A(next, i);
+#pragma unroll
+    for (int i = 0; i < B_COPIES; i++)
+        copy_of_B(next, i);
 }
 
 /* This thread's copies of an operand's first tile of k, which is `depth` deep, the rest zeros. */
@@ -323,10 +327,12 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
                       : turn % 4 == 1   ? turn + 1
                       : turn % 4 == 2   ? turn - 1
                                         : turn;
-        const int copy = due(p * TM * TN + t, COPY_FROM, max(COPY_EVERY, 1));
         const int load = due(t, LOAD_FROM, LOAD_EVERY);
-        if (COPY_EVERY == 0 && copy == 0) copy_tile(next);
-        if (COPY_EVERY > 0 && copy >= 0 && copy < A_COPIES + B_COPIES) copy_part(next, copy);
+#if COPY_EVERY > 0
+        const int copy = due(p * TM * TN + t, COPY_FROM, COPY_EVERY);
+        if (copy >= 0 && copy < A_COPIES) copy_of_A(next, copy);
+        if (copy >= A_COPIES && copy < A_COPIES + B_COPIES) copy_of_B(next, copy - A_COPIES);
+#endif
         if (load >= 0 && load < LOADS && loads)
             load_part(load, next_a, next_b, stage, next_p, row, col);
         acc[i][j] += b[j] * a[i];
@@ -401,6 +407,9 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
                 write = read;
                 read = read + 1 == STAGES ? 0 : read + 1;
             }
+#if COPY_EVERY == 0
+            if (p == COPY_FROM / (TM * TN)) copy_tile(&next);
+#endif
             multiply(acc, a[p % 2], b[p % 2], p, LOADS_AHEAD(p < BK - 1 || tile + 1 < tiles),
                      a[(p + 1) % 2], b[(p + 1) % 2], &stages[read], (p + 1) % BK, row, col, &next);
         }
