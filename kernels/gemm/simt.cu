@@ -328,7 +328,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
                       : turn % 4 == 2   ? turn - 1
                                         : turn;
         const int load = due(t, LOAD_FROM, LOAD_EVERY);
-#if COPY_EVERY > 0
+#if COPY_EVERY > 0 /* no "if": loops that are long before they are simplified are not unrolled */
         const int copy = due(p * TM * TN + t, COPY_FROM, COPY_EVERY);
         if (copy >= 0 && copy < A_COPIES) copy_of_A(next, copy);
         if (copy >= A_COPIES && copy < A_COPIES + B_COPIES) copy_of_B(next, copy - A_COPIES);

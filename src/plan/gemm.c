@@ -65,17 +65,17 @@ static const tgl_gemm_row rows[] = {
     SMALL_BATCH("64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168),
 };
 
-/* Columns: configuration, layout; STAGES, COPY_FROM, COPY_EVERY, LOAD_FROM, LOAD_EVERY,
- * COLUMN_ORDER. For the widest copies only, found on an H200 with NVRTC 13.0. */
+/* Columns: configuration, layout; COPY_FROM, COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER. For
+ * the widest copies only, found on an H200 with NVRTC 13.0. */
 static const tgl_simt_schedule schedules[] = {
-    {"gemm/simt_128x256x8", "NN", 3, 448, 32,  0, 4, 1},
-    {"gemm/simt_128x256x8", "NT", 4, 320, 36,  8, 3, 0},
-    {"gemm/simt_128x256x8", "TN", 3, 160,  8,  8, 1, 0},
-    {"gemm/simt_128x256x8", "TT", 4, 256, 52,  9, 1, 1},
-    {"gemm/simt_256x128x8", "NN", 3, 192, 52,  0, 2, 1},
-    {"gemm/simt_256x128x8", "NT", 4, 320, 32,  1, 3, 1},
-    {"gemm/simt_256x128x8", "TN", 3, 512, 32, 16, 1, 1},
-    {"gemm/simt_256x128x8", "TT", 4, 320, 44,  4, 3, 1},
+    {"gemm/simt_128x256x8", "NN", 256, 24, 9, 2, 1},
+    {"gemm/simt_128x256x8", "NT", 320, 32, 9, 1, 1},
+    {"gemm/simt_128x256x8", "TN", 160,  1, 7, 1, 0},
+    {"gemm/simt_128x256x8", "TT", 320, 40, 9, 4, 1},
+    {"gemm/simt_256x128x8", "NN", 192, 52, 0, 2, 0},
+    {"gemm/simt_256x128x8", "NT", 320, 40, 8, 6, 1},
+    {"gemm/simt_256x128x8", "TN", 160, 64, 0, 1, 1},
+    {"gemm/simt_256x128x8", "TT", 320, 48, 7, 3, 1},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -137,7 +137,7 @@ static int simt_shared(const tgl_gemm_plan *plan)
 {
     enum { PAD = 4 };
     const tgl_simt_row *t = &plan->row->simt;
-    const int stages = plan->stages * t->bk * (t->bm + PAD + t->bn + PAD), tile = t->bm * t->bn;
+    const int stages = t->stages * t->bk * (t->bm + PAD + t->bn + PAD), tile = t->bm * t->bn;
     return (plan->splits > 1 && tile > stages ? tile : stages) * (int)sizeof(float);
 }
 
@@ -220,7 +220,6 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
     plan->vec_a = s->trans_a ? tgl_gemm_copy_width(s, s->m, s->lda, s->stride_a) : 1;
     plan->vec_b = s->trans_b ? 1 : tgl_gemm_copy_width(s, s->n, s->ldb, s->stride_b);
     plan->schedule = schedule_of(s, plan);
-    plan->stages = plan->schedule != NULL ? plan->schedule->stages : t->stages;
     plan->wide_offsets =
         is_wide(!s->trans_a, t->bm, t->bk, s->lda) || is_wide(s->trans_b, t->bn, t->bk, s->ldb);
     const int64_t tiles = plan->tiles_m * plan->tiles_n;
@@ -324,9 +323,8 @@ static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, boo
     snprintf(text, size,
              "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d MIN_BLOCKS=%d TRANS_A=%d "
              "TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=1 WIDE_OFFSETS=%d",
-             t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, plan->stages, t->min_blocks,
-             s->trans_a, s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b,
-             plan->wide_offsets);
+             t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, t->stages, t->min_blocks, s->trans_a,
+             s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b, plan->wide_offsets);
     const size_t length = strlen(text);
     if (when != NULL)
         snprintf(text + length, size - length,

@@ -29,7 +29,6 @@ typedef struct tgl_simt_row {
  * from them in no simple way, and differs by a tenth in speed. */
 typedef struct tgl_simt_schedule {
     const char *name, *layout; /* the configuration; "NT": B is transposed */
-    int stages;                /* in place of the configuration's */
     int copy_from, copy_every, load_from, load_every, column_order;
 } tgl_simt_schedule;
 
@@ -100,7 +99,6 @@ typedef struct tgl_gemm_plan {
     int raster;        /* rows of tiles in a band, see gemm_args.h */
     int tiles_whole;   /* tiles that one block computes; each of the others has `splits` blocks */
     bool wide_offsets; /* a tile spans 4 GB */
-    int stages;        /* tiles in shared memory */
     const tgl_simt_schedule *schedule; /* NULL: as the kernel has it */
 
     /* gemm/skinny.cu and matvec.cu */
