@@ -9,11 +9,13 @@
 #include <math.h>
 
 enum {
-    SCHEDULERS = 4,             /* of a multiprocessor */
-    REGISTER_UNIT = 8,          /* registers are given to a warp in units of so many a thread */
-    SHARED_RESERVED = 1024,     /* bytes that the system takes of each block's shared memory */
-    LOOP_INSTRUCTIONS = 5,      /* of a thread and tile of k: barriers, stages, addresses */
-    COPY_INSTRUCTIONS = 18,     /* that a copy takes the time of */
+    SCHEDULERS = 4,               /* of a multiprocessor */
+    REGISTER_UNIT = 8,            /* registers are given to a warp in units of so many a thread */
+    SHARED_RESERVED = 1024,       /* bytes that the system takes of each block's shared memory */
+    LOOP_INSTRUCTIONS = 5,        /* of a thread and tile of k: barriers, stages, addresses */
+    COPY_INSTRUCTIONS = 18,       /* that a copy takes the time of, */
+    SPREAD_COPY_INSTRUCTIONS = 9, /* and one of those that a tile spreads: 8 x 8 a thread, */
+    LARGE_COPY_INSTRUCTIONS = 5,  /* 16 x 8 a thread */
     LATENCY_CYCLES = 11,        /* of a shared load and what waits for it, to be hidden by FFMAs */
     TILE_CYCLES = 5500,         /* before the first FFMA of a tile and after its last */
     REDUCE_CYCLES = 1000,       /* of a split tile: fences, the counter, the last block's turn */
@@ -80,8 +82,11 @@ static double efficiency(const tgl_gemm_plan *plan, int blocks)
     const double copies =
         t->bk * ((double)t->bm / plan->vec_a + (double)t->bn / plan->vec_b) / threads;
     const double loads = (t->tm + t->tn) / 4.0; /* of 16 bytes: two wavefronts each */
+    const double copy = ffmas >= 128  ? LARGE_COPY_INSTRUCTIONS
+                        : ffmas >= 64 ? SPREAD_COPY_INSTRUCTIONS
+                                      : COPY_INSTRUCTIONS;
     const double all = t->bk * (ffmas + loads + SHARED_COST * 2 * SCHEDULERS * loads) +
-                       COPY_INSTRUCTIONS * copies + LOOP_INSTRUCTIONS;
+                       copy * copies + LOOP_INSTRUCTIONS;
     const double warps = blocks * threads / 32 / SCHEDULERS;
     const double hidden = warps * ffmas / (ffmas + LATENCY_CYCLES);
     return ISSUE_SHARE * t->bk * ffmas / all * (hidden < 1 ? hidden : 1);
