@@ -12,7 +12,8 @@ static const char help[] =
     "Compiles the CUDA kernels into the cache, so that the first product on a GPU need not. It\n"
     "needs NVRTC, but no GPU. Shows for each kernel the registers and bytes of local memory of a\n"
     "thread, spilled bytes, and bytes of shared memory of a block; a kernel that spills registers\n"
-    "or keeps an array in local memory though it should not fails the command.\n"
+    "or keeps an array in local memory though it should not fails the command, as does one whose\n"
+    "main loop the compiler has not unrolled.\n"
     "\n"
     "  --arch LIST    architectures: sm_80,sm_90a,...; newest; all that NVRTC knows (all)\n"
     "  --kernel NAME  only this kernel; `tegula info --device cuda` lists them\n"
@@ -51,7 +52,7 @@ static int parse(int argc, char **argv, tgl_warm_options *o)
 }
 
 typedef struct tally {
-    int compiled, unclean, failed;
+    int compiled, unclean, rolled, failed;
 } tally;
 
 static void print_count(int count)
@@ -76,6 +77,7 @@ static void print_report(const tgl_warm_report *report, void *user)
     }
     sum->compiled++;
     sum->unclean += !report->is_clean;
+    sum->rolled += !report->is_unrolled;
     print_count(report->registers);
     print_count(report->local_bytes);
     print_count(report->spill_bytes);
@@ -84,7 +86,7 @@ static void print_report(const tgl_warm_report *report, void *user)
         printf(" %8s", "cached");
     else
         printf(" %8.2f", report->seconds);
-    puts(report->is_clean ? "" : "  LOCAL MEMORY");
+    puts(!report->is_unrolled ? "  NOT UNROLLED" : !report->is_clean ? "  LOCAL MEMORY" : "");
     fflush(stdout); /* each takes a while */
 }
 
@@ -105,5 +107,7 @@ int command_warm(int argc, char **argv)
     if (status != TGL_OK) return cli_fail("%s (%s)", message, tgl_status_name(status));
     if (sum.unclean > 0)
         return cli_fail("%d kernels use local memory, which they should not", sum.unclean);
+    if (sum.rolled > 0)
+        return cli_fail("%d kernels have loops that the compiler should have unrolled", sum.rolled);
     return EXIT_DONE;
 }

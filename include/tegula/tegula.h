@@ -464,10 +464,11 @@ typedef struct tgl_warm_report {
     tgl_status status;   /* TGL_OK; TGL_COMPILE or TGL_NO_MEMORY */
     const char *message; /* of a failure: the compiler's log */
     double seconds;
-    int from_cache;   /* 1: nothing was left to be done */
-    int is_clean;     /* 1: no register is spilled and no array lies in local memory, unless the
-                         kernel is meant to be so */
-    int registers;    /* of a thread */
+    int from_cache;  /* 1: nothing was left to be done */
+    int is_clean;    /* 1: no register is spilled and no array lies in local memory, unless the
+                        kernel is meant to be so */
+    int is_unrolled; /* 1: the code has as many FFMAs as its main loop, or they cannot be counted */
+    int registers;   /* of a thread */
     int shared_bytes; /* of a block, static */
     int local_bytes;  /* of a thread */
     int spill_bytes;  /* stored and loaded by spills */

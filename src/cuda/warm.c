@@ -3,6 +3,7 @@
  * Compiling ahead, into the disk cache, for chips that need not be there.
  */
 #include "cuda/compile.h"
+#include "cuda/cubin.h"
 #include "device.h"
 #include "plan/gemm.h"
 
@@ -98,6 +99,14 @@ static tgl_status parse_archs(warm_job *job)
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
+/* Whether all FFMAs of the kernel's main loop are there: a compiler that leaves a loop of them as
+ * it is says nothing, and the kernel is many times slower. */
+static bool is_unrolled(const tgl_binary *binary, const tgl_kernel *kernel)
+{
+    const size_t ffmas = tgl_cubin_ffmas(binary->image, binary->size, kernel->symbol);
+    return ffmas == 0 || ffmas >= (size_t)kernel->loop_ffmas;
+}
+
 /* Compiles one kernel for one architecture and reports it under this name. */
 static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const char *name,
                            int capability)
@@ -120,6 +129,7 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const 
         .seconds = tgl_clock() - start,
         .from_cache = binary.from_cache,
         .is_clean = status == TGL_OK && is_within,
+        .is_unrolled = status == TGL_OK && is_unrolled(&binary, kernel),
         .registers = uses->registers,
         .shared_bytes = uses->shared_bytes,
         .local_bytes = uses->local_bytes,
@@ -144,13 +154,13 @@ static tgl_status warm_kernel(const warm_job *job, const tgl_kernel *kernel, con
     return result;
 }
 
-/* A configuration of the production families as problems of one transposition, or of all, ask for
- * it: "gemm/simt_128x128x8 NT". The first two have both ways to copy of each operand. */
-static tgl_status warm_gemm(const warm_job *job, const tgl_gemm_row *row, int layouts)
+/* A configuration of the production families as problems of each transposition ask for it, with
+ * matrices that allow the widest copies: "gemm/simt_128x128x8 NT". */
+static tgl_status warm_gemm(const warm_job *job, const tgl_gemm_row *row)
 {
-    static const char *const names[] = {"NN", "TT", "NT", "TN"};
+    static const char *const layouts[] = {"NN", "TT", "NT", "TN"};
     tgl_status result = TGL_OK;
-    for (int i = 0; i < layouts; i++) {
+    for (int i = 0; i < 4; i++) {
         const int64_t side = 4096;
         const bool is_small = row->family == TGL_SMALL_BATCH;
         const int64_t m = is_small ? row->small_batch.bm : row->count > 0 ? row->count : side;
@@ -161,12 +171,12 @@ static tgl_status warm_gemm(const warm_job *job, const tgl_gemm_row *row, int la
                                       .ldb = side,
                                       .ldc = side,
                                       .batch = 1,
-                                      .trans_a = names[i][0] == 'T',
-                                      .trans_b = names[i][1] == 'T'};
+                                      .trans_a = layouts[i][0] == 'T',
+                                      .trans_b = layouts[i][1] == 'T'};
         char name[64];
         tgl_gemm_plan plan;
         tgl_gemm_variant variant;
-        snprintf(name, sizeof name, "%s %s", row->name, names[i]);
+        snprintf(name, sizeof name, "%s %s", row->name, layouts[i]);
         const tgl_gemm_split whole = {.splits = 1};
         if (tgl_gemm_plan_make(row, &shape, &whole, &plan) != NULL) continue;
         tgl_gemm_variant_make(&plan, &shape, TGL_GEMM_ALIGNED, &variant);
@@ -184,7 +194,7 @@ static tgl_status warm_all(const warm_job *job)
     for (int i = 0; (kernel = tgl_kernel_at(i)) != NULL; i++)
         if ((status = warm_kernel(job, kernel, kernel->name)) != TGL_OK) result = status;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if ((status = warm_gemm(job, row, 2)) != TGL_OK) result = status;
+        if ((status = warm_gemm(job, row)) != TGL_OK) result = status;
     for (int i = 0; (kernel = tgl_measure_kernel_at(i)) != NULL; i++)
         if ((status = warm_kernel(job, kernel, kernel->name)) != TGL_OK) result = status;
     return result;
@@ -196,7 +206,7 @@ static tgl_status warm(warm_job *job)
     TGL_TRY(parse_archs(job));
     if (name == NULL) return warm_all(job);
     const tgl_gemm_row *row = tgl_gemm_row_find(name);
-    if (row != NULL) return warm_gemm(job, row, 4);
+    if (row != NULL) return warm_gemm(job, row);
     const tgl_kernel *kernel = tgl_kernel_find(name);
     if (kernel == NULL) kernel = tgl_measure_kernel_find(name);
     if (kernel == NULL)

@@ -360,10 +360,11 @@ bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shap
     const tgl_gemm_row *row = plan->row;
     const bool is_any = which == TGL_GEMM_ANY;
     if (is_any && (shape->pointers || (plan->vec_a == 1 && plan->vec_b == 1))) return false;
-    int block_m = row->simt.bm, block_n = row->simt.bn;
+    int block_m = row->simt.bm, block_n = row->simt.bn, loop_ffmas = 0;
     switch (row->family) {
     case TGL_SIMT:
         simt_defines(plan, shape, is_any, variant->defines, sizeof variant->defines);
+        loop_ffmas = row->simt.bk * row->simt.tm * row->simt.tn;
         break;
     case TGL_SKINNY:
     case TGL_MATVEC:
@@ -387,6 +388,7 @@ bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shap
         .block_n = block_n,
         .threads = plan->threads,
         .dynamic_shared = tgl_gemm_dynamic_shared(plan, which),
+        .loop_ffmas = loop_ffmas,
         .local_bytes = plan->is_bounded ? SPILL_MOST : 0,
         .expression = shape->epilogue.expression,
     };

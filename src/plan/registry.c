@@ -8,22 +8,22 @@
 #include <string.h>
 
 /* Ladder rungs in their order: name, file, symbol, defines, block_m, block_n, threads, min_arch,
- * dynamic_shared, local_bytes, expression. The tile macros are the file's defaults, which block_m,
- * block_n and threads must agree with. */
+ * dynamic_shared, local_bytes, loop_ffmas, expression. The tile macros are the file's defaults,
+ * which block_m, block_n and threads must agree with. */
 // clang-format off
 static const tgl_kernel kernels[] = {
-    {"ladder/naive",              "ladder/01_naive.cu",              "sgemm_naive",             "",  32,   8,  256,  0, 0, 0, NULL},
-    {"ladder/coalesced",          "ladder/02_coalesced.cu",          "sgemm_coalesced",         "",   8,  32,  256,  0, 0, 0, NULL},
-    {"ladder/register_tile",      "ladder/03_register_tile.cu",      "sgemm_register_tile",     "",  64,  64,  256,  0, 0, 0, NULL},
-    {"ladder/shared_tile",        "ladder/04_shared_tile.cu",        "sgemm_shared_tile",       "",  32,  32, 1024,  0, 0, 0, NULL},
-    {"ladder/thread_tile_1d",     "ladder/05_thread_tile_1d.cu",     "sgemm_thread_tile_1d",    "",  64,  64,  512,  0, 0, 0, NULL},
-    {"ladder/thread_tile_2d",     "ladder/06_thread_tile_2d.cu",     "sgemm_thread_tile_2d",    "", 128, 128,  256,  0, 0, 0, NULL},
-    {"ladder/vectorised",         "ladder/07_vectorised.cu",         "sgemm_vectorised",        "", 128, 128,  256,  0, 0, 0, NULL},
-    {"ladder/conflict_free",      "ladder/08_conflict_free.cu",      "sgemm_conflict_free",     "", 128, 128,  256,  0, 0, 0, NULL},
-    {"ladder/register_prefetch",  "ladder/09_register_prefetch.cu",  "sgemm_register_prefetch", "", 128, 128,  256,  0, 0, 0, NULL},
-    {"ladder/double_buffer",      "ladder/10_double_buffer.cu",      "sgemm_double_buffer",     "", 128, 128,  256,  0, 0, 0, NULL},
-    {"ladder/warp_tiles",         "ladder/11_warp_tiles.cu",         "sgemm_warp_tiles",        "", 128, 256,  256,  0, 0, 0, NULL},
-    {"ladder/async_copy",         "ladder/12_async_copy.cu",         "sgemm_async_copy",        "", 128, 256,  256, 80, 0, 0, NULL},
+    {"ladder/naive",              "ladder/01_naive.cu",              "sgemm_naive",             "",  32,   8,  256,  0, 0, 0, 0, NULL},
+    {"ladder/coalesced",          "ladder/02_coalesced.cu",          "sgemm_coalesced",         "",   8,  32,  256,  0, 0, 0, 0, NULL},
+    {"ladder/register_tile",      "ladder/03_register_tile.cu",      "sgemm_register_tile",     "",  64,  64,  256,  0, 0, 0, 0, NULL},
+    {"ladder/shared_tile",        "ladder/04_shared_tile.cu",        "sgemm_shared_tile",       "",  32,  32, 1024,  0, 0, 0, 0, NULL},
+    {"ladder/thread_tile_1d",     "ladder/05_thread_tile_1d.cu",     "sgemm_thread_tile_1d",    "",  64,  64,  512,  0, 0, 0, 0, NULL},
+    {"ladder/thread_tile_2d",     "ladder/06_thread_tile_2d.cu",     "sgemm_thread_tile_2d",    "", 128, 128,  256,  0, 0, 0, 0, NULL},
+    {"ladder/vectorised",         "ladder/07_vectorised.cu",         "sgemm_vectorised",        "", 128, 128,  256,  0, 0, 0, 0, NULL},
+    {"ladder/conflict_free",      "ladder/08_conflict_free.cu",      "sgemm_conflict_free",     "", 128, 128,  256,  0, 0, 0, 0, NULL},
+    {"ladder/register_prefetch",  "ladder/09_register_prefetch.cu",  "sgemm_register_prefetch", "", 128, 128,  256,  0, 0, 0, 0, NULL},
+    {"ladder/double_buffer",      "ladder/10_double_buffer.cu",      "sgemm_double_buffer",     "", 128, 128,  256,  0, 0, 0, 0, NULL},
+    {"ladder/warp_tiles",         "ladder/11_warp_tiles.cu",         "sgemm_warp_tiles",        "", 128, 256,  256,  0, 0, 0, 0, NULL},
+    {"ladder/async_copy",         "ladder/12_async_copy.cu",         "sgemm_async_copy",        "", 128, 256,  256, 80, 0, 0, 0, NULL},
 };
 // clang-format on
 enum { KERNELS = sizeof kernels / sizeof kernels[0] };

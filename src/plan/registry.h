@@ -19,6 +19,7 @@ typedef struct tgl_kernel {
     int min_arch;        /* 80 for sm_80 and later; 0: any */
     int dynamic_shared;  /* bytes of dynamic shared memory that a block is given */
     int local_bytes;     /* local memory a thread may use; 0: neither spills nor indexed arrays */
+    int loop_ffmas;      /* of a thread, that its unrolled main loop consists of; 0: not known */
     const char *expression; /* the text of lib/expression.h; NULL: the kernel includes no such */
 } tgl_kernel;
 
