@@ -544,6 +544,15 @@ static void asked_for_splits_are_given(void **state)
     assert_int_equal(c.plan.k_chunk, 128);
     assert_int_equal(tgl_gemm_first_depth(&c.plan, &deep), 4096 - 2 * 128);
     assert_int_equal(c.plan.cluster, 1);
+    static const int64_t too_deep[] = {4096, 4097, INT64_MAX}; /* which leaves the first none */
+    for (size_t i = 0; i < COUNT_OF(too_deep); i++) {
+        options.split_depth = too_deep[i];
+        assert_int_equal(tgl_planner_plan(tgl_chip_facts_find("h200"), &deep, &options, &c, message,
+                                          sizeof message),
+                         TGL_OK);
+        assert_int_equal(c.plan.splits, 1);
+        assert_int_equal(c.plan.tiles_whole, 4);
+    }
 }
 
 /* 512 tiles on 132 multiprocessors: three rounds, and 116 tiles of which the 16 others take a part
