@@ -555,6 +555,27 @@ static void asked_for_splits_are_given(void **state)
     }
 }
 
+/* Which tiles are whole, and how deep pieces are, is asked of the tiles of a kernel that is named.
+ */
+static void tiles_of_any_kernel_are_not_asked_for(void **state)
+{
+    (void)state;
+    const tgl_gemm_shape s = shape_of(512, 512, 4096);
+    const tgl_plan_options usual = {.size = sizeof usual, .splits = 3};
+    tgl_plan_options asked = usual;
+    tgl_candidate c, expected;
+    char message[200];
+    asked.whole_tiles = 1;
+    asked.split_depth = 64;
+    const tgl_chip_facts *chip = tgl_chip_facts_find("h200");
+    assert_int_equal(tgl_planner_plan(chip, &s, &usual, &expected, message, sizeof message),
+                     TGL_OK);
+    assert_int_equal(tgl_planner_plan(chip, &s, &asked, &c, message, sizeof message), TGL_OK);
+    assert_ptr_equal(c.plan.row, expected.plan.row);
+    assert_int_equal(c.plan.tiles_whole, 0);
+    assert_int_equal(c.plan.k_chunk, expected.plan.k_chunk);
+}
+
 /* 512 tiles on 132 multiprocessors: three rounds, and 116 tiles of which the 16 others take a part
  * each, so that all end together. */
 static void last_wave_is_shared_by_all(void **state)
@@ -587,6 +608,31 @@ static void tuned_rows_name_what_there_is(void **state)
         assert_true(row->m > 0 && row->n > 0 && row->k > 0 && row->batch > 0 && row->splits >= 0);
         assert_in_range(row->strips, TGL_STRIPS_AUTO, TGL_STRIPS_ALWAYS);
     }
+}
+
+/* What was measured with strips or without is planned so, and near it the model decides. */
+static void tuned_strips_are_planned(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    int with_strips = 0;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        tgl_gemm_shape s = shape_of(row->m, row->n, row->k);
+        s.trans_a = row->layout[0] == 'T';
+        s.trans_b = row->layout[1] == 'T';
+        s.lda = s.trans_a ? s.m : s.k;
+        s.ldb = s.trans_b ? s.k : s.n;
+        s.batch = row->batch;
+        s.stride_a = s.m * s.k;
+        s.stride_b = s.k * s.n;
+        s.stride_c = s.m * s.n;
+        const tgl_candidate c = choose(row->chip, &s);
+        if (row->strips == TGL_STRIPS_AUTO) continue;
+        assert_true(c.is_tuned);
+        assert_true((c.strip_count > 0) == (row->strips == TGL_STRIPS_ALWAYS));
+        with_strips += c.strip_count > 0;
+    }
+    assert_true(with_strips > 0);
 }
 
 static void what_holds_nearby_is_not_far_slower(void **state)
@@ -675,8 +721,10 @@ int main(void)
         cmocka_unit_test(splits_cover_k_once),
         cmocka_unit_test(wide_rows_take_wide_offsets),
         cmocka_unit_test(asked_for_splits_are_given),
+        cmocka_unit_test(tiles_of_any_kernel_are_not_asked_for),
         cmocka_unit_test(last_wave_is_shared_by_all),
         cmocka_unit_test(tuned_rows_name_what_there_is),
+        cmocka_unit_test(tuned_strips_are_planned),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
         cmocka_unit_test(a_chip_that_is_not_there_is_explained),
         cmocka_unit_test(what_cannot_be_explained),
