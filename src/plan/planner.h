@@ -11,8 +11,8 @@
 #include "plan/gemm.h"
 #include "text.h"
 
-/* A part of C that gemm/skinny.cu computes beside the tiles of gemm/simt.cu, and what it is
- * predicted to take alone, and to add to the time of the tiles. */
+/* A part of C that gemm/skinny.cu or matvec.cu computes beside the tiles of gemm/simt.cu, and what
+ * it is predicted to take alone, and to add to the time of the tiles. */
 typedef struct tgl_strip {
     tgl_gemm_part part;
     double seconds, adds;
