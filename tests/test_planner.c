@@ -597,6 +597,37 @@ static void last_wave_is_shared_by_all(void **state)
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
+/* Copies and loads are issued when the kernel has a place for them, which it says by #error. */
+static void schedules_fit_their_tiles(void **state)
+{
+    (void)state;
+    const tgl_gemm_row *row;
+    int found = 0;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        for (int layout = 0; layout < 4; layout++) {
+            const tgl_simt_row *t = &row->simt;
+            const tgl_gemm_split whole = {.splits = 1};
+            tgl_gemm_shape s = shape_of(1024, 1024, 1024);
+            tgl_gemm_plan plan;
+            s.trans_a = layout & 1;
+            s.trans_b = layout & 2;
+            if (tgl_gemm_plan_make(row, &s, &whole, &plan) != NULL) continue;
+            const tgl_simt_schedule *when = plan.schedule;
+            if (when == NULL) continue;
+            const int64_t copies = tgl_ceil_div(t->bk * t->bm / plan.vec_a, plan.threads) +
+                                   tgl_ceil_div(t->bk * t->bn / plan.vec_b, plan.threads);
+            const int64_t loads = (t->tm + t->tn) / 4, step = t->tm * t->tn;
+            assert_true(when->copy_from + (copies - 1) * when->copy_every < (t->bk - 1) * step);
+            assert_true(when->load_every > 0);
+            assert_true(when->load_from + (loads - 1) * when->load_every < step);
+            s.ldb = 1022, s.lda = 1022; /* narrower copies are not what it was found for */
+            assert_null(tgl_gemm_plan_make(row, &s, &whole, &plan));
+            assert_true((plan.schedule == NULL) == (s.trans_a || !s.trans_b));
+            found++;
+        }
+    assert_true(found > 0);
+}
+
 static void tuned_rows_name_what_there_is(void **state)
 {
     (void)state;
@@ -723,6 +754,7 @@ int main(void)
         cmocka_unit_test(asked_for_splits_are_given),
         cmocka_unit_test(tiles_of_any_kernel_are_not_asked_for),
         cmocka_unit_test(last_wave_is_shared_by_all),
+        cmocka_unit_test(schedules_fit_their_tiles),
         cmocka_unit_test(tuned_rows_name_what_there_is),
         cmocka_unit_test(tuned_strips_are_planned),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
