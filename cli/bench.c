@@ -199,8 +199,10 @@ static int parse(int argc, char **argv, bench_options *o)
         return cli_misuse("give all of -m, -n and -k");
     if (o->one_shot && !epilogue_is_none(&o->epilogue))
         return cli_misuse("--one-shot: tgl_gemm() has no epilogue");
-    if (o->one_shot && (o->kernel != NULL || o->splits > 0 || o->strips != TGL_STRIPS_AUTO))
-        return cli_misuse("--one-shot: tgl_gemm() plans for itself");
+    const bool is_planned = o->kernel != NULL || o->splits > 0 || o->strips != TGL_STRIPS_AUTO;
+    if (o->one_shot && is_planned) return cli_misuse("--one-shot: tgl_gemm() plans for itself");
+    if ((o->cliffs || o->host_overhead) && is_planned)
+        return cli_misuse("--cliffs and --host-overhead leave kernel, splits and strips to Tegula");
     return PARSED;
 }
 

@@ -544,6 +544,36 @@ static void asked_for_splits_are_given(void **state)
     assert_int_equal(c.plan.k_chunk, 128);
     assert_int_equal(tgl_gemm_first_depth(&c.plan, &deep), 4096 - 2 * 128);
     assert_int_equal(c.plan.cluster, 1);
+    static const int64_t too_deep[] = {4096, 4097, INT64_MAX}; /* which leaves the first none */
+    for (size_t i = 0; i < COUNT_OF(too_deep); i++) {
+        options.split_depth = too_deep[i];
+        assert_int_equal(tgl_planner_plan(tgl_chip_facts_find("h200"), &deep, &options, &c, message,
+                                          sizeof message),
+                         TGL_OK);
+        assert_int_equal(c.plan.splits, 1);
+        assert_int_equal(c.plan.tiles_whole, 4);
+    }
+}
+
+/* Which tiles are whole, and how deep pieces are, is asked of the tiles of a kernel that is named.
+ */
+static void tiles_of_any_kernel_are_not_asked_for(void **state)
+{
+    (void)state;
+    const tgl_gemm_shape s = shape_of(512, 512, 4096);
+    const tgl_plan_options usual = {.size = sizeof usual, .splits = 3};
+    tgl_plan_options asked = usual;
+    tgl_candidate c, expected;
+    char message[200];
+    asked.whole_tiles = 1;
+    asked.split_depth = 64;
+    const tgl_chip_facts *chip = tgl_chip_facts_find("h200");
+    assert_int_equal(tgl_planner_plan(chip, &s, &usual, &expected, message, sizeof message),
+                     TGL_OK);
+    assert_int_equal(tgl_planner_plan(chip, &s, &asked, &c, message, sizeof message), TGL_OK);
+    assert_ptr_equal(c.plan.row, expected.plan.row);
+    assert_int_equal(c.plan.tiles_whole, 0);
+    assert_int_equal(c.plan.k_chunk, expected.plan.k_chunk);
 }
 
 /* 512 tiles on 132 multiprocessors: three rounds, and 116 tiles of which the 16 others take a part
@@ -567,6 +597,37 @@ static void last_wave_is_shared_by_all(void **state)
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
+/* Copies and loads are issued when the kernel has a place for them, which it says by #error. */
+static void schedules_fit_their_tiles(void **state)
+{
+    (void)state;
+    const tgl_gemm_row *row;
+    int found = 0;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        for (int layout = 0; layout < 4; layout++) {
+            const tgl_simt_row *t = &row->simt;
+            const tgl_gemm_split whole = {.splits = 1};
+            tgl_gemm_shape s = shape_of(1024, 1024, 1024);
+            tgl_gemm_plan plan;
+            s.trans_a = layout & 1;
+            s.trans_b = layout & 2;
+            if (tgl_gemm_plan_make(row, &s, &whole, &plan) != NULL) continue;
+            const tgl_simt_schedule *when = plan.schedule;
+            if (when == NULL) continue;
+            const int64_t copies = tgl_ceil_div(t->bk * t->bm / plan.vec_a, plan.threads) +
+                                   tgl_ceil_div(t->bk * t->bn / plan.vec_b, plan.threads);
+            const int64_t loads = (t->tm + t->tn) / 4, step = t->tm * t->tn;
+            assert_true(when->copy_from + (copies - 1) * when->copy_every < (t->bk - 1) * step);
+            assert_true(when->load_every > 0);
+            assert_true(when->load_from + (loads - 1) * when->load_every < step);
+            s.ldb = 1022, s.lda = 1022; /* narrower copies are not what it was found for */
+            assert_null(tgl_gemm_plan_make(row, &s, &whole, &plan));
+            assert_true((plan.schedule == NULL) == (s.trans_a || !s.trans_b));
+            found++;
+        }
+    assert_true(found > 0);
+}
+
 static void tuned_rows_name_what_there_is(void **state)
 {
     (void)state;
@@ -578,6 +639,31 @@ static void tuned_rows_name_what_there_is(void **state)
         assert_true(row->m > 0 && row->n > 0 && row->k > 0 && row->batch > 0 && row->splits >= 0);
         assert_in_range(row->strips, TGL_STRIPS_AUTO, TGL_STRIPS_ALWAYS);
     }
+}
+
+/* What was measured with strips or without is planned so, and near it the model decides. */
+static void tuned_strips_are_planned(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    int with_strips = 0;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        tgl_gemm_shape s = shape_of(row->m, row->n, row->k);
+        s.trans_a = row->layout[0] == 'T';
+        s.trans_b = row->layout[1] == 'T';
+        s.lda = s.trans_a ? s.m : s.k;
+        s.ldb = s.trans_b ? s.k : s.n;
+        s.batch = row->batch;
+        s.stride_a = s.m * s.k;
+        s.stride_b = s.k * s.n;
+        s.stride_c = s.m * s.n;
+        const tgl_candidate c = choose(row->chip, &s);
+        if (row->strips == TGL_STRIPS_AUTO) continue;
+        assert_true(c.is_tuned);
+        assert_true((c.strip_count > 0) == (row->strips == TGL_STRIPS_ALWAYS));
+        with_strips += c.strip_count > 0;
+    }
+    assert_true(with_strips > 0);
 }
 
 static void what_holds_nearby_is_not_far_slower(void **state)
@@ -666,8 +752,11 @@ int main(void)
         cmocka_unit_test(splits_cover_k_once),
         cmocka_unit_test(wide_rows_take_wide_offsets),
         cmocka_unit_test(asked_for_splits_are_given),
+        cmocka_unit_test(tiles_of_any_kernel_are_not_asked_for),
         cmocka_unit_test(last_wave_is_shared_by_all),
+        cmocka_unit_test(schedules_fit_their_tiles),
         cmocka_unit_test(tuned_rows_name_what_there_is),
+        cmocka_unit_test(tuned_strips_are_planned),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
         cmocka_unit_test(a_chip_that_is_not_there_is_explained),
         cmocka_unit_test(what_cannot_be_explained),

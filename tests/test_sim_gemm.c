@@ -207,13 +207,14 @@ static void test_skinny(void **state)
 }
 
 /* A row or a column, the matrix lying either way, aligned and not, whole steps of k and ragged
- * ones, shorter than a step and longer, with a vector that is contiguous, shifted, or a column. */
+ * ones, shorter than a step and longer, with a vector that is contiguous, shifted, or a column; and
+ * what is left where there is no product, of results that are not finite too. */
 static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
 {
     static const int64_t depths[] = {1, 64, 67, 300, 4096, 9001}, lengths[] = {1, 37, 300, 4};
-    for (int i = 0; i < 24; i++) {
+    for (int i = 0; i < 28; i++) {
         const bool big_a = i & 1, along_k = i & 2, is_apart = i % 3 == 0 && !along_k;
-        const int64_t k = depths[i % 6], length = lengths[i % 4];
+        const int64_t k = i == 24 || i == 27 ? 0 : depths[i % 6], length = lengths[i % 4];
         tgl_problem p = tgl_problem_make(TGL_F32, big_a ? length : 1, big_a ? 1 : length, k);
         const tgl_transpose trans = along_k == big_a ? TGL_NO_TRANS : TGL_TRANS;
         const tgl_transpose other = big_a == is_apart ? TGL_NO_TRANS : TGL_TRANS;
@@ -229,10 +230,12 @@ static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
         p.stride_c = length + i % 4;
         p.ldc = big_a ? 1 : length;
         gemm_case c = {.problem = p,
-                       .alpha = i == 7 ? -0.5 : 1,
+                       .alpha = i == 7               ? -0.5
+                                : i == 25 || i == 26 ? 0
+                                                     : 1,
                        .beta = i % 3 == 1 ? 2 : 0,
                        .kernel = row->name,
-                       .fill = UNIFORM_11,
+                       .fill = i % 7 == 4 ? NON_FINITE : UNIFORM_11,
                        .at_end = i % 4 == 1,
                        .seed = (uint64_t)i};
         run(dev, &c);
@@ -331,21 +334,24 @@ static void test_choices(void **state)
 }
 
 /* Of 9 tiles the last four, or all, in a large piece and small ones, of every transpose; a product
- * without k last. */
+ * without k; then a batch. */
 static void test_unequal_pieces(void **state)
 {
     if (part != 0) return;
-    for (int i = 0; i <= 8; i++) {
-        tgl_problem p = tgl_problem_make(TGL_F32, 80, 70, i < 8 ? 150 + i : 0);
+    for (int i = 0; i <= 10; i++) {
+        tgl_problem p = tgl_problem_make(TGL_F32, 80, 70, i != 8 ? 150 + i : 0);
         p.trans_a = i & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = i & 2 ? TGL_TRANS : TGL_NO_TRANS;
         p.lda = p.ldb = 160;
+        p.batch = i < 9 ? 1 : 3;
+        p.stride_a = p.stride_b = 160 * 160;
+        p.stride_c = 80 * 70;
         const gemm_case c = {.problem = p,
                              .alpha = 2,
                              .beta = i % 3 == 0 ? 0.5 : 0,
                              .kernel = "gemm/simt_32x32x16",
                              .splits = 2 + i % 3,
-                             .whole_tiles = i & 4 ? 0 : 5,
+                             .whole_tiles = i & 4 || i == 10 ? 0 : 5,
                              .split_depth = 16 + i,
                              .fill = UNIFORM_11,
                              .seed = (uint64_t)i};

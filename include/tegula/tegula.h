@@ -336,8 +336,8 @@ typedef struct tgl_plan tgl_plan;
 
 /* What becomes of 1 to 16 columns or rows of C past the last whole tile of a kernel: one more
  * column or row of tiles covers them, or strips beside the tiles, which are launches of a kernel
- * for few columns or rows. There are none in batches of pointers, nor with an expression as the
- * epilogue. */
+ * for few columns or rows. There are none in batches of pointers or of more than 65535, nor with an
+ * expression as the epilogue. */
 typedef enum tgl_strips {
     TGL_STRIPS_AUTO,   /* the planner chooses */
     TGL_STRIPS_NEVER,  /* tiles cover all of C */

@@ -116,7 +116,7 @@
 #define THREADS           (WARPS_M * (BN / WN) * 32)
 #define LANES_M           (WM / TM) /* the lanes of a warp, as a grid */
 #define LANES_N           (WN / TN)
-#define PAD               4 /* keeps a transposing copy's lanes in different banks, and rows on 16 bytes */
+#define PAD               4 /* a transposing copy's lanes in different banks, rows on 16 bytes */
 #define COPIES(edge, vec) ((BK * (edge) / (vec) + THREADS - 1) / THREADS) /* a thread */
 #define A_ALONG_K         (!TRANS_A)
 #define B_ALONG_K         TRANS_B

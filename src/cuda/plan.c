@@ -283,9 +283,10 @@ typedef struct turn {
     bool overlaps; /* as all launches of the run so far may */
 } turn;
 
-/* As many launches as a batch takes. Strips
- * fill the last wave of the launch before them, however large: they begin when its last block has,
- * which has waited for all that came before. memory: of the workspace, or NULL. */
+/* As many launches as a batch takes. Strips fill the last wave of the launch before them, however
+ * large: they begin when its last block has, which has waited for all that came before. Each is one
+ * launch (tgl_gemm_strips): a second one would not wait for the first, whose workspace it has.
+ * memory: of the workspace, or NULL. */
 static CUresult launch_part(const tgl_cuda *cuda, const cuda_part *part, turn *its,
                             const tgl_run *run, char *memory, CUstream stream)
 {
@@ -332,8 +333,7 @@ static CUresult wait_for_latest(const tgl_driver *driver, const workspace *space
     return result;
 }
 
-/* The same as launch_parts(), with the workspace to itself. The default stream is never captured.
- */
+/* As launch_parts(), with the workspace to itself. The default stream is never captured. */
 static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tgl_run *run,
                                  CUstream stream)
 {

@@ -22,11 +22,10 @@ enum {
     SPLIT_CYCLES = 400,         /* of each: the sums of one are added before those of the next */
     BLOCK_BYTES_A_CLOCK = 26,   /* that one block moves between itself and L2 */
     CLUSTER_BYTES_A_CLOCK = 32, /* and reads from the shared memory of others */
-    SKINNY_CYCLES =
-        10000, /* skinny: of a block before its first loads have come, and after the last */
-    SKINNY_SUM_CYCLES = 2500,        /* skinny: of adding up partial sums */
-    MATVEC_CYCLES = 2500,            /* matvec: of a launch */
-    SMALL_BATCH_CYCLES = 2000,       /* small_batch: of a launch */
+    SKINNY_CYCLES = 10000,      /* skinny: of a block before its first loads and after its last */
+    SKINNY_SUM_CYCLES = 2500,   /* skinny: of adding up partial sums */
+    MATVEC_CYCLES = 2500,       /* matvec: of a launch */
+    SMALL_BATCH_CYCLES = 2000,  /* small_batch: of a launch */
     SMALL_BATCH_BLOCK_CYCLES = 1500, /* small_batch: of a block before its first tile has come */
     SMALL_BATCH_TILE_CYCLES = 1000,  /* small_batch: of a tile of k, however small */
     SMALL_BATCH_COPY_CYCLES = 6,     /* small_batch: of a warp's copies of four floats a thread */
@@ -340,8 +339,8 @@ void tgl_candidate_add_strip(const tgl_chip_facts *chip, const tgl_gemm_part *pa
                              const tgl_candidate *alone, tgl_candidate *c)
 {
     const bool overlaps = chip->capability >= 90;
-    double idle = overlaps ? idle_seconds(chip, &part->shape, c) : 0,
-           rest = alone->seconds - alone->overhead;
+    double idle = overlaps ? idle_seconds(chip, &part->shape, c) : 0;
+    double rest = alone->seconds - alone->overhead;
     for (int i = 0; i < c->strip_count; i++)
         idle -= c->strips[i].seconds;
     if (idle > 0) rest = larger(rest - idle, 0);

@@ -187,8 +187,9 @@ static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tg
     if (split->whole >= tiles || split->splits < 2) return;
     const int64_t asked = split->splits < SPLITS_MAX ? split->splits : SPLITS_MAX;
     const int64_t part = split->chunk > 0 ? split->chunk : tgl_ceil_div(s->k, asked);
+    if (part >= s->k) return; /* too little for a second */
     const int64_t chunk = tgl_ceil_div(part, t->bk) * t->bk;
-    const int64_t most = chunk > 0 ? tgl_ceil_div(s->k, chunk) : 1;
+    const int64_t most = tgl_ceil_div(s->k, chunk);
     const int64_t splits = most < asked ? most : asked;
     if (splits < 2) return;
     plan->splits = (int)splits;

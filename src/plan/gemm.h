@@ -112,7 +112,7 @@ typedef struct tgl_gemm_plan {
 } tgl_gemm_plan;
 
 /* A rectangle of C, with a plan of its own. Plans of several parts have tiles of gemm/simt.cu for
- * most of C, and strips of gemm/skinny.cu for a few columns or rows beside them. */
+ * most of C, and strips of gemm/skinny.cu or matvec.cu for a few columns or rows beside them. */
 typedef struct tgl_gemm_part {
     int64_t row, col;     /* its first, in C */
     tgl_gemm_shape shape; /* the problem's, with the part's m and n */

@@ -196,8 +196,10 @@ static void choose_predicted(const tgl_chip_facts *chip, const tgl_gemm_shape *s
 void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                         const tgl_plan_options *asked, tgl_candidate *best)
 {
+    const tgl_plan_options of_any = {
+        .size = sizeof of_any, .splits = asked->splits, .strips = asked->strips};
     tgl_candidate c;
-    choose_predicted(chip, shape, asked, best);
+    choose_predicted(chip, shape, &of_any, best);
     const tgl_tuned *tuned = asked->splits == 0 ? tgl_tuned_find(chip->name, shape) : NULL;
     const tgl_gemm_row *row = tuned != NULL ? tgl_gemm_row_find(tuned->kernel) : NULL;
     if (row == NULL) return;

@@ -11,8 +11,8 @@
 #include "plan/gemm.h"
 #include "text.h"
 
-/* A part of C that gemm/skinny.cu computes beside the tiles of gemm/simt.cu, and what it is
- * predicted to take alone, and to add to the time of the tiles. */
+/* A part of C that gemm/skinny.cu or matvec.cu computes beside the tiles of gemm/simt.cu, and what
+ * it is predicted to take alone, and to add to the time of the tiles. */
 typedef struct tgl_strip {
     tgl_gemm_part part;
     double seconds, adds;
@@ -40,14 +40,15 @@ void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
 void tgl_candidate_add_strip(const tgl_chip_facts *chip, const tgl_gemm_part *part,
                              const tgl_candidate *alone, tgl_candidate *c);
 
-/* The best candidate of a configuration, with what the options ask of splits, whole_tiles and
- * strips. */
+/* The best candidate of a configuration, with what the options ask of splits, whole_tiles,
+ * split_depth and strips. */
 void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                              const tgl_gemm_row *row, const tgl_plan_options *asked,
                              tgl_candidate *best);
 
-/* The best candidate of all, with what the options ask of splits and strips. best->rejected: none
- * can serve, and why the last could not. */
+/* The best candidate of all, with what the options ask of splits and strips; whole_tiles and
+ * split_depth are for tiles of a kernel that is named. best->rejected: none can serve, and why the
+ * first could not. */
 void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                         const tgl_plan_options *asked, tgl_candidate *best);
 
