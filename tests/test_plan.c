@@ -3,10 +3,11 @@
  * Plans that are kept by the caller (src/api.c) and by the library (src/plan_cache.c).
  */
 #include "support.h"
-#include <stdio.h>
 
 #include "device.h"
 #include "plan_cache.h"
+
+#include <stdio.h>
 
 /* ---- Kept by the caller ---------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ static void bad_arguments_are_refused(void **state)
     assert_string_equal(text, "");
 }
 
-static void negative_splits_are_refused(void **state)
+static void negative_options_are_refused(void **state)
 {
     const struct {
         tgl_plan_options options;
@@ -63,7 +64,7 @@ static void negative_splits_are_refused(void **state)
          "options.split_depth is -3; it must not be negative"},
     };
     const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         tgl_plan *plan = (tgl_plan *)1;
         char text[100];
         assert_status(tgl_plan_create(*state, &problem, &cases[i].options, &plan),
@@ -312,7 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_runs_many_times),
         cmocka_unit_test(bad_arguments_are_refused),
-        cmocka_unit_test(negative_splits_are_refused),
+        cmocka_unit_test(negative_options_are_refused),
         cmocka_unit_test(unknown_strips_are_refused),
         cmocka_unit_test(unknown_kernels_are_refused),
         cmocka_unit_test(a_kernel_that_is_named_is_used),
