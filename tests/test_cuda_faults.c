@@ -354,6 +354,28 @@ static void older_chips_launch_strips_in_turn(void **state)
     tgl_device_close(dev);
 }
 
+/* Its tiles are under way all the same, and the next run that has their workspace waits for them.
+ */
+static void a_strip_that_cannot_be_launched_fails_the_run(void **state)
+{
+    (void)state;
+    static float C[STRIPS_MOST * STRIPS_MOST];
+    int somewhere;
+    void *stream = &somewhere; /* the stand-in does not look at it */
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = run_strips(dev, 98, 131, 704, 11, C);
+    setenv("FAKE_CUDA_FAIL", "cuLaunchKernelEx=1", 1);
+    assert_status(tgl_plan_run(plan, 0, C, C, 1, C, stream), TGL_DRIVER);
+    assert_int_equal(latest_launch().args.m, 96);
+    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1", 1);
+    assert_status(tgl_plan_run(plan, 0, C, C, 1, C, NULL), TGL_DRIVER);
+    unsetenv("FAKE_CUDA_FAIL");
+    assert_status(tgl_plan_run(plan, 0, C, C, 1, C, NULL), TGL_OK);
+    assert_int_equal(latest_launch().args.m, 2);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* Parts that are under way at once have partial sums of their own, in one piece of memory. */
 static void strips_have_partial_sums_of_their_own(void **state)
 {
@@ -704,6 +726,7 @@ int main(void)
         TEST(strips_follow_their_tiles),
         TEST(one_strip_is_the_last),
         TEST(older_chips_launch_strips_in_turn),
+        TEST(a_strip_that_cannot_be_launched_fails_the_run),
         TEST(strips_have_partial_sums_of_their_own),
         TEST(ceilings_are_measured),
         TEST(the_caller_s_context_stays),
