@@ -368,15 +368,15 @@ static int64_t needed_bytes(const tgl_plan *plan, const tgl_run *run)
     return tgl_report_needed_bytes(&launch);
 }
 
-static tgl_status run_part(tgl_sim *sim, const tgl_sim_part *part, const tgl_run *run)
+/* *launch, with its *args, is the last one, of which the machine's report tells. */
+static tgl_status run_part(tgl_sim *sim, const tgl_sim_part *part, const tgl_run *run,
+                           tgl_gemm_args *args, tgl_sim_launch *launch)
 {
-    tgl_sim_launch launch;
-    tgl_gemm_args args;
     tgl_status status = TGL_OK;
     for (int64_t i = 0; status == TGL_OK && i < part->of.shape.batch;
          i += part->of.plan.batch_step) {
-        make_gemm_launch(part, run, i, &args, &launch);
-        status = tgl_machine_run(&sim->machine, &launch);
+        make_gemm_launch(part, run, i, args, launch);
+        status = tgl_machine_run(&sim->machine, launch);
     }
     return status;
 }
@@ -396,9 +396,11 @@ static tgl_status run_launches(const tgl_plan *plan, const tgl_run *run)
     tgl_sim *sim = plan->dev->state;
     tgl_sim_plan *made = plan->state;
     tgl_report report;
+    tgl_gemm_args args;
+    tgl_sim_launch launch;
     if (made->rung != NULL) return run_ladder(sim, plan, run);
     for (int i = 0; i < made->part_count; i++) {
-        TGL_TRY(run_part(sim, &made->parts[i], run));
+        TGL_TRY(run_part(sim, &made->parts[i], run, &args, &launch));
         if (i == 0)
             tgl_report_make(&report, &sim->machine);
         else
