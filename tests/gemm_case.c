@@ -336,6 +336,13 @@ static reference_value finished(const gemm_case *c, const trio *t, int64_t b, in
     return r;
 }
 
+/* Whether rounding may move a sum of k products of this magnitude across zero. */
+static bool has_any_sign(long double sum, long double magnitude, int64_t k, tgl_type type)
+{
+    const long double unit = type == TGL_F32 ? 0x1p-24L : 0x1p-53L;
+    return magnitude > 0 && fabsl(sum) <= (long double)k * unit * magnitude;
+}
+
 static bool check_element(const gemm_case *c, const trio *t, int64_t b, int64_t i, int64_t j,
                           running *ours, running *theirs)
 {
@@ -354,6 +361,9 @@ static bool check_element(const gemm_case *c, const trio *t, int64_t b, int64_t 
         sum += product;
         magnitude += fabsl(product);
     }
+    /* Such a sum times infinity is an infinity of either sign or NaN; functions of it, anything. */
+    if (isinf(alpha) && has_any_sign(sum, magnitude, c->problem.k, c->problem.type_c))
+        return c->epilogue.size != 0 || !isfinite(after);
     const bool reads = alpha != 0 && c->problem.k > 0;
     const reference_value acc = {reads ? alpha * sum : 0,
                                  reads ? fabsl((long double)alpha) * magnitude : 0};
