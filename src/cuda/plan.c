@@ -390,13 +390,7 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, const tgl_module
         &blocks, module->function, kernel->threads, (size_t)dynamic_shared);
     const double total = (double)grid[0] * grid[1] * grid[2];
     const double at_once = (double)blocks * cuda->chip.multiprocessors;
-    tgl_text_add(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
-                 kernel->file);
-    tgl_text_add(out, "tiles       %s; a block computes %d x %d of C\n",
-                 kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults",
-                 kernel->block_m, kernel->block_n);
-    tgl_text_add(out, "launch      %u x %u x %u blocks of %u threads\n", grid[0], grid[1], grid[2],
-                 threads);
+    tgl_planner_explain_launch(out, kernel, grid);
     tgl_text_add(out, "registers   %d a thread, local memory %d bytes a thread\n",
                  module->registers, module->local_bytes);
     tgl_text_add(out, "shared      %d bytes a block, static, and %d dynamic\n",

@@ -28,6 +28,17 @@ void tgl_planner_explain_problem(tgl_text *out, const tgl_gemm_shape *s)
     if (epilogue[0] != '\0') tgl_text_add(out, "epilogue    %s\n", epilogue);
 }
 
+void tgl_planner_explain_launch(tgl_text *out, const tgl_kernel *kernel, const unsigned grid[3])
+{
+    tgl_text_add(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
+                 kernel->file);
+    tgl_text_add(out, "tiles       %s; a block computes %d x %d of C\n",
+                 kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults",
+                 kernel->block_m, kernel->block_n);
+    tgl_text_add(out, "launch      %u x %u x %u blocks of %d threads\n", grid[0], grid[1], grid[2],
+                 kernel->threads);
+}
+
 static double peak(const tgl_chip_facts *chip)
 {
     return 2e6 * chip->clock_mhz * chip->fp32_lanes * chip->multiprocessors;

@@ -64,8 +64,10 @@ tgl_status tgl_planner_plan(const tgl_chip_facts *chip, const tgl_gemm_shape *sh
                             const tgl_plan_options *options, tgl_candidate *choice, char *message,
                             size_t message_size);
 
-/* explain.c: the problem, the candidates, the choice and the ceiling that binds it, as text. */
+/* explain.c: the problem; a kernel and its grid; the candidates, the choice and the ceiling that
+ * binds it, as text. */
 void tgl_planner_explain_problem(tgl_text *out, const tgl_gemm_shape *shape);
+void tgl_planner_explain_launch(tgl_text *out, const tgl_kernel *kernel, const unsigned grid[3]);
 void tgl_planner_explain(tgl_text *out, const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                          const tgl_candidate *choice);
 

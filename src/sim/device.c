@@ -442,14 +442,7 @@ static tgl_status sim_counters(const tgl_plan *plan, tgl_counters *counters)
 
 static void explain_launch(tgl_text *out, const tgl_sim_module *module, const unsigned grid[3])
 {
-    const tgl_kernel *kernel = &module->kernel;
-    tgl_text_add(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
-                 kernel->file);
-    tgl_text_add(out, "tiles       %s; a block computes %d x %d of C\n",
-                 kernel->defines[0] != '\0' ? kernel->defines : "the file's defaults",
-                 kernel->block_m, kernel->block_n);
-    tgl_text_add(out, "launch      %u x %u x %u blocks of %d threads\n", grid[0], grid[1], grid[2],
-                 kernel->threads);
+    tgl_planner_explain_launch(out, &module->kernel, grid);
     tgl_text_add(out, "shared      %zu bytes a block\n", module->shared_bytes);
 }
 
