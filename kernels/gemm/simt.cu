@@ -66,6 +66,9 @@
 #ifndef STAGES
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
+#ifndef SLICES
+#define SLICES 1 /* groups of warps that share k, each with tiles in shared memory of its own */
+#endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 0: A is m x k; 1: k x m */
 #endif
@@ -113,16 +116,28 @@
 #endif
 
 #define WARPS_M           (BM / WM)
-#define THREADS           (WARPS_M * (BN / WN) * 32)
-#define LANES_M           (WM / TM) /* the lanes of a warp, as a grid */
+#define SLICE_THREADS     (WARPS_M * (BN / WN) * 32)
+#define THREADS           (SLICE_THREADS * SLICES)
+#define STEP              (BK * SLICES) /* of k, of all slices */
+#define LANES_M           (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N           (WN / TN)
 #define PAD               4 /* a transposing copy's lanes in different banks, rows on 16 bytes */
-#define COPIES(edge, vec) ((BK * (edge) / (vec) + THREADS - 1) / THREADS) /* a thread */
-#define A_ALONG_K         (!TRANS_A)
-#define B_ALONG_K         TRANS_B
-#define A_COPIES          COPIES(BM, VEC_A)
-#define B_COPIES          COPIES(BN, VEC_B)
-#define LOADS             ((TM + TN) / 4) /* of fours, for a thread's fragments */
+#define COPIES(edge, vec) ((BK * (edge) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS) /* a thread  \
+                                                                                       */
+#define A_ALONG_K (!TRANS_A)
+#define B_ALONG_K TRANS_B
+#define A_COPIES  COPIES(BM, VEC_A)
+#define B_COPIES  COPIES(BN, VEC_B)
+#define LOADS     ((TM + TN) / 4) /* of fours, for a thread's fragments */
+
+/* This thread's slice, and its number there. */
+#if SLICES > 1
+#define SLICE  ((int)threadIdx.x / SLICE_THREADS)
+#define THREAD (threadIdx.x % SLICE_THREADS)
+#else
+#define SLICE  0
+#define THREAD threadIdx.x
+#endif
 
 #if BM % WM || BN % WN || TM % 4 || TN % 4 || WM % TM || WN % TN
 #error "a block is a grid of warps, a warp a grid of threads, a thread a grid of 4 x 4"
@@ -130,8 +145,8 @@
 #if LANES_M * LANES_N != 32 || LANES_M < 2 || LANES_N < 2
 #error "a warp is 2 x 16, 4 x 8, 8 x 4 or 16 x 2 threads"
 #endif
-#if BK % 4 || THREADS % BK || STAGES < 2
-#error "BK: a multiple of 4, that divides a block's threads; STAGES: at least 2"
+#if BK % 4 || SLICE_THREADS % BK || STAGES < 2 || SLICES < 1
+#error "BK: a multiple of 4, that divides a slice's threads; STAGES: at least 2"
 #endif
 #if (A_ALONG_K && VEC_A != 1) || (B_ALONG_K && VEC_B != 1) || BM % VEC_A || BN % VEC_B
 #error "an operand that lies along k is copied in single floats"
@@ -154,9 +169,9 @@ struct stage {
     float B[BK][BN + PAD];
 };
 
-/* Shared memory in stages: partial sums of split tiles take the place of the last tiles. */
+/* A slice's shared memory in stages: partial sums take the place of the last tiles. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
-#if SPLIT_K && BM * BN > STAGES * STAGE_FLOATS
+#if (SPLIT_K || SLICES > 1) && BM * BN > STAGES * STAGE_FLOATS
 #define STAGES_HELD ((BM * BN + STAGE_FLOATS - 1) / STAGE_FLOATS)
 #else
 #define STAGES_HELD STAGES
@@ -167,16 +182,17 @@ struct stage {
  * written so, all but the thread's first place are constants away from it. */
 static __device__ __forceinline__ unsigned copy_line(int i, const unsigned per_line)
 {
-    if (THREADS % per_line == 0) return threadIdx.x / per_line + i * (THREADS / per_line);
-    if (per_line % THREADS == 0) return i / (per_line / THREADS);
-    return (threadIdx.x + i * THREADS) / per_line;
+    if (SLICE_THREADS % per_line == 0) return THREAD / per_line + i * (SLICE_THREADS / per_line);
+    if (per_line % SLICE_THREADS == 0) return i / (per_line / SLICE_THREADS);
+    return (THREAD + i * SLICE_THREADS) / per_line;
 }
 
 static __device__ __forceinline__ unsigned copy_in_line(int i, const unsigned per_line)
 {
-    if (THREADS % per_line == 0) return threadIdx.x % per_line;
-    if (per_line % THREADS == 0) return threadIdx.x + i % (per_line / THREADS) * THREADS;
-    return (threadIdx.x + i * THREADS) % per_line;
+    if (SLICE_THREADS % per_line == 0) return THREAD % per_line;
+    if (per_line % SLICE_THREADS == 0)
+        return THREAD + i % (per_line / SLICE_THREADS) * SLICE_THREADS;
+    return (THREAD + i * SLICE_THREADS) % per_line;
 }
 
 static __device__ __forceinline__ unsigned copy_edge(int i, const int edge, const int vec,
@@ -219,7 +235,7 @@ static __device__ __forceinline__ unsigned rotation(unsigned p, const bool along
 static __device__ __forceinline__ unsigned copy_to(int i, const int edge, const int vec,
                                                    const bool along_k)
 {
-    const int lines = THREADS / BK; /* between copies, if the operand lies along k */
+    const int lines = SLICE_THREADS / BK; /* between copies, if the operand lies along k */
     const int first = along_k ? i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4) : i;
     const unsigned e = copy_edge(first, edge, vec, along_k);
     const unsigned p = copy_depth(first, edge, vec, along_k);
@@ -230,7 +246,8 @@ static __device__ __forceinline__ unsigned copy_to(int i, const int edge, const 
 /* Whether copy number i is this thread's: the last may not be everybody's. */
 static __device__ __forceinline__ bool has_copy(int i, const int edge, const int vec)
 {
-    return (i + 1) * THREADS * vec <= BK * edge || (threadIdx.x + i * THREADS) * vec < BK * edge;
+    return (i + 1) * SLICE_THREADS * vec <= BK * edge ||
+           (THREAD + i * SLICE_THREADS) * vec < BK * edge;
 }
 
 /* A tile on its way: from where in A and B, to which stage; offsets of this thread's copies. */
@@ -355,15 +372,16 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
                                                       long long ldb, int rows, int cols, int k,
                                                       int row, int col, bool is_idle)
 {
-    const int tiles = (k + BK - 1) / BK, depth = k - (tiles - 1) * BK;
+    const int tiles = (k + STEP - 1) / STEP, depth = k - (tiles - 1) * STEP; /* of all slices */
     tile_offset a_offsets[A_COPIES], b_offsets[B_COPIES];
     locate_copies(a_offsets, A_COPIES, lda, rows, BM, VEC_A, A_ALONG_K);
     locate_copies(b_offsets, B_COPIES, ldb, cols, BN, VEC_B, B_ALONG_K);
 
-    copy_first_tile(&stages[0].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, depth);
-    copy_first_tile(&stages[0].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, depth);
+    const int own_depth = depth - SLICE * BK;
+    copy_first_tile(&stages[0].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, own_depth);
+    copy_first_tile(&stages[0].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
     async_commit();
-    const long long a_step = A_ALONG_K ? BK : BK * lda, b_step = B_ALONG_K ? BK : BK * ldb;
+    const long long a_step = A_ALONG_K ? STEP : STEP * lda, b_step = B_ALONG_K ? STEP : STEP * ldb;
     A += A_ALONG_K ? depth : depth * lda;
     B += B_ALONG_K ? depth : depth * ldb;
 #pragma unroll
@@ -437,9 +455,9 @@ store4(const struct tgl_gemm_args *args, const struct place *at, const float *su
                         at->aligned);
 }
 
-#if SPLIT_K
-/* Elements of a thread's tile that are summed together: such parts are dealt out among the blocks
- * of a cluster. And so many partial sums at once, to have 32 loads under way. */
+#if SPLIT_K || SLICES > 1
+/* Elements of a thread's tile that are summed together: such parts are dealt out among the slices
+ * of a cluster's blocks. And so many partial sums at once, to have 32 loads under way. */
 enum { PART = TM * TN >= 128 ? 16 : TM * TN >= 32 ? 8 : 4, AT_ONCE = 32 / PART };
 
 /* sums[] := the sum over `count` of them of part `part` in workspaces that are BM * BN apart. */
@@ -453,40 +471,46 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
     for (int g = 0; g < count; g++)
 #pragma unroll
         for (int e = 0; e < PART; e++)
-            sums[e] += __ldcg(&workspace[(long long)g * (BM * BN) + (part * PART + e) * THREADS]);
+            sums[e] +=
+                __ldcg(&workspace[(long long)g * (BM * BN) + (part * PART + e) * SLICE_THREADS]);
 }
 
-/* Adds up a tile's partial sums and stores the results. tile: among those that are split, of the
- * whole batch. shared: BM * BN floats, which hold element e of a thread at e * THREADS: as single
- * floats, since fours would tie the accumulators to aligned groups of four registers, in the main
- * loop too, where acc[i][j] must lie in another register bank than b[j]. */
+/* Adds up a tile's partial sums and stores the results. splits, split: how many blocks share the
+ * tile, and which this is; tile: among those that are split, of the whole batch. shared: BM * BN
+ * floats for each slice, which hold element e of a thread at e * SLICE_THREADS: as single floats,
+ * since fours would tie the accumulators to aligned groups of four registers, in the main loop too,
+ * where acc[i][j] must lie in another register bank than b[j]. */
 static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_args *args,
                                                         float *shared, float (*acc)[TN], int tile,
-                                                        int split, const struct place *at)
+                                                        int splits, int split,
+                                                        const struct place *at)
 {
-    const int cluster = args->cluster, rank = split % cluster;
-    const int groups = args->splits / cluster, group = split / cluster;
-    float *mine = shared + threadIdx.x, sums[PART];
+    const int cluster = SLICES > 1 && splits == 1 ? 1 : args->cluster, rank = split % cluster;
+    const int groups = splits / cluster, group = split / cluster;
+    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* of the tile's parts */
+    float *all = shared + THREAD, sums[PART];
     __syncthreads(); /* the tiles of A and B that lay there are done with */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)
-        mine[e * THREADS] = acc[e / TN][e % TN];
+        all[SLICE * (BM * BN) + e * SLICE_THREADS] = acc[e / TN][e % TN];
     cluster_sync();
 
-    float *workspace = args->workspace + (long long)tile * groups * (BM * BN) + threadIdx.x;
-    for (int part = rank; part < TM * TN / PART; part += cluster) {
+    float *workspace = args->workspace + (long long)tile * groups * (BM * BN) + THREAD;
+    for (int part = first; part < TM * TN / PART; part += sharers) {
 #pragma unroll
         for (int e = 0; e < PART; e++)
             sums[e] = 0.0f;
 #pragma unroll AT_ONCE
-        for (int s = 0; s < cluster; s++)
+        for (int s = 0; s < sharers; s++)
 #pragma unroll
             for (int e = 0; e < PART; e++)
-                sums[e] += cluster_load(&mine[(part * PART + e) * THREADS], s);
+                sums[e] += cluster_load(
+                    &all[s % SLICES * (BM * BN) + (part * PART + e) * SLICE_THREADS], s / SLICES);
 #pragma unroll
         for (int e = 0; e < PART; e++)
             if (groups > 1)
-                workspace[(long long)group * (BM * BN) + (part * PART + e) * THREADS] = sums[e];
+                workspace[(long long)group * (BM * BN) + (part * PART + e) * SLICE_THREADS] =
+                    sums[e];
             else if (e % 4 == 0)
                 store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
     }
@@ -504,7 +528,7 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
     __syncthreads();
     if (!last) return;
     __threadfence();
-    for (int part = rank; part < TM * TN / PART; part += cluster) {
+    for (int part = first; part < TM * TN / PART; part += sharers) {
         add_groups(sums, workspace, part, groups);
 #pragma unroll
         for (int e = 0; e < PART; e += 4)
@@ -540,7 +564,7 @@ static __device__ __forceinline__ void place_tile(const struct tgl_gemm_args *ar
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
 {
-    DYNAMIC_SHARED(struct stage, stages, STAGES_HELD);
+    DYNAMIC_SHARED(struct stage, stages, SLICES * STAGES_HELD);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
 
@@ -567,12 +591,13 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     const float *A = args.A_array ? args.A_array[batch] : args.A + batch * args.stride_a;
     const float *B = args.B_array ? args.B_array[batch] : args.B + batch * args.stride_b;
     float *C = args.C_array ? args.C_array[batch] : args.C + batch * args.stride_c;
+    first += SLICE * BK;
     A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
     /* Neighbouring warps, which different schedulers have, lie below one another: where columns
      * are missing, all schedulers have less to do. */
-    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int warp = (int)THREAD / 32, lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;
     const int row = warp_row + lane_m * 4, col = warp_col + lane_n * 4; /* in the block */
@@ -581,8 +606,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 
     float acc[TM][TN] = {{0.0f}};
     if (k > 0)
-        multiply_tiles(acc, stages, A, args.lda, B, args.ldb, args.m - tile_row, args.n - tile_col,
-                       k, row, col, is_idle);
+        multiply_tiles(acc, stages + SLICE * STAGES, A, args.lda, B, args.ldb, args.m - tile_row,
+                       args.n - tile_col, k, row, col, is_idle);
     const struct place at = {
         C,
         epilogue_operands(&args, batch),
@@ -594,14 +619,18 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     };
 #if SPLIT_K
     if (item >= 0) {
-        reduce_and_store(&args, &stages[0].A[0][0], acc, batch * split_tiles + split_tile, split,
-                         &at);
+        reduce_and_store(&args, &stages[0].A[0][0], acc, batch * split_tiles + split_tile,
+                         args.splits, split, &at);
         return;
     }
 #endif
+#if SLICES > 1
+    reduce_and_store(&args, &stages[0].A[0][0], acc, 0, 1, 0, &at);
+#else
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j += 4)
             store4(&args, &at, &acc[i][j], i, j);
+#endif
 }

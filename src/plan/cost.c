@@ -20,6 +20,7 @@ enum {
     TILE_CYCLES = 5500,         /* before the first FFMA of a tile and after its last */
     REDUCE_CYCLES = 1000,       /* of a split tile: fences, the counter, the last block's turn */
     SPLIT_CYCLES = 400,         /* of each: the sums of one are added before those of the next */
+    SLICE_BYTES_A_CLOCK = 64,   /* that slices write to shared memory and add up */
     BLOCK_BYTES_A_CLOCK = 26,   /* that one block moves between itself and L2 */
     CLUSTER_BYTES_A_CLOCK = 32, /* and reads from the shared memory of others */
     SKINNY_CYCLES = 10000,      /* skinny: of a block before its first loads and after its last */
@@ -79,7 +80,7 @@ static double efficiency(const tgl_gemm_plan *plan, int blocks)
     const tgl_simt_row *t = &plan->row->simt;
     const double threads = plan->threads, ffmas = t->tm * t->tn;
     const double copies =
-        t->bk * ((double)t->bm / plan->vec_a + (double)t->bn / plan->vec_b) / threads;
+        tgl_simt_step(t) * ((double)t->bm / plan->vec_a + (double)t->bn / plan->vec_b) / threads;
     const double loads = (t->tm + t->tn) / 4.0; /* of 16 bytes: two wavefronts each */
     const double copy = ffmas >= 128  ? LARGE_COPY_INSTRUCTIONS
                         : ffmas >= 64 ? SPREAD_COPY_INSTRUCTIONS
@@ -97,7 +98,9 @@ static double block_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan
 {
     const tgl_simt_row *t = &plan->row->simt;
     if (blocks == 0) return 0;
-    return blocks * (double)t->bm * t->bn * depth / chip->fp32_lanes / efficiency(plan, blocks) +
+    const double sums = t->slices > 1 ? 4.0 * t->bm * t->bn * t->slices / SLICE_BYTES_A_CLOCK : 0;
+    return blocks * ((double)t->bm * t->bn * depth / chip->fp32_lanes / efficiency(plan, blocks) +
+                     sums) +
            TILE_CYCLES;
 }
 
@@ -159,7 +162,7 @@ static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tg
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
     const double tiles = batch * (double)(plan->tiles_m * plan->tiles_n);
     const double whole = batch * plan->tiles_whole, split = tiles - whole;
-    const double depth = (double)(tgl_ceil_div(s->k, t->bk) * t->bk);
+    const double depth = (double)(tgl_ceil_div(s->k, tgl_simt_step(t)) * tgl_simt_step(t));
     double cycles = wave_cycles(chip, plan, whole, c->resident, depth);
     const int64_t first = tgl_gemm_first_depth(plan, s);
     if (plan->splits > 1 && first > plan->k_chunk)

@@ -16,42 +16,62 @@ enum { EXTENT_MAX = INT_MAX - 1024, GRID_Z_MAX = 65535, RASTER = 8, SPLITS_MAX =
  * on the multiprocessor is worth more. */
 enum { SPILL_MOST = 64 };
 
-/* Columns of gemm/simt.cu: name, BM, BN, BK, WM, WN, TM, TN, STAGES, MIN_BLOCKS, registers of a
- * thread. From the largest tile to the smallest; thread tiles of 16 x 8 have the most FFMAs to a
- * load, smaller ones leave room for more warps. A name ends in the thread tile where the block tile
- * does not tell.
- * Columns of gemm/skinny.cu: name, COUNT; WARPS, RESULTS, LANES_K, UNROLL, STAGES, DEPTH,
- * MIN_BLOCKS, registers where the big operand lies along its length, then where it lies along k.
- * Columns of gemm/small_batch.cu: name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS,
- * registers. */
+/* Columns of gemm/simt.cu: name, BM, BN, BK, WM, WN, TM, TN, STAGES, SLICES, MIN_BLOCKS, registers
+ * of a thread. From the largest tile to the smallest; thread tiles of 16 x 8 have the most FFMAs to
+ * a load, smaller ones leave room for more warps. A name ends in the thread tile where the block
+ * tile does not tell. Columns of gemm/skinny.cu: name, COUNT; WARPS, RESULTS, LANES_K, UNROLL,
+ * STAGES, DEPTH, MIN_BLOCKS, registers where the big operand lies along its length, then where it
+ * lies along k. Columns of gemm/small_batch.cu: name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK,
+ * MIN_BLOCKS, registers. */
 // clang-format off
 #define SIMT(name_, ...) {.name = "gemm/simt_" name_, .family = TGL_SIMT, .simt = {__VA_ARGS__}}
 #define SKINNY(name_, count_, length_, k_) {.name = "gemm/skinny_" name_, .family = TGL_SKINNY, .count = count_, .along_length = length_, .along_k = k_}
 #define SMALL_BATCH(name_, ...) {.name = "gemm/small_batch_" name_, .family = TGL_SMALL_BATCH, .small_batch = {__VA_ARGS__}}
 #define ALONG(...) {__VA_ARGS__}
 static const tgl_gemm_row rows[] = {
-    SIMT("128x256x8",    128, 256,  8, 64, 64, 16, 8, 4, 1, 255),
-    SIMT("256x128x8",    256, 128,  8, 64, 64, 16, 8, 4, 1, 255),
-    SIMT("128x128x8",    128, 128,  8, 64, 64, 16, 8, 4, 1, 255),
-    SIMT("128x128x16",   128, 128, 16, 32, 64,  8, 8, 2, 2, 128),
-    SIMT("128x128x16_1", 128, 128, 16, 32, 64,  8, 8, 3, 1, 152),
-    SIMT("64x256x8",      64, 256,  8, 64, 64, 16, 8, 4, 1, 255),
-    SIMT("128x64x16",    128,  64, 16, 32, 64,  8, 8, 3, 1, 152),
-    SIMT("64x128x8",      64, 128,  8, 32, 64,  8, 8, 4, 1, 144),
-    SIMT("64x128x16",     64, 128, 16, 32, 64,  8, 8, 3, 1, 152),
-    SIMT("64x64x16",      64,  64, 16, 32, 64,  8, 8, 3, 1, 160),
-    SIMT("64x64x16_8x4",  64,  64, 16, 32, 32,  8, 4, 3, 1, 120),
-    SIMT("64x64x16_4x4",  64,  64, 16, 32, 16,  4, 4, 3, 1, 104),
-    SIMT("128x32x32",    128,  32, 32, 32, 32,  8, 4, 2, 1, 128),
-    SIMT("64x32x16",      64,  32, 16, 32, 32,  8, 4, 3, 1, 120),
-    SIMT("64x32x32",      64,  32, 32, 32, 32,  8, 4, 2, 1, 144),
-    SIMT("32x64x16",      32,  64, 16, 32, 32,  8, 4, 3, 1, 120),
-    SIMT("32x64x16_4x4",  32,  64, 16, 32, 16,  4, 4, 3, 1, 104),
-    SIMT("32x64x32",      32,  64, 32, 32, 32,  8, 4, 2, 1, 144),
-    SIMT("32x32x16",      32,  32, 16, 32, 16,  4, 4, 3, 1, 104),
-    SIMT("32x32x16_8x4",  32,  32, 16, 32, 32,  8, 4, 3, 1, 120),
-    SIMT("32x32x32",      32,  32, 32, 32, 16,  4, 4, 3, 1, 112),
-    SIMT("16x128x32",     16, 128, 32, 16, 64,  4, 8, 2, 1, 168),
+    SIMT("128x256x8",    128, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255),
+    SIMT("256x128x8",    256, 128,  8, 64, 64, 16, 8, 4, 1, 1, 255),
+    SIMT("128x128x8",    128, 128,  8, 64, 64, 16, 8, 4, 1, 1, 255),
+    SIMT("128x128x16",   128, 128, 16, 32, 64,  8, 8, 2, 1, 2, 128),
+    SIMT("128x128x16_1", 128, 128, 16, 32, 64,  8, 8, 3, 1, 1, 152),
+    SIMT("64x256x8",      64, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255),
+    SIMT("128x64x16",    128,  64, 16, 32, 64,  8, 8, 3, 1, 1, 152),
+    SIMT("64x128x8",      64, 128,  8, 32, 64,  8, 8, 4, 1, 1, 144),
+    SIMT("64x128x16",     64, 128, 16, 32, 64,  8, 8, 3, 1, 1, 152),
+    SIMT("64x64x16",      64,  64, 16, 32, 64,  8, 8, 3, 1, 1, 160),
+    SIMT("64x64x16_8x4",  64,  64, 16, 32, 32,  8, 4, 3, 1, 1, 120),
+    SIMT("64x64x16_4x4",  64,  64, 16, 32, 16,  4, 4, 3, 1, 1, 104),
+    SIMT("128x32x32",    128,  32, 32, 32, 32,  8, 4, 2, 1, 1, 128),
+    SIMT("64x32x16",      64,  32, 16, 32, 32,  8, 4, 3, 1, 1, 120),
+    SIMT("64x32x32",      64,  32, 32, 32, 32,  8, 4, 2, 1, 1, 144),
+    SIMT("32x64x16",      32,  64, 16, 32, 32,  8, 4, 3, 1, 1, 120),
+    SIMT("32x64x16_4x4",  32,  64, 16, 32, 16,  4, 4, 3, 1, 1, 104),
+    SIMT("32x64x32",      32,  64, 32, 32, 32,  8, 4, 2, 1, 1, 144),
+    SIMT("32x32x16",      32,  32, 16, 32, 16,  4, 4, 3, 1, 1, 104),
+    SIMT("32x32x16_8x4",  32,  32, 16, 32, 32,  8, 4, 3, 1, 1, 120),
+    SIMT("32x32x32",      32,  32, 32, 32, 16,  4, 4, 3, 1, 1, 112),
+    SIMT("16x128x32",     16, 128, 32, 16, 64,  4, 8, 2, 1, 1, 168),
+    SIMT("128x128x8_s2", 128, 128, 8, 64, 64, 16, 8, 4, 2, 1, 228),
+    SIMT("64x128x8_s4", 64, 128, 8, 64, 64, 16, 8, 3, 4, 1, 244),
+    SIMT("128x64x8_16x8_s4", 128, 64, 8, 64, 64, 16, 8, 3, 4, 1, 244),
+    SIMT("128x64x8_s2", 128, 64, 8, 32, 64, 8, 8, 3, 2, 1, 164),
+    SIMT("64x128x8_8x8_s2", 64, 128, 8, 32, 64, 8, 8, 3, 2, 1, 160),
+    SIMT("64x64x8_16x8_s8", 64, 64, 8, 64, 64, 16, 8, 3, 8, 1, 252),
+    SIMT("64x64x8_s4", 64, 64, 8, 32, 64, 8, 8, 3, 4, 1, 168),
+    SIMT("64x64x8_s2", 64, 64, 8, 32, 64, 8, 8, 3, 2, 1, 168),
+    SIMT("64x64x16_8x4_s2", 64, 64, 16, 32, 32, 8, 4, 3, 2, 1, 128),
+    SIMT("64x64x8_8x4_s2", 64, 64, 8, 32, 32, 8, 4, 3, 2, 1, 118),
+    SIMT("32x64x8_8x8_s8", 32, 64, 8, 32, 64, 8, 8, 3, 8, 1, 208),
+    SIMT("32x64x8_8x8_s4", 32, 64, 8, 32, 64, 8, 8, 3, 4, 1, 234),
+    SIMT("32x64x8_s4", 32, 64, 8, 32, 32, 8, 4, 3, 4, 1, 128),
+    SIMT("64x32x8_s4", 64, 32, 8, 32, 32, 8, 4, 3, 4, 1, 128),
+    SIMT("32x32x8_8x4_s8", 32, 32, 8, 32, 32, 8, 4, 3, 8, 1, 126),
+    SIMT("32x32x8_8x4_s4", 32, 32, 8, 32, 32, 8, 4, 3, 4, 1, 135),
+    SIMT("32x32x8_s4", 32, 32, 8, 32, 16, 4, 4, 3, 4, 1, 98),
+    SIMT("32x32x16_s2", 32, 32, 16, 32, 16, 4, 4, 3, 2, 1, 112),
+    SIMT("96x96x8_s2", 96, 96, 8, 96, 32, 12, 8, 3, 2, 1, 200),
+    SIMT("96x128x8_s2", 96, 128, 8, 48, 64, 12, 8, 3, 2, 1, 192),
+    SIMT("96x64x8_s4", 96, 64, 8, 48, 64, 12, 8, 3, 4, 1, 204),
     SKINNY("1",   1, ALONG(16, 4, 1, 2, 3, 4096, 1, 126), ALONG(16, 2, 32, 4, 4, 4096, 1, 126)),
     SKINNY("2",   2, ALONG( 8, 4, 1, 2, 3, 1024, 2, 128), ALONG( 8, 4,  8, 2, 3, 1024, 2, 128)),
     SKINNY("4",   4, ALONG( 8, 8, 1, 1, 2,  512, 2, 128), ALONG( 8, 4,  8, 2, 3, 1024, 2, 128)),
@@ -131,14 +151,15 @@ static bool is_wide(bool along_k, int edge, int bk, int64_t ld)
     return ld >= ((int64_t)UINT32_MAX / 4 - edge - bk) / lines;
 }
 
-/* As struct stage of the kernel has it: padded rows of both tiles. Partial sums of split tiles take
- * their place. */
+/* As struct stage of the kernel has it: padded rows of both tiles, for each slice. Partial sums of
+ * slices and split tiles take their place. */
 static int simt_shared(const tgl_gemm_plan *plan)
 {
     enum { PAD = 4 };
     const tgl_simt_row *t = &plan->row->simt;
     const int stages = t->stages * t->bk * (t->bm + PAD + t->bn + PAD), tile = t->bm * t->bn;
-    return (plan->splits > 1 && tile > stages ? tile : stages) * (int)sizeof(float);
+    const bool has_sums = plan->splits > 1 || t->slices > 1;
+    return t->slices * (has_sums && tile > stages ? tile : stages) * (int)sizeof(float);
 }
 
 /* NULL: none was looked for. */
@@ -188,7 +209,7 @@ static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tg
     const int64_t asked = split->splits < SPLITS_MAX ? split->splits : SPLITS_MAX;
     const int64_t part = split->chunk > 0 ? split->chunk : tgl_ceil_div(s->k, asked);
     if (part >= s->k) return; /* too little for a second */
-    const int64_t chunk = tgl_ceil_div(part, t->bk) * t->bk;
+    const int64_t chunk = tgl_ceil_div(part, tgl_simt_step(t)) * tgl_simt_step(t);
     const int64_t most = tgl_ceil_div(s->k, chunk);
     const int64_t splits = most < asked ? most : asked;
     if (splits < 2) return;
@@ -212,7 +233,7 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
     if (t->min_blocks > 1 && !s->trans_a && s->trans_b)
         return "copies along k of both operands need more registers than it has";
     plan->is_bounded = t->min_blocks > 1;
-    plan->threads = t->bm / t->wm * (t->bn / t->wn) * 32;
+    plan->threads = t->bm / t->wm * (t->bn / t->wn) * 32 * t->slices;
     plan->registers = t->registers;
     plan->static_shared = 0;
     plan->tiles_m = tgl_ceil_div(s->m, t->bm);
@@ -322,10 +343,11 @@ static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, boo
     const tgl_simt_row *t = &plan->row->simt;
     const tgl_simt_schedule *when = is_any ? NULL : plan->schedule;
     snprintf(text, size,
-             "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d MIN_BLOCKS=%d TRANS_A=%d "
-             "TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=1 WIDE_OFFSETS=%d",
-             t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, t->stages, t->min_blocks, s->trans_a,
-             s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b, plan->wide_offsets);
+             "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d SLICES=%d MIN_BLOCKS=%d "
+             "TRANS_A=%d TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=1 WIDE_OFFSETS=%d",
+             t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, t->stages, t->slices, t->min_blocks,
+             s->trans_a, s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b,
+             plan->wide_offsets);
     const size_t length = strlen(text);
     if (when != NULL)
         snprintf(text + length, size - length,

@@ -20,6 +20,7 @@ typedef struct tgl_simt_row {
     int wm, wn;     /* of a warp */
     int tm, tn;     /* of a thread */
     int stages;     /* tiles in shared memory */
+    int slices;     /* groups of warps that share a tile's k */
     int min_blocks; /* a multiprocessor must hold, which bounds the registers */
     int registers;  /* of a thread, as compiled for sm_90a with SPLIT_K */
 } tgl_simt_row;
@@ -202,6 +203,12 @@ int tgl_matvec_unroll(const tgl_gemm_plan *plan); /* fours that a thread loads a
 static inline int64_t tgl_ceil_div(int64_t x, int64_t y)
 {
     return x / y + (x % y != 0);
+}
+
+/* What of k the slices of a block multiply before the next tiles: parts of k are multiples. */
+static inline int tgl_simt_step(const tgl_simt_row *row)
+{
+    return row->bk * row->slices;
 }
 
 /* simt: how much of k the first of the blocks that share a tile takes. */

@@ -42,6 +42,12 @@ static int next_splits(int splits)
     return splits < 8 ? splits + 1 : splits + (splits / 5 + 7) / 8 * 8;
 }
 
+/* Of k, that a block is worth. */
+static int64_t least_depth(const tgl_simt_row *row)
+{
+    return (int64_t)(row->slices > 1 ? 2 * row->slices : LEAST_TILES) * row->bk;
+}
+
 /* Of tiles from `whole` on, one large piece each, and so little left for small ones that these, on
  * the slots that get no large one, end when the large ones do. */
 static void search_uneven(const search *s, int64_t tiles, int64_t whole, int64_t slots)
@@ -50,7 +56,7 @@ static void search_uneven(const search *s, int64_t tiles, int64_t whole, int64_t
     const double small = 1 - (double)rest / (double)(slots * rounds); /* share of k */
     for (int i = 2; i <= UNEVEN_SPLITS_MOST; i++) {
         const int64_t chunk = (int64_t)(small * (double)s->shape->k) / (i - 1);
-        if (chunk < (int64_t)LEAST_TILES * s->row->simt.bk) break;
+        if (chunk < least_depth(&s->row->simt)) break;
         try_split(s, (tgl_gemm_split){.splits = i, .whole = whole, .chunk = chunk});
     }
 }
@@ -61,7 +67,7 @@ static void search_simt(const search *s, const tgl_candidate *unsplit)
     const int64_t tiles = unsplit->plan.tiles_m * unsplit->plan.tiles_n;
     const int64_t slots = (int64_t)s->chip->multiprocessors * unsplit->resident;
     const int64_t whole = tiles / slots * slots;
-    const int64_t deepest = s->shape->k / ((int64_t)LEAST_TILES * s->row->simt.bk);
+    const int64_t deepest = s->shape->k / least_depth(&s->row->simt);
     const int most = deepest < SPLITS_MOST ? (int)deepest : SPLITS_MOST;
     for (int i = 2; i <= most && tiles * s->shape->batch * (i - 1) < 2 * slots; i = next_splits(i))
         try_split(s, (tgl_gemm_split){.splits = i});
