@@ -87,6 +87,9 @@
 #ifndef WIDE_OFFSETS
 #define WIDE_OFFSETS 0 /* 1: a tile spans 4 GB or more of A or B */
 #endif
+#ifndef INSIDE
+#define INSIDE 0 /* 1: m >= BM and n >= BN, so that no tile reaches outside */
+#endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* blocks a multiprocessor must hold, which bounds the registers */
 #endif
@@ -115,20 +118,28 @@
 #define NAME sgemm_simt
 #endif
 
-#define WARPS_M           (BM / WM)
-#define SLICE_THREADS     (WARPS_M * (BN / WN) * 32)
-#define THREADS           (SLICE_THREADS * SLICES)
-#define STEP              (BK * SLICES) /* of k, of all slices */
-#define LANES_M           (WM / TM)     /* the lanes of a warp, as a grid */
-#define LANES_N           (WN / TN)
-#define PAD               4 /* a transposing copy's lanes in different banks, rows on 16 bytes */
-#define COPIES(edge, vec) ((BK * (edge) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS) /* a thread  \
-                                                                                       */
+#define WARPS_M       (BM / WM)
+#define SLICE_THREADS (WARPS_M * (BN / WN) * 32)
+#define THREADS       (SLICE_THREADS * SLICES)
+#define STEP          (BK * SLICES) /* of k, of all slices */
+#define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
+#define LANES_N       (WN / TN)
+#define PAD           4 /* a transposing copy's lanes in different banks, rows on 16 bytes */
+#define COPIES(edge, vec)                                                                          \
+    ((BK * (edge) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS) /* a thread                        \
+                                                                 */
 #define A_ALONG_K (!TRANS_A)
 #define B_ALONG_K TRANS_B
 #define A_COPIES  COPIES(BM, VEC_A)
 #define B_COPIES  COPIES(BN, VEC_B)
 #define LOADS     ((TM + TN) / 4) /* of fours, for a thread's fragments */
+
+/* Whether a warp makes narrow copies of an operand along its edge line by line: RUN of a thread's
+ * copies are then from one line, constants apart, and one address serves them all. */
+#define BY_LINES(edge, vec, along_k)                                                               \
+    (INSIDE && !(along_k) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
+     BK % (SLICE_THREADS / 32) == 0)
+#define RUN(edge, vec) ((edge) / (32 * (vec)))
 
 /* This thread's slice, and its number there. */
 #if SLICES > 1
@@ -198,13 +209,18 @@ static __device__ __forceinline__ unsigned copy_in_line(int i, const unsigned pe
 static __device__ __forceinline__ unsigned copy_edge(int i, const int edge, const int vec,
                                                      const bool along_k)
 {
-    return along_k ? copy_line(i, BK) : copy_in_line(i, edge / vec) * vec;
+    if (along_k) return copy_line(i, BK);
+    if (BY_LINES(edge, vec, along_k)) return (THREAD % 32 + i % RUN(edge, vec) * 32) * vec;
+    return copy_in_line(i, edge / vec) * vec;
 }
 
 static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, const int vec,
                                                       const bool along_k)
 {
-    return along_k ? copy_in_line(i, BK) : copy_line(i, edge / vec);
+    if (along_k) return copy_in_line(i, BK);
+    if (BY_LINES(edge, vec, along_k))
+        return THREAD / 32 + i / RUN(edge, vec) * (SLICE_THREADS / 32);
+    return copy_line(i, edge / vec);
 }
 
 /* What this thread copies of every tile: offsets from the tile's first element. `inside`: rows or
@@ -219,9 +235,18 @@ static __device__ __forceinline__ void locate_copies(tile_offset *offsets, const
     for (int i = 0; i < copies; i++) {
         unsigned e = copy_edge(i, edge, vec, along_k);
         const unsigned p = copy_depth(i, edge, vec, along_k);
-        if (e >= (unsigned)inside) e &= some;
+        if (!BY_LINES(edge, vec, along_k) && e >= (unsigned)inside) e &= some;
         offsets[i] = (tile_offset)(along_k ? e * ld + p : p * ld + e) * sizeof(float);
     }
+}
+
+/* From where copy number i comes. */
+static __device__ __forceinline__ const float *copy_from(int i, const float *tile,
+                                                         const tile_offset *offsets, const int edge,
+                                                         const int vec, const bool along_k)
+{
+    const int in_run = BY_LINES(edge, vec, along_k) ? i % RUN(edge, vec) : 0;
+    return (const float *)((const char *)tile + offsets[i - in_run]) + in_run * 32 * vec;
 }
 
 /* How far a group of four neighbours at depth p is rotated, if the operand lies along k. A warp's
@@ -262,14 +287,14 @@ struct arrival {
 static __device__ __forceinline__ void copy_of_A(const struct arrival *next, int i)
 {
     async_copy(&next->to->A[0][0] + copy_to(i, BM, VEC_A, A_ALONG_K),
-               (const float *)((const char *)next->A + next->a_offsets[i]), VEC_A,
+               copy_from(i, next->A, next->a_offsets, BM, VEC_A, A_ALONG_K), VEC_A,
                next->active && has_copy(i, BM, VEC_A));
 }
 
 static __device__ __forceinline__ void copy_of_B(const struct arrival *next, int i)
 {
     async_copy(&next->to->B[0][0] + copy_to(i, BN, VEC_B, B_ALONG_K),
-               (const float *)((const char *)next->B + next->b_offsets[i]), VEC_B,
+               copy_from(i, next->B, next->b_offsets, BN, VEC_B, B_ALONG_K), VEC_B,
                next->active && has_copy(i, BN, VEC_B));
 }
 
@@ -293,7 +318,7 @@ static __device__ __forceinline__ void copy_first_tile(float *shared, const floa
     for (int i = 0; i < copies; i++) {
         if (has_copy(i, edge, vec))
             async_copy_or_zero(&shared[copy_to(i, edge, vec, along_k)],
-                               (const float *)((const char *)tile + offsets[i]), vec,
+                               copy_from(i, tile, offsets, edge, vec, along_k), vec,
                                (int)copy_depth(i, edge, vec, along_k) < depth);
     }
 }

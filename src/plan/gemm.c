@@ -51,25 +51,18 @@ static const tgl_gemm_row rows[] = {
     SIMT("32x32x16_8x4",  32,  32, 16, 32, 32,  8, 4, 3, 1, 1, 120),
     SIMT("32x32x32",      32,  32, 32, 32, 16,  4, 4, 3, 1, 1, 112),
     SIMT("16x128x32",     16, 128, 32, 16, 64,  4, 8, 2, 1, 1, 168),
-    SIMT("128x128x8_s2", 128, 128, 8, 64, 64, 16, 8, 4, 2, 1, 228),
     SIMT("64x128x8_s4", 64, 128, 8, 64, 64, 16, 8, 3, 4, 1, 244),
     SIMT("128x64x8_16x8_s4", 128, 64, 8, 64, 64, 16, 8, 3, 4, 1, 244),
     SIMT("128x64x8_s2", 128, 64, 8, 32, 64, 8, 8, 3, 2, 1, 164),
-    SIMT("64x128x8_8x8_s2", 64, 128, 8, 32, 64, 8, 8, 3, 2, 1, 160),
-    SIMT("64x64x8_16x8_s8", 64, 64, 8, 64, 64, 16, 8, 3, 8, 1, 252),
     SIMT("64x64x8_s4", 64, 64, 8, 32, 64, 8, 8, 3, 4, 1, 168),
-    SIMT("64x64x8_s2", 64, 64, 8, 32, 64, 8, 8, 3, 2, 1, 168),
-    SIMT("64x64x16_8x4_s2", 64, 64, 16, 32, 32, 8, 4, 3, 2, 1, 128),
-    SIMT("64x64x8_8x4_s2", 64, 64, 8, 32, 32, 8, 4, 3, 2, 1, 118),
     SIMT("32x64x8_8x8_s8", 32, 64, 8, 32, 64, 8, 8, 3, 8, 1, 208),
     SIMT("32x64x8_8x8_s4", 32, 64, 8, 32, 64, 8, 8, 3, 4, 1, 234),
     SIMT("32x64x8_s4", 32, 64, 8, 32, 32, 8, 4, 3, 4, 1, 128),
-    SIMT("64x32x8_s4", 64, 32, 8, 32, 32, 8, 4, 3, 4, 1, 128),
     SIMT("32x32x8_8x4_s8", 32, 32, 8, 32, 32, 8, 4, 3, 8, 1, 126),
     SIMT("32x32x8_8x4_s4", 32, 32, 8, 32, 32, 8, 4, 3, 4, 1, 135),
-    SIMT("32x32x8_s4", 32, 32, 8, 32, 16, 4, 4, 3, 4, 1, 98),
     SIMT("32x32x16_s2", 32, 32, 16, 32, 16, 4, 4, 3, 2, 1, 112),
-    SIMT("96x96x8_s2", 96, 96, 8, 96, 32, 12, 8, 3, 2, 1, 200),
+    SIMT("192x192x8", 192, 192, 8, 96, 48, 12, 12, 4, 1, 1, 255),
+    SIMT("96x96x8_s4", 96, 96, 8, 96, 48, 12, 12, 3, 4, 1, 255),
     SIMT("96x128x8_s2", 96, 128, 8, 48, 64, 12, 8, 3, 2, 1, 192),
     SIMT("96x64x8_s4", 96, 64, 8, 48, 64, 12, 8, 3, 4, 1, 204),
     SKINNY("1",   1, ALONG(16, 4, 1, 2, 3, 4096, 1, 126), ALONG(16, 2, 32, 4, 4, 4096, 1, 126)),
@@ -344,10 +337,10 @@ static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, boo
     const tgl_simt_schedule *when = is_any ? NULL : plan->schedule;
     snprintf(text, size,
              "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d SLICES=%d MIN_BLOCKS=%d "
-             "TRANS_A=%d TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=1 WIDE_OFFSETS=%d",
+             "TRANS_A=%d TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=1 WIDE_OFFSETS=%d INSIDE=%d",
              t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, t->stages, t->slices, t->min_blocks,
              s->trans_a, s->trans_b, is_any ? 1 : plan->vec_a, is_any ? 1 : plan->vec_b,
-             plan->wide_offsets);
+             plan->wide_offsets, s->m >= t->bm && s->n >= t->bn);
     const size_t length = strlen(text);
     if (when != NULL)
         snprintf(text + length, size - length,
