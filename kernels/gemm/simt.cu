@@ -500,24 +500,58 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
                 __ldcg(&workspace[(long long)g * (BM * BN) + (part * PART + e) * SLICE_THREADS]);
 }
 
-/* Adds up a tile's partial sums and stores the results. splits, split: how many blocks share the
- * tile, and which this is; tile: among those that are split, of the whole batch. shared: BM * BN
- * floats for each slice, which hold element e of a thread at e * SLICE_THREADS: as single floats,
- * since fours would tie the accumulators to aligned groups of four registers, in the main loop too,
- * where acc[i][j] must lie in another register bank than b[j]. */
-static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_args *args,
-                                                        float *shared, float (*acc)[TN], int tile,
-                                                        int splits, int split,
-                                                        const struct place *at)
+/* Leaves this thread's sums in shared memory, in the place of tiles of A and B: BM * BN floats for
+ * each slice, which hold element e of a thread at e * SLICE_THREADS: as single floats, since fours
+ * would tie the accumulators to aligned groups of four registers, in the main loop too, where
+ * acc[i][j] must lie in another register bank than b[j]. */
+static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
-    const int cluster = SLICES > 1 && splits == 1 ? 1 : args->cluster, rank = split % cluster;
-    const int groups = splits / cluster, group = split / cluster;
-    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* of the tile's parts */
-    float *all = shared + THREAD, sums[PART];
-    __syncthreads(); /* the tiles of A and B that lay there are done with */
+    __syncthreads(); /* the tiles are done with */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)
         all[SLICE * (BM * BN) + e * SLICE_THREADS] = acc[e / TN][e % TN];
+}
+
+static __device__ __forceinline__ void
+store_part(const struct tgl_gemm_args *args, const struct place *at, const float *sums, int part)
+{
+#pragma unroll
+    for (int e = 0; e < PART; e += 4)
+        store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
+}
+
+#if SLICES > 1
+/* Adds up the slices' sums of a tile that no other block shares, and stores the results. */
+static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gemm_args *args,
+                                                            float *shared, float (*acc)[TN],
+                                                            const struct place *at)
+{
+    const float *all = shared + THREAD;
+    leave_sums(shared + THREAD, acc);
+    __syncthreads();
+    for (int part = SLICE; part < TM * TN / PART; part += SLICES) {
+        float sums[PART] = {0.0f};
+#pragma unroll
+        for (int s = 0; s < SLICES; s++)
+#pragma unroll
+            for (int e = 0; e < PART; e++)
+                sums[e] += all[s * (BM * BN) + (part * PART + e) * SLICE_THREADS];
+        store_part(args, at, sums, part);
+    }
+}
+#endif
+
+/* Adds up a tile's partial sums and stores the results. tile: among those that are split, of the
+ * whole batch; split: which of its blocks this is. */
+static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_args *args,
+                                                        float *shared, float (*acc)[TN], int tile,
+                                                        int split, const struct place *at)
+{
+    const int cluster = args->cluster, rank = split % cluster;
+    const int groups = args->splits / cluster, group = split / cluster;
+    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* of the tile's parts */
+    float *all = shared + THREAD, sums[PART];
+    leave_sums(all, acc);
     cluster_sync();
 
     float *workspace = args->workspace + (long long)tile * groups * (BM * BN) + THREAD;
@@ -555,9 +589,7 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
     __threadfence();
     for (int part = first; part < TM * TN / PART; part += sharers) {
         add_groups(sums, workspace, part, groups);
-#pragma unroll
-        for (int e = 0; e < PART; e += 4)
-            store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
+        store_part(args, at, sums, part);
     }
 }
 #endif
@@ -644,13 +676,13 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     };
 #if SPLIT_K
     if (item >= 0) {
-        reduce_and_store(&args, &stages[0].A[0][0], acc, batch * split_tiles + split_tile,
-                         args.splits, split, &at);
+        reduce_and_store(&args, &stages[0].A[0][0], acc, batch * split_tiles + split_tile, split,
+                         &at);
         return;
     }
 #endif
 #if SLICES > 1
-    reduce_and_store(&args, &stages[0].A[0][0], acc, 0, 1, 0, &at);
+    add_slices_and_store(&args, &stages[0].A[0][0], acc, &at);
 #else
 #pragma unroll
     for (int i = 0; i < TM; i++)
