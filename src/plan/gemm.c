@@ -22,11 +22,13 @@ enum { SPILL_MOST = 64 };
  * does not tell.
  * Columns of gemm/skinny.cu: name, COUNT; WARPS, RESULTS, LANES_K, UNROLL, STAGES, DEPTH,
  * MIN_BLOCKS, registers where the big operand lies along its length, then where it lies along k.
- * Columns of gemm/small_batch.cu: name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS,
- * registers. */
+ * Columns of gemm/matvec.cu: name, COUNT, registers; LINES and UNROLL where the matrix lies along
+ * k, UNROLL where it lies along its length. Columns of gemm/small_batch.cu: name, BM, BN, BK, TM,
+ * TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers. */
 // clang-format off
 #define SIMT(name_, ...) {.name = "gemm/simt_" name_, .family = TGL_SIMT, .simt = {__VA_ARGS__}}
 #define SKINNY(name_, count_, length_, k_) {.name = "gemm/skinny_" name_, .family = TGL_SKINNY, .count = count_, .along_length = length_, .along_k = k_}
+#define MATVEC(name_, count_, ...) {.name = "gemm/matvec" name_, .family = TGL_MATVEC, .count = count_, .matvec = {__VA_ARGS__}}
 #define SMALL_BATCH(name_, ...) {.name = "gemm/small_batch_" name_, .family = TGL_SMALL_BATCH, .small_batch = {__VA_ARGS__}}
 #define ALONG(...) {__VA_ARGS__}
 static const tgl_gemm_row rows[] = {
@@ -58,7 +60,9 @@ static const tgl_gemm_row rows[] = {
     SKINNY("4_r8", 4, ALONG( 8, 8, 1, 1, 2,  512, 2, 128), ALONG( 8, 8,  8, 2, 2, 1024, 1, 255)),
     SKINNY("8",   8, ALONG( 8, 4, 1, 1, 3,  512, 2, 128), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
     SKINNY("16", 16, ALONG(12, 4, 1, 2, 3,  384, 1, 168), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
-    {.name = "gemm/matvec", .family = TGL_MATVEC, .count = 1},
+    MATVEC("",   1,  64, 1, 4, 8),
+    MATVEC("_2", 2,  64, 2, 2, 8),
+    MATVEC("_4", 4, 128, 2, 4, 8),
     SMALL_BATCH("16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96),
     SMALL_BATCH("32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96),
     SMALL_BATCH("48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96),
