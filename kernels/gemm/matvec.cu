@@ -85,6 +85,17 @@
 #define TURN (COUNT == 1 ? UNROLL : 1)
 #endif
 
+/* Loads of the matrix come before those of several vectors, and before all arithmetic. Left to
+ * itself ptxas, short of registers, loads the rest of a step when part of it has come and been
+ * multiplied. It keeps loads in order across __syncwarp(), but for those of __ldg(). */
+#if COUNT == 1
+#define KEEP_ORDER()
+#define LOAD_VECTOR(from) __ldg(from)
+#else
+#define KEEP_ORDER()      __syncwarp()
+#define LOAD_VECTOR(from) __ldca(from)
+#endif
+
 /* Warps that share k, and whose sums are added through shared memory. */
 #define PARTS (LANES_K * K_BIT > 32 ? LANES_K * K_BIT / 32 : 1)
 
@@ -178,13 +189,13 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
         const float *from = c->vector[i % COUNT];
         float *to = s->vector[i / COUNT][i % COUNT];
         if (is_plain && (is_whole || (FOURS_TO_THE_END && p + 3 < left))) {
-            unpack(to, __ldg((const float4 *)(from + p)));
+            unpack(to, LOAD_VECTOR((const float4 *)(from + p)));
             continue;
         }
 #pragma unroll
         for (int e = 0; e < (ALONG_K ? 4 : 1); e++) {
             const bool exists = is_whole || p + e * ELEMENT < left;
-            to[e] = exists ? __ldg(from + (p + e * ELEMENT) * c->step) : 0.0f;
+            to[e] = exists ? LOAD_VECTOR(from + (p + e * ELEMENT) * c->step) : 0.0f;
         }
     }
 }
@@ -213,6 +224,7 @@ static __device__ __forceinline__ void multiply_step(float (*acc)[COUNT][4], str
     load_matrix(s, c, left, is_whole);
 #pragma unroll
     for (int first = 0; first < UNROLL; first += TURN) {
+        KEEP_ORDER();
         load_vectors(s, c, first, left, is_whole, is_plain);
         multiply_turn(acc, s, first);
     }
