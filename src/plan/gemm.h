@@ -56,7 +56,7 @@ typedef struct tgl_small_batch_row {
 
 /* Macros of gemm/matvec.cu. */
 typedef struct tgl_matvec_row {
-    int registers;     /* of a thread: a multiprocessor holds as many as these allow */
+    int registers;     /* of a thread; a multiprocessor holds as many threads as these allow */
     int lines;         /* of a thread, where the matrix lies along k */
     int unroll_k;      /* fours of each that a thread loads at once */
     int unroll_length; /* likewise where the matrix lies along its length */

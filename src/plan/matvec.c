@@ -7,11 +7,12 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* Half of the threads that a multiprocessor can hold are enough to keep the memory busy; more only
- * cut the matrix into narrower columns. */
+/* So many of a multiprocessor are enough to keep the memory busy; more only cut the matrix into
+ * narrower columns. */
 enum { ENOUGH_THREADS = 512, USUAL_MULTIPROCESSORS = 132 };
 
-/* Loads of single floats take a place each to come from: more would not find registers. */
+/* Loads of single floats of a matrix along its length take an address each: with several vectors,
+ * more would not find registers. */
 enum { NARROW_UNROLL_MOST = 4 };
 
 enum { REGISTERS_PER_SM = 65536 };
@@ -41,8 +42,8 @@ int tgl_matvec_fours(const tgl_gemm_plan *plan)
  * blocks than multiprocessors. */
 static void share_lines(const tgl_gemm_shape *s, int multiprocessors, tgl_gemm_plan *plan)
 {
-    const int64_t threads_lines = tgl_ceil_div(plan->length, lines_of(plan));
-    const int most = threads_lines * s->batch < multiprocessors ? 512 : 256;
+    const int64_t groups = tgl_ceil_div(plan->length, lines_of(plan));
+    const int most = groups * s->batch < multiprocessors ? 512 : 256;
     plan->lanes_k = 4;
     while (plan->lanes_k < most && 4 * unroll_of(plan) * plan->lanes_k < s->k)
         plan->lanes_k *= 2;
