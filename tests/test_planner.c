@@ -169,6 +169,50 @@ static void one_row_may_need_another_kernel(void **state)
     assert_string_equal(choose("h200", &s).plan.row->name, "gemm/matvec");
 }
 
+/* Of a few rows or columns likewise, unless the elements of a vector lie apart. */
+static void few_rows_have_short_blocks(void **state)
+{
+    (void)state;
+    for (int64_t count = 2; count <= 4; count++)
+        for (int i = 0; i < 4; i++) {
+            const bool tall = i & 1, along_k = i & 2;
+            tgl_gemm_shape s = shape_of(tall ? 4096 : count, tall ? count : 4096, 4096);
+            s.trans_a = tall && !along_k;
+            s.trans_b = tall || along_k;
+            s.lda = s.trans_a ? s.m : s.k;
+            s.ldb = s.trans_b ? s.k : s.n;
+            const tgl_candidate c = choose("h100", &s); /* has no tuned table */
+            assert_string_equal(c.plan.row->name, count == 2 ? "gemm/matvec_2" : "gemm/matvec_4");
+            assert_int_equal(c.plan.along_k, along_k);
+            assert_true(c.blocks > 0.9 * 132);
+            assert_true(c.resident * c.plan.threads >= 512);
+            assert_true(c.seconds < 1.3 * 4 * 4096 * 4096 / 3.0e12);
+        }
+    const tgl_gemm_shape apart = shape_of(4096, 4, 4096);
+    assert_int_equal(choose("h100", &apart).plan.row->family, TGL_SKINNY);
+}
+
+/* Several vectors along k are loaded as widely as the matrix, so both must allow it. */
+static void few_rows_are_as_wide_as_both_allow(void **state)
+{
+    (void)state;
+    const tgl_gemm_split whole = {.splits = 1};
+    tgl_gemm_plan plan;
+    tgl_gemm_shape s = shape_of(4, 4096, 4096);
+    s.trans_b = true;
+    for (int i = 0; i < 2; i++) {
+        s.lda = 4096 + i;
+        const int width = i == 0 ? 4 : 1;
+        assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/matvec_4"), &s, &whole, &plan));
+        assert_int_equal(plan.vec_a, width);
+        assert_int_equal(plan.vec_b, width);
+    }
+    s.trans_b = false; /* then they are not loaded in fours */
+    assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/matvec_4"), &s, &whole, &plan));
+    assert_int_equal(plan.vec_a, 1);
+    assert_int_equal(plan.vec_b, 4);
+}
+
 static void small_products_of_a_batch_go_together(void **state)
 {
     (void)state;
@@ -735,6 +779,8 @@ int main(void)
         cmocka_unit_test(small_products_of_a_batch_go_together),
         cmocka_unit_test(one_row_has_short_blocks),
         cmocka_unit_test(one_row_may_need_another_kernel),
+        cmocka_unit_test(few_rows_have_short_blocks),
+        cmocka_unit_test(few_rows_are_as_wide_as_both_allow),
         cmocka_unit_test(skinny_work_is_shared),
         cmocka_unit_test(narrow_copies_take_room),
         cmocka_unit_test(sizes_just_past_a_tile_get_strips),

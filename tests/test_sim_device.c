@@ -265,7 +265,7 @@ static void test_compilers_agree(void **state)
     for (int i = 0; gcc != NULL && clang != NULL && (kernel = tgl_kernel_name(gcc, i)); i++) {
         if (strncmp(kernel, "gemm/s", 6) == 0 && strncmp(kernel, "gemm/simt", 9) != 0)
             continue; /* they take fewer rows */
-        const int64_t m = strcmp(kernel, "gemm/matvec") == 0 ? 1 : 65;
+        const int64_t m = strncmp(kernel, "gemm/matvec", 11) == 0 ? 1 : 65;
         const tgl_counters a = count_product(gcc, kernel, m, 130, 33, C);
         const tgl_counters b = count_product(clang, kernel, m, 130, 33, C);
         if (memcmp(&a, &b, sizeof a) != 0) fail_msg("%s: gcc and clang count differently", kernel);

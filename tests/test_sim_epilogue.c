@@ -16,13 +16,18 @@ static void run(tgl_device *dev, const gemm_case *c)
 
 static const char *const kernels[] = {"gemm/simt_32x32x16",     "gemm/simt_64x64x16_8x4",
                                       "gemm/skinny_2",          "gemm/skinny_8",
-                                      "gemm/small_batch_32x32", "gemm/matvec"};
+                                      "gemm/small_batch_32x32", "gemm/matvec",
+                                      "gemm/matvec_2",          "gemm/matvec_4"};
 
 /* A ragged product that the kernel takes, with a batch whose matrices lie apart. */
 static tgl_problem problem_of(size_t kernel, bool col_major, int64_t k)
 {
-    static const int64_t sizes[][2] = {{37, 45}, {67, 70}, {2, 133}, {140, 7}, {29, 31}, {1, 75}};
+    static const int64_t sizes[][2] = {{37, 45}, {67, 70}, {2, 133}, {140, 7},
+                                       {29, 31}, {1, 75},  {77, 2},  {3, 75}};
     tgl_problem p = tgl_problem_make(TGL_F32, sizes[kernel][0], sizes[kernel][1], k);
+    /* gemm/matvec.cu takes several vectors that lie across k only where the matrix does too. */
+    p.trans_a = strcmp(kernels[kernel], "gemm/matvec_4") == 0 ? TGL_TRANS : TGL_NO_TRANS;
+    p.trans_b = strcmp(kernels[kernel], "gemm/matvec_2") == 0 ? TGL_TRANS : TGL_NO_TRANS;
     p.order = col_major ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
     p.batch = 2;
     p.stride_a = p.m * p.k;

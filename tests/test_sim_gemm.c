@@ -206,29 +206,34 @@ static void test_skinny(void **state)
         if (row->family == TGL_SKINNY && i % parts == part) try_skinny(*state, row, i);
 }
 
-/* A row or a column, the matrix lying either way, aligned and not, whole steps of k and ragged
- * ones, shorter than a step and longer, with a vector that is contiguous, shifted, or a column; and
- * what is left where there is no product, of results that are not finite too. */
+/* A few rows or columns, as many as the kernel takes or fewer, the matrix lying either way, aligned
+ * and not, whole steps of k and ragged ones, shorter than a step and longer, with vectors that are
+ * contiguous, shifted, or columns; and what is left where there is no product, of results that are
+ * not finite too. */
 static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
 {
     static const int64_t depths[] = {1, 64, 67, 300, 4096, 9001}, lengths[] = {1, 37, 300, 4};
     for (int i = 0; i < 28; i++) {
         const bool big_a = i & 1, along_k = i & 2, is_apart = i % 3 == 0 && !along_k;
-        const int64_t k = i == 24 || i == 27 ? 0 : depths[i % 6], length = lengths[i % 4];
-        tgl_problem p = tgl_problem_make(TGL_F32, big_a ? length : 1, big_a ? 1 : length, k);
+        const int64_t k = i == 24 || i == 27 ? 0 : depths[i % 6];
+        const int64_t count = row->count > 2 && i % 3 == 1 ? 3 : row->count;
+        const int64_t length = lengths[(i / 4 + i) % 4] + (count > 1 ? 4 : 0);
+        tgl_problem p =
+            tgl_problem_make(TGL_F32, big_a ? length : count, big_a ? count : length, k);
         const tgl_transpose trans = along_k == big_a ? TGL_NO_TRANS : TGL_TRANS;
         const tgl_transpose other = big_a == is_apart ? TGL_NO_TRANS : TGL_TRANS;
         p.trans_a = big_a ? trans : other;
         p.trans_b = big_a ? other : trans;
-        const int64_t ld = (along_k ? k : length) + (i % 5 < 3 ? 3 : 0);
-        const int64_t apart = is_apart ? 3 : k;
+        const int64_t ld = (along_k ? k : length) + (i % 5 < 2 ? 3 : 0);
+        const int64_t apart = is_apart ? count + 2 : k + (i % 5 == 0 ? count - 1 : 0);
         p.lda = big_a ? ld : apart;
         p.ldb = big_a ? apart : ld;
         p.batch = 1 + i % 2;
-        p.stride_a = i == 5 ? 0 : p.lda * (length > k ? length : k) + i % 4;
-        p.stride_b = i == 6 ? 0 : p.ldb * (length > k ? length : k) + i % 4;
-        p.stride_c = length + i % 4;
-        p.ldc = big_a ? 1 : length;
+        const int64_t apart_by = i % 4 == 1 ? 1 : 4;
+        p.stride_a = i == 5 ? 0 : p.lda * (length > k ? length : k) + apart_by;
+        p.stride_b = i == 6 ? 0 : p.ldb * (length > k ? length : k) + apart_by;
+        p.stride_c = length * count + i % 4;
+        p.ldc = big_a ? count : length;
         gemm_case c = {.problem = p,
                        .alpha = i == 7               ? -0.5
                                 : i == 25 || i == 26 ? 0
@@ -244,7 +249,9 @@ static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
 
 static void test_matvec(void **state)
 {
-    if (part == 0) try_matvec(*state, tgl_gemm_row_find("gemm/matvec"));
+    const tgl_gemm_row *row;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        if (row->family == TGL_MATVEC && i % parts == part) try_matvec(*state, row);
 }
 
 /* All transposes, copies of every width, whole and ragged tiles, more and fewer products than

@@ -25,7 +25,8 @@ enum {
     CLUSTER_BYTES_A_CLOCK = 32, /* and reads from the shared memory of others */
     SKINNY_CYCLES = 10000,      /* skinny: of a block before its first loads and after its last */
     SKINNY_SUM_CYCLES = 2500,   /* skinny: of adding up partial sums */
-    MATVEC_CYCLES = 2500,       /* matvec: of a launch */
+    MATVEC_CYCLES = 2500,       /* matvec: of a launch, */
+    MATVEC_MORE_CYCLES = 2500,  /* and of several vectors */
     SMALL_BATCH_CYCLES = 2000,  /* small_batch: of a launch */
     SMALL_BATCH_BLOCK_CYCLES = 1500, /* small_batch: of a block before its first tile has come */
     SMALL_BATCH_TILE_CYCLES = 1000,  /* small_batch: of a tile of k, however small */
@@ -39,6 +40,8 @@ static const double LAUNCH_SECONDS = 1e-6;      /* of a launch after another */
 static const double MEMORY_LATENCY = 1000e-9;   /* seconds, which loads under way must cover */
 static const double TILES_SHARE = 0.85;         /* of the copy rate, that blocks of tiles reach */
 static const double MATVEC_SHARE = 0.75;        /* of their loads, that blocks have under way */
+static const double MATVEC_FFMA_SHARE = 0.5;    /* of further vectors' FFMAs, not hidden by loads */
+static const double VECTORS_SHARE = 2.0 / 3;    /* of L1, that keeps them while the matrix passes */
 static const double STREAM_SHARE = 1.10;        /* of the copy rate, that reading alone reaches */
 static const double LATE_LAUNCH_SECONDS = 1e-6; /* that a larger grid starts later */
 static const double STRIP_SECONDS = 1e-6; /* of a strip's launch after another of the same run */
@@ -240,21 +243,36 @@ static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, 
 
 /* ---- gemm/matvec.cu -------------------------------------------------------------------------- */
 
+/* Bytes of the vectors that come from L2: to each multiprocessor once if its L1 keeps them, else to
+ * each block. */
+static double vector_bytes(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
+                           const tgl_candidate *c)
+{
+    const double bytes = 4.0 * c->plan.row->count * (double)s->k;
+    const double on_all = (double)s->batch * chip->multiprocessors;
+    const bool is_kept = bytes <= VECTORS_SHARE * chip->shared_per_sm;
+    return bytes * (is_kept && on_all < c->blocks ? on_all : c->blocks);
+}
+
+/* What several vectors add is fitted to two products on an H200, 2x4096x4096 NT (18.1 us) and
+ * 4x4096x4096 NN (18.5 us). */
 static void predict_matvec(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tgl_candidate *c)
 {
     const tgl_gemm_plan *plan = &c->plan;
     const double k = (double)s->k, batch = (double)s->batch, length = (double)plan->length;
-    const double slots = (double)chip->multiprocessors * c->resident;
+    const double slots = (double)chip->multiprocessors * c->resident, count = plan->row->count;
     c->blocks = batch * plan->blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
-    const double under_way = MATVEC_SHARE * 16 * plan->threads * tgl_matvec_unroll(plan);
-    const double around = MATVEC_CYCLES / (1e6 * chip->clock_mhz);
-    c->compute = batch * length * k / ((double)chip->fp32_lanes * chip->multiprocessors) /
-                     (1e6 * chip->clock_mhz) +
-                 around;
+    const double under_way = MATVEC_SHARE * 16 * plan->threads * tgl_matvec_fours(plan);
+    const double clock = 1e6 * chip->clock_mhz;
+    const double around = (MATVEC_CYCLES + (plan->row->count > 1 ? MATVEC_MORE_CYCLES : 0)) / clock;
+    const double ffmas =
+        batch * length * k / ((double)chip->fp32_lanes * chip->multiprocessors) / clock;
+    c->compute = count * ffmas + around;
     c->memory =
-        4 * batch * (length * k + length + k) / stream_rate(chip, active, under_way) + around;
-    c->l2 = 4 * (batch * length * k + c->blocks * k) / chip->l2_rate;
+        4 * batch * (length * k + count * (length + k)) / stream_rate(chip, active, under_way) +
+        MATVEC_FFMA_SHARE * (count - 1) * ffmas + around;
+    c->l2 = (4 * batch * length * k + vector_bytes(chip, s, c)) / chip->l2_rate;
 }
 
 /* ---- gemm/small_batch.cu --------------------------------------------------------------------- */

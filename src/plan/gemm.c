@@ -18,14 +18,17 @@ enum { SPILL_MOST = 64 };
 
 /* Columns of gemm/simt.cu: name, BM, BN, BK, WM, WN, TM, TN, STAGES, SLICES, MIN_BLOCKS, registers
  * of a thread. From the largest tile to the smallest; thread tiles of 16 x 8 have the most FFMAs to
- * a load, smaller ones leave room for more warps. A name ends in the thread tile where the block
- * tile does not tell. Columns of gemm/skinny.cu: name, COUNT; WARPS, RESULTS, LANES_K, UNROLL,
- * STAGES, DEPTH, MIN_BLOCKS, registers where the big operand lies along its length, then where it
- * lies along k. Columns of gemm/small_batch.cu: name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK,
- * MIN_BLOCKS, registers. */
+ * a load, smaller ones leave room for more warps, and slices give a small tile more of them. A name
+ * ends in the thread tile where the block tile does not tell, and in the slices if there are any.
+ * Columns of gemm/skinny.cu: name, COUNT; WARPS, RESULTS, LANES_K, UNROLL, STAGES, DEPTH,
+ * MIN_BLOCKS, registers where the big operand lies along its length, then where it lies along k.
+ * Columns of gemm/matvec.cu: name, COUNT, registers; LINES and UNROLL where the matrix lies along
+ * k, UNROLL where it lies along its length. Columns of gemm/small_batch.cu: name, BM, BN, BK, TM,
+ * TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers. */
 // clang-format off
 #define SIMT(name_, ...) {.name = "gemm/simt_" name_, .family = TGL_SIMT, .simt = {__VA_ARGS__}}
 #define SKINNY(name_, count_, length_, k_) {.name = "gemm/skinny_" name_, .family = TGL_SKINNY, .count = count_, .along_length = length_, .along_k = k_}
+#define MATVEC(name_, count_, ...) {.name = "gemm/matvec" name_, .family = TGL_MATVEC, .count = count_, .matvec = {__VA_ARGS__}}
 #define SMALL_BATCH(name_, ...) {.name = "gemm/small_batch_" name_, .family = TGL_SMALL_BATCH, .small_batch = {__VA_ARGS__}}
 #define ALONG(...) {__VA_ARGS__}
 static const tgl_gemm_row rows[] = {
@@ -66,24 +69,32 @@ static const tgl_gemm_row rows[] = {
     SKINNY("4_r8", 4, ALONG( 8, 8, 1, 1, 2,  512, 2, 128), ALONG( 8, 8,  8, 2, 2, 1024, 1, 255)),
     SKINNY("8",   8, ALONG( 8, 4, 1, 1, 3,  512, 2, 128), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
     SKINNY("16", 16, ALONG(12, 4, 1, 2, 3,  384, 1, 168), ALONG(12, 4,  8, 2, 3,  512, 1, 168)),
-    {.name = "gemm/matvec", .family = TGL_MATVEC, .count = 1},
+    MATVEC("",   1,  64, 1, 4, 8),
+    MATVEC("_2", 2,  64, 1, 4, 8),
+    MATVEC("_4", 4, 128, 2, 4, 8),
     SMALL_BATCH("16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96),
     SMALL_BATCH("32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96),
     SMALL_BATCH("48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96),
     SMALL_BATCH("64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168),
 };
 
-/* Columns: configuration, layout; COPY_FROM, COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER. For
- * the widest copies only, found on an H200 with NVRTC 13.0. */
+/* Columns: configuration, layout, floats to a copy of what does not lie along k; COPY_FROM,
+ * COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER. Found on an H200 with NVRTC 13.0. */
 static const tgl_simt_schedule schedules[] = {
-    {"gemm/simt_128x256x8", "NN", 256, 24, 9, 2, 1},
-    {"gemm/simt_128x256x8", "NT", 320, 32, 9, 1, 1},
-    {"gemm/simt_128x256x8", "TN", 160,  1, 7, 1, 0},
-    {"gemm/simt_128x256x8", "TT", 320, 40, 9, 4, 1},
-    {"gemm/simt_256x128x8", "NN", 192, 52, 0, 2, 0},
-    {"gemm/simt_256x128x8", "NT", 320, 40, 8, 6, 1},
-    {"gemm/simt_256x128x8", "TN", 160, 64, 0, 1, 1},
-    {"gemm/simt_256x128x8", "TT", 320, 48, 7, 3, 1},
+    {"gemm/simt_128x256x8", "NN", 4, 256, 24, 9, 2, 1},
+    {"gemm/simt_128x256x8", "NN", 1, 192, 50, 7, 1, 1},
+    {"gemm/simt_128x256x8", "NT", 1, 320, 32, 9, 1, 1},
+    {"gemm/simt_128x256x8", "TN", 4, 160,  1, 7, 1, 0},
+    {"gemm/simt_128x256x8", "TN", 1, 256, 23, 4, 3, 1},
+    {"gemm/simt_128x256x8", "TT", 4, 320, 40, 9, 4, 1},
+    {"gemm/simt_128x256x8", "TT", 1, 192, 31, 0, 4, 1},
+    {"gemm/simt_256x128x8", "NN", 4, 192, 52, 0, 2, 0},
+    {"gemm/simt_256x128x8", "NN", 1, 192, 37, 1, 1, 1},
+    {"gemm/simt_256x128x8", "NT", 1, 320, 40, 8, 6, 1},
+    {"gemm/simt_256x128x8", "TN", 4, 160, 64, 0, 1, 1},
+    {"gemm/simt_256x128x8", "TN", 1, 256, 40, 4, 1, 1},
+    {"gemm/simt_256x128x8", "TT", 4, 320, 48, 7, 3, 1},
+    {"gemm/simt_256x128x8", "TT", 1, 256, 40, 0, 1, 1},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -153,13 +164,13 @@ static int simt_shared(const tgl_gemm_plan *plan)
 /* NULL: none was looked for. */
 static const tgl_simt_schedule *schedule_of(const tgl_gemm_shape *s, const tgl_gemm_plan *plan)
 {
-    const bool is_widest =
-        plan->vec_a == (s->trans_a ? 4 : 1) && plan->vec_b == (s->trans_b ? 1 : 4);
-    for (size_t i = 0; is_widest && i < sizeof schedules / sizeof schedules[0]; i++)
-        if (strcmp(schedules[i].name, plan->row->name) == 0 &&
-            s->trans_a == (schedules[i].layout[0] == 'T') &&
-            s->trans_b == (schedules[i].layout[1] == 'T'))
-            return &schedules[i];
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        const tgl_simt_schedule *when = &schedules[i];
+        if (strcmp(when->name, plan->row->name) == 0 && s->trans_a == (when->layout[0] == 'T') &&
+            s->trans_b == (when->layout[1] == 'T') && (!s->trans_a || plan->vec_a == when->width) &&
+            (s->trans_b || plan->vec_b == when->width))
+            return when;
+    }
     return NULL;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The production families, kernels/gemm/: simt.cu for all products, skinny.cu for those with few
- * rows or columns, matvec.cu for those with one, small_batch.cu for many at once that are small.
- * Their configurations, what a plan for a problem consists of, and the arguments of its launches.
- * Devices that run them differ only in how they compile and launch.
+ * rows or columns, matvec.cu for those with up to 4, small_batch.cu for many at once that are
+ * small. Their configurations, what a plan for a problem consists of, and the arguments of its
+ * launches. Devices that run them differ only in how they compile and launch.
  */
 #ifndef TGL_PLAN_GEMM_H
 #define TGL_PLAN_GEMM_H
@@ -26,10 +26,11 @@ typedef struct tgl_simt_row {
 } tgl_simt_row;
 
 /* Macros of gemm/simt.cu that say when copies and loads are issued: what the best of some hundred
- * ways was for a configuration and a layout. The order in which ptxas puts the instructions follows
- * from them in no simple way, and differs by a tenth in speed. */
+ * ways was for a configuration, a layout and copies of a width. The order in which ptxas puts the
+ * instructions follows from them in no simple way, and differs by a tenth in speed. */
 typedef struct tgl_simt_schedule {
     const char *name, *layout; /* the configuration; "NT": B is transposed */
+    int width;                 /* floats to a copy of the operands that do not lie along k */
     int copy_from, copy_every, load_from, load_every, column_order;
 } tgl_simt_schedule;
 
@@ -55,6 +56,14 @@ typedef struct tgl_small_batch_row {
     int registers;
 } tgl_small_batch_row;
 
+/* Macros of gemm/matvec.cu. */
+typedef struct tgl_matvec_row {
+    int registers;     /* of a thread; a multiprocessor holds as many threads as these allow */
+    int lines;         /* of a thread, where the matrix lies along k */
+    int unroll_k;      /* fours of each that a thread loads at once */
+    int unroll_length; /* likewise where the matrix lies along its length */
+} tgl_matvec_row;
+
 typedef enum tgl_gemm_family {
     TGL_SIMT,        /* gemm/simt.cu */
     TGL_SKINNY,      /* gemm/skinny.cu */
@@ -69,6 +78,7 @@ typedef struct tgl_gemm_row {
     tgl_simt_row simt;
     int count; /* skinny, matvec: rows or columns of the small operand, at most; else 0 */
     tgl_skinny_row along_length, along_k;
+    tgl_matvec_row matvec;
     tgl_small_batch_row small_batch;
 } tgl_gemm_row;
 
@@ -198,7 +208,7 @@ int tgl_skinny_step(const tgl_gemm_plan *plan); /* of k, of a block */
 const char *tgl_matvec_plan_make(const tgl_gemm_shape *shape, const tgl_gemm_split *split,
                                  tgl_gemm_plan *plan);
 void tgl_matvec_defines(const tgl_gemm_plan *plan, bool is_any, char *text, size_t size);
-int tgl_matvec_unroll(const tgl_gemm_plan *plan); /* fours that a thread loads at once */
+int tgl_matvec_fours(const tgl_gemm_plan *plan); /* of the matrix, that a thread loads at once */
 
 static inline int64_t tgl_ceil_div(int64_t x, int64_t y)
 {

@@ -1,32 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a matrix times a vector makes of kernels/gemm/matvec.cu.
+ * What a matrix times one vector or a few makes of kernels/gemm/matvec.cu.
  */
 #include "plan/gemm.h"
 
 #include <limits.h>
 #include <stdio.h>
 
-/* The thread's fours where the matrix lies along k, and where it lies along its length. The
- * registers allow a multiprocessor 1024 threads. */
-enum { UNROLL_K = 4, UNROLL_LENGTH = 8, REGISTERS = 64, RESIDENT_THREADS = 1024 };
-
-/* Half of these are enough to keep the memory busy; more only cut the matrix into narrower
- * columns. */
+/* So many of a multiprocessor are enough to keep the memory busy; more only cut the matrix into
+ * narrower columns. */
 enum { ENOUGH_THREADS = 512, USUAL_MULTIPROCESSORS = 132 };
 
-int tgl_matvec_unroll(const tgl_gemm_plan *plan)
+/* Loads of single floats of a matrix along its length take an address each: with several vectors,
+ * more would not find registers. */
+enum { NARROW_UNROLL_MOST = 4 };
+
+enum { REGISTERS_PER_SM = 65536 };
+
+/* Threads of a multiprocessor. */
+static int resident_threads(const tgl_gemm_plan *plan)
 {
-    return plan->along_k ? UNROLL_K : UNROLL_LENGTH;
+    return REGISTERS_PER_SM / plan->row->matvec.registers;
+}
+
+static int lines_of(const tgl_gemm_plan *plan)
+{
+    return plan->along_k ? plan->row->matvec.lines : 1;
+}
+
+static int unroll_of(const tgl_gemm_plan *plan)
+{
+    return plan->along_k ? plan->row->matvec.unroll_k : plan->row->matvec.unroll_length;
+}
+
+int tgl_matvec_fours(const tgl_gemm_plan *plan)
+{
+    return lines_of(plan) * unroll_of(plan);
 }
 
 /* As many as take k in one step, within a block of the usual size; more where there are fewer
- * results than multiprocessors. */
+ * blocks than multiprocessors. */
 static void share_lines(const tgl_gemm_shape *s, int multiprocessors, tgl_gemm_plan *plan)
 {
-    const int most = plan->length * s->batch < multiprocessors ? 512 : 256;
+    const int64_t groups = tgl_ceil_div(plan->length, lines_of(plan));
+    const int most = groups * s->batch < multiprocessors ? 512 : 256;
     plan->lanes_k = 4;
-    while (plan->lanes_k < most && 4 * UNROLL_K * plan->lanes_k < s->k)
+    while (plan->lanes_k < most && 4 * unroll_of(plan) * plan->lanes_k < s->k)
         plan->lanes_k *= 2;
     plan->threads = plan->lanes_k > 256 ? plan->lanes_k : 256;
 }
@@ -37,38 +56,54 @@ static void share_columns(const tgl_gemm_shape *s, int multiprocessors, tgl_gemm
 {
     const int64_t room = (int64_t)ENOUGH_THREADS * multiprocessors;
     const int64_t fours = tgl_ceil_div(plan->length, 4) * s->batch;
-    const int most = 8 * fours > room ? 32 : 128;
+    const int resident = resident_threads(plan);
+    const int most = 8 * fours > room ? resident / 32 : resident / 8;
     plan->lanes_k = 8;
-    while (plan->lanes_k < most && 2 * UNROLL_LENGTH * plan->lanes_k <= s->k &&
+    while (plan->lanes_k < most && 2 * unroll_of(plan) * plan->lanes_k <= s->k &&
            (8 * fours > room || 2 * plan->lanes_k * fours <= room))
         plan->lanes_k *= 2;
-    plan->threads = plan->lanes_k < 32 ? 256 : plan->lanes_k < 128 ? 512 : 1024;
+    plan->threads = plan->lanes_k < resident / 32  ? 256
+                    : plan->lanes_k < resident / 8 ? resident / 2
+                                                   : resident;
+}
+
+/* Of the loads of the matrix. Those of several vectors along k have to be as wide; whether a single
+ * one is aligned the kernel finds out. */
+static int width_of(const tgl_gemm_shape *s, const tgl_gemm_plan *plan)
+{
+    const int a = tgl_gemm_copy_width(s, 0, s->lda, s->stride_a);
+    const int b = tgl_gemm_copy_width(s, 0, s->ldb, s->stride_b);
+    const int matrix = plan->big_a ? a : b, vectors = plan->big_a ? b : a;
+    const bool is_wide = matrix == 4 && (plan->along_k || plan->length % 4 == 0) &&
+                         (vectors == 4 || !plan->along_k || plan->row->count == 1);
+    return is_wide ? 4 : 1;
 }
 
 const char *tgl_matvec_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split *split,
                                  tgl_gemm_plan *plan)
 {
     const int chip = split->multiprocessors > 0 ? split->multiprocessors : USUAL_MULTIPROCESSORS;
-    if (s->m > 1 && s->n > 1) return "it takes one row or column";
+    const int count = plan->row->count;
+    if ((s->m < s->n ? s->m : s->n) > count)
+        return count == 1 ? "it takes one row or column" : "it takes fewer rows or columns";
     plan->big_a = s->m > s->n;
     plan->along_k = plan->big_a ? !s->trans_a : s->trans_b;
     plan->length = plan->big_a ? s->m : s->n;
     const bool is_apart = plan->big_a ? !s->trans_b && s->ldb > 1 : s->trans_a && s->lda > 1;
     if (plan->along_k && is_apart) return "the elements of its vector must lie next to each other";
-    const int width =
-        tgl_gemm_copy_width(s, plan->along_k ? 0 : plan->length, plan->big_a ? s->lda : s->ldb,
-                            plan->big_a ? s->stride_a : s->stride_b);
-    plan->vec_a = plan->big_a && width == 4 ? 4 : 1;
-    plan->vec_b = !plan->big_a && width == 4 ? 4 : 1;
-    plan->registers = REGISTERS;
+    const int width = width_of(s, plan);
+    const bool is_wide_in_both = plan->along_k && count > 1;
+    plan->vec_a = plan->big_a || is_wide_in_both ? width : 1;
+    plan->vec_b = !plan->big_a || is_wide_in_both ? width : 1;
+    plan->registers = plan->row->matvec.registers;
     plan->is_bounded = true;
     if (plan->along_k)
         share_lines(s, chip, plan);
     else
         share_columns(s, chip, plan);
     const int parts = plan->along_k ? plan->lanes_k / 32 : plan->threads / 32;
-    plan->per_block = plan->threads / plan->lanes_k * (plan->along_k ? 1 : 4);
-    plan->static_shared = (parts > 0 ? parts : 1) * plan->per_block * (int)sizeof(float);
+    plan->per_block = plan->threads / plan->lanes_k * (plan->along_k ? lines_of(plan) : 4);
+    plan->static_shared = (parts > 0 ? parts : 1) * plan->per_block * count * (int)sizeof(float);
     plan->k_chunk = INT_MAX;
     plan->blocks = (int)tgl_ceil_div(plan->length, plan->per_block);
     return NULL;
@@ -76,8 +111,13 @@ const char *tgl_matvec_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split *
 
 void tgl_matvec_defines(const tgl_gemm_plan *plan, bool is_any, char *text, size_t size)
 {
+    const int count = plan->row->count, unroll = unroll_of(plan);
     const int width = is_any ? 1 : plan->big_a ? plan->vec_a : plan->vec_b;
-    snprintf(text, size, "BIG_A=%d ALONG_K=%d VEC=%d WARPS=%d LANES_K=%d UNROLL=%d MIN_BLOCKS=%d",
-             plan->big_a, plan->along_k, width, plan->threads / 32, plan->lanes_k,
-             tgl_matvec_unroll(plan), RESIDENT_THREADS / plan->threads);
+    const bool is_less = width == 1 && count > 1 && unroll > NARROW_UNROLL_MOST;
+    snprintf(text, size,
+             "BIG_A=%d ALONG_K=%d COUNT=%d VEC=%d WARPS=%d LANES_K=%d LINES=%d UNROLL=%d "
+             "MIN_BLOCKS=%d",
+             plan->big_a, plan->along_k, count, width, plan->threads / 32, plan->lanes_k,
+             lines_of(plan), is_less ? NARROW_UNROLL_MOST : unroll,
+             resident_threads(plan) / plan->threads);
 }
