@@ -13,6 +13,9 @@
  *                 different banks.
  *   indices       A thread's offsets within a tile fit 32 bits (WIDE_OFFSETS 0) and never change;
  *                 the tile's address moves along k and is the same for the whole block.
+ *   slices        A small tile has work for few warps, if each thread is to have results enough.
+ *                 Then SLICES groups of warps compute the same tile: of every BK * SLICES of k each
+ *                 has BK, and at the end they add up what they have through shared memory.
  *   edges         A tile that would reach past the last row or column begins so much earlier, and
  *                 what it shares with its neighbour is stored by that one; warps that have nothing
  *                 else only copy. Where the matrix has less than a tile, others of its rows and
@@ -501,9 +504,9 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
 }
 
 /* Leaves this thread's sums in shared memory, in the place of tiles of A and B: BM * BN floats for
- * each slice, which hold element e of a thread at e * SLICE_THREADS: as single floats, since fours
- * would tie the accumulators to aligned groups of four registers, in the main loop too, where
- * acc[i][j] must lie in another register bank than b[j]. */
+ * each slice, which hold element e of a thread at e * SLICE_THREADS from `all` on: as single
+ * floats, since fours would tie the accumulators to aligned groups of four registers, in the main
+ * loop too, where acc[i][j] must lie in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
     __syncthreads(); /* the tiles are done with */
