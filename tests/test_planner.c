@@ -642,34 +642,90 @@ static void last_wave_is_shared_by_all(void **state)
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 /* Copies and loads are issued when the kernel has a place for them, which it says by #error. */
+static void assert_fits(const tgl_simt_row *t, const tgl_gemm_plan *plan)
+{
+    const tgl_simt_schedule *when = plan->schedule;
+    const int threads = plan->threads / t->slices;
+    const int64_t copies = tgl_ceil_div(t->bk * t->bm / plan->vec_a, threads) +
+                           tgl_ceil_div(t->bk * t->bn / plan->vec_b, threads);
+    const int64_t loads = (t->tm + t->tn) / 4, step = t->tm * t->tn;
+    assert_true(when->copy_from + (copies - 1) * when->copy_every < (t->bk - 1) * step);
+    assert_true(when->load_every > 0);
+    assert_true(when->load_from + (loads - 1) * when->load_every < step);
+}
+
+/* Of each layout and width of copies, all that the table has; for copies of two floats there is
+ * none. */
 static void schedules_fit_their_tiles(void **state)
 {
     (void)state;
+    enum { SCHEDULES = 30 };
+    static const int sizes[] = {1024, 1023, 1022}; /* copies of 4, 1 and 2 floats */
     const tgl_gemm_row *row;
     int found = 0;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        for (int layout = 0; layout < 4; layout++) {
-            const tgl_simt_row *t = &row->simt;
+        for (int j = 0; j < 4 * 3; j++) {
             const tgl_gemm_split whole = {.splits = 1};
-            tgl_gemm_shape s = shape_of(1024, 1024, 1024);
+            tgl_gemm_shape s = shape_of(sizes[j / 4], sizes[j / 4], 1024);
             tgl_gemm_plan plan;
-            s.trans_a = layout & 1;
-            s.trans_b = layout & 2;
+            s.trans_a = j & 1;
+            s.trans_b = j & 2;
+            s.lda = s.ldb = sizes[j / 4];
             if (tgl_gemm_plan_make(row, &s, &whole, &plan) != NULL) continue;
-            const tgl_simt_schedule *when = plan.schedule;
-            if (when == NULL) continue;
-            const int64_t copies = tgl_ceil_div(t->bk * t->bm / plan.vec_a, plan.threads) +
-                                   tgl_ceil_div(t->bk * t->bn / plan.vec_b, plan.threads);
-            const int64_t loads = (t->tm + t->tn) / 4, step = t->tm * t->tn;
-            assert_true(when->copy_from + (copies - 1) * when->copy_every < (t->bk - 1) * step);
-            assert_true(when->load_every > 0);
-            assert_true(when->load_from + (loads - 1) * when->load_every < step);
-            s.ldb = 1022, s.lda = 1022; /* narrower copies are not what it was found for */
-            assert_null(tgl_gemm_plan_make(row, &s, &whole, &plan));
-            assert_true((plan.schedule == NULL) == (s.trans_a || !s.trans_b));
-            found++;
+            if (sizes[j / 4] == 1022 && (s.trans_a || !s.trans_b)) assert_null(plan.schedule);
+            if (plan.schedule == NULL) continue;
+            assert_string_equal(plan.schedule->name, row->name);
+            assert_fits(&row->simt, &plan);
+            found += sizes[j / 4] == 1024 || s.trans_a || !s.trans_b;
         }
-    assert_true(found > 0);
+    assert_int_equal(found, SCHEDULES);
+}
+
+/* Slices are more threads, tiles in shared memory and sums of one block, and steps of k. */
+static void slices_share_a_block(void **state)
+{
+    (void)state;
+    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_64x64x8_s4");
+    const tgl_simt_row *t = &row->simt;
+    const tgl_gemm_shape s = shape_of(512, 512, 1000);
+    const tgl_gemm_split split = {.splits = 3, .cluster_most = 1, .multiprocessors = 132};
+    tgl_gemm_plan plan;
+    tgl_gemm_variant variant;
+    assert_int_equal(t->slices, 4);
+    assert_int_equal(tgl_simt_step(t), 32);
+    assert_null(tgl_gemm_plan_make(row, &s, &split, &plan));
+    assert_int_equal(plan.threads, 4 * 64 * 64 / (t->tm * t->tn));
+    assert_int_equal(plan.k_chunk, 352); /* 1000 / 3, in steps */
+    assert_int_equal(plan.dynamic_shared, 4 * 64 * 64 * (int)sizeof(float));
+    assert_true(tgl_gemm_variant_make(&plan, &s, TGL_GEMM_ALIGNED, &variant));
+    assert_non_null(strstr(variant.defines, " SLICES=4 "));
+}
+
+static bool is_inside(int64_t m, int64_t n, bool trans_a, bool trans_b)
+{
+    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_128x64x16");
+    const tgl_gemm_split whole = {.splits = 1};
+    tgl_gemm_shape s = shape_of(m, n, 512);
+    tgl_gemm_plan plan;
+    tgl_gemm_variant variant;
+    s.trans_a = trans_a, s.trans_b = trans_b;
+    s.lda = trans_a ? m : 512, s.ldb = trans_b ? 512 : n;
+    assert_null(tgl_gemm_plan_make(row, &s, &whole, &plan));
+    assert_true(tgl_gemm_variant_make(&plan, &s, TGL_GEMM_ALIGNED, &variant));
+    return strstr(variant.defines, "INSIDE=1") != NULL;
+}
+
+/* The kernel must not be told that tiles lie inside where one does not; and where it does not
+ * matter, one kernel serves both. */
+static void narrow_copies_know_of_edges(void **state)
+{
+    (void)state;
+    assert_true(is_inside(128, 65, false, false));
+    assert_true(is_inside(129, 64, true, true));
+    assert_false(is_inside(127, 65, false, false));
+    assert_false(is_inside(129, 63, true, false));
+    assert_false(is_inside(128, 64, true, false)); /* copies of four floats */
+    assert_false(is_inside(129, 65, false, true)); /* both lie along k */
 }
 
 static void tuned_rows_name_what_there_is(void **state)
@@ -801,6 +857,8 @@ int main(void)
         cmocka_unit_test(tiles_of_any_kernel_are_not_asked_for),
         cmocka_unit_test(last_wave_is_shared_by_all),
         cmocka_unit_test(schedules_fit_their_tiles),
+        cmocka_unit_test(slices_share_a_block),
+        cmocka_unit_test(narrow_copies_know_of_edges),
         cmocka_unit_test(tuned_rows_name_what_there_is),
         cmocka_unit_test(tuned_strips_are_planned),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),

@@ -24,7 +24,8 @@ static tgl_problem shape_of(const tgl_gemm_row *row, int layout, int width, int 
 {
     const tgl_simt_row *t = &row->simt;
     const int64_t m = ragged ? t->bm + width : t->bm, n = ragged ? t->bn / 2 + width : t->bn;
-    tgl_problem p = tgl_problem_make(TGL_F32, m, n, ragged ? 3 * t->bk + 5 : 4 * t->bk);
+    const int step = tgl_simt_step(t);
+    tgl_problem p = tgl_problem_make(TGL_F32, m, n, ragged ? 3 * step + 5 : 4 * step);
     p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
     p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
     p.lda = (p.m > p.k ? p.m : p.k) + 4;
@@ -78,7 +79,7 @@ static void try_strips(tgl_device *dev, const tgl_gemm_row *row, int number)
         if (layout == 2 && t->min_blocks > 1) continue; /* not for this one */
         const int64_t m = i == 0 ? t->bm / 2 : t->bm + past, n = i == 1 ? t->bn / 2 : t->bn + past;
         tgl_problem p = tgl_problem_make(TGL_F32, m, n, i == 2 ? 0 : 2 * t->bk + 5);
-        if (i == 2) p.k = number % 4 == 0 ? 1 : 3 * t->bk;
+        if (i == 2) p.k = number % 4 == 0 ? 1 : 3 * tgl_simt_step(t);
         p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
         p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + width % 4;
