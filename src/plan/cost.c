@@ -9,20 +9,19 @@
 #include <math.h>
 
 enum {
-    SCHEDULERS = 4,               /* of a multiprocessor */
-    REGISTER_UNIT = 8,            /* registers are given to a warp in units of so many a thread */
-    SHARED_RESERVED = 1024,       /* bytes that the system takes of each block's shared memory */
-    LOOP_INSTRUCTIONS = 5,        /* of a thread and tile of k: barriers, stages, addresses */
-    COPY_INSTRUCTIONS = 18,       /* that a copy takes the time of, */
-    SPREAD_COPY_INSTRUCTIONS = 9, /* and one of those that a tile spreads: 8 x 8 a thread, */
-    LARGE_COPY_INSTRUCTIONS = 5,  /* 16 x 8 a thread */
-    LATENCY_CYCLES = 11,        /* of a shared load and what waits for it, to be hidden by FFMAs */
-    TILE_CYCLES = 5500,         /* before the first FFMA of a tile and after its last */
-    REDUCE_CYCLES = 1000,       /* of a split tile: fences, the counter, the last block's turn */
+    SCHEDULERS = 4,             /* of a multiprocessor */
+    REGISTER_UNIT = 8,          /* registers are given to a warp in units of so many a thread */
+    SHARED_RESERVED = 1024,     /* bytes that the system takes of each block's shared memory */
+    LOOP_INSTRUCTIONS = 33,     /* of a thread and tile of k: barriers, stages, addresses */
+    COPY_INSTRUCTIONS = 11,     /* that a copy takes the time of */
+    LATENCY_CYCLES = 6,         /* of a shared load and what waits for it, to be hidden by FFMAs */
+    TILE_CYCLES = 2700,         /* before the first FFMA of a tile and after its last, */
+    STORE_BYTES_A_CLOCK = 15,   /* without the stores of C, a block at a time */
+    REDUCE_CYCLES = 3200,       /* of a split tile: fences, the counter, the last block's turn */
     SPLIT_CYCLES = 400,         /* of each: the sums of one are added before those of the next */
-    SLICE_BYTES_A_CLOCK = 64,   /* that slices write to shared memory and add up */
+    SLICE_BYTES_A_CLOCK = 90,   /* that slices write to shared memory and add up */
     BLOCK_BYTES_A_CLOCK = 26,   /* that one block moves between itself and L2 */
-    CLUSTER_BYTES_A_CLOCK = 32, /* and reads from the shared memory of others */
+    CLUSTER_BYTES_A_CLOCK = 26, /* and reads from the shared memory of others */
     SKINNY_CYCLES = 10000,      /* skinny: of a block before its first loads and after its last */
     SKINNY_SUM_CYCLES = 2500,   /* skinny: of adding up partial sums */
     MATVEC_CYCLES = 2500,       /* matvec: of a launch, */
@@ -34,16 +33,15 @@ enum {
     NARROW_COPY_CYCLES = 13,         /* likewise of fewer */
     WORKSPACE_MOST = 64 << 20,       /* bytes */
 };
-static const double ISSUE_SHARE = 1.0;          /* of the clocks in which a full scheduler issues */
-static const double SHARED_COST = 0.03;         /* cycles that a wavefront of shared loads costs */
-static const double LAUNCH_SECONDS = 1e-6;      /* of a launch after another */
-static const double MEMORY_LATENCY = 1000e-9;   /* seconds, which loads under way must cover */
-static const double TILES_SHARE = 0.85;         /* of the copy rate, that blocks of tiles reach */
-static const double MATVEC_SHARE = 0.75;        /* of their loads, that blocks have under way */
-static const double MATVEC_FFMA_SHARE = 0.5;    /* of further vectors' FFMAs, not hidden by loads */
-static const double VECTORS_SHARE = 2.0 / 3;    /* of L1, that keeps them while the matrix passes */
-static const double STREAM_SHARE = 1.10;        /* of the copy rate, that reading alone reaches */
-static const double LATE_LAUNCH_SECONDS = 1e-6; /* that a larger grid starts later */
+static const double SHARED_COST = 0.18;       /* cycles that a wavefront of shared loads costs */
+static const double LAUNCH_SECONDS = 1e-6;    /* of a launch after another */
+static const double MEMORY_LATENCY = 1000e-9; /* seconds, which loads under way must cover */
+static const double TILES_SHARE = 0.85;       /* of the copy rate, that blocks of tiles reach */
+static const double MATVEC_SHARE = 0.75;      /* of their loads, that blocks have under way */
+static const double MATVEC_FFMA_SHARE = 0.5;  /* of further vectors' FFMAs, not hidden by loads */
+static const double VECTORS_SHARE = 2.0 / 3;  /* of L1, that keeps them while the matrix passes */
+static const double STREAM_SHARE = 1.10;      /* of the copy rate, that reading alone reaches */
+static const double LATE_LAUNCH_SECONDS = 1.5e-6; /* that a larger grid starts later */
 static const double STRIP_SECONDS = 1e-6; /* of a strip's launch after another of the same run */
 static const double STRIP_SHARE = 0.6;    /* of its time alone, that a strip adds where the tiles
                                              leave no multiprocessor idle */
@@ -85,14 +83,11 @@ static double efficiency(const tgl_gemm_plan *plan, int blocks)
     const double copies =
         tgl_simt_step(t) * ((double)t->bm / plan->vec_a + (double)t->bn / plan->vec_b) / threads;
     const double loads = (t->tm + t->tn) / 4.0; /* of 16 bytes: two wavefronts each */
-    const double copy = ffmas >= 128  ? LARGE_COPY_INSTRUCTIONS
-                        : ffmas >= 64 ? SPREAD_COPY_INSTRUCTIONS
-                                      : COPY_INSTRUCTIONS;
     const double all = t->bk * (ffmas + loads + SHARED_COST * 2 * SCHEDULERS * loads) +
-                       copy * copies + LOOP_INSTRUCTIONS;
+                       COPY_INSTRUCTIONS * copies + LOOP_INSTRUCTIONS;
     const double warps = blocks * threads / 32 / SCHEDULERS;
     const double hidden = warps * ffmas / (ffmas + LATENCY_CYCLES);
-    return ISSUE_SHARE * t->bk * ffmas / all * (hidden < 1 ? hidden : 1);
+    return t->bk * ffmas / all * (hidden < 1 ? hidden : 1);
 }
 
 /* Cycles of a multiprocessor that works on `blocks` blocks at once, each `depth` deep. */
@@ -101,7 +96,8 @@ static double block_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan
 {
     const tgl_simt_row *t = &plan->row->simt;
     if (blocks == 0) return 0;
-    const double sums = t->slices > 1 ? 4.0 * t->bm * t->bn * t->slices / SLICE_BYTES_A_CLOCK : 0;
+    const double bytes = 4.0 * t->bm * t->bn;
+    const double sums = t->slices > 1 ? bytes * t->slices / SLICE_BYTES_A_CLOCK : 0;
     return blocks * ((double)t->bm * t->bn * depth / chip->fp32_lanes / efficiency(plan, blocks) +
                      sums) +
            TILE_CYCLES;
@@ -174,6 +170,7 @@ static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tg
         cycles += even_cycles(chip, plan, split, c->resident);
     c->blocks = whole + split * plan->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
+    if (c->blocks > chip->multiprocessors) c->compute += LATE_LAUNCH_SECONDS;
     c->memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
     c->l2 = 4 *
             (tiles * (t->bm + t->bn) * k + batch * m * n + 2.0 * (double)plan->workspace_floats) /
