@@ -327,7 +327,7 @@ static void test_warp_words(void **state)
     const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
     char message[512];
     tgl_plan *plan;
-    assert_status(tgl_sim_plan_create(*state, &problem, &kernel, warp_source, &plan), TGL_OK);
+    assert_status(tgl_sim_plan_create(*state, &problem, &kernel, warp_source, 1, &plan), TGL_OK);
     const tgl_status status = tgl_plan_run(plan, 1, A, B, 1, C, NULL);
     tgl_last_error(*state, message, sizeof message);
     if (status != TGL_OK) fail_msg("%s", message);

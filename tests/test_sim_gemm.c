@@ -67,6 +67,45 @@ static void test_configurations(void **state)
         if (row->family == TGL_SIMT && i % parts == part) try_configuration(*state, row, i);
 }
 
+/* Tiles of one block beside tiles that several share: by clusters of 2, 4 and 3, by two clusters of
+ * 5, and by 11 blocks without a cluster. */
+static void try_clusters(tgl_device *dev, const tgl_gemm_row *row, int number)
+{
+    static const int splits[] = {2, 4, 3, 10, 11};
+    const tgl_simt_row *t = &row->simt;
+    for (int i = 0; i < 5; i++) {
+        const int layout = (number + i) % 4, step = tgl_simt_step(t);
+        if (layout == 2 && t->min_blocks > 1) continue; /* not for this one */
+        tgl_problem p = tgl_problem_make(TGL_F32, t->bm + 3, 3 * t->bn, (splits[i] - 1) * step + 5);
+        p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
+        p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
+        p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + number % 2;
+        p.ldb = ((p.n > p.k ? p.n : p.k) + 4) / 4 * 4 + i % 2;
+        p.ldc = p.n + number % 2;
+        p.batch = 1 + i % 2;
+        p.stride_a = p.lda * (p.m > p.k ? p.m : p.k);
+        p.stride_b = p.ldb * (p.n > p.k ? p.n : p.k);
+        p.stride_c = p.ldc * p.m;
+        gemm_case c = {.problem = p,
+                       .alpha = 1,
+                       .beta = i % 2,
+                       .kernel = row->name,
+                       .splits = splits[i],
+                       .whole_tiles = 4,
+                       .fill = UNIFORM_11,
+                       .seed = (uint64_t)(number * 5 + i)};
+        run(dev, &c);
+    }
+}
+
+static void test_clusters(void **state)
+{
+    const tgl_gemm_row *row;
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+        if (row->family == TGL_SIMT && row->simt.bm * row->simt.bn <= 32 * 64 && i % parts == part)
+            try_clusters(*state, row, i);
+}
+
 /* Strips beside the tiles of a configuration: right, below or both, in turn with layouts, widths,
  * splits, scalars and batches, so that over the configurations every pair occurs. */
 static void try_strips(tgl_device *dev, const tgl_gemm_row *row, int number)
@@ -395,6 +434,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_configurations),
         cmocka_unit_test(test_skinny),
+        cmocka_unit_test(test_clusters),
         cmocka_unit_test(test_strips),
         cmocka_unit_test(test_strips_of_everything),
         cmocka_unit_test(test_strips_are_counted),

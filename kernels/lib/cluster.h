@@ -2,7 +2,7 @@
  *
  * Clusters (sm_90 and later): neighbouring blocks of a grid that run at the same time, wait for
  * each other and read each other's shared memory. The host gives their number at launch; chips
- * without clusters, and the simulator, run clusters of one block.
+ * without clusters run clusters of one block.
  */
 #ifndef TGL_CLUSTER_H
 #define TGL_CLUSTER_H
@@ -11,6 +11,11 @@
 #define TGL_HAS_CLUSTERS 1
 #else
 #define TGL_HAS_CLUSTERS 0
+#endif
+
+#ifdef TGL_SIM
+void tgl_sim_cluster_barrier(void);
+float tgl_sim_cluster_load(const float *shared, int rank);
 #endif
 
 /* A barrier of all threads of the cluster's blocks, and so of this one's. What they wrote before,
@@ -22,6 +27,8 @@ static __device__ __forceinline__ void cluster_sync(void)
     asm volatile("barrier.cluster.arrive.aligned;\n"
                  "barrier.cluster.wait.aligned;" ::
                      : "memory");
+#elif defined(TGL_SIM)
+    tgl_sim_cluster_barrier();
 #else
     __syncthreads();
 #endif
@@ -36,6 +43,8 @@ static __device__ __forceinline__ float cluster_load(const float *shared, int ra
     asm("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
     asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(address));
     return value;
+#elif defined(TGL_SIM)
+    return tgl_sim_cluster_load(shared, rank);
 #else
     (void)rank;
     return *shared;

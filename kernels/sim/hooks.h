@@ -35,6 +35,9 @@ typedef struct tgl_sim_hooks {
     void *run;
     void (*access)(void *run, const void *address, unsigned bytes, int is_write, const void *pc);
     void (*barrier)(void *run, const void *pc);
+    void (*cluster_barrier)(void *run, const void *pc);
+    /* What block number `rank` of the cluster has where `shared` points in this one. */
+    float (*cluster_load)(void *run, const float *shared, int rank, const void *pc);
     void (*warp_barrier)(void *run, unsigned lanes, const void *pc);
     /* The value that lane `source` of the warp gives; every lane of `lanes` takes part. */
     unsigned (*shuffle)(void *run, unsigned lanes, unsigned value, int source, const void *pc);

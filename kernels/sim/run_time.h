@@ -204,6 +204,16 @@ void tgl_sim_block_barrier(void)
     tgl_sim.barrier(tgl_sim.run, (const char *)tgl_sim_block_barrier + 1);
 }
 
+void tgl_sim_cluster_barrier(void)
+{
+    tgl_sim.cluster_barrier(tgl_sim.run, TGL_SIM_PC);
+}
+
+float tgl_sim_cluster_load(const float *shared, int rank)
+{
+    return tgl_sim.cluster_load(tgl_sim.run, shared, rank, TGL_SIM_PC);
+}
+
 void tgl_sim_syncwarp(unsigned lanes)
 {
     tgl_sim.warp_barrier(tgl_sim.run, lanes, TGL_SIM_PC);

@@ -100,13 +100,10 @@ static tgl_status sim_sync(tgl_device *dev)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The simulator plans as for this chip, but without clusters, which it does not know: what it
- * counts is what the chip would do. */
-static tgl_chip_facts planned_for(void)
+/* The simulator plans as for this chip: what it counts is what the chip would do. */
+static const tgl_chip_facts *planned_for(void)
 {
-    tgl_chip_facts facts = *tgl_chip_facts_find("h200");
-    facts.cluster_most = 1;
-    return facts;
+    return tgl_chip_facts_find("h200");
 }
 
 /* The kernel's module, compiled and loaded if it is not yet. */
@@ -165,11 +162,10 @@ static tgl_status plan_part(tgl_device *dev, tgl_sim_part *part)
 static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, tgl_sim_plan *made)
 {
     tgl_device *dev = plan->dev;
-    const tgl_chip_facts facts = planned_for();
     tgl_gemm_part parts[TGL_PARTS_MOST];
     char message[200];
-    tgl_status status =
-        tgl_planner_plan(&facts, &plan->shape, options, &made->choice, message, sizeof message);
+    tgl_status status = tgl_planner_plan(planned_for(), &plan->shape, options, &made->choice,
+                                         message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
     plan->kernel = made->choice.plan.row->name;
     made->part_count = tgl_candidate_parts(&made->choice, &plan->shape, parts);
@@ -193,6 +189,7 @@ static tgl_status prepare(tgl_plan *plan, const tgl_kernel *kernel, const char *
 {
     tgl_sim_plan *made = calloc(1, sizeof *made);
     if (made == NULL) return tgl_fail(plan->dev, TGL_NO_MEMORY, "no memory for a plan");
+    made->cluster = 1;
     tgl_status status =
         kernel != NULL ? plan_ladder(plan, kernel, source, made) : plan_gemm(plan, options, made);
     if (status == TGL_OK)
@@ -214,7 +211,8 @@ static void sim_unprepare(tgl_plan *plan)
 }
 
 tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
-                               const tgl_kernel *kernel, const char *source, tgl_plan **out)
+                               const tgl_kernel *kernel, const char *source, int cluster,
+                               tgl_plan **out)
 {
     char message[160];
     tgl_plan *plan = calloc(1, sizeof *plan);
@@ -230,6 +228,7 @@ tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
         free(plan);
         return status;
     }
+    if (cluster > 1) ((tgl_sim_plan *)plan->state)->cluster = (unsigned)cluster;
     *out = plan;
     return TGL_OK;
 }
@@ -311,6 +310,7 @@ static void make_ladder_launch(const tgl_plan *plan, const tgl_run *run, tgl_sim
         .grid_y = made->grid_y,
         .grid_z = 1,
         .threads = (unsigned)made->rung->kernel.threads,
+        .cluster = made->cluster,
         .m = (int)s->m,
         .n = (int)s->n,
         .k = has_product ? (int)s->k : 0,
@@ -344,6 +344,7 @@ static void make_gemm_launch(const tgl_sim_part *part, const tgl_run *run, int64
         .grid_y = grid[1],
         .grid_z = grid[2],
         .threads = (unsigned)module->kernel.threads,
+        .cluster = args->cluster > 1 ? (unsigned)args->cluster : 1,
         .gemm = args,
         .m = (int)s->m,
         .n = (int)s->n,
@@ -468,8 +469,7 @@ static size_t sim_explain(const tgl_plan *plan, char *text, size_t size)
     for (int i = 0; i < made->part_count; i++)
         explain_part(&out, &made->parts[i]);
     tgl_text_add(&out, "compiled    by %s\n", sim->compiler.version);
-    const tgl_chip_facts facts = planned_for();
-    if (made->rung == NULL) tgl_planner_explain(&out, &facts, s, &made->choice);
+    if (made->rung == NULL) tgl_planner_explain(&out, planned_for(), s, &made->choice);
     pthread_mutex_lock(&sim->lock);
     const size_t used = out.length < size ? out.length : size;
     out.length += tgl_report_write(&made->report, size > 0 ? text + used : NULL, size - used);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulated GPU: one multiprocessor that runs a grid block by block, a fiber a thread, and
- * looks at every access. One launch at a time.
+ * The simulated GPU: one multiprocessor that runs a grid cluster by cluster, mostly of one block, a
+ * fiber a thread, and looks at every access. One launch at a time.
  */
 #ifndef TGL_SIM_MACHINE_H
 #define TGL_SIM_MACHINE_H
@@ -12,7 +12,7 @@
 
 #include "../../kernels/lib/gemm_args.h"
 
-enum { TGL_SIM_MESSAGE = 512, TGL_SIM_MOST_THREADS = 1024 };
+enum { TGL_SIM_MESSAGE = 512, TGL_SIM_MOST_THREADS = 1024, TGL_SIM_MOST_BLOCKS = 8 };
 
 /* Matrices of 4-byte elements that a kernel may touch, a batch of one or more. */
 typedef struct tgl_sim_matrix {
@@ -41,6 +41,7 @@ enum {
 typedef struct tgl_sim_launch {
     tgl_sim_module *module;
     unsigned grid_x, grid_y, grid_z, threads;
+    unsigned cluster; /* blocks along x that run together: divides grid_x */
     const struct tgl_gemm_args
         *gemm; /* what the production family is given; NULL: a rung, given: */
     int m, n, k;
@@ -65,6 +66,7 @@ typedef enum tgl_thread_state {
     TGL_THREAD_AT_WINDOW,  /* goes on when its warp has been counted */
     TGL_THREAD_AT_WARP,    /* __syncwarp or a shuffle */
     TGL_THREAD_AT_BARRIER, /* __syncthreads */
+    TGL_THREAD_AT_CLUSTER, /* a barrier of the cluster */
     TGL_THREAD_DONE
 } tgl_thread_state;
 
@@ -92,6 +94,8 @@ typedef struct tgl_shared_word {
     uint32_t read_epoch, read_warp_epoch, read_site;
     uint32_t other_epoch, other_site; /* a second reader, in another thread */
     uint32_t copy_site;
+    uint32_t write_phase; /* phases lie between two barriers of the cluster, likewise */
+    uint32_t remote_phase, remote_site; /* another block has read it */
     uint16_t writer, reader, other_reader, copier;
     uint8_t has_data;   /* bit i: byte i was written */
     uint8_t is_awaited; /* a cp.async by `copier` is under way */
@@ -106,18 +110,29 @@ typedef struct tgl_c_word {
     uint32_t site;
 } tgl_c_word;
 
+/* A block of the cluster that runs. */
+typedef struct tgl_sim_block {
+    uint64_t number; /* (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x */
+    bool is_done;
+    tgl_sim_thread *threads;
+    unsigned made; /* threads that have a stack */
+    uint32_t epoch;
+    tgl_shared_word *words;
+    size_t word_room;
+    char *shared; /* its shared memory, while another block's is where kernels find it */
+    size_t shared_room;
+    uint32_t read_phase; /* another block has read from it */
+} tgl_sim_block;
+
 typedef struct tgl_machine {
     const tgl_sim_launch *launch;
     tgl_sim_hooks *hooks;
     tgl_fiber scheduler;
-    tgl_sim_thread *threads, *current;
-    unsigned made; /* threads that have a stack */
+    tgl_sim_block blocks[TGL_SIM_MOST_BLOCKS], *now; /* the one that runs */
+    tgl_sim_thread *current;
     size_t stack_size;
 
-    uint64_t block; /* (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x */
-    uint32_t epoch;
-    tgl_shared_word *words;
-    size_t word_room;
+    uint32_t phase;      /* of the cluster */
     tgl_c_word *c_words; /* batch x m x n */
     size_t c_word_room;
     tgl_tally tally;
@@ -158,6 +173,7 @@ void tgl_memory_start_block(tgl_machine *machine);
 /* The hooks of kernels/sim/hooks.h that touch memory; `run` is the machine. */
 void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_write,
                        const void *pc);
+float tgl_memory_cluster_load(void *run, const float *shared, int rank, const void *pc);
 void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
                            const void *pc);
 void tgl_memory_async_commit(void *run);

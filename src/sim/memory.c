@@ -32,15 +32,26 @@ static bool reserve(void **memory, size_t *room, size_t count, size_t element)
     return *memory != NULL;
 }
 
+static bool reserve_block(const tgl_sim_launch *launch, tgl_sim_block *block)
+{
+    const size_t size = launch->module->shared_size;
+    void *words = block->words, *shared = block->shared;
+    const bool ok =
+        reserve(&words, &block->word_room, size / 4 + 1, sizeof *block->words) &&
+        (launch->cluster == 1 || reserve(&shared, &block->shared_room, size, sizeof(char)));
+    block->words = words;
+    block->shared = shared;
+    return ok;
+}
+
 bool tgl_memory_start_launch(tgl_machine *machine)
 {
     const tgl_sim_launch *l = machine->launch;
     const size_t elements = (size_t)l->m * (size_t)l->n * (size_t)l->matrices[TGL_SIM_C].batch;
-    void *words = machine->words, *c_words = machine->c_words;
-    const bool ok = reserve(&words, &machine->word_room, l->module->shared_size / 4 + 1,
-                            sizeof *machine->words) &&
-                    reserve(&c_words, &machine->c_word_room, elements, sizeof *machine->c_words);
-    machine->words = words;
+    void *c_words = machine->c_words;
+    for (unsigned i = 0; i < l->cluster; i++)
+        if (!reserve_block(l, &machine->blocks[i])) return false;
+    const bool ok = reserve(&c_words, &machine->c_word_room, elements, sizeof *machine->c_words);
     machine->c_words = c_words;
     if (ok) memset(c_words, 0, elements * sizeof *machine->c_words);
     return ok;
@@ -50,7 +61,7 @@ void tgl_memory_start_block(tgl_machine *machine)
 {
     const tgl_sim_module *module = machine->launch->module;
     /* The last word may be one that shared memory fills in part. */
-    memset(machine->words, 0, (module->shared_size / 4 + 1) * sizeof *machine->words);
+    memset(machine->now->words, 0, (module->shared_size / 4 + 1) * sizeof(tgl_shared_word));
     memset(module->image->shared_begin, 0xff,
            module->shared_size); /* NaN, should one slip through */
 }
@@ -221,8 +232,8 @@ static void check_c(tgl_machine *machine, uintptr_t address, unsigned bytes, boo
     tgl_c_word *word = c_word_at(machine, address);
     for (unsigned i = 0; i * 4 < bytes; i++, word++) {
         const bool is_ours =
-            word->block == (uint32_t)machine->block + 1 &&
-            (word->thread == thread->index || word->epoch != (uint16_t)machine->epoch);
+            word->block == (uint32_t)machine->now->number + 1 &&
+            (word->thread == thread->index || word->epoch != (uint16_t)machine->now->epoch);
         if (word->block != 0 && !is_ours) {
             char where[PLACE], place[PLACE];
             describe_address(machine->launch, address + 4 * i, where);
@@ -233,8 +244,8 @@ static void check_c(tgl_machine *machine, uintptr_t address, unsigned bytes, boo
         if (!is_write && word->block == 0 && taboo != NULL)
             matrix_fault(machine, address + 4 * i, 4, false, taboo, pc);
         if (is_write)
-            *word = (tgl_c_word){(uint32_t)machine->block + 1, (uint16_t)thread->index,
-                                 (uint16_t)machine->epoch, site};
+            *word = (tgl_c_word){(uint32_t)machine->now->number + 1, (uint16_t)thread->index,
+                                 (uint16_t)machine->now->epoch, site};
     }
 }
 
@@ -281,7 +292,7 @@ static bool is_before(const tgl_machine *machine, unsigned thread, uint32_t epoc
                       uint32_t warp_epoch)
 {
     const tgl_sim_thread *now = machine->current;
-    return epoch != machine->epoch || thread == now->index ||
+    return epoch != machine->now->epoch || thread == now->index ||
            (thread / WARP == now->index / WARP && warp_epoch < now->warp_epoch);
 }
 
@@ -293,6 +304,18 @@ static void race(tgl_machine *machine, size_t offset, bool is_write, unsigned ot
     tgl_machine_fault(machine, pc, "race: %s %s, which thread %u %s at %s with no barrier between",
                       verb(is_write), describe_shared(machine->launch->module, offset, where),
                       other, verb(other_writes), site_place(machine, other_site, place));
+}
+
+static void remote_race(tgl_machine *machine, size_t offset, bool is_write, uint32_t other_site,
+                        const void *pc)
+{
+    char where[PLACE], place[PLACE];
+    machine->deferred[0] = '\0';
+    tgl_machine_fault(machine, pc,
+                      "race: %s %s, which another block of the cluster %s at %s with no barrier of "
+                      "the cluster between",
+                      verb(is_write), describe_shared(machine->launch->module, offset, where),
+                      verb(!is_write), site_place(machine, other_site, place));
 }
 
 static void check_awaited(tgl_machine *machine, const tgl_shared_word *word, size_t offset,
@@ -320,15 +343,15 @@ static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset
         !is_before(machine, word->writer, word->write_epoch, word->write_warp_epoch))
         race(machine, offset, false, word->writer, true, word->write_site, pc);
     /* Two readers are enough to find a race with any writer: he is not both. */
-    if (word->read_epoch == machine->epoch && word->reader != thread->index) {
-        word->other_epoch = machine->epoch;
+    if (word->read_epoch == machine->now->epoch && word->reader != thread->index) {
+        word->other_epoch = machine->now->epoch;
         word->other_reader = (uint16_t)thread->index;
         word->other_site = site;
         word->read_bytes |= mask;
         return;
     }
-    word->read_bytes = word->read_epoch == machine->epoch ? word->read_bytes | mask : mask;
-    word->read_epoch = machine->epoch;
+    word->read_bytes = word->read_epoch == machine->now->epoch ? word->read_bytes | mask : mask;
+    word->read_epoch = machine->now->epoch;
     word->read_warp_epoch = thread->warp_epoch;
     word->reader = (uint16_t)thread->index;
     word->read_site = site;
@@ -344,10 +367,12 @@ static void check_write(tgl_machine *machine, tgl_shared_word *word, size_t offs
     if ((word->write_bytes & mask) != 0 &&
         !is_before(machine, word->writer, word->write_epoch, word->write_warp_epoch))
         race(machine, offset, true, word->writer, true, word->write_site, pc);
+    if (word->remote_phase == machine->phase)
+        remote_race(machine, offset, true, word->remote_site, pc);
     if ((word->read_bytes & mask) == 0) return;
     if (!is_before(machine, word->reader, word->read_epoch, word->read_warp_epoch))
         race(machine, offset, true, word->reader, false, word->read_site, pc);
-    if (word->other_epoch == machine->epoch && word->other_reader != index &&
+    if (word->other_epoch == machine->now->epoch && word->other_reader != index &&
         word->other_reader / WARP != index / WARP)
         race(machine, offset, true, word->other_reader, false, word->other_site, pc);
 }
@@ -355,10 +380,11 @@ static void check_write(tgl_machine *machine, tgl_shared_word *word, size_t offs
 static void write_word(tgl_machine *machine, tgl_shared_word *word, uint8_t mask, uint32_t site)
 {
     const tgl_sim_thread *thread = machine->current;
-    const bool is_same = word->write_epoch == machine->epoch && word->writer == thread->index;
+    const bool is_same = word->write_epoch == machine->now->epoch && word->writer == thread->index;
     word->write_bytes = is_same ? word->write_bytes | mask : mask;
-    word->write_epoch = machine->epoch;
+    word->write_epoch = machine->now->epoch;
     word->write_warp_epoch = thread->warp_epoch;
+    word->write_phase = machine->phase;
     word->writer = (uint16_t)thread->index;
     word->write_site = site;
     word->has_data |= mask;
@@ -374,7 +400,7 @@ static void shared_access(tgl_machine *machine, size_t offset, unsigned bytes, b
                           uint32_t site, const void *pc)
 {
     const uint8_t mask = byte_mask(offset, bytes);
-    tgl_shared_word *word = &machine->words[offset / 4];
+    tgl_shared_word *word = &machine->now->words[offset / 4];
     for (unsigned i = 0; i < bytes; i += 4, word++) {
         if (is_write) {
             check_write(machine, word, offset + i, mask, pc);
@@ -442,6 +468,49 @@ void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_wr
     if (matrix == TGL_SIM_C) check_c(machine, address, bytes, is_write, site, pc);
 }
 
+/* A float of another block of the cluster, which is stopped. */
+static float remote_load(tgl_machine *machine, tgl_sim_block *block, size_t offset, uint32_t site,
+                         const void *pc)
+{
+    char where[PLACE];
+    float value;
+    tgl_shared_word *word = &block->words[offset / 4];
+    describe_shared(machine->launch->module, offset, where);
+    if (block->is_done)
+        tgl_machine_fault(machine, pc, "reads %s of a block of the cluster that has ended", where);
+    check_awaited(machine, word, offset, false, pc);
+    if (word->has_data != 0xf)
+        tgl_machine_fault(machine, pc,
+                          "reads %s of another block of the cluster, which nobody has written",
+                          where);
+    if (word->write_phase == machine->phase)
+        remote_race(machine, offset, false, word->write_site, pc);
+    word->remote_phase = block->read_phase = machine->phase;
+    word->remote_site = site;
+    memcpy(&value, block->shared + offset, sizeof value);
+    return value;
+}
+
+float tgl_memory_cluster_load(void *run, const float *shared, int rank, const void *pc)
+{
+    tgl_machine *machine = run;
+    const tgl_sim_module *module = machine->launch->module;
+    const size_t offset = (uintptr_t)shared - module->shared_base;
+    const unsigned cluster = machine->launch->cluster;
+    if (rank < 0 || (unsigned)rank >= cluster)
+        tgl_machine_fault(machine, pc, "reads from block %d of a cluster of %u", rank, cluster);
+    if (offset >= module->shared_size)
+        tgl_machine_fault(machine, pc, "reads an address outside shared memory from a cluster");
+    check_alignment(machine, (uintptr_t)shared, sizeof(float), false, pc);
+    const int array = check_shared_bounds(machine, offset, sizeof(float), false, pc);
+    const uint32_t site =
+        tally(machine, TGL_SHARED_LOAD, array, sizeof(float), (uintptr_t)shared, 0, pc);
+    tgl_sim_block *block = &machine->blocks[rank];
+    if (block != machine->now) return remote_load(machine, block, offset, site, pc);
+    shared_access(machine, offset, sizeof(float), false, site, pc);
+    return *shared;
+}
+
 /* ---- cp.async -------------------------------------------------------------------------------- */
 
 /* Puts a copy behind those in flight. */
@@ -481,7 +550,7 @@ void tgl_memory_async_copy(void *run, void *shared, const void *global, int byte
     const uint32_t site =
         tally(machine, TGL_ASYNC_COPY, array, (unsigned)bytes, (uintptr_t)shared, source, pc);
     for (int i = 0; i < bytes; i += 4) {
-        tgl_shared_word *word = &machine->words[(offset + (size_t)i) / 4];
+        tgl_shared_word *word = &machine->now->words[(offset + (size_t)i) / 4];
         check_write(machine, word, offset + (size_t)i, 0xf, pc);
         word->is_awaited = 1;
         word->copier = (uint16_t)machine->current->index;
@@ -504,7 +573,7 @@ static void deliver(tgl_machine *machine, const tgl_sim_copy *copy)
     if (copy->valid_bytes > 0) memcpy(copy->shared, copy->global, (size_t)copy->valid_bytes);
     const size_t offset = (uintptr_t)copy->shared - machine->launch->module->shared_base;
     for (int i = 0; i < copy->bytes; i += 4) {
-        tgl_shared_word *word = &machine->words[(offset + (size_t)i) / 4];
+        tgl_shared_word *word = &machine->now->words[(offset + (size_t)i) / 4];
         word->is_awaited = 0;
         write_word(machine, word, 0xf, copy->site);
     }

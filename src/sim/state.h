@@ -31,6 +31,7 @@ typedef struct tgl_sim_part {
 typedef struct tgl_sim_plan {
     tgl_sim_module *rung;    /* of the ladder; NULL: a plan of the production families */
     unsigned grid_x, grid_y; /* of the ladder */
+    unsigned cluster;        /* likewise: 1, but in tests */
     tgl_candidate choice;
     tgl_sim_part parts[TGL_PARTS_MOST]; /* in the order of their launches */
     int part_count;
@@ -38,8 +39,10 @@ typedef struct tgl_sim_plan {
 } tgl_sim_plan;
 
 /* tgl_plan_create() for a kernel that is not in the registry. kernel and source, the text of
- * kernel->file, must outlive the device. */
+ * kernel->file, must outlive the device. cluster: blocks along x that run together; it divides the
+ * grid; 0 is as good as 1. */
 tgl_status tgl_sim_plan_create(tgl_device *dev, const tgl_problem *problem,
-                               const tgl_kernel *kernel, const char *source, tgl_plan **out);
+                               const tgl_kernel *kernel, const char *source, int cluster,
+                               tgl_plan **out);
 
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Broken on purpose: the second block does not come to the barrier that the first waits at.
+ */
+#include "lib/cluster.h"
+
+__global__ void __launch_bounds__(256)
+    broken(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,
+           long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ float s[256];
+    const int x = (int)threadIdx.x, rank = (int)blockIdx.x % 2;
+    s[x] = A[x % k];
+    if (rank == 1) return;
+    cluster_sync();
+}

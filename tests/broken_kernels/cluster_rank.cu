@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Broken on purpose: there is no such block.
+ */
+#include "lib/cluster.h"
+
+__global__ void __launch_bounds__(256)
+    broken(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,
+           long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ float s[256];
+    const int x = (int)threadIdx.x, rank = (int)blockIdx.x % 2;
+    s[x] = A[x % k];
+    cluster_sync();
+    if (cluster_load(&s[x], 2) == 1e30f) C[0] = alpha; /* <- reads */
+    cluster_sync();
+}
