@@ -91,7 +91,8 @@ static void try_clusters(tgl_device *dev, const tgl_gemm_row *row, int number)
                        .beta = i % 2,
                        .kernel = row->name,
                        .splits = splits[i],
-                       .whole_tiles = 4,
+                       .whole_tiles = 4, /* of 6 */
+                       .strips = TGL_STRIPS_NEVER,
                        .fill = UNIFORM_11,
                        .seed = (uint64_t)(number * 5 + i)};
         run(dev, &c);
