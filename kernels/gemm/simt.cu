@@ -30,7 +30,8 @@
  *                 sums in the workspace, and the last to finish adds them up. The order is always
  *                 the same: a result is bitwise the same every run. The first cluster of all tiles
  *                 comes before the second of all: where the first takes more of k than the others,
- *                 small pieces are left for multiprocessors that find no large one.
+ *                 small pieces are left for multiprocessors that find no large one. Where nothing
+ *                 is split, the same code is no slower: ptxas places registers better with it.
  *   batch         gridDim.z problems.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
@@ -84,9 +85,6 @@
 #ifndef VEC_B
 #define VEC_B 1 /* likewise B's, ldb and n, not TRANS_B */
 #endif
-#ifndef SPLIT_K
-#define SPLIT_K 0 /* 1: some tiles are shared among blocks */
-#endif
 #ifndef WIDE_OFFSETS
 #define WIDE_OFFSETS 0 /* 1: a tile spans 4 GB or more of A or B */
 #endif
@@ -128,14 +126,13 @@
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
 #define PAD           4 /* a transposing copy's lanes in different banks, rows on 16 bytes */
-#define COPIES(edge, vec)                                                                          \
-    ((BK * (edge) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS) /* a thread                        \
-                                                                 */
-#define A_ALONG_K (!TRANS_A)
-#define B_ALONG_K TRANS_B
-#define A_COPIES  COPIES(BM, VEC_A)
-#define B_COPIES  COPIES(BN, VEC_B)
-#define LOADS     ((TM + TN) / 4) /* of fours, for a thread's fragments */
+/* Of a thread. */
+#define COPIES(edge, vec) ((BK * (edge) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS)
+#define A_ALONG_K         (!TRANS_A)
+#define B_ALONG_K         TRANS_B
+#define A_COPIES          COPIES(BM, VEC_A)
+#define B_COPIES          COPIES(BN, VEC_B)
+#define LOADS             ((TM + TN) / 4) /* of fours, for a thread's fragments */
 
 /* Whether a warp makes narrow copies of an operand along its edge line by line: RUN of a thread's
  * copies are then from one line, constants apart, and one address serves them all. */
@@ -185,7 +182,7 @@ struct stage {
 
 /* A slice's shared memory in stages: partial sums take the place of the last tiles. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
-#if (SPLIT_K || SLICES > 1) && BM * BN > STAGES * STAGE_FLOATS
+#if BM * BN > STAGES * STAGE_FLOATS
 #define STAGES_HELD ((BM * BN + STAGE_FLOATS - 1) / STAGE_FLOATS)
 #else
 #define STAGES_HELD STAGES
@@ -483,7 +480,6 @@ store4(const struct tgl_gemm_args *args, const struct place *at, const float *su
                         at->aligned);
 }
 
-#if SPLIT_K || SLICES > 1
 /* Elements of a thread's tile that are summed together: such parts are dealt out among the slices
  * of a cluster's blocks. And so many partial sums at once, to have 32 loads under way. */
 enum { PART = TM * TN >= 128 ? 16 : TM * TN >= 32 ? 8 : 4, AT_ONCE = 32 / PART };
@@ -595,7 +591,6 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
         store_part(args, at, sums, part);
     }
 }
-#endif
 
 /* The first row and column of a tile: first those that are whole, in bands, then the last column,
  * then the last row. */
@@ -629,7 +624,6 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     if (args.overlaps) let_later_launches_start();
 
     int tile = (int)blockIdx.x, first = 0, k = args.k;
-#if SPLIT_K
     const int item = tile - args.tiles_whole;
     int split_tiles = 0, split_tile = 0, split = 0;
     if (item >= 0) {
@@ -641,7 +635,6 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         k -= (args.splits - 1) * args.k_chunk; /* of the first */
         if (split > 0) first = k + (split - 1) * args.k_chunk, k = args.k_chunk;
     }
-#endif
     int block_row, block_col;
     place_tile(&args, tile, &block_row, &block_col);
     const int tile_row = max(0, min(block_row, args.m - BM)); /* what the block computes */
@@ -677,13 +670,11 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         block_col,
         (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0 && tile_col % 4 == 0,
     };
-#if SPLIT_K
     if (item >= 0) {
         reduce_and_store(&args, &stages[0].A[0][0], acc, batch * split_tiles + split_tile, split,
                          &at);
         return;
     }
-#endif
 #if SLICES > 1
     add_slices_and_store(&args, &stages[0].A[0][0], acc, &at);
 #else

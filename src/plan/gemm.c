@@ -347,8 +347,7 @@ int tgl_gemm_strips(const tgl_gemm_row *row, const tgl_gemm_shape *s, tgl_gemm_p
 
 /* ---- Variants -------------------------------------------------------------------------------- */
 
-/* SPLIT_K also where nothing is split: ptxas places the registers better, and one kernel serves
- * both. A schedule is for the plan's copies. INSIDE matters to narrow copies along an edge only. */
+/* A schedule is for the plan's copies. INSIDE matters to narrow copies along an edge only. */
 static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, bool is_any,
                          char *text, size_t size)
 {
@@ -358,7 +357,7 @@ static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, boo
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
     snprintf(text, size,
              "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d SLICES=%d MIN_BLOCKS=%d "
-             "TRANS_A=%d TRANS_B=%d VEC_A=%d VEC_B=%d SPLIT_K=1 WIDE_OFFSETS=%d INSIDE=%d",
+             "TRANS_A=%d TRANS_B=%d VEC_A=%d VEC_B=%d WIDE_OFFSETS=%d INSIDE=%d",
              t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, t->stages, t->slices, t->min_blocks,
              s->trans_a, s->trans_b, vec_a, vec_b, plan->wide_offsets,
              is_narrow && s->m >= t->bm && s->n >= t->bn);

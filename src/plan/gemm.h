@@ -22,7 +22,7 @@ typedef struct tgl_simt_row {
     int stages;     /* tiles in shared memory */
     int slices;     /* groups of warps that share a tile's k */
     int min_blocks; /* a multiprocessor must hold, which bounds the registers */
-    int registers;  /* of a thread, as compiled for sm_90a with SPLIT_K */
+    int registers;  /* of a thread, as compiled for sm_90a */
 } tgl_simt_row;
 
 /* Macros of gemm/simt.cu that say when copies and loads are issued: what the best of some hundred
