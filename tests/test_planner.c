@@ -642,9 +642,9 @@ static void last_wave_is_shared_by_all(void **state)
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 /* Copies and loads are issued when the kernel has a place for them, which it says by #error. */
-static void assert_fits(const tgl_simt_row *t, const tgl_gemm_plan *plan)
+static void assert_fits(const tgl_simt_row *t, const tgl_gemm_plan *plan,
+                        const tgl_simt_schedule *when)
 {
-    const tgl_simt_schedule *when = plan->schedule;
     const int threads = plan->threads / t->slices;
     const int64_t copies = tgl_ceil_div(t->bk * t->bm / plan->vec_a, threads) +
                            tgl_ceil_div(t->bk * t->bn / plan->vec_b, threads);
@@ -672,13 +672,32 @@ static void schedules_fit_their_tiles(void **state)
             s.trans_b = j & 2;
             s.lda = s.ldb = sizes[j / 4];
             if (tgl_gemm_plan_make(row, &s, &whole, &plan) != NULL) continue;
-            if (sizes[j / 4] == 1022 && (s.trans_a || !s.trans_b)) assert_null(plan.schedule);
-            if (plan.schedule == NULL) continue;
-            assert_string_equal(plan.schedule->name, row->name);
-            assert_fits(&row->simt, &plan);
+            const tgl_simt_schedule *when = tgl_simt_schedule_find(row, &s, plan.vec_a, plan.vec_b);
+            if (sizes[j / 4] == 1022 && (s.trans_a || !s.trans_b)) assert_null(when);
+            if (when == NULL) continue;
+            assert_string_equal(when->name, row->name);
+            assert_fits(&row->simt, &plan, when);
             found += sizes[j / 4] == 1024 || s.trans_a || !s.trans_b;
         }
     assert_int_equal(found, SCHEDULES);
+}
+
+/* Pointers that allow only single floats get the kernel that sizes which do get. */
+static void any_pointers_have_their_schedule(void **state)
+{
+    (void)state;
+    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_128x256x8");
+    const tgl_gemm_split whole = {.splits = 1};
+    const tgl_gemm_shape even = shape_of(1024, 1024, 1024), odd = shape_of(1023, 1023, 1024);
+    tgl_gemm_plan plan;
+    tgl_gemm_variant aligned, any, narrow;
+    assert_null(tgl_gemm_plan_make(row, &even, &whole, &plan));
+    assert_true(tgl_gemm_variant_make(&plan, &even, TGL_GEMM_ALIGNED, &aligned));
+    assert_true(tgl_gemm_variant_make(&plan, &even, TGL_GEMM_ANY, &any));
+    assert_null(tgl_gemm_plan_make(row, &odd, &whole, &plan));
+    assert_true(tgl_gemm_variant_make(&plan, &odd, TGL_GEMM_ALIGNED, &narrow));
+    assert_string_equal(any.defines, narrow.defines);
+    assert_string_not_equal(any.defines, aligned.defines);
 }
 
 /* Slices are more threads, tiles in shared memory and sums of one block, and steps of k. */
@@ -857,6 +876,7 @@ int main(void)
         cmocka_unit_test(tiles_of_any_kernel_are_not_asked_for),
         cmocka_unit_test(last_wave_is_shared_by_all),
         cmocka_unit_test(schedules_fit_their_tiles),
+        cmocka_unit_test(any_pointers_have_their_schedule),
         cmocka_unit_test(slices_share_a_block),
         cmocka_unit_test(narrow_copies_know_of_edges),
         cmocka_unit_test(tuned_rows_name_what_there_is),

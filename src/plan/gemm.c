@@ -174,19 +174,6 @@ static int simt_shared(const tgl_gemm_plan *plan)
     return t->slices * (has_sums && tile > stages ? tile : stages) * (int)sizeof(float);
 }
 
-/* NULL: none was looked for. */
-static const tgl_simt_schedule *schedule_of(const tgl_gemm_shape *s, const tgl_gemm_plan *plan)
-{
-    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
-        const tgl_simt_schedule *when = &schedules[i];
-        if (strcmp(when->name, plan->row->name) == 0 && s->trans_a == (when->layout[0] == 'T') &&
-            s->trans_b == (when->layout[1] == 'T') && (!s->trans_a || plan->vec_a == when->width) &&
-            (s->trans_b || plan->vec_b == when->width))
-            return when;
-    }
-    return NULL;
-}
-
 /* Whether `blocks` in clusters of this size find a multiprocessor each, if there are enough: those
  * of a cluster must lie in one group of multiprocessors (a GPC), which has some 14 to 18. Where
  * they do not, a cluster's blocks share multiprocessors while others idle. */
@@ -253,7 +240,6 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
     plan->raster = plan->tiles_m < RASTER ? (int)plan->tiles_m : RASTER;
     plan->vec_a = s->trans_a ? tgl_gemm_copy_width(s, s->m, s->lda, s->stride_a) : 1;
     plan->vec_b = s->trans_b ? 1 : tgl_gemm_copy_width(s, s->n, s->ldb, s->stride_b);
-    plan->schedule = schedule_of(s, plan);
     plan->wide_offsets =
         is_wide(!s->trans_a, t->bm, t->bk, s->lda) || is_wide(s->trans_b, t->bn, t->bk, s->ldb);
     const int64_t tiles = plan->tiles_m * plan->tiles_n;
@@ -347,13 +333,26 @@ int tgl_gemm_strips(const tgl_gemm_row *row, const tgl_gemm_shape *s, tgl_gemm_p
 
 /* ---- Variants -------------------------------------------------------------------------------- */
 
-/* A schedule is for the plan's copies. INSIDE matters to narrow copies along an edge only. */
+const tgl_simt_schedule *tgl_simt_schedule_find(const tgl_gemm_row *row, const tgl_gemm_shape *s,
+                                                int vec_a, int vec_b)
+{
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
+        const tgl_simt_schedule *when = &schedules[i];
+        if (strcmp(when->name, row->name) == 0 && s->trans_a == (when->layout[0] == 'T') &&
+            s->trans_b == (when->layout[1] == 'T') && (!s->trans_a || vec_a == when->width) &&
+            (s->trans_b || vec_b == when->width))
+            return when;
+    }
+    return NULL;
+}
+
+/* INSIDE matters to narrow copies along an edge only. */
 static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, bool is_any,
                          char *text, size_t size)
 {
     const tgl_simt_row *t = &plan->row->simt;
-    const tgl_simt_schedule *when = is_any ? NULL : plan->schedule;
     const int vec_a = is_any ? 1 : plan->vec_a, vec_b = is_any ? 1 : plan->vec_b;
+    const tgl_simt_schedule *when = tgl_simt_schedule_find(plan->row, s, vec_a, vec_b);
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
     snprintf(text, size,
              "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d SLICES=%d MIN_BLOCKS=%d "

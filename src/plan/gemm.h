@@ -110,7 +110,6 @@ typedef struct tgl_gemm_plan {
     int raster;        /* rows of tiles in a band, see gemm_args.h */
     int tiles_whole;   /* tiles that one block computes; each of the others has `splits` blocks */
     bool wide_offsets; /* a tile spans 4 GB */
-    const tgl_simt_schedule *schedule; /* NULL: as the kernel has it */
 
     /* gemm/skinny.cu and matvec.cu */
     bool big_a;     /* A is the big operand */
@@ -173,6 +172,11 @@ typedef struct tgl_gemm_variant {
 } tgl_gemm_variant;
 
 enum { TGL_GEMM_ALIGNED = 0, TGL_GEMM_ANY = 1, TGL_GEMM_VARIANTS = 2 };
+
+/* What was found for gemm/simt.cu's copies of so many floats; NULL: nothing was looked for, and the
+ * kernel has defaults. */
+const tgl_simt_schedule *tgl_simt_schedule_find(const tgl_gemm_row *row,
+                                                const tgl_gemm_shape *shape, int vec_a, int vec_b);
 
 /* The variant for pointers that allow the plan's widest copies, or for any. False: there is none,
  * because TGL_GEMM_ALIGNED takes any pointer already, or all that were promised. */
