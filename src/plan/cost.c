@@ -15,8 +15,8 @@ enum {
     LOOP_INSTRUCTIONS = 33,     /* of a thread and tile of k: barriers, stages, addresses */
     COPY_INSTRUCTIONS = 11,     /* that a copy takes the time of */
     LATENCY_CYCLES = 6,         /* of a shared load and what waits for it, to be hidden by FFMAs */
-    TILE_CYCLES = 2700,         /* before the first FFMA of a tile and after its last, */
-    STORE_BYTES_A_CLOCK = 15,   /* without the stores of C, a block at a time */
+    TILE_CYCLES = 2700,         /* before the first FFMA of a tile and after its last, but for: */
+    STORE_BYTES_A_CLOCK = 15,   /* of C, that a multiprocessor stores */
     REDUCE_CYCLES = 3200,       /* of a split tile: fences, the counter, the last block's turn */
     SPLIT_CYCLES = 400,         /* of each: the sums of one are added before those of the next */
     SLICE_BYTES_A_CLOCK = 90,   /* that slices write to shared memory and add up */
