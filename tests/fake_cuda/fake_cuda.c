@@ -7,6 +7,7 @@
 #include "cuda/driver.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ struct CUctx_st {
 
 struct CUfunc_st {
     CUmodule module;
-    int dynamic_shared; /* that launches may ask for, beside what all may */
+    atomic_int dynamic_shared; /* that launches may ask for, beside what all may */
     char symbol[64];
 };
 
@@ -333,7 +334,10 @@ FAKE_CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     BEGIN();
     *total = (size_t)setting("FAKE_CUDA_MEMORY", 1 << 28);
-    *free_bytes = *total - current()->used;
+    CUcontext context = current();
+    pthread_mutex_lock(&lock);
+    *free_bytes = *total - context->used;
+    pthread_mutex_unlock(&lock);
     return CUDA_SUCCESS;
 }
 
