@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The FFMAs of a cubin (src/cuda/cubin.c): of one that is made up, and of broken ones.
+ * The FFMAs of a cubin (src/cuda/cubin.c) and how long they take: of one that is made up, and of
+ * broken ones.
  */
 #include "support.h"
 
@@ -41,6 +42,22 @@ static void ffmas_of_a_kernel_are_counted(void **state)
     assert_int_equal(tgl_cubin_ffmas(&f, sizeof f, "kernels"), 0);
 }
 
+/* What the last FFMA stalls comes after it. */
+static void stall_counts_are_summed(void **state)
+{
+    (void)state;
+    const uint64_t other_bits = UINT64_MAX << 45 | 0xffff;
+    file f = make_file();
+    f.code[1] = (uint64_t)9 << 41; /* before the first */
+    f.code[3] = (uint64_t)5 << 41 | other_bits;
+    f.code[5] = (uint64_t)6 << 41;
+    assert_int_equal(tgl_cubin_cycles(&f, sizeof f, "kernel", 2), 5);
+    assert_int_equal(tgl_cubin_cycles(&f, sizeof f, "kernel", 3), 0);
+    assert_int_equal(tgl_cubin_cycles(&f, sizeof f, "kernels", 2), 0);
+    f.code[3] = other_bits; /* none: the next one issues a cycle later */
+    assert_int_equal(tgl_cubin_cycles(&f, sizeof f, "kernel", 2), 1);
+}
+
 static void what_is_no_cubin_has_none(void **state)
 {
     (void)state;
@@ -70,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ffmas_of_a_kernel_are_counted),
+        cmocka_unit_test(stall_counts_are_summed),
         cmocka_unit_test(what_is_no_cubin_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,6 +149,27 @@ static void any_pointers_have_their_schedule(void **state)
 }
 
 /* Slices are more threads, tiles in shared memory and sums of one block, and steps of k. */
+/* Only where it fits. */
+static void another_schedule_can_be_tried(void **state)
+{
+    (void)state;
+    static const tgl_simt_schedule other = {"gemm/simt_128x256x8", "TN", 4, 1, 2, 3, 4, 0};
+    const tgl_gemm_row *row = tgl_gemm_row_find(other.name);
+    tgl_gemm_shape s = shape_of(1024, 1024, 1024);
+    s.trans_a = true;
+    const tgl_simt_schedule *own = tgl_simt_schedule_find(row, &s, 4, 4);
+    tgl_simt_schedule_try(&other);
+    assert_ptr_equal(tgl_simt_schedule_find(row, &s, 4, 4), &other);
+    assert_ptr_not_equal(tgl_simt_schedule_find(row, &s, 1, 1), &other);
+    assert_ptr_not_equal(tgl_simt_schedule_find(tgl_gemm_row_find("gemm/simt_256x128x8"), &s, 4, 4),
+                         &other);
+    s.trans_b = true;
+    assert_ptr_not_equal(tgl_simt_schedule_find(row, &s, 4, 1), &other);
+    s.trans_b = false;
+    tgl_simt_schedule_try(NULL);
+    assert_ptr_equal(tgl_simt_schedule_find(row, &s, 4, 4), own);
+}
+
 static void slices_share_a_block(void **state)
 {
     (void)state;
@@ -204,6 +225,7 @@ int main(void)
         cmocka_unit_test(wide_rows_take_wide_offsets),
         cmocka_unit_test(schedules_fit_their_tiles),
         cmocka_unit_test(any_pointers_have_their_schedule),
+        cmocka_unit_test(another_schedule_can_be_tried),
         cmocka_unit_test(slices_share_a_block),
         cmocka_unit_test(narrow_copies_know_of_edges),
     };

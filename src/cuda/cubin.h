@@ -11,4 +11,9 @@
  * it has none, or it cannot be told, as in PTX. */
 size_t tgl_cubin_ffmas(const void *image, size_t size, const char *symbol);
 
+/* Cycles from the first FFMA of the kernel to number `ffmas`, if nothing has to be waited for: the
+ * sum of the stall counts that the compiler has given the instructions, which the warp's next one
+ * has to wait. 0: there are fewer FFMAs, or it cannot be told. */
+size_t tgl_cubin_cycles(const void *image, size_t size, const char *symbol, size_t ffmas);
+
 #endif

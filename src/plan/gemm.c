@@ -333,16 +333,27 @@ int tgl_gemm_strips(const tgl_gemm_row *row, const tgl_gemm_shape *s, tgl_gemm_p
 
 /* ---- Variants -------------------------------------------------------------------------------- */
 
+static const tgl_simt_schedule *tried;
+
+void tgl_simt_schedule_try(const tgl_simt_schedule *when)
+{
+    tried = when;
+}
+
+static bool is_for(const tgl_simt_schedule *when, const tgl_gemm_row *row, const tgl_gemm_shape *s,
+                   int vec_a, int vec_b)
+{
+    return strcmp(when->name, row->name) == 0 && s->trans_a == (when->layout[0] == 'T') &&
+           s->trans_b == (when->layout[1] == 'T') && (!s->trans_a || vec_a == when->width) &&
+           (s->trans_b || vec_b == when->width);
+}
+
 const tgl_simt_schedule *tgl_simt_schedule_find(const tgl_gemm_row *row, const tgl_gemm_shape *s,
                                                 int vec_a, int vec_b)
 {
-    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
-        const tgl_simt_schedule *when = &schedules[i];
-        if (strcmp(when->name, row->name) == 0 && s->trans_a == (when->layout[0] == 'T') &&
-            s->trans_b == (when->layout[1] == 'T') && (!s->trans_a || vec_a == when->width) &&
-            (s->trans_b || vec_b == when->width))
-            return when;
-    }
+    if (tried != NULL && is_for(tried, row, s, vec_a, vec_b)) return tried;
+    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++)
+        if (is_for(&schedules[i], row, s, vec_a, vec_b)) return &schedules[i];
     return NULL;
 }
 

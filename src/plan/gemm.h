@@ -178,6 +178,10 @@ enum { TGL_GEMM_ALIGNED = 0, TGL_GEMM_ANY = 1, TGL_GEMM_VARIANTS = 2 };
 const tgl_simt_schedule *tgl_simt_schedule_find(const tgl_gemm_row *row,
                                                 const tgl_gemm_shape *shape, int vec_a, int vec_b);
 
+/* Has this schedule found in place of the table's, for its configuration, layout and width, until
+ * another call; NULL: the table's. For bench/schedules.c, while nobody else plans. */
+void tgl_simt_schedule_try(const tgl_simt_schedule *when);
+
 /* The variant for pointers that allow the plan's widest copies, or for any. False: there is none,
  * because TGL_GEMM_ALIGNED takes any pointer already, or all that were promised. */
 bool tgl_gemm_variant_make(const tgl_gemm_plan *plan, const tgl_gemm_shape *shape, int which,

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looks for schedules of gemm/simt.cu: when a configuration issues its copies and loads, for a
+ * shape's layout and alignment. Prints rows of the table in src/plan/gemm.c.
+ *
+ * The order in which ptxas puts the instructions follows from a schedule in no simple way, but the
+ * result can be read: an instruction has a stall count, the cycles until its warp may issue the
+ * next one. For 372 builds of the two largest tiles that were timed on an H200, the sum of these
+ * counts over the main loop and the time correlate by 0.74 around the medians of a tile and layout
+ * (docs/performance.md). So many are compiled, which needs no GPU, those with the smallest sums are
+ * printed, and with --time they are timed and printed in that order.
+ */
+#include "cli.h"
+#include "cuda/compile.h"
+#include "cuda/cubin.h"
+#include "plan/planner.h"
+#include "random.h"
+#include "stopwatch.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char help[] =
+    "Usage: schedules --kernel NAME [--layout NN] [-m M] [-n N] [-k K] [OPTIONS]\n"
+    "\n"
+    "Compiles a configuration of gemm/simt.cu with many schedules of its copies and loads, into\n"
+    "the cache, and prints those whose machine code stalls least, as rows for src/plan/gemm.c. "
+    "The\n"
+    "first line is of the schedule that the configuration has. Needs no GPU, but for --time.\n"
+    "\n"
+    "  --kernel NAME   gemm/simt_128x256x8 and so on\n"
+    "  --layout XY     NN, NT, TN or TT (NN)\n"
+    "  -m M, -n N, -k K  the shape, whose odd sizes ask for copies of single floats (4096 each)\n"
+    "  --chip NAME     what to compile and plan for (h200)\n"
+    "  --count N       schedules (100)\n"
+    "  --seed S        of the schedules drawn (1)\n"
+    "  --best N        to print, and to time (20)\n"
+    "  --workers N     processes that compile (as many as processors)\n"
+    "  --time          time them on the device \"cuda\", which has to be that chip\n"
+    "\n"
+    "Example:\n"
+    "  schedules --kernel gemm/simt_256x128x8 --layout TN -m 4095 -n 4097 -k 4093 --time\n";
+
+enum { OPT_KERNEL = OPT_COMMAND, OPT_LAYOUT, OPT_CHIP, OPT_COUNT, OPT_SEED, OPT_BEST };
+enum { OPT_WORKERS = OPT_BEST + 1, OPT_TIME };
+enum { SAMPLES = 5, WORKERS_MAX = 256 };
+
+static const double sample_seconds = 5e-3;
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    {"kernel", required_argument, NULL, OPT_KERNEL},
+    {"layout", required_argument, NULL, OPT_LAYOUT},
+    {"chip", required_argument, NULL, OPT_CHIP},
+    {"count", required_argument, NULL, OPT_COUNT},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"best", required_argument, NULL, OPT_BEST},
+    {"workers", required_argument, NULL, OPT_WORKERS},
+    {"time", no_argument, NULL, OPT_TIME},
+    {0},
+};
+
+typedef struct schedules_options {
+    const char *kernel, *layout;
+    int64_t m, n, k, count, seed, best, workers;
+    const tgl_chip_facts *chip;
+    bool times;
+} schedules_options;
+
+/* A schedule, and what came of it. */
+typedef struct trial {
+    tgl_simt_schedule when;
+    size_t cycles;  /* that one warp's main loop takes at least; 0: it could not be read */
+    double seconds; /* 0: not timed */
+} trial;
+
+/* What all trials have in common. */
+typedef struct search {
+    const schedules_options *asked;
+    tgl_gemm_shape shape;
+    tgl_candidate choice;
+    trial *trials;
+    tgl_nvrtc nvrtc;
+    tgl_cache *cache;
+    tgl_arch arch;
+} search;
+
+static int parse(int argc, char **argv, schedules_options *s)
+{
+    const char *chip = "h200";
+    *s = (schedules_options){.layout = "NN",
+                             .m = 4096,
+                             .n = 4096,
+                             .k = 4096,
+                             .count = 100,
+                             .seed = 1,
+                             .best = 20,
+                             .workers = sysconf(_SC_NPROCESSORS_ONLN)};
+    for (int option; (option = cli_next_option(argc, argv, "hm:n:k:", option_table)) != -1;) {
+        bool is_right = true;
+        switch (option) {
+        case OPT_HELP:
+        case 'h':
+            fputs(help, stdout);
+            return EXIT_DONE;
+        case OPT_KERNEL:
+            s->kernel = optarg;
+            break;
+        case OPT_LAYOUT:
+            s->layout = optarg;
+            break;
+        case OPT_CHIP:
+            chip = optarg;
+            break;
+        case OPT_TIME:
+            s->times = true;
+            break;
+        case 'm':
+            is_right = cli_parse_int("-m", optarg, 1, INT32_MAX, &s->m);
+            break;
+        case 'n':
+            is_right = cli_parse_int("-n", optarg, 1, INT32_MAX, &s->n);
+            break;
+        case 'k':
+            is_right = cli_parse_int("-k", optarg, 1, INT32_MAX, &s->k);
+            break;
+        case OPT_COUNT:
+            is_right = cli_parse_int("--count", optarg, 1, 1000000, &s->count);
+            break;
+        case OPT_SEED:
+            is_right = cli_parse_int("--seed", optarg, 0, INT64_MAX, &s->seed);
+            break;
+        case OPT_BEST:
+            is_right = cli_parse_int("--best", optarg, 1, 1000000, &s->best);
+            break;
+        case OPT_WORKERS:
+            is_right = cli_parse_int("--workers", optarg, 1, WORKERS_MAX, &s->workers);
+            break;
+        default:
+            return EXIT_MISUSE;
+        }
+        if (!is_right) return EXIT_MISUSE;
+    }
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    if (s->kernel == NULL) return cli_misuse("--kernel is missing");
+    const tgl_gemm_row *row = tgl_gemm_row_find(s->kernel);
+    if (row == NULL || row->family != TGL_SIMT)
+        return cli_misuse("--kernel: \"%s\" is no configuration of gemm/simt.cu", s->kernel);
+    if (strlen(s->layout) != 2 || strspn(s->layout, "NT") != 2)
+        return cli_misuse("--layout: \"%s\" is none of NN, NT, TN and TT", s->layout);
+    s->chip = tgl_chip_facts_find(chip);
+    return s->chip != NULL ? PARSED : cli_misuse("--chip: \"%s\" is not known", chip);
+}
+
+/* ---- Schedules ------------------------------------------------------------------------------- */
+
+/* Of a thread, for a tile of k. */
+static int copies_of(const tgl_gemm_plan *plan)
+{
+    const tgl_simt_row *t = &plan->row->simt;
+    const int threads = plan->threads / t->slices;
+    return (int)(tgl_ceil_div(t->bk * t->bm / plan->vec_a, threads) +
+                 tgl_ceil_div(t->bk * t->bn / plan->vec_b, threads));
+}
+
+static int between(random_state *r, int least, int most)
+{
+    return (int)random_between(r, least, most > least ? most : least);
+}
+
+/* One that the kernel has a place for. */
+static tgl_simt_schedule draw(random_state *r, const search *s)
+{
+    const tgl_gemm_plan *plan = &s->choice.plan;
+    const tgl_simt_row *t = &plan->row->simt;
+    const int copies = copies_of(plan), loads = (t->tm + t->tn) / 4;
+    const int step = t->tm * t->tn, last = (t->bk - 1) * step - 1;
+    tgl_simt_schedule when = {.name = plan->row->name,
+                              .layout = s->asked->layout,
+                              .width = s->shape.trans_a ? plan->vec_a : plan->vec_b};
+    when.copy_every = between(r, 0, copies > 1 ? last / (copies - 1) : 0);
+    when.copy_from = between(r, 0, last - (copies - 1) * when.copy_every);
+    when.load_from = between(r, 0, step / loads < 10 ? step / loads - 1 : 9);
+    when.load_every = between(r, 1, (step - 1 - when.load_from) / (loads > 1 ? loads - 1 : 1));
+    if (when.load_every > 6) when.load_every = between(r, 1, 6);
+    when.column_order = between(r, 0, 1);
+    return when;
+}
+
+/* The first is what the configuration has. */
+static void draw_all(search *s)
+{
+    random_state r;
+    random_seed(&r, (uint64_t)s->asked->seed, 0);
+    for (int64_t i = 1; i <= s->asked->count; i++)
+        s->trials[i].when = draw(&r, s);
+}
+
+/* What is planned and compiled from now on has the trial's. */
+static void take(const search *s, const trial *t)
+{
+    tgl_simt_schedule_try(t != s->trials ? &t->when : NULL);
+}
+
+/* ---- Machine code ---------------------------------------------------------------------------- */
+
+static tgl_status compile(const search *s, const trial *t, tgl_binary *binary)
+{
+    tgl_gemm_variant variant;
+    char *error;
+    take(s, t);
+    tgl_gemm_variant_make(&s->choice.plan, &s->shape, TGL_GEMM_ALIGNED, &variant);
+    const tgl_status status =
+        tgl_cuda_compile(&s->nvrtc, s->cache, &variant.kernel, s->arch.name, true, binary, &error);
+    if (status != TGL_OK) cli_fail("%s", error != NULL ? error : tgl_status_text(status));
+    free(error);
+    return status;
+}
+
+/* In a process of its own: every `workers`-th. */
+static int compile_share(const search *s, int64_t first)
+{
+    for (int64_t i = first; i <= s->asked->count; i += s->asked->workers) {
+        tgl_binary binary;
+        if (compile(s, &s->trials[i], &binary) != TGL_OK) return EXIT_FAILED;
+        free(binary.image);
+    }
+    return EXIT_DONE;
+}
+
+/* NVRTC compiles for one thread of a process at a time. */
+static int compile_all(const search *s)
+{
+    int started = 0, failed = 0, status;
+    for (; started < s->asked->workers; started++) {
+        const pid_t child = fork();
+        if (child == 0) _exit(compile_share(s, started));
+        if (child < 0) break;
+    }
+    const bool all_run = started == s->asked->workers;
+    for (; started > 0; started--)
+        failed += wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_DONE;
+    if (!all_run) return cli_fail("cannot start a process: %s", strerror(errno));
+    return failed == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* From the cache. */
+static int read_all(const search *s)
+{
+    const tgl_simt_row *t = &s->choice.plan.row->simt;
+    for (int64_t i = 0; i <= s->asked->count; i++) {
+        tgl_binary binary;
+        if (compile(s, &s->trials[i], &binary) != TGL_OK) return EXIT_FAILED;
+        s->trials[i].cycles = tgl_cubin_cycles(binary.image, binary.size, "sgemm_simt",
+                                               (size_t)t->bk * t->tm * t->tn);
+        free(binary.image);
+    }
+    return EXIT_DONE;
+}
+
+static int by_cycles(const void *x, const void *y)
+{
+    const trial *a = x, *b = y;
+    return a->cycles < b->cycles ? -1 : a->cycles > b->cycles;
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+/* Whether the product has the same bits as the first trial's, which is kept in `first`: a schedule
+ * changes no sum. */
+static tgl_status compare(const operands *o, const tgl_plan *plan, bool is_first, void *first,
+                          void *now, bool *is_same)
+{
+    const operand_set set = operands_for(o, 0);
+    tgl_status status = tgl_plan_run(plan, 1, set.A, set.B, 0, set.C, NULL);
+    if (status == TGL_OK) status = tgl_download(o->dev, is_first ? first : now, set.C, o->size_c);
+    *is_same = is_first || memcmp(first, now, o->size_c) == 0;
+    return status;
+}
+
+static tgl_status time_one(const search *s, stopwatch *watch, trial *t, void *first, void *now)
+{
+    const operands *o = watch->operands;
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = s->asked->kernel, .strips = TGL_STRIPS_NEVER};
+    tgl_plan *plan;
+    bool is_same = false;
+    take(s, t);
+    tgl_status status = tgl_plan_create(o->dev, &o->problem, &options, &plan);
+    if (status != TGL_OK) return status;
+    status = compare(o, plan, t == s->trials, first, now, &is_same);
+    if (status == TGL_OK && is_same)
+        status = stopwatch_median(watch, plan, sample_seconds, SAMPLES, &t->seconds);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+static int time_on(tgl_device *dev, const search *s, const tgl_problem *problem, int64_t best)
+{
+    operands o;
+    stopwatch watch = {0};
+    tgl_status status = operands_make(&o, dev, problem, true);
+    void *first = malloc(o.size_c), *now = malloc(o.size_c);
+    if (status == TGL_OK && (first == NULL || now == NULL)) status = TGL_NO_MEMORY;
+    if (status == TGL_OK) status = stopwatch_make(&watch, &o);
+    for (int64_t i = 0; i <= best && status == TGL_OK; i++)
+        status = time_one(s, &watch, &s->trials[i], first, now);
+    const int code = status == TGL_OK ? EXIT_DONE : cli_fail_status(dev, status);
+    stopwatch_release(&watch);
+    operands_release(&o);
+    free(first);
+    free(now);
+    return code;
+}
+
+static int time_best(const search *s, const tgl_problem *problem, int64_t best)
+{
+    tgl_device *dev = cli_open_device("cuda", 0);
+    if (dev == NULL) return EXIT_FAILED;
+    const char *chip = cli_device_property(dev, "planned as");
+    const int code = strcmp(chip, s->asked->chip->name) == 0
+                         ? time_on(dev, s, problem, best)
+                         : cli_misuse("--chip: the device is planned as %s", chip);
+    tgl_device_close(dev);
+    return code;
+}
+
+static int by_seconds(const void *x, const void *y)
+{
+    const trial *a = x, *b = y;
+    if (a->seconds == 0 || b->seconds == 0) return (a->seconds == 0) - (b->seconds == 0);
+    return a->seconds < b->seconds ? -1 : a->seconds > b->seconds;
+}
+
+/* ---- The search ------------------------------------------------------------------------------ */
+
+static void print_trial(const search *s, const trial *t)
+{
+    const tgl_simt_schedule *w = &t->when;
+    if (t == s->trials)
+        printf("as it is:");
+    else
+        printf("{\"%s\", \"%s\", %d, %d, %d, %d, %d, %d},", w->name, w->layout, w->width,
+               w->copy_from, w->copy_every, w->load_from, w->load_every, w->column_order);
+    if (t->cycles > 0)
+        printf(" /* %zu cycles", t->cycles);
+    else
+        printf(" /* cycles not known");
+    if (t->seconds > 0)
+        printf(", %.2f us", 1e6 * t->seconds);
+    else if (s->asked->times)
+        printf(", WRONG");
+    printf(" */\n");
+}
+
+static int rank(search *s, const tgl_problem *problem)
+{
+    const int64_t count = s->asked->count;
+    const int64_t best = s->asked->best < count ? s->asked->best : count;
+    draw_all(s);
+    int code = compile_all(s);
+    if (code == EXIT_DONE) code = read_all(s);
+    if (code != EXIT_DONE) return code;
+    qsort(&s->trials[1], (size_t)count, sizeof s->trials[1], by_cycles);
+    if (s->asked->times) code = time_best(s, problem, best);
+    if (code != EXIT_DONE) return code;
+    if (s->asked->times) qsort(&s->trials[1], (size_t)best, sizeof s->trials[1], by_seconds);
+    for (int64_t i = 0; i <= best; i++)
+        print_trial(s, &s->trials[i]);
+    return EXIT_DONE;
+}
+
+static int run(const schedules_options *asked, const tgl_problem *problem)
+{
+    char message[512];
+    search s = {.asked = asked};
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = asked->kernel, .strips = TGL_STRIPS_NEVER};
+    tgl_status status = tgl_shape_make(problem, true, &s.shape, message, sizeof message);
+    if (status == TGL_OK)
+        status =
+            tgl_planner_plan(asked->chip, &s.shape, &options, &s.choice, message, sizeof message);
+    if (status == TGL_OK) status = tgl_nvrtc_open(&s.nvrtc, message, sizeof message);
+    if (status != TGL_OK) return cli_fail("%s", message);
+    s.arch = tgl_nvrtc_arch_name(&s.nvrtc, asked->chip->capability);
+    s.cache = tgl_cache_open();
+    const char *folder = tgl_cache_describe(s.cache);
+    s.trials = calloc((size_t)asked->count + 1, sizeof *s.trials);
+    int code = EXIT_FAILED;
+    if (s.trials == NULL || folder == NULL)
+        cli_fail("no memory for %" PRId64 " schedules", asked->count);
+    else if (strncmp(folder, "off", 3) == 0)
+        cli_fail("what is compiled goes through the cache, which is %s", folder);
+    else
+        code = rank(&s, problem);
+    free(s.trials);
+    tgl_cache_close(s.cache);
+    tgl_nvrtc_close(&s.nvrtc);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    schedules_options options;
+    suite shapes = {0};
+    cli_set_command("schedules");
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return cli_finish(code);
+    code = EXIT_FAILED;
+    if (suite_add(&shapes, TGL_F32, options.m, options.n, options.k, options.layout[0] == 'T',
+                  options.layout[1] == 'T', 1))
+        code = run(&options, &shapes.problems[0]);
+    suite_free(&shapes);
+    return cli_finish(code);
+}
