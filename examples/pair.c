@@ -104,7 +104,7 @@ static double largest_error(long m, long n, long k, const float *A, const float 
         for (long i = 0; i < m; i++) {
             const double rounding = ldexp(sqrt((double)k * (double)n), -24) * mean[i];
             const double error = fabs(cx[i] - abx[i]) / rounding;
-            if (!(error <= worst)) worst = error; /* NaN is kept */
+            if (error > worst || isnan(error)) worst = error; /* nothing is above a NaN */
         }
     }
     free(x), free(bx), free(abx), free(cx), free(mean);

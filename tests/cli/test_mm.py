@@ -321,5 +321,26 @@ class Interruptions(Folder):
         self.assert_nothing_happened()
 
 
+@unittest.skipUnless("TEGULA_PAIR" in os.environ, "TEGULA_PAIR names no program")
+class Pair(Folder):
+    """examples/pair.c, by which `make run` judges a product."""
+
+    def check(self, c):
+        self.save("C.npy", c)
+        return subprocess.run([os.environ["TEGULA_PAIR"], "check", "3", "4", "5", "A.npy", "B.npy", "C.npy"],
+                              cwd=self.folder, stdout=subprocess.PIPE, timeout=60, check=False).returncode
+
+    def test_what_is_wrong_anywhere_fails(self):
+        subprocess.run([os.environ["TEGULA_PAIR"], "make", "3", "4", "5", "A.npy", "B.npy"],
+                       cwd=self.folder, timeout=60, check=True)
+        c = numpy.load(self.path("A.npy")) @ numpy.load(self.path("B.npy"))
+        self.assertEqual(self.check(c), 0)
+        for row in range(3):
+            for wrong in numpy.nan, numpy.inf, 0.5:
+                other = c.copy()
+                other[row, 1] += numpy.float32(wrong)
+                self.assertEqual(self.check(other), 1, (row, wrong))
+
+
 if __name__ == "__main__":
     unittest.main()
