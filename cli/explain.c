@@ -180,13 +180,14 @@ static int parse(int argc, char **argv, explain_options *o)
     return PARSED;
 }
 
-/* Elements that a stored matrix spans: op(X) is rows x cols. */
+/* Elements that the stored matrices of a batch span: op(X) is rows x cols. */
 static int64_t span(const tgl_problem *p, tgl_transpose trans, int64_t rows, int64_t cols,
-                    int64_t ld)
+                    int64_t ld, int64_t stride)
 {
     const bool flip = (trans != TGL_NO_TRANS) != (p->order == TGL_COL_MAJOR);
     const int64_t lines = flip ? cols : rows, line = flip ? rows : cols;
-    return lines > 0 ? (lines - 1) * (ld != 0 ? ld : line) + line : 0;
+    if (lines == 0 || p->batch == 0) return 0;
+    return (p->batch - 1) * stride + (lines - 1) * (ld != 0 ? ld : line) + line;
 }
 
 /* Random elements on a device that uses the host's memory. */
@@ -204,11 +205,12 @@ static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, const tgl_prob
                            const tgl_epilogue *e)
 {
     void *A = NULL, *B = NULL, *C = NULL, *bias = NULL, *residual = NULL;
-    tgl_status status = fill(dev, p->type_a, span(p, p->trans_a, p->m, p->k, p->lda), &A);
+    tgl_status status =
+        fill(dev, p->type_a, span(p, p->trans_a, p->m, p->k, p->lda, p->stride_a), &A);
     if (status == TGL_OK)
-        status = fill(dev, p->type_b, span(p, p->trans_b, p->k, p->n, p->ldb), &B);
+        status = fill(dev, p->type_b, span(p, p->trans_b, p->k, p->n, p->ldb, p->stride_b), &B);
     if (status == TGL_OK)
-        status = fill(dev, p->type_c, span(p, TGL_NO_TRANS, p->m, p->n, p->ldc), &C);
+        status = fill(dev, p->type_c, span(p, TGL_NO_TRANS, p->m, p->n, p->ldc, p->stride_c), &C);
     if (status == TGL_OK && e->bias != TGL_BIAS_NONE)
         status = fill(dev, p->type_c, e->bias == TGL_BIAS_ROW ? p->m : p->n, &bias);
     if (status == TGL_OK && e->residual)
@@ -224,11 +226,12 @@ static tgl_status run_once(tgl_device *dev, const tgl_plan *plan, const tgl_prob
     return status;
 }
 
-/* The simulator makes some thirty million multiplications a second: more than this is for who means
- * it, with `tegula ladder`. */
+/* The simulator makes some thirty million multiplications a second, and a block of threads takes a
+ * millisecond however little it does: more than this is for who means it, with `tegula ladder`. */
 static bool is_quick(const tgl_problem *p)
 {
-    return (double)p->m * (double)p->n * (double)p->k <= 512.0 * 512 * 512;
+    const double each = (double)p->m * (double)p->n * (double)p->k;
+    return each * (double)p->batch <= 512.0 * 512 * 512 && p->batch <= 4096;
 }
 
 static tgl_plan_options plan_options_of(explain_options *o)
@@ -257,7 +260,9 @@ static int explain(tgl_device *dev, explain_options *o)
     if (text == NULL) return cli_fail("no memory for the explanation");
     printf("device  %s\n%s", tgl_device_name(dev), text);
     if (is_sim && !is_quick(&o->problem))
-        puts("not run, and so not counted: it would take minutes; sizes up to 512^3 are run");
+        puts(
+            "not run, and so not counted: it would take minutes; up to 512^3 multiplications, in a "
+            "batch of up to 4096, are run");
     free(text);
     return EXIT_DONE;
 }

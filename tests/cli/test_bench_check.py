@@ -151,6 +151,22 @@ class Bench(Folder):
         self.assertEqual([row["library"] for row in self.rows("b.csv")], ["tegula"])
 
 
+class Explain(Folder):
+    def test_batches_are_run_on_the_simulator(self):
+        for options in ["-m", 64, "-n", 64, "-k", 64, "--batch", 3], \
+                ["-m", 40, "-n", 9, "-k", 20, "--batch", 5, "--order", "col", "--lda", 50, "--ldb", 30,
+                 "--ldc", 70, "--trans-a", "--bias", "row", "--residual"], \
+                ["-m", 8, "-n", 8, "-k", 8, "--batch", 0]:
+            result = tegula("explain", "--device", "sim", *options)
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertNotIn("not run", result.out)
+        for options in ["-m", 64, "-n", 64, "-k", 64, "--batch", 1000], \
+                ["-m", 1, "-n", 1, "-k", 1, "--batch", 5000]:
+            result = tegula("explain", "--device", "sim", *options)
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertIn("\nnot run, and so not counted", result.out)
+
+
 class Info(Folder):
     def test_names_the_cpu_and_says_why_others_are_missing(self):
         result = tegula("info")
