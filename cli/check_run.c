@@ -356,6 +356,13 @@ static tgl_status try_subject(shared *all, const check_case *c, check_subject *s
     return status;
 }
 
+/* The i-th of `count` kernels for a case. The order changes from case to case, so that workers that
+ * begin together do not all wait for the same kernel to be compiled. */
+static int in_turn(const check_case *c, int i, int count)
+{
+    return (int)((c->number % count + i) % count); /* the last number may be INT64_MAX */
+}
+
 /* The planner's choice, and one of the other kernels that takes the case. */
 static tgl_status try_in_turn(shared *all, const check_case *c, const case_memory *memory)
 {
@@ -363,21 +370,20 @@ static tgl_status try_in_turn(shared *all, const check_case *c, const case_memor
     const int others = results->count - 1;
     tgl_status status = try_subject(all, c, &results->subjects[0], memory);
     for (int i = 0; i < others && status != TGL_DEVICE_LOST; i++) {
-        status = try_subject(all, c, &results->subjects[1 + (c->number + i) % others], memory);
+        status = try_subject(all, c, &results->subjects[1 + in_turn(c, i, others)], memory);
         if (status != TGL_UNSUPPORTED) break;
     }
     return status;
 }
 
-/* False: the device is gone. The order changes from case to case, so that workers that begin
- * together do not all wait for the same kernel to be compiled. */
+/* False: the device is gone. */
 static bool try_subjects(shared *all, const check_case *c, const case_memory *memory)
 {
     check_results *results = all->results;
     tgl_status status = TGL_OK;
     if (all->settings->in_turn) return try_in_turn(all, c, memory) != TGL_DEVICE_LOST;
     for (int i = 0; i < results->count && status != TGL_DEVICE_LOST; i++)
-        status = try_subject(all, c, &results->subjects[(c->number + i) % results->count], memory);
+        status = try_subject(all, c, &results->subjects[in_turn(c, i, results->count)], memory);
     return status != TGL_DEVICE_LOST;
 }
 

@@ -32,6 +32,12 @@ class Check(Folder):
                          for _ in range(2))
         self.assertEqual(first, second)
 
+    def test_the_last_case(self):
+        for device, options in ("cpu", []), ("sim", ["--kernel", "gemm", "--in-turn"]):
+            result = tegula("check", "--device", device, "--case", 2**63 - 1, *options)
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertRegex(result.out, r"\n[1-9]\d* passed, 0 failed on " + device)
+
     def test_epilogues(self):
         for device, cases in ("cpu", 60), ("sim", 6):
             result = tegula("check", "--cases", cases, "--epilogues", "--device", device, "--type", "f32",
