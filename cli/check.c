@@ -247,6 +247,16 @@ static int check(const check_options *o, tgl_device *dev)
     return code;
 }
 
+static int run(const check_options *o, tgl_device *dev)
+{
+    const bool is_small = o->small || is_device(dev, "sim");
+    const int found = check_find_kernel(dev, o->kernel);
+    if (found != EXIT_DONE) return found;
+    if (o->huge) return check_huge(dev, o->kernel, is_small);
+    if (o->accuracy) return check_accuracy(dev, o->seed, is_small, o->csv);
+    return check(o, dev);
+}
+
 int command_check(int argc, char **argv)
 {
     check_options options;
@@ -254,13 +264,7 @@ int command_check(int argc, char **argv)
     if (code != PARSED) return code;
     tgl_device *dev = cli_open_device(options.device, options.threads);
     if (dev == NULL) return EXIT_FAILED;
-    const bool is_small = options.small || is_device(dev, "sim");
-    if (options.huge)
-        code = check_huge(dev, options.kernel, is_small);
-    else if (options.accuracy)
-        code = check_accuracy(dev, options.seed, is_small, options.csv);
-    else
-        code = check(&options, dev);
+    code = run(&options, dev);
     tgl_device_close(dev);
     return code;
 }

@@ -34,6 +34,15 @@ bool check_is_asked(const char *asked, const char *name)
            (strncmp(asked, name, length) == 0 && name[length] == '/');
 }
 
+int check_find_kernel(const tgl_device *dev, const char *asked)
+{
+    const char *name = "auto";
+    for (int i = 0; name != NULL; name = tgl_kernel_name(dev, i++))
+        if (check_is_asked(asked, name)) return EXIT_DONE;
+    return cli_misuse("%s has no kernel \"%s\"; `tegula info` lists them", tgl_device_name(dev),
+                      asked);
+}
+
 /* Lists the kernels that were asked for, after the planner's choice unless that was not. */
 static int list_subjects(const check_settings *s, check_results *results)
 {
@@ -42,17 +51,12 @@ static int list_subjects(const check_settings *s, check_results *results)
         count++;
     results->subjects = calloc((size_t)count, sizeof *results->subjects);
     if (results->subjects == NULL) return cli_fail("no memory for %d kernels", count);
-    bool is_known = false;
     for (int i = 0; i < count; i++) {
         const char *name = i == 0 ? "auto" : tgl_kernel_name(s->dev, i - 1);
-        const bool is_asked = check_is_asked(s->kernel, name);
-        is_known = is_known || is_asked;
-        if (is_asked || (i == 0 && strchr(s->kernel, '/') == NULL))
+        if (check_is_asked(s->kernel, name) || (i == 0 && strchr(s->kernel, '/') == NULL))
             results->subjects[results->count++].name = name;
     }
-    if (is_known) return EXIT_DONE;
-    return cli_misuse("%s has no kernel \"%s\"; `tegula info` lists them", tgl_device_name(s->dev),
-                      s->kernel);
+    return EXIT_DONE;
 }
 
 int check_cells_seen(const check_subject *s)

@@ -41,6 +41,9 @@ typedef struct check_results {
  * planner's choice is called "auto". */
 bool check_is_asked(const char *asked, const char *name);
 
+/* An error, and its exit code, if no kernel of the device is meant; else EXIT_DONE. */
+int check_find_kernel(const tgl_device *dev, const char *asked);
+
 int check_cells_seen(const check_subject *s);
 
 /* Returns an exit code: EXIT_DONE if all cases were run, whatever they showed. */
