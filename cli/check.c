@@ -172,28 +172,27 @@ static int print_results(const tgl_device *dev, const check_results *results)
     return all.failed == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-static void write_subject(FILE *file, const tgl_device *dev, const check_options *o,
-                          const check_subject *s)
+static void write_subject(FILE *file, const check_settings *run, const check_subject *s)
 {
     fprintf(file,
-            "%s,%s,%" PRId64 ",%" PRId64 ",%s,%" PRId64 ",%" PRId64 ",%" PRId64
+            "%s,%s,%" PRIu64 ",%" PRId64 ",%s,%" PRId64 ",%" PRId64 ",%" PRId64
             ",%.6g,%.6g,%.6g,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
-            tgl_device_name(dev), tgl_version(), o->seed, o->cases, s->name, s->passed, s->failed,
-            s->unsupported, s->errors.max, error_rms(&s->errors), error_frobenius(&s->errors),
-            check_cells_seen(s), s->split, s->tail, s->strips, s->batch, s->ten);
+            tgl_device_name(run->dev), tgl_version(), run->drawing.seed, run->count, s->name,
+            s->passed, s->failed, s->unsupported, s->errors.max, error_rms(&s->errors),
+            error_frobenius(&s->errors), check_cells_seen(s), s->split, s->tail, s->strips,
+            s->batch, s->ten);
 }
 
-static int write_csv(const check_options *o, const tgl_device *dev, const check_results *results)
+static int write_csv(const char *path, const check_settings *run, const check_results *results)
 {
-    FILE *file = fopen(o->csv, "w");
-    if (file == NULL) return cli_fail("cannot write %s: %s", o->csv, strerror(errno));
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return cli_fail("cannot write %s: %s", path, strerror(errno));
     fprintf(file, "device,version,seed,cases,kernel,passed,failed,unsupported,max_error,rms_error,"
                   "frobenius_error,layouts,splits,tail_splits,strips,batches,ten_runs\n");
     for (int i = 0; i < results->count; i++)
-        write_subject(file, dev, o, &results->subjects[i]);
+        write_subject(file, run, &results->subjects[i]);
     const bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed)
-        return cli_fail("cannot write %s: %s", o->csv, strerror(errno));
+    if (fclose(file) != 0 || failed) return cli_fail("cannot write %s: %s", path, strerror(errno));
     return EXIT_DONE;
 }
 
@@ -241,7 +240,8 @@ static int check(const check_options *o, tgl_device *dev)
     if (results.failed_case >= 0) puts(results.failure);
     if (code == EXIT_DONE) {
         code = print_results(dev, &results);
-        if (o->csv != NULL && write_csv(o, dev, &results) != EXIT_DONE) code = EXIT_FAILED;
+        if (o->csv != NULL && write_csv(o->csv, &settings, &results) != EXIT_DONE)
+            code = EXIT_FAILED;
     }
     check_results_free(&results);
     return code;

@@ -51,7 +51,10 @@ class Check(Folder):
         self.assertEqual(result.code, 0, result.err)
         rows = self.rows("check.csv")
         self.assertEqual(rows[0]["kernel"], "auto")
-        self.assertEqual(rows[0]["passed"], "20")
+        self.assertEqual((rows[0]["passed"], rows[0]["cases"]), ("20", "20"))
+        result = tegula("check", "--case", 3, "--device", "cpu", "--csv", "one.csv", cwd=self.folder)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual({row["cases"] for row in self.rows("one.csv")}, {"1"})
 
     def test_a_family(self):
         result = tegula("check", "--cases", 6, "--device", "sim", "--kernel", "gemm", "--in-turn", "--csv",
