@@ -112,6 +112,20 @@ static const char *read_line(suite *s, char *line, tgl_type wanted)
     return added ? NULL : "no memory";
 }
 
+/* Takes the line's end and a comment away, in place. Returns what is wrong with its bytes, or NULL:
+ * what is behind them would be skipped. */
+static const char *trim(char *line, size_t length)
+{
+    if (length > 0 && line[length - 1] == '\n') length--;
+    if (length > 0 && line[length - 1] == '\r') length--;
+    line[length] = '\0';
+    if (strlen(line) < length) return "the line has a NUL byte: it is no text, or UTF-16";
+    if (strchr(line, '\r') != NULL)
+        return "the line has a carriage return inside: lines end in LF or CR LF, not in CR";
+    line[strcspn(line, "#")] = '\0';
+    return NULL;
+}
+
 bool suite_read(suite *s, const char *path, tgl_type type)
 {
     FILE *file = fopen(path, "r");
@@ -121,11 +135,11 @@ bool suite_read(suite *s, const char *path, tgl_type type)
     }
     char *line = NULL;
     size_t size = 0;
+    ssize_t length;
     const char *wrong = NULL;
-    for (int number = 1; wrong == NULL && getline(&line, &size, file) >= 0; number++) {
-        line[strcspn(line, "#\r\n")] = '\0';
-        if (line[strspn(line, " \t")] == '\0') continue;
-        wrong = read_line(s, line, type);
+    for (int number = 1; wrong == NULL && (length = getline(&line, &size, file)) >= 0; number++) {
+        wrong = trim(line, (size_t)length);
+        if (wrong == NULL && line[strspn(line, " \t")] != '\0') wrong = read_line(s, line, type);
         if (wrong != NULL) cli_fail("%s:%d: %s", path, number, wrong);
     }
     free(line);

@@ -26,6 +26,11 @@ def make_inputs(folder):
         "short_suite.csv": b"f32,8,8\n",
         "zero_suite.csv": b"f32,8,0,8,NN,1\n",
         "empty_suite.csv": b"# nothing\n",
+        "crlf_suite.csv": b"# Windows\r\nf32,8,8,8,NX,1\r\n",
+        "cr_suite.csv": b"f32,8,8,8,NN,1\rf32,9,9,9,NN,1\r",
+        "cr_comment_suite.csv": b"f32,8,8,8,NN,1\n# a comment\rf32,9,9,9,NN,1\n",
+        "nul_suite.csv": b"f32,8,8,8,NN,1\nf32,8,8,8,NN,1\0,2\n",
+        "utf16_suite.csv": "\ufefff32,8,8,8,NN,1\n".encode("utf-16-le"),
     }
     for name, contents in files.items():
         with open(os.path.join(folder, name), "wb") as file:
