@@ -70,9 +70,21 @@ int cli_finish(int code)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
+/* The word of the command line that has the byte `optopt`: getopt() goes on to the next word with a
+ * word's last byte. */
+static const char *word_of_letter(int argc, char **argv)
+{
+    const char *now = optind < argc ? argv[optind] : "";
+    return now[0] == '-' && strchr(now, optopt) != NULL ? now : argv[optind - 1];
+}
+
 /* The option that getopt has just refused, as the user wrote it. */
 static void report_refused(int argc, char **argv, const struct option *table, bool no_value)
 {
+    if (optopt < 0 || (optopt > 127 && optopt < OPT_HELP)) { /* one byte of a letter in UTF-8 */
+        cli_misuse("there is no option %s", word_of_letter(argc, argv));
+        return;
+    }
     if (optopt > 0 && optopt < OPT_HELP) {
         if (no_value)
             cli_misuse("-%c needs a value", optopt);
