@@ -181,6 +181,14 @@ static bool take_option(int option, bench_options *o)
     }
 }
 
+/* Whether a peer takes part: it was asked for, or none was. */
+static bool is_wanted(const bench_options *o, const char *name)
+{
+    for (int i = 0; i < o->peer_count; i++)
+        if (strcmp(o->peers[i], name) == 0) return true;
+    return o->peer_count == 0;
+}
+
 static int parse(int argc, char **argv, bench_options *o)
 {
     *o = (bench_options){.device = "auto", .time = 1};
@@ -192,6 +200,8 @@ static int parse(int argc, char **argv, bench_options *o)
         if (!take_option(option, o)) return EXIT_MISUSE;
     }
     if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    if (o->peer_count > 1 && is_wanted(o, "none"))
+        return cli_misuse("--peer none leaves no room for other peers");
     const bool some = o->m > 0 || o->n > 0 || o->k > 0 || o->batch > 0 || o->trans_a || o->trans_b;
     if (some && o->suite != NULL)
         return cli_misuse("give either --suite or one shape by -m, -n and -k");
@@ -228,13 +238,6 @@ static int open_host_peers(const bench_options *o, peer peers[PEERS_MAX], int *c
     for (int i = 0; peer_known(i) != NULL; i++)
         if (peer_open(peer_known(i), &peers[*count], message, sizeof message)) ++*count;
     return PARSED;
-}
-
-static bool is_wanted(const bench_options *o, const char *name)
-{
-    for (int i = 0; i < o->peer_count; i++)
-        if (strcmp(o->peers[i], name) == 0) return true;
-    return o->peer_count == 0;
 }
 
 /* *lib: to be closed after the peers' last use. */
@@ -305,9 +308,11 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
         else if (status == TGL_UNSUPPORTED && ++unsupported < s->count)
             cli_fail("%s is left out: %s", shape, tgl_status_text(status));
         else
-            code = cli_fail("%s: %s", shape, tgl_status_text(status));
+            code = cli_fail_at(shape, settings->dev, status);
         contest_release(&t);
         done += cost(settings, &s->problems[i]);
+        /* No other shape would fare better. */
+        if (status == TGL_UNKNOWN_KERNEL || status == TGL_DEVICE_LOST) break;
     }
     return code;
 }

@@ -46,6 +46,9 @@ int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 int cli_fail_status(const tgl_device *dev, tgl_status status);
 
+/* The same, about one of several things: "tegula COMMAND: WHAT: ...". */
+int cli_fail_at(const char *what, const tgl_device *dev, tgl_status status);
+
 /* Flushes stdout: EXIT_FAILED with an error if what was printed did not arrive, else `code`. */
 int cli_finish(int code);
 

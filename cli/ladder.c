@@ -196,8 +196,7 @@ static int run_size(ladder_report *r, const shape *x, steps *s)
     progress_clear(&s->line);
     int code = EXIT_DONE;
     if (status != TGL_OK) {
-        cli_fail("at %s:", s->size);
-        code = cli_fail_status(r->settings->dev, status);
+        code = cli_fail_at(s->size, r->settings->dev, status);
     } else {
         ladder_report_add(r, &size);
         if (any_failed(&size)) code = cli_fail("at %s a rung failed", s->size);

@@ -55,10 +55,17 @@ int cli_misuse(const char *format, ...)
 
 int cli_fail_status(const tgl_device *dev, tgl_status status)
 {
+    return cli_fail_at(NULL, dev, status);
+}
+
+int cli_fail_at(const char *what, const tgl_device *dev, tgl_status status)
+{
     char detail[1024];
+    const char *colon = what != NULL ? ": " : "";
+    if (what == NULL) what = "";
     if (tgl_last_error(dev, detail, sizeof detail) == 0)
-        return cli_fail("%s", tgl_status_text(status));
-    return cli_fail("%s (%s)", detail, tgl_status_name(status));
+        return cli_fail("%s%s%s", what, colon, tgl_status_text(status));
+    return cli_fail("%s%s%s (%s)", what, colon, detail, tgl_status_name(status));
 }
 
 int cli_finish(int code)

@@ -160,6 +160,13 @@ class Bench(Folder):
         self.assertEqual([row["library"] for row in self.rows("b.csv")], ["tegula"])
 
 
+    def test_a_kernel_that_does_not_exist_is_named_once(self):
+        result = tegula("bench", "--kernel", "nonsense", "--peer", "none", "--device", "cpu")
+        self.assertEqual(result.code, 1)
+        self.assertEqual(result.err, 'tegula bench: f32 64x64x64 NN: the device cpu has no kernel "nonsense" '
+                                     "(TGL_UNKNOWN_KERNEL)\n")
+
+
 class Explain(Folder):
     def test_batches_are_run_on_the_simulator(self):
         for options in ["-m", 64, "-n", 64, "-k", 64, "--batch", 3], \
