@@ -4,6 +4,7 @@
  * error metric. A judge that lets everything pass would not be noticed otherwise.
  */
 #include "check_case.h"
+#include "check_epilogue.h"
 #include "npy.h"
 #include "random.h"
 #include "reference.h"
@@ -179,6 +180,27 @@ static void denormals(void **state)
     assert_true(passes(TGL_F64, 0, 0, 0));
 }
 
+/* An epilogue that makes a number of an infinite sum does not make every number right. */
+static void epilogues_of_infinite_sums(void **state)
+{
+    (void)state;
+    const long double sums[] = {-INFINITY, -1e39L}; /* the second is more than f32 holds */
+    const tgl_epilogue epilogues[] = {{.activation = TGL_ACTIVATION_RELU}, {.expression = "..."}};
+    for (int i = 0; i < 4; i++) {
+        check_case c = {.problem = tgl_problem_make(TGL_F32, 1, 1, 1),
+                        .epilogue = epilogues[i / 2]};
+        reference_element r = {sums[i % 2], -sums[i % 2]};
+        check_epilogue_finish(&c, 0, 0, &r);
+        assert_true(r.value == 0);
+        assert_true(passes(TGL_F32, 0, r.value, r.magnitude));
+        assert_false(passes(TGL_F32, 1, r.value, r.magnitude));
+        r = (reference_element){-sums[i % 2], -sums[i % 2]};
+        check_epilogue_finish(&c, 0, 0, &r);
+        assert_true(passes(TGL_F32, INFINITY, r.value, r.magnitude));
+        assert_false(passes(TGL_F32, 1, r.value, r.magnitude));
+    }
+}
+
 /* ---- Cases of `tegula check` ----------------------------------------------------------------- */
 
 static void *copy_of_c(const check_case *c)
@@ -286,6 +308,7 @@ int main(void)
         cmocka_unit_test(units),
         cmocka_unit_test(not_finite),
         cmocka_unit_test(denormals),
+        cmocka_unit_test(epilogues_of_infinite_sums),
         cmocka_unit_test(a_case_sees_what_is_wrong),
         cmocka_unit_test(a_case_is_the_same_every_time),
         cmocka_unit_test(headers_come_back),
