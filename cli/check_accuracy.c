@@ -3,10 +3,11 @@
  * The error of FP32 products, in units of u * (|A||B|)_ij with u = 2^-24, over elements drawn from
  * all of C: ours, cuBLAS's (without TF32) and that of a loop over k of fused multiply-adds.
  *
- * What passes: no element wrong by tegula check's bound; in the geometric mean over all products an
- * RMS error at most that of cuBLAS (`mean_most`), and for no product an RMS error above both of the
- * others (`single_most`). The two margins are for the draw of the elements, and for orders of
- * summation that differ without one being better.
+ * What passes: no element wrong by tegula check's bound; and where cuBLAS is there, in the
+ * geometric mean over all products an RMS error at most that of cuBLAS (`mean_most`), and for no
+ * product an RMS error above both of the others (`single_most`). The two margins are for the draw
+ * of the elements, and for orders of summation that differ without one being better: among sums of
+ * 16 products the sequential one alone is now and then more exact than any by more than that.
  */
 #include "check_accuracy.h"
 #include "cli.h"
@@ -225,7 +226,8 @@ static void judge(accuracy_run *run, const trial *t, const char *what)
     const double ours = error_rms(&t->errors[OURS]), peer = error_rms(&t->errors[CUBLAS]);
     const double sequential = error_rms(&t->errors[SEQUENTIAL]);
     const bool is_wrong = t->errors[OURS].wrong > 0;
-    const bool is_worse = ours > single_most * (peer > sequential ? peer : sequential);
+    const bool is_worse =
+        t->has[CUBLAS] && ours > single_most * (peer > sequential ? peer : sequential);
     if (is_wrong || is_worse) run->failed++;
     printf("%-45s", what);
     for (int party = 0; party < PARTIES; party++) {
@@ -296,9 +298,10 @@ static int conclude(const accuracy_run *run)
         printf("RMS error over cuBLAS's on %s: geometric mean %.3f (at most %.2f passes), greatest "
                "%.3f at %s\n",
                tgl_device_name(run->dev), mean, mean_most, run->worst, run->where);
-    printf("%d products are wrong, or less exact than cuBLAS's and a sequential sum by more than a "
-           "tenth\n",
-           run->failed);
+    printf("%d products are wrong%s\n", run->failed,
+           run->compared > 0
+               ? ", or less exact than cuBLAS's and a sequential sum by more than a tenth"
+               : "");
     return run->failed == 0 && mean <= mean_most ? EXIT_DONE : EXIT_FAILED;
 }
 
