@@ -3,6 +3,7 @@
  * `tegula bench --cliffs`.
  */
 #include "cliffs.h"
+#include "bench_report.h"
 #include "cli.h"
 #include "progress.h"
 #include "stopwatch.h"
@@ -48,45 +49,63 @@ static tgl_problem neighbour(const tgl_problem *p, int which)
     return q;
 }
 
-/* Prints a step; counts it if it is steep. */
+typedef struct tally {
+    int steps, cliffs; /* that were timed, and those of them that are steep */
+    int code;          /* EXIT_FAILED if a call failed */
+    bool lost;         /* the device is gone */
+} tally;
+
 static void report_step(const tgl_problem *p, double at, const char *kernel, const tgl_problem *q,
-                        double there, const char *kernel_there, int *cliffs)
+                        double there, const char *kernel_there, tally *sum)
 {
     const double ratio = there / at / (suite_flops(q) / suite_flops(p));
     const bool is_cliff = ratio > steep;
-    *cliffs += is_cliff;
+    sum->steps++;
+    sum->cliffs += is_cliff;
     printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " %9.2f us %-22s -> %" PRId64 "x%" PRId64
            "x%" PRId64 " %9.2f us %-22s x%.3f%s\n",
            suite_layout(p), p->m, p->n, p->k, 1e6 * at, kernel, q->m, q->n, q->k, 1e6 * there,
            kernel_there, ratio, is_cliff ? "  CLIFF" : "");
 }
 
-static tgl_status look_around(tgl_device *dev, const tgl_problem *p, int *cliffs)
+/* False: not timed, which is reported. */
+static bool try_shape(tgl_device *dev, const tgl_problem *p, double *seconds, char *kernel,
+                      size_t size, tally *sum)
+{
+    const tgl_status status = time_shape(dev, p, seconds, kernel, size);
+    char shape[64];
+    report_shape(p, shape, sizeof shape);
+    if (status == TGL_UNSUPPORTED)
+        cli_fail("%s is left out: %s", shape, tgl_status_text(status));
+    else if (status != TGL_OK)
+        sum->code = cli_fail_at(shape, dev, status);
+    sum->lost = status == TGL_DEVICE_LOST;
+    return status == TGL_OK;
+}
+
+static void look_around(tgl_device *dev, const tgl_problem *p, tally *sum)
 {
     double at, there;
     char kernel[64], kernel_there[64];
-    tgl_status status = time_shape(dev, p, &at, kernel, sizeof kernel);
-    for (int i = 0; i < 3 && status == TGL_OK; i++) {
+    if (!try_shape(dev, p, &at, kernel, sizeof kernel, sum)) return;
+    for (int i = 0; i < 3 && !sum->lost; i++) {
         const tgl_problem q = neighbour(p, i);
-        status = time_shape(dev, &q, &there, kernel_there, sizeof kernel_there);
-        if (status == TGL_OK) report_step(p, at, kernel, &q, there, kernel_there, cliffs);
+        if (try_shape(dev, &q, &there, kernel_there, sizeof kernel_there, sum))
+            report_step(p, at, kernel, &q, there, kernel_there, sum);
     }
-    return status;
 }
 
 int cliffs_find(tgl_device *dev, const suite *s)
 {
-    int cliffs = 0, code = EXIT_DONE;
+    tally sum = {.code = EXIT_DONE};
     progress line;
     progress_start(&line, s->count);
-    for (int i = 0; i < s->count; i++) {
+    for (int i = 0; i < s->count && !sum.lost; i++) {
         progress_update(&line, i, "cliffs");
         progress_clear(&line);
-        const tgl_status status = look_around(dev, &s->problems[i], &cliffs);
-        if (status != TGL_OK && status != TGL_UNSUPPORTED) code = cli_fail_status(dev, status);
-        if (status == TGL_DEVICE_LOST) break;
+        look_around(dev, &s->problems[i], &sum);
     }
-    printf("%d of %d steps are cliffs on %s: more than a tenth beyond the work added\n", cliffs,
-           3 * s->count, tgl_device_name(dev));
-    return code;
+    printf("%d of %d steps are cliffs on %s: more than a tenth beyond the work added\n", sum.cliffs,
+           sum.steps, tgl_device_name(dev));
+    return sum.steps > 0 ? sum.code : cli_fail("no step was timed, from any shape");
 }

@@ -103,6 +103,16 @@ class Timed(Folder):
         result = self.run_on_fakes("bench", "-m", 8, "-n", 8, "-k", 8, "--cliffs")
         self.assertEqual((result.code, result.err), (0, ""))
         self.assertIn("0 of 3 steps are cliffs on cuda:0", result.out)
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write("f32,8,8,8,NN,1\nf64,8,8,8,NN,1\n")
+        result = self.run_on_fakes("bench", "--suite", "s.csv", "--cliffs")
+        self.assertEqual(result.code, 0)
+        self.assertIn("0 of 3 steps are cliffs on cuda:0", result.out)
+        self.assertEqual(result.err, "tegula bench: f64 8x8x8 NN is left out: this device has no kernel for "
+                                     "the request\n")
+        result = self.run_on_fakes("bench", "--suite", "s.csv", "--cliffs", "--type", "f64")
+        self.assertEqual(result.code, 1)
+        self.assertIn("no step was timed", result.err)
         result = self.run_on_fakes("bench", "--host-overhead")
         self.assertEqual((result.code, result.err), (0, ""))
         self.assertEqual(result.out.count("us a call"), 9)
