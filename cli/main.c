@@ -4,8 +4,11 @@
  */
 #include "cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct command {
     const char *name;
@@ -45,8 +48,22 @@ static void print_help(void)
          "Exit codes: 0 done; 1 a check failed, or the work did; 2 bad use.");
 }
 
+/* A standard stream that the caller has closed would be the next file to be opened, and what is
+ * printed would go into that. It is /dev/null instead, opened for what the stream is not used for,
+ * so that reading and writing it fail as before. */
+static bool fill_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!fill_standard_streams())
+        return cli_fail("cannot open /dev/null in place of a closed stream: %s", strerror(errno));
     if (argc < 2) return cli_misuse("no command given");
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {

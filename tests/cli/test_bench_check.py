@@ -5,9 +5,11 @@ import csv
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
+import session
 from session import tegula
 
 
@@ -167,6 +169,17 @@ class Bench(Folder):
         self.assertIn("is wrong and is left out", result.err)
         self.assertEqual([row["library"] for row in self.rows("b.csv")], ["tegula"])
 
+
+    def test_nothing_but_rows_gets_into_the_csv_file_when_streams_are_closed(self):
+        command = [session.PROGRAM, "bench", "-m", "8", "-n", "8", "-k", "8", "--repeat", "1", "--device",
+                   "cpu", "--peer", os.environ.get("TEGULA_WRONG_PEER", "none"), "--csv", "b.csv"]
+        for streams, code in (">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1):
+            completed = subprocess.run(["sh", "-c", 'exec "$0" "$@" ' + streams, *command],
+                                       cwd=self.folder, capture_output=True, timeout=60, check=False)
+            self.assertEqual(completed.returncode, code, streams)
+            self.assertEqual([row["device"] for row in self.rows("b.csv")], ["cpu"], streams)
+            if streams == ">&-":
+                self.assertIn(b"cannot write to standard output: Bad file descriptor", completed.stderr)
 
     def test_a_kernel_that_does_not_exist_is_named_once(self):
         result = tegula("bench", "--kernel", "nonsense", "--peer", "none", "--device", "cpu")
