@@ -23,7 +23,7 @@ static const char help[] =
     "\n"
     "C := alpha*op(A)*op(B) + beta*C0, for NumPy files of float32 or float64 matrices.\n"
     "\n"
-    "  -o, --output FILE  where C goes; may be one of the inputs\n"
+    "  -o, --output FILE  where C goes; may be one of the inputs, or /dev/stdout\n"
     "  --alpha X          factor of the product (1)\n"
     "  --c FILE           the matrix C0; C takes its order, C or Fortran\n"
     "  --beta X           factor of C0 (1)\n"
@@ -255,16 +255,17 @@ static int write_product(tgl_device *dev, const tgl_problem *problem, const void
     const size_t length = npy_format(&header, text);
     const bool ok = output_file_write(output, text, length) && output_file_write(output, C, size);
     free(host);
-    return ok ? EXIT_DONE : cli_fail("cannot write %s: %s", output->name, strerror(errno));
+    return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
-static void print_report(tgl_device *dev, const tgl_problem *p, const tgl_plan *plan,
+static void print_report(FILE *out, tgl_device *dev, const tgl_problem *p, const tgl_plan *plan,
                          double seconds)
 {
     const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
-    printf("%" PRId64 " x %" PRId64 " x %" PRId64 " %s on %s, kernel %s: %.6f s, %.1f GFLOP/s\n",
-           p->m, p->n, p->k, cli_type_name(p->type_c), tgl_device_name(dev), tgl_plan_kernel(plan),
-           seconds, seconds > 0 ? flops / seconds * 1e-9 : 0.0);
+    fprintf(out,
+            "%" PRId64 " x %" PRId64 " x %" PRId64 " %s on %s, kernel %s: %.6f s, %.1f GFLOP/s\n",
+            p->m, p->n, p->k, cli_type_name(p->type_c), tgl_device_name(dev), tgl_plan_kernel(plan),
+            seconds, seconds > 0 ? flops / seconds * 1e-9 : 0.0);
 }
 
 /* Multiplies with a plan at hand, and puts the file in its place. */
@@ -283,9 +284,10 @@ static int multiply_planned(tgl_device *dev, const tgl_problem *problem, const t
     tgl_free(dev, memory.b_copy);
     tgl_free(dev, memory.C);
     if (code != EXIT_DONE) return code;
-    if (!output_file_commit(output))
-        return cli_fail("cannot write %s: %s", o->output, strerror(errno));
-    print_report(dev, problem, plan, seconds);
+    /* Beside a product that goes to standard output there is no room for a line of text. */
+    FILE *report = output->temporary != NULL ? stdout : stderr;
+    if (!output_file_commit(output)) return EXIT_FAILED;
+    print_report(report, dev, problem, plan, seconds);
     return EXIT_DONE;
 }
 
@@ -295,15 +297,12 @@ static int multiply(tgl_device *dev, const tgl_problem *problem, const mm_option
     tgl_plan *plan;
     tgl_status status = tgl_plan_create(dev, problem, NULL, &plan);
     if (status != TGL_OK) return cli_fail_status(dev, status);
-    char message[512];
     output_file output;
-    int code;
+    int code = EXIT_FAILED;
     /* Before the work, so that a folder that cannot be written does not cost hours. */
-    if (!output_file_open(&output, o->output, message, sizeof message)) {
-        code = cli_fail("%s", message);
-    } else {
+    if (output_file_open(&output, o->output)) {
         code = multiply_planned(dev, problem, plan, o, files, &output);
-        if (code != EXIT_DONE) output_file_discard(&output);
+        output_file_close(&output);
     }
     tgl_plan_destroy(plan);
     return code;

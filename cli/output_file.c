@@ -3,12 +3,13 @@
  * Files that appear whole or not at all.
  */
 #include "output_file.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,17 +17,19 @@
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
-/* What a signal handler may touch: the name to remove, if `abandoned_exists`. */
-static char abandoned_name[PATH_MAX];
-static volatile sig_atomic_t abandoned_exists;
+/* The names that a signal handler is to remove; NULL: none. */
+enum { FILES_MAX = 2, LINKS_MAX = 40 };
+static _Atomic(char *) abandoned[FILES_MAX];
 
 static const int fatal_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { FATAL_SIGNALS = sizeof fatal_signals / sizeof fatal_signals[0] };
 
 void output_file_abandon(void)
 {
-    if (abandoned_exists) unlink(abandoned_name);
-    abandoned_exists = 0;
+    for (int i = 0; i < FILES_MAX; i++) {
+        const char *name = atomic_exchange(&abandoned[i], NULL);
+        if (name != NULL) unlink(name);
+    }
 }
 
 static void on_fatal_signal(int number)
@@ -45,13 +48,86 @@ static void set_of_fatal_signals(sigset_t *set)
 static void catch_fatal_signals(void)
 {
     const struct sigaction action = {.sa_handler = on_fatal_signal, .sa_flags = SA_RESETHAND};
-    signal(SIGXFSZ, SIG_IGN); /* a file over its limit: write() says so instead */
     for (int i = 0; i < FATAL_SIGNALS; i++) {
         struct sigaction old;
         /* A signal that the caller had ignored (nohup) stays ignored. */
         if (sigaction(fatal_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(fatal_signals[i], &action, NULL);
     }
+}
+
+/* Changes `from`, one of the names or NULL, to `to`. */
+static void abandon_instead(char *from, char *to)
+{
+    for (int i = 0; i < FILES_MAX; i++) {
+        char *expected = from;
+        if (atomic_compare_exchange_strong(&abandoned[i], &expected, to)) return;
+    }
+}
+
+/* ---- Where a file stands --------------------------------------------------------------------- */
+
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) return strdup(".");
+    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+/* The path with the links of its folder followed; NULL: errno says why. */
+static char *in_real_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = folder_of(path), *whole = NULL;
+    char *real = folder != NULL ? realpath(folder, NULL) : NULL;
+    if (real != NULL && asprintf(&whole, "%s/%s", real, slash != NULL ? slash + 1 : path) < 0)
+        whole = NULL;
+    free(folder);
+    free(real);
+    return whole;
+}
+
+/* The number of one of our descriptors, whose name is /proc/PROCESS/fd/NUMBER; -1: it is none. */
+static int descriptor_of(const char *path)
+{
+    int process, number;
+    const bool is_ours =
+        sscanf(path, "/proc/%d/fd/%d", &process, &number) == 2 && process == getpid();
+    return is_ours ? number : -1;
+}
+
+/* Where a file of that name stands, or will: links are followed, also one whose target is not there
+ * yet, but not that of a descriptor. NULL: errno says why. */
+static char *resolve(const char *path)
+{
+    char target[PATH_MAX];
+    char *at = in_real_folder(path);
+    for (int links = 0; at != NULL && descriptor_of(at) < 0; links++) {
+        const ssize_t length = readlink(at, target, sizeof target - 1);
+        if (length < 0) break; /* no link */
+        target[length] = '\0';
+        char *folder = folder_of(at), *joined = NULL, *next = NULL;
+        const bool is_absolute = target[0] == '/';
+        if (links == LINKS_MAX)
+            errno = ELOOP;
+        else if (folder != NULL &&
+                 asprintf(&joined, "%s/%s", is_absolute ? "" : folder, target) >= 0)
+            next = in_real_folder(joined);
+        free(folder);
+        free(joined);
+        free(at);
+        at = next;
+    }
+    return at;
+}
+
+bool output_file_is_same(const char *path, const char *other)
+{
+    char *a = resolve(path), *b = resolve(other);
+    const bool is_same = a != NULL && b != NULL && strcmp(a, b) == 0;
+    free(a);
+    free(b);
+    return is_same;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -65,70 +141,82 @@ static mode_t permissions(const struct stat *existing)
     return 0666 & ~mask;
 }
 
-/* Makes DIR/.NAME.XXXXXX and arms the signal handlers to remove it. */
-static bool create_temporary(output_file *file, mode_t mode)
+/* Makes DIR/.NAME.XXXXXX, which the signal handlers remove from now on. Returns its descriptor. */
+static int create_temporary(output_file *file, mode_t mode)
 {
-    const char *slash = strrchr(file->path, '/');
-    const char *name = slash != NULL ? slash + 1 : file->path;
-    char *temporary;
-    if (asprintf(&temporary, "%.*s.%s.XXXXXX", (int)(name - file->path), file->path, name) < 0) {
-        errno = ENOMEM;
-        return false;
-    }
-    if (strlen(temporary) >= sizeof abandoned_name) {
-        free(temporary);
-        errno = ENAMETOOLONG;
-        return false;
-    }
+    const char *name = strrchr(file->path, '/') + 1;
+    if (asprintf(&file->temporary, "%.*s.%s.XXXXXX", (int)(name - file->path), file->path, name) <
+        0)
+        file->temporary = NULL;
+    if (file->temporary == NULL) return -1;
     sigset_t fatal, before;
     set_of_fatal_signals(&fatal);
     sigprocmask(SIG_BLOCK, &fatal, &before);
-    file->fd = mkostemp(temporary, O_CLOEXEC);
+    const int fd = mkostemp(file->temporary, O_CLOEXEC);
     const int error = errno;
-    if (file->fd >= 0) {
-        strcpy(abandoned_name, temporary);
-        abandoned_exists = 1;
+    if (fd >= 0) {
+        abandon_instead(NULL, file->temporary);
         catch_fatal_signals();
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (file->fd < 0) {
-        free(temporary);
-        errno = error;
-        return false;
+    if (fd >= 0) {
+        fchmod(fd, mode);
+        return fd;
     }
-    file->temporary = temporary;
-    fchmod(file->fd, mode);
-    return true;
+    free(file->temporary);
+    file->temporary = NULL;
+    errno = error;
+    return -1;
 }
 
-static bool open_path(output_file *file, const char *path)
+static int open_path(output_file *file)
 {
     struct stat info;
-    if (stat(path, &info) != 0) {
-        if (errno != ENOENT) return false;
-        file->path = strdup(path);
-        return file->path != NULL && create_temporary(file, permissions(NULL));
-    }
+    file->path = resolve(file->name);
+    if (file->path == NULL) return -1;
+    const int descriptor = descriptor_of(file->path);
+    /* Not opened anew, which would begin at its start, and fails for a socket. */
+    if (descriptor >= 0) return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (stat(file->path, &info) != 0)
+        return errno == ENOENT ? create_temporary(file, permissions(NULL)) : -1;
     if (S_ISDIR(info.st_mode)) {
         errno = EISDIR;
-        return false;
+        return -1;
     }
-    file->path = realpath(path, NULL); /* a link stays, and what it points to is replaced */
-    if (file->path == NULL) return false;
-    if (S_ISREG(info.st_mode)) {
-        if (access(file->path, W_OK) != 0) return false; /* a rename would not ask */
-        return create_temporary(file, permissions(&info));
-    }
-    file->fd = open(path, O_WRONLY | O_CLOEXEC);
-    return file->fd >= 0;
+    if (!S_ISREG(info.st_mode)) return open(file->path, O_WRONLY | O_CLOEXEC);
+    if (access(file->path, W_OK) != 0) return -1; /* a rename would not ask */
+    return create_temporary(file, permissions(&info));
 }
 
-bool output_file_open(output_file *file, const char *path, char *message, size_t message_size)
+static bool fail(output_file *file)
 {
-    *file = (output_file){.fd = -1, .name = path};
-    if (open_path(file, path)) return true;
-    snprintf(message, message_size, "cannot write %s: %s", path, strerror(errno));
+    if (!file->failed) cli_fail("cannot write %s: %s", file->name, strerror(errno));
+    file->failed = true;
+    return false;
+}
+
+/* Gives back all but what stands on disk. */
+static void release(output_file *file)
+{
+    if (file->temporary != NULL) {
+        unlink(file->temporary);
+        abandon_instead(file->temporary, NULL);
+    }
+    free(file->temporary);
     free(file->path);
+    *file = (output_file){.name = file->name, .failed = file->failed};
+}
+
+bool output_file_open(output_file *file, const char *path)
+{
+    *file = (output_file){.name = path};
+    if (path == NULL) return true;
+    const int fd = open_path(file);
+    if (fd >= 0) file->stream = fdopen(fd, "w");
+    if (file->stream != NULL) return true;
+    fail(file);
+    if (fd >= 0) close(fd);
+    release(file);
     return false;
 }
 
@@ -136,27 +224,23 @@ bool output_file_open(output_file *file, const char *path, char *message, size_t
 
 bool output_file_write(output_file *file, const void *bytes, size_t size)
 {
-    const char *at = bytes;
-    while (size > 0) {
-        const ssize_t written = write(file->fd, at, size < (1 << 30) ? size : 1 << 30);
-        if (written < 0) {
-            if (errno == EINTR) continue;
-            return false;
-        }
-        at += written;
-        size -= (size_t)written;
-    }
-    return true;
+    return size == 0 || fwrite(bytes, 1, size, file->stream) == size || fail(file);
+}
+
+/* Whether all has arrived in the file, and if it is to be renamed, on disk. */
+static bool has_arrived(output_file *file)
+{
+    if (file->failed) return false;
+    const bool ok = fflush(file->stream) == 0 && !ferror(file->stream) &&
+                    (file->temporary == NULL || fsync(fileno(file->stream)) == 0);
+    return ok || fail(file);
 }
 
 /* So that the new name, too, survives a power failure. A folder that cannot be opened is no
  * reason to fail: the file itself is whole. */
 static void sync_folder(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash == NULL   ? strdup(".")
-                   : slash == path ? strdup("/")
-                                   : strndup(path, (size_t)(slash - path));
+    char *folder = folder_of(path);
     if (folder == NULL) return;
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(folder);
@@ -165,38 +249,38 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Gives back all but the file on disk. */
-static void release(output_file *file)
+/* Nothing, if it stands there already. */
+static bool put_in_place(output_file *file)
 {
-    if (file->fd >= 0) close(file->fd);
+    if (file->temporary == NULL) return true;
+    if (rename(file->temporary, file->path) != 0) return fail(file);
+    abandon_instead(file->temporary, NULL);
     free(file->temporary);
-    free(file->path);
-    *file = (output_file){.fd = -1, .name = file->name};
+    file->temporary = NULL;
+    sync_folder(file->path);
+    return true;
+}
+
+bool output_file_flush(output_file *file)
+{
+    return file->stream == NULL || (has_arrived(file) && put_in_place(file));
 }
 
 bool output_file_commit(output_file *file)
 {
-    if (file->temporary != NULL) {
-        bool ok = fsync(file->fd) == 0;
-        ok = close(file->fd) == 0 && ok; /* network file systems report a full disk here */
-        file->fd = -1;
-        if (!ok || rename(file->temporary, file->path) != 0) {
-            const int error = errno;
-            output_file_discard(file);
-            errno = error;
-            return false;
-        }
-        abandoned_exists = 0;
-        sync_folder(file->path);
-    }
+    if (file->stream == NULL) return !file->failed;
+    bool ok = has_arrived(file);
+    if (fclose(file->stream) != 0 && ok) ok = fail(file); /* where network file systems say so */
+    ok = ok && put_in_place(file);
     release(file);
-    return true;
+    return ok;
 }
 
-void output_file_discard(output_file *file)
+bool output_file_close(output_file *file)
 {
-    const int error = errno;
-    if (file->temporary != NULL) output_file_abandon();
+    if (file->stream == NULL) return !file->failed;
+    const bool is_kept = file->temporary == NULL;
+    if (fclose(file->stream) != 0 && is_kept) fail(file);
     release(file);
-    errno = error;
+    return !file->failed;
 }

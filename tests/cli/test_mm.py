@@ -270,6 +270,58 @@ class Outputs(Folder):
         self.assertTrue(os.path.islink(self.path("C.npy")))
         self.assert_product("elsewhere/real.npy", self.a @ self.b)
 
+    def test_a_link_to_a_file_that_is_not_there_yet(self):
+        os.mkdir(self.path("elsewhere"))
+        os.symlink("elsewhere/first.npy", self.path("C.npy"))
+        os.symlink(self.path("elsewhere/real.npy"), self.path("elsewhere/first.npy"))
+        self.assert_done(self.mm("A.npy", "B.npy", "-o", "C.npy"))
+        self.assertTrue(os.path.islink(self.path("C.npy")))
+        self.assertTrue(os.path.islink(self.path("elsewhere/first.npy")))
+        self.assert_product("elsewhere/real.npy", self.a @ self.b)
+        os.symlink("round.npy", self.path("round.npy"))
+        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "round.npy"), "Too many levels of symbolic links")
+
+    def assert_product_in(self, contents):
+        self.write("D.npy", contents)
+        self.assert_product("D.npy", self.a @ self.b)
+
+    def test_standard_output(self):
+        os.symlink("/dev/stdout", self.path("link"))
+        for name in "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link":
+            completed = subprocess.run([session.PROGRAM, "mm", "A.npy", "B.npy", "-o", name],
+                                       cwd=self.folder, capture_output=True, timeout=60, check=False)
+            self.assertEqual(completed.returncode, 0, completed.stderr)
+            self.assertTrue(completed.stderr.startswith(b"64 x 64 x 64 f32 on "), completed.stderr)
+            self.assert_product_in(completed.stdout)
+
+    def test_standard_output_that_appends_to_a_file(self):
+        for mode, before in ("ab", b"before"), ("wb", b""):
+            self.write("log", b"before")
+            with open(self.path("log"), mode) as log:
+                result = self.mm("A.npy", "B.npy", "-o", "/dev/stdout", stdout=log)
+            self.assertEqual(result.code, 0, result.err)
+            with open(self.path("log"), "rb") as log:
+                contents = log.read()
+            self.assertTrue(contents.startswith(before))
+            self.assert_product_in(contents[len(before):])
+
+    def test_descriptors(self):
+        reading, writing = os.pipe()
+        result = self.mm("A.npy", "B.npy", "-o", f"/dev/fd/{writing}", pass_fds=[writing])
+        os.close(writing)
+        self.assertEqual((result.code, result.out), (0, ""))
+        with open(reading, "rb") as pipe:
+            self.assert_product_in(pipe.read())
+        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "/dev/fd/77"), "Bad file descriptor")
+
+    def test_a_fifo(self):
+        os.mkfifo(self.path("fifo"))
+        with subprocess.Popen(["cat", "fifo"], cwd=self.folder, stdout=subprocess.PIPE) as cat:
+            result = self.mm("A.npy", "B.npy", "-o", "fifo")
+            contents = cat.communicate(timeout=60)[0]
+        self.assertEqual((result.code, result.out), (0, ""))
+        self.assert_product_in(contents)
+
     def test_stdout_that_cannot_be_written(self):
         with open("/dev/full", "wb") as full:
             result = self.mm("A.npy", "B.npy", "-o", "C.npy", stdout=full)
