@@ -7,7 +7,6 @@
 #include "epilogue.h"
 #include "suite.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,20 +55,6 @@ void report_shape(const tgl_problem *p, char *text, size_t size)
 
 /* ---- Start ----------------------------------------------------------------------------------- */
 
-static bool open_csv(bench_report *r)
-{
-    if (r->csv_path == NULL) return true;
-    r->csv = fopen(r->csv_path, "w");
-    if (r->csv == NULL) {
-        cli_fail("cannot write %s: %s", r->csv_path, strerror(errno));
-        return false;
-    }
-    fputs("device,chip,threads,type,layout,m,n,k,batch,library,version,kernel,seconds,gflops,"
-          "time_over_tegula,rounds,clock,fma_gflops\n",
-          r->csv);
-    return true;
-}
-
 static void print_heading(const contest_settings *s)
 {
     printf("%s: %s", tgl_device_name(s->dev), chip(s->dev));
@@ -89,8 +74,12 @@ static void print_heading(const contest_settings *s)
 
 bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path)
 {
-    *r = (bench_report){.settings = settings, .csv_path = csv_path};
-    if (!open_csv(r)) return false;
+    *r = (bench_report){.settings = settings};
+    if (!output_file_open(&r->csv, csv_path)) return false;
+    if (r->csv.stream != NULL)
+        fputs("device,chip,threads,type,layout,m,n,k,batch,library,version,kernel,seconds,gflops,"
+              "time_over_tegula,rounds,clock,fma_gflops\n",
+              r->csv.stream);
     print_heading(settings);
     return true;
 }
@@ -102,24 +91,25 @@ static void write_csv_rows(bench_report *r, const contest *t)
     const contest_settings *s = r->settings;
     const tgl_problem *p = &t->problem;
     const double gflop = suite_flops(p) * 1e-9;
+    FILE *csv = r->csv.stream;
     for (int i = 0; i <= s->peer_count; i++) {
         const contestant *c = &t->all[i];
         if (!c->right) continue;
-        fprintf(r->csv, "%s,", tgl_device_name(s->dev));
-        put_csv_text(r->csv, chip(s->dev));
-        fprintf(r->csv, ",%d,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,", s->threads,
+        fprintf(csv, "%s,", tgl_device_name(s->dev));
+        put_csv_text(csv, chip(s->dev));
+        fprintf(csv, ",%d,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,", s->threads,
                 cli_type_name(p->type_c), suite_layout(p), p->m, p->n, p->k, p->batch,
                 i == 0 ? "tegula" : c->peer->name);
-        put_csv_text(r->csv, i == 0 ? tgl_version() : c->peer->version);
-        fprintf(r->csv, ",%s,%.9g,%.6g,%.4f,%d,%s,", i == 0 ? tgl_plan_kernel(t->plan) : "",
+        put_csv_text(csv, i == 0 ? tgl_version() : c->peer->version);
+        fprintf(csv, ",%s,%.9g,%.6g,%.4f,%d,%s,", i == 0 ? tgl_plan_kernel(t->plan) : "",
                 c->seconds, gflop / c->seconds, c->ratio, t->rounds,
                 s->cpu_time                  ? "processor"
                 : cli_device_is_host(s->dev) ? "wall"
                                              : "device");
-        if (t->fma > 0) fprintf(r->csv, "%.6g", t->fma * 1e-9);
-        fputc('\n', r->csv);
+        if (t->fma > 0) fprintf(csv, "%.6g", t->fma * 1e-9);
+        fputc('\n', csv);
     }
-    fflush(r->csv); /* a benchmark that is stopped leaves what it has */
+    output_file_flush(&r->csv); /* a benchmark that is stopped leaves what it has */
 }
 
 static void add_to_means(bench_report *r, const contest *t, const char *shape)
@@ -158,7 +148,7 @@ void report_add(bench_report *r, const contest *t)
         putchar('\n');
     fflush(stdout);
     add_to_means(r, t, shape);
-    if (r->csv != NULL) write_csv_rows(r, t);
+    if (r->csv.stream != NULL) write_csv_rows(r, t);
 }
 
 /* ---- End ------------------------------------------------------------------------------------- */
@@ -180,9 +170,5 @@ int report_finish(bench_report *r)
 {
     for (int type = 0; type < REPORT_TYPES; type++)
         print_means(r, type);
-    if (r->csv == NULL) return EXIT_DONE;
-    const bool failed = ferror(r->csv) != 0;
-    if (fclose(r->csv) != 0 || failed)
-        return cli_fail("cannot write %s: %s", r->csv_path, strerror(errno));
-    return EXIT_DONE;
+    return output_file_close(&r->csv) ? EXIT_DONE : EXIT_FAILED;
 }

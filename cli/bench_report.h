@@ -7,23 +7,22 @@
 #define CLI_BENCH_REPORT_H
 
 #include "contest.h"
+#include "output_file.h"
 #include "stats.h"
-
-#include <stdio.h>
 
 enum { REPORT_TYPES = 2 }; /* f32, f64 */
 
 typedef struct bench_report {
     const contest_settings *settings;
-    FILE *csv; /* NULL: none */
-    const char *csv_path;
+    output_file csv;
     geometric_mean best[REPORT_TYPES]; /* ratio of the best peer */
     double worst[REPORT_TYPES];        /* the least of them */
     char worst_shape[REPORT_TYPES][64];
     geometric_mean peers[REPORT_TYPES][PEERS_MAX];
 } bench_report;
 
-/* Opens the CSV file, if any, and prints what stands above the table. false: reported. */
+/* Opens the CSV file, unless csv_path is NULL, and prints what stands above the table. false:
+ * reported. */
 bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path);
 
 /* Adds a shape that was timed. */

@@ -7,8 +7,8 @@
 #include "check_huge.h"
 #include "check_run.h"
 #include "cli.h"
+#include "output_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,17 +183,16 @@ static void write_subject(FILE *file, const check_settings *run, const check_sub
             s->batch, s->ten);
 }
 
-static int write_csv(const char *path, const check_settings *run, const check_results *results)
+/* False: reported. */
+static bool write_csv(output_file *csv, const check_settings *run, const check_results *results)
 {
-    FILE *file = fopen(path, "w");
-    if (file == NULL) return cli_fail("cannot write %s: %s", path, strerror(errno));
-    fprintf(file, "device,version,seed,cases,kernel,passed,failed,unsupported,max_error,rms_error,"
-                  "frobenius_error,layouts,splits,tail_splits,strips,batches,ten_runs\n");
+    if (csv->stream == NULL) return true;
+    fputs("device,version,seed,cases,kernel,passed,failed,unsupported,max_error,rms_error,"
+          "frobenius_error,layouts,splits,tail_splits,strips,batches,ten_runs\n",
+          csv->stream);
     for (int i = 0; i < results->count; i++)
-        write_subject(file, run, &results->subjects[i]);
-    const bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed) return cli_fail("cannot write %s: %s", path, strerror(errno));
-    return EXIT_DONE;
+        write_subject(csv->stream, run, &results->subjects[i]);
+    return output_file_commit(csv);
 }
 
 /* ---- The run --------------------------------------------------------------------------------- */
@@ -236,13 +235,15 @@ static int check(const check_options *o, tgl_device *dev)
 {
     const check_settings settings = settings_for(o, dev);
     check_results results;
+    output_file csv;
+    if (!output_file_open(&csv, o->csv)) return EXIT_FAILED; /* before the work */
     int code = check_run(&settings, &results);
     if (results.failed_case >= 0) puts(results.failure);
     if (code == EXIT_DONE) {
         code = print_results(dev, &results);
-        if (o->csv != NULL && write_csv(o->csv, &settings, &results) != EXIT_DONE)
-            code = EXIT_FAILED;
+        if (!write_csv(&csv, &settings, &results)) code = EXIT_FAILED;
     }
+    output_file_close(&csv);
     check_results_free(&results);
     return code;
 }

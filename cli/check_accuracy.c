@@ -12,11 +12,11 @@
 #include "check_accuracy.h"
 #include "cli.h"
 #include "cublas.h"
+#include "output_file.h"
 #include "progress.h"
 #include "random.h"
 #include "reference.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ typedef struct accuracy_run {
     tgl_device *dev;
     cublas *lib; /* NULL: there is none */
     int64_t seed;
-    FILE *csv; /* NULL: none is wanted */
+    output_file csv;
     double logarithms, worst;
     int compared, failed;
     char where[96]; /* the worst */
@@ -205,20 +205,21 @@ static tgl_status try_trial(const accuracy_run *run, trial *t)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-static void write_line(const accuracy_run *run, const trial *t, const char *layout)
+static void write_line(accuracy_run *run, const trial *t, const char *layout)
 {
     const tgl_problem *p = &t->problem;
-    fprintf(run->csv, "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%" PRId64,
-            tgl_device_name(run->dev), input_kind_name(t->inputs), p->m, p->n, p->k, layout,
-            p->batch);
+    FILE *csv = run->csv.stream;
+    fprintf(csv, "%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%" PRId64, tgl_device_name(run->dev),
+            input_kind_name(t->inputs), p->m, p->n, p->k, layout, p->batch);
     for (int party = 0; party < PARTIES; party++) {
         const error_summary *e = &t->errors[party];
         if (t->has[party])
-            fprintf(run->csv, ",%.6g,%.6g", error_rms(e), e->max);
+            fprintf(csv, ",%.6g,%.6g", error_rms(e), e->max);
         else
-            fputs(",,", run->csv);
+            fputs(",,", csv);
     }
-    fputc('\n', run->csv);
+    fputc('\n', csv);
+    output_file_flush(&run->csv);
 }
 
 static void judge(accuracy_run *run, const trial *t, const char *what)
@@ -265,7 +266,7 @@ static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, input_ki
     snprintf(what, sizeof what, "%-9s %" PRId64 "x%" PRId64 "x%" PRId64 " %s, batch %" PRId64,
              input_kind_name(inputs), p->m, p->n, p->k, layout, p->batch);
     judge(run, &t, what);
-    if (run->csv != NULL) write_line(run, &t, layout);
+    if (run->csv.stream != NULL) write_line(run, &t, layout);
     return TGL_OK;
 }
 
@@ -305,35 +306,20 @@ static int conclude(const accuracy_run *run)
     return run->failed == 0 && mean <= mean_most ? EXIT_DONE : EXIT_FAILED;
 }
 
-static bool open_csv(accuracy_run *run, const char *path)
+static void write_heading(FILE *csv)
 {
-    if (path == NULL) return true;
-    run->csv = fopen(path, "w");
-    if (run->csv == NULL) {
-        cli_fail("cannot write %s: %s", path, strerror(errno));
-        return false;
-    }
-    fputs("device,inputs,m,n,k,layout,batch", run->csv);
+    fputs("device,inputs,m,n,k,layout,batch", csv);
     for (int party = 0; party < PARTIES; party++)
-        fprintf(run->csv, ",%s_rms,%s_max", party_names[party], party_names[party]);
-    fputc('\n', run->csv);
-    return true;
-}
-
-/* Returns an exit code: EXIT_DONE if there is no file, or all has arrived in it. */
-static int close_csv(accuracy_run *run, const char *path)
-{
-    if (run->csv == NULL) return EXIT_DONE;
-    const bool failed = ferror(run->csv) != 0;
-    if (fclose(run->csv) == 0 && !failed) return EXIT_DONE;
-    return cli_fail("cannot write %s: %s", path, strerror(errno));
+        fprintf(csv, ",%s_rms,%s_max", party_names[party], party_names[party]);
+    fputc('\n', csv);
 }
 
 int check_accuracy(tgl_device *dev, int64_t seed, bool small, const char *csv)
 {
     accuracy_run run = {.dev = dev, .seed = seed};
     char message[512];
-    if (!open_csv(&run, csv)) return EXIT_FAILED;
+    if (!output_file_open(&run.csv, csv)) return EXIT_FAILED;
+    if (run.csv.stream != NULL) write_heading(run.csv.stream);
     if (!cli_device_is_host(dev)) {
         run.lib = cublas_open(dev, message, sizeof message);
         if (run.lib == NULL) printf("without cuBLAS: %s\n", message);
@@ -341,6 +327,5 @@ int check_accuracy(tgl_device *dev, int64_t seed, bool small, const char *csv)
     const tgl_status status = try_all(&run, small);
     const int code = status == TGL_OK ? conclude(&run) : cli_fail_status(dev, status);
     cublas_close(run.lib);
-    const int closed = close_csv(&run, csv);
-    return code != EXIT_DONE ? code : closed;
+    return output_file_close(&run.csv) ? code : EXIT_FAILED;
 }

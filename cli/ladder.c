@@ -209,9 +209,8 @@ static int run_size(ladder_report *r, const shape *x, steps *s)
 static int run_sizes(const ladder_options *o, const ladder_settings *settings, double ffma,
                      const char *no_cublas)
 {
-    ladder_report report = {
-        .settings = settings, .ffma = ffma, .csv_path = o->csv, .plot_path = o->plot};
-    if (!ladder_report_start(&report, no_cublas)) return EXIT_FAILED;
+    ladder_report report = {.settings = settings, .ffma = ffma};
+    if (!ladder_report_start(&report, o->csv, o->plot, no_cublas)) return EXIT_FAILED;
     double total = 0;
     for (int i = 0; i < o->count; i++)
         total += cost(&o->all[i]);

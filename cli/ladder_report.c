@@ -5,7 +5,6 @@
 #include "ladder_report.h"
 #include "cli.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +23,12 @@ static double flops(const tgl_problem *p)
 static double ratio(int64_t x, int64_t y)
 {
     return y > 0 ? (double)x / (double)y : 0;
+}
+
+/* Whether a rung was counted or timed. */
+static bool has_figures(const ladder_report *r, const rung *x)
+{
+    return x->note[0] == '\0' && (r->settings->has_counters ? x->plan != NULL : x->seconds > 0);
 }
 
 /* ---- What the simulator counts, as the ladder's steps change it ------------------------------ */
@@ -74,15 +79,16 @@ static const char counted_columns[] =
     "shared_store_conflicts,shared_store_bytes,async_copy_requests,async_copy_sectors,"
     "async_copy_bytes,async_copy_wavefronts,async_copy_conflicts,needed_bytes\n";
 
-static bool open_csv(ladder_report *r)
+/* Both, before the work. */
+static bool open_files(ladder_report *r, const char *csv_path, const char *plot_path)
 {
-    if (r->csv_path == NULL) return true;
-    r->csv = fopen(r->csv_path, "w");
-    if (r->csv == NULL) {
-        cli_fail("cannot write %s: %s", r->csv_path, strerror(errno));
+    if (!output_file_open(&r->csv, csv_path)) return false;
+    if (!output_file_open(&r->plot, plot_path)) {
+        output_file_close(&r->csv);
         return false;
     }
-    fputs(r->settings->has_counters ? counted_columns : timed_columns, r->csv);
+    if (r->csv.stream != NULL)
+        fputs(r->settings->has_counters ? counted_columns : timed_columns, r->csv.stream);
     return true;
 }
 
@@ -110,12 +116,13 @@ static void print_heading(const ladder_report *r, const char *no_cublas)
     putchar('\n');
 }
 
-bool ladder_report_start(ladder_report *r, const char *no_cublas)
+bool ladder_report_start(ladder_report *r, const char *csv_path, const char *plot_path,
+                         const char *no_cublas)
 {
     const time_t now = time(NULL);
     struct tm utc;
     strftime(r->date, sizeof r->date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    if (!open_csv(r)) return false;
+    if (!open_files(r, csv_path, plot_path)) return false;
     print_heading(r, no_cublas);
     return true;
 }
@@ -242,7 +249,7 @@ static void write_timed(const ladder_report *r, const ladder_size *s, const rung
 {
     const tgl_problem *p = &s->problem;
     const double rate = flops(p) / x->seconds;
-    FILE *csv = r->csv;
+    FILE *csv = r->csv.stream;
     fprintf(csv, "%s,%s,%s,%s,%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.9g", r->date,
             tgl_version(), tgl_device_name(r->settings->dev), property(r, "chip"),
             property(r, "driver"), property(r, "NVRTC"),
@@ -266,6 +273,7 @@ static void write_counted(const ladder_report *r, const ladder_size *s, const ru
 {
     const tgl_problem *p = &s->problem;
     const tgl_counters *t = &x->counters;
+    FILE *csv = r->csv.stream;
     const int64_t counts[] = {
         t->blocks,
         t->threads,
@@ -292,24 +300,25 @@ static void write_counted(const ladder_report *r, const ladder_size *s, const ru
         t->async_copy_conflicts,
         t->needed_bytes,
     };
-    fprintf(r->csv, "%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.4g", r->date, tgl_version(),
+    fprintf(csv, "%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.4g", r->date, tgl_version(),
             tgl_device_name(r->settings->dev), p->m, p->n, p->k, x->name, x->verdict.max_error);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        fprintf(r->csv, ",%" PRId64, counts[i]);
-    fputc('\n', r->csv);
+        fprintf(csv, ",%" PRId64, counts[i]);
+    fputc('\n', csv);
 }
 
-static void write_csv(const ladder_report *r, const ladder_size *s)
+static void write_csv(ladder_report *r, const ladder_size *s)
 {
-    for (int i = 0; r->csv != NULL && i < s->count; i++) {
+    if (r->csv.stream == NULL) return;
+    for (int i = 0; i < s->count; i++) {
         const rung *x = &s->rungs[i];
-        if (x->note[0] != '\0') continue;
-        if (r->settings->has_counters && x->plan != NULL)
+        if (!has_figures(r, x)) continue;
+        if (r->settings->has_counters)
             write_counted(r, s, x);
-        else if (!r->settings->has_counters && x->seconds > 0)
+        else
             write_timed(r, s, x);
     }
-    if (r->csv != NULL) fflush(r->csv); /* a run that is stopped leaves what it has */
+    output_file_flush(&r->csv); /* a run that is stopped leaves what it has */
 }
 
 /* ---- Chart ----------------------------------------------------------------------------------- */
@@ -318,7 +327,7 @@ static void write_csv(const ladder_report *r, const ladder_size *s)
 static void add_to_chart(ladder_report *r, const ladder_size *s)
 {
     svg_chart *chart = &r->chart;
-    if (r->plot_path == NULL || chart->series_count == SVG_SERIES_MAX) return;
+    if (r->plot.stream == NULL || chart->series_count == SVG_SERIES_MAX) return;
     svg_series *line = &chart->series[chart->series_count++];
     const tgl_problem *p = &s->problem;
     *line = (svg_series){0};
@@ -329,18 +338,17 @@ static void add_to_chart(ladder_report *r, const ladder_size *s)
         const rung *x = &s->rungs[i];
         chart->categories[i - 1] = x->name;
         if (!x->is_peer) chart->joined_count = i;
-        if (x->note[0] != '\0') continue;
-        if (r->settings->has_counters)
-            line->values[i - 1] = traffic_of(s, &x->counters).moved;
-        else if (x->seconds > 0)
-            line->values[i - 1] = flops(p) / x->seconds * 1e-12;
+        if (!has_figures(r, x)) continue;
+        line->values[i - 1] = r->settings->has_counters ? traffic_of(s, &x->counters).moved
+                                                        : flops(p) / x->seconds * 1e-12;
     }
 }
 
-static int write_chart(ladder_report *r)
+/* False: reported. */
+static bool write_chart(ladder_report *r)
 {
     svg_chart *chart = &r->chart;
-    if (r->plot_path == NULL || chart->series_count == 0) return EXIT_DONE;
+    if (r->plot.stream == NULL || chart->series_count == 0) return output_file_close(&r->plot);
     const bool counted = r->settings->has_counters;
     snprintf(r->title, sizeof r->title, "The ladder, FP32, %s",
              counted ? "counted by the simulator" : property(r, "chip"));
@@ -348,28 +356,23 @@ static int write_chart(ladder_report *r)
     chart->unit = counted ? "bytes moved / bytes needed" : "TFLOP/s";
     chart->ceiling = counted ? 0 : r->ffma * 1e-12;
     chart->ceiling_name = "FFMA, measured";
-    FILE *file = fopen(r->plot_path, "w");
-    if (file == NULL) return cli_fail("cannot write %s: %s", r->plot_path, strerror(errno));
-    svg_write(file, chart);
-    const bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed)
-        return cli_fail("cannot write %s: %s", r->plot_path, strerror(errno));
-    return EXIT_DONE;
+    svg_write(r->plot.stream, chart);
+    return output_file_commit(&r->plot);
 }
 
 void ladder_report_add(ladder_report *r, const ladder_size *s)
 {
+    bool any = false;
+    for (int i = 0; i < s->count; i++)
+        any = any || has_figures(r, &s->rungs[i]);
     print_size(r, s);
+    if (!any) return; /* and the files stay what they are */
     write_csv(r, s);
     add_to_chart(r, s);
 }
 
 int ladder_report_finish(ladder_report *r)
 {
-    const int code = write_chart(r);
-    if (r->csv == NULL) return code;
-    const bool failed = ferror(r->csv) != 0;
-    if (fclose(r->csv) != 0 || failed)
-        return cli_fail("cannot write %s: %s", r->csv_path, strerror(errno));
-    return code;
+    const bool has_chart = write_chart(r), has_csv = output_file_close(&r->csv);
+    return has_chart && has_csv ? EXIT_DONE : EXIT_FAILED;
 }

@@ -6,26 +6,27 @@
 #define CLI_LADDER_REPORT_H
 
 #include "ladder.h"
+#include "output_file.h"
 #include "svg.h"
 
 typedef struct ladder_report {
     const ladder_settings *settings;
-    double ffma;                      /* FLOP/s of the FMA loop; 0: not known */
-    const char *csv_path, *plot_path; /* NULL: none */
-    FILE *csv;
+    double ffma; /* FLOP/s of the FMA loop; 0: not known */
+    output_file csv, plot;
     char date[32];
     char title[160];
     svg_chart chart;
 } ladder_report;
 
-/* Opens the CSV file and prints what stands above the tables. no_cublas: why it is not there.
- * false: reported. */
-bool ladder_report_start(ladder_report *r, const char *no_cublas);
+/* Opens the files, unless their paths are NULL, and prints what stands above the tables. no_cublas:
+ * why it is not there. false: reported. */
+bool ladder_report_start(ladder_report *r, const char *csv_path, const char *plot_path,
+                         const char *no_cublas);
 
 /* Prints a size. The names of its rungs must stay valid until the end. */
 void ladder_report_add(ladder_report *r, const ladder_size *s);
 
-/* Closes the CSV file and writes the chart; returns an exit code. */
+/* Writes the chart and closes the files; returns an exit code. */
 int ladder_report_finish(ladder_report *r);
 
 #endif

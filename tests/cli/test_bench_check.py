@@ -4,9 +4,12 @@
 import csv
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import session
@@ -186,6 +189,72 @@ class Bench(Folder):
         self.assertEqual(result.code, 1)
         self.assertEqual(result.err, 'tegula bench: f32 64x64x64 NN: the device cpu has no kernel "nonsense" '
                                      "(TGL_UNKNOWN_KERNEL)\n")
+
+
+class CsvFiles(Folder):
+    """A file that is there is replaced by rows, and by nothing else."""
+
+    BENCH = "bench", "--peer", "none", "--device", "cpu", "--threads", "1", "--csv", "b.csv"
+    SHAPE = "-m", "8", "-n", "8", "-k", "8", "--repeat", "1"
+
+    def setUp(self):
+        super().setUp()
+        for name in "b.csv", "l.svg":
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                file.write("old\n")
+
+    def assert_as_before(self):
+        for name in os.listdir(self.folder):
+            self.assertIn(name, ("b.csv", "l.svg", "s.csv"))
+            if name != "s.csv":
+                with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                    self.assertEqual(file.read(), "old\n")
+
+    def test_runs_that_produce_nothing(self):
+        for command in (*self.BENCH, *self.SHAPE, "--kernel", "nonsense"), \
+                ("check", "--device", "cpu", "--kernel", "nonsense", "--csv", "b.csv"), \
+                ("ladder", "--device", "sim", "--size", 16, "--csv", "b.csv", "--plot", "l.svg"):
+            result = tegula(*command, cwd=self.folder, env={"TEGULA_CC": "/nowhere"})
+            self.assertNotEqual(result.code, 0, command)
+            self.assert_as_before()
+
+    def test_files_over_their_limit(self):
+        for command in (*self.BENCH, *self.SHAPE), \
+                ("check", "--device", "cpu", "--cases", 3, "--csv", "b.csv"), \
+                ("check", "--device", "cpu", "--accuracy", "--small", "--csv", "b.csv"):
+            result = tegula(*command, cwd=self.folder,
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (90, 90)))
+            self.assertEqual(result.code, 1, command)
+            self.assertEqual(result.err, f"tegula {command[0]}: cannot write b.csv: File too large\n")
+            self.assert_as_before()
+
+    def test_disks_that_are_full(self):
+        for option in "--csv", "--plot":
+            result = tegula("ladder", "--device", "sim", "--size", 8, "--size", 16, option, "/dev/full")
+            self.assertEqual((result.code, result.err),
+                             (1, "tegula ladder: cannot write /dev/full: No space left on device\n"))
+
+    def start(self, suite):
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write(suite)
+        return subprocess.Popen([session.PROGRAM, *self.BENCH, "--suite", "s.csv"], cwd=self.folder,
+                                stdout=subprocess.DEVNULL, env=dict(os.environ, TEGULA_CPU="portable"))
+
+    def wait(self, process, is_reached):
+        while process.poll() is None and not is_reached():
+            time.sleep(0.002)
+        process.terminate()
+        self.assertEqual(process.wait(60), -signal.SIGTERM)
+
+    @unittest.skipIf("thread" in os.environ.get("TEGULA_SANITIZED", ""), "signals come late")
+    def test_a_run_that_is_stopped_leaves_the_rows_it_has(self):
+        great = "f64,3000,3000,3000,NN,1\n"
+        self.wait(self.start(great), lambda: len(os.listdir(self.folder)) == 4)
+        self.assert_as_before()
+        self.wait(self.start("f32,8,8,8,NN,1\n" + great),
+                  lambda: os.path.getsize(os.path.join(self.folder, "b.csv")) > 4)
+        self.assertEqual([row["m"] for row in self.rows("b.csv")], ["8"])
+        self.assertEqual(sorted(os.listdir(self.folder)), ["b.csv", "l.svg", "s.csv"])
 
 
 class Explain(Folder):
