@@ -202,6 +202,8 @@ static int parse(int argc, char **argv, bench_options *o)
     if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
     if (o->peer_count > 1 && is_wanted(o, "none"))
         return cli_misuse("--peer none leaves no room for other peers");
+    if (o->csv != NULL && o->suite != NULL && output_file_is_same(o->csv, o->suite))
+        return cli_misuse("--csv: %s is the suite", o->csv);
     const bool some = o->m > 0 || o->n > 0 || o->k > 0 || o->batch > 0 || o->trans_a || o->trans_b;
     if (some && o->suite != NULL)
         return cli_misuse("give either --suite or one shape by -m, -n and -k");

@@ -118,6 +118,8 @@ static int parse(int argc, char **argv, ladder_options *o)
     if (some && o->count > 0) return cli_misuse("give either --size or one shape by -m, -n and -k");
     if (some && (o->one.m == 0 || o->one.n == 0 || o->one.k == 0))
         return cli_misuse("give all of -m, -n and -k");
+    if (o->csv != NULL && o->plot != NULL && output_file_is_same(o->csv, o->plot))
+        return cli_misuse("--csv and --plot are the same file, %s", o->plot);
     if (o->once && (o->csv != NULL || o->plot != NULL))
         return cli_misuse("--once measures nothing that --csv or --plot could show");
     if (some) o->all[o->count++] = o->one;

@@ -4,6 +4,7 @@
  * writes the fastest of each shape as a row of the planner's tuned table.
  */
 #include "cli.h"
+#include "output_file.h"
 #include "progress.h"
 #include "stopwatch.h"
 #include "suite.h"
@@ -76,7 +77,10 @@ static int parse(int argc, char **argv, tune_options *o)
             return EXIT_MISUSE;
         }
     }
-    return optind < argc ? cli_misuse("\"%s\" is not an option", argv[optind]) : PARSED;
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    if (o->suite != NULL && o->output != NULL && output_file_is_same(o->output, o->suite))
+        return cli_misuse("--output: %s is the suite", o->output);
+    return PARSED;
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
