@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char help[] =
     "Usage: tegula tune [--suite FILE] [--minutes N] [--output FILE] [OPTIONS]\n"
@@ -112,11 +113,33 @@ static bool is_done(const tuning *t, const tgl_problem *p)
     return found;
 }
 
+static bool fail_to_write(const tuning *t)
+{
+    cli_fail("cannot write %s: %s", t->path, strerror(errno));
+    return false;
+}
+
+/* Rows are looked up in the file, and added. Behind a line that was cut short, as by a full disk, a
+ * row would become part of that line. False: reported. */
+static bool check_table(const tuning *t)
+{
+    struct stat info;
+    if (fstat(fileno(t->file), &info) != 0) return fail_to_write(t);
+    if (!S_ISREG(info.st_mode))
+        cli_fail("cannot write %s: it is no regular file", t->path);
+    else if (info.st_size > 0 && (fseek(t->file, -1, SEEK_END) != 0 || fgetc(t->file) != '\n'))
+        cli_fail("the last line of %s is cut short: complete it or take it out", t->path);
+    else
+        return fseek(t->file, 0, SEEK_END) == 0 || fail_to_write(t);
+    return false;
+}
+
 static bool open_table(tuning *t)
 {
-    t->file = fopen(t->path, "a");
-    if (t->file == NULL) {
-        cli_fail("cannot write %s: %s", t->path, strerror(errno));
+    t->file = fopen(t->path, "a+");
+    if (t->file == NULL) return fail_to_write(t);
+    if (!check_table(t)) {
+        fclose(t->file);
         return false;
     }
     if (ftell(t->file) == 0)
@@ -221,19 +244,20 @@ static tgl_status tune_shape(const tuning *t, const tgl_problem *p, candidate *b
     return status;
 }
 
-static void write_row(const tuning *t, const tgl_problem *p, const candidate *best)
+/* False: reported. */
+static bool write_row(const tuning *t, const tgl_problem *p, const candidate *best)
 {
     char key[160];
     write_key(key, sizeof key, t->chip, p);
-    fprintf(t->file, "%s\"%s\", %d, %d}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel,
-            best->splits, (int)best->strips, 1e6 * best->seconds,
-            1e-12 * suite_flops(p) / best->seconds);
-    fflush(t->file);
     printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " batch %" PRId64
            ": %s, splits %d%s, %.2f us, %.2f TFLOP/s\n",
            suite_layout(p), p->m, p->n, p->k, p->batch, best->kernel, best->splits,
            best->strips == TGL_STRIPS_ALWAYS ? ", strips" : "", 1e6 * best->seconds,
            1e-12 * suite_flops(p) / best->seconds);
+    fprintf(t->file, "%s\"%s\", %d, %d}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel,
+            best->splits, (int)best->strips, 1e6 * best->seconds,
+            1e-12 * suite_flops(p) / best->seconds);
+    return fflush(t->file) == 0 || fail_to_write(t);
 }
 
 /* ---- The suite ------------------------------------------------------------------------------- */
@@ -258,11 +282,10 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
         candidate best;
         const tgl_status status = tune_shape(t, p, &best);
         progress_clear(&line);
-        if (status == TGL_OK)
-            write_row(t, p, &best);
-        else
-            code = cli_fail_status(t->dev, status);
-        if (status == TGL_DEVICE_LOST) break;
+        const bool is_lost = status == TGL_OK ? !write_row(t, p, &best) : status == TGL_DEVICE_LOST;
+        if (status != TGL_OK) cli_fail_at(what, t->dev, status);
+        if (status != TGL_OK || is_lost) code = EXIT_FAILED;
+        if (is_lost) break; /* the device, or the place for rows */
     }
     progress_clear(&line);
     if (left > 0)
@@ -282,8 +305,7 @@ static int tune(const tune_options *o, tgl_device *dev, const suite *s)
     if (t.path == NULL) t.path = path;
     if (!open_table(&t)) return EXIT_FAILED;
     const int code = tune_suite(&t, s, o->minutes);
-    if (fclose(t.file) != 0) return cli_fail("cannot write %s: %s", t.path, strerror(errno));
-    return code;
+    return fclose(t.file) == 0 || fail_to_write(&t) ? code : EXIT_FAILED;
 }
 
 int command_tune(int argc, char **argv)

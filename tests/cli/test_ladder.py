@@ -5,6 +5,7 @@ for NVIDIA's libraries; and cuBLAS as a peer of tegula bench."""
 import csv
 import os
 import re
+import resource
 import shutil
 import tempfile
 import unittest
@@ -75,11 +76,11 @@ class Simulated(Folder):
 
 @unittest.skipUnless(all(name in os.environ for name in FAKES.values()), "the stand-ins are not built")
 class Timed(Folder):
-    def run_on_fakes(self, *args, **changes):
+    def run_on_fakes(self, *args, preexec_fn=None, **changes):
         env = {name: os.environ[path] for name, path in FAKES.items()}
         env["TEGULA_CACHE"] = os.path.join(self.folder, "cache")
         env.update(changes)
-        return tegula(*args, "--device", "cuda", cwd=self.folder, env=env)
+        return tegula(*args, "--device", "cuda", cwd=self.folder, env=env, preexec_fn=preexec_fn)
 
     def test_tune_writes_a_row_a_shape_and_goes_on_where_it_ended(self):
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
@@ -98,6 +99,44 @@ class Timed(Folder):
         result = self.run_on_fakes("tune", "--suite", "s.csv")
         self.assertEqual(result.code, 1)
         self.assertIn("src/plan/chips.c", result.err)
+
+    def tune(self, **options):
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write("f32,8,8,200,NN,1\nf32,4,40,8,NN,3\nf32,4,40,9,NN,1\n")
+        return self.run_on_fakes("tune", "--suite", "s.csv", "--output", "t.inc", FAKE_CUDA_NAME="NVIDIA H200",
+                                 **options)
+
+    def table(self):
+        with open(os.path.join(self.folder, "t.inc"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_tune_stops_where_its_table_cannot_be_written(self):
+        self.tune()
+        whole = self.table()
+        size = whole.index("{") + len(whole.splitlines()[-1]) + 40 # a row and a half
+        os.remove(os.path.join(self.folder, "t.inc"))
+        result = self.tune(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+        self.assertEqual((result.code, result.err), (1, "tegula tune: cannot write t.inc: File too large\n"))
+        self.assertEqual(result.out.count("\n"), 2)
+        cut = self.table()
+        self.assertEqual(cut.splitlines()[:-1], whole.splitlines()[:-2])
+
+        result = self.tune()
+        self.assertEqual(result.code, 1)
+        self.assertEqual(result.err, "tegula tune: the last line of t.inc is cut short: complete it or take it "
+                                     "out\n")
+        self.assertEqual(self.table(), cut)
+        with open(os.path.join(self.folder, "t.inc"), "w", encoding="utf-8") as file:
+            file.write(cut[:cut.rindex("\n") + 1])
+        result = self.tune()
+        self.assertEqual((result.code, result.err, result.out.count("\n")), (0, "", 2))
+        self.assertEqual(self.table().count("{"), 3)
+
+        os.remove(os.path.join(self.folder, "t.inc"))
+        os.symlink("/dev/full", os.path.join(self.folder, "t.inc"))
+        result = self.tune()
+        self.assertEqual((result.code, result.err),
+                         (1, "tegula tune: cannot write t.inc: it is no regular file\n"))
 
     def test_bench_of_tegula_alone(self):
         result = self.run_on_fakes("bench", "-m", 8, "-n", 8, "-k", 8, "--cliffs")
