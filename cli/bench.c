@@ -88,6 +88,14 @@ static const struct option option_table[] = {
     {0},
 };
 
+static const cli_mode modes[] = {
+    {OPT_CLIFFS,
+     {OPT_DEVICE, OPT_THREADS, OPT_TYPE, OPT_TRANS_A, OPT_TRANS_B, OPT_SUITE, OPT_BATCH, 'm', 'n',
+      'k'}},
+    {OPT_HOST_OVERHEAD, {OPT_DEVICE, OPT_THREADS}},
+    {0},
+};
+
 typedef struct bench_options {
     const char *suite, *device, *csv;
     tgl_type type; /* 0: not given */
@@ -213,9 +221,7 @@ static int parse(int argc, char **argv, bench_options *o)
         return cli_misuse("--one-shot: tgl_gemm() has no epilogue");
     const bool is_planned = o->kernel != NULL || o->splits > 0 || o->strips != TGL_STRIPS_AUTO;
     if (o->one_shot && is_planned) return cli_misuse("--one-shot: tgl_gemm() plans for itself");
-    if ((o->cliffs || o->host_overhead) && is_planned)
-        return cli_misuse("--cliffs and --host-overhead leave kernel, splits and strips to Tegula");
-    return PARSED;
+    return cli_check_modes(argc, argv, "m:n:k:h", option_table, modes) ? PARSED : EXIT_MISUSE;
 }
 
 static bool make_suite(const bench_options *o, suite *s)

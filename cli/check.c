@@ -78,8 +78,14 @@ static const struct option option_table[] = {
     {0},
 };
 
+static const cli_mode modes[] = {
+    {OPT_HUGE, {OPT_DEVICE, OPT_THREADS, OPT_KERNEL, OPT_SMALL}},
+    {OPT_ACCURACY, {OPT_DEVICE, OPT_THREADS, OPT_SEED, OPT_SMALL, OPT_CSV}},
+    {0},
+};
+
 typedef struct check_options {
-    int64_t cases, seed, only; /* only: -1 for all */
+    int64_t cases, seed, only; /* cases: 0 if not given; only: -1 for all */
     const char *kernel, *device, *csv;
     tgl_type type; /* 0: both */
     bool plain, epilogues, small, in_turn, huge, accuracy;
@@ -128,7 +134,7 @@ static bool take_option(int option, check_options *o)
 
 static int parse(int argc, char **argv, check_options *o)
 {
-    *o = (check_options){.cases = 1000, .seed = 1, .only = -1, .kernel = "all", .device = "auto"};
+    *o = (check_options){.seed = 1, .only = -1, .kernel = "all", .device = "auto"};
     for (int option; (option = cli_next_option(argc, argv, "h", option_table)) != -1;) {
         if (option == OPT_HELP || option == 'h') {
             fputs(help, stdout);
@@ -137,7 +143,8 @@ static int parse(int argc, char **argv, check_options *o)
         if (!take_option(option, o)) return EXIT_MISUSE;
     }
     if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
-    return PARSED;
+    if (o->only >= 0 && o->cases > 0) return cli_misuse("give either --cases or one by --case");
+    return cli_check_modes(argc, argv, "h", option_table, modes) ? PARSED : EXIT_MISUSE;
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -224,7 +231,9 @@ static check_settings settings_for(const check_options *o, tgl_device *dev)
                              : is_cpu ? SCALE_MEDIUM
                                       : SCALE_LARGE},
         .first = o->only >= 0 ? o->only : 0,
-        .count = o->only >= 0 ? 1 : o->cases,
+        .count = o->only >= 0   ? 1
+                 : o->cases > 0 ? o->cases
+                                : 1000,
         .kernel = o->kernel,
         .in_turn = o->in_turn,
         .workers = count_workers(o, dev),

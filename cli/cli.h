@@ -64,6 +64,7 @@ enum {
     OPT_TRANS_B,
     OPT_CSV,
     OPT_COMMAND, /* a command's own options count from here */
+    OPTIONS_END = OPT_COMMAND + 64,
 };
 
 /* Rows for every command's table of long options. */
@@ -99,6 +100,18 @@ enum {
 /* getopt_long() with errors of our own. -1: no more; '?': reported, leave with EXIT_MISUSE.
  * `letters`: getopt's short options, without the leading colon. */
 int cli_next_option(int argc, char **argv, const char *letters, const struct option *table);
+
+/* An option that makes a command do something else, and those of the others that this takes notice
+ * of, as values of its table of options; 0 behind the last. */
+typedef struct cli_mode {
+    int option;
+    int uses[16];
+} cli_mode;
+
+/* For options that cli_next_option() has read to the end. False: one was given beside that of a
+ * mode which does not use it; reported. modes: up to one whose option is 0. */
+bool cli_check_modes(int argc, char **argv, const char *letters, const struct option *table,
+                     const cli_mode *modes);
 
 /* Strict numbers: no blanks, no trailing junk, no overflow, within [least, most]. false: reported.
  * `option` is the name in the error. */

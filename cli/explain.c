@@ -70,7 +70,7 @@ typedef struct explain_options {
     tgl_problem problem;
     tgl_epilogue epilogue;
     tgl_type type;
-    const char *device, *kernel, *chip;
+    const char *device, *kernel, *chip; /* NULL: not given */
     int64_t splits;
     tgl_strips strips;
     int threads;
@@ -161,7 +161,7 @@ static void set_strides(tgl_problem *p)
 
 static int parse(int argc, char **argv, explain_options *o)
 {
-    *o = (explain_options){.type = TGL_F32, .device = "auto"};
+    *o = (explain_options){.type = TGL_F32};
     o->problem = tgl_problem_make(TGL_F32, -1, -1, -1);
     for (int option; (option = cli_next_option(argc, argv, "m:n:k:h", option_table)) != -1;) {
         if (option == OPT_HELP || option == 'h') {
@@ -173,6 +173,8 @@ static int parse(int argc, char **argv, explain_options *o)
     if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
     tgl_problem *p = &o->problem;
     if (p->m < 0 || p->n < 0 || p->k < 0) return cli_misuse("give all of -m, -n and -k");
+    if (o->chip != NULL && (o->device != NULL || o->threads > 0))
+        return cli_misuse("--chip asks for no device: leave out --device and --threads");
     p->type_a = p->type_b = p->type_c = o->type;
     if (p->batch > 1) set_strides(p);
     char message[256];
@@ -291,7 +293,8 @@ int command_explain(int argc, char **argv)
     int code = parse(argc, argv, &options);
     if (code != PARSED) return code;
     if (options.chip != NULL) return explain_chip(&options);
-    tgl_device *dev = cli_open_device(options.device, options.threads);
+    const char *name = options.device != NULL ? options.device : "auto";
+    tgl_device *dev = cli_open_device(name, options.threads);
     if (dev == NULL) return EXIT_FAILED;
     code = explain(dev, &options);
     tgl_device_close(dev);

@@ -122,6 +122,43 @@ int cli_next_option(int argc, char **argv, const char *letters, const struct opt
     return '?';
 }
 
+/* "--seed", "-m" */
+static void name_option(int option, const struct option *table, char *text, size_t size)
+{
+    while (table->name != NULL && table->val != option)
+        table++;
+    if (table->name != NULL)
+        snprintf(text, size, "--%s", table->name);
+    else
+        snprintf(text, size, "-%c", option);
+}
+
+static bool has_use(const cli_mode *mode, int option)
+{
+    for (const int *used = mode->uses; *used != 0; used++)
+        if (*used == option) return true;
+    return option == mode->option;
+}
+
+bool cli_check_modes(int argc, char **argv, const char *letters, const struct option *table,
+                     const cli_mode *modes)
+{
+    bool given[OPTIONS_END] = {false};
+    optind = 0; /* from the start */
+    for (int option; (option = getopt_long(argc, argv, letters, table, NULL)) != -1;)
+        given[option] = true;
+    for (; modes->option != 0; modes++)
+        for (int option = 0; given[modes->option] && option < OPTIONS_END; option++) {
+            if (!given[option] || has_use(modes, option)) continue;
+            char mode[32], useless[32];
+            name_option(modes->option, table, mode, sizeof mode);
+            name_option(option, table, useless, sizeof useless);
+            cli_misuse("%s has no use for %s", mode, useless);
+            return false;
+        }
+    return true;
+}
+
 /* True if text could be a number at all: strtoll() and strtod() would skip blanks. */
 static bool starts_like_a_number(const char *text)
 {
