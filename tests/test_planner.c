@@ -324,6 +324,62 @@ static void strips_are_of_1_to_16(void **state)
         }
 }
 
+/* Chips of which the driver or the table does not know all: whatever is predicted then, a plan with
+ * strips has them all, and C no hole. */
+static void strips_are_complete_whatever_is_predicted(void **state)
+{
+    (void)state;
+    static const tgl_strips ways[] = {TGL_STRIPS_AUTO, TGL_STRIPS_ALWAYS};
+    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_32x32x32");
+    const tgl_gemm_shape s = shape_of(258, 258, 100);
+    tgl_chip_facts chips[4];
+    for (size_t i = 0; i < COUNT_OF(chips); i++)
+        chips[i] = *tgl_chip_facts_find("h200");
+    chips[0].fp32_lanes = tgl_chip_fp32_lanes(61);
+    chips[1].clock_mhz = 0;
+    chips[1].l2_rate = tgl_chip_l2_rate(chips[1].multiprocessors, 0);
+    chips[2].memory_rate = 0;
+    chips[3].memory_rate = (double)NAN;
+    for (size_t i = 0; i < COUNT_OF(chips) * COUNT_OF(ways); i++) {
+        const size_t chip = i / COUNT_OF(ways);
+        const tgl_plan_options asked = {
+            .size = sizeof asked, .splits = 1, .strips = ways[i % COUNT_OF(ways)]};
+        tgl_candidate c;
+        tgl_planner_best_of_row(&chips[chip], &s, row, &asked, &c);
+        assert_null(c.rejected);
+        assert_covers(&c, 258, 258);
+        if (asked.strips == TGL_STRIPS_ALWAYS) assert_int_equal(c.strip_count, 2);
+        tgl_planner_choose(&chips[chip], &s, &asked, &c);
+        assert_null(c.rejected);
+        assert_covers(&c, 258, 258);
+    }
+}
+
+/* Whose rates are taken as usual ones. */
+static void chips_of_unknown_rates_are_predicted(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {
+        {1, 5000, 300}, {3, 5000, 300}, {10, 5000, 300}, {20, 20, 20}, {258, 258, 100}};
+    for (size_t i = 0; i < 3 * COUNT_OF(sizes); i++) {
+        const int64_t *size = sizes[i / 3];
+        tgl_chip_facts chip = *tgl_chip_facts_find("a100");
+        if (i % 3 != 0) chip.fp32_lanes = 0;
+        if (i % 3 != 1) chip.clock_mhz = 0, chip.l2_rate = 0;
+        const tgl_plan_options any = {.size = sizeof any};
+        const tgl_gemm_shape s = shape_of(size[0], size[1], size[2]);
+        const tgl_gemm_row *row;
+        tgl_candidate c;
+        for (int j = 0; (row = tgl_gemm_row_at(j)) != NULL; j++) {
+            tgl_planner_best_of_row(&chip, &s, row, &any, &c);
+            if (c.rejected == NULL) assert_true(isfinite(c.seconds) && c.seconds > 0);
+        }
+        tgl_planner_choose(&chip, &s, &any, &c);
+        assert_null(c.rejected);
+        assert_true(isfinite(c.seconds) && c.seconds > 0);
+    }
+}
+
 /* They cost what they add, which is less where they may begin before the tiles have ended. */
 static void strips_cost_time(void **state)
 {
@@ -658,6 +714,8 @@ int main(void)
         cmocka_unit_test(narrow_copies_take_room),
         cmocka_unit_test(sizes_just_past_a_tile_get_strips),
         cmocka_unit_test(strips_are_of_1_to_16),
+        cmocka_unit_test(strips_are_complete_whatever_is_predicted),
+        cmocka_unit_test(chips_of_unknown_rates_are_predicted),
         cmocka_unit_test(strips_cost_time),
         cmocka_unit_test(what_has_no_strips),
         cmocka_unit_test(parts_begin_at_offsets),

@@ -5,7 +5,6 @@
 #include "plan/planner.h"
 #include "plan/tuned.h"
 
-#include <math.h>
 #include <stdio.h>
 
 enum { SPLITS_MOST = 256, TAIL_SPLITS_MOST = 8, UNEVEN_SPLITS_MOST = 5, LEAST_TILES = 4 };
@@ -17,6 +16,19 @@ typedef struct search {
     const tgl_gemm_row *row;
     tgl_candidate *best; /* so far; its row is NULL before the first */
 } search;
+
+/* The chip, with usual numbers for what its driver does not tell and what is not known of one so
+ * old: of predictions that are not finite, none would be the least. */
+static tgl_chip_facts with_usual_rates(const tgl_chip_facts *chip)
+{
+    enum { USUAL_LANES = 64, USUAL_MHZ = 1500 };
+    tgl_chip_facts known = *chip;
+    if (known.fp32_lanes <= 0) known.fp32_lanes = USUAL_LANES;
+    if (known.clock_mhz <= 0) known.clock_mhz = USUAL_MHZ;
+    if (known.l2_rate <= 0)
+        known.l2_rate = tgl_chip_l2_rate(known.multiprocessors, known.clock_mhz);
+    return known;
+}
 
 /* Takes the candidate if it is better than the best so far. */
 static void consider(const tgl_candidate *candidate, tgl_candidate *best)
@@ -144,11 +156,12 @@ static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *s
     }
 }
 
-/* The best candidate of a configuration with strips; best->rejected where there can be none. Strips
- * are looked for only if the tiles alone take less than `limit` seconds. */
+/* The best candidate of a configuration with strips, all of them; best->rejected where there can be
+ * none. without: the best candidate that has none, which it must be faster than; NULL if strips are
+ * demanded. */
 static void choose_with_strips(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                               const tgl_gemm_row *row, const tgl_plan_options *asked, double limit,
-                               tgl_candidate *best)
+                               const tgl_gemm_row *row, const tgl_plan_options *asked,
+                               const tgl_candidate *without, tgl_candidate *best)
 {
     tgl_gemm_part tiles, strips[TGL_STRIPS_MOST];
     const char *why;
@@ -156,8 +169,12 @@ static void choose_with_strips(const tgl_chip_facts *chip, const tgl_gemm_shape 
     *best = (tgl_candidate){.plan.row = row, .rejected = why};
     if (count == 0) return;
     choose_whole(chip, &tiles.shape, row, asked, best);
-    for (int i = 0; i < count && best->rejected == NULL && best->seconds < limit; i++) {
+    for (int i = 0; i < count && best->rejected == NULL; i++) {
         tgl_candidate alone;
+        if (without != NULL && !(best->seconds < without->seconds)) {
+            best->rejected = "it is no faster with strips";
+            return;
+        }
         choose_for_strip(chip, &strips[i].shape, &alone);
         if (alone.rejected != NULL)
             best->rejected = alone.rejected;
@@ -166,19 +183,27 @@ static void choose_with_strips(const tgl_chip_facts *chip, const tgl_gemm_shape 
     }
 }
 
-void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                             const tgl_gemm_row *row, const tgl_plan_options *asked,
-                             tgl_candidate *best)
+static void choose_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                          const tgl_gemm_row *row, const tgl_plan_options *asked,
+                          tgl_candidate *best)
 {
     tgl_candidate c;
     if (asked->strips == TGL_STRIPS_ALWAYS) {
-        choose_with_strips(chip, shape, row, asked, INFINITY, best);
+        choose_with_strips(chip, shape, row, asked, NULL, best);
         return;
     }
     choose_whole(chip, shape, row, asked, best);
     if (asked->strips == TGL_STRIPS_NEVER || best->rejected != NULL) return;
-    choose_with_strips(chip, shape, row, asked, best->seconds, &c);
+    choose_with_strips(chip, shape, row, asked, best, &c);
     consider(&c, best);
+}
+
+void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                             const tgl_gemm_row *row, const tgl_plan_options *asked,
+                             tgl_candidate *best)
+{
+    const tgl_chip_facts known = with_usual_rates(chip);
+    choose_of_row(&known, shape, row, asked, best);
 }
 
 /* The best candidate by prediction. */
@@ -192,7 +217,7 @@ static void choose_predicted(const tgl_chip_facts *chip, const tgl_gemm_shape *s
     bool is_streamed = false; /* by as few rows or columns as there are */
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
         if (is_streamed && row->count >= 2 * small) continue;
-        tgl_planner_best_of_row(chip, shape, row, asked, &c);
+        choose_of_row(chip, shape, row, asked, &c);
         is_streamed = is_streamed || (row->count > 0 && c.rejected == NULL);
         consider(&c, best);
     }
@@ -204,8 +229,9 @@ void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
 {
     const tgl_plan_options of_any = {
         .size = sizeof of_any, .splits = asked->splits, .strips = asked->strips};
+    const tgl_chip_facts known = with_usual_rates(chip);
     tgl_candidate c;
-    choose_predicted(chip, shape, &of_any, best);
+    choose_predicted(&known, shape, &of_any, best);
     const tgl_tuned *tuned = asked->splits == 0 ? tgl_tuned_find(chip->name, shape) : NULL;
     const tgl_gemm_row *row = tuned != NULL ? tgl_gemm_row_find(tuned->kernel) : NULL;
     if (row == NULL) return;
@@ -213,7 +239,7 @@ void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
         .size = sizeof as_tuned, .splits = tuned->splits, .strips = asked->strips};
     if (asked->strips == TGL_STRIPS_AUTO && tgl_tuned_is_for(tuned, shape))
         as_tuned.strips = tuned->strips;
-    tgl_planner_best_of_row(chip, shape, row, &as_tuned, &c);
+    choose_of_row(&known, shape, row, &as_tuned, &c);
     if (!tgl_tuned_holds(tuned, shape, &c, best)) return;
     *best = c;
     best->is_tuned = true;
