@@ -407,29 +407,6 @@ static void test_unequal_pieces(void **state)
     }
 }
 
-/* What is left of a split plan when there is no product: C := beta*C, and no counter moves. */
-static void test_split_without_product(void **state)
-{
-    if (part != 0) return;
-    const tgl_plan_options options = {
-        .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = 4};
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 256);
-    float A[512], B[512], C[4] = {2, 4, 6, 8};
-    tgl_plan *plan;
-    for (int i = 0; i < 512; i++)
-        A[i] = B[i] = 1;
-    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
-    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0.5, C, NULL), TGL_OK);
-    for (int i = 0; i < 4; i++)
-        assert_true(C[i] == (float)(i + 1));
-    for (int again = 0; again < 2; again++) {
-        assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
-        for (int i = 0; i < 4; i++)
-            assert_true(C[i] == 256);
-    }
-    tgl_plan_destroy(plan);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -444,7 +421,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_choices),
         cmocka_unit_test(test_unequal_pieces),
-        cmocka_unit_test(test_split_without_product),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);
