@@ -381,6 +381,27 @@ static void test_choices(void **state)
     }
 }
 
+/* More whole rows of tiles than a band has; and a last tile that begins at a column where fours
+ * would not be aligned, though the rows of C are. */
+static void test_places_of_tiles(void **state)
+{
+    static const struct {
+        int64_t m, n, ldc;
+    } shapes[] = {{300, 70, 70}, {33, 37, 40}};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        if ((int)i % parts != part) continue;
+        gemm_case c = {.problem = tgl_problem_make(TGL_F32, shapes[i].m, shapes[i].n, 20),
+                       .alpha = 1,
+                       .kernel = "gemm/simt_32x32x16",
+                       .splits = 1,
+                       .strips = TGL_STRIPS_NEVER,
+                       .fill = UNIFORM_11,
+                       .seed = i};
+        c.problem.ldc = shapes[i].ldc;
+        run(*state, &c);
+    }
+}
+
 /* Of 9 tiles the last four, or all, in a large piece and small ones, of every transpose; a product
  * without k; then a batch. */
 static void test_unequal_pieces(void **state)
@@ -420,6 +441,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_small_batch),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_places_of_tiles),
         cmocka_unit_test(test_unequal_pieces),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
