@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrices whose elements lie further than 2^31 and 2^32 elements apart. The memory is reserved and
- * not backed: only the pages that are touched cost anything.
+ * Matrices whose elements lie further than 2^31 and 2^32 elements apart; and with an argument "sim"
+ * tiles of the simulated kernels that span more than 2^32 bytes. The memory is reserved and not
+ * backed: only the pages that are touched cost anything.
  */
 #include "support.h"
 
@@ -16,13 +17,15 @@ static void *reserve(size_t bytes)
     return memory;
 }
 
-/* op(A), op(B) and C of a few elements, of which one dimension is spread out. */
-static const struct {
+typedef struct spread_problem {
     int64_t m, n, k;
     tgl_transpose trans_a, trans_b;
     tgl_order order;
     int64_t lda, ldb, ldc; /* 0: tight */
-} spread[] = {
+} spread_problem;
+
+/* op(A), op(B) and C of a few elements, of which one dimension is spread out. */
+static const spread_problem spread[] = {
 #define FAR (((int64_t)1 << 31) + 11)
     {3, 5, 1, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, 0, 0},
     {3, 5, 4, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, 0, 0},
@@ -56,15 +59,16 @@ static float *make_matrix(tgl_order order, tgl_transpose trans, int64_t rows, in
     return x;
 }
 
-static void check_spread(tgl_device *dev, const char *kernel, size_t row)
+/* Returns whether the kernel takes the problem; the planner must always find one that does. */
+static bool check_spread(tgl_device *dev, const char *kernel, const spread_problem *of)
 {
-    tgl_problem p = tgl_problem_make(TGL_F32, spread[row].m, spread[row].n, spread[row].k);
-    p.order = spread[row].order;
-    p.trans_a = spread[row].trans_a;
-    p.trans_b = spread[row].trans_b;
-    p.lda = spread[row].lda;
-    p.ldb = spread[row].ldb;
-    p.ldc = spread[row].ldc;
+    tgl_problem p = tgl_problem_make(TGL_F32, of->m, of->n, of->k);
+    p.order = of->order;
+    p.trans_a = of->trans_a;
+    p.trans_b = of->trans_b;
+    p.lda = of->lda;
+    p.ldb = of->ldb;
+    p.ldc = of->ldc;
     size_t size_a, size_b, size_c;
     float *A = make_matrix(p.order, p.trans_a, p.m, p.k, &p.lda, &size_a);
     float *B = make_matrix(p.order, p.trans_b, p.k, p.n, &p.ldb, &size_b);
@@ -83,8 +87,10 @@ static void check_spread(tgl_device *dev, const char *kernel, size_t row)
                     expected += value(i, x) * value(x, j);
                 const float c = C[stored_index(p.order, TGL_NO_TRANS, p.ldc, i, j)];
                 if (c != expected)
-                    fail_msg("row %zu, kernel %s: C(%d, %d) is %g, not %g", row,
-                             kernel != NULL ? kernel : "any", (int)i, (int)j, c, expected);
+                    fail_msg("%d x %d x %d, ld %lld %lld %lld, kernel %s: C(%d, %d) is %g, not %g",
+                             (int)p.m, (int)p.n, (int)p.k, (long long)p.lda, (long long)p.ldb,
+                             (long long)p.ldc, kernel != NULL ? kernel : "any", (int)i, (int)j, c,
+                             expected);
             }
     } else {
         assert_true(status == TGL_UNSUPPORTED && kernel != NULL);
@@ -92,6 +98,7 @@ static void check_spread(tgl_device *dev, const char *kernel, size_t row)
     munmap(A, size_a);
     munmap(B, size_b);
     munmap(C, size_c);
+    return status == TGL_OK;
 }
 
 static void rows_may_be_2_to_the_31_elements_apart(void **state)
@@ -99,7 +106,7 @@ static void rows_may_be_2_to_the_31_elements_apart(void **state)
     const char *kernel;
     for (int choice = 0; kernel_choice(*state, choice, &kernel); choice++)
         for (size_t row = 0; row < COUNT_OF(spread); row++)
-            check_spread(*state, kernel, row);
+            check_spread(*state, kernel, &spread[row]);
 }
 
 static void batches_may_be_2_to_the_31_elements_apart(void **state)
@@ -150,12 +157,31 @@ static void sizes_themselves_may_pass_2_to_the_31(void **state)
     assert_status(tgl_gemm(*state, &p, 1, NULL, NULL, 2, NULL, NULL), TGL_OK);
 }
 
-int main(void)
+/* What a thread copies then lies at offsets of 64 bits. Tiles of 32 x 32, 16 deep: lines of an
+ * operand along k are the tile's rows, others are its depth. */
+static void tiles_may_span_2_to_the_32_bytes(void **state)
+{
+#define WIDE ((int64_t)40000000)
+    static const spread_problem wide[] = {
+        {37, 35, 20, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, WIDE, 0, 0},
+        {37, 35, 20, TGL_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, 2 * WIDE, 2 * WIDE, 0},
+        {37, 35, 20, TGL_NO_TRANS, TGL_TRANS, TGL_ROW_MAJOR, 0, WIDE, WIDE},
+    };
+    for (size_t i = 0; i < COUNT_OF(wide); i++)
+        assert_true(check_spread(*state, "gemm/simt_32x32x16", &wide[i]));
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_may_be_2_to_the_31_elements_apart),
         cmocka_unit_test(batches_may_be_2_to_the_31_elements_apart),
         cmocka_unit_test(sizes_themselves_may_pass_2_to_the_31),
     };
+    const struct CMUnitTest simulated[] = {
+        cmocka_unit_test(tiles_may_span_2_to_the_32_bytes),
+    };
+    if (argc > 1 && strcmp(argv[1], "sim") == 0)
+        return cmocka_run_group_tests(simulated, setup_sim, teardown_device);
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
 }
