@@ -18,14 +18,20 @@ static void run(tgl_device *dev, const gemm_case *c)
     assert_status(outcome.status, TGL_OK);
 }
 
-/* Shapes in terms of the tile, so that each has full tiles, ragged ones, or both. width: what all
- * leading dimensions and edges are multiples of. */
-static tgl_problem shape_of(const tgl_gemm_row *row, int layout, int width, int ragged)
+/* Shapes in terms of the tile: two of them, of which the second begins earlier to end where C does.
+ * With `less` C has fewer columns than a tile; else both lie inside, and the second is where the
+ * edge of an operand is that is copied along it: below for A, right for B. Where k is not split, it
+ * takes more steps than there are stages. width: what all leading dimensions and edges are
+ * multiples of. */
+static tgl_problem shape_of(const tgl_gemm_row *row, int layout, int width, bool less,
+                            bool is_split)
 {
     const tgl_simt_row *t = &row->simt;
-    const int64_t m = ragged ? t->bm + width : t->bm, n = ragged ? t->bn / 2 + width : t->bn;
-    const int step = tgl_simt_step(t);
-    tgl_problem p = tgl_problem_make(TGL_F32, m, n, ragged ? 3 * step + 5 : 4 * step);
+    const bool is_below = less || layout >= 2;
+    const int64_t n = less ? t->bn / 2 + width : is_below ? t->bn : t->bn + width;
+    const int steps = is_split ? 3 : t->stages + 1;
+    tgl_problem p = tgl_problem_make(TGL_F32, is_below ? t->bm + width : t->bm, n,
+                                     steps * tgl_simt_step(t) + (less ? 5 : 0));
     p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
     p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
     p.lda = (p.m > p.k ? p.m : p.k) + 4;
@@ -36,18 +42,24 @@ static tgl_problem shape_of(const tgl_gemm_row *row, int layout, int width, int 
     return p;
 }
 
-/* Layouts and widths in turn, so that over the configurations every pair occurs. */
+/* Each configuration has every layout, copies of every width, and either operand, lying either way,
+ * with k whole and split; k is split once within a cluster and once through the workspace. Over any
+ * 12 of them every layout has copies of every width, k whole and split, in both sorts of shapes. */
 static void try_configuration(tgl_device *dev, const tgl_gemm_row *row, int number)
 {
     static const int widths[] = {4, 1, 2};
     for (int layout = 0; layout < 4; layout++) {
         const int width = widths[(number + layout) % 3];
+        const bool is_split = (layout + layout / 2 + number) % 2 == 1;
+        const bool less = (layout + number / 2) % 2 == 1;
         if (layout == 2 && row->simt.min_blocks > 1) continue; /* not for this one */
-        gemm_case c = {.problem = shape_of(row, layout, width, layout % 2 == number % 2),
+        gemm_case c = {.problem = shape_of(row, layout, width, less, is_split),
                        .alpha = layout == 3 ? -0.5 : 1,
                        .beta = layout == 1 ? 2 : 0,
                        .kernel = row->name,
-                       .splits = layout % 2 == 0 ? 1 : 3,
+                       .splits = is_split ? 3 : 1,
+                       .split_depth = is_split && layout < 2 ? tgl_simt_step(&row->simt) : 0,
+                       .strips = TGL_STRIPS_NEVER,
                        .fill = UNIFORM_11,
                        .seed = (uint64_t)(number * 4 + layout)};
         run(dev, &c);
@@ -107,19 +119,21 @@ static void test_clusters(void **state)
             try_clusters(*state, row, i);
 }
 
-/* Strips beside the tiles of a configuration: right, below or both, in turn with layouts, widths,
- * splits, scalars and batches, so that over the configurations every pair occurs. */
+/* Strips beside the tiles of a configuration: right, below or both, with layouts, widths and splits
+ * in turn, so that over the configurations every pair of these occurs. */
 static void try_strips(tgl_device *dev, const tgl_gemm_row *row, int number)
 {
     static const int widths[] = {4, 1, 2}, extra[] = {1, 3, 16};
     const tgl_simt_row *t = &row->simt;
+    const int step = tgl_simt_step(t);
     for (int i = 0; i < 3; i++) {
         const int layout = (number + i) % 4, width = widths[(number + i) % 3];
         const int wanted = extra[(number + 2 * i) % 3], past = wanted < t->bm ? wanted : 1;
+        const bool is_split = (number / 4 + i) % 2 == 1;
         if (layout == 2 && t->min_blocks > 1) continue; /* not for this one */
         const int64_t m = i == 0 ? t->bm / 2 : t->bm + past, n = i == 1 ? t->bn / 2 : t->bn + past;
-        tgl_problem p = tgl_problem_make(TGL_F32, m, n, i == 2 ? 0 : 2 * t->bk + 5);
-        if (i == 2) p.k = number % 4 == 0 ? 1 : 3 * tgl_simt_step(t);
+        tgl_problem p = tgl_problem_make(TGL_F32, m, n, 2 * (is_split ? step : t->bk) + 5);
+        if (i == 2) p.k = number % 8 == 0 ? 1 : 3 * step;
         p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
         p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + width % 4;
@@ -129,7 +143,7 @@ static void try_strips(tgl_device *dev, const tgl_gemm_row *row, int number)
                        .alpha = i == 1 ? -0.5 : 1,
                        .beta = i == 0 ? 2 : 0,
                        .kernel = row->name,
-                       .splits = (number + i) % 2 == 0 ? 1 : 3,
+                       .splits = is_split ? 3 : 1,
                        .strips = TGL_STRIPS_ALWAYS,
                        .fill = UNIFORM_11,
                        .at_end = i != 1,
