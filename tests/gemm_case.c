@@ -542,10 +542,13 @@ static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, 
     }
     fill_all(c, t);
     outcome->status = run_guarded(dev, c, t);
-    if (outcome->status == TGL_OK)
+    if (outcome->status == TGL_OK) {
         check_result(c, t, want_sequential, outcome);
-    else if (outcome->status != TGL_UNSUPPORTED)
-        FAULT("%s", tgl_status_name(outcome->status));
+    } else if (outcome->status != TGL_UNSUPPORTED) {
+        char sentence[400];
+        tgl_last_error(dev, sentence, sizeof sentence);
+        FAULT("%s: %s", tgl_status_name(outcome->status), sentence);
+    }
 }
 
 void gemm_case_run(tgl_device *dev, const gemm_case *c, bool want_sequential, gemm_outcome *outcome)

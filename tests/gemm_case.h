@@ -53,7 +53,7 @@ typedef struct gemm_outcome {
     tgl_status status; /* TGL_UNSUPPORTED is no fault: not every kernel takes every problem */
     gemm_errors ours;
     gemm_errors sequential; /* of one fused multiply-add after the other; if asked for */
-    char fault[512];        /* what went wrong, with the case; empty if nothing did */
+    char fault[1024];       /* what went wrong, with the case; empty if nothing did */
 } gemm_outcome;
 
 /* Runs the case on `dev`. want_sequential: fill outcome->sequential too. */
