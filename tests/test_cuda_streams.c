@@ -5,41 +5,70 @@
  */
 #include "driver_calls.h"
 
-enum { SIDE = 200, DEPTH = 1024, STREAMS = 3, NON_BLOCKING = 1 };
+enum { SIDE = 200, DEPTH = 1024, BATCH_MOST = 3, STREAMS = 3, NON_BLOCKING = 1 };
 
 /* How k is shared. 0: as the planner likes; 4: within a cluster, where there are clusters; 11: by
- * the workspace; 16: by both. And whether all of C is covered by tiles. */
+ * the workspace; 16: by both. Whether all of C is covered by tiles; and products of a batch, each
+ * with sums of its own in the workspace. */
 typedef struct sharing {
     int splits;
     tgl_strips strips;
+    int batch;
 } sharing;
 
 static const sharing ways[] = {
-    {0, TGL_STRIPS_AUTO},   {1, TGL_STRIPS_NEVER},  {4, TGL_STRIPS_NEVER},  {11, TGL_STRIPS_NEVER},
-    {16, TGL_STRIPS_NEVER}, {1, TGL_STRIPS_ALWAYS}, {4, TGL_STRIPS_ALWAYS}, {11, TGL_STRIPS_ALWAYS},
+    {0, TGL_STRIPS_AUTO, 1},
+    {1, TGL_STRIPS_NEVER, 1},
+    {4, TGL_STRIPS_NEVER, 1},
+    {11, TGL_STRIPS_NEVER, 1},
+    {16, TGL_STRIPS_NEVER, 1},
+    {1, TGL_STRIPS_ALWAYS, 1},
+    {4, TGL_STRIPS_ALWAYS, 1},
+    {11, TGL_STRIPS_ALWAYS, 1},
+    {11, TGL_STRIPS_NEVER, BATCH_MOST},
+    {11, TGL_STRIPS_ALWAYS, BATCH_MOST},
 };
 
-/* C := A*B + C with A of ones and B of twos: adds 2*DEPTH to each element of C, exactly. */
+/* C := A*B + C with A of ones and B of twos, of the next product of a batch of threes, and so on:
+ * adds (2 + product)*DEPTH to each element of C, exactly. */
 typedef struct adder {
     tgl_device *dev;
     tgl_plan *plan;
     void *A, *B;
 } adder;
 
-/* SIDE * DEPTH elements. */
-static void *constant(tgl_device *dev, float value)
+static void *room_for_C(tgl_device *dev)
 {
-    return constant_floats(dev, (size_t)SIDE * DEPTH, value);
+    return constant_floats(dev, (size_t)BATCH_MOST * SIDE * SIDE, 0);
+}
+
+static void *make_B(tgl_device *dev, int batch)
+{
+    static const size_t count = (size_t)DEPTH * SIDE;
+    float *host = malloc((size_t)batch * count * sizeof *host);
+    void *memory;
+    assert_non_null(host);
+    for (size_t i = 0; i < (size_t)batch * count; i++)
+        host[i] = (float)(2 + i / count);
+    assert_ok(dev, tgl_alloc(dev, (size_t)batch * count * sizeof *host, &memory));
+    assert_ok(dev, tgl_upload(dev, memory, host, (size_t)batch * count * sizeof *host));
+    free(host);
+    return memory;
 }
 
 static adder make_adder(tgl_device *dev, sharing how)
 {
-    const tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, DEPTH);
+    tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, DEPTH);
+    problem.batch = how.batch;
+    problem.stride_b = DEPTH * SIDE;
+    problem.stride_c = SIDE * SIDE;
     const tgl_plan_options options = {.size = sizeof options,
                                       .kernel = how.splits > 0 ? "gemm/simt_32x32x32" : NULL,
                                       .splits = how.splits,
                                       .strips = how.strips};
-    adder x = {.dev = dev, .A = constant(dev, 1), .B = constant(dev, 2)};
+    adder x = {.dev = dev,
+               .A = constant_floats(dev, (size_t)SIDE * DEPTH, 1),
+               .B = make_B(dev, how.batch)};
     assert_ok(dev, tgl_plan_create(dev, &problem, &options, &x.plan));
     return x;
 }
@@ -57,15 +86,17 @@ static void free_adder(adder *x)
 }
 
 /* Fails unless `times` runs have added up in C; then frees it. */
-static void finish(tgl_device *dev, void *C, int times)
+static void finish(tgl_device *dev, void *C, int batch, int times)
 {
     static const size_t count = (size_t)SIDE * SIDE;
-    float *host = malloc(count * sizeof *host);
+    float *host = malloc((size_t)batch * count * sizeof *host);
     assert_non_null(host);
-    assert_ok(dev, tgl_download(dev, host, C, count * sizeof *host));
-    for (size_t i = 0; i < count; i++)
-        if (host[i] != 2.0f * DEPTH * (float)times)
-            fail_msg("element %zu is %g, not %g", i, (double)host[i], 2.0 * DEPTH * times);
+    assert_ok(dev, tgl_download(dev, host, C, (size_t)batch * count * sizeof *host));
+    for (size_t i = 0; i < (size_t)batch * count; i++) {
+        const float expected = (float)(2 + i / count) * DEPTH * (float)times;
+        if (host[i] != expected)
+            fail_msg("element %zu is %g, not %g", i, (double)host[i], (double)expected);
+    }
     free(host);
     tgl_free(dev, C);
 }
@@ -135,14 +166,14 @@ static void work_goes_to_the_caller_s_stream(void **state)
     for (int i = 0; i < STREAMS; i++) {
         streams[i] = make_stream();
         work[i] = make_adder(*state, ways[0]);
-        C[i] = constant(*state, 0);
+        C[i] = room_for_C(*state);
     }
     for (int run = 0; run < RUNS; run++)
         for (int i = 0; i < STREAMS; i++)
             add(&work[i], C[i], streams[i]);
     for (int i = 0; i < STREAMS; i++) {
         destroy_stream(streams[i]);
-        finish(*state, C[i], RUNS);
+        finish(*state, C[i], ways[0].batch, RUNS);
         free_adder(&work[i]);
     }
 }
@@ -154,13 +185,13 @@ static void a_plan_can_be_captured_into_a_graph(void **state)
     enum { LAUNCHES = 5 };
     for (size_t way = 0; way < COUNT_OF(ways); way++) {
         adder work = make_adder(*state, ways[way]);
-        void *stream = make_stream(), *C = constant(*state, 0);
+        void *stream = make_stream(), *C = room_for_C(*state);
         void *graph = capture(&work, C, stream);
         for (int i = 0; i < LAUNCHES; i++)
             assert_int_equal(launch(graph, stream), 0);
         destroy_stream(stream);
         assert_int_equal(destroy(graph), 0);
-        finish(*state, C, 2 * LAUNCHES);
+        finish(*state, C, ways[way].batch, 2 * LAUNCHES);
         free_adder(&work);
     }
 }
@@ -174,10 +205,10 @@ static void a_plan_is_shared_by_streams_and_a_graph(void **state)
     enum { RUNS = 40 };
     for (size_t way = 0; way < COUNT_OF(ways); way++) {
         adder work = make_adder(*state, ways[way]);
-        void *streams[STREAMS + 1] = {NULL}, *C[STREAMS + 1], *in_graph = constant(*state, 0);
+        void *streams[STREAMS + 1] = {NULL}, *C[STREAMS + 1], *in_graph = room_for_C(*state);
         for (int i = 0; i <= STREAMS; i++) {
             if (i > 0) streams[i] = make_stream();
-            C[i] = constant(*state, 0);
+            C[i] = room_for_C(*state);
         }
         void *graph_stream = make_stream(), *graph = capture(&work, in_graph, graph_stream);
         for (int run = 0; run < RUNS; run++) {
@@ -189,10 +220,10 @@ static void a_plan_is_shared_by_streams_and_a_graph(void **state)
         }
         destroy_stream(graph_stream);
         assert_int_equal(destroy(graph), 0);
-        finish(*state, in_graph, 2 * RUNS);
+        finish(*state, in_graph, ways[way].batch, 2 * RUNS);
         for (int i = 0; i <= STREAMS; i++) {
             if (i > 0) destroy_stream(streams[i]);
-            finish(*state, C[i], i > 0 ? RUNS : 3 * RUNS);
+            finish(*state, C[i], ways[way].batch, i > 0 ? RUNS : 3 * RUNS);
         }
         free_adder(&work);
     }
