@@ -29,6 +29,7 @@ struct CUfunc_st {
     CUmodule module;
     atomic_int dynamic_shared; /* that launches may ask for, beside what all may */
     char symbol[64];
+    int block_m, block_n; /* of C, that a block computes; 0: the image does not tell */
 };
 
 struct CUmod_st {
@@ -373,7 +374,7 @@ FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, siz
     return CUDA_SUCCESS;
 }
 
-/* ---- Modules: an image is "fake cubin ARCH SYMBOL" ------------------------------------------- */
+/* ---- Modules: an image is "fake cubin ARCH SYMBOL BM BN" ------------------------------------- */
 
 /* Whether a device runs machine code for sm_XY, or sm_XYa. */
 static bool runs(const char *arch)
@@ -388,12 +389,16 @@ static bool runs(const char *arch)
 FAKE_CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     char arch[32], symbol[64];
+    int block_m, block_n;
     BEGIN();
-    if (sscanf(image, "fake cubin %31s %63s", arch, symbol) != 2) return CUDA_ERROR_INVALID_IMAGE;
+    if (sscanf(image, "fake cubin %31s %63s %d %d", arch, symbol, &block_m, &block_n) != 4)
+        return CUDA_ERROR_INVALID_IMAGE;
     if (!runs(arch)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *module = keep(calloc(1, sizeof **module));
     (*module)->context = current();
     (*module)->function.module = *module;
+    (*module)->function.block_m = block_m;
+    (*module)->function.block_n = block_n;
     snprintf((*module)->function.symbol, sizeof symbol, "%s", symbol);
     return CUDA_SUCCESS;
 }
@@ -476,61 +481,92 @@ static void run_gemm(const struct tgl_gemm_args *args)
     }
 }
 
+static bool is_called(CUfunction function, const char *symbol)
+{
+    return strcmp(function->symbol, symbol) == 0;
+}
+
+/* Whether the grid has the blocks that the kernel expects by its arguments, of gemm/simt.cu also
+ * along x: run_gemm() computes the whole batch and all of C, however many there are. */
+static bool has_expected_grid(CUfunction function, const fake_cuda_launch *l)
+{
+    const struct tgl_gemm_args *args = &l->args;
+    const int batch = is_called(function, "sgemm_small_batch") ? 1 : args->batch;
+    if (l->grid[1] != 1 || l->grid[2] != (unsigned)batch) return false;
+    if (!is_called(function, "sgemm_simt")) return true;
+    if (function->block_m < 1 || function->block_n < 1 || args->splits < 1) return false;
+    const long long tiles_m = (args->m + function->block_m - 1) / function->block_m;
+    const long long tiles_n = (args->n + function->block_n - 1) / function->block_n;
+    const long long whole = args->tiles_whole, split = tiles_m * tiles_n - whole;
+    if (whole < 0 || split < 0 || args->cluster != (int)l->cluster) return false;
+    return l->grid[0] == whole + split * args->splits && whole % args->cluster == 0 &&
+           (split == 0 || args->splits % args->cluster == 0);
+}
+
 /* On this thread, in turn; the latest is launched[latest]. */
 static _Thread_local fake_cuda_launch launched[FAKE_CUDA_LAUNCHES];
 static _Thread_local int latest;
+
+static CUresult launch(CUfunction function, const fake_cuda_launch *how, const unsigned block[3],
+                       void **arguments)
+{
+    enum { SHARED_FOR_ALL = 48 * 1024 };
+    const unsigned *grid = how->grid;
+    latest = (latest + 1) % FAKE_CUDA_LAUNCHES;
+    fake_cuda_launch *now = &launched[latest];
+    *now = *how;
+    if (function->module->context != current()) return INVALID_HANDLE;
+    if (how->dynamic_shared > SHARED_FOR_ALL && (int)how->dynamic_shared > function->dynamic_shared)
+        return INVALID_VALUE;
+    if (grid[0] == 0 || grid[1] == 0 || grid[1] > 65535 || grid[2] == 0 || grid[2] > 65535 ||
+        block[0] == 0 || block[0] > 1024 || block[1] != 1 || block[2] != 1)
+        return INVALID_VALUE;
+    if (is_called(function, "sgemm_simt") || is_called(function, "sgemm_skinny") ||
+        is_called(function, "sgemm_matvec") || is_called(function, "sgemm_small_batch")) {
+        now->args = *(const struct tgl_gemm_args *)arguments[0];
+        if (!has_expected_grid(function, now)) return INVALID_VALUE;
+        run_gemm(&now->args);
+    } else if (strncmp(function->symbol, "sgemm_", 6) == 0) {
+        run_sgemm(arguments);
+    }
+    return CUDA_SUCCESS;
+}
 
 FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                                       unsigned grid_z, unsigned block_x, unsigned block_y,
                                       unsigned block_z, unsigned shared, CUstream stream,
                                       void **arguments, void **extra)
 {
-    enum { SHARED_FOR_ALL = 48 * 1024 };
+    const fake_cuda_launch how = {{grid_x, grid_y, grid_z}, shared, 1, 0, {0}};
+    const unsigned block[3] = {block_x, block_y, block_z};
     (void)stream;
     BEGIN();
-    latest = (latest + 1) % FAKE_CUDA_LAUNCHES;
-    launched[latest] = (fake_cuda_launch){{grid_x, grid_y, grid_z}, shared, 1, 0, {0}};
-    if (function->module->context != current()) return INVALID_HANDLE;
-    if (shared > SHARED_FOR_ALL && (int)shared > function->dynamic_shared) return INVALID_VALUE;
-    if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z == 0 || grid_z > 65535 ||
-        block_x == 0 || block_x > 1024 || block_y != 1 || block_z != 1 || extra != NULL)
-        return INVALID_VALUE;
-    if (strcmp(function->symbol, "sgemm_simt") == 0 ||
-        strcmp(function->symbol, "sgemm_skinny") == 0 ||
-        strcmp(function->symbol, "sgemm_matvec") == 0 ||
-        strcmp(function->symbol, "sgemm_small_batch") == 0) {
-        launched[latest].args = *(const struct tgl_gemm_args *)arguments[0];
-        run_gemm(&launched[latest].args);
-    } else if (strncmp(function->symbol, "sgemm_", 6) == 0)
-        run_sgemm(arguments);
-    return CUDA_SUCCESS;
+    return extra == NULL ? launch(function, &how, block, arguments) : INVALID_VALUE;
 }
 
+/* What is said of cuLaunchKernel() goes for this, too. */
 FAKE_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                                         void **arguments, void **extra)
 {
-    unsigned cluster = 1;
-    int overlaps = 0;
+    const unsigned *grid = config->grid;
+    fake_cuda_launch how = {{grid[0], grid[1], grid[2]}, config->dynamic_shared, 1, 0, {0}};
     BEGIN();
     for (unsigned i = 0; i < config->attribute_count; i++) {
         const CUlaunchAttribute *attribute = &config->attributes[i];
         if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
-            cluster = attribute->value.cluster[0];
+            how.cluster = attribute->value.cluster[0];
             if (attribute->value.cluster[1] != 1 || attribute->value.cluster[2] != 1)
                 return INVALID_VALUE;
         } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
-            overlaps = attribute->value.allows_overlap;
+            how.overlaps = attribute->value.allows_overlap;
         } else {
             return INVALID_VALUE;
         }
     }
-    if (cluster == 0 || cluster > 8 || config->grid[0] % cluster != 0) return INVALID_VALUE;
-    CUresult result = cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2],
-                                     config->block[0], config->block[1], config->block[2],
-                                     config->dynamic_shared, config->stream, arguments, extra);
-    launched[latest].cluster = cluster;
-    launched[latest].overlaps = overlaps;
-    return result;
+    if (how.cluster == 0 || how.cluster > 8 || grid[0] % how.cluster != 0 || extra != NULL)
+        return INVALID_VALUE;
+    const CUresult result = begin("cuLaunchKernel");
+    return result == CUDA_SUCCESS ? launch(function, &how, config->block, arguments) : result;
 }
 
 /* ---- Events: at least a millisecond lies between any two ------------------------------------- */

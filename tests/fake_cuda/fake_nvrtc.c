@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_nvrtc.so: see fake_cuda.h. A program is known by the name of its kernel.
+ * libfake_nvrtc.so: see fake_cuda.h. A program is known by the name of its kernel, and by the tile
+ * of C that a block computes, if it is told.
  */
 #include "cuda/nvrtc.h"
 #include "fake_cuda.h"
@@ -75,6 +76,15 @@ FAKE_CUDA_API nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
     return NVRTC_SUCCESS;
 }
 
+/* The number behind an option such as "-DBM="; 0: it is not there. */
+static int number_of(int option_count, const char *const *options, const char *option)
+{
+    for (int i = 0; i < option_count; i++)
+        if (strncmp(options[i], option, strlen(option)) == 0)
+            return atoi(options[i] + strlen(option));
+    return 0;
+}
+
 FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count,
                                               const char *const *options)
 {
@@ -92,8 +102,9 @@ FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_c
     for (int i = 0; i < option_count; i++)
         if (strncmp(options[i], flag, sizeof flag - 1) == 0)
             snprintf(program->arch, sizeof program->arch, "%s", options[i] + sizeof flag - 1);
-    snprintf(program->image, sizeof program->image, "fake cubin %s %s",
-             output != NULL ? output : program->arch, program->name);
+    snprintf(program->image, sizeof program->image, "fake cubin %s %s %d %d",
+             output != NULL ? output : program->arch, program->name,
+             number_of(option_count, options, "-DBM="), number_of(option_count, options, "-DBN="));
     if (spill == NULL) spill = "0";
     snprintf(program->log, sizeof program->log,
              "ptxas info    : Function properties for %s\n"
