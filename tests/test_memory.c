@@ -29,7 +29,7 @@ static void check_sizes(tgl_device *dev, const char *kernel, uint64_t *seed, int
                          .fill = UNIFORM_11,
                          .at_end = random_int(seed, 0, 2) > 0,
                          .seed = random_bits(seed)};
-    check_case(dev, &c);
+    assert_true(check_case(dev, &c));
 }
 
 /* Each dimension takes every size from 1 to 70 while the others are drawn. */
@@ -81,7 +81,7 @@ static void random_problems(void **state)
                                  .fill = (inputs)random_int(&seed, 0, NON_FINITE),
                                  .at_end = i % 3 > 0,
                                  .seed = random_bits(&seed)};
-            check_case(dev, &c);
+            assert_true(check_case(dev, &c));
         }
     }
 }

@@ -23,18 +23,15 @@ static void for_each_problem(tgl_device *dev,
             }
 }
 
-/* Runs a plan on that kernel. False: the kernel does not take the problem. */
-static bool run(tgl_device *dev, const char *kernel, const tgl_problem *problem, double alpha,
+/* Runs a plan on that kernel. */
+static void run(tgl_device *dev, const char *kernel, const tgl_problem *problem, double alpha,
                 const void *A, const void *B, double beta, void *C)
 {
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     tgl_plan *plan;
-    tgl_status status = tgl_plan_create(dev, problem, &options, &plan);
-    if (status == TGL_UNSUPPORTED && kernel != NULL) return false;
-    assert_status(status, TGL_OK);
+    assert_status(tgl_plan_create(dev, problem, &options, &plan), TGL_OK);
     assert_status(tgl_plan_run(plan, alpha, A, B, beta, C, NULL), TGL_OK);
     tgl_plan_destroy(plan);
-    return true;
 }
 
 static void fill(void *matrix, tgl_type type, double value)
@@ -68,7 +65,7 @@ static void check_alpha_0(tgl_device *dev, const char *kernel, const tgl_problem
         for (int null = 0; null <= 1; null++) {
             fill(C, problem->type_c, 3);
             const void *x = null ? NULL : nan_matrix;
-            if (!run(dev, kernel, problem, i == 1 ? -0.0 : 0, x, x, betas[i], C)) return;
+            run(dev, kernel, problem, i == 1 ? -0.0 : 0, x, x, betas[i], C);
             assert_all(C, problem, betas[i] * 3);
         }
 }
@@ -83,8 +80,8 @@ static void check_nan_alpha(tgl_device *dev, const char *kernel, const tgl_probl
     double ones[ROOM], C[ROOM];
     fill(ones, problem->type_a, 1);
     fill(C, problem->type_c, 3);
-    if (run(dev, kernel, problem, (double)NAN, ones, ones, 0, C))
-        assert_all(C, problem, (double)NAN);
+    run(dev, kernel, problem, (double)NAN, ones, ones, 0, C);
+    assert_all(C, problem, (double)NAN);
 }
 
 static void a_nan_alpha_makes_all_nan(void **state)
@@ -98,9 +95,9 @@ static void check_zero_times_alpha(tgl_device *dev, const char *kernel, const tg
     fill(zeros, problem->type_a, 0);
     fill(ones, problem->type_a, 1);
     fill(C, problem->type_c, 3);
-    if (!run(dev, kernel, problem, (double)INFINITY, zeros, ones, 1, C)) return;
+    run(dev, kernel, problem, (double)INFINITY, zeros, ones, 1, C);
     assert_all(C, problem, (double)NAN); /* Inf * (0 * 1) */
-    assert_true(run(dev, kernel, problem, -(double)INFINITY, ones, ones, 0, C));
+    run(dev, kernel, problem, -(double)INFINITY, ones, ones, 0, C);
     assert_all(C, problem, -(double)INFINITY);
 }
 
@@ -118,10 +115,10 @@ static void check_beta_0(tgl_device *dev, const char *kernel, const tgl_problem 
     fill(ones, problem->type_a, 1);
     for (size_t i = 0; i < COUNT_OF(poison); i++) {
         fill(C, problem->type_c, poison[i]);
-        if (!run(dev, kernel, problem, 0.5, ones, ones, i == 1 ? -0.0 : 0, C)) return;
+        run(dev, kernel, problem, 0.5, ones, ones, i == 1 ? -0.0 : 0, C);
         assert_all(C, problem, 0.5 * (double)problem->k);
         fill(C, problem->type_c, poison[i]);
-        assert_true(run(dev, kernel, problem, 0, ones, ones, 0, C));
+        run(dev, kernel, problem, 0, ones, ones, 0, C);
         assert_all(C, problem, 0);
     }
 }
@@ -137,10 +134,10 @@ static void check_nan_beta(tgl_device *dev, const char *kernel, const tgl_proble
     fill(ones, problem->type_a, 1);
     for (int alpha = 0; alpha <= 1; alpha++) {
         fill(C, problem->type_c, 0);
-        if (!run(dev, kernel, problem, alpha, ones, ones, (double)NAN, C)) return;
+        run(dev, kernel, problem, alpha, ones, ones, (double)NAN, C);
         assert_all(C, problem, (double)NAN);
         fill(C, problem->type_c, 0);
-        assert_true(run(dev, kernel, problem, alpha, ones, ones, (double)INFINITY, C));
+        run(dev, kernel, problem, alpha, ones, ones, (double)INFINITY, C);
         assert_all(C, problem, (double)NAN); /* Inf * 0 */
     }
 }
@@ -162,7 +159,7 @@ static void check_k_0(tgl_device *dev, const char *kernel, const tgl_problem *pr
         for (int alpha = 0; alpha <= 2; alpha++) {
             fill(C, problem->type_c, betas[i] == 0 ? (double)NAN : 4);
             const double alphas[] = {1, 0, (double)NAN};
-            if (!run(dev, kernel, &empty_sum, alphas[alpha], NULL, NULL, betas[i], C)) return;
+            run(dev, kernel, &empty_sum, alphas[alpha], NULL, NULL, betas[i], C);
             assert_all(C, problem, betas[i] * 4);
         }
 }
@@ -205,7 +202,7 @@ static void non_finite_elements_follow_the_formula(void **state)
                                  .fill = NON_FINITE,
                                  .at_end = true,
                                  .seed = random_bits(&seed)};
-            check_case(dev, &c);
+            assert_true(check_case(dev, &c));
         }
     }
 }
