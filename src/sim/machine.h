@@ -106,7 +106,8 @@ typedef struct tgl_shared_word {
 typedef struct tgl_c_word {
     uint32_t block; /* its number plus 1, as far as it fits; 0: nobody */
     uint16_t thread;
-    uint16_t epoch; /* as far as it fits; it can only hide a race, not make one up */
+    uint16_t epoch; /* as far as it fits: a touch just 65536 barriers after, or a multiple, is taken
+                       for a race, and no race is hidden */
     uint32_t site;
 } tgl_c_word;
 
