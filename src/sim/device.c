@@ -412,6 +412,18 @@ static tgl_status run_launches(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
+/* The blocks that a launch did not come to would have set them to zero. */
+static void clear_counters(tgl_sim_plan *made)
+{
+    for (int i = 0; i < made->part_count; i++) {
+        const tgl_sim_part *part = &made->parts[i];
+        const tgl_gemm_plan *gemm = &part->of.plan;
+        if (part->workspace != NULL)
+            memset(part->workspace + gemm->workspace_floats, 0,
+                   (size_t)gemm->counters * sizeof *part->workspace);
+    }
+}
+
 static tgl_status sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     (void)stream;
@@ -421,7 +433,10 @@ static tgl_status sim_run(const tgl_plan *plan, const tgl_run *run, void *stream
     if (fault != TGL_OK) return tgl_fail(plan->dev, fault, "%s", message);
     pthread_mutex_lock(&sim->lock);
     const tgl_status status = run_launches(plan, run);
-    if (status != TGL_OK) tgl_keep_error(plan->dev, "%s", sim->machine.message);
+    if (status != TGL_OK) {
+        clear_counters(plan->state);
+        tgl_keep_error(plan->dev, "%s", sim->machine.message);
+    }
     pthread_mutex_unlock(&sim->lock);
     return status;
 }
