@@ -319,18 +319,20 @@ tgl_status tgl_run_make(const tgl_gemm_shape *shape, double alpha, double beta,
     *run = (tgl_run){
         .alpha = is_f32 ? rounded_to_f32(alpha) : alpha,
         .beta = is_f32 ? rounded_to_f32(beta) : beta,
-        .A = swapped ? o->B : o->A,
-        .B = swapped ? o->A : o->B,
         .C = o->C,
-        .A_array = swapped ? o->B_array : o->A_array,
-        .B_array = swapped ? o->A_array : o->B_array,
         .C_array = o->C_array,
         .bias = o->bias,
         .residual = o->residual,
     };
+    const bool has_product = run->alpha != 0; /* a NaN has one */
+    if (has_product) {
+        run->A = swapped ? o->B : o->A;
+        run->B = swapped ? o->A : o->B;
+        run->A_array = swapped ? o->B_array : o->A_array;
+        run->B_array = swapped ? o->A_array : o->B_array;
+    }
     if (tgl_shape_is_empty(shape)) return TGL_OK;
-    /* A and B are read unless alpha is 0; NaN != 0 holds. */
-    return check_pointers(shape, o, run->alpha != 0, message, message_size);
+    return check_pointers(shape, o, has_product, message, message_size);
 }
 
 /* One array of a run, by the caller's name of it. */

@@ -42,7 +42,7 @@ typedef struct tgl_gemm_shape {
 /* What one run of a plan is given, in the terms of the normalised shape. */
 typedef struct tgl_run {
     double alpha, beta; /* already rounded to C's type; alpha is 0 if k is */
-    const void *A, *B;  /* may be NULL if alpha is 0 */
+    const void *A, *B;  /* NULL if alpha is 0, whatever the caller gave */
     void *C;
     const void *const *A_array, *const *B_array; /* instead of A, B and C where shape->pointers */
     void *const *C_array;

@@ -31,13 +31,15 @@ static void without_a_product_neither_operand_is_read(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 3);
-    float C[4] = {1, 2, 3, 4};
+    tgl_problem problem = tgl_problem_make(TGL_F32, 3, 3, 3); /* copies are single */
+    float C[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 2, C, NULL), TGL_OK);
+    void *nowhere = (void *)1; /* no element could lie there */
+    assert_status(tgl_gemm(dev, &problem, 1e-60, nowhere, nowhere, 1, C, NULL), TGL_OK);
     problem.k = 0;
     assert_status(tgl_gemm(dev, &problem, (double)INFINITY, NULL, NULL, 1, C, NULL), TGL_OK);
     assert_status(tgl_gemm(dev, &problem, (double)NAN, NULL, NULL, 0.5, C, NULL), TGL_OK);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 9; i++)
         assert_true(C[i] == (float)(i + 1));
     tgl_device_close(dev);
 }

@@ -98,6 +98,27 @@ static void test_no_product(void **state)
     }
 }
 
+/* Where alpha is 0, A and B may be anything: here no element could lie there. */
+static void test_pointers_without_a_product(void **state)
+{
+    static const int64_t sizes[][3] = {{5, 5, 5}, {1, 9, 3}, {64, 64, 64}};
+    static float C[64 * 64];
+    void *nowhere = (void *)1;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        const tgl_problem problem =
+            tgl_problem_make(TGL_F32, sizes[i][0], sizes[i][1], sizes[i][2]);
+        C[0] = 3;
+        assert_status(tgl_gemm(*state, &problem, 1e-60, nowhere, nowhere, 2, C, NULL), TGL_OK);
+        assert_true(C[0] == 6);
+    }
+    tgl_problem batch = tgl_problem_make(TGL_F32, 2, 2, 2);
+    void *const array[] = {C};
+    batch.batching = TGL_POINTERS;
+    C[0] = 3;
+    assert_status(tgl_gemm_batched(*state, &batch, 0, nowhere, nowhere, 2, array, NULL), TGL_OK);
+    assert_true(C[0] == 6);
+}
+
 /* ---- What it counts -------------------------------------------------------------------------- */
 
 enum { MOST = 160 * 160 };
@@ -387,11 +408,17 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_compiler),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_no_product),    cmocka_unit_test(test_known_counts),
-        cmocka_unit_test(test_counters_call), cmocka_unit_test(test_explain),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_compilers_agree),
-        cmocka_unit_test(test_warp_words),    cmocka_unit_test(test_split_plan_survives),
+        cmocka_unit_test(test_no_compiler),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_no_product),
+        cmocka_unit_test(test_known_counts),
+        cmocka_unit_test(test_counters_call),
+        cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_compilers_agree),
+        cmocka_unit_test(test_warp_words),
+        cmocka_unit_test(test_split_plan_survives),
+        cmocka_unit_test(test_pointers_without_a_product),
     };
     return cmocka_run_group_tests(tests, setup, teardown_device);
 }
