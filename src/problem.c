@@ -163,18 +163,31 @@ static tgl_status check_batch(const tgl_problem *p, char *message, size_t messag
     return TGL_OK;
 }
 
-/* batch: of matrices one behind the other. */
+/* Refuses a batch of C of which two would share an element: they lie one behind the other, or side
+ * by side, a row of each within ld. is_addressable() has seen to it that nothing overflows. */
+static tgl_status check_overlap(const stored *c, int64_t batch, char *message, size_t message_size)
+{
+    if (batch < 2 || c->stride >= extent(c)) return TGL_OK;
+    const int64_t most = (c->ld - c->row) / (batch - 1); /* where the last row still fits */
+    if (c->stride >= c->row && c->stride <= most) return TGL_OK;
+    if (most < c->row)
+        return REJECT(TGL_BAD_STRIDE_C,
+                      "stride_c is %lld; it must be at least %lld so that no two C overlap",
+                      (long long)c->stride, (long long)extent(c));
+    return REJECT(TGL_BAD_STRIDE_C,
+                  "stride_c is %lld; it must be at least %lld, or %lld to %lld within ldc, so that "
+                  "no two C overlap",
+                  (long long)c->stride, (long long)extent(c), (long long)c->row, (long long)most);
+}
+
+/* batch: of matrices a stride apart. */
 static tgl_status check_extents(const stored x[3], int64_t batch, char *message,
                                 size_t message_size)
 {
     for (int i = 0; i < 3; i++)
         if (!is_addressable(&x[i], batch))
             return REJECT(TGL_TOO_LARGE, "the bytes of matrix %c do not fit in 63 bits", "ABC"[i]);
-    if (batch > 1 && x[2].stride < extent(&x[2]))
-        return REJECT(TGL_BAD_STRIDE_C,
-                      "stride_c is %lld; it must be at least %lld so that no two C overlap",
-                      (long long)x[2].stride, (long long)extent(&x[2]));
-    return TGL_OK;
+    return check_overlap(&x[2], batch, message, message_size);
 }
 
 tgl_status tgl_shape_make(const tgl_problem *p, bool zero_is_tight, tgl_gemm_shape *shape,

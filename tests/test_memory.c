@@ -86,12 +86,50 @@ static void random_problems(void **state)
     }
 }
 
+/* The matrices of a batch side by side, a row of each (column-major: a column) in every ldc, with
+ * and without a gap between them. */
+static void check_side_by_side(tgl_device *dev, const char *kernel, uint64_t *seed, int number)
+{
+    tgl_problem p = tgl_problem_make(types[number % 2], random_int(seed, 1, 40),
+                                     random_int(seed, 1, 40), random_int(seed, 0, 40));
+    p.order = number & 2 ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
+    p.batch = random_int(seed, 2, 4);
+    p.stride_a = random_int(seed, 0, 1) * p.m * p.k;
+    p.stride_b = random_int(seed, 0, 1) * p.k * p.n;
+    p.stride_c = (number & 2 ? p.m : p.n) + random_int(seed, 0, 2);
+    p.ldc = p.batch * p.stride_c + random_int(seed, 0, 2);
+    const gemm_case c = {.problem = p,
+                         .alpha = scalars[random_int(seed, 0, 3)],
+                         .beta = scalars[random_int(seed, 0, 3)],
+                         .kernel = kernel,
+                         .epilogue = {.size = number & 4 ? sizeof c.epilogue : 0,
+                                      .residual = number & 4 ? 1 : 0,
+                                      .ld_residual = p.ldc,
+                                      .stride_residual = p.stride_c},
+                         .fill = UNIFORM_11,
+                         .at_end = random_int(seed, 0, 1) == 1,
+                         .seed = random_bits(seed)};
+    check_case(dev, &c);
+}
+
+static void batches_side_by_side(void **state)
+{
+    tgl_device *dev = *state;
+    const char *kernel;
+    for (int choice = 0; kernel_choice(dev, choice, &kernel); choice++) {
+        uint64_t seed = 4;
+        for (int i = 0; i < 100; i++)
+            check_side_by_side(dev, kernel, &seed, i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_edge_from_1_to_70),
         cmocka_unit_test(sizes_beyond_one_block),
         cmocka_unit_test(random_problems),
+        cmocka_unit_test(batches_side_by_side),
     };
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
 }

@@ -197,6 +197,51 @@ static void test_strips_of_everything(void **state)
     }
 }
 
+/* The matrices of a batch side by side, a row of each (column-major: a column) in every ldc, of a
+ * residual too; in tiles whole, split and with strips, and in the kernels for few or small ones. */
+static void test_side_by_side(void **state)
+{
+    static const struct {
+        const char *kernel;
+        int64_t m, n;
+        int splits;
+        tgl_strips strips;
+    } some[] = {
+        {"gemm/simt_32x32x16", 37, 45, 1, TGL_STRIPS_NEVER},
+        {"gemm/simt_32x32x16", 37, 45, 11, TGL_STRIPS_NEVER},
+        {"gemm/simt_32x32x16", 37, 45, 3, TGL_STRIPS_ALWAYS},
+        {"gemm/skinny_4", 3, 140, 3, TGL_STRIPS_NEVER},
+        {"gemm/matvec", 1, 75, 1, TGL_STRIPS_NEVER},
+        {"gemm/matvec", 75, 1, 1, TGL_STRIPS_NEVER},
+        {"gemm/small_batch_32x32", 29, 31, 1, TGL_STRIPS_NEVER},
+    };
+    for (int i = 0; i < 2 * (int)COUNT_OF(some); i++) {
+        if (i % parts != part) continue;
+        const bool col_major = i % 2 == 1;
+        tgl_problem p = tgl_problem_make(TGL_F32, some[i / 2].m, some[i / 2].n, 200);
+        p.order = col_major ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
+        p.batch = 3;
+        p.stride_a = p.m * p.k;
+        p.stride_c = (col_major ? p.m : p.n) + i % 3;
+        p.ldc = p.batch * p.stride_c + i % 2;
+        gemm_case c = {.problem = p,
+                       .alpha = 1,
+                       .beta = i % 4 == 0 ? 0 : -0.5,
+                       .kernel = some[i / 2].kernel,
+                       .splits = some[i / 2].splits,
+                       .strips = some[i / 2].strips,
+                       .fill = UNIFORM_11,
+                       .at_end = i % 4 < 2,
+                       .seed = (uint64_t)i};
+        run(*state, &c);
+        c.epilogue = (tgl_epilogue){.size = sizeof c.epilogue,
+                                    .residual = 1,
+                                    .ld_residual = p.ldc,
+                                    .stride_residual = p.stride_c};
+        run(*state, &c);
+    }
+}
+
 /* Two strips are counted with their tiles, and what has to move once is not counted for each. */
 static void test_strips_are_counted(void **state)
 {
@@ -450,6 +495,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_clusters),
         cmocka_unit_test(test_strips),
         cmocka_unit_test(test_strips_of_everything),
+        cmocka_unit_test(test_side_by_side),
         cmocka_unit_test(test_strips_are_counted),
         cmocka_unit_test(test_matvec),
         cmocka_unit_test(test_small_batch),

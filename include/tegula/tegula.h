@@ -225,7 +225,9 @@ typedef struct tgl_problem {
     tgl_compute compute;
     int64_t lda, ldb, ldc; /* elements; 0: tight, the least that is legal */
     int64_t batch;         /* 1: one product; 0: none, nothing is done */
-    /* TGL_STRIDED: elements from one matrix of a batch to the next; 0 shares A or B. */
+    /* TGL_STRIDED: elements from one matrix of a batch to the next; 0 shares A or B. No two C may
+     * share an element: they lie one behind the other, stride_c at least the extent of one, or side
+     * by side, so that ldc holds a row (column-major: a column) of each. */
     int64_t stride_a, stride_b, stride_c;
     tgl_batching batching;
     /* TGL_POINTERS: bytes, a power of two, that every A[i] and B[i] is promised to be a multiple

@@ -137,12 +137,27 @@ static const tgl_sim_matrix *nearest_matrix(const tgl_sim_launch *l, uintptr_t a
     return nearest;
 }
 
+/* Whether the matrices of a batch, which are a stride apart, share addresses. */
+static bool are_interlaced(const tgl_sim_matrix *x)
+{
+    return x->bases == NULL && x->batch > 1 && x->stride_bytes > 0 && x->stride_bytes < x->extent;
+}
+
+/* Whether they do so side by side, a row of each within ld, and share no element. */
+static bool are_side_by_side(const tgl_sim_matrix *x)
+{
+    return are_interlaced(x) && x->stride_bytes >= x->row_bytes &&
+           (x->batch - 1) * x->stride_bytes + x->row_bytes <= x->ld_bytes;
+}
+
 /* The matrix of a batch that an address is in or behind, or of pointers the nearest. */
 static uintptr_t index_in_batch(const tgl_sim_matrix *x, uintptr_t address)
 {
     if (x->bases != NULL) return nearest_of_pointers(x, address);
     if (address < x->base || x->batch == 1 || x->stride_bytes == 0) return 0;
-    const uintptr_t index = (address - x->base) / (uintptr_t)x->stride_bytes;
+    uintptr_t offset = address - x->base;
+    if (are_side_by_side(x)) offset %= (uintptr_t)x->ld_bytes;
+    const uintptr_t index = offset / (uintptr_t)x->stride_bytes;
     return index < (uintptr_t)x->batch ? index : (uintptr_t)x->batch - 1;
 }
 
@@ -192,11 +207,11 @@ static const char *verb(bool is_write)
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
 /* Whether the bytes are elements of the matrix: within its extent, and within a row. Where the
- * matrices of a batch overlap, as A's and B's may, rows are not told apart. */
+ * matrices of a batch share elements, as A's and B's may, rows are not told apart. */
 static bool is_in_matrix(const tgl_sim_matrix *x, uintptr_t address, unsigned bytes)
 {
     if (x->extent == 0) return false;
-    if (x->bases == NULL && x->batch > 1 && x->stride_bytes > 0 && x->stride_bytes < x->extent)
+    if (are_interlaced(x) && !are_side_by_side(x))
         return address - x->base <
                (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent) - bytes + 1;
     const uintptr_t offset = offset_in_matrix(x, address, index_in_batch(x, address));
