@@ -80,6 +80,24 @@ static void runs_of_a_split_plan_take_turns(void **state)
     tgl_device_close(dev);
 }
 
+/* Whose event would be the default stream's, which is not to be asked without need. */
+static void the_first_run_waits_for_nobody(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = split_plan(dev);
+    int somewhere;
+    void *C, *stream = &somewhere;
+    assert_status(tgl_alloc(dev, 64 * 64 * sizeof(float), &C), TGL_OK);
+    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1", 1);
+    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, C, stream), TGL_OK);
+    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, C, stream), TGL_DRIVER);
+    unsetenv("FAKE_CUDA_FAIL");
+    tgl_free(dev, C);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* ---- How kernels are launched ---------------------------------------------------------------- */
 
 /* m x n x 1024 by tiles of 32 x 32 with so many splits, of ones: what it was launched with. */
@@ -330,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_split_plan_has_a_workspace),
         TEST(runs_of_a_split_plan_take_turns),
+        TEST(the_first_run_waits_for_nobody),
         TEST(launches_overlap_and_lie_in_clusters),
         TEST(short_blocks_overlap),
         TEST(older_chips_drivers_and_compilers_launch_plainly),

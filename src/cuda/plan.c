@@ -14,6 +14,13 @@
 
 enum { ARGUMENTS_MAX = 16 };
 
+/* Where the latest run of a plan has gone. */
+typedef enum latest_run {
+    NOWHERE, /* there was none: nobody has to wait */
+    ON_DEFAULT_STREAM,
+    ON_A_STREAM, /* which has recorded an event after its last launch */
+} latest_run;
+
 /* Device memory of a plan, for what its blocks tell each other. A run has all of it to itself: runs
  * on different streams wait for each other on the device. Runs that are captured into a graph
  * cannot, and have memory of their own. */
@@ -21,8 +28,8 @@ typedef struct workspace {
     size_t bytes;       /* of a run; 0: the plan needs none */
     CUdeviceptr memory; /* for two runs, the second for those in graphs */
     pthread_mutex_t lock;
-    bool is_last_default; /* the latest run was on the default stream; else */
-    CUevent passed;       /* was recorded after its last launch */
+    latest_run latest;
+    CUevent passed; /* is recorded ON_A_STREAM, on the default one when somebody has to wait */
 } workspace;
 
 /* A part of C, with what its launches need. */
@@ -144,7 +151,6 @@ static tgl_status make_workspace(tgl_device *dev, cuda_plan *made)
     if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(NULL);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate(&space->passed, CU_EVENT_DISABLE_TIMING);
-    space->is_last_default = true;
     space->bytes = bytes;
     return tgl_cuda_check(dev, result, "setting the plan's workspace aside");
 }
@@ -323,12 +329,14 @@ static CUresult launch_parts(const tgl_cuda *cuda, const cuda_plan *made, const 
 }
 
 /* Makes the stream wait for the latest run. The default stream cannot be destroyed, so that it need
- * not be asked before somebody has to wait for it; and nobody has to wait for himself. */
+ * not be asked before somebody has to wait for it; and nobody has to wait for himself. Asking it
+ * joins all blocking streams and breaks a capture on any of them: nobody asks without need. */
 static CUresult wait_for_latest(const tgl_driver *driver, const workspace *space, CUstream stream)
 {
     CUresult result = CUDA_SUCCESS;
-    if (stream == NULL && space->is_last_default) return CUDA_SUCCESS;
-    if (space->is_last_default) result = driver->cuEventRecord(space->passed, NULL);
+    if (space->latest == NOWHERE) return CUDA_SUCCESS;
+    if (stream == NULL && space->latest == ON_DEFAULT_STREAM) return CUDA_SUCCESS;
+    if (space->latest == ON_DEFAULT_STREAM) result = driver->cuEventRecord(space->passed, NULL);
     if (result == CUDA_SUCCESS) result = driver->cuStreamWaitEvent(stream, space->passed, 0);
     return result;
 }
@@ -352,7 +360,8 @@ static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tg
         result = launch_parts(cuda, made, run, space->memory, stream);
         const CUresult recorded =
             stream != NULL ? driver->cuEventRecord(space->passed, stream) : CUDA_SUCCESS;
-        if (recorded == CUDA_SUCCESS) space->is_last_default = stream == NULL;
+        if (recorded == CUDA_SUCCESS)
+            space->latest = stream != NULL ? ON_A_STREAM : ON_DEFAULT_STREAM;
         if (result == CUDA_SUCCESS) result = recorded;
     }
     pthread_mutex_unlock(&space->lock);
