@@ -23,26 +23,28 @@ static void free_plan(tgl_plan *plan)
 }
 
 /* The epilogue and all that depends on the device. */
-static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options)
+static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options, void *stream)
 {
     char message[MESSAGE_SIZE];
     tgl_status status = tgl_epilogue_make(options->epilogue, &plan->shape, &plan->expression,
                                           message, sizeof message);
     if (status != TGL_OK) return tgl_fail(plan->dev, status, "%s", message);
     if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
-    return plan->dev->backend->prepare(plan, options);
+    return plan->dev->backend->prepare(plan, options, stream);
 }
 
+/* options: NULL for a plan of tgl_gemm(), whose stream follows. */
 static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape,
-                              const tgl_plan_options *options, tgl_plan **out)
+                              const tgl_plan_options *options, void *stream, tgl_plan **out)
 {
     tgl_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan");
     plan->dev = dev;
     plan->shape = *shape;
     plan->kernel = "none";
+    plan->is_one_shot = options == NULL;
     atomic_init(&plan->users, 1);
-    tgl_status status = complete_plan(plan, options);
+    tgl_status status = complete_plan(plan, options != NULL ? options : &no_options, stream);
     if (status != TGL_OK) {
         free_plan(plan);
         return status;
@@ -97,7 +99,7 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     tgl_gemm_shape shape;
     tgl_status status = tgl_shape_make(problem, true, &shape, message, sizeof message);
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
-    if (options == NULL) return create_plan(dev, &shape, &no_options, plan);
+    if (options == NULL) options = &no_options;
     if (options->splits < 0)
         return tgl_fail(dev, TGL_BAD_ARGUMENT, "options.splits is %d; it must not be negative",
                         options->splits);
@@ -115,7 +117,7 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     if (options->kernel != NULL && !has_kernel(dev, options->kernel))
         return tgl_fail(dev, TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name,
                         options->kernel);
-    return create_plan(dev, &shape, options, plan);
+    return create_plan(dev, &shape, options, NULL, plan);
 }
 
 void tgl_plan_destroy(tgl_plan *plan)
@@ -184,7 +186,7 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
 
     tgl_plan *plan = tgl_plan_cache_find(dev->plans, &shape);
     if (plan == NULL) {
-        TGL_TRY(create_plan(dev, &shape, &no_options, &plan));
+        TGL_TRY(create_plan(dev, &shape, NULL, stream, &plan));
         tgl_plan_cache_keep(dev->plans, plan);
     }
     status = run_plan(plan, alpha, beta, operands, stream);

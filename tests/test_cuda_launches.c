@@ -98,6 +98,39 @@ static void the_first_run_waits_for_nobody(void **state)
     tgl_device_close(dev);
 }
 
+/* A graph would outlive the workspace of a plan that tgl_gemm() keeps. Found out before anything is
+ * done that a capture forbids; products without a workspace, and plans of the caller's, are taken.
+ */
+static void one_shot_products_with_a_workspace_are_not_captured(void **state)
+{
+    (void)state;
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 64, 64, 32768);
+    const tgl_problem small = tgl_problem_make(TGL_F32, 8, 8, 8);
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan;
+    int somewhere;
+    void *C, *stream = &somewhere;
+    assert_status(tgl_alloc(dev, 64 * 64 * sizeof(float), &C), TGL_OK);
+    const int before = live_objects(), compiled = compilations();
+    for (int i = 0; i < 2; i++) {
+        setenv("FAKE_CUDA_CAPTURES", "1", 1);
+        assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, stream), TGL_UNSUPPORTED);
+        assert_last_error(dev, "capture tgl_plan_run() of a plan that outlives the graph");
+        if (i == 0) assert_int_equal(live_objects(), before);
+        if (i == 0) assert_int_equal(compilations(), compiled);
+        assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, NULL), TGL_OK);
+        unsetenv("FAKE_CUDA_CAPTURES"); /* the second time the plan is there */
+        assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, stream), TGL_OK);
+    }
+    setenv("FAKE_CUDA_CAPTURES", "1", 1);
+    assert_status(tgl_gemm(dev, &small, 0, NULL, NULL, 0, C, stream), TGL_OK);
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, C, stream), TGL_OK);
+    tgl_plan_destroy(plan);
+    tgl_free(dev, C);
+    tgl_device_close(dev);
+}
+
 /* ---- How kernels are launched ---------------------------------------------------------------- */
 
 /* m x n x 1024 by tiles of 32 x 32 with so many splits, of ones: what it was launched with. */
@@ -349,6 +382,7 @@ int main(void)
         TEST(a_split_plan_has_a_workspace),
         TEST(runs_of_a_split_plan_take_turns),
         TEST(the_first_run_waits_for_nobody),
+        TEST(one_shot_products_with_a_workspace_are_not_captured),
         TEST(launches_overlap_and_lie_in_clusters),
         TEST(short_blocks_overlap),
         TEST(older_chips_drivers_and_compilers_launch_plainly),

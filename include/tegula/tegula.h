@@ -258,7 +258,12 @@ TGL_API tgl_status tgl_problem_check(const tgl_problem *problem, char *message,
  * has passed this call. stream: a CUstream or cudaStream_t (NULL: the default stream); ignored by
  * cpu and sim, which are done when the call returns. Returns TGL_OK; a TGL_BAD_* (C untouched);
  * TGL_UNSUPPORTED; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_COMPILE; TGL_GRID_TOO_LARGE; TGL_DRIVER;
- * TGL_DEVICE_LOST; TGL_KERNEL_FAULT. */
+ * TGL_DEVICE_LOST; TGL_KERNEL_FAULT.
+ *
+ * The first call of a shape makes a plan, which later ones find. To capture a product into a CUDA
+ * graph, make the plan yourself and capture tgl_plan_run(): the library may let go of its own
+ * before the graph is gone. Where a product needs a workspace it returns TGL_UNSUPPORTED for a
+ * stream that is being captured. */
 TGL_API tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha,
                             const void *A, const void *B, double beta, void *C, void *stream);
 

@@ -139,8 +139,9 @@ static tgl_status check_types(tgl_device *dev, const tgl_gemm_shape *s)
     return TGL_OK;
 }
 
-static tgl_status cpu_prepare(tgl_plan *plan, const tgl_plan_options *options)
+static tgl_status cpu_prepare(tgl_plan *plan, const tgl_plan_options *options, void *stream)
 {
+    (void)stream;
     const char *kernel = options->kernel;
     tgl_device *dev = plan->dev;
     cpu_device *cpu = dev->state;

@@ -131,12 +131,9 @@ static size_t round_up(size_t bytes)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* A region of the workspace for each part: they may be under way at once. Counters are zero before
- * and after a launch. */
-static tgl_status make_workspace(tgl_device *dev, cuda_plan *made)
+/* A region of the workspace for each part: they may be under way at once. */
+static void lay_out_workspace(cuda_plan *made)
 {
-    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    workspace *space = &made->space;
     size_t bytes = 0;
     for (int i = 0; i < made->part_count; i++) {
         cuda_part *part = &made->parts[i];
@@ -145,14 +142,40 @@ static tgl_status make_workspace(tgl_device *dev, cuda_plan *made)
         part->counters_at = bytes + round_up((size_t)plan->workspace_floats * sizeof(float));
         bytes = part->counters_at + round_up((size_t)plan->counters * sizeof(unsigned));
     }
+    made->space.bytes = bytes;
+}
+
+/* Counters are zero before and after a launch. */
+static tgl_status make_workspace(tgl_device *dev, workspace *space)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    const size_t bytes = 2 * space->bytes;
     if (bytes == 0) return TGL_OK;
-    CUresult result = driver->cuMemAlloc(&space->memory, 2 * bytes);
-    if (result == CUDA_SUCCESS) result = driver->cuMemsetD8Async(space->memory, 0, 2 * bytes, NULL);
+    CUresult result = driver->cuMemAlloc(&space->memory, bytes);
+    if (result == CUDA_SUCCESS) result = driver->cuMemsetD8Async(space->memory, 0, bytes, NULL);
     if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(NULL);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate(&space->passed, CU_EVENT_DISABLE_TIMING);
-    space->bytes = bytes;
     return tgl_cuda_check(dev, result, "setting the plan's workspace aside");
+}
+
+/* *captured: whether what a run with a workspace gives the stream goes into a graph. That of a
+ * one-shot plan is refused: the graph would outlive the workspace. The default stream is never
+ * captured. */
+static tgl_status check_capture(const tgl_plan *plan, CUstream stream, bool *captured)
+{
+    const tgl_driver *driver = &((tgl_cuda *)plan->dev->state)->driver;
+    int captures = 0;
+    if (stream != NULL)
+        TGL_TRY(tgl_cuda_check(plan->dev, driver->cuStreamIsCapturing(stream, &captures),
+                               "asking whether the stream is being captured"));
+    *captured = captures != 0;
+    if (captures != 0 && plan->is_one_shot)
+        return tgl_fail(plan->dev, TGL_UNSUPPORTED,
+                        "the stream is being captured, and the workspace that tgl_gemm() needs for "
+                        "this product may be gone before the graph is: capture tgl_plan_run() of a "
+                        "plan that outlives the graph");
+    return TGL_OK;
 }
 
 static void free_workspace(tgl_device *dev, workspace *space)
@@ -176,7 +199,9 @@ static tgl_status load_part(tgl_device *dev, cuda_part *part)
     return TGL_OK;
 }
 
-static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, cuda_plan *made)
+/* stream: of a one-shot plan's first run. */
+static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, CUstream stream,
+                            cuda_plan *made)
 {
     tgl_device *dev = plan->dev;
     const tgl_chip_facts *facts = &((tgl_cuda *)dev->state)->chip.facts;
@@ -187,20 +212,25 @@ static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, cud
     if (status != TGL_OK) return tgl_fail(dev, status, "%s", message);
     plan->kernel = made->choice.plan.row->name;
     made->part_count = tgl_candidate_parts(&made->choice, &plan->shape, parts);
-    for (int i = 0; i < made->part_count; i++) {
+    for (int i = 0; i < made->part_count; i++)
         made->parts[i].of = parts[i];
+    lay_out_workspace(made);
+    bool captured; /* then what follows would break the capture before the run is refused */
+    if (plan->is_one_shot && made->space.bytes > 0) TGL_TRY(check_capture(plan, stream, &captured));
+    for (int i = 0; i < made->part_count; i++)
         TGL_TRY(load_part(dev, &made->parts[i]));
-    }
-    return make_workspace(dev, made);
+    return make_workspace(dev, &made->space);
 }
 
-static tgl_status make_plan(tgl_plan *plan, const tgl_plan_options *options, cuda_plan *made)
+static tgl_status make_plan(tgl_plan *plan, const tgl_plan_options *options, CUstream stream,
+                            cuda_plan *made)
 {
     tgl_cuda_scope scope;
     TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
     const char *name = options->kernel;
     const bool is_ladder = name != NULL && tgl_kernel_find(name) != NULL;
-    tgl_status status = is_ladder ? plan_ladder(plan, name, made) : plan_gemm(plan, options, made);
+    tgl_status status =
+        is_ladder ? plan_ladder(plan, name, made) : plan_gemm(plan, options, stream, made);
     tgl_cuda_leave(&scope);
     return status;
 }
@@ -211,12 +241,12 @@ static void free_plan(tgl_device *dev, cuda_plan *made)
     free(made);
 }
 
-tgl_status tgl_cuda_prepare(tgl_plan *plan, const tgl_plan_options *options)
+tgl_status tgl_cuda_prepare(tgl_plan *plan, const tgl_plan_options *options, void *stream)
 {
     cuda_plan *made = calloc(1, sizeof *made);
     if (made == NULL) return tgl_fail(plan->dev, TGL_NO_MEMORY, "no memory for a plan");
     pthread_mutex_init(&made->space.lock, NULL);
-    tgl_status status = make_plan(plan, options, made);
+    tgl_status status = make_plan(plan, options, stream, made);
     if (status == TGL_OK)
         plan->state = made;
     else
@@ -341,20 +371,14 @@ static CUresult wait_for_latest(const tgl_driver *driver, const workspace *space
     return result;
 }
 
-/* As launch_parts(), with the workspace to itself. The default stream is never captured. */
-static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tgl_run *run,
-                                 CUstream stream)
+/* As launch_parts(), with the workspace to itself. */
+static CUresult run_in_turn(const tgl_cuda *cuda, cuda_plan *made, const tgl_run *run,
+                            CUstream stream)
 {
     const tgl_driver *driver = &cuda->driver;
     workspace *space = &made->space;
-    int captures = 0;
-    CUresult result = CUDA_SUCCESS;
-    if (stream != NULL) result = driver->cuStreamIsCapturing(stream, &captures);
-    if (result != CUDA_SUCCESS) return result;
-    if (captures)
-        return launch_parts(cuda, made, run, (char *)space->memory + space->bytes, stream);
     pthread_mutex_lock(&space->lock);
-    result = wait_for_latest(driver, space, stream);
+    CUresult result = wait_for_latest(driver, space, stream);
     if (result == CUDA_SUCCESS) {
         /* Of a launch that fails, those before it are under way all the same. */
         result = launch_parts(cuda, made, run, space->memory, stream);
@@ -368,20 +392,31 @@ static CUresult run_in_workspace(const tgl_cuda *cuda, cuda_plan *made, const tg
     return result;
 }
 
-tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
+/* The device's context is current. */
+static tgl_status run_plan(const tgl_plan *plan, const tgl_run *run, CUstream stream)
 {
     cuda_plan *made = plan->state;
     const tgl_cuda *cuda = plan->dev->state;
-    tgl_cuda_scope scope;
+    char *memory = made->space.memory;
+    bool captured = false;
     CUresult result;
-    TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
+    if (memory != NULL) TGL_TRY(check_capture(plan, stream, &captured));
     if (made->rung != NULL)
         result = run_ladder(&cuda->driver, made, &plan->shape, run, stream);
-    else if (made->space.memory != NULL)
-        result = run_in_workspace(cuda, made, run, stream);
+    else if (captured)
+        result = launch_parts(cuda, made, run, memory + made->space.bytes, stream);
+    else if (memory != NULL)
+        result = run_in_turn(cuda, made, run, stream);
     else
         result = launch_parts(cuda, made, run, NULL, stream);
-    tgl_status status = tgl_cuda_check(plan->dev, result, plan->kernel);
+    return tgl_cuda_check(plan->dev, result, plan->kernel);
+}
+
+tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream)
+{
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
+    tgl_status status = run_plan(plan, run, stream);
     tgl_cuda_leave(&scope);
     return status;
 }

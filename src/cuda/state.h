@@ -94,7 +94,7 @@ tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, const tgl_mo
 void tgl_cuda_unload_all(tgl_cuda *cuda);
 
 /* plan.c */
-tgl_status tgl_cuda_prepare(tgl_plan *plan, const tgl_plan_options *options);
+tgl_status tgl_cuda_prepare(tgl_plan *plan, const tgl_plan_options *options, void *stream);
 void tgl_cuda_unprepare(tgl_plan *plan);
 tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream);
 size_t tgl_cuda_explain(const tgl_plan *plan, char *text, size_t size);

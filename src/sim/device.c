@@ -199,8 +199,9 @@ static tgl_status prepare(tgl_plan *plan, const tgl_kernel *kernel, const char *
     return status;
 }
 
-static tgl_status sim_prepare(tgl_plan *plan, const tgl_plan_options *options)
+static tgl_status sim_prepare(tgl_plan *plan, const tgl_plan_options *options, void *stream)
 {
+    (void)stream;
     const tgl_kernel *kernel = options->kernel != NULL ? tgl_kernel_find(options->kernel) : NULL;
     return prepare(plan, kernel, NULL, options);
 }
