@@ -34,8 +34,8 @@ static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options,
 }
 
 /* options: NULL for a plan of tgl_gemm(), whose stream follows. */
-static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape,
-                              const tgl_plan_options *options, void *stream, tgl_plan **out)
+static tgl_status try_plan(tgl_device *dev, const tgl_gemm_shape *shape,
+                           const tgl_plan_options *options, void *stream, tgl_plan **out)
 {
     tgl_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan");
@@ -51,6 +51,16 @@ static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape,
     }
     *out = plan;
     return TGL_OK;
+}
+
+/* Where memory is short, the plans that tgl_gemm() keeps give way. */
+static tgl_status create_plan(tgl_device *dev, const tgl_gemm_shape *shape,
+                              const tgl_plan_options *options, void *stream, tgl_plan **out)
+{
+    const tgl_status status = try_plan(dev, shape, options, stream, out);
+    if (status != TGL_NO_MEMORY) return status;
+    tgl_plan_cache_clear(dev->plans);
+    return try_plan(dev, shape, options, stream, out);
 }
 
 void tgl_plan_retain(tgl_plan *plan)

@@ -45,7 +45,7 @@ typedef struct tgl_backend {
 
     /* Sets plan->kernel and plan->state for plan->shape (never empty: m, n, batch > 0).
      * options->kernel is one of kernel_name()'s, or NULL. stream: if plan->is_one_shot, that of the
-     * run which the plan is made for. On failure plan->state is left NULL. */
+     * run which the plan is made for. Adds to plan->memory. On failure plan->state is left NULL. */
     tgl_status (*prepare)(tgl_plan *plan, const tgl_plan_options *options, void *stream);
     void (*unprepare)(tgl_plan *plan);
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
@@ -79,6 +79,7 @@ struct tgl_plan {
     char *expression;     /* what shape.epilogue points to; NULL: none */
     const char *kernel;   /* its name, static text; "none" for an empty problem */
     void *state;          /* the backend's; NULL for an empty problem */
+    size_t memory;        /* bytes of the device that it keeps */
     bool is_one_shot;     /* of tgl_gemm(), which may let go of it after any call */
     atomic_int users;
 };

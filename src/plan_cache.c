@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A table of plans in sets of a few: a shape belongs to one set and has room in any slot of it; the
- * one used longest ago gives way. Plans are counted by their users: one that loses its slot lives
- * on until the last call that runs it has returned.
+ * one used longest ago gives way. Of plans that keep memory of the device so many stay as fit a
+ * bound. Plans are counted by their users: one that loses its slot lives on until the last call
+ * that runs it has returned.
  */
 #include "plan_cache.h"
 #include "device.h"
 
 #include <stdlib.h>
 
-enum { SETS = 64, SLOTS = 8 };
+enum { SETS = 64, SLOTS = 8, ALL_SLOTS = SETS * SLOTS };
+enum { MEMORY_MOST = 256 << 20 }; /* bytes that all plans together keep */
 
 typedef struct slot {
     tgl_plan *plan; /* NULL: free */
@@ -19,7 +21,8 @@ typedef struct slot {
 struct tgl_plan_cache {
     pthread_mutex_t lock;
     uint64_t clock;
-    slot sets[SETS][SLOTS];
+    size_t memory; /* that the plans keep */
+    slot slots[ALL_SLOTS];
 };
 
 static bool is_same_shape(const tgl_gemm_shape *x, const tgl_gemm_shape *y)
@@ -41,7 +44,7 @@ static slot *set_of(tgl_plan_cache *cache, const tgl_gemm_shape *s)
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         hash = (hash ^ (uint64_t)words[i]) * golden;
-    return cache->sets[(hash >> 32) % SETS];
+    return &cache->slots[(hash >> 32) % SETS * SLOTS];
 }
 
 /* The slot that holds this shape; else the one to give to it. */
@@ -66,11 +69,29 @@ tgl_status tgl_plan_cache_create(tgl_plan_cache **cache)
 void tgl_plan_cache_destroy(tgl_plan_cache *cache)
 {
     if (cache == NULL) return;
-    for (int set = 0; set < SETS; set++)
-        for (int i = 0; i < SLOTS; i++)
-            tgl_plan_release(cache->sets[set][i].plan);
+    tgl_plan_cache_clear(cache);
     pthread_mutex_destroy(&cache->lock);
     free(cache);
+}
+
+/* Takes the plan out of a slot; NULL: there was none. The caller holds the lock, and releases the
+ * plan when he no longer does: that may take long. */
+static tgl_plan *take(tgl_plan_cache *cache, slot *s)
+{
+    tgl_plan *plan = s->plan;
+    if (plan != NULL) cache->memory -= plan->memory;
+    *s = (slot){.plan = NULL};
+    return plan;
+}
+
+void tgl_plan_cache_clear(tgl_plan_cache *cache)
+{
+    for (int i = 0; i < ALL_SLOTS; i++) {
+        pthread_mutex_lock(&cache->lock);
+        tgl_plan *plan = take(cache, &cache->slots[i]);
+        pthread_mutex_unlock(&cache->lock);
+        tgl_plan_release(plan);
+    }
 }
 
 tgl_plan *tgl_plan_cache_find(tgl_plan_cache *cache, const tgl_gemm_shape *shape)
@@ -88,13 +109,34 @@ tgl_plan *tgl_plan_cache_find(tgl_plan_cache *cache, const tgl_gemm_shape *shape
     return plan;
 }
 
+/* While the plans keep too much memory, takes out the one with some that was used longest ago. */
+static tgl_plan *take_surplus(tgl_plan_cache *cache)
+{
+    tgl_plan *plan = NULL;
+    pthread_mutex_lock(&cache->lock);
+    if (cache->memory > MEMORY_MOST) {
+        slot *oldest = NULL;
+        for (slot *s = cache->slots; s < cache->slots + ALL_SLOTS; s++)
+            if (s->plan != NULL && s->plan->memory > 0 &&
+                (oldest == NULL || s->used < oldest->used))
+                oldest = s;
+        if (oldest != NULL) plan = take(cache, oldest);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return plan;
+}
+
 void tgl_plan_cache_keep(tgl_plan_cache *cache, tgl_plan *plan)
 {
+    if (plan->memory > MEMORY_MOST) return;
     tgl_plan_retain(plan);
     pthread_mutex_lock(&cache->lock);
     slot *s = choose_slot(cache, &plan->shape);
-    tgl_plan *old = s->plan;
+    tgl_plan *old = take(cache, s);
     *s = (slot){plan, ++cache->clock};
+    cache->memory += plan->memory;
     pthread_mutex_unlock(&cache->lock);
     tgl_plan_release(old);
+    while ((old = take_surplus(cache)) != NULL)
+        tgl_plan_release(old);
 }

@@ -14,10 +14,14 @@ tgl_status tgl_plan_cache_create(tgl_plan_cache **cache);
 /* Destroys the plans too; none may be in use. */
 void tgl_plan_cache_destroy(tgl_plan_cache *cache);
 
+/* Lets go of all plans, and so of the memory of those that are not in use. */
+void tgl_plan_cache_clear(tgl_plan_cache *cache);
+
 /* The kept plan of this shape, or NULL. Give it back with tgl_plan_release(). */
 tgl_plan *tgl_plan_cache_find(tgl_plan_cache *cache, const tgl_gemm_shape *shape);
 
-/* Keeps `plan` besides its present owner, in place of another plan if need be. */
+/* Keeps `plan` besides its present owner, in place of others if need be; not at all if it has more
+ * memory than all together may. */
 void tgl_plan_cache_keep(tgl_plan_cache *cache, tgl_plan *plan);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "fake_cuda/setup.h"
 
+#include "cuda/state.h"
+
 /* ---- Plans that split k ---------------------------------------------------------------------- */
 
 static tgl_plan *split_plan(tgl_device *dev)
@@ -95,6 +97,42 @@ static void the_first_run_waits_for_nobody(void **state)
     unsetenv("FAKE_CUDA_FAIL");
     tgl_free(dev, C);
     tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
+/* Bytes of the device that are taken. */
+static size_t memory_taken(tgl_device *dev)
+{
+    tgl_cuda_scope scope;
+    size_t free_bytes, total;
+    assert_status(tgl_cuda_enter(dev, &scope), TGL_OK);
+    assert_int_equal(scope.driver->cuMemGetInfo(&free_bytes, &total), CUDA_SUCCESS);
+    tgl_cuda_leave(&scope);
+    return total - free_bytes;
+}
+
+/* Of one run each, and none for graphs. A device with room for a few of them serves any number of
+ * shapes, and plans of the caller's besides. */
+static void workspaces_of_one_shot_products_give_way(void **state)
+{
+    (void)state;
+    enum { N = 100, K = 2048, MOST = 1 << 20 };
+    setenv("FAKE_CUDA_MEMORY", "1048576", 1);
+    tgl_device *dev = open_device("cuda");
+    static float C[128 * N]; /* the stand-in takes any memory */
+    tgl_problem problem = tgl_problem_make(TGL_F32, 100, N, K);
+    tgl_plan *plan;
+    assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, NULL), TGL_OK);
+    const size_t one = memory_taken(dev);
+    assert_in_range(one, 1, MOST / 4);
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
+    assert_int_equal(memory_taken(dev), 3 * one);
+    tgl_plan_destroy(plan);
+    for (problem.m = 90; problem.m < 128; problem.m++) {
+        assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, NULL), TGL_OK);
+        assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
+        tgl_plan_destroy(plan);
+    }
     tgl_device_close(dev);
 }
 
@@ -382,6 +420,7 @@ int main(void)
         TEST(a_split_plan_has_a_workspace),
         TEST(runs_of_a_split_plan_take_turns),
         TEST(the_first_run_waits_for_nobody),
+        TEST(workspaces_of_one_shot_products_give_way),
         TEST(one_shot_products_with_a_workspace_are_not_captured),
         TEST(launches_overlap_and_lie_in_clusters),
         TEST(short_blocks_overlap),

@@ -284,6 +284,51 @@ static void shapes_unused_for_long_give_way(void **state)
     tgl_plan_destroy(favourite);
 }
 
+/* Keeps a plan that has so much memory, and forgets it. */
+static void keep(tgl_plan_cache *cache, tgl_device *dev, int64_t m, size_t memory)
+{
+    tgl_plan *plan = plan_of(dev, m);
+    plan->memory = memory;
+    tgl_plan_cache_keep(cache, plan);
+    tgl_plan_destroy(plan);
+}
+
+static bool is_kept(tgl_plan_cache *cache, int64_t m)
+{
+    const tgl_gemm_shape shape = shape_of(m);
+    tgl_plan *plan = tgl_plan_cache_find(cache, &shape);
+    tgl_plan_release(plan);
+    return plan != NULL;
+}
+
+/* Plans together keep up to 256 MiB of a device; those that keep none do not give way. */
+static void plans_with_memory_give_way(void **state)
+{
+    const size_t most = (size_t)256 << 20;
+    tgl_plan_cache *cache;
+    assert_status(tgl_plan_cache_create(&cache), TGL_OK);
+    keep(cache, *state, 1, 0);
+    keep(cache, *state, 2, most / 2);
+    keep(cache, *state, 3, most / 2);
+    assert_true(is_kept(cache, 3) && is_kept(cache, 2)); /* used last */
+    keep(cache, *state, 4, 1);
+    assert_true(is_kept(cache, 1) && is_kept(cache, 2) && !is_kept(cache, 3) && is_kept(cache, 4));
+    keep(cache, *state, 5, most + 1); /* more than all may: it is not worth the others */
+    assert_true(is_kept(cache, 2) && is_kept(cache, 4) && !is_kept(cache, 5));
+    keep(cache, *state, 6, most);
+    assert_true(is_kept(cache, 1) && !is_kept(cache, 2) && !is_kept(cache, 4) && is_kept(cache, 6));
+    keep(cache, *state, 6, 1); /* in its own place */
+    keep(cache, *state, 7, most - 1);
+    assert_true(is_kept(cache, 6) && is_kept(cache, 7));
+
+    tgl_plan_cache_clear(cache);
+    for (int64_t m = 1; m <= 7; m++)
+        assert_false(is_kept(cache, m));
+    keep(cache, *state, 8, most);
+    assert_true(is_kept(cache, 8));
+    tgl_plan_cache_destroy(cache);
+}
+
 /* An evicted plan lives on while somebody runs it. */
 static void an_evicted_plan_lives_while_it_is_used(void **state)
 {
@@ -322,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_shape_kept_twice_is_there_once),
         cmocka_unit_test(a_hundred_shapes_stay),
         cmocka_unit_test(shapes_unused_for_long_give_way),
+        cmocka_unit_test(plans_with_memory_give_way),
         cmocka_unit_test(an_evicted_plan_lives_while_it_is_used),
     };
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);

@@ -260,7 +260,8 @@ TGL_API tgl_status tgl_problem_check(const tgl_problem *problem, char *message,
  * TGL_UNSUPPORTED; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_COMPILE; TGL_GRID_TOO_LARGE; TGL_DRIVER;
  * TGL_DEVICE_LOST; TGL_KERNEL_FAULT.
  *
- * The first call of a shape makes a plan, which later ones find. To capture a product into a CUDA
+ * The first call of a shape makes a plan, which later ones find, as long as it is among the latest
+ * few hundred and their workspaces take no more than 256 MiB. To capture a product into a CUDA
  * graph, make the plan yourself and capture tgl_plan_run(): the library may let go of its own
  * before the graph is gone. Where a product needs a workspace it returns TGL_UNSUPPORTED for a
  * stream that is being captured. */

@@ -25,8 +25,9 @@ typedef enum latest_run {
  * on different streams wait for each other on the device. Runs that are captured into a graph
  * cannot, and have memory of their own. */
 typedef struct workspace {
-    size_t bytes;       /* of a run; 0: the plan needs none */
-    CUdeviceptr memory; /* for two runs, the second for those in graphs */
+    size_t bytes; /* of a run; 0: the plan needs none */
+    CUdeviceptr
+        memory; /* for two runs, the second for those in graphs; of a one-shot plan for one */
     pthread_mutex_t lock;
     latest_run latest;
     CUevent passed; /* is recorded ON_A_STREAM, on the default one when somebody has to wait */
@@ -146,17 +147,18 @@ static void lay_out_workspace(cuda_plan *made)
 }
 
 /* Counters are zero before and after a launch. */
-static tgl_status make_workspace(tgl_device *dev, workspace *space)
+static tgl_status make_workspace(tgl_plan *plan, workspace *space)
 {
-    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
-    const size_t bytes = 2 * space->bytes;
+    const tgl_driver *driver = &((tgl_cuda *)plan->dev->state)->driver;
+    const size_t bytes = (plan->is_one_shot ? 1 : 2) * space->bytes;
     if (bytes == 0) return TGL_OK;
     CUresult result = driver->cuMemAlloc(&space->memory, bytes);
     if (result == CUDA_SUCCESS) result = driver->cuMemsetD8Async(space->memory, 0, bytes, NULL);
     if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(NULL);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate(&space->passed, CU_EVENT_DISABLE_TIMING);
-    return tgl_cuda_check(dev, result, "setting the plan's workspace aside");
+    plan->memory += bytes;
+    return tgl_cuda_check(plan->dev, result, "setting the plan's workspace aside");
 }
 
 /* *captured: whether what a run with a workspace gives the stream goes into a graph. That of a
@@ -219,7 +221,7 @@ static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, CUs
     if (plan->is_one_shot && made->space.bytes > 0) TGL_TRY(check_capture(plan, stream, &captured));
     for (int i = 0; i < made->part_count; i++)
         TGL_TRY(load_part(dev, &made->parts[i]));
-    return make_workspace(dev, &made->space);
+    return make_workspace(plan, &made->space);
 }
 
 static tgl_status make_plan(tgl_plan *plan, const tgl_plan_options *options, CUstream stream,

@@ -146,8 +146,9 @@ static tgl_status plan_ladder(tgl_plan *plan, const tgl_kernel *kernel, const ch
 }
 
 /* Counters are zero before and after a launch. */
-static tgl_status plan_part(tgl_device *dev, tgl_sim_part *part)
+static tgl_status plan_part(tgl_plan *plan, tgl_sim_part *part)
 {
+    tgl_device *dev = plan->dev;
     const int64_t words = part->of.plan.workspace_floats + part->of.plan.counters;
     tgl_gemm_variant variant;
     for (int i = 0; i < TGL_GEMM_VARIANTS; i++)
@@ -156,6 +157,7 @@ static tgl_status plan_part(tgl_device *dev, tgl_sim_part *part)
     if (words > 0) part->workspace = calloc((size_t)words, sizeof *part->workspace);
     if (words > 0 && part->workspace == NULL)
         return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a plan's workspace");
+    plan->memory += (size_t)words * sizeof *part->workspace;
     return TGL_OK;
 }
 
@@ -171,7 +173,7 @@ static tgl_status plan_gemm(tgl_plan *plan, const tgl_plan_options *options, tgl
     made->part_count = tgl_candidate_parts(&made->choice, &plan->shape, parts);
     for (int i = 0; i < made->part_count; i++) {
         made->parts[i].of = parts[i];
-        TGL_TRY(plan_part(dev, &made->parts[i]));
+        TGL_TRY(plan_part(plan, &made->parts[i]));
     }
     return TGL_OK;
 }
