@@ -191,6 +191,35 @@ static void test_known_counts(void **state)
     free(C);
 }
 
+/* A grid has 65535 in z: what larger batches take several launches for is counted over all. Here a
+ * launch takes two of five products, which share B. */
+static void test_launches_of_a_batch_add_up(void **state)
+{
+    enum { SIDE = 20, BATCH = 5, ELEMENTS = SIDE * SIDE };
+    static float A[BATCH * ELEMENTS], B[ELEMENTS], C[BATCH * ELEMENTS];
+    tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, SIDE);
+    problem.batch = BATCH;
+    problem.stride_a = problem.stride_c = ELEMENTS;
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "gemm/simt_32x32x16"};
+    tgl_counters counters[2];
+    char text[2][16384];
+    for (int i = 0; i < 2; i++) {
+        tgl_plan *plan;
+        assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+        if (i == 1) ((tgl_sim_plan *)plan->state)->parts[0].of.plan.batch_step = 2;
+        assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+        counters[i].size = sizeof counters[i];
+        assert_status(tgl_plan_counters(plan, &counters[i]), TGL_OK);
+        tgl_plan_explain(plan, text[i], sizeof text[i]);
+        tgl_plan_destroy(plan);
+    }
+    assert_int_equal(counters[0].blocks, BATCH);
+    assert_int_equal(counters[0].needed_bytes, 4 * ELEMENTS * (2 * BATCH + 1));
+    assert_memory_equal(&counters[1], &counters[0], sizeof counters[0]);
+    assert_non_null(strstr(text[0], "by line"));
+    assert_string_equal(strstr(text[1], "by line"), strstr(text[0], "by line"));
+}
+
 static void test_counters_call(void **state)
 {
     tgl_counters counters = {.size = sizeof counters};
@@ -412,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_no_product),
         cmocka_unit_test(test_known_counts),
+        cmocka_unit_test(test_launches_of_a_batch_add_up),
         cmocka_unit_test(test_counters_call),
         cmocka_unit_test(test_explain),
         cmocka_unit_test(test_threads),

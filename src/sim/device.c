@@ -360,7 +360,7 @@ static void make_gemm_launch(const tgl_sim_part *part, const tgl_run *run, int64
         matrix("the workspace", part->workspace, 1, words, words, 1, 0, NULL);
 }
 
-/* What has to move for the whole of C, of which parts have some in common. */
+/* What has to move for the whole of C and of the batch: parts and launches have some in common. */
 static int64_t needed_bytes(const tgl_plan *plan, const tgl_run *run)
 {
     const tgl_sim_plan *made = plan->state;
@@ -369,48 +369,53 @@ static int64_t needed_bytes(const tgl_plan *plan, const tgl_run *run)
     tgl_sim_launch launch;
     whole.of.shape = plan->shape;
     make_gemm_launch(&whole, run, 0, &args, &launch);
+    for (int i = 0; i < TGL_SIM_MATRICES; i++)
+        launch.matrices[i].batch = plan->shape.batch;
     return tgl_report_needed_bytes(&launch);
 }
 
-/* *launch, with its *args, is the last one, of which the machine's report tells. */
+/* As many launches as a batch takes. */
 static tgl_status run_part(tgl_sim *sim, const tgl_sim_part *part, const tgl_run *run,
-                           tgl_gemm_args *args, tgl_sim_launch *launch)
+                           tgl_report *report)
 {
-    tgl_status status = TGL_OK;
-    for (int64_t i = 0; status == TGL_OK && i < part->of.shape.batch;
-         i += part->of.plan.batch_step) {
-        make_gemm_launch(part, run, i, args, launch);
-        status = tgl_machine_run(&sim->machine, launch);
+    for (int64_t i = 0; i < part->of.shape.batch; i += part->of.plan.batch_step) {
+        tgl_gemm_args args;
+        tgl_sim_launch launch;
+        make_gemm_launch(part, run, i, &args, &launch);
+        TGL_TRY(tgl_machine_run(&sim->machine, &launch));
+        tgl_report_add(report, &sim->machine);
     }
-    return status;
-}
-
-static tgl_status run_ladder(tgl_sim *sim, const tgl_plan *plan, const tgl_run *run)
-{
-    tgl_sim_plan *made = plan->state;
-    tgl_sim_launch launch;
-    make_ladder_launch(plan, run, &launch);
-    TGL_TRY(tgl_machine_run(&sim->machine, &launch));
-    tgl_report_make(&made->report, &sim->machine);
     return TGL_OK;
 }
 
+static tgl_status run_ladder(tgl_sim *sim, const tgl_plan *plan, const tgl_run *run,
+                             tgl_report *report)
+{
+    tgl_sim_launch launch;
+    make_ladder_launch(plan, run, &launch);
+    TGL_TRY(tgl_machine_run(&sim->machine, &launch));
+    tgl_report_add(report, &sim->machine);
+    report->totals.needed_bytes = tgl_report_needed_bytes(&launch);
+    return TGL_OK;
+}
+
+static tgl_status run_gemm(tgl_sim *sim, const tgl_plan *plan, const tgl_run *run,
+                           tgl_report *report)
+{
+    const tgl_sim_plan *made = plan->state;
+    for (int i = 0; i < made->part_count; i++)
+        TGL_TRY(run_part(sim, &made->parts[i], run, report));
+    report->totals.needed_bytes = needed_bytes(plan, run);
+    return TGL_OK;
+}
+
+/* The report is that of the latest run that went well. */
 static tgl_status run_launches(const tgl_plan *plan, const tgl_run *run)
 {
     tgl_sim *sim = plan->dev->state;
     tgl_sim_plan *made = plan->state;
-    tgl_report report;
-    tgl_gemm_args args;
-    tgl_sim_launch launch;
-    if (made->rung != NULL) return run_ladder(sim, plan, run);
-    for (int i = 0; i < made->part_count; i++) {
-        TGL_TRY(run_part(sim, &made->parts[i], run, &args, &launch));
-        if (i == 0)
-            tgl_report_make(&report, &sim->machine);
-        else
-            tgl_report_add(&report, &sim->machine);
-    }
-    if (made->part_count > 1) report.totals.needed_bytes = needed_bytes(plan, run);
+    tgl_report report = {.module = NULL};
+    TGL_TRY((made->rung != NULL ? run_ladder : run_gemm)(sim, plan, run, &report));
     made->report = report;
     return TGL_OK;
 }
@@ -449,7 +454,7 @@ static tgl_status sim_counters(const tgl_plan *plan, tgl_counters *counters)
     tgl_sim *sim = plan->dev->state;
     const tgl_sim_plan *made = plan->state;
     pthread_mutex_lock(&sim->lock);
-    const bool is_filled = made->report.is_filled;
+    const bool is_filled = made->report.module != NULL;
     if (is_filled) *counters = made->report.totals;
     pthread_mutex_unlock(&sim->lock);
     if (!is_filled)

@@ -98,35 +98,27 @@ int64_t tgl_report_needed_bytes(const tgl_sim_launch *l)
     return bytes;
 }
 
-void tgl_report_make(tgl_report *report, const tgl_machine *machine)
+static void begin(tgl_report *report, const tgl_sim_launch *l)
 {
-    const tgl_sim_launch *l = machine->launch;
-    *report = (tgl_report){
-        .is_filled = true,
-        .totals = {.size = sizeof(tgl_counters),
-                   .blocks = (int64_t)l->grid_x * l->grid_y * l->grid_z,
-                   .threads = l->threads,
-                   .shared_bytes = (int64_t)l->module->shared_bytes,
-                   .barriers = machine->barriers,
-                   .needed_bytes = tgl_report_needed_bytes(l)},
-    };
-    for (size_t i = 0; i < machine->tally.slots; i++) {
-        const tgl_site *site = &machine->tally.sites[i];
-        if (site->pc == NULL) continue;
-        add_to_totals(&report->totals, site);
-        add_to_lines(report, site, l->module);
-    }
-    qsort(report->lines, (size_t)report->count, sizeof *report->lines, by_line);
+    report->module = l->module;
+    report->totals = (tgl_counters){.size = sizeof(tgl_counters),
+                                    .threads = l->threads,
+                                    .shared_bytes = (int64_t)l->module->shared_bytes};
 }
 
 void tgl_report_add(tgl_report *report, const tgl_machine *machine)
 {
     const tgl_sim_launch *l = machine->launch;
+    if (report->module == NULL) begin(report, l);
     report->totals.blocks += (int64_t)l->grid_x * l->grid_y * l->grid_z;
     report->totals.barriers += machine->barriers;
-    for (size_t i = 0; i < machine->tally.slots; i++)
-        if (machine->tally.sites[i].pc != NULL)
-            add_to_totals(&report->totals, &machine->tally.sites[i]);
+    for (size_t i = 0; i < machine->tally.slots; i++) {
+        const tgl_site *site = &machine->tally.sites[i];
+        if (site->pc == NULL) continue;
+        add_to_totals(&report->totals, site);
+        if (l->module == report->module) add_to_lines(report, site, l->module);
+    }
+    qsort(report->lines, (size_t)report->count, sizeof *report->lines, by_line);
 }
 
 /* ---- Laying out ------------------------------------------------------------------------------ */
@@ -207,7 +199,7 @@ static void write_lines(tgl_text *out, const tgl_report *report)
 size_t tgl_report_write(const tgl_report *report, char *text, size_t size)
 {
     tgl_text out = {text, size, 0};
-    if (!report->is_filled) {
+    if (report->module == NULL) {
         tgl_text_add(&out, "counts      none before the first run\n");
         return out.length;
     }

@@ -17,18 +17,16 @@ typedef struct tgl_report_line {
     int64_t requests, bytes, sectors, wavefronts, conflicts;
 } tgl_report_line;
 
+/* Begins as zeros. */
 typedef struct tgl_report {
-    bool is_filled;
+    const tgl_sim_module *module; /* of the first launch; NULL: nothing has been counted */
     tgl_counters totals;
     tgl_report_line lines[TGL_REPORT_LINES]; /* by line, then kind; surplus ones are left out */
     int count;
 } tgl_report;
 
-/* Fills the report from the machine's last launch, which went well. */
-void tgl_report_make(tgl_report *report, const tgl_machine *machine);
-
-/* Adds the machine's last launch, of another kernel, to the totals; the lines, threads and shared
- * memory stay those of the first. */
+/* Adds the machine's last launch, which went well, to all but totals.needed_bytes. The table, and
+ * the threads and shared memory of a block, are those of the first launch's kernel. */
 void tgl_report_add(tgl_report *report, const tgl_machine *machine);
 
 /* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read, and what
