@@ -48,6 +48,40 @@ static void test_no_compiler(void **state)
     free(cc);
 }
 
+/* The kernel's own flags come on top: no word may be lost on the way. */
+static void test_long_command_lines(void **state)
+{
+    (void)state;
+    const struct {
+        int words;
+        tgl_status opens, compiles;
+        const char *says;
+    } lines[] = {{100, TGL_OK, TGL_OK, ""},
+                 {250, TGL_OK, TGL_COMPILE, "words; 256 are the most"},
+                 {300, TGL_NO_COMPILER, TGL_OK, "does not run"}};
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 3, 5, 7);
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        char cc[4096] = "cc", text[8192] = "";
+        const tgl_device_options options = {
+            .size = sizeof options, .message = text, .message_size = sizeof text};
+        for (int word = 1; word < lines[i].words; word++)
+            strcat(cc, " -DX");
+        tgl_device *dev;
+        tgl_plan *plan;
+        setenv("TEGULA_CC", cc, 1);
+        const tgl_status status = tgl_device_open("sim", &options, &dev);
+        unsetenv("TEGULA_CC");
+        assert_status(status, lines[i].opens);
+        if (status == TGL_OK) {
+            assert_status(tgl_plan_create(dev, &problem, NULL, &plan), lines[i].compiles);
+            tgl_last_error(dev, text, sizeof text);
+            tgl_plan_destroy(plan);
+            tgl_device_close(dev);
+        }
+        assert_non_null(strstr(text, lines[i].says));
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -438,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_compiler),
+        cmocka_unit_test(test_long_command_lines),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_no_product),
         cmocka_unit_test(test_known_counts),

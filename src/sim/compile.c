@@ -52,20 +52,21 @@ static const char *const run_time_flags[] = {"-O2", NULL};
 /* A function that nobody defines is told here, with the place that calls it. */
 static const char *const link_flags[] = {"-shared", "-Wl,-z,defs", NULL};
 
-enum { MOST_ARGUMENTS = 96, PATH_SIZE = TGL_TEMP_PATH + 256 };
+enum { MOST_ARGUMENTS = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
 
 /* ---- Command lines --------------------------------------------------------------------------- */
 
 typedef struct command {
     const char *argv[MOST_ARGUMENTS + 1];
-    int count;
+    int count;      /* of all; past MOST_ARGUMENTS there is no room, and the command does not run */
     char *owned[2]; /* copies of texts that were cut into words */
     int owned_count;
 } command;
 
 static void add_argument(command *c, const char *argument)
 {
-    if (c->count < MOST_ARGUMENTS) c->argv[c->count++] = argument;
+    if (c->count < MOST_ARGUMENTS) c->argv[c->count] = argument;
+    c->count++;
 }
 
 static void add_arguments(command *c, const char *const *list)
@@ -89,6 +90,12 @@ static bool add_words(command *c, const char *prefix, const char *text)
 
 static bool run_command(command *c, char **output)
 {
+    if (c->count > MOST_ARGUMENTS) {
+        if (asprintf(output, "its command line would have %d words; %d are the most", c->count,
+                     MOST_ARGUMENTS) < 0)
+            *output = NULL;
+        return false;
+    }
     c->argv[c->count] = NULL;
     return tgl_process_run(c->argv, output);
 }
