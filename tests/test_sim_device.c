@@ -8,6 +8,10 @@
 #include "sim/state.h"
 
 #include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static tgl_device *open_sim(void)
 {
@@ -112,6 +116,56 @@ static void test_refusals(void **state)
     double value;
     assert_status(tgl_device_measure(dev, TGL_CEILING_COPY, &value), TGL_UNSUPPORTED);
     tgl_device_close(dev);
+}
+
+enum { REFUSED, OPENED, CANNOT_TELL };
+
+/* What becomes of an open in a setuid program, which this one then is. */
+static int open_with_more_rights(void)
+{
+    char message[512] = "";
+    const tgl_device_options options = {
+        .size = sizeof options, .message = message, .message_size = sizeof message};
+    tgl_device *dev;
+    if (getauxval(AT_SECURE) == 0) return CANNOT_TELL; /* a file system that knows no setuid */
+    const tgl_status status = tgl_device_open("sim", &options, &dev);
+    return status == TGL_NO_DEVICE && strstr(message, "setuid") != NULL ? REFUSED : OPENED;
+}
+
+/* A copy of this program that runs as root whoever starts it; the file's owner removes it. */
+static void make_setuid_copy(char *path)
+{
+    char buffer[1 << 16];
+    const int copy = mkstemp(path);
+    FILE *self = fopen("/proc/self/exe", "rb");
+    assert_true(copy >= 0 && self != NULL);
+    for (size_t got; (got = fread(buffer, 1, sizeof buffer, self)) > 0;)
+        assert_int_equal(write(copy, buffer, got), got);
+    assert_int_equal(fchmod(copy, 04755), 0);
+    close(copy);
+    fclose(self);
+}
+
+/* The compiler runs in an environment of the user's, and is found by his PATH. */
+static void test_setuid(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/tegula-test-XXXXXX";
+    int result = -1;
+    if (geteuid() != 0) skip();
+    make_setuid_copy(path);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        const uid_t nobody = 65534;
+        if (setuid(nobody) == 0) execl(path, path, "setuid", (char *)NULL);
+        _exit(CANNOT_TELL);
+    }
+    waitpid(child, &result, 0);
+    unlink(path);
+    assert_true(WIFEXITED(result));
+    if (WEXITSTATUS(result) == CANNOT_TELL) skip();
+    assert_int_equal(WEXITSTATUS(result), REFUSED);
 }
 
 /* A NaN in the scalar of a sum of nothing leaves no trace. */
@@ -468,12 +522,14 @@ static int setup(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "setuid") == 0) _exit(open_with_more_rights());
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_long_command_lines),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_setuid),
         cmocka_unit_test(test_no_product),
         cmocka_unit_test(test_known_counts),
         cmocka_unit_test(test_launches_of_a_batch_add_up),

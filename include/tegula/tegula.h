@@ -120,7 +120,8 @@ typedef struct tgl_device_options {
  *   "auto"    the first CUDA device if there is one, else the CPU
  *   "cpu"     the host's processor; always there
  *   "cuda"    the first CUDA device; "cuda:N" the N-th
- *   "sim"     the CUDA kernels, run on the host by the simulator
+ *   "sim"     the CUDA kernels, run on the host by the simulator; not in a setuid program, as it
+ *             runs a C compiler
  * options may be NULL. On failure *dev is NULL.
  * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_DEVICE; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_DRIVER;
  * TGL_BAD_SETTING (TEGULA_CPU and the like hold nonsense). */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 /* ---- Open and close -------------------------------------------------------------------------- */
 
@@ -42,6 +43,10 @@ static tgl_status sim_open(tgl_device *dev, int index, const tgl_device_options 
     (void)options;
     if (index != 0)
         return tgl_fail(dev, TGL_NO_DEVICE, "there is one sim device, not sim:%d", index);
+    if (getauxval(AT_SECURE) != 0)
+        return tgl_fail(dev, TGL_NO_DEVICE,
+                        "there is no sim device in a program with more rights than its user "
+                        "(setuid): it runs a C compiler, in an environment of the user's");
     tgl_sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a device");
     pthread_mutex_init(&sim->lock, NULL);

@@ -80,7 +80,7 @@ static bool can_run(const char *path)
 char *tgl_process_find(const char *name)
 {
     if (strchr(name, '/') != NULL) return can_run(name) ? strdup(name) : NULL;
-    const char *path = getenv("PATH");
+    const char *path = secure_getenv("PATH");
     if (path == NULL) path = "/usr/local/bin:/usr/bin:/bin";
     while (*name != '\0' && *path != '\0') {
         const size_t length = strcspn(path, ":");
