@@ -675,6 +675,22 @@ static void a_chip_that_is_not_there_is_explained(void **state)
     assert_null(tgl_chip_name(-1));
 }
 
+/* With strips of one column in most of them, more lines than configurations. */
+static void every_candidate_is_listed(void **state)
+{
+    (void)state;
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 1025, 4096);
+    const tgl_gemm_row *row;
+    char text[16384], line[64];
+    size_t length;
+    assert_status(tgl_chip_explain("h200", &problem, NULL, text, sizeof text, &length), TGL_OK);
+    assert_true(length < sizeof text);
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
+        snprintf(line, sizeof line, "\n  %s ", row->name);
+        if (strstr(text, line) == NULL) fail_msg("%s is not in:\n%s", row->name, text);
+    }
+}
+
 static void what_cannot_be_explained(void **state)
 {
     (void)state;
@@ -731,6 +747,7 @@ int main(void)
         cmocka_unit_test(tuned_strips_are_planned),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
         cmocka_unit_test(a_chip_that_is_not_there_is_explained),
+        cmocka_unit_test(every_candidate_is_listed),
         cmocka_unit_test(what_cannot_be_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-enum { CANDIDATES_MAX = 64 };
-
 void tgl_planner_explain_problem(tgl_text *out, const tgl_gemm_shape *s)
 {
     const double batch = (double)s->batch, m = (double)s->m, n = (double)s->n, k = (double)s->k;
@@ -78,27 +76,44 @@ static void explain_candidate(tgl_text *out, const tgl_candidate *c)
                  1e6 * c->seconds, plan->splits, c->strip_count, c->resident, c->waves, ceiling(c));
 }
 
-/* The best way of each configuration, without strips and with them, the fastest first. */
-static void explain_candidates(tgl_text *out, const tgl_chip_facts *chip,
-                               const tgl_gemm_shape *shape)
+/* The best way of each configuration, without strips and with them: at most two each. Returns how
+ * many. */
+static int list_candidates(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+                           tgl_candidate *candidates)
 {
     static const tgl_plan_options whole = {.size = sizeof whole, .strips = TGL_STRIPS_NEVER},
                                   with_strips = {.size = sizeof with_strips,
                                                  .strips = TGL_STRIPS_ALWAYS};
-    tgl_candidate candidates[CANDIDATES_MAX] = {0};
     const tgl_gemm_row *row;
     int count = 0;
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL && count + 2 <= CANDIDATES_MAX; i++) {
+    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
         tgl_planner_best_of_row(chip, shape, row, &whole, &candidates[count++]);
         tgl_planner_best_of_row(chip, shape, row, &with_strips, &candidates[count]);
         if (candidates[count].rejected == NULL) count++;
     }
+    return count;
+}
+
+/* The fastest first. */
+static void explain_candidates(tgl_text *out, const tgl_chip_facts *chip,
+                               const tgl_gemm_shape *shape)
+{
+    size_t rows = 1;
+    while (tgl_gemm_row_at((int)rows) != NULL)
+        rows++;
+    tgl_candidate *candidates = calloc(2 * rows, sizeof *candidates);
+    if (candidates == NULL) {
+        tgl_text_add(out, "candidates  there is no memory to list them\n");
+        return;
+    }
+    const int count = list_candidates(chip, shape, candidates);
     qsort(candidates, (size_t)count, sizeof *candidates, by_seconds);
     tgl_text_add(out,
                  "candidates              predicted    splits strips  blocks    waves  bound by\n"
                  "                                                    an SM\n");
     for (int i = 0; i < count; i++)
         explain_candidate(out, &candidates[i]);
+    free(candidates);
 }
 
 static void explain_strips(tgl_text *out, const tgl_candidate *c)
