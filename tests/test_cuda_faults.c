@@ -93,6 +93,28 @@ static void ceilings_are_measured(void **state)
     tgl_device_close(dev);
 }
 
+static void a_timer_that_fails_tells_nothing(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cuEventRecord=1", "cuEventSynchronize=1",
+                                        "cuEventElapsedTime=1"};
+    tgl_device *dev = open_device("cuda");
+    tgl_timer *timer;
+    double seconds = -1;
+    assert_status(tgl_timer_create(dev, &timer), TGL_OK);
+    assert_status(tgl_timer_start(timer, NULL), TGL_OK);
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        setenv("FAKE_CUDA_FAIL", calls[i], 1);
+        assert_status(tgl_timer_stop(timer, NULL, &seconds), TGL_DRIVER);
+        assert_true(seconds == -1);
+    }
+    unsetenv("FAKE_CUDA_FAIL");
+    assert_status(tgl_timer_stop(timer, NULL, &seconds), TGL_OK);
+    assert_true(seconds > 0);
+    tgl_timer_destroy(timer);
+    tgl_device_close(dev);
+}
+
 /* ---- The caller's context -------------------------------------------------------------------- */
 
 static void use_everything(tgl_device *dev)
@@ -403,6 +425,7 @@ int main(void)
         TEST(column_major_is_row_major_exchanged),
         TEST(explain_tells_the_launch),
         TEST(ceilings_are_measured),
+        TEST(a_timer_that_fails_tells_nothing),
         TEST(the_caller_s_context_stays),
         TEST(many_threads_share_a_device),
         TEST(what_no_kernel_takes),

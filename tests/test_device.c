@@ -4,6 +4,7 @@
  */
 #include "support.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- Open and close -------------------------------------------------------------------------- */
@@ -219,6 +220,25 @@ static void ceilings_are_measured(void **state)
     }
 }
 
+/* The copy takes hundreds of megabytes: here there are none to be had. */
+static void a_ceiling_that_is_not_measured_is_not_told(void **state)
+{
+    struct rlimit before, now;
+    double value = -1;
+    long pages = 0;
+    FILE *sizes = fopen("/proc/self/statm", "r"); /* a sanitizer has terabytes of its own */
+    if (sizes == NULL || fscanf(sizes, "%ld", &pages) != 1) skip();
+    fclose(sizes);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    now = before;
+    now.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (32 << 20);
+    assert_int_equal(setrlimit(RLIMIT_AS, &now), 0);
+    const tgl_status status = tgl_device_measure(*state, TGL_CEILING_COPY, &value);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_status(status, TGL_NO_MEMORY);
+    assert_true(value == -1);
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static void memory_is_aligned_and_usable(void **state)
@@ -328,6 +348,7 @@ int main(void)
         cmocka_unit_test(kernels_have_names),
         cmocka_unit_test(bad_ceilings_are_refused),
         cmocka_unit_test(ceilings_are_measured),
+        cmocka_unit_test(a_ceiling_that_is_not_measured_is_not_told),
         cmocka_unit_test(memory_is_aligned_and_usable),
         cmocka_unit_test(no_bytes_give_null),
         cmocka_unit_test(absurd_sizes_are_refused),

@@ -40,7 +40,7 @@ static tgl_status measure_fma(tgl_device *dev, const cpu_kernels *kernels, doubl
     double *flops = calloc((size_t)cpu->threads, sizeof *flops);
     if (flops == NULL) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a measurement");
     measuring m = {.kernels = kernels, .rounds = 100000, .flops = flops};
-    *value = 0;
+    double best = 0;
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         memset(flops, 0, (size_t)cpu->threads * sizeof *flops);
         const double start = tgl_clock();
@@ -49,9 +49,10 @@ static tgl_status measure_fma(tgl_device *dev, const cpu_kernels *kernels, doubl
         double sum = 0;
         for (int i = 0; i < cpu->threads; i++)
             sum += flops[i];
-        if (sum / seconds > *value) *value = sum / seconds;
+        if (sum / seconds > best) best = sum / seconds;
     }
     free(flops);
+    *value = best;
     return TGL_OK;
 }
 
@@ -63,7 +64,7 @@ static tgl_status measure_copy(tgl_device *dev, double *value)
     if (bytes < (size_t)128 << 20) bytes = (size_t)128 << 20;
     if (bytes > (size_t)512 << 20) bytes = (size_t)512 << 20;
     measuring m = {.from = malloc(bytes), .to = malloc(bytes), .bytes = bytes};
-    *value = 0;
+    double best = 0;
     if (m.from != NULL && m.to != NULL) {
         memset(m.from, 1, bytes); /* pages of their own, not the zero page */
         memset(m.to, 2, bytes);
@@ -71,12 +72,14 @@ static tgl_status measure_copy(tgl_device *dev, double *value)
             const double start = tgl_clock();
             cpu_team(cpu->threads, copy, &m);
             const double rate = 2.0 * (double)bytes / (tgl_clock() - start);
-            if (rate > *value) *value = rate;
+            if (rate > best) best = rate;
         }
     }
     free(m.from);
     free(m.to);
-    return *value > 0 ? TGL_OK : tgl_fail(dev, TGL_NO_MEMORY, "no memory for a measurement");
+    if (best == 0) return tgl_fail(dev, TGL_NO_MEMORY, "no memory for a measurement");
+    *value = best;
+    return TGL_OK;
 }
 
 tgl_status tgl_cpu_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)

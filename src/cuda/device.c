@@ -325,7 +325,7 @@ static tgl_status cuda_timer_stop(tgl_timer *timer, void *stream, double *second
         result = driver->cuEventElapsedTime(&milliseconds, events->start, events->stop);
     tgl_status status = tgl_cuda_check(timer->dev, result, "timing");
     tgl_cuda_leave(&scope);
-    *seconds = 1e-3 * (double)milliseconds;
+    if (status == TGL_OK) *seconds = 1e-3 * (double)milliseconds;
     return status;
 }
 
