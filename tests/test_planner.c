@@ -702,6 +702,15 @@ static void what_cannot_be_explained(void **state)
     assert_status(tgl_chip_explain(NULL, &problem, NULL, text, sizeof text, NULL), TGL_NO_DEVICE);
     assert_status(tgl_chip_explain("a100", &problem, &unknown, text, sizeof text, NULL),
                   TGL_UNKNOWN_KERNEL);
+    const tgl_plan_options rung = {.size = sizeof rung, .kernel = "ladder/naive"};
+    assert_status(tgl_chip_explain("a100", &problem, &rung, text, sizeof text, NULL),
+                  TGL_UNSUPPORTED);
+    assert_string_equal(text, "ladder/naive is of the ladder, whose kernels are not planned: each "
+                              "runs in one way");
+    const tgl_epilogue strange = {.size = sizeof strange, .bias = (tgl_bias)7};
+    const tgl_plan_options with_strange = {.size = sizeof with_strange, .epilogue = &strange};
+    assert_status(tgl_chip_explain("a100", &problem, &with_strange, text, sizeof text, NULL),
+                  TGL_BAD_EPILOGUE);
     problem.lda = 1;
     assert_status(tgl_chip_explain("a100", &problem, NULL, text, sizeof text, NULL), TGL_BAD_LDA);
     problem = tgl_problem_make(TGL_F64, 8, 8, 8);

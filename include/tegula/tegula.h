@@ -408,8 +408,9 @@ TGL_API const char *tgl_chip_name(int index);
  * lines of text: the candidates with the times that the planner predicts, those rejected with the
  * reason, and what limits the choice. At most size bytes with the terminating zero; *length is that
  * of the whole text. options may be NULL. Returns TGL_OK, and otherwise, with one sentence as the
- * text: TGL_NO_DEVICE (the chip is not known); TGL_UNKNOWN_KERNEL; TGL_UNSUPPORTED;
- * TGL_GRID_TOO_LARGE; what tgl_problem_check() returns. */
+ * text: TGL_BAD_ARGUMENT (of the options); TGL_NO_DEVICE (the chip is not known); what
+ * tgl_problem_check() returns; TGL_BAD_EPILOGUE; TGL_TOO_LARGE; TGL_NO_MEMORY; TGL_UNKNOWN_KERNEL;
+ * TGL_UNSUPPORTED (also for a kernel of the ladder, which is not planned); TGL_GRID_TOO_LARGE. */
 TGL_API tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem,
                                     const tgl_plan_options *options, char *text, size_t size,
                                     size_t *length);

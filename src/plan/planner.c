@@ -269,6 +269,10 @@ tgl_status tgl_planner_plan(const tgl_chip_facts *chip, const tgl_gemm_shape *sh
     const tgl_gemm_row *row = options->kernel != NULL ? tgl_gemm_row_find(options->kernel) : NULL;
     const char *lacks = tgl_gemm_lacks(shape);
     if (lacks != NULL) return REJECT(TGL_UNSUPPORTED, "%s", lacks);
+    if (options->kernel != NULL && tgl_kernel_find(options->kernel) != NULL)
+        return REJECT(TGL_UNSUPPORTED,
+                      "%s is of the ladder, whose kernels are not planned: each runs in one way",
+                      options->kernel);
     if (options->kernel != NULL && row == NULL)
         return REJECT(TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", options->kernel);
     if (row != NULL)

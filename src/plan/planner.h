@@ -58,8 +58,8 @@ int tgl_candidate_parts(const tgl_candidate *c, const tgl_gemm_shape *shape,
                         tgl_gemm_part parts[TGL_PARTS_MOST]);
 
 /* The choice for a plan's options: the best candidate, or the best of the configuration that
- * options->kernel names. TGL_OK; TGL_UNKNOWN_KERNEL; TGL_GRID_TOO_LARGE;
- * TGL_UNSUPPORTED; with the sentence in message. */
+ * options->kernel names, which is not of the ladder. TGL_OK; TGL_UNKNOWN_KERNEL;
+ * TGL_GRID_TOO_LARGE; TGL_UNSUPPORTED; with the sentence in message. */
 tgl_status tgl_planner_plan(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                             const tgl_plan_options *options, tgl_candidate *choice, char *message,
                             size_t message_size);
