@@ -4,8 +4,7 @@
  */
 #include "cpu.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include "../text.h"
 
 /* Multiply-adds that pay for waking a second thread, and for each further one. */
 static const double WORK_PER_THREAD = 4e5;
@@ -176,97 +175,82 @@ void tgl_cpu_plan(const tgl_gemm_shape *s, const cpu_kernels *kernels, const cpu
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
-typedef struct text_out {
-    char *text;
-    size_t size, length;
-} text_out;
-
-static void say(text_out *out, const char *format, ...) TGL_PRINTF(2, 3);
-static void say(text_out *out, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const size_t used = out->length < out->size ? out->length : out->size;
-    const int length =
-        vsnprintf(out->size > 0 ? out->text + used : NULL, out->size - used, format, args);
-    va_end(args);
-    if (length > 0) out->length += (size_t)length;
-}
-
-static void explain_problem(text_out *out, const tgl_gemm_shape *s)
+static void explain_problem(tgl_text *out, const tgl_gemm_shape *s)
 {
     const bool f32 = s->type_c == TGL_F32;
-    say(out, "problem    %s, m %lld, n %lld, k %lld", f32 ? "f32" : "f64", (long long)s->m,
-        (long long)s->n, (long long)s->k);
-    if (s->batch > 1) say(out, ", batch %lld", (long long)s->batch);
-    if (s->pointers) say(out, " by pointers");
-    say(out, ", row-major%s%s%s\n", s->trans_a ? ", A transposed" : "",
-        s->trans_b ? ", B transposed" : "",
-        s->swapped ? " (column-major, so A and B, m and n are exchanged)" : "");
+    tgl_text_add(out, "problem    %s, m %lld, n %lld, k %lld", f32 ? "f32" : "f64", (long long)s->m,
+                 (long long)s->n, (long long)s->k);
+    if (s->batch > 1) tgl_text_add(out, ", batch %lld", (long long)s->batch);
+    if (s->pointers) tgl_text_add(out, " by pointers");
+    tgl_text_add(out, ", row-major%s%s%s\n", s->trans_a ? ", A transposed" : "",
+                 s->trans_b ? ", B transposed" : "",
+                 s->swapped ? " (column-major, so A and B, m and n are exchanged)" : "");
     const double flops = 2.0 * (double)s->m * (double)s->n * (double)s->k;
     const double bytes =
         (f32 ? 4.0 : 8.0) * ((double)s->m * (double)s->k + (double)s->k * (double)s->n +
                              2 * (double)s->m * (double)s->n);
-    say(out, "intensity  %.1f FLOP/byte (%.3g MFLOP, %.3g MB if each element moves once)\n",
-        flops / bytes, flops * 1e-6, bytes * 1e-6);
+    tgl_text_add(out,
+                 "intensity  %.1f FLOP/byte (%.3g MFLOP, %.3g MB if each element moves once)\n",
+                 flops / bytes, flops * 1e-6, bytes * 1e-6);
     char epilogue[120];
     tgl_epilogue_describe(s, epilogue, sizeof epilogue);
-    if (epilogue[0] != '\0') say(out, "epilogue   %s\n", epilogue);
+    if (epilogue[0] != '\0') tgl_text_add(out, "epilogue   %s\n", epilogue);
 }
 
-static void explain_blocks(text_out *out, const tgl_gemm_shape *s, const cpu_plan *p,
+static void explain_blocks(tgl_text *out, const tgl_gemm_shape *s, const cpu_plan *p,
                            const cpu_facts *facts)
 {
     const double element = (double)p->kernels->element;
     const int64_t nr = (int64_t)p->kernels->nv * p->kernels->vector;
-    say(out, "tile       %d x %lld in registers (%d rows, %d vectors of %d)\n", p->kernels->mr,
-        (long long)nr, p->kernels->mr, p->kernels->nv, p->kernels->vector);
-    say(out, "blocks     MC %lld, KC %lld, NC %lld\n", (long long)p->mc, (long long)p->kc,
-        (long long)p->nc);
-    say(out, "           KC x %lld of B: %.1f KB, of the L1's %.0f KB\n", (long long)nr,
-        (double)(p->kc * nr) * element / 1024, (double)facts->l1d / 1024);
-    say(out, "           MC x KC of A: %.1f KB, of the L2's %.0f KB\n",
-        (double)(p->mc * p->kc) * element / 1024, (double)facts->l2 / 1024);
-    say(out, "packing    A %s\n",
-        p->pack_a    ? "transposed, a block at a time"
-        : s->trans_a ? "in place: it is read too seldom to pay"
-                     : "in place: its rows are read as they lie");
-    say(out, "           B %s\n",
-        !p->pack_b   ? "in place: it is read too seldom to pay"
-        : s->trans_b ? "transposed, panel by panel"
-                     : "by the first tile that meets a panel");
+    tgl_text_add(out, "tile       %d x %lld in registers (%d rows, %d vectors of %d)\n",
+                 p->kernels->mr, (long long)nr, p->kernels->mr, p->kernels->nv, p->kernels->vector);
+    tgl_text_add(out, "blocks     MC %lld, KC %lld, NC %lld\n", (long long)p->mc, (long long)p->kc,
+                 (long long)p->nc);
+    tgl_text_add(out, "           KC x %lld of B: %.1f KB, of the L1's %.0f KB\n", (long long)nr,
+                 (double)(p->kc * nr) * element / 1024, (double)facts->l1d / 1024);
+    tgl_text_add(out, "           MC x KC of A: %.1f KB, of the L2's %.0f KB\n",
+                 (double)(p->mc * p->kc) * element / 1024, (double)facts->l2 / 1024);
+    tgl_text_add(out, "packing    A %s\n",
+                 p->pack_a    ? "transposed, a block at a time"
+                 : s->trans_a ? "in place: it is read too seldom to pay"
+                              : "in place: its rows are read as they lie");
+    tgl_text_add(out, "           B %s\n",
+                 !p->pack_b   ? "in place: it is read too seldom to pay"
+                 : s->trans_b ? "transposed, panel by panel"
+                              : "by the first tile that meets a panel");
 }
 
-static void explain_threads(text_out *out, const cpu_plan *p, int most)
+static void explain_threads(tgl_text *out, const cpu_plan *p, int most)
 {
-    say(out, "threads    %d of %d", p->threads, most);
+    tgl_text_add(out, "threads    %d of %d", p->threads, most);
     if (p->threads == 1)
-        say(out, most > 1 ? ": too little work to share\n" : "\n");
+        tgl_text_add(out, most > 1 ? ": too little work to share\n" : "\n");
     else if (p->path == CPU_PATH_VECTOR)
-        say(out, ", each a part of the result\n");
+        tgl_text_add(out, ", each a part of the result\n");
     else if (p->sharing == CPU_SHARE_BATCH)
-        say(out, ", each with products of its own\n");
+        tgl_text_add(out, ", each with products of its own\n");
     else if (p->sharing == CPU_SHARE_K)
-        say(out, ", each a part of the sum over k, added in a fixed order\n");
+        tgl_text_add(out, ", each a part of the sum over k, added in a fixed order\n");
     else
-        say(out, ", %d along m times %d along n\n", p->grid_m, p->grid_n);
+        tgl_text_add(out, ", %d along m times %d along n\n", p->grid_m, p->grid_n);
 }
 
 size_t tgl_cpu_explain(const tgl_plan *plan, char *text, size_t size)
 {
     const cpu_plan *p = plan->state;
     const cpu_device *cpu = plan->dev->state;
-    text_out out = {.text = text, .size = size};
+    tgl_text out = {text, size, 0};
     explain_problem(&out, &plan->shape);
-    say(&out, "kernel     %s\n", plan->kernel);
+    tgl_text_add(&out, "kernel     %s\n", plan->kernel);
     if (p->path == CPU_PATH_SCALE)
-        say(&out, "path       k is 0: C := beta*C\n");
+        tgl_text_add(&out, "path       k is 0: C := beta*C\n");
     else if (p->path == CPU_PATH_VECTOR)
-        say(&out, "path       matrix times vector: every element of the matrix is used once, where "
+        tgl_text_add(
+            &out, "path       matrix times vector: every element of the matrix is used once, where "
                   "it lies\n");
     else
         explain_blocks(&out, &plan->shape, p, &cpu->facts);
     explain_threads(&out, p, cpu->threads);
-    say(&out, "workspace  %.1f KB\n", (double)p->workspace / 1024);
+    tgl_text_add(&out, "workspace  %.1f KB\n", (double)p->workspace / 1024);
     return out.length;
 }
