@@ -219,6 +219,20 @@ static void what_no_kernel_takes(void **state)
     tgl_device_close(dev);
 }
 
+static void a_chip_too_old_for_a_kernel(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDA_CAPABILITY", "75", 1);
+    tgl_device *dev = open_device("cuda");
+    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 2);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "ladder/async_copy"};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_UNSUPPORTED);
+    assert_last_error(dev, "ladder/async_copy needs compute capability 8.0; this is 7.5");
+    assert_product(dev, "ladder/naive", 3, 4, 5);
+    tgl_device_close(dev);
+}
+
 /* ---- Memory and compilers that fail ---------------------------------------------------------- */
 
 static void out_of_device_memory(void **state)
@@ -429,6 +443,7 @@ int main(void)
         TEST(the_caller_s_context_stays),
         TEST(many_threads_share_a_device),
         TEST(what_no_kernel_takes),
+        TEST(a_chip_too_old_for_a_kernel),
         TEST(out_of_device_memory),
         TEST(a_compile_error_carries_the_log),
         TEST(loading_fails),

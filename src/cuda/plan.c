@@ -114,12 +114,11 @@ static void fill_ladder(const tgl_gemm_shape *shape, const tgl_run *run, argumen
 /* ---- Planning -------------------------------------------------------------------------------- */
 
 /* One launch over all of C. */
-static tgl_status plan_ladder(tgl_plan *plan, const char *name, cuda_plan *made)
+static tgl_status plan_ladder(tgl_plan *plan, const tgl_kernel *kernel, cuda_plan *made)
 {
     tgl_device *dev = plan->dev;
     const int capability = ((tgl_cuda *)dev->state)->chip.capability;
-    const tgl_kernel *kernel;
-    TGL_TRY(tgl_ladder_choose(dev, name, capability, &kernel));
+    TGL_TRY(tgl_ladder_check_chip(dev, kernel, capability));
     TGL_TRY(tgl_ladder_check(dev, &plan->shape));
     TGL_TRY(tgl_ladder_grid(dev, &plan->shape, kernel, &made->grid_x, &made->grid_y));
     plan->kernel = kernel->name;
@@ -229,10 +228,9 @@ static tgl_status make_plan(tgl_plan *plan, const tgl_plan_options *options, CUs
 {
     tgl_cuda_scope scope;
     TGL_TRY(tgl_cuda_enter(plan->dev, &scope));
-    const char *name = options->kernel;
-    const bool is_ladder = name != NULL && tgl_kernel_find(name) != NULL;
+    const tgl_kernel *rung = options->kernel != NULL ? tgl_kernel_find(options->kernel) : NULL;
     tgl_status status =
-        is_ladder ? plan_ladder(plan, name, made) : plan_gemm(plan, options, stream, made);
+        rung != NULL ? plan_ladder(plan, rung, made) : plan_gemm(plan, options, stream, made);
     tgl_cuda_leave(&scope);
     return status;
 }

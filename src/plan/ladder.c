@@ -3,6 +3,7 @@
  * Which problems the ladder's kernels take, and on which grid.
  */
 #include "plan/ladder.h"
+#include "plan/gemm.h"
 
 #include <limits.h>
 
@@ -33,43 +34,24 @@ tgl_status tgl_ladder_check(tgl_device *dev, const tgl_gemm_shape *shape)
     return TGL_OK;
 }
 
-static const tgl_kernel *fastest(int capability)
+tgl_status tgl_ladder_check_chip(tgl_device *dev, const tgl_kernel *kernel, int capability)
 {
-    const tgl_kernel *kernel, *best = NULL;
-    for (int i = 0; (kernel = tgl_kernel_at(i)) != NULL; i++)
-        if (kernel->min_arch <= capability) best = kernel;
-    return best;
-}
-
-tgl_status tgl_ladder_choose(tgl_device *dev, const char *name, int capability,
-                             const tgl_kernel **kernel)
-{
-    *kernel = name != NULL ? tgl_kernel_find(name) : fastest(capability);
-    if (*kernel == NULL && name != NULL)
-        return tgl_fail(dev, TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", name);
-    const int needed = *kernel != NULL ? (*kernel)->min_arch : 0;
-    if (*kernel == NULL || needed > capability)
-        return tgl_fail(dev, TGL_UNSUPPORTED, "%s needs compute capability %d.%d; this is %d.%d",
-                        *kernel != NULL ? (*kernel)->name : "every kernel", needed / 10,
-                        needed % 10, capability / 10, capability % 10);
-    return TGL_OK;
-}
-
-static int64_t ceil_div(int64_t x, int64_t y)
-{
-    return x / y + (x % y != 0);
+    if (kernel->min_arch <= capability) return TGL_OK;
+    return tgl_fail(dev, TGL_UNSUPPORTED, "%s needs compute capability %d.%d; this is %d.%d",
+                    kernel->name, kernel->min_arch / 10, kernel->min_arch % 10, capability / 10,
+                    capability % 10);
 }
 
 tgl_status tgl_ladder_grid(tgl_device *dev, const tgl_gemm_shape *shape, const tgl_kernel *kernel,
                            unsigned *x, unsigned *y)
 {
-    const int64_t rows = ceil_div(shape->m, kernel->block_m);
+    const int64_t rows = tgl_ceil_div(shape->m, kernel->block_m);
     if (rows > GRID_Y_MAX)
         return tgl_fail(dev, TGL_GRID_TOO_LARGE,
                         "%s takes at most %lld rows (%d blocks of %d); m is %lld", kernel->name,
                         (long long)GRID_Y_MAX * kernel->block_m, GRID_Y_MAX, kernel->block_m,
                         (long long)shape->m);
-    *x = (unsigned)ceil_div(shape->n, kernel->block_n);
+    *x = (unsigned)tgl_ceil_div(shape->n, kernel->block_n);
     *y = (unsigned)rows;
     return TGL_OK;
 }

@@ -13,11 +13,9 @@
  * transposed, no batches, and sizes that fit an int with a tile to spare. */
 tgl_status tgl_ladder_check(tgl_device *dev, const tgl_gemm_shape *shape);
 
-/* The kernel of a name, or with NULL the fastest that a chip of this compute capability (90
- * for 9.0) has: rungs are in the order of their speed. TGL_UNKNOWN_KERNEL; TGL_UNSUPPORTED if the
- * chip is too old. */
-tgl_status tgl_ladder_choose(tgl_device *dev, const char *name, int capability,
-                             const tgl_kernel **kernel);
+/* TGL_OK if a chip of this compute capability (90 for 9.0) runs the kernel, else TGL_UNSUPPORTED.
+ */
+tgl_status tgl_ladder_check_chip(tgl_device *dev, const tgl_kernel *kernel, int capability);
 
 /* The blocks that cover C in x and y. TGL_GRID_TOO_LARGE if there would be too many rows of them.
  */
