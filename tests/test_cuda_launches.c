@@ -245,7 +245,7 @@ static void older_chips_drivers_and_compilers_launch_plainly(void **state)
     for (int i = 0; i < 3; i++) {
         setenv("FAKE_CUDA_VERSION", i == 0 ? "12020" : "13000", 1);
         setenv("FAKE_CUDA_CAPABILITY", i == 1 ? "80" : "90", 1);
-        setenv("FAKE_NVRTC_ARCHS", i == 2 ? "80,87" : "80,90", 1); /* code for older chips */
+        setenv("FAKE_NVRTC_ARCHS", i == 2 ? "80,86" : "80,90", 1); /* code for older chips */
         tgl_device *dev = open_device("cuda");
         const fake_cuda_launch l = launch_of(dev, 32, 32, 2, 1);
         assert_int_equal(l.grid[0], 2);

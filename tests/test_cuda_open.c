@@ -122,15 +122,20 @@ static void toolkits_and_wheels_are_searched(void **state)
     }
 }
 
-/* Columns: compute capability, what NVRTC knows, what is compiled for (NULL: nothing serves). */
+/* Columns: compute capability, what NVRTC knows, what is compiled for (NULL: nothing serves).
+ * Tegras (87, 101) are for themselves. */
 static void architectures(void **state)
 {
     (void)state;
     static const struct {
         const char *capability, *known, *arch;
     } rows[] = {
-        {"80", "75,80,90", "sm_80"},    {"86", "75,80,90", "sm_80"},   {"90", "80,90", "sm_90a"},
-        {"100", "80,90", "compute_90"}, {"120", "100,120", "sm_120a"}, {"70", "75,80", NULL},
+        {"80", "75,80,90", "sm_80"},   {"86", "75,80,90", "sm_80"},
+        {"90", "80,90", "sm_90a"},     {"100", "80,90", "compute_90"},
+        {"120", "100,120", "sm_120a"}, {"70", "75,80", NULL},
+        {"89", "80,86,87", "sm_86"},   {"103", "90,100,101,120", "sm_100"},
+        {"87", "80,86,87", "sm_87"},   {"101", "100,101,120", "sm_101a"},
+        {"87", "80,86", "compute_86"}, {"90", "87", NULL},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         setenv("FAKE_CUDA_CAPABILITY", rows[i].capability, 1);

@@ -163,16 +163,29 @@ tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability)
     return arch;
 }
 
+/* Of a Tegra, whose machine code and that of other GPUs do not run on each other. 110 is 101 since
+ * NVRTC 13.0. */
+static bool is_tegra(int capability)
+{
+    static const int known[] = {53, 62, 72, 87, 101, 110};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i] == capability) return true;
+    return false;
+}
+
 tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arch *arch)
 {
     int nearest = 0;
-    for (int i = 0; i < nvrtc->arch_count; i++)
-        if (nvrtc->archs[i] <= capability) nearest = nvrtc->archs[i];
+    for (int i = 0; i < nvrtc->arch_count; i++) {
+        const int known = nvrtc->archs[i];
+        if (known == capability || (known < capability && !is_tegra(known))) nearest = known;
+    }
     if (nearest == 0) return TGL_NO_COMPILER;
     if (nearest == capability)
         *arch = tgl_nvrtc_arch_name(nvrtc, capability);
     else
         snprintf(arch->name, sizeof arch->name, "%s_%d",
-                 nearest / 10 == capability / 10 ? "sm" : "compute", nearest);
+                 nearest / 10 == capability / 10 && !is_tegra(capability) ? "sm" : "compute",
+                 nearest);
     return TGL_OK;
 }

@@ -52,8 +52,8 @@ typedef struct tgl_arch {
 
 /* What to compile for so that a device of this compute capability (90 for 9.0) runs it best:
  * its own architecture with all its instructions; else the nearest before it of the same major
- * version, whose machine code it runs too; else PTX. TGL_NO_COMPILER: NVRTC knows only later ones.
- */
+ * version, whose machine code it runs too, unless one of both is a Tegra; else PTX.
+ * TGL_NO_COMPILER: NVRTC knows only later ones. */
 tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arch *arch);
 
 /* The name with which all instructions of an architecture are to be had: "sm_80", "sm_90a". */
