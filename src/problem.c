@@ -213,6 +213,8 @@ tgl_status tgl_shape_make(const tgl_problem *p, bool zero_is_tight, tgl_gemm_sha
     TGL_TRY(check_leading_dimensions(x, message, message_size));
 
     TGL_TRY(check_batch(p, message, message_size));
+    if (pointers && p->batch > INT64_MAX / (int64_t)sizeof(void *))
+        return REJECT(TGL_TOO_LARGE, "the bytes of an array of pointers do not fit in 63 bits");
     TGL_TRY(check_extents(x, pointers && p->batch > 1 ? 1 : p->batch, message, message_size));
 
     /* In row-major terms a column-major product has its operands exchanged. */

@@ -473,6 +473,45 @@ static void a_batch_fills_the_chip_without_splits(void **state)
     assert_int_equal(choose("h200", &shape).plan.batch_step, 65535);
 }
 
+/* As many as there can be, by pointers, so that no size of theirs bounds it: nothing overflows, and
+ * nothing is split for the want of blocks. */
+static void the_largest_batch_is_planned(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 5000, 300},   {5000, 1, 300},  {3, 4096, 4096},
+                                       {16, 4096, 4096}, {30, 30, 30},    {100, 100, 1000000},
+                                       {4096, 10, 512},  {300, 300, 300}, {1 << 20, 1 << 20, 64}};
+    const tgl_chip_facts *chip;
+    for (int i = 0; (chip = tgl_chip_facts_at(i)) != NULL; i++)
+        for (size_t j = 0; j < 4 * COUNT_OF(sizes); j++) {
+            tgl_gemm_shape shape = shape_of(sizes[j / 4][0], sizes[j / 4][1], sizes[j / 4][2]);
+            shape.trans_a = j & 1;
+            shape.trans_b = j & 2;
+            shape.lda = shape.ldb = shape.ldc = 1 << 20;
+            shape.pointers = true;
+            shape.batch = INT64_MAX / (int64_t)sizeof(void *);
+            const tgl_candidate c = choose(chip->name, &shape);
+            assert_int_equal(c.plan.splits, 1);
+            assert_true(c.blocks > 0 && isfinite(c.seconds));
+        }
+}
+
+/* The kernel counts tiles that blocks share, of a whole launch, in an int. */
+static void split_tiles_of_a_batch_are_bounded(void **state)
+{
+    (void)state;
+    tgl_gemm_shape shape = shape_of(32 * 1024, 32 * 32, 1000);
+    tgl_gemm_plan plan;
+    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_32x32x16");
+    const tgl_gemm_split whole = {.splits = 1}, pair = {.splits = 2, .cluster_most = 8};
+    shape.pointers = true;
+    shape.batch = 65535;
+    assert_null(tgl_gemm_plan_make(row, &shape, &pair, &plan));
+    shape.m += 32;
+    assert_ptr_equal(tgl_gemm_plan_make(row, &shape, &pair, &plan), tgl_gemm_grid_too_large);
+    assert_null(tgl_gemm_plan_make(row, &shape, &whole, &plan));
+}
+
 /* One more row, column or step of k costs about what it adds. Where leading dimensions are no
  * longer multiples of four, the memory system has its say. */
 static void there_are_no_cliffs(void **state)
@@ -746,6 +785,8 @@ int main(void)
         cmocka_unit_test(parts_begin_at_offsets),
         cmocka_unit_test(measured_strips_hold_for_their_shape),
         cmocka_unit_test(a_batch_fills_the_chip_without_splits),
+        cmocka_unit_test(the_largest_batch_is_planned),
+        cmocka_unit_test(split_tiles_of_a_batch_are_bounded),
         cmocka_unit_test(there_are_no_cliffs),
         cmocka_unit_test(every_chip_has_a_plan_for_everything),
         cmocka_unit_test(predictions_stay_below_the_peak),

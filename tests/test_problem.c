@@ -81,6 +81,9 @@ static const struct {
     {{SET(batching, TGL_POINTERS), SET(alignment, 12)},
      TGL_BAD_ALIGNMENT,
      "alignment is 12; it must be 0 or a power of two"},
+    {{SET(batching, TGL_POINTERS), SET(batch, BIG / 8 + 1)},
+     TGL_TOO_LARGE,
+     "the bytes of an array of pointers do not fit in 63 bits"},
     {{SET(batching, TGL_POINTERS), SET(batch, -1)},
      TGL_BAD_BATCH,
      "batch is -1; it must not be negative"},
@@ -188,6 +191,7 @@ static void good_problems_pass(void **state)
         {SET(m, 1), SET(k, 1), SET(lda, BIG), SET(ldb, BIG), SET(ldc, BIG)},
         {SET(m, 1), SET(n, 0), SET(k, MAX_N)},
         {SET(m, 0), SET(n, 0), SET(batch, BIG), SET(stride_a, BIG), SET(stride_b, BIG)},
+        {SET(batching, TGL_POINTERS), SET(batch, BIG / 8)},
         {SET(type_a, TGL_I8), SET(type_b, TGL_I8), SET(type_c, TGL_I32)},
     };
     for (size_t i = 0; i < COUNT_OF(good); i++) {

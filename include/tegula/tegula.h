@@ -78,7 +78,7 @@ typedef enum tgl_status {
     TGL_BAD_A = 17,          /* A is NULL though it would be read, or not aligned to its element */
     TGL_BAD_B = 18,          /* likewise for B */
     TGL_BAD_C = 19,          /* likewise for C, which is read or written */
-    TGL_TOO_LARGE = 20,      /* the extent of a matrix in bytes does not fit in 63 bits */
+    TGL_TOO_LARGE = 20,      /* the bytes of a matrix, a batch or an array do not fit in 63 bits */
     TGL_UNSUPPORTED = 21,    /* a valid request that this device or version has no kernel for */
     TGL_NO_DEVICE = 22,      /* the name is unknown, or the machine has no such device */
     TGL_NO_MEMORY = 23,      /* host or device memory is exhausted */

@@ -245,6 +245,8 @@ static const char *simt_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split 
     const int64_t tiles = plan->tiles_m * plan->tiles_n;
     if (tiles > (split->splits > 1 ? INT_MAX / SPLITS_MAX : INT_MAX))
         return tgl_gemm_grid_too_large;
+    /* The kernel counts split tiles over all problems of a launch. */
+    if (split->splits > 1 && tiles > INT_MAX / plan->batch_step) return tgl_gemm_grid_too_large;
     split_tiles(s, split, plan);
     plan->dynamic_shared = simt_shared(plan);
     return NULL;

@@ -38,24 +38,24 @@ int tgl_matvec_fours(const tgl_gemm_plan *plan)
     return lines_of(plan) * unroll_of(plan);
 }
 
-/* As many as take k in one step, within a block of the usual size; more where there are fewer
- * blocks than multiprocessors. */
+/* As many as take k in one step, within a block of the usual size; more where a launch has fewer
+ * blocks than the chip multiprocessors. */
 static void share_lines(const tgl_gemm_shape *s, int multiprocessors, tgl_gemm_plan *plan)
 {
     const int64_t groups = tgl_ceil_div(plan->length, lines_of(plan));
-    const int most = groups * s->batch < multiprocessors ? 512 : 256;
+    const int most = groups * plan->batch_step < multiprocessors ? 512 : 256;
     plan->lanes_k = 4;
     while (plan->lanes_k < most && 4 * unroll_of(plan) * plan->lanes_k < s->k)
         plan->lanes_k *= 2;
     plan->threads = plan->lanes_k > 256 ? plan->lanes_k : 256;
 }
 
-/* As many as the chip has room for, though a step must not be longer than k. Long matrices keep it
- * busy however wide the blocks are. */
+/* As many as the chip has room for, though a step must not be longer than k. Long matrices, and
+ * many to a launch, keep it busy however wide the blocks are. */
 static void share_columns(const tgl_gemm_shape *s, int multiprocessors, tgl_gemm_plan *plan)
 {
     const int64_t room = (int64_t)ENOUGH_THREADS * multiprocessors;
-    const int64_t fours = tgl_ceil_div(plan->length, 4) * s->batch;
+    const int64_t fours = tgl_ceil_div(plan->length, 4) * plan->batch_step;
     const int resident = resident_threads(plan);
     const int most = 8 * fours > room ? resident / 32 : resident / 8;
     plan->lanes_k = 8;

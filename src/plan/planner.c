@@ -81,7 +81,8 @@ static void search_simt(const search *s, const tgl_candidate *unsplit)
     const int64_t whole = tiles / slots * slots;
     const int64_t deepest = s->shape->k / least_depth(&s->row->simt);
     const int most = deepest < SPLITS_MOST ? (int)deepest : SPLITS_MOST;
-    for (int i = 2; i <= most && tiles * s->shape->batch * (i - 1) < 2 * slots; i = next_splits(i))
+    const double all = (double)tiles * (double)s->shape->batch;
+    for (int i = 2; i <= most && all * (i - 1) < (double)(2 * slots); i = next_splits(i))
         try_split(s, (tgl_gemm_split){.splits = i});
     if (s->shape->batch > 1) return;
     for (int64_t from = whole; from >= 0 && from >= whole - slots; from -= slots) {
