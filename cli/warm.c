@@ -9,11 +9,15 @@
 static const char help[] =
     "Usage: tegula warm [OPTIONS]\n"
     "\n"
-    "Compiles the CUDA kernels into the cache, so that the first product on a GPU need not. It\n"
-    "needs NVRTC, but no GPU. Shows for each kernel the registers and bytes of local memory of a\n"
-    "thread, spilled bytes, and bytes of shared memory of a block; a kernel that spills registers\n"
-    "or keeps an array in local memory though it should not fails the command, as does one whose\n"
-    "main loop the compiler has not unrolled.\n"
+    "Compiles the CUDA kernels into the cache: the ladder's, and every configuration of the\n"
+    "production families, in each layout, for large products whose matrices allow the widest\n"
+    "copies. Products of other sizes or alignment, or with an epilogue, may still compile a\n"
+    "kernel when they are planned for the first time. It needs NVRTC, but no GPU.\n"
+    "\n"
+    "Shows for each kernel the registers and bytes of local memory of a thread, spilled bytes,\n"
+    "and bytes of shared memory of a block. The command fails if a kernel spills registers or\n"
+    "keeps an array in local memory though it should not, if the compiler has not unrolled its\n"
+    "main loop, or if the cache cannot keep it; with TEGULA_CACHE=off it only compiles.\n"
     "\n"
     "  --arch LIST    architectures: sm_80,sm_90a,...; newest; all that NVRTC knows (all)\n"
     "  --kernel NAME  only this kernel; `tegula info --device cuda` lists them\n"
@@ -102,9 +106,10 @@ int command_warm(int argc, char **argv)
     int code = parse(argc, argv, &options);
     if (code != PARSED) return code;
     tgl_status status = tgl_warm(&options);
-    if (sum.failed > 0) return cli_fail("%d kernels did not compile", sum.failed);
+    if (sum.failed > 0) return cli_fail("%d kernels did not compile or were not kept", sum.failed);
     if (status == TGL_UNSUPPORTED || status == TGL_UNKNOWN_KERNEL) return cli_misuse("%s", message);
     if (status != TGL_OK) return cli_fail("%s (%s)", message, tgl_status_name(status));
+    if (message[0] != '\0') puts(message);
     if (sum.unclean > 0)
         return cli_fail("%d kernels use local memory, which they should not", sum.unclean);
     if (sum.rolled > 0)

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 struct tgl_cache {
-    int folder; /* its file descriptor; -1: the cache is off */
+    int folder;     /* its file descriptor; -1: the cache is off */
+    bool is_wanted; /* not turned off by TEGULA_CACHE */
     char description[PATH_MAX];
 };
 
@@ -54,9 +55,9 @@ static bool choose_folder(tgl_cache *cache, char *path, size_t size)
     const char *own = secure_getenv("TEGULA_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME");
     const char *home = secure_getenv("HOME");
     int length;
+    cache->is_wanted = own == NULL || (own[0] != '\0' && strcmp(own, "off") != 0);
+    if (!cache->is_wanted) return turn_off(cache, "TEGULA_CACHE says so");
     if (own != NULL) {
-        if (own[0] == '\0' || strcmp(own, "off") == 0)
-            return turn_off(cache, "TEGULA_CACHE says so");
         length = snprintf(path, size, "%s", own);
     } else if (xdg != NULL && xdg[0] == '/') { /* the standard says to ignore relative paths */
         length = snprintf(path, size, "%s/tegula", xdg);
@@ -118,6 +119,13 @@ void tgl_cache_close(tgl_cache *cache)
 const char *tgl_cache_describe(const tgl_cache *cache)
 {
     return cache != NULL ? cache->description : "off (out of memory)";
+}
+
+tgl_cache_state tgl_cache_state_of(const tgl_cache *cache)
+{
+    if (cache == NULL) return TGL_CACHE_UNUSABLE;
+    if (cache->folder >= 0) return TGL_CACHE_ON;
+    return cache->is_wanted ? TGL_CACHE_UNUSABLE : TGL_CACHE_OFF;
 }
 
 /* ---- Keys ------------------------------------------------------------------------------------ */

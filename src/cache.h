@@ -31,6 +31,14 @@ void tgl_cache_close(tgl_cache *cache);
 /* The folder's path, or "off (reason)". Valid until the cache is closed. */
 const char *tgl_cache_describe(const tgl_cache *cache);
 
+/* What becomes of entries. */
+typedef enum tgl_cache_state {
+    TGL_CACHE_ON,
+    TGL_CACHE_OFF,      /* none are kept: TEGULA_CACHE says so */
+    TGL_CACHE_UNUSABLE, /* none can be, for want of a folder */
+} tgl_cache_state;
+tgl_cache_state tgl_cache_state_of(const tgl_cache *cache);
+
 /* Start from tgl_cache_key_start(), add every input of the compilation in a fixed order (each is
  * told from its neighbours by its length), and give the key to one load or store, or one of each.
  */

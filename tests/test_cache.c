@@ -147,6 +147,7 @@ static void what_is_stored_comes_back(void **state)
 {
     tgl_cache *cache = tgl_cache_open();
     assert_string_equal(tgl_cache_describe(cache), *state);
+    assert_int_equal(tgl_cache_state_of(cache), TGL_CACHE_ON);
     assert_false(has(cache, "x", "one"));
     assert_true(store(cache, "x", "one"));
     assert_true(has(cache, "x", "one"));
@@ -274,7 +275,9 @@ static void assert_off(const char *words)
 {
     tgl_cache *cache = tgl_cache_open();
     const char *text = tgl_cache_describe(cache);
+    const bool says_so = strstr(text, "TEGULA_CACHE says so") != NULL;
     assert_memory_equal(text, "off (", 5);
+    assert_int_equal(tgl_cache_state_of(cache), says_so ? TGL_CACHE_OFF : TGL_CACHE_UNUSABLE);
     if (strstr(text, words) == NULL) fail_msg("\"%s\" is not in \"%s\"", words, text);
     assert_false(store(cache, "x", "one"));
     assert_false(has(cache, "x", "one"));
@@ -313,12 +316,13 @@ static void the_cache_can_be_turned_off(void **state)
 {
     (void)state;
     setenv("TEGULA_CACHE", "off", 1);
-    assert_off("TEGULA_CACHE");
+    assert_off("TEGULA_CACHE says so");
     setenv("TEGULA_CACHE", "", 1);
-    assert_off("TEGULA_CACHE");
+    assert_off("TEGULA_CACHE says so");
     assert_false(store(NULL, "x", "one"));
     assert_false(has(NULL, "x", "one"));
     assert_memory_equal(tgl_cache_describe(NULL), "off", 3);
+    assert_int_equal(tgl_cache_state_of(NULL), TGL_CACHE_UNUSABLE);
 }
 
 static void folders_that_do_not_serve(void **state)

@@ -9,7 +9,7 @@
 
 /* What the callback has seen. */
 typedef struct seen {
-    int reports, cached, unclean, failed;
+    int reports, cached, unclean, failed, not_kept;
     char first[64], last[64]; /* "KERNEL ARCH" */
     int registers, shared, local, spilled;
 } seen;
@@ -22,6 +22,11 @@ static void look(const tgl_warm_report *report, void *user)
     if (s->reports++ == 0) memcpy(s->first, s->last, sizeof s->first);
     s->cached += report->from_cache;
     s->unclean += !report->is_clean;
+    if (report->status == TGL_DRIVER) {
+        s->not_kept++;
+        assert_non_null(strstr(report->message, "could not be kept"));
+        return;
+    }
     if (report->status != TGL_OK) {
         s->failed++;
         assert_status(report->status, TGL_COMPILE);
@@ -37,7 +42,6 @@ static void look(const tgl_warm_report *report, void *user)
 static tgl_status warm(const char *archs, const char *kernel, seen *s, char message[256])
 {
     *s = (seen){0};
-    message[0] = '\0';
     const tgl_warm_options options = {.size = sizeof options,
                                       .archs = archs,
                                       .kernel = kernel,
@@ -147,6 +151,41 @@ static void requests_that_make_no_sense(void **state)
     assert_status(tgl_warm(&strange), TGL_BAD_ARGUMENT);
 }
 
+static void what_is_not_kept_is_told(void **state)
+{
+    (void)state;
+    char file[256], message[256];
+    seen s;
+    snprintf(file, sizeof file, "%s/file", cache_folder());
+    fclose(fopen(file, "w"));
+    setenv("TEGULA_CACHE", file, 1); /* no folder: nothing is compiled, as that takes long */
+    const int before = compilations();
+    assert_status(warm("sm_80", NULL, &s, message), TGL_DRIVER);
+    assert_int_equal(compilations(), before);
+    assert_non_null(strstr(message, "nothing would be kept, as the cache is off ("));
+    assert_non_null(strstr(message, "TEGULA_CACHE=off"));
+
+    setenv("TEGULA_CACHE", "/proc/self", 1); /* a folder of ours that takes no files */
+    assert_status(warm("sm_80,sm_90", "ladder/naive", &s, message), TGL_DRIVER);
+    assert_int_equal(s.reports, 2);
+    assert_int_equal(s.not_kept, 2);
+    assert_string_equal(message, "ladder/naive was compiled for sm_90a, but could not be kept in "
+                                 "/proc/self");
+
+    static const char *const off[] = {"off", ""};
+    for (size_t i = 0; i < COUNT_OF(off); i++) {
+        setenv("TEGULA_CACHE", off[i], 1);
+        assert_status(warm("sm_80", "ladder/naive", &s, message), TGL_OK);
+        assert_int_equal(s.reports, 1);
+        assert_string_equal(message,
+                            "nothing was kept, as the cache is off (TEGULA_CACHE says so)");
+    }
+    setenv("TEGULA_CACHE", cache_folder(), 1);
+    snprintf(message, sizeof message, "of a call before");
+    assert_status(warm("sm_80", "ladder/naive", &s, message), TGL_OK);
+    assert_string_equal(message, "");
+}
+
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static int command(const char *first, const char *second)
@@ -166,7 +205,12 @@ static void the_command_tells_by_its_exit_code(void **state)
     assert_int_equal(command("--arch", "sm_1"), EXIT_MISUSE);
     assert_int_equal(command("--kernel", "none"), EXIT_MISUSE);
     assert_int_equal(command("--no-such", "option"), EXIT_MISUSE);
+    setenv("TEGULA_CACHE", "/proc/self", 1);
+    assert_int_equal(command("--arch", "sm_80"), EXIT_FAILED);
+    setenv("TEGULA_CACHE", "/proc/self/stat", 1);
+    assert_int_equal(command("--arch", "sm_80"), EXIT_FAILED);
     setenv("TEGULA_CACHE", "off", 1);
+    assert_int_equal(command("--arch", "sm_80"), EXIT_DONE);
     setenv("FAKE_NVRTC_SPILL", "8", 1);
     assert_int_equal(command("--arch", "sm_80"), EXIT_FAILED);
     unsetenv("FAKE_NVRTC_SPILL");
@@ -187,6 +231,7 @@ int main(void)
         TEST(spills_are_seen_even_in_the_cache),
         TEST(one_failure_does_not_stop_the_others),
         TEST(requests_that_make_no_sense),
+        TEST(what_is_not_kept_is_told),
         TEST(the_command_tells_by_its_exit_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

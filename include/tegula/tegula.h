@@ -471,8 +471,8 @@ typedef struct tgl_warm_report {
     size_t size;         /* sizeof(tgl_warm_report) as the library knows it */
     const char *kernel;  /* "ladder/naive" */
     const char *arch;    /* "sm_90a" */
-    tgl_status status;   /* TGL_OK; TGL_COMPILE or TGL_NO_MEMORY */
-    const char *message; /* of a failure: the compiler's log */
+    tgl_status status;   /* TGL_OK; TGL_COMPILE or TGL_NO_MEMORY; TGL_DRIVER: it was not kept */
+    const char *message; /* of a failure: the compiler's log, or a sentence */
     double seconds;
     int from_cache;  /* 1: nothing was left to be done */
     int is_clean;    /* 1: no register is spilled and no array lies in local memory, unless the
@@ -490,15 +490,20 @@ typedef struct tgl_warm_options {
     const char *kernel; /* only this one; NULL: all */
     void (*report)(const tgl_warm_report *report, void *user); /* after each; may be NULL */
     void *user;                                                /* passed to report */
-    char *message; /* where a failure writes its sentence of detail; may be NULL */
+    char *message; /* where a failure writes its sentence of detail, and a success that the cache is
+                      off; else it is emptied; may be NULL */
     size_t message_size;
 } tgl_warm_options;
 
-/* Compiles the CUDA kernels into the disk cache (docs/environment.md says where that is), so that
- * the first product on a GPU need not. It takes NVRTC but neither GPU nor driver. Returns TGL_OK;
+/* Compiles CUDA kernels into the disk cache (docs/environment.md says where that is), where GPUs
+ * find them: the ladder's, those that measure ceilings, and each configuration of the production
+ * families for each transposition, as one large product takes it whose matrices allow the widest
+ * copies. Products of other sizes or alignment, or with an epilogue, may have a kernel left to be
+ * compiled, when they are planned for the first time. It takes NVRTC but neither GPU nor driver.
+ * Returns TGL_OK, with TEGULA_CACHE=off too, where nothing is kept and message says so;
  * TGL_BAD_ARGUMENT; TGL_NO_COMPILER; TGL_UNSUPPORTED (an architecture that NVRTC does not know);
- * TGL_UNKNOWN_KERNEL; TGL_COMPILE or TGL_NO_MEMORY if a kernel did not compile, after all others
- * were tried. */
+ * TGL_UNKNOWN_KERNEL; TGL_COMPILE or TGL_NO_MEMORY if a kernel did not compile, TGL_DRIVER if it
+ * was not kept, after all others were tried; TGL_DRIVER at once if the cache has no folder. */
 TGL_API tgl_status tgl_warm(const tgl_warm_options *options);
 
 #ifdef __cplusplus

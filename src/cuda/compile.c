@@ -198,19 +198,20 @@ static bool load(const tgl_cache *cache, const tgl_cache_key *key, tgl_binary *b
     binary->size = size - sizeof binary->uses;
     memmove(data, (char *)data + sizeof binary->uses, binary->size);
     binary->image = data;
-    binary->from_cache = true;
+    binary->from_cache = binary->is_kept = true;
     return true;
 }
 
-static void store(const tgl_cache *cache, const tgl_cache_key *key, const tgl_binary *binary)
+static bool store(const tgl_cache *cache, const tgl_cache_key *key, const tgl_binary *binary)
 {
     const size_t size = sizeof binary->uses + binary->size;
     char *data = malloc(size);
-    if (data == NULL) return;
+    if (data == NULL) return false;
     memcpy(data, &binary->uses, sizeof binary->uses);
     memcpy(data + sizeof binary->uses, binary->image, binary->size);
-    tgl_cache_store(cache, key, data, size);
+    const bool is_kept = tgl_cache_store(cache, key, data, size);
     free(data);
+    return is_kept;
 }
 
 tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
@@ -228,6 +229,6 @@ tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
     const tgl_cache_key key = key_of(&job, nvrtc->version);
     if (look && load(cache, &key, binary)) return TGL_OK;
     tgl_status status = compile(nvrtc, &job, kernel, arch, binary, error);
-    if (status == TGL_OK) store(cache, &key, binary);
+    if (status == TGL_OK) binary->is_kept = store(cache, &key, binary);
     return status;
 }

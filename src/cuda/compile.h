@@ -22,6 +22,7 @@ typedef struct tgl_binary {
     size_t size;
     tgl_resources uses;
     bool from_cache;
+    bool is_kept; /* by the cache, now or before */
 } tgl_binary;
 
 /* Compiles `kernel` for `arch`. look: whether the cache may answer (it is told of the result in any

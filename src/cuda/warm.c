@@ -22,15 +22,15 @@ typedef struct warm_job {
 } warm_job;
 
 /* Writes the sentence of detail, if it is wanted, and returns the status. */
-static tgl_status reject(const tgl_warm_options *options, tgl_status status, const char *format,
-                         ...) TGL_PRINTF(3, 4);
+static tgl_status tell(const tgl_warm_options *options, tgl_status status, const char *format, ...)
+    TGL_PRINTF(3, 4);
 
-static tgl_status reject(const tgl_warm_options *options, tgl_status status, const char *format,
-                         ...)
+static tgl_status tell(const tgl_warm_options *options, tgl_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (options->message != NULL) vsnprintf(options->message, options->message_size, format, args);
+    if (options->message != NULL && options->message_size > 0)
+        vsnprintf(options->message, options->message_size, format, args);
     va_end(args);
     return status;
 }
@@ -76,11 +76,10 @@ static tgl_status add_named_arch(warm_job *job, const char *name, size_t length)
     } else {
         long capability = parse_arch(name, length);
         if (!is_known(nvrtc, capability))
-            return reject(
-                job->options, TGL_UNSUPPORTED,
-                "\"%.*s\" is no architecture that NVRTC %d.%d compiles for: sm_%d to sm_%d",
-                (int)length, name, nvrtc->version / 1000, nvrtc->version / 10 % 100,
-                nvrtc->archs[0], newest);
+            return tell(job->options, TGL_UNSUPPORTED,
+                        "\"%.*s\" is no architecture that NVRTC %d.%d compiles for: sm_%d to sm_%d",
+                        (int)length, name, nvrtc->version / 1000, nvrtc->version / 10 % 100,
+                        nvrtc->archs[0], newest);
         add_arch(job, (int)capability);
     }
     return TGL_OK;
@@ -107,6 +106,17 @@ static bool is_unrolled(const tgl_binary *binary, const tgl_kernel *kernel)
     return ffmas == 0 || ffmas >= (size_t)kernel->loop_ffmas;
 }
 
+/* A cache that is off is not meant to keep it; else *error says why this fails. */
+static tgl_status check_kept(const warm_job *job, const tgl_binary *binary, const char *name,
+                             const char *arch, char **error)
+{
+    if (binary->is_kept || tgl_cache_state_of(job->cache) == TGL_CACHE_OFF) return TGL_OK;
+    if (asprintf(error, "%s was compiled for %s, but could not be kept in %s", name, arch,
+                 tgl_cache_describe(job->cache)) < 0)
+        *error = NULL;
+    return TGL_DRIVER;
+}
+
 /* Compiles one kernel for one architecture and reports it under this name. */
 static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const char *name,
                            int capability)
@@ -117,6 +127,7 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const 
     char *error;
     tgl_status status =
         tgl_cuda_compile(&job->nvrtc, job->cache, kernel, arch.name, true, &binary, &error);
+    if (status == TGL_OK) status = check_kept(job, &binary, name, arch.name, &error);
     const tgl_resources *uses = &binary.uses;
     const bool is_within = uses->local_bytes >= 0 && uses->local_bytes <= kernel->local_bytes &&
                            (uses->spill_bytes == 0 || kernel->local_bytes > 0);
@@ -136,7 +147,7 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const 
         .spill_bytes = uses->spill_bytes,
     };
     if (job->options->report != NULL) job->options->report(&report, job->options->user);
-    if (status != TGL_OK) reject(job->options, status, "%s", report.message);
+    if (status != TGL_OK) tell(job->options, status, "%s", report.message);
     free(binary.image);
     free(error);
     return status;
@@ -210,24 +221,41 @@ static tgl_status warm(warm_job *job)
     const tgl_kernel *kernel = tgl_kernel_find(name);
     if (kernel == NULL) kernel = tgl_measure_kernel_find(name);
     if (kernel == NULL)
-        return reject(job->options, TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", name);
+        return tell(job->options, TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", name);
     return warm_kernel(job, kernel, kernel->name);
+}
+
+/* That nothing is kept is no failure if the user wants it so: compiling tells something, too. */
+static tgl_status warm_cache(warm_job *job)
+{
+    const char *folder = tgl_cache_describe(job->cache);
+    const tgl_cache_state state = tgl_cache_state_of(job->cache);
+    if (state == TGL_CACHE_UNUSABLE)
+        return tell(job->options, TGL_DRIVER,
+                    "nothing would be kept, as the cache is %s; TEGULA_CACHE=off compiles all the "
+                    "same",
+                    folder);
+    TGL_TRY(warm(job));
+    if (state == TGL_CACHE_OFF)
+        tell(job->options, TGL_OK, "nothing was kept, as the cache is %s", folder);
+    return TGL_OK;
 }
 
 tgl_status tgl_warm(const tgl_warm_options *options)
 {
     char message[512];
     if (options == NULL || options->size != sizeof *options) return TGL_BAD_ARGUMENT;
+    tell(options, TGL_OK, "%s", "");
     warm_job *job = calloc(1, sizeof *job);
-    if (job == NULL) return reject(options, TGL_NO_MEMORY, "no memory to compile");
+    if (job == NULL) return tell(options, TGL_NO_MEMORY, "no memory to compile");
     job->options = options;
     tgl_status status = tgl_nvrtc_open(&job->nvrtc, message, sizeof message);
     if (status != TGL_OK) {
         free(job);
-        return reject(options, status, "%s", message);
+        return tell(options, status, "%s", message);
     }
     job->cache = tgl_cache_open();
-    status = warm(job);
+    status = warm_cache(job);
     tgl_cache_close(job->cache);
     tgl_nvrtc_close(&job->nvrtc);
     free(job);
