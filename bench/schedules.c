@@ -49,7 +49,7 @@ static const char help[] =
 
 enum { OPT_KERNEL = OPT_COMMAND, OPT_LAYOUT, OPT_CHIP, OPT_COUNT, OPT_SEED, OPT_BEST };
 enum { OPT_WORKERS = OPT_BEST + 1, OPT_TIME };
-enum { SAMPLES = 5, WORKERS_MAX = 256 };
+enum { SAMPLES = 5, WORKERS_MAX = 256, FEW_COPIES = 4 };
 
 static const double sample_seconds = 5e-3;
 
@@ -174,17 +174,19 @@ static int between(random_state *r, int least, int most)
     return (int)random_between(r, least, most > least ? most : least);
 }
 
-/* One that the kernel has a place for. */
+/* One that the kernel has a place for. Many copies are never all at once: they would queue up
+ * before the loads behind them, which no stall count tells. */
 static tgl_simt_schedule draw(random_state *r, const search *s)
 {
     const tgl_gemm_plan *plan = &s->choice.plan;
     const tgl_simt_row *t = &plan->row->simt;
     const int copies = copies_of(plan), loads = (t->tm + t->tn) / 4;
     const int step = t->tm * t->tn, last = (t->bk - 1) * step - 1;
+    const int least = copies > FEW_COPIES && copies * t->tn <= last ? t->tn : 0;
     tgl_simt_schedule when = {.name = plan->row->name,
                               .layout = s->asked->layout,
                               .width = s->shape.trans_a ? plan->vec_a : plan->vec_b};
-    when.copy_every = between(r, 0, copies > 1 ? last / (copies - 1) : 0);
+    when.copy_every = between(r, least, copies > 1 ? last / (copies - 1) : 0);
     when.copy_from = between(r, 0, last - (copies - 1) * when.copy_every);
     when.load_from = between(r, 0, step / loads < 10 ? step / loads - 1 : 9);
     when.load_every = between(r, 1, (step - 1 - when.load_from) / (loads > 1 ? loads - 1 : 1));
