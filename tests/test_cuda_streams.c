@@ -29,8 +29,7 @@ static const sharing ways[] = {
     {11, TGL_STRIPS_ALWAYS, BATCH_MOST},
 };
 
-/* C := A*B + C with A of ones and B of twos, of the next product of a batch of threes, and so on:
- * adds (2 + product)*DEPTH to each element of C, exactly. */
+/* C := A*B + C with A of ones: adds DEPTH times B's value to each element of C, exactly. */
 typedef struct adder {
     tgl_device *dev;
     tgl_plan *plan;
@@ -42,6 +41,12 @@ static void *room_for_C(tgl_device *dev)
     return constant_floats(dev, (size_t)BATCH_MOST * SIDE * SIDE, 0);
 }
 
+/* What the elements of B are in a product of the batch. */
+static float value_of_B(size_t product)
+{
+    return (float)(2 + product);
+}
+
 static void *make_B(tgl_device *dev, int batch)
 {
     static const size_t count = (size_t)DEPTH * SIDE;
@@ -49,7 +54,7 @@ static void *make_B(tgl_device *dev, int batch)
     void *memory;
     assert_non_null(host);
     for (size_t i = 0; i < (size_t)batch * count; i++)
-        host[i] = (float)(2 + i / count);
+        host[i] = value_of_B(i / count);
     assert_ok(dev, tgl_alloc(dev, (size_t)batch * count * sizeof *host, &memory));
     assert_ok(dev, tgl_upload(dev, memory, host, (size_t)batch * count * sizeof *host));
     free(host);
@@ -93,7 +98,7 @@ static void finish(tgl_device *dev, void *C, int batch, int times)
     assert_non_null(host);
     assert_ok(dev, tgl_download(dev, host, C, (size_t)batch * count * sizeof *host));
     for (size_t i = 0; i < (size_t)batch * count; i++) {
-        const float expected = (float)(2 + i / count) * DEPTH * (float)times;
+        const float expected = value_of_B(i / count) * DEPTH * (float)times;
         if (host[i] != expected)
             fail_msg("element %zu is %g, not %g", i, (double)host[i], (double)expected);
     }
