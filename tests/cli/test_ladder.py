@@ -19,6 +19,11 @@ FAKES = {"TEGULA_LIBCUDA": "FAKE_LIBCUDA", "TEGULA_NVRTC": "FAKE_LIBNVRTC",
          "TEGULA_CUBLAS": "FAKE_LIBCUBLAS"}
 
 
+def untimed(table):
+    """The lines of a tuned table without what was found by measuring."""
+    return [line.split(', "gemm/')[0] for line in table.splitlines()]
+
+
 class Folder(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tegula-ladder-")
@@ -119,7 +124,7 @@ class Timed(Folder):
         self.assertEqual((result.code, result.err), (1, "tegula tune: cannot write t.inc: File too large\n"))
         self.assertEqual(result.out.count("\n"), 2)
         cut = self.table()
-        self.assertEqual(cut.splitlines()[:-1], whole.splitlines()[:-2])
+        self.assertEqual(untimed(cut)[:-1], untimed(whole)[:-2])
 
         result = self.tune()
         self.assertEqual(result.code, 1)

@@ -43,7 +43,7 @@ class Schedules(unittest.TestCase):
         self.assertNotEqual(lines, self.search("--count", 9, "--best", 5, "--seed", 2))
 
     def test_times(self):
-        lines = self.search("--layout", "TT", "--count", 3, "--workers", 1, "--time",
+        lines = self.search("--count", 3, "--workers", 1, "--time",
                             FAKE_CUDA_NAME="NVIDIA H200")
         self.assertEqual(len(lines), 4)
         seconds = [float(re.search(r"([\d.]+) us", line).group(1)) for line in lines]
