@@ -32,7 +32,7 @@ const tgl_chip_facts *tgl_chip_facts_find(const char *name);
 const tgl_chip_facts *tgl_chip_facts_of(const char *device_name);
 
 /* FP32 lanes of a multiprocessor, from the throughputs in the CUDA programming guide: 64 for 7.x
- * and 8.0, else 128; 0 before 7.0, which nobody asks. */
+ * and 8.0, else 128; 0 before 7.0: not known. */
 int tgl_chip_fp32_lanes(int capability);
 
 /* Blocks of a cluster that any chip of the capability can run. */
