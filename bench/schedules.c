@@ -8,7 +8,8 @@
  * next one. For 372 builds of the two largest tiles that were timed on an H200, the sum of these
  * counts over the main loop and the time correlate by 0.74 around the medians of a tile and layout
  * (docs/performance.md). So many are compiled, which needs no GPU, those with the smallest sums are
- * printed, and with --time they are timed and printed in that order.
+ * printed, and with --time they are timed and printed in that order. Among those with the smallest
+ * sums these tell little more: on a GPU it is well to time them all.
  */
 #include "cli.h"
 #include "cuda/compile.h"
@@ -174,15 +175,15 @@ static int between(random_state *r, int least, int most)
     return (int)random_between(r, least, most > least ? most : least);
 }
 
-/* One that the kernel has a place for. Many copies are never all at once: they would queue up
+/* One that the kernel has a place for. Many copies are never close together: they would queue up
  * before the loads behind them, which no stall count tells. */
 static tgl_simt_schedule draw(random_state *r, const search *s)
 {
     const tgl_gemm_plan *plan = &s->choice.plan;
     const tgl_simt_row *t = &plan->row->simt;
     const int copies = copies_of(plan), loads = (t->tm + t->tn) / 4;
-    const int step = t->tm * t->tn, last = (t->bk - 1) * step - 1;
-    const int least = copies > FEW_COPIES && copies * t->tn <= last ? t->tn : 0;
+    const int step = t->tm * t->tn, last = (t->bk - 1) * t->tm - 1; /* FFMAs; rows of them */
+    const int least = copies <= FEW_COPIES ? 0 : 2 * copies <= last ? 2 : 1;
     tgl_simt_schedule when = {.name = plan->row->name,
                               .layout = s->asked->layout,
                               .width = s->shape.trans_a ? plan->vec_a : plan->vec_b};

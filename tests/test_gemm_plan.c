@@ -97,7 +97,7 @@ static void assert_fits(const tgl_simt_row *t, const tgl_gemm_plan *plan,
     const int64_t copies = tgl_ceil_div(t->bk * t->bm / plan->vec_a, threads) +
                            tgl_ceil_div(t->bk * t->bn / plan->vec_b, threads);
     const int64_t loads = (t->tm + t->tn) / 4, step = t->tm * t->tn;
-    assert_true(when->copy_from + (copies - 1) * when->copy_every < (t->bk - 1) * step);
+    assert_true(when->copy_from + (copies - 1) * when->copy_every < (t->bk - 1) * t->tm);
     assert_true(when->load_every > 0);
     assert_true(when->load_from + (loads - 1) * when->load_every < step);
 }
@@ -148,7 +148,6 @@ static void any_pointers_have_their_schedule(void **state)
     assert_string_not_equal(any.defines, aligned.defines);
 }
 
-/* Slices are more threads, tiles in shared memory and sums of one block, and steps of k. */
 /* Only where it fits. */
 static void another_schedule_can_be_tried(void **state)
 {
@@ -170,6 +169,7 @@ static void another_schedule_can_be_tried(void **state)
     assert_ptr_equal(tgl_simt_schedule_find(row, &s, 4, 4), own);
 }
 
+/* Slices are more threads, tiles in shared memory and sums of one block, and steps of k. */
 static void slices_share_a_block(void **state)
 {
     (void)state;

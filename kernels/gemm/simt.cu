@@ -11,8 +11,10 @@
  *                 by the copies, single floats, for which any alignment will do. Its groups of four
  *                 are rotated by an amount that depends on k, so that the floats of one copy go to
  *                 different banks.
- *   indices       A thread's offsets within a tile fit 32 bits (WIDE_OFFSETS 0) and never change;
- *                 the tile's address moves along k and is the same for the whole block.
+ *   indices       A thread's copies have addresses that move along k, if they are few; else offsets
+ *                 within a tile, which fit 32 bits (WIDE_OFFSETS 0) and never change, while the
+ *                 tile's address moves. Stages are distances in bytes: what is multiplied in the
+ *                 loop, if only by four, takes FFMAs' place.
  *   slices        A small tile has work for few warps, if each thread is to have results enough.
  *                 Then SLICES groups of warps compute the same tile: of every BK * SLICES of k each
  *                 has BK, and at the end they add up what they have through shared memory.
@@ -32,11 +34,13 @@
  *                 comes before the second of all: where the first takes more of k than the others,
  *                 small pieces are left for multiprocessors that find no large one. Where nothing
  *                 is split, the same code is no slower: ptxas places registers better with it.
+ *   rows of C     that begin anywhere (LINES_OF_C) are stored line by line.
  *   batch         gridDim.z problems.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
  * blocks along x, of which tiles_whole and splits are multiples.
  */
+#define ASYNC_COPY_L2 ".L2::128B" /* what a copy misses comes with its neighbours */
 #include "lib/async_copy.h"
 #include "lib/block_barrier.h"
 #include "lib/cluster.h"
@@ -85,6 +89,9 @@
 #ifndef VEC_B
 #define VEC_B 1 /* likewise B's, ldb and n, not TRANS_B */
 #endif
+#ifndef LINES_OF_C
+#define LINES_OF_C 0 /* 1: rows of C begin anywhere; its tiles are stored line by line */
+#endif
 #ifndef WIDE_OFFSETS
 #define WIDE_OFFSETS 0 /* 1: a tile spans 4 GB or more of A or B */
 #endif
@@ -95,16 +102,16 @@
 #define MIN_BLOCKS 1 /* blocks a multiprocessor must hold, which bounds the registers */
 #endif
 /* When, while a tile is multiplied, the next is requested and the next fragments are loaded: the
- * first copy after COPY_FROM FFMAs of a thread, then one every COPY_EVERY (0: all at once); of a
- * step of k the first load after LOAD_FROM, then one every LOAD_EVERY. Copies in single floats, of
- * which there are many, hold up loads that come right behind them: they are spread over most of a
- * large tile. */
+ * first copy after COPY_FROM rows of a thread's FFMAs (TN each, TM to a step of k), then one every
+ * COPY_EVERY rows (0: all at once); of a step the first load after LOAD_FROM FFMAs, then one every
+ * LOAD_EVERY. Copies in single floats, of which there are many, hold up loads that come right
+ * behind them: they are spread over most of a large tile. */
 #define SPREADS_COPIES (TM * TN >= 64 && (VEC_A == 1 || VEC_B == 1))
 #ifndef COPY_FROM
-#define COPY_FROM ((SPREADS_COPIES ? 1 : TM * TN >= 128 ? 3 : 0) * TM * TN)
+#define COPY_FROM ((SPREADS_COPIES ? 1 : TM * TN >= 128 ? 3 : 0) * TM)
 #endif
 #ifndef COPY_EVERY
-#define COPY_EVERY (SPREADS_COPIES ? 3 * (BK - 2) * TM * TN / (4 * (A_COPIES + B_COPIES)) : 0)
+#define COPY_EVERY (SPREADS_COPIES ? 3 * (BK - 2) * TM / (4 * (A_COPIES + B_COPIES)) : 0)
 #endif
 #ifndef LOAD_FROM
 #define LOAD_FROM 0
@@ -132,6 +139,7 @@
 #define B_ALONG_K         TRANS_B
 #define A_COPIES          COPIES(BM, VEC_A)
 #define B_COPIES          COPIES(BN, VEC_B)
+#define COPIES_MOST       (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 #define LOADS             ((TM + TN) / 4) /* of fours, for a thread's fragments */
 
 /* Whether a warp makes narrow copies of an operand along its edge line by line: RUN of a thread's
@@ -140,6 +148,9 @@
     (INSIDE && !(along_k) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
+/* Whether each of a thread's copies, or runs of them, has an address in registers. */
+#define FEW_ADDRESSES(edge, vec, along_k)                                                          \
+    (!(along_k) && COPIES(edge, vec) / (BY_LINES(edge, vec, along_k) ? RUN(edge, vec) : 1) <= 4)
 
 /* This thread's slice, and its number there. */
 #if SLICES > 1
@@ -162,7 +173,7 @@
 #if (A_ALONG_K && VEC_A != 1) || (B_ALONG_K && VEC_B != 1) || BM % VEC_A || BN % VEC_B
 #error "an operand that lies along k is copied in single floats"
 #endif
-#if COPY_FROM + (A_COPIES + B_COPIES - 1) * COPY_EVERY >= (BK - 1) * TM * TN
+#if COPY_FROM + (A_COPIES + B_COPIES - 1) * COPY_EVERY >= (BK - 1) * TM
 #error "all copies are issued before the last step of a tile"
 #endif
 #if LOAD_FROM + (LOADS - 1) * LOAD_EVERY >= TM * TN
@@ -182,6 +193,7 @@ struct stage {
 
 /* A slice's shared memory in stages: partial sums take the place of the last tiles. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
+#define STAGE_BYTES  (STAGE_FLOATS * 4)
 #if BM * BN > STAGES * STAGE_FLOATS
 #define STAGES_HELD ((BM * BN + STAGE_FLOATS - 1) / STAGE_FLOATS)
 #else
@@ -223,30 +235,53 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
     return copy_line(i, edge / vec);
 }
 
-/* What this thread copies of every tile: offsets from the tile's first element. `inside`: rows or
- * columns that exist from there on. For those beyond, others are copied, all over the matrix:
- * copies of a warp from one and the same address take their turns. */
-static __device__ __forceinline__ void locate_copies(tile_offset *offsets, const int copies,
-                                                     long long ld, int inside, const int edge,
-                                                     const int vec, const bool along_k)
+/* Where this thread's copies of an operand's tile come from: each at an address of its own, that
+ * moves from tile to tile, if these are few; else at a distance in bytes from where the tile
+ * begins, and only that moves. The copies of a RUN share an address. */
+struct origin {
+    const char *at[COPIES_MOST];
+    const char *tile;
+    tile_offset offsets[COPIES_MOST];
+};
+
+/* `inside`: rows or columns that exist from the tile's first on. For those beyond, others are
+ * copied, all over the matrix: copies of a warp from one and the same address take their turns. */
+static __device__ __forceinline__ void locate_copies(struct origin *from, const int copies,
+                                                     const float *tile, long long ld, int inside,
+                                                     const int edge, const int vec,
+                                                     const bool along_k)
 {
     const unsigned some = (1u << (31 - __clz(inside))) - 1; /* so many and one are inside */
+    from->tile = (const char *)tile;
 #pragma unroll
     for (int i = 0; i < copies; i++) {
         unsigned e = copy_edge(i, edge, vec, along_k);
         const unsigned p = copy_depth(i, edge, vec, along_k);
         if (!BY_LINES(edge, vec, along_k) && e >= (unsigned)inside) e &= some;
-        offsets[i] = (tile_offset)(along_k ? e * ld + p : p * ld + e) * sizeof(float);
+        from->offsets[i] = (tile_offset)(along_k ? e * ld + p : p * ld + e) * sizeof(float);
+        from->at[i] = from->tile + from->offsets[i];
     }
 }
 
 /* From where copy number i comes. */
-static __device__ __forceinline__ const float *copy_from(int i, const float *tile,
-                                                         const tile_offset *offsets, const int edge,
-                                                         const int vec, const bool along_k)
+static __device__ __forceinline__ const float *
+copy_from(int i, const struct origin *from, const int edge, const int vec, const bool along_k)
 {
     const int in_run = BY_LINES(edge, vec, along_k) ? i % RUN(edge, vec) : 0;
-    return (const float *)((const char *)tile + offsets[i - in_run]) + in_run * 32 * vec;
+    const int first = i - in_run;
+    return (const float *)(FEW_ADDRESSES(edge, vec, along_k) ? from->at[first]
+                                                             : from->tile + from->offsets[first]) +
+           in_run * 32 * vec;
+}
+
+/* On to a tile that is so many bytes away. */
+static __device__ __forceinline__ void move_copies(struct origin *from, const int copies,
+                                                   long long bytes)
+{
+    from->tile += bytes;
+#pragma unroll
+    for (int i = 0; i < copies; i++)
+        from->at[i] += bytes;
 }
 
 /* How far a group of four neighbours at depth p is rotated, if the operand lies along k. A warp's
@@ -256,16 +291,41 @@ static __device__ __forceinline__ unsigned rotation(unsigned p, const bool along
     return along_k ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* Where copy number i goes in a tile in shared memory. The cases are one formula, as above. */
-static __device__ __forceinline__ unsigned copy_to(int i, const int edge, const int vec,
-                                                   const bool along_k)
+/* A thread's copies are constants apart in shared memory, if lines and threads divide one another;
+ * LDGSTS has room for the constant. This is the first of those that copy number i is one of. */
+static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
+                                               const bool along_k)
 {
-    const int lines = SLICE_THREADS / BK; /* between copies, if the operand lies along k */
-    const int first = along_k ? i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4) : i;
+    const int lines = SLICE_THREADS / BK, per_line = edge / vec;
+    if (along_k) return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4); /* by rotation() */
+    if (BY_LINES(edge, vec, along_k)) return 0;
+    return SLICE_THREADS % per_line == 0 || per_line % SLICE_THREADS == 0 ? 0 : i;
+}
+
+/* How far copy number i is from there, in floats. */
+static __device__ __forceinline__ int from_first(int i, const int edge, const int vec,
+                                                 const bool along_k)
+{
+    const int per_line = edge / vec, pitch = edge + PAD;
+    if (along_k) return (i - first_of(i, edge, vec, along_k)) * (SLICE_THREADS / BK);
+    if (BY_LINES(edge, vec, along_k))
+        return i / RUN(edge, vec) * (SLICE_THREADS / 32) * pitch + i % RUN(edge, vec) * 32 * vec;
+    if (SLICE_THREADS % per_line == 0) return i * (SLICE_THREADS / per_line) * pitch;
+    if (per_line % SLICE_THREADS == 0)
+        return i / (per_line / SLICE_THREADS) * pitch +
+               i % (per_line / SLICE_THREADS) * SLICE_THREADS * vec;
+    return 0;
+}
+
+/* Where copy number i goes in a tile in shared memory. */
+static __device__ __forceinline__ float *copy_to(float *tile, int i, const int edge, const int vec,
+                                                 const bool along_k)
+{
+    const int first = first_of(i, edge, vec, along_k);
     const unsigned e = copy_edge(first, edge, vec, along_k);
     const unsigned p = copy_depth(first, edge, vec, along_k);
-    if (!along_k) return p * (edge + PAD) + e;
-    return p * (edge + PAD) + e / 4 * 4 + (e + rotation(p, along_k)) % 4 + (i - first) * lines;
+    const unsigned rotated = along_k ? e / 4 * 4 + (e + rotation(p, along_k)) % 4 : e;
+    return &tile[p * (edge + PAD) + rotated] + from_first(i, edge, vec, along_k);
 }
 
 /* Whether copy number i is this thread's: the last may not be everybody's. */
@@ -275,27 +335,40 @@ static __device__ __forceinline__ bool has_copy(int i, const int edge, const int
            (THREAD + i * SLICE_THREADS) * vec < BK * edge;
 }
 
-/* A tile on its way: from where in A and B, to which stage; offsets of this thread's copies. */
+/* Stages take turns, and stand as their distances in bytes. */
+static __device__ __forceinline__ int stage_after(int stage)
+{
+    return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
+}
+
+static __device__ __forceinline__ struct stage *in_stage(struct stage *stages, int stage)
+{
+    return (struct stage *)((char *)stages + stage);
+}
+
+/* A tile on its way: to which stage, and where this thread's copies come from. */
 struct arrival {
-    struct stage *to;
-    const float *A, *B;
-    const tile_offset *a_offsets, *b_offsets;
+    struct stage *stages;
+    int to;
+    const struct origin *from_A, *from_B;
     bool active; /* false: there is none, nothing happens */
 };
 
 /* This thread's copies number i of A and of B. */
 static __device__ __forceinline__ void copy_of_A(const struct arrival *next, int i)
 {
-    async_copy(&next->to->A[0][0] + copy_to(i, BM, VEC_A, A_ALONG_K),
-               copy_from(i, next->A, next->a_offsets, BM, VEC_A, A_ALONG_K), VEC_A,
-               next->active && has_copy(i, BM, VEC_A));
+    if (has_copy(i, BM, VEC_A))
+        async_copy_or_zero(
+            copy_to(&in_stage(next->stages, next->to)->A[0][0], i, BM, VEC_A, A_ALONG_K),
+            copy_from(i, next->from_A, BM, VEC_A, A_ALONG_K), VEC_A, next->active);
 }
 
 static __device__ __forceinline__ void copy_of_B(const struct arrival *next, int i)
 {
-    async_copy(&next->to->B[0][0] + copy_to(i, BN, VEC_B, B_ALONG_K),
-               copy_from(i, next->B, next->b_offsets, BN, VEC_B, B_ALONG_K), VEC_B,
-               next->active && has_copy(i, BN, VEC_B));
+    if (has_copy(i, BN, VEC_B))
+        async_copy_or_zero(
+            copy_to(&in_stage(next->stages, next->to)->B[0][0], i, BN, VEC_B, B_ALONG_K),
+            copy_from(i, next->from_B, BN, VEC_B, B_ALONG_K), VEC_B, next->active);
 }
 
 static __device__ __forceinline__ void copy_tile(const struct arrival *next)
@@ -309,16 +382,15 @@ static __device__ __forceinline__ void copy_tile(const struct arrival *next)
 }
 
 /* This thread's copies of an operand's first tile of k, which is `depth` deep, the rest zeros. */
-static __device__ __forceinline__ void copy_first_tile(float *shared, const float *tile,
-                                                       const tile_offset *offsets, const int copies,
-                                                       const int edge, const int vec,
-                                                       const bool along_k, int depth)
+static __device__ __forceinline__ void copy_first_tile(float *shared, const struct origin *from,
+                                                       const int copies, const int edge,
+                                                       const int vec, const bool along_k, int depth)
 {
 #pragma unroll
     for (int i = 0; i < copies; i++) {
         if (has_copy(i, edge, vec))
-            async_copy_or_zero(&shared[copy_to(i, edge, vec, along_k)],
-                               copy_from(i, tile, offsets, edge, vec, along_k), vec,
+            async_copy_or_zero(copy_to(shared, i, edge, vec, along_k),
+                               copy_from(i, from, edge, vec, along_k), vec,
                                (int)copy_depth(i, edge, vec, along_k) < depth);
     }
 }
@@ -335,15 +407,28 @@ static __device__ __forceinline__ void load4(float *fragment, const float *at, c
     fragment[(7 - r) % 4] = v.w;
 }
 
+/* A thread's rows and columns of a stage, at depth 0. */
+struct source {
+    const float *A, *B;
+};
+
+static __device__ __forceinline__ struct source source_of(const struct stage *stages, int stage,
+                                                          int row, int col)
+{
+    const struct source source = {(const float *)((const char *)&stages->A[0][row] + stage),
+                                  (const float *)((const char *)&stages->B[0][col] + stage)};
+    return source;
+}
+
 /* Load number i of a thread's fragments at depth p: first those of B, then those of A. */
-static __device__ __forceinline__ void
-load_part(int i, float *a, float *b, const struct stage *stage, const int p, int row, int col)
+static __device__ __forceinline__ void load_part(int i, float *a, float *b,
+                                                 const struct source *from, const int p)
 {
     const int j = i * 4, k = (i - TN / 4) * 4;
     if (i < TN / 4)
-        load4(&b[j], &stage->B[p][col + j * LANES_N], p, B_ALONG_K);
+        load4(&b[j], &from->B[p * (BN + PAD) + j * LANES_N], p, B_ALONG_K);
     else
-        load4(&a[k], &stage->A[p][row + k * LANES_M], p, A_ALONG_K);
+        load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
 }
 
 /* The number of what is due at this turn, if one is every `every` turns from `from` on; else -1. */
@@ -352,32 +437,39 @@ static __device__ __forceinline__ int due(int turn, const int from, const int ev
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
 }
 
+/* The copy of the next tile that is due before a row of a thread's FFMAs, of all of a tile. */
+static __device__ __forceinline__ void copy_at(int row, const struct arrival *next)
+{
+#if COPY_EVERY > 0
+    const int copy = due(row, COPY_FROM, COPY_EVERY);
+    if (copy >= 0 && copy < A_COPIES) copy_of_A(next, copy);
+    if (copy >= A_COPIES && copy < A_COPIES + B_COPIES) copy_of_B(next, copy - A_COPIES);
+#endif
+}
+
 /* acc += a * b^T at depth p of a tile, while the next fragments are loaded, from depth `next_p` of
- * `stage`, and copies of the next tile are issued. Odd rows go backwards, so that neighbouring
+ * `from`, and copies of the next tile are issued. Odd rows go backwards, so that neighbouring
  * FFMAs share a register; in most configurations columns 0 2 1 3 of each four are what ptxas makes
  * the fewest reads of one register bank at once from. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b,
                                                 const int p, bool loads, float *next_a,
-                                                float *next_b, const struct stage *stage,
-                                                const int next_p, int row, int col,
-                                                const struct arrival *next)
+                                                float *next_b, const struct source *from,
+                                                const int next_p, const struct arrival *next)
 {
 #pragma unroll
-    for (int t = 0; t < TM * TN; t++) {
-        const int i = t / TN, turn = i % 2 ? TN - 1 - t % TN : t % TN;
-        const int j = COLUMN_ORDER == 1 ? turn
-                      : turn % 4 == 1   ? turn + 1
-                      : turn % 4 == 2   ? turn - 1
-                                        : turn;
-        const int load = due(t, LOAD_FROM, LOAD_EVERY);
-#if COPY_EVERY > 0 /* no "if": loops that are long before they are simplified are not unrolled */
-        const int copy = due(p * TM * TN + t, COPY_FROM, COPY_EVERY);
-        if (copy >= 0 && copy < A_COPIES) copy_of_A(next, copy);
-        if (copy >= A_COPIES && copy < A_COPIES + B_COPIES) copy_of_B(next, copy - A_COPIES);
-#endif
-        if (load >= 0 && load < LOADS && loads)
-            load_part(load, next_a, next_b, stage, next_p, row, col);
-        acc[i][j] += b[j] * a[i];
+    for (int i = 0; i < TM; i++) {
+        copy_at(p * TM + i, next);
+#pragma unroll
+        for (int t = 0; t < TN; t++) {
+            const int turn = i % 2 ? TN - 1 - t : t;
+            const int j = COLUMN_ORDER == 1 ? turn
+                          : turn % 4 == 1   ? turn + 1
+                          : turn % 4 == 2   ? turn - 1
+                                            : turn;
+            const int load = due(i * TN + t, LOAD_FROM, LOAD_EVERY);
+            if (load >= 0 && load < LOADS && loads) load_part(load, next_a, next_b, from, next_p);
+            acc[i][j] += b[j] * a[i];
+        }
     }
 }
 
@@ -398,66 +490,68 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
                                                       int row, int col, bool is_idle)
 {
     const int tiles = (k + STEP - 1) / STEP, depth = k - (tiles - 1) * STEP; /* of all slices */
-    tile_offset a_offsets[A_COPIES], b_offsets[B_COPIES];
-    locate_copies(a_offsets, A_COPIES, lda, rows, BM, VEC_A, A_ALONG_K);
-    locate_copies(b_offsets, B_COPIES, ldb, cols, BN, VEC_B, B_ALONG_K);
+    struct origin from_A, from_B;
+    locate_copies(&from_A, A_COPIES, A, lda, rows, BM, VEC_A, A_ALONG_K);
+    locate_copies(&from_B, B_COPIES, B, ldb, cols, BN, VEC_B, B_ALONG_K);
 
     const int own_depth = depth - SLICE * BK;
-    copy_first_tile(&stages[0].A[0][0], A, a_offsets, A_COPIES, BM, VEC_A, A_ALONG_K, own_depth);
-    copy_first_tile(&stages[0].B[0][0], B, b_offsets, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
+    copy_first_tile(&stages[0].A[0][0], &from_A, A_COPIES, BM, VEC_A, A_ALONG_K, own_depth);
+    copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
     async_commit();
-    const long long a_step = A_ALONG_K ? STEP : STEP * lda, b_step = B_ALONG_K ? STEP : STEP * ldb;
-    A += A_ALONG_K ? depth : depth * lda;
-    B += B_ALONG_K ? depth : depth * ldb;
+    const long long a_line = (A_ALONG_K ? 1 : lda) * 4, b_line = (B_ALONG_K ? 1 : ldb) * 4;
+    move_copies(&from_A, A_COPIES, (depth - STEP) * a_line); /* so that all tiles begin alike */
+    move_copies(&from_B, B_COPIES, (depth - STEP) * b_line);
 #pragma unroll
     for (int s = 1; s < STAGES - 1; s++) {
-        const struct arrival next = {&stages[s], A, B, a_offsets, b_offsets, s < tiles};
+        const struct arrival next = {stages, s * STAGE_BYTES, &from_A, &from_B, s < tiles};
+        move_copies(&from_A, A_COPIES, STEP * a_line);
+        move_copies(&from_B, B_COPIES, STEP * b_line);
         copy_tile(&next);
         async_commit();
-        A += a_step;
-        B += b_step;
     }
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
 
-    int read = 0, write = STAGES - 1;
+    int read = 0, write = (STAGES - 1) * STAGE_BYTES;
     if (is_idle) {
-        for (int tile = 0; tile < tiles; tile++) {
+        for (int left = tiles; left > 0; left--) {
             const struct arrival next = {
-                &stages[write], A, B, a_offsets, b_offsets, tile + STAGES - 1 < tiles,
+                stages, write, &from_A, &from_B, left >= STAGES,
             };
+            move_copies(&from_A, A_COPIES, STEP * a_line);
+            move_copies(&from_B, B_COPIES, STEP * b_line);
             copy_tile(&next);
             await_tile();
-            write = write + 1 == STAGES ? 0 : write + 1;
-            A += a_step;
-            B += b_step;
+            write = stage_after(write);
         }
         return;
     }
 
     float a[2][TM], b[2][TN]; /* fragments: one is multiplied while the other is loaded */
+    struct source from = source_of(stages, read, row, col);
 #pragma unroll
     for (int i = 0; i < LOADS; i++)
-        load_part(i, a[0], b[0], &stages[0], 0, row, col);
-    for (int tile = 0; tile < tiles; tile++) {
+        load_part(i, a[0], b[0], &from, 0);
+    for (int left = tiles; left > 0; left--) {
         const struct arrival next = {
-            &stages[write], A, B, a_offsets, b_offsets, tile + STAGES - 1 < tiles,
+            stages, write, &from_A, &from_B, left >= STAGES,
         };
+        move_copies(&from_A, A_COPIES, STEP * a_line);
+        move_copies(&from_B, B_COPIES, STEP * b_line);
 #pragma unroll
         for (int p = 0; p < BK; p++) {
             if (p == BK - 1) {
                 await_tile();
                 write = read;
-                read = read + 1 == STAGES ? 0 : read + 1;
+                read = stage_after(read);
+                from = source_of(stages, read, row, col);
             }
 #if COPY_EVERY == 0
-            if (p == COPY_FROM / (TM * TN)) copy_tile(&next);
+            if (p == COPY_FROM / TM) copy_tile(&next);
 #endif
-            multiply(acc, a[p % 2], b[p % 2], p, LOADS_AHEAD(p < BK - 1 || tile + 1 < tiles),
-                     a[(p + 1) % 2], b[(p + 1) % 2], &stages[read], (p + 1) % BK, row, col, &next);
+            multiply(acc, a[p % 2], b[p % 2], p, LOADS_AHEAD(p < BK - 1 || left > 1),
+                     a[(p + 1) % 2], b[(p + 1) % 2], &from, (p + 1) % BK, &next);
         }
-        A += a_step;
-        B += b_step;
     }
 }
 
@@ -505,6 +599,7 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
  * loop too, where acc[i][j] must lie in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
+    ASYNC_WAIT(0);   /* zeros still come after the last tile */
     __syncthreads(); /* the tiles are done with */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)
@@ -536,6 +631,42 @@ static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gem
             for (int e = 0; e < PART; e++)
                 sums[e] += all[s * (BM * BN) + (part * PART + e) * SLICE_THREADS];
         store_part(args, at, sums, part);
+    }
+}
+#endif
+
+#if LINES_OF_C
+/* Stores a tile that no other block shares. Where rows of C begin anywhere, fours of theirs are
+ * stored as single floats, and a store of a warp then spans as many sectors as one of fours: four
+ * times those that hold the results. So lines go through shared memory, in the place of the tiles
+ * of A and B, four of a thread at a time, and a warp stores 32 neighbours at once. */
+static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args, float *shared,
+                                                   float (*acc)[TN], const struct place *at,
+                                                   int warp_line, int row, int col)
+{
+    const int lines = 4 * LANES_M * WARPS_M;
+    const int line = warp_line + row % WM, skew = row % WM / 4 % PAD;
+    ASYNC_WAIT(0); /* zeros still come after the last tile */
+#pragma unroll
+    for (int i = 0; i < TM; i += 4) {
+        __syncthreads(); /* the tiles, or the lines before, are done with */
+#pragma unroll
+        for (int e = 0; e < 4 * TN; e++)
+            shared[(line + e / TN) * (BN + PAD) + skew + col + e % TN / 4 * 4 * LANES_N +
+                   e % TN % 4] = acc[i + e / TN][e % TN];
+        __syncthreads();
+#pragma unroll 4
+        for (int e = (int)THREAD; e < lines * BN; e += SLICE_THREADS) {
+            const int l = e / BN, c = e % BN;
+            const int r = l / (4 * LANES_M) * WM + i * LANES_M + l % (4 * LANES_M);
+            const float sum = shared[l * (BN + PAD) + l / 4 % LANES_M % PAD + c];
+            const int to_row = at->row - row + r, to_col = at->col - col + c;
+            if (to_row < at->first_row || to_row >= args->m || to_col < at->first_col ||
+                to_col >= args->n)
+                continue;
+            float *to = &at->C[to_row * args->ldc + to_col];
+            *to = epilogue(args, &at->with, sum, args->beta != 0.0f ? *to : 0.0f, to_row, to_col);
+        }
     }
 }
 #endif
@@ -649,8 +780,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
     /* Neighbouring warps, which different schedulers have, lie below one another: where columns
-     * are missing, all schedulers have less to do. */
-    const int warp = (int)THREAD / 32, lane = (int)threadIdx.x % 32;
+     * are missing, all schedulers have less to do. The shuffle tells the compiler that a warp's
+     * threads agree, so that barriers after a branch on it need not bring them together. */
+    const int warp = __shfl_sync(0xffffffffu, (int)THREAD / 32, 0), lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;
     const int row = warp_row + lane_m * 4, col = warp_col + lane_n * 4; /* in the block */
@@ -677,6 +809,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     }
 #if SLICES > 1
     add_slices_and_store(&args, &stages[0].A[0][0], acc, &at);
+#elif LINES_OF_C
+    store_lines(&args, &stages[0].A[0][0], acc, &at, warp % WARPS_M * 4 * LANES_M, row, col);
 #else
 #pragma unroll
     for (int i = 0; i < TM; i++)

@@ -9,6 +9,10 @@
 #ifndef TGL_ASYNC_COPY_H
 #define TGL_ASYNC_COPY_H
 
+#ifndef ASYNC_COPY_L2
+#define ASYNC_COPY_L2 "" /* ".L2::128B": L2 fetches that many bytes at once */
+#endif
+
 #ifdef TGL_SIM
 /* The simulator's run time supplies these: `bytes` are written to shared memory when the group is
  * waited for, the first `valid_bytes` of them from global memory, zeros after that. */
@@ -18,11 +22,11 @@ void tgl_sim_async_wait(int groups_pending);
 #elif __CUDA_ARCH__ >= 800
 #define TGL_CP_ASYNC(cache, bytes, shared, global, active)                                         \
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0;\n"                                         \
-                 "@p cp.async." cache ".shared.global [%0], [%1], " bytes                          \
+                 "@p cp.async." cache ".shared.global" ASYNC_COPY_L2 " [%0], [%1], " bytes         \
                  "; }" ::"r"((unsigned)__cvta_generic_to_shared(shared)),                          \
                  "l"(global), "r"((unsigned)(active)))
 #define TGL_CP_ASYNC_OR_ZERO(cache, bytes, shared, global, valid_bytes)                            \
-    asm volatile("cp.async." cache ".shared.global [%0], [%1], " bytes                             \
+    asm volatile("cp.async." cache ".shared.global" ASYNC_COPY_L2 " [%0], [%1], " bytes            \
                  ", %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),                        \
                  "l"(global), "r"(valid_bytes))
 #endif
