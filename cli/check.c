@@ -21,7 +21,8 @@ static const char help[] =
     "Multiplies random matrices of all sizes, orders, transposes, leading dimensions, alignments "
     "and\n"
     "batches, Inf, NaN and denormals among them, and compares with a reference of more precision.\n"
-    "Errors are in units of the last place of |alpha||A||B| + |beta||C|.\n"
+    "Errors are in units of the last place of |alpha||A||B| + |beta||C|. A check that is stopped\n"
+    "(SIGINT, SIGTERM) tells what its cases have shown so far.\n"
     "\n"
     "  --cases N      random problems (1000)\n"
     "  --seed S       what they are drawn from (1)\n"
@@ -179,13 +180,14 @@ static int print_results(const tgl_device *dev, const check_results *results)
     return all.failed == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-static void write_subject(FILE *file, const check_settings *run, const check_subject *s)
+static void write_subject(FILE *file, const check_settings *run, int64_t cases,
+                          const check_subject *s)
 {
     fprintf(file,
             "%s,%s,%" PRIu64 ",%" PRId64 ",%s,%" PRId64 ",%" PRId64 ",%" PRId64
             ",%.6g,%.6g,%.6g,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n",
-            tgl_device_name(run->dev), tgl_version(), run->drawing.seed, run->count, s->name,
-            s->passed, s->failed, s->unsupported, s->errors.max, error_rms(&s->errors),
+            tgl_device_name(run->dev), tgl_version(), run->drawing.seed, cases, s->name, s->passed,
+            s->failed, s->unsupported, s->errors.max, error_rms(&s->errors),
             error_frobenius(&s->errors), check_cells_seen(s), s->split, s->tail, s->strips,
             s->batch, s->ten);
 }
@@ -198,7 +200,7 @@ static bool write_csv(output_file *csv, const check_settings *run, const check_r
           "frobenius_error,layouts,splits,tail_splits,strips,batches,ten_runs\n",
           csv->stream);
     for (int i = 0; i < results->count; i++)
-        write_subject(csv->stream, run, &results->subjects[i]);
+        write_subject(csv->stream, run, results->cases, &results->subjects[i]);
     return output_file_commit(csv);
 }
 
@@ -249,8 +251,11 @@ static int check(const check_options *o, tgl_device *dev)
     int code = check_run(&settings, &results);
     if (results.failed_case >= 0) puts(results.failure);
     if (code == EXIT_DONE) {
-        code = print_results(dev, &results);
+        if (results.cases > 0) code = print_results(dev, &results);
         if (!write_csv(&csv, &settings, &results)) code = EXIT_FAILED;
+        if (results.cases < settings.count)
+            code = cli_fail("stopped after %" PRId64 " of %" PRId64 " cases", results.cases,
+                            settings.count);
     }
     output_file_close(&csv);
     check_results_free(&results);

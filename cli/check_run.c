@@ -8,6 +8,8 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -407,6 +409,36 @@ static int try_case(shared *all, int64_t number)
     return goes_on ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* ---- Interrupts ------------------------------------------------------------------------------ */
+
+static const int interrupts[] = {SIGINT, SIGTERM};
+enum { INTERRUPTS = sizeof interrupts / sizeof interrupts[0] };
+static struct sigaction usual[INTERRUPTS];
+static atomic_int is_interrupted; /* no more cases begin */
+
+static void let_interrupts_be(void)
+{
+    for (int i = 0; i < INTERRUPTS; i++)
+        sigaction(interrupts[i], &usual[i], NULL);
+}
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    atomic_store(&is_interrupted, 1);
+    let_interrupts_be();
+}
+
+/* What the caller ignores (nohup) stays ignored. */
+static void catch_interrupts(void)
+{
+    const struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    for (int i = 0; i < INTERRUPTS; i++)
+        sigaction(interrupts[i], NULL, &usual[i]);
+    for (int i = 0; i < INTERRUPTS; i++)
+        if (usual[i].sa_handler != SIG_IGN) sigaction(interrupts[i], &action, NULL);
+}
+
 /* ---- All cases ------------------------------------------------------------------------------- */
 
 /* The next case's number; -1: there is none. */
@@ -415,7 +447,8 @@ static int64_t take_case(shared *all)
     const check_settings *s = all->settings;
     char what[64];
     pthread_mutex_lock(&all->lock);
-    const bool more = all->code == EXIT_DONE && all->next < s->count;
+    const bool more =
+        all->code == EXIT_DONE && all->next < s->count && !atomic_load(&is_interrupted);
     const int64_t number = more ? s->first + all->next++ : -1;
     snprintf(what, sizeof what, "case %" PRId64 " of %" PRId64, all->next, s->count);
     if (more) progress_update(&all->line, (double)all->done, what);
@@ -459,7 +492,10 @@ int check_run(const check_settings *settings, check_results *results)
     shared all = {.settings = settings, .results = results, .code = EXIT_DONE};
     pthread_mutex_init(&all.lock, NULL);
     progress_start(&all.line, (double)settings->count);
+    catch_interrupts();
     work_together(&all);
+    let_interrupts_be();
+    results->cases = all.next;
     progress_clear(&all.line);
     pthread_mutex_destroy(&all.lock);
     return all.code;

@@ -33,6 +33,7 @@ typedef struct check_subject {
 typedef struct check_results {
     check_subject *subjects;
     int count;
+    int64_t cases;       /* that were run: fewer than asked for after SIGINT or SIGTERM */
     int64_t failed_case; /* the first; -1: none */
     char failure[1024];  /* what is wrong with it */
 } check_results;
@@ -46,7 +47,8 @@ int check_find_kernel(const tgl_device *dev, const char *asked);
 
 int check_cells_seen(const check_subject *s);
 
-/* Returns an exit code: EXIT_DONE if all cases were run, whatever they showed. */
+/* Returns an exit code: EXIT_DONE if all cases were run, whatever they showed. After the first
+ * SIGINT or SIGTERM those that have begun are the last; the second does what it did before. */
 int check_run(const check_settings *settings, check_results *results);
 void check_results_free(check_results *results);
 

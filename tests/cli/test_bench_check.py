@@ -43,6 +43,24 @@ class Check(Folder):
             self.assertEqual((result.code, result.err), (0, ""))
             self.assertRegex(result.out, r"\n[1-9]\d* passed, 0 failed on " + device)
 
+    def test_a_check_that_is_stopped_tells_what_it_has_seen(self):
+        for number in signal.SIGINT, signal.SIGTERM:
+            process = subprocess.Popen([session.PROGRAM, "check", "--cases", "1000000000", "--device", "cpu",
+                                        "--csv", "check.csv"], cwd=self.folder, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            while process.poll() is None and not os.listdir(self.folder):
+                time.sleep(0.01)
+            time.sleep(2)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 1)
+            stopped = re.fullmatch(r"tegula check: stopped after (\d+) of 1000000000 cases\n", err)
+            self.assertTrue(stopped, err)
+            self.assertRegex(out, rf"\nauto +{stopped[1]} +0 +0 ")
+            rows = self.rows("check.csv")
+            self.assertEqual((rows[0]["cases"], rows[0]["passed"]), (stopped[1], stopped[1]))
+            os.remove(os.path.join(self.folder, "check.csv"))
+
     def test_epilogues(self):
         for device, cases in ("cpu", 60), ("sim", 6):
             result = tegula("check", "--cases", cases, "--epilogues", "--device", device, "--type", "f32",
