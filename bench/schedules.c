@@ -186,7 +186,9 @@ static tgl_simt_schedule draw(random_state *r, const search *s)
     const int least = copies <= FEW_COPIES ? 0 : 2 * copies <= last ? 2 : 1;
     tgl_simt_schedule when = {.name = plan->row->name,
                               .layout = s->asked->layout,
-                              .width = s->shape.trans_a ? plan->vec_a : plan->vec_b};
+                              .width = s->shape.trans_a    ? plan->vec_a
+                                       : !s->shape.trans_b ? plan->vec_b
+                                                           : tgl_gemm_store_width(&s->shape)};
     when.copy_every = between(r, least, copies > 1 ? last / (copies - 1) : 0);
     when.copy_from = between(r, 0, last - (copies - 1) * when.copy_every);
     when.load_from = between(r, 0, step / loads < 10 ? step / loads - 1 : 9);

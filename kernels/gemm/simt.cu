@@ -413,36 +413,61 @@ static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gem
 #endif
 
 #if LINES_OF_C
+#define WARPS_N (BN / WN)
+
+/* Lines that a block stores at a time, and each warp of it; and pieces of a line, 32 neighbours
+ * each, of which all but the first begin on 128 bytes. */
+enum { LINES = 4 * LANES_M * WARPS_M, LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
+
+#if 4 * LANES_M * WARPS_M * (BN + PAD) > STAGES * STAGE_FLOATS || 4 * LANES_M % WARPS_N
+#error "lines of C take the place of the tiles of A and B, and all warps have as many"
+#endif
+
 /* Stores a tile that no other block shares. Where rows of C begin anywhere, fours of theirs are
  * stored as single floats, and a store of a warp then spans as many sectors as one of fours: four
  * times those that hold the results. So lines go through shared memory, in the place of the tiles
- * of A and B, four of a thread at a time, and a warp stores 32 neighbours at once. */
+ * of A and B, four of a thread at a time, and a warp stores what lies in the same 128 bytes. All
+ * that is loaded for a line is before its first store, which no load is moved across. */
 static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args, float *shared,
                                                    float (*acc)[TN], const struct place *at,
-                                                   int warp_line, int row, int col)
+                                                   int row, int col)
 {
-    const int lines = 4 * LANES_M * WARPS_M;
-    const int line = warp_line + row % WM, skew = row % WM / 4 % PAD;
-    ASYNC_WAIT(0); /* zeros still come after the last tile */
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int tile_row = at->row - row, tile_col = at->col - col, own_line = row % WM;
+    const int col_from = max(0, at->first_col - tile_col), col_to = min(BN, args->n - tile_col);
+    float *to_shared = shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) +
+                       own_line / 4 % PAD + col; /* threads below one another: in other banks */
+    ASYNC_WAIT(0);                               /* zeros still come after the last tile */
 #pragma unroll
     for (int i = 0; i < TM; i += 4) {
         __syncthreads(); /* the tiles, or the lines before, are done with */
 #pragma unroll
         for (int e = 0; e < 4 * TN; e++)
-            shared[(line + e / TN) * (BN + PAD) + skew + col + e % TN / 4 * 4 * LANES_N +
-                   e % TN % 4] = acc[i + e / TN][e % TN];
+            to_shared[e / TN * (BN + PAD) + e % TN / 4 * 4 * LANES_N + e % 4] =
+                acc[i + e / TN][e % TN];
         __syncthreads();
-#pragma unroll 4
-        for (int e = (int)THREAD; e < lines * BN; e += SLICE_THREADS) {
-            const int l = e / BN, c = e % BN;
-            const int r = l / (4 * LANES_M) * WM + i * LANES_M + l % (4 * LANES_M);
-            const float sum = shared[l * (BN + PAD) + l / 4 % LANES_M % PAD + c];
-            const int to_row = at->row - row + r, to_col = at->col - col + c;
-            if (to_row < at->first_row || to_row >= args->m || to_col < at->first_col ||
-                to_col >= args->n)
-                continue;
-            float *to = &at->C[to_row * args->ldc + to_col];
-            *to = epilogue(args, &at->with, sum, args->beta != 0.0f ? *to : 0.0f, to_row, to_col);
+#pragma unroll 1
+        for (int l = 0; l < LINES_OF_WARP; l++) {
+            const int line = warp % WARPS_N * LINES_OF_WARP + l;
+            const int to_row = tile_row + warp / WARPS_N * WM + i * LANES_M + line;
+            if (to_row < at->first_row || to_row >= args->m) continue;
+            const float *from = &shared[(warp / WARPS_N * 4 * LANES_M + line) * (BN + PAD) +
+                                        (unsigned)line / 4 % PAD];
+            float *to = &at->C[to_row * args->ldc + tile_col];
+            const int first = lane - (int)((unsigned long long)to / 4 % 32);
+            float sums[PIECES], old[PIECES];
+#pragma unroll
+            for (int p = 0; p < PIECES; p++) {
+                const int c = first + 32 * p;
+                sums[p] = from[min(max(c, 0), BN - 1)];
+                old[p] = args->beta != 0.0f && c >= col_from && c < col_to ? to[c] : 0.0f;
+            }
+#pragma unroll
+            for (int p = 0; p < PIECES; p++) {
+                const int c = first + 32 * p;
+                if (c >= col_from && c < col_to)
+                    to[c] = epilogue(args, &at->with, sums[p], old[p], to_row, tile_col + c);
+            }
         }
     }
 }
@@ -499,6 +524,48 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
         store_part(args, at, sums, part);
     }
 }
+
+#if SLICES == 1
+/* acc := the sum of what the blocks have that share a tile, where no two of them are a cluster. All
+ * leave theirs in the workspace, but for the first if it finds itself to be the last, as it will
+ * if it has most to do. False: others have yet to come, and the last of them goes on. tile, split:
+ * as for reduce_and_store(). */
+static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *args,
+                                                  float (*acc)[TN], int tile, int split)
+{
+    __shared__ bool is_last;
+    unsigned *counter = &args->counters[tile];
+    float *from = args->workspace + (long long)tile * args->splits * (BM * BN) + THREAD;
+    if (threadIdx.x == 0)
+        is_last = split == 0 && atomicAdd(counter, 0u) + 1 == (unsigned)args->splits;
+    __syncthreads();
+    if (!is_last) {
+        float *own = from + (long long)split * (BM * BN);
+#pragma unroll
+        for (int e = 0; e < TM * TN; e++)
+            own[e * THREADS] = acc[e / TN][e % TN];
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) is_last = atomicAdd(counter, 1u) + 1 == (unsigned)args->splits;
+        __syncthreads();
+        if (!is_last) return false;
+    }
+    if (threadIdx.x == 0) *counter = 0;
+    __threadfence();
+    if (split > 0)
+#pragma unroll
+        for (int e = 0; e < TM * TN; e++)
+            acc[e / TN][e % TN] = __ldcg(&from[e * THREADS]);
+#pragma unroll 1
+    for (int s = 1; s < args->splits; s++) {
+        from += BM * BN;
+#pragma unroll
+        for (int e = 0; e < TM * TN; e++)
+            acc[e / TN][e % TN] += __ldcg(&from[e * THREADS]);
+    }
+    return true;
+}
+#endif
 
 /* The first row and column of a tile: first those that are whole, in bands, then the last column,
  * then the last row. */
@@ -580,14 +647,20 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0 && tile_col % 4 == 0,
     };
     if (item >= 0) {
-        reduce_and_store(&args, &stages[0].A[0][0], acc, batch * split_tiles + split_tile, split,
-                         &at);
-        return;
+        const int shared_tile = batch * split_tiles + split_tile;
+#if SLICES == 1
+        if (args.cluster == 1 && !add_splits(&args, acc, shared_tile, split)) return;
+        if (args.cluster > 1)
+#endif
+        {
+            reduce_and_store(&args, &stages[0].A[0][0], acc, shared_tile, split, &at);
+            return;
+        }
     }
 #if SLICES > 1
     add_slices_and_store(&args, &stages[0].A[0][0], acc, &at);
 #elif LINES_OF_C
-    store_lines(&args, &stages[0].A[0][0], acc, &at, warp % WARPS_M * 4 * LANES_M, row, col);
+    store_lines(&args, &stages[0].A[0][0], acc, &at, row, col);
 #else
 #pragma unroll
     for (int i = 0; i < TM; i++)

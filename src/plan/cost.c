@@ -133,16 +133,29 @@ static double even_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan,
            reduce_cycles(plan) * ceil(pieces / ((double)chip->multiprocessors * resident));
 }
 
+/* Cycles of a multiprocessor that works on `resident` pieces of tiles at once, each `depth` deep,
+ * and leaves their sums in the workspace. */
+static double piece_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, int resident,
+                           double depth)
+{
+    const double bytes = 4.0 * plan->row->simt.bm * plan->row->simt.bn * resident;
+    return block_cycles(chip, plan, resident, depth) + bytes / BLOCK_BYTES_A_CLOCK;
+}
+
+double tgl_piece_overhead(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, int resident)
+{
+    const double none = piece_cycles(chip, plan, resident, 0);
+    return none / (piece_cycles(chip, plan, resident, 1) - none);
+}
+
 /* The same where the first pieces, which take the rest of k, are larger: each slot that gets free
  * takes the next piece, the large ones first. */
 static double uneven_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, double tiles,
                             int resident, double first)
 {
     const double slots = (double)chip->multiprocessors * resident;
-    const double kept = 4.0 * plan->row->simt.bm * plan->row->simt.bn * resident /
-                        BLOCK_BYTES_A_CLOCK; /* of a piece, for its sums to the workspace */
-    const double large = block_cycles(chip, plan, resident, first) + kept;
-    const double small = block_cycles(chip, plan, resident, plan->k_chunk) + kept;
+    const double large = piece_cycles(chip, plan, resident, first);
+    const double small = piece_cycles(chip, plan, resident, plan->k_chunk);
     const double rounds = floor(tiles / slots), late = tiles - rounds * slots, early = slots - late;
     double left = tiles * (plan->splits - 1), early_end = rounds * large;
     double late_end = late > 0 ? early_end + large : early_end;

@@ -75,25 +75,28 @@ static const tgl_gemm_row rows[] = {
     SMALL_BATCH("64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168),
 };
 
-/* Columns: configuration, layout, floats to a copy of what does not lie along k; COPY_FROM,
- * COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER. Found on an H200 with NVRTC 13.0. */
+/* Columns: configuration, layout, floats to a copy or store (tgl_simt_schedule);
+ * COPY_FROM, COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER. Found on an H200 with NVRTC 13.0. */
 static const tgl_simt_schedule schedules[] = {
-    {"gemm/simt_128x256x8", "NN", 4, 47, 5, 3, 4, 1},
-    {"gemm/simt_128x256x8", "NN", 1, 0, 8, 3, 3, 1},
-    {"gemm/simt_128x256x8", "NT", 1, 30, 4, 7, 5, 1},
-    {"gemm/simt_128x256x8", "TN", 4, 63, 6, 2, 6, 1},
-    {"gemm/simt_128x256x8", "TN", 1, 63, 4, 2, 6, 1},
+    {"gemm/simt_128x256x8", "NN", 4, 46, 7, 7, 2, 1},
+    {"gemm/simt_128x256x8", "NN", 1, 33, 7, 9, 2, 0},
+    {"gemm/simt_128x256x8", "NT", 4, 13, 6, 4, 2, 1},
+    {"gemm/simt_128x256x8", "NT", 1, 13, 6, 4, 2, 1},
+    {"gemm/simt_128x256x8", "TN", 4, 0, 55, 9, 5, 1},
+    {"gemm/simt_128x256x8", "TN", 1, 21, 5, 6, 2, 1},
     {"gemm/simt_128x256x8", "TT", 4, 39, 3, 1, 3, 0},
-    {"gemm/simt_128x256x8", "TT", 1, 7, 5, 9, 2, 1},
-    {"gemm/simt_256x128x8", "NN", 4, 39, 3, 1, 3, 0},
-    {"gemm/simt_256x128x8", "NN", 1, 7, 5, 9, 2, 1},
+    {"gemm/simt_128x256x8", "TT", 1, 13, 8, 8, 3, 1},
+    {"gemm/simt_256x128x8", "NN", 4, 30, 4, 0, 1, 1},
+    {"gemm/simt_256x128x8", "NN", 1, 48, 3, 5, 2, 1},
+    {"gemm/simt_256x128x8", "NT", 4, 13, 6, 4, 2, 1},
     {"gemm/simt_256x128x8", "NT", 1, 23, 4, 8, 1, 1},
-    {"gemm/simt_256x128x8", "TN", 4, 88, 3, 0, 5, 1},
-    {"gemm/simt_256x128x8", "TN", 1, 7, 6, 3, 3, 1},
-    {"gemm/simt_256x128x8", "TT", 4, 47, 5, 3, 4, 1},
-    {"gemm/simt_256x128x8", "TT", 1, 7, 3, 8, 5, 1},
+    {"gemm/simt_256x128x8", "TN", 4, 13, 12, 7, 2, 1},
+    {"gemm/simt_256x128x8", "TN", 1, 28, 3, 0, 2, 1},
+    {"gemm/simt_256x128x8", "TT", 4, 62, 5, 5, 2, 1},
+    {"gemm/simt_256x128x8", "TT", 1, 14, 2, 1, 1, 0},
     {"gemm/simt_128x64x8_s4", "NN", 4, 5, 3, 4, 2, 1},
     {"gemm/simt_128x64x8_s4", "NN", 1, 8, 4, 1, 2, 1},
+    {"gemm/simt_128x64x8_s4", "NT", 4, 2, 4, 9, 3, 1},
     {"gemm/simt_128x64x8_s4", "NT", 1, 2, 4, 9, 3, 1},
     {"gemm/simt_128x64x8_s4", "TN", 4, 40, 7, 4, 5, 0},
     {"gemm/simt_128x64x8_s4", "TN", 1, 24, 3, 4, 2, 1},
@@ -101,6 +104,7 @@ static const tgl_simt_schedule schedules[] = {
     {"gemm/simt_128x64x8_s4", "TT", 1, 3, 4, 1, 3, 1},
     {"gemm/simt_64x128x8_s4", "NN", 4, 7, 3, 8, 5, 1},
     {"gemm/simt_64x128x8_s4", "NN", 1, 8, 4, 8, 4, 1},
+    {"gemm/simt_64x128x8_s4", "NT", 4, 3, 4, 1, 3, 1},
     {"gemm/simt_64x128x8_s4", "NT", 1, 3, 4, 1, 3, 1},
     {"gemm/simt_64x128x8_s4", "TN", 4, 24, 4, 8, 4, 1},
     {"gemm/simt_64x128x8_s4", "TN", 1, 15, 2, 4, 2, 1},
@@ -154,6 +158,11 @@ int tgl_gemm_copy_width(const tgl_gemm_shape *s, int64_t edge, int64_t ld, int64
     const int64_t apart = s->pointers ? (promised > 0 ? promised : 1) : s->batch > 1 ? stride : 0;
     const int64_t together = edge | ld | apart;
     return together % 4 == 0 ? 4 : together % 2 == 0 ? 2 : 1;
+}
+
+int tgl_gemm_store_width(const tgl_gemm_shape *s)
+{
+    return s->ldc % 4 == 0 ? 4 : 1;
 }
 
 /* Whether byte offsets within a tile pass 32 bits: `edge` of it times `bk`. */
@@ -343,19 +352,20 @@ void tgl_simt_schedule_try(const tgl_simt_schedule *when)
 }
 
 static bool is_for(const tgl_simt_schedule *when, const tgl_gemm_row *row, const tgl_gemm_shape *s,
-                   int vec_a, int vec_b)
+                   int vec_a, int vec_b, int vec_c)
 {
+    const bool is_along_k = !s->trans_a && s->trans_b; /* both operands */
     return strcmp(when->name, row->name) == 0 && s->trans_a == (when->layout[0] == 'T') &&
            s->trans_b == (when->layout[1] == 'T') && (!s->trans_a || vec_a == when->width) &&
-           (s->trans_b || vec_b == when->width);
+           (s->trans_b || vec_b == when->width) && (!is_along_k || vec_c == when->width);
 }
 
 const tgl_simt_schedule *tgl_simt_schedule_find(const tgl_gemm_row *row, const tgl_gemm_shape *s,
-                                                int vec_a, int vec_b)
+                                                int vec_a, int vec_b, int vec_c)
 {
-    if (tried != NULL && is_for(tried, row, s, vec_a, vec_b)) return tried;
+    if (tried != NULL && is_for(tried, row, s, vec_a, vec_b, vec_c)) return tried;
     for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++)
-        if (is_for(&schedules[i], row, s, vec_a, vec_b)) return &schedules[i];
+        if (is_for(&schedules[i], row, s, vec_a, vec_b, vec_c)) return &schedules[i];
     return NULL;
 }
 
@@ -365,15 +375,15 @@ static void simt_defines(const tgl_gemm_plan *plan, const tgl_gemm_shape *s, boo
 {
     const tgl_simt_row *t = &plan->row->simt;
     const int vec_a = is_any ? 1 : plan->vec_a, vec_b = is_any ? 1 : plan->vec_b;
-    const tgl_simt_schedule *when = tgl_simt_schedule_find(plan->row, s, vec_a, vec_b);
+    const int vec_c = is_any ? 1 : tgl_gemm_store_width(s);
+    const tgl_simt_schedule *when = tgl_simt_schedule_find(plan->row, s, vec_a, vec_b, vec_c);
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
     snprintf(text, size,
              "BM=%d BN=%d BK=%d WM=%d WN=%d TM=%d TN=%d STAGES=%d SLICES=%d MIN_BLOCKS=%d "
              "TRANS_A=%d TRANS_B=%d VEC_A=%d VEC_B=%d WIDE_OFFSETS=%d INSIDE=%d LINES_OF_C=%d",
              t->bm, t->bn, t->bk, t->wm, t->wn, t->tm, t->tn, t->stages, t->slices, t->min_blocks,
              s->trans_a, s->trans_b, vec_a, vec_b, plan->wide_offsets,
-             is_narrow && s->m >= t->bm && s->n >= t->bn,
-             t->slices == 1 && (is_any || s->ldc % 4 != 0));
+             is_narrow && s->m >= t->bm && s->n >= t->bn, t->slices == 1 && vec_c == 1);
     const size_t length = strlen(text);
     if (when != NULL)
         snprintf(text + length, size - length,

@@ -30,7 +30,8 @@ typedef struct tgl_simt_row {
  * instructions follows from them in no simple way, and differs by a tenth in speed. */
 typedef struct tgl_simt_schedule {
     const char *name, *layout; /* the configuration; "NT": B is transposed */
-    int width;                 /* floats to a copy of the operands that do not lie along k */
+    int width; /* floats to a copy of the operands that do not lie along k; of "NT", where both
+                  do, to a store of C */
     int copy_from, copy_every, load_from, load_every, column_order;
 } tgl_simt_schedule;
 
@@ -176,7 +177,8 @@ enum { TGL_GEMM_ALIGNED = 0, TGL_GEMM_ANY = 1, TGL_GEMM_VARIANTS = 2 };
 /* What was found for gemm/simt.cu's copies of so many floats; NULL: nothing was looked for, and the
  * kernel has defaults. */
 const tgl_simt_schedule *tgl_simt_schedule_find(const tgl_gemm_row *row,
-                                                const tgl_gemm_shape *shape, int vec_a, int vec_b);
+                                                const tgl_gemm_shape *shape, int vec_a, int vec_b,
+                                                int vec_c);
 
 /* Has this schedule found in place of the table's, for its configuration, layout and width, until
  * another call; NULL: the table's. For bench/schedules.c, while nobody else plans. */
@@ -238,5 +240,8 @@ static inline int64_t tgl_gemm_first_depth(const tgl_gemm_plan *plan, const tgl_
 /* The widest copy, 4, 2 or 1 floats, along an edge of A or B: what edge, leading dimension and the
  * distance of a batch's matrices are multiples of, or their pointers are promised to be. */
 int tgl_gemm_copy_width(const tgl_gemm_shape *shape, int64_t edge, int64_t ld, int64_t stride);
+
+/* The widest store to C, 4 floats or 1, by its rows. */
+int tgl_gemm_store_width(const tgl_gemm_shape *shape);
 
 #endif

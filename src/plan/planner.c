@@ -8,12 +8,14 @@
 #include <stdio.h>
 
 enum { SPLITS_MOST = 256, TAIL_SPLITS_MOST = 8, UNEVEN_SPLITS_MOST = 5, LEAST_TILES = 4 };
+static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
 
 /* What is the same for all candidates of a configuration. */
 typedef struct search {
     const tgl_chip_facts *chip;
     const tgl_gemm_shape *shape;
     const tgl_gemm_row *row;
+    bool has_strips;     /* are to follow */
     tgl_candidate *best; /* so far; its row is NULL before the first */
 } search;
 
@@ -61,13 +63,22 @@ static int64_t least_depth(const tgl_simt_row *row)
 }
 
 /* Of tiles from `whole` on, one large piece each, and so little left for small ones that these, on
- * the slots that get no large one, end when the large ones do. */
-static void search_uneven(const search *s, int64_t tiles, int64_t whole, int64_t slots)
+ * the slots that get no large one, end before the large ones do: by EARLY_SHARE, since it costs
+ * little to begin the last small one early, and much to begin it late, or by what strips take. */
+static void search_uneven(const search *s, const tgl_candidate *unsplit, int64_t whole)
 {
-    const int64_t rest = tiles - whole, rounds = tgl_ceil_div(rest, slots);
-    const double small = 1 - (double)rest / (double)(slots * rounds); /* share of k */
+    const int64_t tiles = unsplit->plan.tiles_m * unsplit->plan.tiles_n, rest = tiles - whole;
+    const int64_t slots = (int64_t)s->chip->multiprocessors * unsplit->resident;
+    const int64_t early = slots * tgl_ceil_div(rest, slots) - rest; /* slots */
+    const double overhead = tgl_piece_overhead(s->chip, &unsplit->plan, unsplit->resident);
+    const double share = 1 - (s->has_strips ? STRIP_EARLY_SHARE : EARLY_SHARE);
+    const int step = tgl_simt_step(&s->row->simt);
+    if (early == 0) return;
     for (int i = 2; i <= UNEVEN_SPLITS_MOST; i++) {
-        const int64_t chunk = (int64_t)(small * (double)s->shape->k) / (i - 1);
+        const int64_t turns = tgl_ceil_div(rest * (i - 1), early); /* of small pieces */
+        const double depth = (double)s->shape->k - (double)(turns - 1) * overhead;
+        const int64_t most = (int64_t)(share * depth / (double)(turns + i - 1));
+        const int64_t chunk = most - most % step;
         if (chunk < least_depth(&s->row->simt)) break;
         try_split(s, (tgl_gemm_split){.splits = i, .whole = whole, .chunk = chunk});
     }
@@ -87,7 +98,7 @@ static void search_simt(const search *s, const tgl_candidate *unsplit)
     if (s->shape->batch > 1) return;
     for (int64_t from = whole; from >= 0 && from >= whole - slots; from -= slots) {
         if (from == tiles) continue;
-        search_uneven(s, tiles, from, slots);
+        search_uneven(s, unsplit, from);
         for (int i = 2; i <= most && i <= TAIL_SPLITS_MOST && whole > 0; i++)
             try_split(s, (tgl_gemm_split){.splits = i, .whole = from});
     }
@@ -111,12 +122,12 @@ static void search_skinny(const search *s, const tgl_candidate *unsplit)
         try_split(s, (tgl_gemm_split){.splits = (int)splits});
 }
 
-/* The best candidate of a configuration without strips. */
+/* The best candidate of a configuration, without the strips that are to follow if has_strips. */
 static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                         const tgl_gemm_row *row, const tgl_plan_options *asked,
+                         const tgl_gemm_row *row, const tgl_plan_options *asked, bool has_strips,
                          tgl_candidate *best)
 {
-    const search s = {chip, shape, row, best};
+    const search s = {chip, shape, row, has_strips, best};
     const bool is_split = asked->splits > 1;
     *best = (tgl_candidate){.plan.row = NULL};
     try_split(&s, (tgl_gemm_split){.splits = asked->splits, /* 0 is as good as 1 */
@@ -152,7 +163,7 @@ static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *s
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
         const bool is_served = best->plan.row != NULL && best->rejected == NULL;
         if (row->count == 0 || (is_served && row->count >= 2 * small)) continue;
-        choose_whole(chip, shape, row, &any, &c);
+        choose_whole(chip, shape, row, &any, false, &c);
         consider(&c, best);
     }
 }
@@ -169,7 +180,7 @@ static void choose_with_strips(const tgl_chip_facts *chip, const tgl_gemm_shape 
     const int count = tgl_gemm_strips(row, shape, &tiles, strips, &why);
     *best = (tgl_candidate){.plan.row = row, .rejected = why};
     if (count == 0) return;
-    choose_whole(chip, &tiles.shape, row, asked, best);
+    choose_whole(chip, &tiles.shape, row, asked, true, best);
     for (int i = 0; i < count && best->rejected == NULL; i++) {
         tgl_candidate alone;
         if (without != NULL && !(best->seconds < without->seconds)) {
@@ -193,7 +204,7 @@ static void choose_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shap
         choose_with_strips(chip, shape, row, asked, NULL, best);
         return;
     }
-    choose_whole(chip, shape, row, asked, best);
+    choose_whole(chip, shape, row, asked, false, best);
     if (asked->strips == TGL_STRIPS_NEVER || best->rejected != NULL) return;
     choose_with_strips(chip, shape, row, asked, best, &c);
     consider(&c, best);

@@ -36,6 +36,11 @@ typedef struct tgl_candidate {
 void tgl_candidate_make(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                         const tgl_gemm_row *row, const tgl_gemm_split *split, tgl_candidate *c);
 
+/* cost.c: how deep a piece of a gemm/simt.cu tile would be that took as long as the rest of a
+ * piece: its launch, its first tiles of k, leaving its sums. `resident` of them share a
+ * multiprocessor. */
+double tgl_piece_overhead(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, int resident);
+
 /* cost.c: adds a strip, given the best candidate for it alone. */
 void tgl_candidate_add_strip(const tgl_chip_facts *chip, const tgl_gemm_part *part,
                              const tgl_candidate *alone, tgl_candidate *c);
