@@ -102,13 +102,14 @@ static void assert_fits(const tgl_simt_row *t, const tgl_gemm_plan *plan,
     assert_true(when->load_from + (loads - 1) * when->load_every < step);
 }
 
-/* Of each layout and width of copies, all that the table has; for copies of two floats there is
- * none. */
+/* Of each layout and width of copies or stores, all that the table has; for copies of two floats
+ * there is none. */
 static void schedules_fit_their_tiles(void **state)
 {
     (void)state;
     enum { SCHEDULES = 34 };
-    static const int sizes[] = {1024, 1023, 1022}; /* copies of 4, 1 and 2 floats */
+    static const int sizes[] = {1024, 1023,
+                                1022}; /* copies of 4, 1 and 2 floats, stores of 4, 1, 1 */
     const tgl_gemm_row *row;
     int found = 0;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
@@ -125,6 +126,9 @@ static void schedules_fit_their_tiles(void **state)
             if (sizes[j / 4] == 1022 && (s.trans_a || !s.trans_b)) assert_null(when);
             if (when == NULL) continue;
             assert_string_equal(when->name, row->name);
+            assert_int_equal(when->width, s.trans_a    ? plan.vec_a
+                                          : !s.trans_b ? plan.vec_b
+                                                       : tgl_gemm_store_width(&s));
             assert_fits(&row->simt, &plan, when);
             found += sizes[j / 4] != 1022;
         }

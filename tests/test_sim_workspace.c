@@ -121,11 +121,37 @@ static void problems_of_a_batch_have_workspaces_of_their_own(void **state)
     }
 }
 
+/* The first block of a split tile, which here runs first, finds the others' counts and sums as if
+ * they had come: it adds these to its own, without leaving it, and stores the tile. The others then
+ * count anew, and none of them is the last. */
+static void first_block_may_be_the_last(void **state)
+{
+    enum { SUM = 2 };
+    static float C[C_MOST];
+    tgl_plan *plan = make_plan(*state, 0, 1);
+    const tgl_sim_part *part = part_of(plan);
+    const tgl_gemm_plan *of = &part->of.plan;
+    const int others = of->splits - 1;
+    const int64_t tile = of->workspace_floats / of->splits;
+    assert_int_equal(of->cluster, 1);
+    fill(part->workspace, (int)of->workspace_floats, SUM);
+    fill(part->workspace, (int)tile, NAN);
+    for (int64_t i = 0; i < of->counters; i++)
+        counters_of(part)[i] = (unsigned)others;
+    assert_status(tgl_plan_run(plan, 1, ones(), ones(), 0, C, NULL), TGL_OK);
+    assert_all(C, products[0].m * products[0].n,
+               (float)(tgl_gemm_first_depth(of, &part->of.shape) + (int64_t)others * SUM));
+    assert_true(isnan(part->workspace[0]));
+    assert_counters(plan, (unsigned)others);
+    tgl_plan_destroy(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_are_zero_after_every_run),
         cmocka_unit_test(problems_of_a_batch_have_workspaces_of_their_own),
+        cmocka_unit_test(first_block_may_be_the_last),
     };
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);
 }

@@ -29,11 +29,13 @@
  *   split k       Tiles from number tiles_whole on are computed by `splits` blocks each, of which
  *                 `cluster` at a time add up what they have through each other's shared memory,
  *                 every block a part of the tile. Where there are more, the clusters leave those
- *                 sums in the workspace, and the last to finish adds them up. The order is always
- *                 the same: a result is bitwise the same every run. The first cluster of all tiles
- *                 comes before the second of all: where the first takes more of k than the others,
- *                 small pieces are left for multiprocessors that find no large one. Where nothing
- *                 is split, the same code is no slower: ptxas places registers better with it.
+ *                 sums in the workspace, and the last to finish adds them up; the first of blocks
+ *                 without clusters, if it comes last, to what it has in registers. The order is
+ *                 always the same: a result is bitwise the same every run. The first cluster of
+ *                 all tiles comes before the second of all: where the first takes more of k than
+ *                 the others, small pieces are left for multiprocessors that find no large one.
+ *                 Where nothing is split, the same code is no slower: ptxas places registers
+ *                 better with it.
  *   rows of C     that begin anywhere (LINES_OF_C) are stored line by line.
  *   batch         gridDim.z problems.
  *
@@ -415,19 +417,20 @@ static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gem
 #if LINES_OF_C
 #define WARPS_N (BN / WN)
 
-/* Lines that a block stores at a time, and each warp of it; and pieces of a line, 32 neighbours
- * each, of which all but the first begin on 128 bytes. */
-enum { LINES = 4 * LANES_M * WARPS_M, LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
+/* Lines that a warp stores at a time, and pieces of a line, 32 neighbours each, of which all but
+ * the first begin on 128 bytes. */
+enum { LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
 
-#if 4 * LANES_M * WARPS_M * (BN + PAD) > STAGES * STAGE_FLOATS || 4 * LANES_M % WARPS_N
-#error "lines of C take the place of the tiles of A and B, and all warps have as many"
+#if 4 * LANES_M * WARPS_M * (BN + PAD) > STAGES * STAGE_FLOATS || 4 * LANES_M % WARPS_N || BN % 32
+#error "lines of C take the place of the tiles of A and B; all warps have as many, in pieces of 32"
 #endif
 
-/* Stores a tile that no other block shares. Where rows of C begin anywhere, fours of theirs are
- * stored as single floats, and a store of a warp then spans as many sectors as one of fours: four
- * times those that hold the results. So lines go through shared memory, in the place of the tiles
- * of A and B, four of a thread at a time, and a warp stores what lies in the same 128 bytes. All
- * that is loaded for a line is before its first store, which no load is moved across. */
+/* Stores a tile of which this block has the whole sums. Where rows of C begin anywhere, fours of
+ * theirs are stored as single floats, and a store of a warp then spans as many sectors as one of
+ * fours: four times those that hold the results. So lines go through shared memory, in the place of
+ * the tiles of A and B, four of a thread at a time, and a warp stores what lies in the same 128
+ * bytes. What a line has in shared memory and in C is loaded before its first store, which the
+ * compiler moves no load across. */
 static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args, float *shared,
                                                    float (*acc)[TN], const struct place *at,
                                                    int row, int col)

@@ -174,8 +174,8 @@ typedef struct tgl_gemm_variant {
 
 enum { TGL_GEMM_ALIGNED = 0, TGL_GEMM_ANY = 1, TGL_GEMM_VARIANTS = 2 };
 
-/* What was found for gemm/simt.cu's copies of so many floats; NULL: nothing was looked for, and the
- * kernel has defaults. */
+/* What was found for gemm/simt.cu's copies and stores of so many floats; NULL: nothing was looked
+ * for, and the kernel has defaults. */
 const tgl_simt_schedule *tgl_simt_schedule_find(const tgl_gemm_row *row,
                                                 const tgl_gemm_shape *shape, int vec_a, int vec_b,
                                                 int vec_c);
