@@ -108,8 +108,8 @@ static void schedules_fit_their_tiles(void **state)
 {
     (void)state;
     enum { SCHEDULES = 34 };
-    static const int sizes[] = {1024, 1023,
-                                1022}; /* copies of 4, 1 and 2 floats, stores of 4, 1, 1 */
+    /* Copies of 4, 1 and 2 floats, stores of 4, 1 and 1. */
+    static const int sizes[] = {1024, 1023, 1022};
     const tgl_gemm_row *row;
     int found = 0;
     for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)

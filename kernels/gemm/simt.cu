@@ -438,9 +438,10 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int tile_row = at->row - row, tile_col = at->col - col, own_line = row % WM;
     const int col_from = max(0, at->first_col - tile_col), col_to = min(BN, args->n - tile_col);
-    float *to_shared = shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) +
-                       own_line / 4 % PAD + col; /* threads below one another: in other banks */
-    ASYNC_WAIT(0);                               /* zeros still come after the last tile */
+    /* Shifted, so that threads below one another write to other banks. */
+    float *to_shared =
+        shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) + own_line / 4 % PAD + col;
+    ASYNC_WAIT(0); /* zeros still come after the last tile */
 #pragma unroll
     for (int i = 0; i < TM; i += 4) {
         __syncthreads(); /* the tiles, or the lines before, are done with */
