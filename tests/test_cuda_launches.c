@@ -116,8 +116,8 @@ static size_t memory_taken(tgl_device *dev)
 static void workspaces_of_one_shot_products_give_way(void **state)
 {
     (void)state;
-    enum { N = 100, K = 2048, MOST = 1 << 20 };
-    setenv("FAKE_CUDA_MEMORY", "1048576", 1);
+    enum { N = 100, K = 32768, MOST = 1 << 22 };
+    setenv("FAKE_CUDA_MEMORY", "4194304", 1);
     tgl_device *dev = open_device("cuda");
     static float C[128 * N]; /* the stand-in takes any memory */
     tgl_problem problem = tgl_problem_make(TGL_F32, 100, N, K);

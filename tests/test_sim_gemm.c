@@ -314,7 +314,8 @@ static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
 {
     static const int64_t depths[] = {1, 64, 67, 300, 4096, 9001}, lengths[] = {1, 37, 300, 4};
     for (int i = 0; i < 28; i++) {
-        const bool big_a = i & 1, along_k = i & 2, is_apart = i % 3 == 0 && !along_k;
+        const bool big_a = i & 1, along_k = i & 2;
+        const bool is_apart = i % 3 == 0 && (row->count == 1 || !along_k);
         const int64_t k = i == 24 || i == 27 ? 0 : depths[i % 6];
         const int64_t count = row->count > 2 && i % 3 == 1 ? 3 : row->count;
         const int64_t length = lengths[(i / 4 + i) % 4] + (count > 1 ? 4 : 0);

@@ -118,8 +118,8 @@ struct cursor {
     long long ld, step; /* of the matrix; between elements of a vector */
 };
 
-/* Results past the last repeat it, vectors past the last the first. Of a matrix along k the vectors
- * are contiguous too. */
+/* Results past the last repeat it, vectors past the last the first. Several vectors of a matrix along
+ * k are contiguous too. */
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;
@@ -127,7 +127,7 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
     const float *A = args->A_array ? args->A_array[batch] : args->A + batch * args->stride_a;
     const float *B = args->B_array ? args->B_array[batch] : args->B + batch * args->stride_b;
     const long long vector_ld = BIG_A ? args->ldb : args->lda;
-    const bool is_along_k = ALONG_K || args->small_along_k;
+    const bool is_along_k = (ALONG_K && COUNT > 1) || args->small_along_k;
     struct cursor c;
     c.ld = BIG_A ? args->lda : args->ldb;
     c.step = is_along_k ? 1 : vector_ld;

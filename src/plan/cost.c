@@ -9,24 +9,29 @@
 #include <math.h>
 
 enum {
-    SCHEDULERS = 4,             /* of a multiprocessor */
-    REGISTER_UNIT = 8,          /* registers are given to a warp in units of so many a thread */
-    SHARED_RESERVED = 1024,     /* bytes that the system takes of each block's shared memory */
-    LOOP_INSTRUCTIONS = 33,     /* of a thread and tile of k: barriers, stages, addresses */
-    COPY_INSTRUCTIONS = 11,     /* that a copy takes the time of */
-    LATENCY_CYCLES = 6,         /* of a shared load and what waits for it, to be hidden by FFMAs */
-    TILE_CYCLES = 2700,         /* before the first FFMA of a tile and after its last, but for: */
-    STORE_BYTES_A_CLOCK = 15,   /* of C, that a multiprocessor stores */
-    REDUCE_CYCLES = 3200,       /* of a split tile: fences, the counter, the last block's turn */
-    SPLIT_CYCLES = 400,         /* of each: the sums of one are added before those of the next */
-    SLICE_BYTES_A_CLOCK = 90,   /* that slices write to shared memory and add up */
-    BLOCK_BYTES_A_CLOCK = 26,   /* that one block moves between itself and L2 */
-    CLUSTER_BYTES_A_CLOCK = 26, /* and reads from the shared memory of others */
-    SKINNY_CYCLES = 10000,      /* skinny: of a block before its first loads and after its last */
-    SKINNY_SUM_CYCLES = 2500,   /* skinny: of adding up partial sums */
-    MATVEC_CYCLES = 2500,       /* matvec: of a launch, */
-    MATVEC_MORE_CYCLES = 2500,  /* and of several vectors */
-    SMALL_BATCH_CYCLES = 2000,  /* small_batch: of a launch */
+    SCHEDULERS = 4,            /* of a multiprocessor */
+    REGISTER_UNIT = 8,         /* registers are given to a warp in units of so many a thread */
+    SHARED_RESERVED = 1024,    /* bytes that the system takes of each block's shared memory */
+    LOOP_INSTRUCTIONS = 33,    /* of a thread and tile of k: barriers, stages, addresses */
+    COPY_INSTRUCTIONS = 8,     /* that a copy takes the time of */
+    LATENCY_CYCLES = 4,        /* of a shared load and what waits for it, to be hidden by FFMAs */
+    TILE_CYCLES = 4000,        /* before the first FFMA of a tile and after its last, but for: */
+    STORE_BYTES_A_CLOCK = 32,  /* of C, that a multiprocessor stores, in fours, */
+    LINE_BYTES_A_CLOCK = 11,   /* in lines that begin anywhere, */
+    SINGLE_BYTES_A_CLOCK = 7,  /* or in such lines float by float */
+    REDUCE_CYCLES = 900,       /* of a split tile: fences, the counter, the last block's turn */
+    SPLIT_CYCLES = 130,        /* of each: the sums of one are added before those of the next */
+    SLICE_BYTES_A_CLOCK = 100, /* that slices write to shared memory and add up */
+    BLOCK_BYTES_A_CLOCK = 26,  /* that one block moves between itself and L2 */
+    CLUSTER_BYTES_A_CLOCK = 7, /* and reads from the shared memory of others */
+    CLUSTER_CYCLES = 165,      /* of each slice of each block of a cluster: likewise */
+    SKINNY_CYCLES = 10000,     /* skinny: of a block before its first loads and after its last */
+    SKINNY_SUM_CYCLES = 2500,  /* skinny: of adding up partial sums */
+    MATVEC_CYCLES = 2500,      /* matvec: of a launch, */
+    MATVEC_MORE_CYCLES = 2500, /* and of several vectors */
+    SECTOR_BYTES = 32,         /* that an element of a vector takes of L2 if it lies apart, */
+    LINE_BYTES = 128,          /* and of L1 */
+    SMALL_BATCH_CYCLES = 2000, /* small_batch: of a launch */
     SMALL_BATCH_BLOCK_CYCLES = 1500, /* small_batch: of a block before its first tile has come */
     SMALL_BATCH_TILE_CYCLES = 1000,  /* small_batch: of a tile of k, however small */
     SMALL_BATCH_COPY_CYCLES = 6,     /* small_batch: of a warp's copies of four floats a thread */
@@ -41,7 +46,7 @@ static const double MATVEC_SHARE = 0.75;      /* of their loads, that blocks hav
 static const double MATVEC_FFMA_SHARE = 0.5;  /* of further vectors' FFMAs, not hidden by loads */
 static const double VECTORS_SHARE = 2.0 / 3;  /* of L1, that keeps them while the matrix passes */
 static const double STREAM_SHARE = 1.10;      /* of the copy rate, that reading alone reaches */
-static const double LATE_LAUNCH_SECONDS = 1.5e-6; /* that a larger grid starts later */
+static const double LATE_LAUNCH_SECONDS = 2.25e-6; /* that a larger grid starts later */
 static const double STRIP_SECONDS = 1e-6; /* of a strip's launch after another of the same run */
 static const double STRIP_SHARE = 0.6;    /* of its time alone, that a strip adds where the tiles
                                              leave no multiprocessor idle */
@@ -87,7 +92,8 @@ static double efficiency(const tgl_gemm_plan *plan, int blocks)
                        COPY_INSTRUCTIONS * copies + LOOP_INSTRUCTIONS;
     const double warps = blocks * threads / 32 / SCHEDULERS;
     const double hidden = warps * ffmas / (ffmas + LATENCY_CYCLES);
-    return t->bk * ffmas / all * (hidden < 1 ? hidden : 1);
+    const double even = warps / ceil(warps); /* 6 warps of 4 schedulers take as long as 8 */
+    return t->bk * ffmas / all * (warps > 1 && hidden > even ? even : hidden < 1 ? hidden : 1);
 }
 
 /* Cycles of a multiprocessor that works on `blocks` blocks at once, each `depth` deep. */
@@ -103,34 +109,50 @@ static double block_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan
            TILE_CYCLES;
 }
 
-/* Cycles of `count` blocks: full waves, then one that may leave multiprocessors idle. */
+/* Cycles of a multiprocessor to store a tile. */
+static double store_cycles(const tgl_gemm_shape *s, const tgl_gemm_plan *plan)
+{
+    const tgl_simt_row *t = &plan->row->simt;
+    const bool has_lines = t->slices == 1 && plan->cluster == 1;
+    const int bytes_a_clock = tgl_gemm_store_width(s) == 4 ? STORE_BYTES_A_CLOCK
+                              : has_lines                  ? LINE_BYTES_A_CLOCK
+                                                           : SINGLE_BYTES_A_CLOCK;
+    return 4.0 * t->bm * t->bn / bytes_a_clock;
+}
+
+/* Cycles of `count` blocks: full waves, then one that may leave multiprocessors idle. after: of a
+ * multiprocessor, for each block, when it has multiplied. */
 static double wave_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, double count,
-                          int resident, double depth)
+                          int resident, double depth, double after)
 {
     const double slots = (double)chip->multiprocessors * resident;
     const double full = (double)(int64_t)(count / slots), rest = count - full * slots;
     const int last = (int)((rest + chip->multiprocessors - 1) / chip->multiprocessors);
-    return full * block_cycles(chip, plan, resident, depth) + block_cycles(chip, plan, last, depth);
+    return full * (block_cycles(chip, plan, resident, depth) + resident * after) +
+           block_cycles(chip, plan, last, depth) + last * after;
 }
 
 /* Cycles to add up a split tile: within clusters, then among them. */
 static double reduce_cycles(const tgl_gemm_plan *plan)
 {
     const double bytes = 4.0 * plan->row->simt.bm * plan->row->simt.bn;
-    const int groups = plan->splits / plan->cluster;
-    const double in_cluster = plan->cluster > 1 ? bytes / CLUSTER_BYTES_A_CLOCK : 0;
+    const int groups = plan->splits / plan->cluster,
+              sharers = plan->cluster * plan->row->simt.slices;
+    const double in_cluster =
+        plan->cluster > 1 ? bytes / CLUSTER_BYTES_A_CLOCK + (double)CLUSTER_CYCLES * sharers : 0;
     if (groups == 1) return REDUCE_CYCLES + in_cluster;
     return 2 * REDUCE_CYCLES + in_cluster + SPLIT_CYCLES * groups +
            (1 + groups) * bytes / plan->cluster / BLOCK_BYTES_A_CLOCK;
 }
 
 /* Cycles of split tiles whose pieces are equal. */
-static double even_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, double tiles,
-                          int resident)
+static double even_cycles(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
+                          const tgl_gemm_plan *plan, double tiles, int resident)
 {
     const double pieces = tiles * plan->splits;
-    return wave_cycles(chip, plan, pieces, resident, plan->k_chunk) +
-           reduce_cycles(plan) * ceil(pieces / ((double)chip->multiprocessors * resident));
+    return wave_cycles(chip, plan, pieces, resident, plan->k_chunk, 0) +
+           (reduce_cycles(plan) + store_cycles(s, plan) / plan->cluster) *
+               ceil(pieces / ((double)chip->multiprocessors * resident));
 }
 
 /* Cycles of a multiprocessor that works on `resident` pieces of tiles at once, each `depth` deep,
@@ -150,11 +172,12 @@ double tgl_piece_overhead(const tgl_chip_facts *chip, const tgl_gemm_plan *plan,
 
 /* The same where the first pieces, which take the rest of k, are larger: each slot that gets free
  * takes the next piece, the large ones first. */
-static double uneven_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan, double tiles,
-                            int resident, double first)
+static double uneven_cycles(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
+                            const tgl_gemm_plan *plan, double tiles, int resident, double first)
 {
     const double slots = (double)chip->multiprocessors * resident;
-    const double large = piece_cycles(chip, plan, resident, first);
+    const double large =
+        piece_cycles(chip, plan, resident, first) + resident * store_cycles(s, plan);
     const double small = piece_cycles(chip, plan, resident, plan->k_chunk);
     const double rounds = floor(tiles / slots), late = tiles - rounds * slots, early = slots - late;
     double left = tiles * (plan->splits - 1), early_end = rounds * large;
@@ -175,12 +198,12 @@ static void predict_simt(const tgl_chip_facts *chip, const tgl_gemm_shape *s, tg
     const double tiles = batch * (double)(plan->tiles_m * plan->tiles_n);
     const double whole = batch * plan->tiles_whole, split = tiles - whole;
     const double depth = (double)(tgl_ceil_div(s->k, tgl_simt_step(t)) * tgl_simt_step(t));
-    double cycles = wave_cycles(chip, plan, whole, c->resident, depth);
+    double cycles = wave_cycles(chip, plan, whole, c->resident, depth, store_cycles(s, plan));
     const int64_t first = tgl_gemm_first_depth(plan, s);
     if (plan->splits > 1 && first > plan->k_chunk)
-        cycles += uneven_cycles(chip, plan, split, c->resident, (double)first);
+        cycles += uneven_cycles(chip, s, plan, split, c->resident, (double)first);
     else if (plan->splits > 1)
-        cycles += even_cycles(chip, plan, split, c->resident);
+        cycles += even_cycles(chip, s, plan, split, c->resident);
     c->blocks = whole + split * plan->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
     if (c->blocks > chip->multiprocessors) c->compute += LATE_LAUNCH_SECONDS;
@@ -258,10 +281,23 @@ static void predict_skinny(const tgl_chip_facts *chip, const tgl_gemm_shape *s, 
 static double vector_bytes(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
                            const tgl_candidate *c)
 {
-    const double bytes = 4.0 * c->plan.row->count * (double)s->k;
+    const double elements = c->plan.row->count * (double)s->k;
+    const double in_l1 = elements * (c->plan.gathers ? LINE_BYTES : 4);
     const double on_all = (double)s->batch * chip->multiprocessors;
-    const bool is_kept = bytes <= VECTORS_SHARE * chip->shared_per_sm;
-    return bytes * (is_kept && on_all < c->blocks ? on_all : c->blocks);
+    const bool is_kept = in_l1 <= VECTORS_SHARE * chip->shared_per_sm;
+    return elements * (c->plan.gathers ? SECTOR_BYTES : 4) *
+           (is_kept && on_all < c->blocks ? on_all : c->blocks);
+}
+
+/* Seconds of loads of a vector whose elements lie apart: a multiprocessor's L1 finds one a cycle.
+ */
+static double gather_seconds(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
+                             const tgl_candidate *c)
+{
+    if (!c->plan.gathers) return 0;
+    const double loads =
+        (double)s->batch * (double)c->plan.length * (double)s->k / tgl_matvec_fours(&c->plan);
+    return loads / chip->multiprocessors / (1e6 * chip->clock_mhz);
 }
 
 /* What several vectors add is fitted to two products on an H200, 2x4096x4096 NT (18.1 us) and
@@ -281,7 +317,7 @@ static void predict_matvec(const tgl_chip_facts *chip, const tgl_gemm_shape *s, 
     c->compute = count * ffmas + around;
     c->memory =
         4 * batch * (length * k + count * (length + k)) / stream_rate(chip, active, under_way) +
-        MATVEC_FFMA_SHARE * (count - 1) * ffmas + around;
+        MATVEC_FFMA_SHARE * (count - 1) * ffmas + gather_seconds(chip, s, c) + around;
     c->l2 = (4 * batch * length * k + vector_bytes(chip, s, c)) / chip->l2_rate;
 }
 

@@ -39,11 +39,13 @@ static const tgl_gemm_row rows[] = {
     SIMT("128x128x16_1", 128, 128, 16, 32, 64,  8, 8, 3, 1, 1, 152),
     SIMT("64x256x8",      64, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255),
     SIMT("128x64x16",    128,  64, 16, 32, 64,  8, 8, 3, 1, 1, 152),
+    SIMT("128x64x8",     128,  64,  8, 32, 64,  8, 8, 3, 1, 1, 152),
     SIMT("64x128x8",      64, 128,  8, 32, 64,  8, 8, 4, 1, 1, 144),
     SIMT("64x128x16",     64, 128, 16, 32, 64,  8, 8, 3, 1, 1, 152),
     SIMT("64x64x16",      64,  64, 16, 32, 64,  8, 8, 3, 1, 1, 160),
     SIMT("64x64x16_8x4",  64,  64, 16, 32, 32,  8, 4, 3, 1, 1, 120),
     SIMT("64x64x16_4x4",  64,  64, 16, 32, 16,  4, 4, 3, 1, 1, 104),
+    SIMT("256x32x8",     256,  32,  8, 64, 32,  8, 8, 4, 1, 1, 168),
     SIMT("128x32x32",    128,  32, 32, 32, 32,  8, 4, 2, 1, 1, 128),
     SIMT("64x32x32",      64,  32, 32, 32, 32,  8, 4, 2, 1, 1, 144),
     SIMT("32x64x16",      32,  64, 16, 32, 32,  8, 4, 3, 1, 1, 120),
@@ -59,6 +61,7 @@ static const tgl_gemm_row rows[] = {
     SIMT("32x64x8_s8",      32,  64,  8, 32, 64,  8, 8, 3, 8, 1, 208),
     SIMT("32x64x8_s4",      32,  64,  8, 32, 64,  8, 8, 3, 4, 1, 234),
     SIMT("32x64x8_8x4_s4",  32,  64,  8, 32, 32,  8, 4, 3, 4, 1, 128),
+    SIMT("32x32x16_s4",     32,  32, 16, 32, 16,  4, 4, 3, 4, 1, 112),
     SIMT("32x32x16_s2",     32,  32, 16, 32, 16,  4, 4, 3, 2, 1, 112),
     SKINNY("1",   1, ALONG(16, 4, 1, 2, 3, 4096, 1, 126), ALONG(16, 2, 32, 4, 4, 4096, 1, 126)),
     SKINNY("2",   2, ALONG( 8, 4, 1, 2, 3, 1024, 2, 128), ALONG( 8, 4,  8, 2, 3, 1024, 2, 128)),
@@ -179,7 +182,7 @@ static int simt_shared(const tgl_gemm_plan *plan)
     enum { PAD = 4 };
     const tgl_simt_row *t = &plan->row->simt;
     const int stages = t->stages * t->bk * (t->bm + PAD + t->bn + PAD), tile = t->bm * t->bn;
-    const bool has_sums = plan->splits > 1 || t->slices > 1;
+    const bool has_sums = plan->cluster > 1 || t->slices > 1;
     return t->slices * (has_sums && tile > stages ? tile : stages) * (int)sizeof(float);
 }
 
@@ -195,13 +198,16 @@ static bool has_room(int cluster, double blocks, int multiprocessors)
 enum { GROUPS_MOST = 16 }; /* that are added up quickly enough */
 
 /* The largest cluster that `splits` is a multiple of and that has room, else pairs or none, unless
- * that leaves too many groups. */
-static int cluster_of(const tgl_gemm_split *split, int splits, double blocks)
+ * that leaves too many groups. The `whole` blocks of tiles that are not split come in clusters,
+ * too. */
+static int cluster_of(const tgl_gemm_split *split, int splits, double whole, double blocks)
 {
     int largest = 1;
     for (int c = split->cluster_most; c > 1; c--) {
         if (splits % c != 0) continue;
-        if (has_room(c, blocks, split->multiprocessors)) return c;
+        if (has_room(c, whole, split->multiprocessors) &&
+            has_room(c, blocks, split->multiprocessors))
+            return c;
         largest = c > largest ? c : largest;
     }
     const int small = largest > 1 && splits % 2 == 0 ? 2 : 1;
@@ -223,9 +229,9 @@ static void split_tiles(const tgl_gemm_shape *s, const tgl_gemm_split *split, tg
     if (splits < 2) return;
     plan->splits = (int)splits;
     plan->k_chunk = (int)chunk;
-    const double blocks = (double)split->whole + (double)(tiles - split->whole) * (double)splits;
-    if (split->chunk == 0)
-        plan->cluster = cluster_of(split, plan->splits, blocks * (double)s->batch);
+    const double whole = (double)split->whole * (double)s->batch;
+    const double pieces = (double)((tiles - split->whole) * splits) * (double)s->batch;
+    if (split->chunk == 0) plan->cluster = cluster_of(split, plan->splits, whole, whole + pieces);
     plan->tiles_whole = (int)(split->whole - split->whole % plan->cluster);
     const int64_t groups = splits / plan->cluster;
     if (groups == 1) return;

@@ -118,8 +118,9 @@ typedef struct tgl_gemm_plan {
     int64_t length; /* of its edge */
     int per_block;  /* results (times count) that a block computes at once: a tile */
 
-    int lanes_k; /* gemm/matvec.cu: threads that share k */
-    int blocks;  /* all but gemm/simt.cu: of the grid, in x */
+    int lanes_k;  /* gemm/matvec.cu: threads that share k */
+    bool gathers; /* likewise: the vector's elements lie apart, those of the matrix along k */
+    int blocks;   /* all but gemm/simt.cu: of the grid, in x */
 } tgl_gemm_plan;
 
 /* A rectangle of C, with a plan of its own. Plans of several parts have tiles of gemm/simt.cu for

@@ -23,19 +23,23 @@ static int resident_threads(const tgl_gemm_plan *plan)
     return REGISTERS_PER_SM / plan->row->matvec.registers;
 }
 
+int tgl_matvec_fours(const tgl_gemm_plan *plan)
+{
+    const tgl_matvec_row *row = &plan->row->matvec;
+    return plan->along_k ? row->lines * row->unroll_k : row->unroll_length;
+}
+
+/* An element of a vector that lies apart is a load, and a place in L1, of its own: it serves as
+ * many lines as a thread has loads under way. */
 static int lines_of(const tgl_gemm_plan *plan)
 {
+    if (plan->gathers) return tgl_matvec_fours(plan);
     return plan->along_k ? plan->row->matvec.lines : 1;
 }
 
 static int unroll_of(const tgl_gemm_plan *plan)
 {
-    return plan->along_k ? plan->row->matvec.unroll_k : plan->row->matvec.unroll_length;
-}
-
-int tgl_matvec_fours(const tgl_gemm_plan *plan)
-{
-    return lines_of(plan) * unroll_of(plan);
+    return tgl_matvec_fours(plan) / lines_of(plan);
 }
 
 /* As many as take k in one step, within a block of the usual size; more where a launch has fewer
@@ -90,7 +94,9 @@ const char *tgl_matvec_plan_make(const tgl_gemm_shape *s, const tgl_gemm_split *
     plan->along_k = plan->big_a ? !s->trans_a : s->trans_b;
     plan->length = plan->big_a ? s->m : s->n;
     const bool is_apart = plan->big_a ? !s->trans_b && s->ldb > 1 : s->trans_a && s->lda > 1;
-    if (plan->along_k && is_apart) return "the elements of its vector must lie next to each other";
+    plan->gathers = plan->along_k && is_apart;
+    if (plan->gathers && count > 1)
+        return "the elements of its vectors must lie next to each other";
     const int width = width_of(s, plan);
     const bool is_wide_in_both = plan->along_k && count > 1;
     plan->vec_a = plan->big_a || is_wide_in_both ? width : 1;
