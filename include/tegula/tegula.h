@@ -86,7 +86,8 @@ typedef enum tgl_status {
     TGL_COMPILE = 25,        /* a kernel did not compile; tgl_last_error() has the compiler's log */
     TGL_GRID_TOO_LARGE = 26, /* the kernel would need a larger grid than the device has */
     TGL_DRIVER = 27,         /* the driver or operating system refused a call */
-    TGL_DEVICE_LOST = 28,    /* a kernel faulted: the device object can only be closed now */
+    TGL_DEVICE_LOST = 28,    /* a kernel faulted: the device object can only be closed now; CUDA may
+                                end what the process does on its other GPUs, too */
     TGL_KERNEL_FAULT = 29,   /* sim: a kernel made an illegal access, a race, or missed a barrier */
     TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel names no kernel of this device */
     TGL_BAD_SETTING = 31,    /* an environment variable holds a value that is not understood */

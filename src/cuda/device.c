@@ -44,8 +44,8 @@ tgl_status tgl_cuda_check(tgl_device *dev, CUresult result, const char *what)
     if (is_fatal(result)) {
         atomic_store(&cuda->is_lost, true);
         return tgl_fail(dev, TGL_DEVICE_LOST,
-                        "%s: %s (%s); a kernel on %s faulted, which can now only be closed", what,
-                        text, name, dev->name);
+                        "%s: %s (%s); a kernel faulted, and %s can now only be closed", what, text,
+                        name, dev->name);
     }
     return tgl_fail(dev, result == CUDA_ERROR_OUT_OF_MEMORY ? TGL_NO_MEMORY : TGL_DRIVER,
                     "%s: %s (%s)", what, text, name);
