@@ -9,6 +9,7 @@
 
 enum { SPLITS_MOST = 256, TAIL_SPLITS_MOST = 8, UNEVEN_SPLITS_MOST = 5, LEAST_TILES = 4 };
 static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
+static const double WHOLE_SHARE = 1.2; /* of a strip's time, if its blocks fill multiprocessors */
 
 /* What is the same for all candidates of a configuration. */
 typedef struct search {
@@ -151,6 +152,15 @@ static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape
     }
 }
 
+/* Whether `c` is to lie beside tiles rather than `best`. A block that needs all of a multiprocessor
+ * finds none while tiles have them: it must be much faster to be worth waiting for. */
+static bool is_better_strip(const tgl_candidate *c, const tgl_candidate *best)
+{
+    const double alone = c->resident == 1 ? WHOLE_SHARE * c->seconds : c->seconds;
+    const double least = best->resident == 1 ? WHOLE_SHARE * best->seconds : best->seconds;
+    return c->rejected == NULL && (best->rejected != NULL || alone < least);
+}
+
 /* The best of the configurations for few rows or columns that suit so few best. */
 static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                              tgl_candidate *best)
@@ -164,7 +174,7 @@ static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *s
         const bool is_served = best->plan.row != NULL && best->rejected == NULL;
         if (row->count == 0 || (is_served && row->count >= 2 * small)) continue;
         choose_whole(chip, shape, row, &any, false, &c);
-        consider(&c, best);
+        if (best->plan.row == NULL || is_better_strip(&c, best)) *best = c;
     }
 }
 
