@@ -118,8 +118,8 @@ struct cursor {
     long long ld, step; /* of the matrix; between elements of a vector */
 };
 
-/* Results past the last repeat it, vectors past the last the first. Several vectors of a matrix along
- * k are contiguous too. */
+/* Results past the last repeat it, vectors past the last the first. Several vectors of a matrix
+ * along k are contiguous too. */
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;

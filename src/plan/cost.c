@@ -136,8 +136,8 @@ static double wave_cycles(const tgl_chip_facts *chip, const tgl_gemm_plan *plan,
 static double reduce_cycles(const tgl_gemm_plan *plan)
 {
     const double bytes = 4.0 * plan->row->simt.bm * plan->row->simt.bn;
-    const int groups = plan->splits / plan->cluster,
-              sharers = plan->cluster * plan->row->simt.slices;
+    const int groups = plan->splits / plan->cluster;
+    const int sharers = plan->cluster * plan->row->simt.slices;
     const double in_cluster =
         plan->cluster > 1 ? bytes / CLUSTER_BYTES_A_CLOCK + (double)CLUSTER_CYCLES * sharers : 0;
     if (groups == 1) return REDUCE_CYCLES + in_cluster;
@@ -289,8 +289,7 @@ static double vector_bytes(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
            (is_kept && on_all < c->blocks ? on_all : c->blocks);
 }
 
-/* Seconds of loads of a vector whose elements lie apart: a multiprocessor's L1 finds one a cycle.
- */
+/* Seconds of loads of a vector whose elements lie apart: L1 finds one in a cycle. */
 static double gather_seconds(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
                              const tgl_candidate *c)
 {
