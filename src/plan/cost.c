@@ -30,7 +30,7 @@ enum {
     MATVEC_CYCLES = 2500,      /* matvec: of a launch, */
     MATVEC_MORE_CYCLES = 2500, /* and of several vectors */
     SECTOR_BYTES = 32,         /* that an element of a vector takes of L2 if it lies apart, */
-    LINE_BYTES = 128,          /* and of L1 */
+    L1_LINE_BYTES = 128,       /* and of L1 */
     SMALL_BATCH_CYCLES = 2000, /* small_batch: of a launch */
     SMALL_BATCH_BLOCK_CYCLES = 1500, /* small_batch: of a block before its first tile has come */
     SMALL_BATCH_TILE_CYCLES = 1000,  /* small_batch: of a tile of k, however small */
@@ -92,8 +92,9 @@ static double efficiency(const tgl_gemm_plan *plan, int blocks)
                        COPY_INSTRUCTIONS * copies + LOOP_INSTRUCTIONS;
     const double warps = blocks * threads / 32 / SCHEDULERS;
     const double hidden = warps * ffmas / (ffmas + LATENCY_CYCLES);
-    const double even = warps / ceil(warps); /* 6 warps of 4 schedulers take as long as 8 */
-    return t->bk * ffmas / all * (warps > 1 && hidden > even ? even : hidden < 1 ? hidden : 1);
+    /* Six warps of four schedulers take as long as eight. */
+    const double most = warps > 1 ? warps / ceil(warps) : 1;
+    return t->bk * ffmas / all * (hidden < most ? hidden : most);
 }
 
 /* Cycles of a multiprocessor that works on `blocks` blocks at once, each `depth` deep. */
@@ -282,7 +283,7 @@ static double vector_bytes(const tgl_chip_facts *chip, const tgl_gemm_shape *s,
                            const tgl_candidate *c)
 {
     const double elements = c->plan.row->count * (double)s->k;
-    const double in_l1 = elements * (c->plan.gathers ? LINE_BYTES : 4);
+    const double in_l1 = elements * (c->plan.gathers ? L1_LINE_BYTES : 4);
     const double on_all = (double)s->batch * chip->multiprocessors;
     const bool is_kept = in_l1 <= VECTORS_SHARE * chip->shared_per_sm;
     return elements * (c->plan.gathers ? SECTOR_BYTES : 4) *

@@ -9,7 +9,7 @@
 
 enum { SPLITS_MOST = 256, TAIL_SPLITS_MOST = 8, UNEVEN_SPLITS_MOST = 5, LEAST_TILES = 4 };
 static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
-static const double WHOLE_SHARE = 1.2; /* of a strip's time, if its blocks fill multiprocessors */
+static const double WAITING = 1.2; /* counts the time of a strip that has to wait for room */
 
 /* What is the same for all candidates of a configuration. */
 typedef struct search {
@@ -33,13 +33,20 @@ static tgl_chip_facts with_usual_rates(const tgl_chip_facts *chip)
     return known;
 }
 
-/* Takes the candidate if it is better than the best so far. */
-static void consider(const tgl_candidate *candidate, tgl_candidate *best)
+/* Takes the candidate if it is better than the best so far. whole: by what the time of those
+ * counts whose blocks need all of a multiprocessor. */
+static void take_better(const tgl_candidate *candidate, double whole, tgl_candidate *best)
 {
     const bool is_first = best->plan.row == NULL;
-    if (is_first || (candidate->rejected == NULL &&
-                     (best->rejected != NULL || candidate->seconds < best->seconds)))
+    const double seconds = candidate->seconds * (candidate->resident == 1 ? whole : 1);
+    const double least = best->seconds * (best->resident == 1 ? whole : 1);
+    if (is_first || (candidate->rejected == NULL && (best->rejected != NULL || seconds < least)))
         *best = *candidate;
+}
+
+static void consider(const tgl_candidate *candidate, tgl_candidate *best)
+{
+    take_better(candidate, 1, best);
 }
 
 static void try_split(const search *s, tgl_gemm_split split)
@@ -152,16 +159,9 @@ static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape
     }
 }
 
-/* Whether `c` is to lie beside tiles rather than `best`. A block that needs all of a multiprocessor
- * finds none while tiles have them: it must be much faster to be worth waiting for. */
-static bool is_better_strip(const tgl_candidate *c, const tgl_candidate *best)
-{
-    const double alone = c->resident == 1 ? WHOLE_SHARE * c->seconds : c->seconds;
-    const double least = best->resident == 1 ? WHOLE_SHARE * best->seconds : best->seconds;
-    return c->rejected == NULL && (best->rejected != NULL || alone < least);
-}
-
-/* The best of the configurations for few rows or columns that suit so few best. */
+/* The best of the configurations for few rows or columns that suit so few best. Beside tiles, a
+ * block that needs all of a multiprocessor has to wait for one: it must be much faster to be worth
+ * it. */
 static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
                              tgl_candidate *best)
 {
@@ -174,7 +174,7 @@ static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *s
         const bool is_served = best->plan.row != NULL && best->rejected == NULL;
         if (row->count == 0 || (is_served && row->count >= 2 * small)) continue;
         choose_whole(chip, shape, row, &any, false, &c);
-        if (best->plan.row == NULL || is_better_strip(&c, best)) *best = c;
+        take_better(&c, WAITING, best);
     }
 }
 
