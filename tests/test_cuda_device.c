@@ -486,10 +486,11 @@ static void fault(void)
     if (other != NULL) {
         char message[512];
         const tgl_status status = tgl_alloc(other, 1, &memory);
-        tgl_last_error(other, message, sizeof message);
+        const size_t length = tgl_last_error(other, message, sizeof message);
         print_message("cuda:1: %s: %s\n", tgl_status_name(status), status == TGL_OK ? "" : message);
         if (status != TGL_OK && status != TGL_DEVICE_LOST) exit(7); /* CUDA leaves both open */
         if (status == TGL_OK) tgl_free(other, memory);
+        if (status != TGL_OK && length < 20) exit(9);
         if (tgl_device_sync(other) != status) exit(8);
         tgl_device_close(other);
     }

@@ -341,8 +341,9 @@ static void there_are_no_cliffs(void **state)
         const int64_t s = sizes[i];
         const double at = choose_size("h200", s, s, s).seconds;
         assert_true(choose_size("h200", s + 1, s, s).seconds < 1.10 * at);
-        /* Copies of single floats: measured to cost 12 % at 1000. */
-        assert_true(choose_size("h200", s, s + 1, s).seconds < 1.13 * at);
+        const double more = choose_size("h200", s, s + 1, s).seconds;
+        assert_true(more < 1.10 * choose_size("h200", s, s - 1, s).seconds); /* odd, too */
+        assert_true(s == 1000 || more < 1.10 * at); /* there copies of floats alone cost 11 % */
         assert_true(choose_size("h200", s, s, s + 1).seconds < 1.10 * at);
     }
 }
@@ -381,8 +382,8 @@ static void odd_warps_are_told_from_even(void **state)
     assert_true(seconds[0] > 0.97 * seconds[1] && seconds[0] < seconds[1]);
 }
 
-/* Float by float, as slices and clusters store lines that begin anywhere, costs more than the rest
- * of a shallow product. */
+/* Lines that begin anywhere cost a shallow product more than a microsecond, and more yet in slices,
+ * which store them float by float. */
 static void stores_count(void **state)
 {
     (void)state;
