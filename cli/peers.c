@@ -112,7 +112,7 @@ typedef struct dnnl_version_info {
 
 static void *find(const peer *p, const char *symbol)
 {
-    return dlsym(p->library, symbol);
+    return dlsym(p->handle, symbol);
 }
 
 /* Calls a function that returns text, if there is one. */
@@ -160,17 +160,17 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
         index++;
     if (index < KNOWN) {
         snprintf(p->name, sizeof p->name, "%s", name);
-        p->library = load_known(index);
+        p->handle = load_known(index);
     } else if (strchr(name, '/') != NULL) {
         snprintf(p->name, sizeof p->name, "%s", strrchr(name, '/') + 1);
         if (strstr(name, "libblis") != NULL) help_blis_to_avx512();
-        p->library = load(name);
+        p->handle = load(name);
     } else {
         snprintf(message, message_size, "no peer is called \"%s\"; a library is named by its path",
                  name);
         return false;
     }
-    if (p->library == NULL) {
+    if (p->handle == NULL) {
         const char *why = dlerror();
         if (index < KNOWN)
             snprintf(message, message_size, "%s was not found (%s)", name, known[index].files[0]);
@@ -213,9 +213,9 @@ void peers_set_threads(const peer *peers, int count, int threads)
 {
     set_openmp_threads(threads);
     for (int i = 0; i < count; i++) {
-        call_with(peers[i].library, "openblas_set_num_threads", threads);
-        call_with(peers[i].library, "MKL_Set_Num_Threads", threads);
-        call_with(peers[i].library, "tegula_peer_set_num_threads", threads);
+        call_with(peers[i].handle, "openblas_set_num_threads", threads);
+        call_with(peers[i].handle, "MKL_Set_Num_Threads", threads);
+        call_with(peers[i].handle, "tegula_peer_set_num_threads", threads);
         void (*blis)(int64_t) = /* its dim_t has 64 bits */
             (void (*)(int64_t))find(&peers[i], "bli_thread_set_num_threads");
         if (blis != NULL) blis(threads);

@@ -17,7 +17,7 @@ enum { PEERS_MAX = 16 }; /* in one run */
 typedef struct peer {
     char name[64];     /* "openblas", or the file's name for a path */
     char version[160]; /* as the library gives it, its kernels' name included; may be empty */
-    void *library;
+    void *handle;
     void *sgemm, *dgemm; /* cblas_sgemm and cblas_dgemm; NULL where the library has none */
     void *onednn;        /* dnnl_sgemm, where it takes cblas_sgemm's place */
     cublas *cublas; /* a peer on CUDA devices: then nothing above but name and version is set */

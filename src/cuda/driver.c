@@ -74,7 +74,7 @@ static void *load_library(const char *path)
 static const char *find_functions(tgl_driver *driver)
 {
     for (int i = 0; i < FUNCTIONS; i++) {
-        void *address = dlsym(driver->library, functions[i].name);
+        void *address = dlsym(driver->handle, functions[i].name);
         if (address == NULL && !functions[i].is_optional) return functions[i].name;
         memcpy((char *)driver + functions[i].offset, &address, sizeof address);
     }
@@ -84,8 +84,8 @@ static const char *find_functions(tgl_driver *driver)
 tgl_status tgl_driver_open(tgl_driver *driver, char *message, size_t message_size)
 {
     const char *own = secure_getenv("TEGULA_LIBCUDA"), *missing;
-    *driver = (tgl_driver){.library = load_library(own != NULL ? own : "libcuda.so.1")};
-    if (driver->library == NULL) {
+    *driver = (tgl_driver){.handle = load_library(own != NULL ? own : "libcuda.so.1")};
+    if (driver->handle == NULL) {
         if (own != NULL)
             snprintf(message, message_size, "TEGULA_LIBCUDA: %s", dlerror());
         else
@@ -110,8 +110,8 @@ tgl_status tgl_driver_open(tgl_driver *driver, char *message, size_t message_siz
 
 void tgl_driver_close(tgl_driver *driver)
 {
-    if (driver->library != NULL) dlclose(driver->library);
-    driver->library = NULL;
+    if (driver->handle != NULL) dlclose(driver->handle);
+    driver->handle = NULL;
 }
 
 const char *tgl_driver_error_name(const tgl_driver *driver, CUresult error)

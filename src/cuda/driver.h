@@ -91,7 +91,7 @@ typedef struct CUlaunchConfig {
 } CUlaunchConfig;
 
 typedef struct tgl_driver {
-    void *library;
+    void *handle;
     CUresult (*cuInit)(unsigned flags);
     CUresult (*cuDriverGetVersion)(int *version); /* 1000*major + 10*minor */
     CUresult (*cuGetErrorName)(CUresult error, const char **name);

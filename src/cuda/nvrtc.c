@@ -42,7 +42,7 @@ enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 static bool find_functions(tgl_nvrtc *nvrtc)
 {
     for (int i = 0; i < FUNCTIONS; i++) {
-        void *address = dlsym(nvrtc->library, functions[i].name);
+        void *address = dlsym(nvrtc->handle, functions[i].name);
         if (address == NULL) return false;
         memcpy((char *)nvrtc + functions[i].offset, &address, sizeof address);
     }
@@ -62,8 +62,8 @@ static bool read_facts(tgl_nvrtc *nvrtc)
 /* True: `path` is an NVRTC that serves. */
 static bool try_library(tgl_nvrtc *nvrtc, const char *path)
 {
-    *nvrtc = (tgl_nvrtc){.library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
-    if (nvrtc->library == NULL) return false;
+    *nvrtc = (tgl_nvrtc){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
+    if (nvrtc->handle == NULL) return false;
     if (find_functions(nvrtc) && read_facts(nvrtc)) return true;
     tgl_nvrtc_close(nvrtc);
     return false;
@@ -147,8 +147,8 @@ tgl_status tgl_nvrtc_open(tgl_nvrtc *nvrtc, char *message, size_t message_size)
 
 void tgl_nvrtc_close(tgl_nvrtc *nvrtc)
 {
-    if (nvrtc->library != NULL) dlclose(nvrtc->library);
-    nvrtc->library = NULL;
+    if (nvrtc->handle != NULL) dlclose(nvrtc->handle);
+    nvrtc->handle = NULL;
 }
 
 /* ---- Architectures --------------------------------------------------------------------------- */

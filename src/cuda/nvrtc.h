@@ -17,7 +17,7 @@ enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_COMPILATION = 6 };
 enum { TGL_ARCHS_MAX = 64 };
 
 typedef struct tgl_nvrtc {
-    void *library;
+    void *handle;
     int version;              /* 1000*major + 10*minor, as the driver counts */
     int archs[TGL_ARCHS_MAX]; /* compute capabilities it compiles for, ascending: 80, 90, ... */
     int arch_count;
