@@ -16,7 +16,7 @@ help: ## This list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 run: build ## Multiplies a pair of matrices, checks the product, shows how fast it was
-	@sh examples/run.sh $(BUILD)
+	@sh examples/run_examples.sh $(BUILD)
 
 test: ## Builds and runs the tests (needs cmocka)
 	@$(MAKE) build CMAKE_FLAGS="-DTEGULA_TESTS=ON $(CMAKE_FLAGS)"

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Looks for schedules of gemm/simt.cu: when a configuration issues its copies and loads, for a
- * shape's layout and alignment. Prints rows of the table in src/plan/gemm.c.
+ * shape's layout and alignment. Prints rows of src/families/simt_schedules.inc.
  *
  * The order in which ptxas puts the instructions follows from a schedule in no simple way, but the
  * result can be read: an instruction has a stall count, the cycles until its warp may issue the
  * next one. For 372 builds of the two largest tiles that were timed on an H200, the sum of these
  * counts over the main loop and the time correlate by 0.74 around the medians of a tile and layout
- * (docs/performance.md). So many are compiled, which needs no GPU, those with the smallest sums are
- * printed, and with --time they are timed and printed in that order. Among those with the smallest
- * sums these tell little more: on a GPU it is well to time them all.
+ * (docs/performance.md). So this compiles many, which needs no GPU, and prints those with the
+ * smallest sums; with --time it times these, and prints them in that order. Among the smallest sums
+ * differences tell little: on a GPU it is worth timing all.
  */
 #include "cli.h"
-#include "cuda/compile.h"
-#include "cuda/cubin.h"
+#include "cubin.h"
+#include "cuda/nvrtc_compile.h"
+#include "families/cost.h"
 #include "plan/planner.h"
 #include "random.h"
 #include "stopwatch.h"
@@ -31,13 +32,13 @@ static const char help[] =
     "Usage: schedules --kernel NAME [--layout NN] [-m M] [-n N] [-k K] [OPTIONS]\n"
     "\n"
     "Compiles a configuration of gemm/simt.cu with many schedules of its copies and loads, into\n"
-    "the cache, and prints those whose machine code stalls least, as rows for src/plan/gemm.c. "
-    "The\n"
-    "first line is of the schedule that the configuration has. Needs no GPU, but for --time.\n"
+    "the cache, and prints those whose machine code stalls least, as rows for\n"
+    "src/families/simt_schedules.inc. The first line is of the schedule that the configuration\n"
+    "has. Needs no GPU, but for --time.\n"
     "\n"
-    "  --kernel NAME   gemm/simt_128x256x8 and so on\n"
+    "  --kernel NAME   simt_128x256x8 and so on\n"
     "  --layout XY     NN, NT, TN or TT (NN)\n"
-    "  -m M, -n N, -k K  the shape, whose odd sizes ask for copies of single floats (4096 each)\n"
+    "  -m M, -n N, -k K  the shape, whose odd sizes ask for scalar copies (4096 each)\n"
     "  --chip NAME     what to compile and plan for (h200)\n"
     "  --count N       schedules (100)\n"
     "  --seed S        of the schedules drawn (1)\n"
@@ -46,7 +47,7 @@ static const char help[] =
     "  --time          time them on the device \"cuda\", which has to be that chip\n"
     "\n"
     "Example:\n"
-    "  schedules --kernel gemm/simt_256x128x8 --layout TN -m 4095 -n 4097 -k 4093 --time\n";
+    "  schedules --kernel simt_256x128x8 --layout TN -m 4095 -n 4097 -k 4093 --time\n";
 
 enum { OPT_KERNEL = OPT_COMMAND, OPT_LAYOUT, OPT_CHIP, OPT_COUNT, OPT_SEED, OPT_BEST };
 enum { OPT_WORKERS = OPT_BEST + 1, OPT_TIME };
@@ -70,27 +71,54 @@ static const struct option option_table[] = {
 typedef struct schedules_options {
     const char *kernel, *layout;
     int64_t m, n, k, count, seed, best, workers;
-    const tgl_chip_facts *chip;
+    const tgl_chip *chip;
     bool times;
 } schedules_options;
 
+/* The options of gemm/simt.cu that a schedule consists of. */
+enum { COPY_FROM, COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER, SCHEDULE_OPTIONS };
+static const char *const schedule_options[SCHEDULE_OPTIONS] = {
+    "copy_from", "copy_every", "load_from", "load_every", "column_order"};
+
 /* A schedule, and what came of it. */
 typedef struct trial {
-    tgl_simt_schedule when;
+    int value[SCHEDULE_OPTIONS];
     size_t cycles;  /* that one warp's main loop takes at least; 0: it could not be read */
     double seconds; /* 0: not timed */
 } trial;
 
+/* What the schedules of a configuration depend on: macros of its kernel, and threads of a block. */
+typedef struct tile {
+    int bm, bn, bk, tm, tn, slices, threads;
+    int vec_a, vec_b, vec_d; /* elements in a copy of A, of B; in a store of D */
+} tile;
+
 /* What all trials have in common. */
 typedef struct search {
     const schedules_options *asked;
-    tgl_gemm_shape shape;
+    tgl_shape shape;
     tgl_candidate choice;
+    tile tile;
     trial *trials;
     tgl_nvrtc nvrtc;
     tgl_cache *cache;
     tgl_arch arch;
 } search;
+
+/* The number of an option of the family; -1: it has none of that name. */
+static int option_of(const tgl_family *family, const char *name)
+{
+    for (int i = 0; family->options[i] != NULL; i++)
+        if (strcmp(family->options[i], name) == 0) return i;
+    return -1;
+}
+
+static bool has_schedules(const char *kernel)
+{
+    tgl_choice choice;
+    return tgl_configuration_find(kernel, strlen(kernel), &choice) &&
+           option_of(choice.family, schedule_options[0]) >= 0;
+}
 
 static int parse(int argc, char **argv, schedules_options *s)
 {
@@ -150,24 +178,22 @@ static int parse(int argc, char **argv, schedules_options *s)
     }
     if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
     if (s->kernel == NULL) return cli_misuse("--kernel is missing");
-    const tgl_gemm_row *row = tgl_gemm_row_find(s->kernel);
-    if (row == NULL || row->family != TGL_SIMT)
+    if (!has_schedules(s->kernel))
         return cli_misuse("--kernel: \"%s\" is no configuration of gemm/simt.cu", s->kernel);
     if (strlen(s->layout) != 2 || strspn(s->layout, "NT") != 2)
         return cli_misuse("--layout: \"%s\" is none of NN, NT, TN and TT", s->layout);
-    s->chip = tgl_chip_facts_find(chip);
+    s->chip = tgl_chip_find(chip);
     return s->chip != NULL ? PARSED : cli_misuse("--chip: \"%s\" is not known", chip);
 }
 
 /* ---- Schedules ------------------------------------------------------------------------------- */
 
-/* Of a thread, for a tile of k. */
-static int copies_of(const tgl_gemm_plan *plan)
+/* Of a thread, for a tile of K. */
+static int copies_of(const tile *t)
 {
-    const tgl_simt_row *t = &plan->row->simt;
-    const int threads = plan->threads / t->slices;
-    return (int)(tgl_ceil_div(t->bk * t->bm / plan->vec_a, threads) +
-                 tgl_ceil_div(t->bk * t->bn / plan->vec_b, threads));
+    const int threads = t->threads / t->slices;
+    return (int)(tgl_ceil_div(t->bk * t->bm / t->vec_a, threads) +
+                 tgl_ceil_div(t->bk * t->bn / t->vec_b, threads));
 }
 
 static int between(random_state *r, int least, int most)
@@ -177,25 +203,21 @@ static int between(random_state *r, int least, int most)
 
 /* One that the kernel has a place for. Many copies are never close together: they would queue up
  * before the loads behind them, which no stall count tells. */
-static tgl_simt_schedule draw(random_state *r, const search *s)
+static void draw(random_state *r, const tile *t, int value[SCHEDULE_OPTIONS])
 {
-    const tgl_gemm_plan *plan = &s->choice.plan;
-    const tgl_simt_row *t = &plan->row->simt;
-    const int copies = copies_of(plan), loads = (t->tm + t->tn) / 4;
+    const int copies = copies_of(t), loads = (t->tm + t->tn) / 4;
     const int step = t->tm * t->tn, last = (t->bk - 1) * t->tm - 1; /* FFMAs; rows of them */
     const int least = copies <= FEW_COPIES ? 0 : 2 * copies <= last ? 2 : 1;
-    tgl_simt_schedule when = {.name = plan->row->name,
-                              .layout = s->asked->layout,
-                              .width = s->shape.trans_a    ? plan->vec_a
-                                       : !s->shape.trans_b ? plan->vec_b
-                                                           : tgl_gemm_store_width(&s->shape)};
-    when.copy_every = between(r, least, copies > 1 ? last / (copies - 1) : 0);
-    when.copy_from = between(r, 0, last - (copies - 1) * when.copy_every);
-    when.load_from = between(r, 0, step / loads < 10 ? step / loads - 1 : 9);
-    when.load_every = between(r, 1, (step - 1 - when.load_from) / (loads > 1 ? loads - 1 : 1));
-    if (when.load_every > 6) when.load_every = between(r, 1, 6);
-    when.column_order = between(r, 0, 1);
-    return when;
+    const int copy_every = between(r, least, copies > 1 ? last / (copies - 1) : 0);
+    const int copy_from = between(r, 0, last - (copies - 1) * copy_every);
+    const int load_from = between(r, 0, step / loads < 10 ? step / loads - 1 : 9);
+    int load_every = between(r, 1, (step - 1 - load_from) / (loads > 1 ? loads - 1 : 1));
+    if (load_every > 6) load_every = between(r, 1, 6);
+    value[COPY_FROM] = copy_from;
+    value[COPY_EVERY] = copy_every;
+    value[LOAD_FROM] = load_from;
+    value[LOAD_EVERY] = load_every;
+    value[COLUMN_ORDER] = between(r, 0, 1);
 }
 
 /* The first is what the configuration has. */
@@ -204,27 +226,66 @@ static void draw_all(search *s)
     random_state r;
     random_seed(&r, (uint64_t)s->asked->seed, 0);
     for (int64_t i = 1; i <= s->asked->count; i++)
-        s->trials[i].when = draw(&r, s);
+        draw(&r, &s->tile, s->trials[i].value);
 }
 
-/* What is planned and compiled from now on has the trial's. */
-static void take(const search *s, const trial *t)
+/* The choice with the trial's schedule. */
+static tgl_candidate choice_of(const search *s, const trial *t)
 {
-    tgl_simt_schedule_try(t != s->trials ? &t->when : NULL);
+    tgl_candidate candidate = s->choice;
+    const tgl_family *family = candidate.choice.family;
+    for (int i = 0; i < SCHEDULE_OPTIONS && t != s->trials; i++)
+        candidate.choice.option[option_of(family, schedule_options[i])] = t->value[i];
+    return candidate;
 }
 
 /* ---- Machine code ---------------------------------------------------------------------------- */
 
+/* The value of a macro of a kernel; 0: it has none of that name. */
+static int macro_of(const tgl_kernel *kernel, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = kernel->macros; *at != '\0';) {
+        if (strncmp(at, name, length) == 0 && at[length] == '=') return atoi(at + length + 1);
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    return 0;
+}
+
+static tgl_status read_tile(search *s)
+{
+    tgl_launch_list list;
+    TGL_TRY(tgl_planner_list(s->asked->chip, &s->shape, &s->choice, &list));
+    const tgl_launch *launch = &list.steps[0].launches[0]; /* the kernel for aligned matrices */
+    const tgl_kernel *kernel = launch->kernel;
+    s->tile = (tile){
+        .bm = macro_of(kernel, "BM"),
+        .bn = macro_of(kernel, "BN"),
+        .bk = macro_of(kernel, "BK"),
+        .tm = macro_of(kernel, "TM"),
+        .tn = macro_of(kernel, "TN"),
+        .slices = macro_of(kernel, "SLICES"),
+        .threads = (int)launch->threads,
+        .vec_a = macro_of(kernel, "VEC_A"),
+        .vec_b = macro_of(kernel, "VEC_B"),
+        .vec_d = tgl_store_width(&s->shape),
+    };
+    tgl_list_free(&list);
+    return TGL_OK;
+}
+
 static tgl_status compile(const search *s, const trial *t, tgl_binary *binary)
 {
-    tgl_gemm_variant variant;
-    char *error;
-    take(s, t);
-    tgl_gemm_variant_make(&s->choice.plan, &s->shape, TGL_GEMM_ALIGNED, &variant);
-    const tgl_status status =
-        tgl_cuda_compile(&s->nvrtc, s->cache, &variant.kernel, s->arch.name, true, binary, &error);
-    if (status != TGL_OK) cli_fail("%s", error != NULL ? error : tgl_status_text(status));
-    free(error);
+    const tgl_candidate choice = choice_of(s, t);
+    tgl_launch_list list;
+    tgl_status status = tgl_planner_list(s->asked->chip, &s->shape, &choice, &list);
+    if (status == TGL_OK) {
+        const tgl_kernel *kernel = list.steps[0].launches[0].kernel;
+        status = tgl_cuda_compile(&s->nvrtc, s->cache, kernel, s->arch.name, true, binary);
+        tgl_list_free(&list);
+    }
+    if (status != TGL_OK) cli_fail_status(status);
     return status;
 }
 
@@ -258,7 +319,7 @@ static int compile_all(const search *s)
 /* From the cache. */
 static int read_all(const search *s)
 {
-    const tgl_simt_row *t = &s->choice.plan.row->simt;
+    const tile *t = &s->tile;
     for (int64_t i = 0; i <= s->asked->count; i++) {
         tgl_binary binary;
         if (compile(s, &s->trials[i], &binary) != TGL_OK) return EXIT_FAILED;
@@ -284,7 +345,8 @@ static tgl_status compare(const operands *o, const tgl_plan *plan, bool is_first
 {
     const operand_set set = operands_for(o, 0);
     tgl_status status = tgl_plan_run(plan, 1, set.A, set.B, 0, set.C, NULL);
-    if (status == TGL_OK) status = tgl_download(o->dev, is_first ? first : now, set.C, o->size_c);
+    if (status == TGL_OK)
+        status = tgl_download(o->dev, is_first ? first : now, set.C, o->size_c, NULL);
     *is_same = is_first || memcmp(first, now, o->size_c) == 0;
     return status;
 }
@@ -292,11 +354,12 @@ static tgl_status compare(const operands *o, const tgl_plan *plan, bool is_first
 static tgl_status time_one(const search *s, stopwatch *watch, trial *t, void *first, void *now)
 {
     const operands *o = watch->operands;
+    char kernel[TGL_KERNEL_STRING_SIZE];
+    const tgl_candidate choice = choice_of(s, t);
     const tgl_plan_options options = {
-        .size = sizeof options, .kernel = s->asked->kernel, .strips = TGL_STRIPS_NEVER};
+        .size = sizeof options, .kernel = tgl_candidate_string(&choice, kernel, sizeof kernel)};
     tgl_plan *plan;
     bool is_same = false;
-    take(s, t);
     tgl_status status = tgl_plan_create(o->dev, &o->problem, &options, &plan);
     if (status != TGL_OK) return status;
     status = compare(o, plan, t == s->trials, first, now, &is_same);
@@ -316,7 +379,7 @@ static int time_on(tgl_device *dev, const search *s, const tgl_problem *problem,
     if (status == TGL_OK) status = stopwatch_make(&watch, &o);
     for (int64_t i = 0; i <= best && status == TGL_OK; i++)
         status = time_one(s, &watch, &s->trials[i], first, now);
-    const int code = status == TGL_OK ? EXIT_DONE : cli_fail_status(dev, status);
+    const int code = status == TGL_OK ? EXIT_DONE : cli_fail_status(status);
     stopwatch_release(&watch);
     operands_release(&o);
     free(first);
@@ -347,12 +410,15 @@ static int by_seconds(const void *x, const void *y)
 
 static void print_trial(const search *s, const trial *t)
 {
-    const tgl_simt_schedule *w = &t->when;
+    const int width = s->shape.trans_a    ? s->tile.vec_a
+                      : !s->shape.trans_b ? s->tile.vec_b
+                                          : s->tile.vec_d;
     if (t == s->trials)
         printf("as it is:");
     else
-        printf("{\"%s\", \"%s\", %d, %d, %d, %d, %d, %d},", w->name, w->layout, w->width,
-               w->copy_from, w->copy_every, w->load_from, w->load_every, w->column_order);
+        printf("{\"%s\", \"%s\", %d, %d, %d, %d, %d, %d},", tgl_choice_name(&s->choice.choice),
+               s->asked->layout, width, t->value[COPY_FROM], t->value[COPY_EVERY],
+               t->value[LOAD_FROM], t->value[LOAD_EVERY], t->value[COLUMN_ORDER]);
     if (t->cycles > 0)
         printf(" /* %zu cycles", t->cycles);
     else
@@ -381,18 +447,24 @@ static int rank(search *s, const tgl_problem *problem)
     return EXIT_DONE;
 }
 
+/* The choice among the ways of the configuration without strips. */
+static tgl_status choose(search *s, const tgl_problem *problem)
+{
+    char kernel[TGL_KERNEL_STRING_SIZE];
+    tgl_request request;
+    snprintf(kernel, sizeof kernel, "%s:strips=0", s->asked->kernel);
+    TGL_TRY(tgl_shape_make(problem, true, &s->shape));
+    TGL_TRY(tgl_request_make(kernel, 0, &request));
+    TGL_TRY(tgl_planner_choose(s->asked->chip, &s->shape, &request, &s->choice));
+    return read_tile(s);
+}
+
 static int run(const schedules_options *asked, const tgl_problem *problem)
 {
-    char message[512];
     search s = {.asked = asked};
-    const tgl_plan_options options = {
-        .size = sizeof options, .kernel = asked->kernel, .strips = TGL_STRIPS_NEVER};
-    tgl_status status = tgl_shape_make(problem, true, &s.shape, message, sizeof message);
-    if (status == TGL_OK)
-        status =
-            tgl_planner_plan(asked->chip, &s.shape, &options, &s.choice, message, sizeof message);
-    if (status == TGL_OK) status = tgl_nvrtc_open(&s.nvrtc, message, sizeof message);
-    if (status != TGL_OK) return cli_fail("%s", message);
+    tgl_status status = choose(&s, problem);
+    if (status == TGL_OK) status = tgl_nvrtc_open(&s.nvrtc);
+    if (status != TGL_OK) return cli_fail_status(status);
     s.arch = tgl_nvrtc_arch_name(&s.nvrtc, asked->chip->capability);
     s.cache = tgl_cache_open();
     const char *folder = tgl_cache_describe(s.cache);

@@ -4,7 +4,7 @@
  */
 #include "bench_report.h"
 #include "cli.h"
-#include "epilogue.h"
+#include "epilogue_options.h"
 #include "suite.h"
 
 #include <inttypes.h>
@@ -28,21 +28,6 @@ static const char *chip(const tgl_device *dev)
     for (int i = 0; i < 3 && text[0] == '\0'; i++)
         text = property(dev, keys[i]);
     return text;
-}
-
-/* A field of text, quoted if it has to be. */
-static void put_csv_text(FILE *file, const char *text)
-{
-    if (strpbrk(text, ",\"\n") == NULL) {
-        fputs(text, file);
-        return;
-    }
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        if (*text == '"') fputc('"', file);
-        fputc(*text, file);
-    }
-    fputc('"', file);
 }
 
 void report_shape(const tgl_problem *p, char *text, size_t size)
@@ -96,13 +81,14 @@ static void write_csv_rows(bench_report *r, const contest *t)
         const contestant *c = &t->all[i];
         if (!c->right) continue;
         fprintf(csv, "%s,", tgl_device_name(s->dev));
-        put_csv_text(csv, chip(s->dev));
+        csv_put_text(csv, chip(s->dev));
         fprintf(csv, ",%d,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,", s->threads,
                 cli_type_name(p->type_c), suite_layout(p), p->m, p->n, p->k, p->batch,
                 i == 0 ? "tegula" : c->peer->name);
-        put_csv_text(csv, i == 0 ? tgl_version() : c->peer->version);
-        fprintf(csv, ",%s,%.9g,%.6g,%.4f,%d,%s,", i == 0 ? tgl_plan_kernel(t->plan) : "",
-                c->seconds, gflop / c->seconds, c->ratio, t->rounds,
+        csv_put_text(csv, i == 0 ? tgl_version() : c->peer->version);
+        fputc(',', csv);
+        csv_put_text(csv, i == 0 ? tgl_plan_kernel(t->plan) : "");
+        fprintf(csv, ",%.9g,%.6g,%.4f,%d,%s,", c->seconds, gflop / c->seconds, c->ratio, t->rounds,
                 s->cpu_time                  ? "processor"
                 : cli_device_is_host(s->dev) ? "wall"
                                              : "device");

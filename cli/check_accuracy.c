@@ -71,6 +71,7 @@ typedef struct trial {
 typedef struct accuracy_run {
     tgl_device *dev;
     cublas *lib; /* NULL: there is none */
+    tgl_compute compute;
     int64_t seed;
     output_file csv;
     double logarithms, worst;
@@ -100,9 +101,10 @@ static tgl_status fill(const accuracy_run *run, trial *t)
         store((float *)t->operands.host_b + b * p->stride_b, t->B, p->k, p->n,
               p->trans_b != TGL_NO_TRANS);
     }
-    tgl_status status = tgl_upload(run->dev, t->operands.A, t->operands.host_a, t->operands.size_a);
+    tgl_status status =
+        tgl_upload(run->dev, t->operands.A, t->operands.host_a, t->operands.size_a, NULL);
     if (status != TGL_OK) return status;
-    return tgl_upload(run->dev, t->operands.B, t->operands.host_b, t->operands.size_b);
+    return tgl_upload(run->dev, t->operands.B, t->operands.host_b, t->operands.size_b, NULL);
 }
 
 /* Element (i, j) as it should be, and as one sum after another gives it. A product of two floats is
@@ -156,7 +158,7 @@ static tgl_status multiply(const accuracy_run *run, trial *t, int party, float *
     const operand_set set = operands_for(&t->operands, 0);
     char why[200];
     memset(t->C, 0xff, t->operands.size_c);
-    tgl_status status = tgl_upload(run->dev, set.C, t->C, t->operands.size_c);
+    tgl_status status = tgl_upload(run->dev, set.C, t->C, t->operands.size_c, NULL);
     if (status == TGL_OK && party == OURS) {
         status = tgl_gemm(run->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL);
     } else if (status == TGL_OK) {
@@ -167,7 +169,7 @@ static tgl_status multiply(const accuracy_run *run, trial *t, int party, float *
         cublas_release(product);
     }
     if (status != TGL_OK) return status;
-    return tgl_download(run->dev, result, set.C, t->operands.size_c);
+    return tgl_download(run->dev, result, set.C, t->operands.size_c, NULL);
 }
 
 static tgl_status try_parties(const accuracy_run *run, trial *t)
@@ -251,10 +253,11 @@ static void judge(accuracy_run *run, const trial *t, const char *what)
 
 static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, input_kind inputs)
 {
-    trial t = {.problem = tgl_problem_make(TGL_F32, s->m, s->n, s->k), .inputs = inputs};
+    trial t = {.problem = cli_problem(TGL_F32, s->m, s->n, s->k), .inputs = inputs};
     tgl_problem *p = &t.problem;
     p->trans_a = s->trans_a ? TGL_TRANS : TGL_NO_TRANS;
     p->trans_b = s->trans_b ? TGL_TRANS : TGL_NO_TRANS;
+    p->compute = run->compute;
     p->batch = s->batch;
     p->stride_a = p->m * p->k;
     p->stride_b = p->k * p->n;
@@ -314,9 +317,9 @@ static void write_heading(FILE *csv)
     fputc('\n', csv);
 }
 
-int check_accuracy(tgl_device *dev, int64_t seed, bool small, const char *csv)
+int check_accuracy(tgl_device *dev, tgl_compute compute, int64_t seed, bool small, const char *csv)
 {
-    accuracy_run run = {.dev = dev, .seed = seed};
+    accuracy_run run = {.dev = dev, .compute = compute, .seed = seed};
     char message[512];
     if (!output_file_open(&run.csv, csv)) return EXIT_FAILED;
     if (run.csv.stream != NULL) write_heading(run.csv.stream);
@@ -325,7 +328,7 @@ int check_accuracy(tgl_device *dev, int64_t seed, bool small, const char *csv)
         if (run.lib == NULL) printf("without cuBLAS: %s\n", message);
     }
     const tgl_status status = try_all(&run, small);
-    const int code = status == TGL_OK ? conclude(&run) : cli_fail_status(dev, status);
+    const int code = status == TGL_OK ? conclude(&run) : cli_fail_status(status);
     cublas_close(run.lib);
     return output_file_close(&run.csv) ? code : EXIT_FAILED;
 }

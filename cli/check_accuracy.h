@@ -11,6 +11,6 @@
 #include <stdbool.h>
 
 /* small: only products that a simulator can take. csv may be NULL. Returns an exit code. */
-int check_accuracy(tgl_device *dev, int64_t seed, bool small, const char *csv);
+int check_accuracy(tgl_device *dev, tgl_compute compute, int64_t seed, bool small, const char *csv);
 
 #endif

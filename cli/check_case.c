@@ -3,9 +3,9 @@
  * Random problems: their memory and their answer.
  *
  * The memory of each matrix holds, from front to back, a guard, a few elements that misalign the
- * base, the matrices of the batch with padding in and between them, and for C, and half of all A
- * and B, a guard. In A and B all but the matrices is NaN, so that reading it shows; around C it is
- * noise that must stay as it is.
+ * base, the matrices of the batch with padding in and between them, and for the result, and half of
+ * all inputs, a guard. In A and B all but the matrices is NaN, so that reading it shows; around C
+ * and D it is noise that must stay as it is.
  */
 #include "check_case.h"
 #include "check_draw.h"
@@ -67,11 +67,16 @@ static void store_inputs(check_case *c, int64_t batch, const double *A, const do
     if (p->stride_b != 0 || batch == 0) store(c, &c->b, batch, p->k, p->n, B);
 }
 
+static void fill_with_noise(const check_case *c, check_buffer *buffer, random_state *r)
+{
+    for (size_t i = 0; i < (size_t)buffer->size * tgl_type_size(c->problem.type_c); i++)
+        buffer->image[i] = (unsigned char)random_bits(r);
+}
+
 static void fill_c(check_case *c, random_state *r)
 {
     const tgl_problem *p = &c->problem;
-    for (size_t i = 0; i < (size_t)c->c.size * tgl_type_size(p->type_c); i++)
-        c->c.image[i] = (unsigned char)random_bits(r);
+    fill_with_noise(c, &c->c, r);
     const bool unread = c->beta == 0 && random_once_in(r, 2);
     const double scale =
         c->inputs == INPUT_DENORMAL ? (p->type_c == TGL_F32 ? 0x1p-130 : 0x1p-1026) : 1;
@@ -125,12 +130,13 @@ static bool make_contents(check_case *c, random_state *r)
     c->reference = malloc(sizeof *c->reference * (results + 1));
     const bool ok = o.A != NULL && o.B != NULL && o.c_row != NULL && c->reference != NULL &&
                     make_image(c, &c->a) && make_image(c, &c->b) && make_image(c, &c->c) &&
-                    check_epilogue_fill(r, c);
+                    (c->d.size == 0 || make_image(c, &c->d)) && check_epilogue_fill(r, c);
     if (ok) {
         poison(c, &c->a);
         poison(c, &c->b);
         fill_c(c, r);
         fill_products(c, r, &o);
+        fill_with_noise(c, &c->d, r);
     }
     free(o.A);
     free(o.B);
@@ -154,6 +160,7 @@ void check_case_free(check_case *c)
     free(c->a.image);
     free(c->b.image);
     free(c->c.image);
+    free(c->d.image);
     free(c->bias.image);
     free(c->residual.image);
     free(c->reference);
@@ -162,75 +169,96 @@ void check_case_free(check_case *c)
 
 /* ---- The verdict ----------------------------------------------------------------------------- */
 
+const check_buffer *check_case_result(const check_case *c)
+{
+    return c->d.size > 0 ? &c->d : &c->c;
+}
+
 /* The first element that is not as it was; -1: none. `after` has the results taken out. */
 static int64_t first_change(const check_case *c, const unsigned char *after)
 {
+    const check_buffer *result = check_case_result(c);
     const size_t size = tgl_type_size(c->problem.type_c);
-    for (int64_t i = 0; i < c->c.size; i++)
-        if (memcmp(after + (size_t)i * size, c->c.image + (size_t)i * size, size) != 0) return i;
+    for (int64_t i = 0; i < result->size; i++)
+        if (memcmp(after + (size_t)i * size, result->image + (size_t)i * size, size) != 0) return i;
     return -1;
 }
 
 static void compare_padding(const check_case *c, const unsigned char *after, check_verdict *verdict)
 {
     const tgl_problem *p = &c->problem;
+    const check_buffer *result = check_case_result(c);
     const size_t size = tgl_type_size(p->type_c);
-    unsigned char *rest = malloc((size_t)c->c.size * size);
+    unsigned char *rest = malloc((size_t)result->size * size);
     if (rest == NULL) {
         snprintf(verdict->text, sizeof verdict->text, "no memory to compare the padding");
         return;
     }
-    memcpy(rest, after, (size_t)c->c.size * size);
+    memcpy(rest, after, (size_t)result->size * size);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {
-                const size_t at = (size_t)position(&c->c.view, b, i, j) * size;
-                memcpy(rest + at, c->c.image + at, size);
+                const size_t at = (size_t)position(&result->view, b, i, j) * size;
+                memcpy(rest + at, result->image + at, size);
             }
     const int64_t changed = first_change(c, rest);
     free(rest);
     if (changed >= 0 && verdict->text[0] == '\0')
         snprintf(verdict->text, sizeof verdict->text,
-                 "memory outside C was written, %" PRId64 " elements from C's base",
-                 changed - c->c.view.offset);
+                 "memory outside %c was written, %" PRId64 " elements from its base",
+                 c->d.size > 0 ? 'D' : 'C', changed - result->view.offset);
 }
 
 void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
                         check_verdict *verdict)
 {
     const tgl_problem *p = &c->problem;
+    const check_buffer *result = check_case_result(c);
     verdict->text[0] = '\0';
     const reference_element *reference = c->reference;
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++, reference++) {
-                const double x = element(c, after, position(&c->c.view, b, i, j));
+                const double x = element(c, after, position(&result->view, b, i, j));
                 double error;
                 if (error_add(errors, p->type_c, x, reference, c->bound, &error) ||
                     verdict->text[0] != '\0')
                     continue;
                 snprintf(verdict->text, sizeof verdict->text,
-                         "C[%" PRId64 "](%" PRId64 ", %" PRId64
+                         "%c[%" PRId64 "](%" PRId64 ", %" PRId64
                          ") is %.9g, the reference %.9Lg: error %.3g, at most %.3g passes",
-                         b, i, j, x, reference->value, error, c->bound);
+                         c->d.size > 0 ? 'D' : 'C', b, i, j, x, reference->value, error, c->bound);
             }
     compare_padding(c, after, verdict);
+}
+
+/* What a case has besides: " D ldd=9 stride=99", " device scalars", ... */
+static void describe_rest(const check_case *c, char *text, size_t size)
+{
+    const tgl_problem *p = &c->problem;
+    char d[80] = "";
+    if (c->d.size > 0)
+        snprintf(d, sizeof d, " D ldd=%" PRId64 " stride=%" PRId64 " offset=%" PRId64, p->ldd,
+                 p->stride_d, c->d.view.offset - GUARD);
+    snprintf(text, size, "%s%s%s%s", d, p->scalars == TGL_SCALARS_DEVICE ? " device scalars" : "",
+             c->no_beta ? " without beta" : "", c->own_workspace ? " own workspace" : "");
 }
 
 void check_case_describe(const check_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;
-    char epilogue[80];
+    char epilogue[80], rest[160];
     check_epilogue_describe(c, epilogue, sizeof epilogue);
-    snprintf(text, size,
-             "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " %s-major %c%c lda=%" PRId64
-             " ldb=%" PRId64 " ldc=%" PRId64 " batch=%" PRId64 "%s strides=%" PRId64 ",%" PRId64
-             ",%" PRId64 " offsets=%" PRId64 ",%" PRId64 ",%" PRId64
-             " alpha=%.9g beta=%.9g inputs=%s%s",
-             p->type_c == TGL_F32 ? "f32" : "f64", p->m, p->n, p->k,
-             p->order == TGL_ROW_MAJOR ? "row" : "column", p->trans_a == TGL_NO_TRANS ? 'N' : 'T',
-             p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda, p->ldb, p->ldc, p->batch,
-             p->batching == TGL_POINTERS ? " by pointers" : "", p->stride_a, p->stride_b,
-             p->stride_c, c->a.view.offset - GUARD, c->b.view.offset - GUARD,
-             c->c.view.offset - GUARD, c->alpha, c->beta, input_kind_name(c->inputs), epilogue);
+    describe_rest(c, rest, sizeof rest);
+    snprintf(
+        text, size,
+        "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " %s-major %c%c lda=%" PRId64 " ldb=%" PRId64
+        " ldc=%" PRId64 " batch=%" PRId64 "%s strides=%" PRId64 ",%" PRId64 ",%" PRId64
+        " offsets=%" PRId64 ",%" PRId64 ",%" PRId64 " alpha=%.9g beta=%.9g inputs=%s%s%s",
+        p->type_c == TGL_F32 ? "f32" : "f64", p->m, p->n, p->k,
+        p->order == TGL_ROW_MAJOR ? "row" : "column", p->trans_a == TGL_NO_TRANS ? 'N' : 'T',
+        p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda, p->ldb, p->ldc, p->batch,
+        p->batching == TGL_POINTERS ? " by pointers" : "", p->stride_a, p->stride_b, p->stride_c,
+        c->a.view.offset - GUARD, c->b.view.offset - GUARD, c->c.view.offset - GUARD, c->alpha,
+        c->beta, input_kind_name(c->inputs), epilogue, rest);
 }

@@ -29,13 +29,15 @@ typedef struct check_case {
     tgl_problem problem;
     input_kind inputs;
     double alpha, beta;
+    bool no_beta; /* device scalars: beta is 0, and its pointer NULL */
     check_buffer a, b, c;
+    check_buffer d;               /* size 0: D is C */
     tgl_epilogue epilogue;        /* size 0: none */
     check_buffer bias, residual;  /* size 0: none */
-    int splits;                   /* of a plan whose kernel is named, see tgl_plan_options */
-    int64_t whole_tiles;          /* likewise */
-    int64_t split_depth;          /* likewise */
+    int64_t splits, whole, depth; /* options of a kernel that is named, where it has them; 0: not */
+    int64_t blocks;               /* given */
     bool strips;                  /* likewise: if it can have them beside its tiles */
+    bool own_workspace;           /* a plan that needs workspace is given it by the caller */
     bool again;                   /* it is run ten times, which must give the same bits */
     double bound;                 /* the greatest error that passes */
     reference_element *reference; /* batch x m x n */
@@ -47,8 +49,9 @@ typedef enum check_scale { SCALE_SMALL, SCALE_MEDIUM, SCALE_LARGE } check_scale;
 /* What all cases of a run are drawn from. */
 typedef struct check_drawing {
     uint64_t seed;
-    tgl_type type;  /* 0: TGL_F32 or TGL_F64, drawn too */
-    bool plain;     /* row-major, not transposed, no batch */
+    tgl_type type; /* 0: TGL_F32 or TGL_F64, drawn too */
+    tgl_compute compute;
+    bool plain;     /* row-major, not transposed, no batch, D is C, scalars of the host */
     bool epilogues; /* each product has one */
     check_scale scale;
 } check_drawing;
@@ -64,8 +67,11 @@ typedef struct check_verdict {
     char text[256];
 } check_verdict;
 
-/* Compares C's buffer after the product, `after`, with the reference, and its padding and guards
- * with what they were. */
+/* The buffer that the product is written to: D's where that is another matrix, else C's. */
+const check_buffer *check_case_result(const check_case *c);
+
+/* Compares the result's buffer after the product, `after`, with the reference, and its padding and
+ * guards with what they were. */
 void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
                         check_verdict *verdict);
 

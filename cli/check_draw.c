@@ -5,6 +5,7 @@
  */
 #include "check_draw.h"
 #include "check_epilogue.h"
+#include "cli.h"
 
 #include <math.h>
 
@@ -208,19 +209,16 @@ static double draw_scalar(random_state *r, tgl_type type)
     return usual[random_between(r, 0, 6)];
 }
 
-/* A third of the cases leave it to the planner, half of the others keep some tiles whole, and of
- * those half share the rest unequally. */
+/* Split-K: a third of the cases leave it to the planner, half of the others keep some tiles whole,
+ * and of those half share the rest unequally. */
 static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
 {
-    c->splits = 0;
-    c->whole_tiles = 0;
-    c->split_depth = 0;
     if (random_once_in(r, 3)) return;
-    c->splits = (int)random_between(r, 1, (int64_t)1 << random_between(r, 1, 6));
+    c->splits = random_between(r, 1, (int64_t)1 << random_between(r, 1, 6));
     if (random_once_in(r, 2)) return;
     const int64_t tile = (int64_t)32 << random_between(r, 0, 2);
-    c->whole_tiles = random_between(r, 1, ((p->m + tile) / tile) * ((p->n + tile) / tile));
-    if (random_once_in(r, 2)) c->split_depth = random_between(r, 1, 1 + p->k / c->splits);
+    c->whole = random_between(r, 1, ((p->m + tile) / tile) * ((p->n + tile) / tile));
+    if (random_once_in(r, 2)) c->depth = random_between(r, 1, 1 + p->k / c->splits);
 }
 
 /* The widest copies that the base and distance of an input allow, in bytes; 16 at most. */
@@ -240,10 +238,49 @@ static void draw_pointers(random_state *r, check_case *c)
     if (random_once_in(r, 2)) c->problem.alignment = a < b ? a : b;
 }
 
+/* A D other than C. C is an input then, and its batch may share one. */
+static void draw_destination(random_state *r, tgl_problem *p, check_case *c)
+{
+    const int64_t tight = p->order == TGL_ROW_MAJOR ? p->n : p->m;
+    p->type_d = p->type_c;
+    draw_layout(r, p, p->m, p->n, false, true, &p->ldc, &p->stride_c, &c->c);
+    draw_layout(r, p, p->m, p->n, false, false, &p->ldd, &p->stride_d, &c->d);
+    forget_tight(r, tight, &p->ldc);
+    forget_tight(r, tight, &p->ldd);
+}
+
+static void draw_scalars(random_state *r, tgl_problem *p, check_case *c)
+{
+    p->scalars = TGL_SCALARS_DEVICE;
+    c->no_beta = c->beta == 0 && random_once_in(r, 2);
+}
+
+/* Where the result and the scalars lie, and whose the workspace is. */
+static void draw_placement(const check_drawing *from, random_state *r, tgl_problem *p,
+                           check_case *c)
+{
+    if (!from->plain && random_once_in(r, 6)) draw_destination(r, p, c);
+    if (!from->plain && random_once_in(r, 6)) draw_scalars(r, p, c);
+    c->own_workspace = random_once_in(r, 3);
+    if (random_once_in(r, 4)) c->blocks = random_between(r, 1, 64);
+}
+
+/* Takes away operands that nothing reads. The library does not know scalars of the device. */
+static void take_away(const tgl_problem *p, check_case *c)
+{
+    const bool is_empty = p->m == 0 || p->n == 0 || p->batch == 0;
+    const bool is_host = p->scalars == TGL_SCALARS_HOST;
+    const bool is_separate = c->d.size > 0;
+    c->a.null = c->b.null = is_empty || p->k == 0 || (is_host && c->alpha == 0);
+    c->c.null = is_empty || (is_separate && (is_host ? c->beta == 0 : c->no_beta));
+    c->d.null = is_empty;
+}
+
 void check_draw(const check_drawing *from, random_state *r, check_case *c)
 {
     const tgl_type drawn = random_once_in(r, 2) ? TGL_F64 : TGL_F32;
-    tgl_problem p = tgl_problem_make(from->type != 0 ? from->type : drawn, 0, 0, 0);
+    tgl_problem p = cli_problem(from->type != 0 ? from->type : drawn, 0, 0, 0);
+    p.compute = from->compute;
     draw_sizes(r, from->scale, &p);
     p.order = random_once_in(r, 3) ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
     p.trans_a = draw_transpose(r);
@@ -267,10 +304,11 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     c->inputs = (input_kind)random_between(r, 0, INPUT_KINDS - 1);
     c->again = random_once_in(r, 16);
     draw_split(r, &p, c);
-    const bool empty = p.m == 0 || p.n == 0 || p.batch == 0;
-    const bool take_away = random_once_in(r, 2);
-    c->a.null = c->b.null = take_away && (empty || c->alpha == 0 || p.k == 0);
-    c->c.null = take_away && empty;
+    const bool takes_away = random_once_in(r, 2);
+    random_state placement; /* a stream of its own: the rest is drawn as in earlier versions */
+    random_seed(&placement, ~from->seed, (uint64_t)c->number);
+    draw_placement(from, &placement, &p, c);
+    if (takes_away) take_away(&p, c);
     c->bound = error_bound(p.k);
     c->problem = p;
     if (!from->plain && random_once_in(r, p.batch == 1 ? 30 : 3)) draw_pointers(r, c);

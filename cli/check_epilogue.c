@@ -3,7 +3,7 @@
  * Drawing epilogues, and their answer.
  */
 #include "check_epilogue.h"
-#include "epilogue.h"
+#include "epilogue_options.h"
 
 #include <float.h>
 #include <math.h>

@@ -4,9 +4,11 @@
  * chosen by its place in memory, and results are compared in short pieces of rows.
  */
 #include "check_huge.h"
-#include "check_run.h"
 #include "cli.h"
+#include "kernel_names.h"
 #include "progress.h"
+#include "random.h"
+#include "reference.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -111,8 +113,8 @@ static tgl_status fill_range(const huge_run *run, const huge_matrix *x, int64_t 
     tgl_status status = TGL_OK;
     while (count > 0 && status == TGL_OK) {
         const int64_t at = from % NUMBERS, left = NUMBERS - at, now = count < left ? count : left;
-        status =
-            tgl_upload(run->dev, base(x) + from, run->numbers + at, (size_t)now * sizeof(float));
+        status = tgl_upload(run->dev, base(x) + from, run->numbers + at,
+                            (size_t)now * sizeof(float), NULL);
         from += now;
         count -= now;
     }
@@ -138,8 +140,8 @@ static tgl_status guards(const huge_run *run, bool write, bool *unharmed)
     tgl_status status = back != NULL ? TGL_OK : TGL_NO_MEMORY;
     for (int i = 0; i < 2 && status == TGL_OK; i++) {
         if (write)
-            status = tgl_upload(run->dev, ends[i], run->numbers, GUARD_BYTES);
-        else if ((status = tgl_download(run->dev, back, ends[i], GUARD_BYTES)) == TGL_OK)
+            status = tgl_upload(run->dev, ends[i], run->numbers, GUARD_BYTES, NULL);
+        else if ((status = tgl_download(run->dev, back, ends[i], GUARD_BYTES, NULL)) == TGL_OK)
             *unharmed = *unharmed && memcmp(back, (const char *)run->numbers, GUARD_BYTES) == 0;
     }
     free(back);
@@ -242,7 +244,8 @@ static tgl_status forget_results(const huge_run *run)
     tgl_status status = TGL_OK;
     for (int i = 0; i < run->piece_count && status == TGL_OK; i++) {
         const piece *x = &run->pieces[i];
-        status = tgl_upload(run->dev, address(run, x), nothing, (size_t)x->count * sizeof(float));
+        status =
+            tgl_upload(run->dev, address(run, x), nothing, (size_t)x->count * sizeof(float), NULL);
     }
     return status;
 }
@@ -255,7 +258,7 @@ static tgl_status look(const huge_run *run, char *why, size_t why_size)
     tgl_status status = TGL_OK;
     for (int i = 0; i < run->piece_count && status == TGL_OK && why[0] == '\0'; i++) {
         const piece *x = &run->pieces[i];
-        status = tgl_download(run->dev, c, address(run, x), (size_t)x->count * sizeof(float));
+        status = tgl_download(run->dev, c, address(run, x), (size_t)x->count * sizeof(float), NULL);
         for (int at = 0; at < x->count && status == TGL_OK && why[0] == '\0'; at++) {
             double error;
             if (error_add(&errors, TGL_F32, (double)c[at], &x->expected[at],
@@ -272,10 +275,10 @@ static tgl_status look(const huge_run *run, char *why, size_t why_size)
     return status;
 }
 
-static tgl_status multiply(const huge_run *run, const char *kernel, int splits)
+/* kernel: a kernel string; NULL: the planner's choice. */
+static tgl_status multiply(const huge_run *run, const char *kernel)
 {
-    const tgl_plan_options options = {
-        .size = sizeof options, .kernel = kernel, .splits = kernel != NULL ? splits : 0};
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     tgl_plan *plan;
     tgl_status status = tgl_plan_create(run->dev, &run->problem, &options, &plan);
     if (status != TGL_OK) return status;
@@ -285,40 +288,47 @@ static tgl_status multiply(const huge_run *run, const char *kernel, int splits)
     return status;
 }
 
-/* kernel NULL: the planner's choice. False: the device is gone. */
-static bool try_kernel(huge_run *run, const char *kernel, int splits)
+/* is_split: no memory for its workspace is no failure. False: the device is gone. */
+static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
 {
     char why[160] = "", detail[100] = "";
     tgl_status status = forget_results(run);
-    if (status == TGL_OK) status = multiply(run, kernel, splits);
+    if (status == TGL_OK) status = multiply(run, kernel);
     if (status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE ||
-        (status == TGL_NO_MEMORY && splits > 1)) {
+        (status == TGL_NO_MEMORY && is_split)) {
         run->unsupported++;
         return true;
     }
     if (status == TGL_OK) status = look(run, why, sizeof why);
     if (status != TGL_OK) {
-        tgl_last_error(run->dev, detail, sizeof detail);
+        tgl_last_error(detail, sizeof detail);
         snprintf(why, sizeof why, "%s, %s", tgl_status_name(status), detail);
     }
     run->right += why[0] == '\0';
     if (why[0] != '\0' && run->failure[0] == '\0')
-        snprintf(run->failure, sizeof run->failure, "%s, %d splits: %s",
-                 kernel != NULL ? kernel : "auto", splits, why);
+        snprintf(run->failure, sizeof run->failure, "%s: %s", kernel != NULL ? kernel : "auto",
+                 why);
     return status != TGL_DEVICE_LOST;
 }
 
-/* The planner's choice, then every kernel that was asked for with the planner's splits and, unless
- * that would take minutes, with three. */
+/* A kernel with the planner's splits and, unless that would take minutes, with three. */
+static bool try_named(huge_run *run, const char *name)
+{
+    char split[160];
+    if (!try_kernel(run, name, false)) return false;
+    if (run->problem.k > DEPTH_MOST || !kernel_has_option(name, "splits=3")) return true;
+    snprintf(split, sizeof split, "%s:splits=3", name);
+    return try_kernel(run, split, true);
+}
+
+/* The planner's choice, then every kernel that was asked for, or just the kernel string. */
 static bool try_kernels(huge_run *run, const char *asked)
 {
     const char *name;
-    bool goes_on = strchr(asked, '/') == NULL ? try_kernel(run, NULL, 0) : true;
-    for (int i = 0; goes_on && (name = tgl_kernel_name(run->dev, i)) != NULL; i++) {
-        if (!check_is_asked(asked, name)) continue;
-        goes_on = try_kernel(run, name, 0);
-        if (goes_on && run->problem.k <= DEPTH_MOST) goes_on = try_kernel(run, name, 3);
-    }
+    if (strchr(asked, ':') != NULL) return try_kernel(run, asked, true);
+    bool goes_on = kernel_is_auto_asked(run->dev, asked) ? try_kernel(run, NULL, false) : true;
+    for (int i = 0; goes_on && (name = tgl_kernel_name(run->dev, i)) != NULL; i++)
+        if (kernel_is_asked(run->dev, asked, name)) goes_on = try_named(run, name);
     return goes_on;
 }
 
@@ -341,10 +351,11 @@ static huge_matrix matrix_of(int64_t rows, int64_t columns, bool transposed, int
                          .transposed = transposed};
 }
 
-static void set_up(huge_run *run, const huge_shape *s, bool rehearsal)
+static void set_up(huge_run *run, const huge_shape *s, tgl_compute compute, bool rehearsal)
 {
-    tgl_problem p = tgl_problem_make(TGL_F32, scaled(s->m, rehearsal), scaled(s->n, rehearsal),
-                                     scaled(s->k, rehearsal));
+    tgl_problem p = cli_problem(TGL_F32, scaled(s->m, rehearsal), scaled(s->n, rehearsal),
+                                scaled(s->k, rehearsal));
+    p.compute = compute;
     p.batch = s->batch;
     p.stride_a = p.stride_b = p.stride_c = scaled(s->stride, rehearsal);
     p.trans_a = s->trans_a ? TGL_TRANS : TGL_NO_TRANS;
@@ -382,7 +393,7 @@ static bool try_shape(huge_run *run, const huge_shape *s, const char *asked)
         puts("left out: the memory is not enough");
     } else {
         char detail[200];
-        tgl_last_error(run->dev, detail, sizeof detail);
+        tgl_last_error(detail, sizeof detail);
         snprintf(run->failure, sizeof run->failure, "%s", detail);
         printf("FAILED: %s\n", detail);
         goes_on = status != TGL_DEVICE_LOST;
@@ -401,7 +412,7 @@ static float *make_numbers(void)
     return numbers;
 }
 
-int check_huge(tgl_device *dev, const char *kernel, bool rehearsal)
+int check_huge(tgl_device *dev, const char *kernel, tgl_compute compute, bool rehearsal)
 {
     float *numbers = make_numbers();
     huge_run *run = malloc(sizeof *run);
@@ -410,7 +421,7 @@ int check_huge(tgl_device *dev, const char *kernel, bool rehearsal)
     if (!goes_on) cli_fail("no memory for random numbers");
     for (int i = 0; i < SHAPES && goes_on; i++) {
         *run = (huge_run){.dev = dev, .numbers = numbers};
-        set_up(run, &shapes[i], rehearsal);
+        set_up(run, &shapes[i], compute, rehearsal);
         goes_on = try_shape(run, &shapes[i], kernel);
         right += run->right;
         failed += run->failure[0] != '\0';

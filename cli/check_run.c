@@ -4,6 +4,7 @@
  */
 #include "check_run.h"
 #include "cli.h"
+#include "kernel_names.h"
 #include "progress.h"
 
 #include <inttypes.h>
@@ -29,20 +30,28 @@ typedef struct shared {
 
 /* ---- The kernels under test ------------------------------------------------------------------ */
 
-bool check_is_asked(const char *asked, const char *name)
-{
-    const size_t length = strlen(asked);
-    return strcmp(asked, "all") == 0 || strcmp(asked, name) == 0 ||
-           (strncmp(asked, name, length) == 0 && name[length] == '/');
-}
-
 int check_find_kernel(const tgl_device *dev, const char *asked)
 {
-    const char *name = "auto";
-    for (int i = 0; name != NULL; name = tgl_kernel_name(dev, i++))
-        if (check_is_asked(asked, name)) return EXIT_DONE;
+    const char *name;
+    if (strcmp(asked, "auto") == 0) return EXIT_DONE;
+    for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL; i++)
+        if (kernel_is_asked(dev, asked, name)) return EXIT_DONE;
     return cli_misuse("%s has no kernel \"%s\"; `tegula info` lists them", tgl_device_name(dev),
                       asked);
+}
+
+/* A kernel string that was asked for is run as it is; a name gets options that are drawn. */
+static check_subject subject_of(const char *asked, const char *name)
+{
+    if (strchr(asked, ':') != NULL) return (check_subject){.name = asked};
+    return (check_subject){
+        .name = name,
+        .has_splits = kernel_has_option(name, "splits=2"),
+        .has_whole = kernel_has_option(name, "splits=2,whole=1"),
+        .has_depth = kernel_has_option(name, "splits=2,whole=1,depth=32"),
+        .has_blocks = kernel_has_option(name, "blocks=1"),
+        .has_strips = kernel_has_option(name, "strips=1"),
+    };
 }
 
 /* Lists the kernels that were asked for, after the planner's choice unless that was not. */
@@ -53,10 +62,12 @@ static int list_subjects(const check_settings *s, check_results *results)
         count++;
     results->subjects = calloc((size_t)count, sizeof *results->subjects);
     if (results->subjects == NULL) return cli_fail("no memory for %d kernels", count);
-    for (int i = 0; i < count; i++) {
-        const char *name = i == 0 ? "auto" : tgl_kernel_name(s->dev, i - 1);
-        if (check_is_asked(s->kernel, name) || (i == 0 && strchr(s->kernel, '/') == NULL))
-            results->subjects[results->count++].name = name;
+    if (kernel_is_auto_asked(s->dev, s->kernel))
+        results->subjects[results->count++] = (check_subject){.name = "auto"};
+    for (int i = 0; i < count - 1; i++) {
+        const char *name = tgl_kernel_name(s->dev, i);
+        if (kernel_is_asked(s->dev, s->kernel, name))
+            results->subjects[results->count++] = subject_of(s->kernel, name);
     }
     return EXIT_DONE;
 }
@@ -89,7 +100,15 @@ static int cell_of(const check_case *c)
     return (layout * 4 + (swapped ? of_b : of_a)) * 4 + (swapped ? of_a : of_b);
 }
 
-static void count_coverage(const check_case *c, bool has_strips, check_subject *s)
+/* A plan for a case, and how it is run. */
+typedef struct case_plan {
+    tgl_plan *plan;  /* NULL: tgl_gemm() */
+    bool has_strips; /* they were demanded */
+    size_t needs;    /* bytes of workspace */
+    void *workspace; /* the caller's, with a guard behind it; NULL: the device lends it */
+} case_plan;
+
+static void count_coverage(const check_case *c, const case_plan *plan, check_subject *s)
 {
     const tgl_problem *p = &c->problem;
     const bool is_product = c->alpha != 0 && p->m > 0 && p->n > 0 && p->k > 0 && p->batch > 0;
@@ -97,20 +116,41 @@ static void count_coverage(const check_case *c, bool has_strips, check_subject *
     s->cells[cell_of(c)] = true;
     s->batch += p->batch > 1;
     s->ten += c->again;
-    s->strips += has_strips;
-    if (strcmp(s->name, "auto") == 0 || c->splits < 2) return;
+    s->strips += plan->has_strips;
+    s->separate += c->d.size > 0;
+    s->scalars += p->scalars == TGL_SCALARS_DEVICE;
+    s->workspace += plan->workspace != NULL;
+    if (!s->has_splits || c->splits < 2) return;
     s->split += p->k > 32;
-    s->tail += p->k > 32 && c->whole_tiles > 0;
+    s->tail += p->k > 32 && s->has_whole && c->whole > 0;
 }
 
-/* ---- One case -------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+enum { AT_A, AT_B, AT_C, AT_D, AT_BIAS, AT_RESIDUAL, BUFFERS, ARRAYS = AT_D + 1 };
+enum { SCALAR_STEP = 8, WORKSPACE_GUARD = 256, WORKSPACE_NOISE = 1 << 20 };
 
 /* A case's buffers in memory of the device, and room on the host for what comes back. */
 typedef struct case_memory {
-    void *A, *B, *C, *bias, *residual;
-    void *pointers[3];           /* arrays of them, to A, B and C */
+    void *at[BUFFERS];           /* NULL: the case has none */
+    void *arrays[ARRAYS];        /* of pointers to the matrices of A, B, C and D */
+    void *scalars;               /* alpha and beta, SCALAR_STEP bytes apart */
     unsigned char *back, *first; /* first: of ten results */
 } case_memory;
+
+static const check_buffer *buffer_of(const check_case *c, int i)
+{
+    const check_buffer *const all[BUFFERS] = {
+        [AT_A] = &c->a, [AT_B] = &c->b,       [AT_C] = &c->c,
+        [AT_D] = &c->d, [AT_BIAS] = &c->bias, [AT_RESIDUAL] = &c->residual,
+    };
+    return all[i];
+}
+
+static int result_of(const check_case *c)
+{
+    return c->d.size > 0 ? AT_D : AT_C;
+}
 
 static size_t bytes_of(const check_case *c, const check_buffer *buffer)
 {
@@ -119,123 +159,204 @@ static size_t bytes_of(const check_case *c, const check_buffer *buffer)
 
 static size_t greatest_bytes(const check_case *c)
 {
-    const check_buffer *buffers[] = {&c->a, &c->b, &c->c, &c->bias, &c->residual};
     size_t greatest = 0;
-    for (int i = 0; i < 5; i++)
-        if (bytes_of(c, buffers[i]) > greatest) greatest = bytes_of(c, buffers[i]);
+    for (int i = 0; i < BUFFERS; i++)
+        if (bytes_of(c, buffer_of(c, i)) > greatest) greatest = bytes_of(c, buffer_of(c, i));
     return greatest;
 }
 
-/* The pointers to the matrices of each buffer, in memory of the device. */
-static tgl_status place_pointers(tgl_device *dev, const check_case *c, case_memory *memory)
+/* Memory of the device with a copy of host memory. */
+static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, void **memory)
 {
-    const check_buffer *buffers[] = {&c->a, &c->b, &c->c};
-    void *const bases[] = {memory->A, memory->B, memory->C};
+    const tgl_status status = tgl_alloc(dev, bytes, memory);
+    return status == TGL_OK ? tgl_upload(dev, *memory, host, bytes, NULL) : status;
+}
+
+/* The pointers to the matrices of each buffer, in memory of the device. */
+static tgl_status place_arrays(tgl_device *dev, const check_case *c, case_memory *memory)
+{
     const size_t element = tgl_type_size(c->problem.type_c);
     const size_t bytes = (size_t)c->problem.batch * sizeof(void *);
     void **pointers = malloc(bytes + 1);
     tgl_status status = pointers != NULL ? TGL_OK : TGL_NO_MEMORY;
-    for (int i = 0; status == TGL_OK && i < 3; i++) {
-        const check_view *v = &buffers[i]->view;
+    for (int i = 0; status == TGL_OK && i < ARRAYS; i++) {
+        if (memory->at[i] == NULL) continue;
+        const check_view *v = &buffer_of(c, i)->view;
         for (int64_t b = 0; b < c->problem.batch; b++)
-            pointers[b] = (char *)bases[i] + (size_t)(v->offset + b * v->batch) * element;
-        status = tgl_alloc(dev, bytes, &memory->pointers[i]);
-        if (status == TGL_OK) status = tgl_upload(dev, memory->pointers[i], pointers, bytes);
+            pointers[b] = (char *)memory->at[i] + (size_t)(v->offset + b * v->batch) * element;
+        status = place_copy(dev, pointers, bytes, &memory->arrays[i]);
     }
     free(pointers);
     return status;
 }
 
+static tgl_status place_scalars(tgl_device *dev, const check_case *c, case_memory *memory)
+{
+    unsigned char host[2 * SCALAR_STEP] = {0};
+    const double values[] = {c->alpha, c->beta};
+    for (int i = 0; i < 2; i++) {
+        const float narrow = (float)values[i];
+        if (c->problem.type_c == TGL_F32)
+            memcpy(host + i * SCALAR_STEP, &narrow, sizeof narrow);
+        else
+            memcpy(host + i * SCALAR_STEP, &values[i], sizeof values[i]);
+    }
+    return place_copy(dev, host, sizeof host, &memory->scalars);
+}
+
 static tgl_status place(tgl_device *dev, const check_case *c, case_memory *memory)
 {
-    const check_buffer *buffers[] = {&c->a, &c->b, &c->c, &c->bias, &c->residual};
-    void **places[] = {&memory->A, &memory->B, &memory->C, &memory->bias, &memory->residual};
     memory->back = malloc(greatest_bytes(c));
-    memory->first = malloc(bytes_of(c, &c->c));
+    memory->first = malloc(bytes_of(c, check_case_result(c)));
     if (memory->back == NULL || memory->first == NULL) return TGL_NO_MEMORY;
-    for (int i = 0; i < 5; i++) {
-        if (buffers[i]->size == 0) continue;
-        tgl_status status = tgl_alloc(dev, bytes_of(c, buffers[i]), places[i]);
-        if (status == TGL_OK)
-            status = tgl_upload(dev, *places[i], buffers[i]->image, bytes_of(c, buffers[i]));
-        if (status != TGL_OK) return status;
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < BUFFERS && status == TGL_OK; i++) {
+        const check_buffer *buffer = buffer_of(c, i);
+        if (buffer->size > 0)
+            status = place_copy(dev, buffer->image, bytes_of(c, buffer), &memory->at[i]);
     }
-    return c->problem.batching == TGL_POINTERS ? place_pointers(dev, c, memory) : TGL_OK;
+    if (status == TGL_OK && c->problem.scalars == TGL_SCALARS_DEVICE)
+        status = place_scalars(dev, c, memory);
+    if (status == TGL_OK && c->problem.batching == TGL_POINTERS)
+        status = place_arrays(dev, c, memory);
+    return status;
 }
 
 static void release(tgl_device *dev, case_memory *memory)
 {
-    tgl_free(dev, memory->A);
-    tgl_free(dev, memory->B);
-    tgl_free(dev, memory->C);
-    tgl_free(dev, memory->bias);
-    tgl_free(dev, memory->residual);
-    for (int i = 0; i < 3; i++)
-        tgl_free(dev, memory->pointers[i]);
+    for (int i = 0; i < BUFFERS; i++)
+        tgl_free(dev, memory->at[i]);
+    for (int i = 0; i < ARRAYS; i++)
+        tgl_free(dev, memory->arrays[i]);
+    tgl_free(dev, memory->scalars);
     free(memory->back);
     free(memory->first);
 }
 
-/* The pointer that a product is given for a buffer. */
-static void *base(const check_case *c, const check_buffer *buffer, void *memory)
+/* ---- The caller's workspace ------------------------------------------------------------------ */
+
+/* What is behind a workspace, and in its first part before a run: a plan may not count on zeros. */
+static void fill_guard(unsigned char *guard, size_t size)
 {
-    if (buffer->null) return NULL;
-    return (char *)memory + (size_t)buffer->view.offset * tgl_type_size(c->problem.type_c);
+    memset(guard, 0xa5, size);
 }
 
-static tgl_operands operands_of(const check_case *c, const case_memory *memory)
+/* Gives a plan that needs workspace one of the caller's. */
+static tgl_status add_workspace(tgl_device *dev, case_plan *plan)
+{
+    const size_t noise = plan->needs < WORKSPACE_NOISE ? plan->needs : WORKSPACE_NOISE;
+    unsigned char *host = malloc(noise + WORKSPACE_GUARD);
+    if (host == NULL) return TGL_NO_MEMORY;
+    fill_guard(host, noise + WORKSPACE_GUARD);
+    tgl_status status = tgl_alloc(dev, plan->needs + WORKSPACE_GUARD, &plan->workspace);
+    if (status == TGL_OK) status = tgl_upload(dev, plan->workspace, host, noise, NULL);
+    if (status == TGL_OK)
+        status =
+            tgl_upload(dev, (char *)plan->workspace + plan->needs, host, WORKSPACE_GUARD, NULL);
+    free(host);
+    return status;
+}
+
+/* Notes it if memory behind the workspace was written. */
+static tgl_status compare_workspace(tgl_device *dev, const case_plan *plan, check_verdict *verdict)
+{
+    unsigned char guard[WORKSPACE_GUARD], after[WORKSPACE_GUARD];
+    if (plan->workspace == NULL) return TGL_OK;
+    fill_guard(guard, sizeof guard);
+    const tgl_status status =
+        tgl_download(dev, after, (const char *)plan->workspace + plan->needs, sizeof after, NULL);
+    if (status == TGL_OK && verdict->text[0] == '\0' && memcmp(after, guard, sizeof guard) != 0)
+        snprintf(verdict->text, sizeof verdict->text, "memory behind the workspace was written");
+    return status;
+}
+
+/* ---- One case -------------------------------------------------------------------------------- */
+
+/* The pointer that a product is given for a buffer. */
+static void *base(const check_case *c, const case_memory *memory, int i)
+{
+    const check_buffer *buffer = buffer_of(c, i);
+    if (buffer->null || memory->at[i] == NULL) return NULL;
+    return (char *)memory->at[i] + (size_t)buffer->view.offset * tgl_type_size(c->problem.type_c);
+}
+
+static void *array(const check_case *c, const case_memory *memory, int i)
+{
+    return buffer_of(c, i)->null ? NULL : memory->arrays[i];
+}
+
+static tgl_operands operands_of(const check_case *c, const case_plan *plan,
+                                const case_memory *memory)
 {
     tgl_operands o = {.size = sizeof o};
-    if (c->bias.size > 0) o.bias = base(c, &c->bias, memory->bias);
-    if (c->residual.size > 0) o.residual = base(c, &c->residual, memory->residual);
-    if (c->problem.batching == TGL_POINTERS) {
-        if (!c->a.null) o.A_array = memory->pointers[0];
-        if (!c->b.null) o.B_array = memory->pointers[1];
-        if (!c->c.null) o.C_array = memory->pointers[2];
-        return o;
+    o.bias = base(c, memory, AT_BIAS);
+    o.residual = base(c, memory, AT_RESIDUAL);
+    o.workspace = plan->workspace;
+    o.workspace_bytes = plan->workspace != NULL ? plan->needs : 0;
+    if (c->problem.scalars == TGL_SCALARS_DEVICE) {
+        o.alpha_at = memory->scalars;
+        if (!c->no_beta) o.beta_at = (const char *)memory->scalars + SCALAR_STEP;
+    } else {
+        o.alpha = c->alpha;
+        o.beta = c->beta;
     }
-    o.A = base(c, &c->a, memory->A);
-    o.B = base(c, &c->b, memory->B);
-    o.C = base(c, &c->c, memory->C);
+    if (c->problem.batching == TGL_POINTERS) {
+        o.A_array = array(c, memory, AT_A);
+        o.B_array = array(c, memory, AT_B);
+        o.C_array = array(c, memory, AT_C);
+        o.D_array = array(c, memory, AT_D);
+    } else {
+        o.A = base(c, memory, AT_A);
+        o.B = base(c, memory, AT_B);
+        o.C = base(c, memory, AT_C);
+        o.D = base(c, memory, AT_D);
+    }
     return o;
 }
 
-/* C from its image, the product, C to memory->back. plan NULL: in one call. */
-static tgl_status multiply(tgl_device *dev, const check_case *c, const tgl_plan *plan,
+/* The result from its image, the product, the result to memory->back. */
+static tgl_status multiply(tgl_device *dev, const check_case *c, const case_plan *plan,
                            const case_memory *memory)
 {
-    const tgl_operands o = operands_of(c, memory);
-    tgl_status status = tgl_upload(dev, memory->C, c->c.image, bytes_of(c, &c->c));
+    const tgl_operands o = operands_of(c, plan, memory);
+    const check_buffer *result = check_case_result(c);
+    void *place = memory->at[result_of(c)];
+    tgl_status status = tgl_upload(dev, place, result->image, bytes_of(c, result), NULL);
     if (status != TGL_OK) return status;
-    if (plan != NULL)
-        status = tgl_plan_run_operands(plan, c->alpha, c->beta, &o, NULL);
+    if (plan->plan != NULL)
+        status = tgl_plan_run_operands(plan->plan, &o, NULL);
     else if (c->problem.batching == TGL_POINTERS)
         status = tgl_gemm_batched(dev, &c->problem, c->alpha, o.A_array, o.B_array, c->beta,
                                   o.C_array, NULL);
     else
         status = tgl_gemm(dev, &c->problem, c->alpha, o.A, o.B, c->beta, o.C, NULL);
     if (status != TGL_OK) return status;
-    return tgl_download(dev, memory->back, memory->C, bytes_of(c, &c->c));
+    return tgl_download(dev, memory->back, place, bytes_of(c, result), NULL);
 }
 
 /* Notes it if an input is not what it was. */
-static tgl_status compare_input(tgl_device *dev, const check_case *c, const check_buffer *buffer,
-                                const void *memory, const char *name, const case_memory *room,
-                                check_verdict *verdict)
+static tgl_status compare_inputs(tgl_device *dev, const check_case *c, const case_memory *memory,
+                                 check_verdict *verdict)
 {
-    if (buffer->size == 0) return TGL_OK;
-    tgl_status status = tgl_download(dev, room->back, memory, bytes_of(c, buffer));
-    if (status == TGL_OK && verdict->text[0] == '\0' &&
-        memcmp(room->back, buffer->image, bytes_of(c, buffer)) != 0)
-        snprintf(verdict->text, sizeof verdict->text, "%s was written, and is an input", name);
+    static const char *const names[BUFFERS] = {"A", "B", "C", "D", "bias", "residual"};
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < BUFFERS && status == TGL_OK; i++) {
+        const check_buffer *buffer = buffer_of(c, i);
+        if (memory->at[i] == NULL || i == result_of(c)) continue;
+        status = tgl_download(dev, memory->back, memory->at[i], bytes_of(c, buffer), NULL);
+        if (status == TGL_OK && verdict->text[0] == '\0' &&
+            memcmp(memory->back, buffer->image, bytes_of(c, buffer)) != 0)
+            snprintf(verdict->text, sizeof verdict->text, "%s was written, and is an input",
+                     names[i]);
+    }
     return status;
 }
 
 /* Notes it if the same product does not give the same bits each time. */
-static tgl_status repeat(tgl_device *dev, const check_case *c, const tgl_plan *plan,
+static tgl_status repeat(tgl_device *dev, const check_case *c, const case_plan *plan,
                          const case_memory *memory, check_verdict *verdict)
 {
-    const size_t bytes = bytes_of(c, &c->c);
+    const size_t bytes = bytes_of(c, check_case_result(c));
     tgl_status status = TGL_OK;
     memcpy(memory->first, memory->back, bytes);
     for (int i = 1; status == TGL_OK && i < RUNS; i++) {
@@ -249,55 +370,93 @@ static tgl_status repeat(tgl_device *dev, const check_case *c, const tgl_plan *p
 }
 
 /* Runs one kernel and judges it. */
-static tgl_status judge(tgl_device *dev, const check_case *c, const tgl_plan *plan,
+static tgl_status judge(tgl_device *dev, const check_case *c, const case_plan *plan,
                         const case_memory *memory, check_subject *s, check_verdict *verdict)
 {
     tgl_status status = multiply(dev, c, plan, memory);
     if (status != TGL_OK) return status;
     check_case_compare(c, memory->back, &s->errors, verdict);
     if (c->again) status = repeat(dev, c, plan, memory, verdict);
-    if (status == TGL_OK) status = compare_input(dev, c, &c->a, memory->A, "A", memory, verdict);
-    if (status == TGL_OK) status = compare_input(dev, c, &c->b, memory->B, "B", memory, verdict);
-    if (status == TGL_OK)
-        status = compare_input(dev, c, &c->bias, memory->bias, "bias", memory, verdict);
-    if (status == TGL_OK)
-        status = compare_input(dev, c, &c->residual, memory->residual, "residual", memory, verdict);
+    if (status == TGL_OK) status = compare_inputs(dev, c, memory, verdict);
+    if (status == TGL_OK) status = compare_workspace(dev, plan, verdict);
     return status;
 }
 
-/* The case's plan by a kernel that is named. A case that wants strips gets them if it can;
- * *has_strips says so. */
-static tgl_status make_plan(tgl_device *dev, const check_case *c, const char *kernel,
-                            bool *has_strips, tgl_plan **plan)
+/* Adds ",name=value", or ":name=value" if it is the first. */
+static void add_option(char *text, size_t size, const char *name, int64_t value)
 {
-    tgl_plan_options options = {.size = sizeof options,
-                                .kernel = kernel,
-                                .splits = c->splits,
-                                .whole_tiles = c->whole_tiles,
-                                .split_depth = c->split_depth,
-                                .strips = c->strips ? TGL_STRIPS_ALWAYS : TGL_STRIPS_NEVER,
-                                .epilogue = c->epilogue.size > 0 ? &c->epilogue : NULL};
-    tgl_status status = tgl_plan_create(dev, &c->problem, &options, plan);
-    *has_strips = c->strips && status == TGL_OK && strncmp(kernel, "gemm/", 5) == 0;
-    if (!c->strips || status != TGL_UNSUPPORTED) return status;
-    options.strips = TGL_STRIPS_NEVER;
+    const size_t length = strlen(text);
+    snprintf(text + length, size - length, "%c%s=%" PRId64, strchr(text, ':') != NULL ? ',' : ':',
+             name, value);
+}
+
+/* The kernel string for a case: the name, and what the case draws of the kernel's options. */
+static void make_kernel_string(const check_case *c, const check_subject *s, bool strips, char *text,
+                               size_t size)
+{
+    snprintf(text, size, "%s", s->name);
+    if (s->has_splits && c->splits > 0) add_option(text, size, "splits", c->splits);
+    if (s->has_whole && c->whole > 0) add_option(text, size, "whole", c->whole);
+    if (s->has_depth && c->depth > 0) add_option(text, size, "depth", c->depth);
+    if (s->has_blocks && c->blocks > 0) add_option(text, size, "blocks", c->blocks);
+    if (s->has_strips) add_option(text, size, "strips", strips);
+}
+
+/* Makes a plan for a case by a kernel string. */
+static tgl_status make_plan_of(tgl_device *dev, const check_case *c, const char *kernel,
+                               tgl_plan **plan)
+{
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = kernel,
+                                      .epilogue = c->epilogue.size > 0 ? &c->epilogue : NULL};
     return tgl_plan_create(dev, &c->problem, &options, plan);
 }
 
-static tgl_status plan_and_judge(tgl_device *dev, const check_case *c, const case_memory *memory,
-                                 check_subject *s, bool *has_strips, check_verdict *verdict)
+/* The case's plan by a kernel that is named. A case that wants strips gets them if it can. */
+static tgl_status make_named_plan(tgl_device *dev, const check_case *c, const check_subject *s,
+                                  case_plan *plan)
 {
-    const tgl_plan_options by_itself = {.size = sizeof by_itself, .epilogue = &c->epilogue};
-    tgl_plan *plan = NULL;
+    char kernel[160];
+    const bool wants_strips = s->has_strips && c->strips;
+    make_kernel_string(c, s, wants_strips, kernel, sizeof kernel);
+    const tgl_status status = make_plan_of(dev, c, kernel, &plan->plan);
+    plan->has_strips = wants_strips && status == TGL_OK;
+    if (!wants_strips || status != TGL_UNSUPPORTED) return status;
+    make_kernel_string(c, s, false, kernel, sizeof kernel);
+    return make_plan_of(dev, c, kernel, &plan->plan);
+}
+
+/* Whether the planner's choice takes a plan of the caller's: tgl_gemm() has no such products. */
+static bool needs_plan(const check_case *c)
+{
+    return c->epilogue.size > 0 || c->d.size > 0 || c->problem.scalars != TGL_SCALARS_HOST ||
+           c->own_workspace;
+}
+
+static tgl_status make_plan(tgl_device *dev, const check_case *c, const check_subject *s,
+                            case_plan *plan)
+{
     tgl_status status = TGL_OK;
-    verdict->text[0] = '\0';
-    *has_strips = false;
     if (strcmp(s->name, "auto") != 0)
-        status = make_plan(dev, c, s->name, has_strips, &plan);
-    else if (c->epilogue.size > 0)
-        status = tgl_plan_create(dev, &c->problem, &by_itself, &plan);
-    if (status == TGL_OK) status = judge(dev, c, plan, memory, s, verdict);
-    tgl_plan_destroy(plan);
+        status = make_named_plan(dev, c, s, plan);
+    else if (needs_plan(c))
+        status = make_plan_of(dev, c, NULL, &plan->plan);
+    plan->needs = tgl_plan_workspace_size(plan->plan);
+    if (status == TGL_OK && c->own_workspace && plan->needs > 0) status = add_workspace(dev, plan);
+    return status;
+}
+
+/* Makes a plan, runs it and judges it, and counts what it has shown. */
+static tgl_status plan_and_judge(tgl_device *dev, const check_case *c, const case_memory *memory,
+                                 check_subject *s, check_verdict *verdict)
+{
+    case_plan plan = {0};
+    verdict->text[0] = '\0';
+    tgl_status status = make_plan(dev, c, s, &plan);
+    if (status == TGL_OK) status = judge(dev, c, &plan, memory, s, verdict);
+    if (status != TGL_UNSUPPORTED) count_coverage(c, &plan, s);
+    tgl_free(dev, plan.workspace);
+    tgl_plan_destroy(plan.plan);
     return status;
 }
 
@@ -313,6 +472,9 @@ static void add_counts(check_subject *into, const check_subject *from)
     into->strips += from->strips;
     into->batch += from->batch;
     into->ten += from->ten;
+    into->separate += from->separate;
+    into->scalars += from->scalars;
+    into->workspace += from->workspace;
     for (int i = 0; i < CHECK_CELLS; i++)
         into->cells[i] = into->cells[i] || from->cells[i];
     error_merge(&into->errors, &from->errors);
@@ -325,14 +487,16 @@ static void keep_failure(shared *all, const check_case *c, const check_subject *
     const check_drawing *from = &all->settings->drawing;
     if (results->failed_case >= 0 && results->failed_case <= c->number) return;
     results->failed_case = c->number;
-    char problem[512], type[16] = "";
+    char problem[512], type[16] = "", compute[32] = "";
     check_case_describe(c, problem, sizeof problem);
+    if (from->compute != TGL_COMPUTE_DEFAULT)
+        snprintf(compute, sizeof compute, " --compute %s", cli_compute_name(from->compute));
     if (from->type != 0) snprintf(type, sizeof type, " --type %s", cli_type_name(from->type));
     snprintf(results->failure, sizeof results->failure,
              "case %" PRId64 " failed in kernel %s: %s\n  %s\n  rerun: tegula check --seed %" PRIu64
-             " --case %" PRId64 " --kernel %s --device %s%s%s%s%s",
+             " --case %" PRId64 " --kernel %s --device %s%s%s%s%s%s",
              c->number, s->name, what, problem, from->seed, c->number, s->name,
-             tgl_device_name(all->settings->dev), type, from->plain ? " --plain" : "",
+             tgl_device_name(all->settings->dev), type, compute, from->plain ? " --plain" : "",
              from->scale == SCALE_SMALL ? " --small" : "", from->epilogues ? " --epilogues" : "");
 }
 
@@ -340,21 +504,22 @@ static void keep_failure(shared *all, const check_case *c, const check_subject *
 static tgl_status try_subject(shared *all, const check_case *c, check_subject *s,
                               const case_memory *memory)
 {
-    check_subject now = {.name = s->name};
+    check_subject now = {.name = s->name,
+                         .has_splits = s->has_splits,
+                         .has_whole = s->has_whole,
+                         .has_depth = s->has_depth,
+                         .has_blocks = s->has_blocks,
+                         .has_strips = s->has_strips};
     check_verdict verdict;
-    const tgl_device *dev = all->settings->dev;
-    bool has_strips;
-    const tgl_status status =
-        plan_and_judge(all->settings->dev, c, memory, &now, &has_strips, &verdict);
+    const tgl_status status = plan_and_judge(all->settings->dev, c, memory, &now, &verdict);
     if (status != TGL_OK) {
         char detail[200] = "";
-        tgl_last_error(dev, detail, sizeof detail);
+        tgl_last_error(detail, sizeof detail);
         snprintf(verdict.text, sizeof verdict.text, "%s, %s", tgl_status_name(status), detail);
     }
     now.unsupported = status == TGL_UNSUPPORTED;
     now.passed = verdict.text[0] == '\0';
     now.failed = !now.passed && !now.unsupported;
-    if (!now.unsupported) count_coverage(c, has_strips, &now);
     pthread_mutex_lock(&all->lock);
     add_counts(s, &now);
     if (now.failed) keep_failure(all, c, s, verdict.text);
@@ -405,7 +570,7 @@ static int try_case(shared *all, int64_t number)
     const bool goes_on = status == TGL_OK && try_subjects(all, &c, &memory);
     release(s->dev, &memory);
     check_case_free(&c);
-    if (status != TGL_OK) return cli_fail_status(s->dev, status);
+    if (status != TGL_OK) return cli_fail_status(status);
     return goes_on ? EXIT_DONE : EXIT_FAILED;
 }
 

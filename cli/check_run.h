@@ -13,7 +13,7 @@ typedef struct check_settings {
     tgl_device *dev;
     check_drawing drawing;
     int64_t first, count; /* cases */
-    const char *kernel;   /* "all", "auto", or a kernel's name */
+    const char *kernel;   /* "auto", a kernel string, or a group: see kernel_names.h */
     bool in_turn;         /* each case goes through the planner's choice and one kernel more */
     int workers;
 } check_settings;
@@ -22,12 +22,15 @@ enum { CHECK_CELLS = 4 * 4 * 4 }; /* transposes, alignment of A, of B */
 
 /* A kernel and how it has done. */
 typedef struct check_subject {
-    const char *name; /* "auto" runs tgl_gemm(), which plans for itself */
+    const char *name; /* a name; a kernel string; "auto": the planner's choice */
+    bool has_splits, has_whole, has_depth, has_blocks, has_strips; /* options that are drawn */
     int64_t passed, failed, unsupported;
     error_summary errors;
     bool cells[CHECK_CELLS];                 /* the ways of operands to lie that it has seen */
-    int64_t split, tail, strips, batch, ten; /* cases: k shared; for the last tiles only; strips
+    int64_t split, tail, strips, batch, ten; /* cases: split-K; for the last tiles only; strips
                                                 beside the tiles; a batch; run ten times over */
+    int64_t separate, scalars, workspace;    /* a D other than C; scalars of the device; a workspace
+                                                of the caller's */
 } check_subject;
 
 typedef struct check_results {
@@ -37,10 +40,6 @@ typedef struct check_results {
     int64_t failed_case; /* the first; -1: none */
     char failure[1024];  /* what is wrong with it */
 } check_results;
-
-/* Whether a kernel is meant by what was asked for: "all", its name, or "gemm" for "gemm/...". The
- * planner's choice is called "auto". */
-bool check_is_asked(const char *asked, const char *name);
 
 /* An error, and its exit code, if no kernel of the device is meant; else EXIT_DONE. */
 int check_find_kernel(const tgl_device *dev, const char *asked);

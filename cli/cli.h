@@ -42,12 +42,12 @@ int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, pointing to --help; returns EXIT_MISUSE. */
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A failed call on `dev`: its sentence of detail, or the text of the status. Returns EXIT_FAILED.
- */
-int cli_fail_status(const tgl_device *dev, tgl_status status);
+/* A failed call of this thread: its sentence of detail, or the text of the status. Returns
+ * EXIT_FAILED. */
+int cli_fail_status(tgl_status status);
 
 /* The same, about one of several things: "tegula COMMAND: WHAT: ...". */
-int cli_fail_at(const char *what, const tgl_device *dev, tgl_status status);
+int cli_fail_at(const char *what, tgl_status status);
 
 /* Flushes stdout: EXIT_FAILED with an error if what was printed did not arrive, else `code`. */
 int cli_finish(int code);
@@ -60,6 +60,7 @@ enum {
     OPT_DEVICE,
     OPT_THREADS,
     OPT_TYPE,
+    OPT_COMPUTE,
     OPT_TRANS_A,
     OPT_TRANS_B,
     OPT_CSV,
@@ -83,6 +84,10 @@ enum {
 #define CLI_OPTION_TYPE                                                                            \
     {                                                                                              \
         "type", required_argument, NULL, OPT_TYPE                                                  \
+    }
+#define CLI_OPTION_COMPUTE                                                                         \
+    {                                                                                              \
+        "compute", required_argument, NULL, OPT_COMPUTE                                            \
     }
 #define CLI_OPTION_TRANS_A                                                                         \
     {                                                                                              \
@@ -120,9 +125,10 @@ bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t 
 bool cli_parse_real(const char *option, const char *text, double *value); /* nan and inf too */
 bool cli_parse_type(const char *text, tgl_type *type);                    /* "f32", "f64" */
 bool cli_parse_threads(const char *text, int *threads);
-bool cli_parse_strips(const char *text, tgl_strips *strips); /* "auto", "never", "always" */
+bool cli_parse_compute(const char *text, tgl_compute *compute); /* "default", "ieee", ... */
 
 const char *cli_type_name(tgl_type type);
+const char *cli_compute_name(tgl_compute compute);
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
@@ -132,8 +138,16 @@ tgl_device *cli_open_device(const char *name, int threads);
 /* True if the device works on any host memory, so that nothing has to be copied to it. */
 bool cli_device_is_host(const tgl_device *dev);
 
-/* The value of one of the device's properties, or NULL. */
+/* The value of one of the device's properties, text for people, or NULL. */
 const char *cli_device_property(const tgl_device *dev, const char *wanted);
+
+/* A property that is a number; 0 if the device has none, or does not know it. */
+double cli_device_number(const tgl_device *dev, tgl_number number);
+
+/* ---- Problems and plans ---------------------------------------------------------------------- */
+
+/* What tgl_problem_init() makes. */
+tgl_problem cli_problem(tgl_type type, int64_t m, int64_t n, int64_t k);
 
 /* A copy of tgl_plan_explain()'s text; the caller frees it. NULL: no memory. */
 char *cli_explain(const tgl_plan *plan);

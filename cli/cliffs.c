@@ -78,7 +78,7 @@ static bool try_shape(tgl_device *dev, const tgl_problem *p, double *seconds, ch
     if (status == TGL_UNSUPPORTED)
         cli_fail("%s is left out: %s", shape, tgl_status_text(status));
     else if (status != TGL_OK)
-        sum->code = cli_fail_at(shape, dev, status);
+        sum->code = cli_fail_at(shape, status);
     sum->lost = status == TGL_DEVICE_LOST;
     return status == TGL_OK;
 }
@@ -86,7 +86,7 @@ static bool try_shape(tgl_device *dev, const tgl_problem *p, double *seconds, ch
 static void look_around(tgl_device *dev, const tgl_problem *p, tally *sum)
 {
     double at, there;
-    char kernel[64], kernel_there[64];
+    char kernel[160], kernel_there[160];
     if (!try_shape(dev, p, &at, kernel, sizeof kernel, sum)) return;
     for (int i = 0; i < 3 && !sum->lost; i++) {
         const tgl_problem q = neighbour(p, i);

@@ -4,7 +4,7 @@
  */
 #include "contest.h"
 #include "cli.h"
-#include "epilogue.h"
+#include "epilogue_options.h"
 #include "progress.h"
 #include "random.h"
 #include "reference.h"
@@ -86,12 +86,13 @@ static tgl_status run_once(contest *t, const contestant *c)
     if (t->settings->one_shot)
         return tgl_gemm(t->settings->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL);
     const tgl_operands given = {.size = sizeof given,
+                                .alpha = 1,
                                 .A = set.A,
                                 .B = set.B,
                                 .C = set.C,
                                 .bias = set.bias,
                                 .residual = set.residual};
-    return tgl_plan_run_operands(t->plan, 1, 0, &given, NULL);
+    return tgl_plan_run_operands(t->plan, &given, NULL);
 }
 
 /* ---- Verification ---------------------------------------------------------------------------- */
@@ -170,10 +171,10 @@ static tgl_status verify(contest *t, contestant *c)
     void *C = host ? set.C : malloc(size);
     if (C == NULL) return TGL_NO_MEMORY;
     memset(C, 0xff, size); /* a NaN in every type */
-    tgl_status status = host ? TGL_OK : tgl_upload(dev, set.C, C, size);
+    tgl_status status = host ? TGL_OK : tgl_upload(dev, set.C, C, size, NULL);
     t->calls = 0; /* that set */
     if (status == TGL_OK) status = run_once(t, c);
-    if (status == TGL_OK && !host) status = tgl_download(dev, C, set.C, size);
+    if (status == TGL_OK && !host) status = tgl_download(dev, C, set.C, size, NULL);
     char why[200];
     if (status == TGL_OK && !is_right(t, c, C, why, sizeof why)) {
         c->right = false;

@@ -11,8 +11,8 @@
 #ifndef CLI_CONTEST_H
 #define CLI_CONTEST_H
 
-#include "operands.h"
 #include "peers.h"
+#include "timed_operands.h"
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 #ifndef CLI_CUBLAS_H
 #define CLI_CUBLAS_H
 
-#include "operands.h"
+#include "timed_operands.h"
 
 #include <stdbool.h>
 

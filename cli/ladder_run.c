@@ -34,9 +34,9 @@ static const char *rung_name(const char *kernel)
     return strncmp(kernel, prefix, sizeof prefix - 1) == 0 ? kernel + sizeof prefix - 1 : NULL;
 }
 
-static tgl_status note_failure(rung *r, tgl_device *dev, tgl_status status)
+static tgl_status note_failure(rung *r, tgl_status status)
 {
-    if (tgl_last_error(dev, r->note, sizeof r->note) == 0)
+    if (tgl_last_error(r->note, sizeof r->note) == 0)
         snprintf(r->note, sizeof r->note, "%s", tgl_status_text(status));
     r->failed = status != TGL_UNSUPPORTED && status != TGL_GRID_TOO_LARGE;
     return status == TGL_DEVICE_LOST ? status : TGL_OK;
@@ -51,7 +51,7 @@ static tgl_status add_kernels(ladder_size *s)
         rung *r = add_rung(s, rung_name(kernel));
         const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
         tgl_status status = tgl_plan_create(dev, &s->problem, &options, &r->plan);
-        if (status != TGL_OK) status = note_failure(r, dev, status);
+        if (status != TGL_OK) status = note_failure(r, status);
         if (status != TGL_OK) return status;
     }
     return TGL_OK;
@@ -130,18 +130,17 @@ static tgl_status run_over_nan(ladder_size *s, rung *r, float *C)
     const operands *o = &s->operands;
     const bool is_host = (void *)C == o->C;
     memset(C, 0xff, o->size_c);
-    tgl_status status = is_host ? TGL_OK : tgl_upload(dev, o->C, C, o->size_c);
+    tgl_status status = is_host ? TGL_OK : tgl_upload(dev, o->C, C, o->size_c, NULL);
     s->calls = 0; /* the first set */
     if (status == TGL_OK) status = time_calls(s, r, 1, &r->seconds);
-    if (status == TGL_OK && !is_host) status = tgl_download(dev, C, o->C, o->size_c);
+    if (status == TGL_OK && !is_host) status = tgl_download(dev, C, o->C, o->size_c, NULL);
     return status;
 }
 
 static tgl_status check(ladder_size *s, rung *r, float *C)
 {
-    tgl_device *dev = s->settings->dev;
     tgl_status status = run_over_nan(s, r, C);
-    if (status != TGL_OK) return note_failure(r, dev, status);
+    if (status != TGL_OK) return note_failure(r, status);
     r->verdict = truth_judge(s->truth, r->name, C);
     if (!r->verdict.right) {
         snprintf(r->note, sizeof r->note, "WRONG: %s", r->verdict.why);
@@ -149,7 +148,7 @@ static tgl_status check(ladder_size *s, rung *r, float *C)
     }
     r->counters.size = sizeof r->counters;
     if (s->settings->has_counters) status = tgl_plan_counters(r->plan, &r->counters);
-    return status != TGL_OK ? note_failure(r, dev, status) : TGL_OK;
+    return status != TGL_OK ? note_failure(r, status) : TGL_OK;
 }
 
 /* cuBLAS first: what is not known in double precision is compared with its result. */
@@ -217,7 +216,7 @@ static tgl_status take_samples(ladder_size *s, void (*step)(void *, const char *
             if (!can_run(r) || !takes_part(r, round, s->rounds)) continue;
             step(user, r->name);
             tgl_status status = take_sample(s, r, round);
-            if (status != TGL_OK) status = note_failure(r, s->settings->dev, status);
+            if (status != TGL_OK) status = note_failure(r, status);
             if (status != TGL_OK) return status;
         }
     return TGL_OK;
@@ -262,7 +261,7 @@ static tgl_status time_all(ladder_size *s, void (*step)(void *, const char *), v
         if (!can_run(r)) continue;
         step(user, r->name);
         tgl_status status = calibrate(s, r);
-        if (status != TGL_OK) status = note_failure(r, s->settings->dev, status);
+        if (status != TGL_OK) status = note_failure(r, status);
         if (status != TGL_OK) return status;
         if (!can_run(r)) continue;
         if (r->repeats > s->rounds) s->rounds = r->repeats;

@@ -53,17 +53,17 @@ int cli_misuse(const char *format, ...)
     return EXIT_MISUSE;
 }
 
-int cli_fail_status(const tgl_device *dev, tgl_status status)
+int cli_fail_status(tgl_status status)
 {
-    return cli_fail_at(NULL, dev, status);
+    return cli_fail_at(NULL, status);
 }
 
-int cli_fail_at(const char *what, const tgl_device *dev, tgl_status status)
+int cli_fail_at(const char *what, tgl_status status)
 {
     char detail[1024];
     const char *colon = what != NULL ? ": " : "";
     if (what == NULL) what = "";
-    if (tgl_last_error(dev, detail, sizeof detail) == 0)
+    if (tgl_last_error(detail, sizeof detail) == 0)
         return cli_fail("%s%s%s", what, colon, tgl_status_text(status));
     return cli_fail("%s%s%s (%s)", what, colon, detail, tgl_status_name(status));
 }
@@ -216,15 +216,14 @@ bool cli_parse_type(const char *text, tgl_type *type)
     return false;
 }
 
-bool cli_parse_strips(const char *text, tgl_strips *strips)
+bool cli_parse_compute(const char *text, tgl_compute *compute)
 {
-    static const char *const names[] = {"auto", "never", "always"};
-    for (int i = TGL_STRIPS_AUTO; i <= TGL_STRIPS_ALWAYS; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *strips = (tgl_strips)i;
+    for (tgl_compute known = TGL_COMPUTE_DEFAULT; known <= TGL_COMPUTE_TF32; known++)
+        if (strcmp(text, cli_compute_name(known)) == 0) {
+            *compute = known;
             return true;
         }
-    cli_misuse("--strips: \"%s\" is none of auto, never and always", text);
+    cli_misuse("--compute: \"%s\" is none of default, ieee, accurate and tf32", text);
     return false;
 }
 
@@ -241,18 +240,22 @@ const char *cli_type_name(tgl_type type)
     return type == TGL_F32 ? "f32" : type == TGL_F64 ? "f64" : "?";
 }
 
+const char *cli_compute_name(tgl_compute compute)
+{
+    static const char *const names[] = {"default", "ieee", "accurate", "tf32", "fast"};
+    return (unsigned)compute < sizeof names / sizeof names[0] ? names[compute] : "?";
+}
+
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 tgl_device *cli_open_device(const char *name, int threads)
 {
-    char detail[1024] = "";
-    const tgl_device_options options = {.size = sizeof options,
-                                        .threads = threads,
-                                        .message = detail,
-                                        .message_size = sizeof detail};
+    const tgl_device_options options = {.size = sizeof options, .threads = threads};
     tgl_device *dev;
     tgl_status status = tgl_device_open(name, &options, &dev);
     if (status == TGL_OK) return dev;
+    char detail[1024] = "";
+    tgl_last_error(detail, sizeof detail);
     cli_fail("cannot open the device \"%s\": %s (%s)", name,
              detail[0] != '\0' ? detail : tgl_status_text(status), tgl_status_name(status));
     return NULL;
@@ -270,6 +273,21 @@ const char *cli_device_property(const tgl_device *dev, const char *wanted)
     for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
         if (strcmp(key, wanted) == 0) return value;
     return NULL;
+}
+
+double cli_device_number(const tgl_device *dev, tgl_number number)
+{
+    double value = 0;
+    return tgl_device_number(dev, number, &value) == TGL_OK ? value : 0;
+}
+
+/* ---- Problems and plans ---------------------------------------------------------------------- */
+
+tgl_problem cli_problem(tgl_type type, int64_t m, int64_t n, int64_t k)
+{
+    tgl_problem problem;
+    tgl_problem_init(&problem, sizeof problem, type, m, n, k);
+    return problem;
 }
 
 char *cli_explain(const tgl_plan *plan)

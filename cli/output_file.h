@@ -45,4 +45,7 @@ void output_file_abandon(void);
 /* Whether two names stand for the same file, be it there yet or not. */
 bool output_file_is_same(const char *path, const char *other);
 
+/* Writes a field of a CSV file, quoted if it has to be. */
+void csv_put_text(FILE *file, const char *text);
+
 #endif

@@ -5,26 +5,29 @@
 #include "overhead.h"
 #include "cli.h"
 #include "cublas.h"
+#include "kernel_names.h"
 #include "progress.h"
 #include "stats.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { BLOCKS = 101, CALLS = 20 };
 
 /* A way to ask for the product. */
 typedef struct way {
     const char *name;
-    int splits;   /* of a kept plan; < 0: tgl_gemm() */
+    bool is_kept; /* a plan that is kept, else tgl_gemm() */
+    int splits;   /* of the planner's kernel; 0: the planner's choice */
     bool by_peer; /* cuBLAS */
 } way;
 
 static const way ways[] = {
-    {"tgl_plan_run(), k whole", 1, false},
-    {"tgl_plan_run(), k in 4 splits", 4, false},
-    {"tgl_plan_run(), the planner's choice", 0, false},
-    {"tgl_gemm(), planned before", -1, false},
-    {"cublasSgemm()", 0, true},
+    {"tgl_plan_run(), k whole", true, 1, false},
+    {"tgl_plan_run(), k in 4 splits", true, 4, false},
+    {"tgl_plan_run(), the planner's choice", true, 0, false},
+    {"tgl_gemm(), planned before", false, 0, false},
+    {"cublasSgemm()", false, 0, true},
 };
 
 /* What the calls need. */
@@ -58,26 +61,48 @@ static tgl_status time_calls(const caller *c, double *blocks)
     return status == TGL_OK ? tgl_device_sync(c->dev) : status;
 }
 
+/* c->plan := the kernel that the planner chooses, with the splits of the way; NULL: it has no
+ * splits. */
+static tgl_status make_plan(caller *c, const way *w)
+{
+    const tgl_problem *p = &c->operands.problem;
+    char kernel[160];
+    tgl_status status = tgl_plan_create(c->dev, p, NULL, &c->plan);
+    if (status != TGL_OK || w->splits == 0) return status;
+    const char *chosen = tgl_plan_kernel(c->plan);
+    snprintf(kernel, sizeof kernel, "%.*s:splits=%d", (int)strcspn(chosen, ":"), chosen, w->splits);
+    tgl_plan_destroy(c->plan);
+    c->plan = NULL;
+    if (!kernel_has_option(kernel, "splits=1")) return TGL_OK;
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    return tgl_plan_create(c->dev, p, &options, &c->plan);
+}
+
+static tgl_status time_way(caller *c, const way *w)
+{
+    double blocks[BLOCKS];
+    const tgl_status status = time_calls(c, blocks);
+    if (status != TGL_OK) return status;
+    const double median = stats_quantile(blocks, BLOCKS, 0.5);
+    printf("  %-38s %6.2f us a call, at least %.2f\n", w->name, 1e6 * median, 1e6 * blocks[0]);
+    return TGL_OK;
+}
+
 /* lib: cuBLAS, which is asked if the way says so. */
 static tgl_status measure(tgl_device *dev, const way *w, cublas *lib)
 {
-    const tgl_problem p = tgl_problem_make(TGL_F32, 32, 32, 256);
-    const tgl_plan_options options = {.size = sizeof options, .splits = w->splits};
+    const tgl_problem p = cli_problem(TGL_F32, 32, 32, 256);
     caller c = {.dev = dev};
-    double blocks[BLOCKS];
     char why[200] = "";
     tgl_status status = operands_make(&c.operands, dev, &p, false);
     if (status == TGL_OK && w->by_peer) {
         c.product = cublas_prepare(lib, CUBLAS_DEFAULT, &c.operands, why, sizeof why);
         status = c.product != NULL ? TGL_OK : TGL_DRIVER;
-    } else if (status == TGL_OK && w->splits >= 0) {
-        status = tgl_plan_create(dev, &p, &options, &c.plan);
+    } else if (status == TGL_OK && w->is_kept) {
+        status = make_plan(&c, w);
     }
-    if (status == TGL_OK) status = time_calls(&c, blocks);
-    if (status == TGL_OK) {
-        const double median = stats_quantile(blocks, BLOCKS, 0.5);
-        printf("  %-38s %6.2f us a call, at least %.2f\n", w->name, 1e6 * median, 1e6 * blocks[0]);
-    }
+    const bool is_there = !w->is_kept || c.plan != NULL;
+    if (status == TGL_OK && is_there) status = time_way(&c, w);
     tgl_plan_destroy(c.plan);
     cublas_release(c.product);
     operands_release(&c.operands);
@@ -107,5 +132,5 @@ int overhead_measure(tgl_device *dev)
         if (lib != NULL) status = measure_all(dev, lib);
         cublas_close(lib);
     }
-    return status == TGL_OK ? EXIT_DONE : cli_fail_status(dev, status);
+    return status == TGL_OK ? EXIT_DONE : cli_fail_status(status);
 }

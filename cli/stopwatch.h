@@ -5,7 +5,7 @@
 #ifndef CLI_STOPWATCH_H
 #define CLI_STOPWATCH_H
 
-#include "operands.h"
+#include "timed_operands.h"
 
 typedef struct stopwatch {
     const operands *operands;

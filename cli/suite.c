@@ -21,7 +21,7 @@ bool suite_add(suite *s, tgl_type type, int64_t m, int64_t n, int64_t k, bool tr
     }
     s->problems = larger;
     tgl_problem *p = &larger[s->count++];
-    *p = tgl_problem_make(type, m, n, k);
+    *p = cli_problem(type, m, n, k);
     p->trans_a = trans_a ? TGL_TRANS : TGL_NO_TRANS;
     p->trans_b = trans_b ? TGL_TRANS : TGL_NO_TRANS;
     p->batch = batch;

@@ -10,7 +10,7 @@
 #ifndef CLI_TRUTH_H
 #define CLI_TRUTH_H
 
-#include "operands.h"
+#include "timed_operands.h"
 
 typedef struct truth truth;
 

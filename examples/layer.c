@@ -15,7 +15,7 @@ static void *copy_of(tgl_device *dev, const float *host, size_t bytes)
 {
     void *memory;
     if (tgl_alloc(dev, bytes, &memory) == TGL_OK &&
-        tgl_upload(dev, memory, host, bytes) != TGL_OK) {
+        tgl_upload(dev, memory, host, bytes, NULL) != TGL_OK) {
         tgl_free(dev, memory);
         memory = NULL;
     }
@@ -31,10 +31,10 @@ static tgl_status run_layer(tgl_device *dev, const tgl_plan *plan)
     void *X = copy_of(dev, x, sizeof x), *W = copy_of(dev, w, sizeof w);
     void *b = copy_of(dev, bias, sizeof bias), *Y = copy_of(dev, y, sizeof y);
     const tgl_operands operands = {
-        .size = sizeof operands, .A = X, .B = W, .C = Y, .bias = b, .residual = X};
+        .size = sizeof operands, .alpha = 1, .A = X, .B = W, .C = Y, .bias = b, .residual = X};
 
-    tgl_status status = tgl_plan_run_operands(plan, 1.0, 0.0, &operands, NULL);
-    if (status == TGL_OK) status = tgl_download(dev, y, Y, sizeof y);
+    tgl_status status = tgl_plan_run_operands(plan, &operands, NULL);
+    if (status == TGL_OK) status = tgl_download(dev, y, Y, sizeof y, NULL);
     for (int i = 0; status == TGL_OK && i < ROWS * WIDTH; i++)
         printf("%9.5f%s", (double)y[i], i % WIDTH == WIDTH - 1 ? "\n" : " ");
 
@@ -44,7 +44,7 @@ static tgl_status run_layer(tgl_device *dev, const tgl_plan *plan)
 
 static tgl_status show_layer(tgl_device *dev, const char *expression)
 {
-    const tgl_problem problem = tgl_problem_make(TGL_F32, ROWS, WIDTH, WIDTH);
+    tgl_problem problem;
     const tgl_epilogue epilogue = {.size = sizeof epilogue,
                                    .bias = TGL_BIAS_COLUMN,
                                    .activation = expression == NULL ? TGL_ACTIVATION_GELU
@@ -52,12 +52,13 @@ static tgl_status show_layer(tgl_device *dev, const char *expression)
                                    .residual = 1,
                                    .expression = expression};
     const tgl_plan_options options = {.size = sizeof options, .epilogue = &epilogue};
-    tgl_plan *plan;
-    tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
+    tgl_plan *plan = NULL;
+    tgl_status status = tgl_problem_init(&problem, sizeof problem, TGL_F32, ROWS, WIDTH, WIDTH);
+    if (status == TGL_OK) status = tgl_plan_create(dev, &problem, &options, &plan);
     if (status == TGL_OK) status = run_layer(dev, plan);
     if (status != TGL_OK) {
         char text[2000];
-        tgl_last_error(dev, text, sizeof text);
+        tgl_last_error(text, sizeof text);
         fprintf(stderr, "%s\n", text);
     }
     tgl_plan_destroy(plan);

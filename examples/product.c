@@ -13,15 +13,16 @@ enum { M = 2, N = 2, K = 3 };
 static tgl_status multiply(tgl_device *dev, const float *a, const float *b, float *c)
 {
     void *A = NULL, *B = NULL, *C = NULL; /* memory of the device */
-    const tgl_problem problem = tgl_problem_make(TGL_F32, M, N, K);
+    tgl_problem problem;
 
-    tgl_status status = tgl_alloc(dev, M * K * sizeof *a, &A);
+    tgl_status status = tgl_problem_init(&problem, sizeof problem, TGL_F32, M, N, K);
+    if (status == TGL_OK) status = tgl_alloc(dev, M * K * sizeof *a, &A);
     if (status == TGL_OK) status = tgl_alloc(dev, K * N * sizeof *b, &B);
     if (status == TGL_OK) status = tgl_alloc(dev, M * N * sizeof *c, &C);
-    if (status == TGL_OK) status = tgl_upload(dev, A, a, M * K * sizeof *a);
-    if (status == TGL_OK) status = tgl_upload(dev, B, b, K * N * sizeof *b);
+    if (status == TGL_OK) status = tgl_upload(dev, A, a, M * K * sizeof *a, NULL);
+    if (status == TGL_OK) status = tgl_upload(dev, B, b, K * N * sizeof *b, NULL);
     if (status == TGL_OK) status = tgl_gemm(dev, &problem, 1.0, A, B, 0.0, C, NULL);
-    if (status == TGL_OK) status = tgl_download(dev, c, C, M * N * sizeof *c);
+    if (status == TGL_OK) status = tgl_download(dev, c, C, M * N * sizeof *c, NULL);
 
     tgl_free(dev, A);
     tgl_free(dev, B);

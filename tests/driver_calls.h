@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests on a real GPU: what the caller does with the CUDA driver himself.
+ * For tests on a real GPU: what a caller does with the CUDA driver.
  */
 #ifndef DRIVER_CALLS_H
 #define DRIVER_CALLS_H
@@ -25,10 +25,10 @@ static inline void *driver_function(const char *name)
     *(void **)&variable = driver_function(name)
 
 /* Fails if the call did not succeed, with the sentence of detail. */
-static inline void assert_ok(const tgl_device *dev, tgl_status status)
+static inline void assert_ok(tgl_status status)
 {
     char text[2048];
-    tgl_last_error(dev, text, sizeof text);
+    tgl_last_error(text, sizeof text);
     if (status != TGL_OK) fail_msg("%s: %s", tgl_status_name(status), text);
 }
 

@@ -54,8 +54,8 @@ static int take_enum(source *from, int first, int count)
 
 static tgl_problem take_problem(source *from)
 {
-    tgl_problem p = tgl_problem_make((tgl_type)take_enum(from, TGL_F32, 2), take_count(from, 48),
-                                     take_count(from, 48), take_count(from, 48));
+    tgl_problem p = problem_of((tgl_type)take_enum(from, TGL_F32, 2), take_count(from, 48),
+                               take_count(from, 48), take_count(from, 48));
     p.order = (tgl_order)take_enum(from, TGL_ROW_MAJOR, 2);
     p.trans_a = (tgl_transpose)take_enum(from, TGL_NO_TRANS, 3);
     p.trans_b = (tgl_transpose)take_enum(from, TGL_NO_TRANS, 3);
@@ -73,8 +73,15 @@ static tgl_problem take_problem(source *from)
         if (p.stride_c >= 0 && p.stride_c < 240) p.stride_c *= 16;
     }
     if (flags & 4) p.type_c = (tgl_type)take_enum(from, TGL_F32, 8);
-    if (flags & 8) p.compute = (tgl_compute)take_enum(from, TGL_COMPUTE_DEFAULT, 2);
+    if (flags & 8) p.compute = (tgl_compute)take_enum(from, TGL_COMPUTE_DEFAULT, 5);
     if ((flags & 0xf0) == 0xf0) p.size--;
+    if ((flags & 0x30) == 0x20) {
+        p.type_d = (tgl_type)take_enum(from, TGL_F32, 2);
+        p.ldd = take_count(from, 64);
+        p.stride_d = take_count(from, 240);
+        if (p.stride_d >= 0 && p.stride_d < 240) p.stride_d *= 16;
+    }
+    if (flags & 0x40) p.scalars = (tgl_scalars)take_enum(from, TGL_SCALARS_HOST, 2);
     if ((flags & 0x30) == 0x10) {
         p.batching = (tgl_batching)take_enum(from, TGL_STRIDED, 2);
         p.alignment = take_count(from, 17);
@@ -90,6 +97,7 @@ static void lay_out(tgl_problem *p)
     p->alignment = 0; /* a promise that nobody gave */
     p->stride_a = p->stride_b = 0;
     p->stride_c = 64 * 1000 + 64; /* at least that of the largest that is_small() */
+    p->stride_d = p->type_d != 0 ? p->stride_c : 0;
 }
 
 static double take_scalar(source *from)
@@ -107,16 +115,17 @@ static void require(int condition, const char *what)
     abort();
 }
 
-static void check_refused(tgl_device *dev, const tgl_problem *problem, tgl_status status,
-                          const char *message)
+static void check_refused(tgl_device *dev, const tgl_problem *problem, tgl_status status)
 {
+    char message[256];
+    tgl_last_error(message, sizeof message);
     void *nowhere = (void *)8;
     tgl_plan *plan = nowhere;
     char text[256];
     require(message[0] != '\0', "a problem is refused without a sentence");
     require(tgl_gemm(dev, problem, 1, nowhere, nowhere, 1, nowhere, NULL) == status,
             "tgl_gemm() does not agree with tgl_problem_check()");
-    tgl_last_error(dev, text, sizeof text);
+    tgl_last_error(text, sizeof text);
     require(strcmp(text, message) == 0, "tgl_gemm() has another sentence");
     require(tgl_plan_create(dev, problem, NULL, &plan) == status && plan == NULL,
             "tgl_plan_create() does not agree with tgl_problem_check()");
@@ -127,8 +136,8 @@ static int is_small(const tgl_problem *p)
 {
     const int64_t limit = 1000;
     return p->m <= 64 && p->n <= 64 && p->k <= 64 && p->batch <= 4 && p->lda <= limit &&
-           p->ldb <= limit && p->ldc <= limit && p->stride_a <= limit && p->stride_b <= limit &&
-           p->stride_c <= 100 * limit;
+           p->ldb <= limit && p->ldc <= limit && p->ldd <= limit && p->stride_a <= limit &&
+           p->stride_b <= limit && p->stride_c <= 100 * limit && p->stride_d <= 100 * limit;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -138,16 +147,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
     source from = {bytes, size};
     const tgl_problem problem = take_problem(&from);
-    char message[256];
-    const tgl_status status = tgl_problem_check(&problem, message, sizeof message);
+    const tgl_status status = tgl_problem_check(&problem);
     if (status != TGL_OK) {
-        check_refused(dev, &problem, status, message);
+        check_refused(dev, &problem, status);
         return 0;
     }
     if (problem.batching == TGL_STRIDED && !is_small(&problem)) return 0;
     const int has_kernel = problem.type_c == problem.type_a &&
-                           (problem.type_c == TGL_F32 || problem.type_c == TGL_F64) &&
-                           problem.compute == TGL_COMPUTE_DEFAULT;
+                           (problem.type_c == TGL_F32 || problem.type_c == TGL_F64);
     if (!has_kernel) {
         tgl_plan *plan;
         const tgl_status planned = tgl_plan_create(dev, &problem, NULL, &plan);
@@ -159,6 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                    .pointers = problem.batching == TGL_POINTERS,
                    .alpha = take_scalar(&from),
                    .beta = take_scalar(&from),
+                   .gives_workspace = take(&from) % 2 == 0,
                    .fill = (inputs)(take(&from) % INPUTS_END)};
     lay_out(&c.problem);
     if (!is_small(&c.problem)) return 0;

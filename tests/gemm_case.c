@@ -45,10 +45,17 @@ static tgl_transpose random_transpose(uint64_t *seed)
     return (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_CONJ_TRANS);
 }
 
+tgl_problem problem_of(tgl_type type, int64_t m, int64_t n, int64_t k)
+{
+    tgl_problem p;
+    if (tgl_problem_init(&p, sizeof p, type, m, n, k) != TGL_OK) abort();
+    return p;
+}
+
 tgl_problem random_problem(uint64_t *seed, tgl_type type, int64_t largest)
 {
-    tgl_problem p = tgl_problem_make(type, random_int(seed, 0, largest),
-                                     random_int(seed, 0, largest), random_int(seed, 0, largest));
+    const int64_t m = random_int(seed, 0, largest), n = random_int(seed, 0, largest);
+    tgl_problem p = problem_of(type, m, n, random_int(seed, 0, largest));
     p.order = (tgl_order)random_int(seed, TGL_ROW_MAJOR, TGL_COL_MAJOR);
     p.trans_a = random_transpose(seed);
     p.trans_b = random_transpose(seed);
@@ -70,6 +77,25 @@ tgl_problem random_problem(uint64_t *seed, tgl_type type, int64_t largest)
         p.stride_c = (p.m + p.n) * ldc + random_int(seed, 0, 3);
     }
     return p;
+}
+
+void separate_d(uint64_t *seed, tgl_problem *p)
+{
+    const bool col_major = p->order == TGL_COL_MAJOR;
+    const int64_t row = col_major ? p->m : p->n, lines = col_major ? p->n : p->m;
+    const int64_t tight = row > 0 ? row : 1;
+    p->type_d = p->type_c;
+    p->ldd = random_int(seed, 0, 1) * (tight + random_int(seed, 0, 5));
+    if (p->batch < 2) return;
+    p->stride_d = lines * (p->ldd > 0 ? p->ldd : tight) + random_int(seed, 0, 3);
+    if (random_int(seed, 0, 1) == 1) p->stride_c = 0;
+}
+
+void vary_case(uint64_t *seed, gemm_case *c)
+{
+    if (random_int(seed, 0, 1) == 1) separate_d(seed, &c->problem);
+    if (random_int(seed, 0, 1) == 1) c->problem.scalars = TGL_SCALARS_DEVICE;
+    c->gives_workspace = random_int(seed, 0, 1) == 1;
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -283,11 +309,29 @@ static double sequential(const matrix *A, const matrix *B, int64_t b, int64_t i,
 }
 
 /* All that a case has in memory. */
-typedef struct trio {
-    matrix A, B, C, bias, residual;
-    guarded arrays[3];     /* of pointers to A, B and C */
-    unsigned char *before; /* C's bytes as they were */
-} trio;
+typedef struct memory_of_case {
+    matrix A, B, C, D, bias, residual; /* D: only where it is not C */
+    guarded arrays[4];                 /* of pointers to A, B, C and D */
+    guarded alpha, beta, workspace;
+    unsigned char *before; /* the result's bytes as they were */
+} memory_of_case;
+
+static bool has_separate_d(const gemm_case *c)
+{
+    return c->problem.type_d != 0;
+}
+
+/* The matrix that the product is written to. */
+static const matrix *result_of(const gemm_case *c, const memory_of_case *t)
+{
+    return has_separate_d(c) ? &t->D : &t->C;
+}
+
+/* C's bytes as they were. Where D is another matrix nothing can have written to C. */
+static const unsigned char *old_c(const gemm_case *c, const memory_of_case *t)
+{
+    return has_separate_d(c) ? t->C.memory.bytes : t->before;
+}
 
 /* A value, and the sum of magnitudes that its error is measured in. */
 typedef struct reference_value {
@@ -310,8 +354,8 @@ static long double activated(tgl_activation activation, long double x)
 }
 
 /* An activation's slope is below 2; its own roundings are of the size of its value and argument. */
-static reference_value finished(const gemm_case *c, const trio *t, int64_t b, int64_t i, int64_t j,
-                                reference_value acc, long double old)
+static reference_value finished(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
+                                int64_t j, reference_value acc, long double old)
 {
     const tgl_epilogue *e = &c->epilogue;
     reference_value r = {acc.value + old, acc.magnitude + fabsl(old)};
@@ -343,15 +387,15 @@ static bool has_any_sign(long double sum, long double magnitude, int64_t k, tgl_
     return magnitude > 0 && fabsl(sum) <= (long double)k * unit * magnitude;
 }
 
-static bool check_element(const gemm_case *c, const trio *t, int64_t b, int64_t i, int64_t j,
-                          running *ours, running *theirs)
+static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
+                          int64_t j, running *ours, running *theirs)
 {
     const bool is_f32 = c->problem.type_c == TGL_F32;
     const double alpha = is_f32 ? (double)(float)c->alpha : c->alpha;
     const double beta = is_f32 ? (double)(float)c->beta : c->beta;
-    const int64_t at = index_of(&t->C, b, i, j);
-    const double before = get(&t->C, t->before, at);
-    const double after = get(&t->C, t->C.memory.bytes, at);
+    const matrix *result = result_of(c, t);
+    const double before = get(&t->C, old_c(c, t), index_of(&t->C, b, i, j));
+    const double after = get(result, result->memory.bytes, index_of(result, b, i, j));
 
     long double sum = 0, magnitude = 0;
     for (int64_t p = 0; p < c->problem.k && alpha != 0; p++) {
@@ -384,34 +428,38 @@ void gemm_case_describe(const gemm_case *c, char *text, size_t size)
     snprintf(
         text, size,
         "%s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
-        "%lld %lld %lld%s, alpha %g, beta %g, bias %d, activation %d, residual %d, kernel %s, %d "
-        "splits, strips %d, %s, guard at %s, seed 0x%llx",
+        "%lld %lld %lld%s, %s (ld %lld, stride %lld), compute %d, alpha %g, beta %g%s, bias %d, "
+        "activation %d, residual %d, kernel %s%s, %s, guard at %s, seed 0x%llx",
         p->type_c == TGL_F32 ? "f32" : "f64", (long long)p->m, (long long)p->n, (long long)p->k,
         p->order, p->trans_a, p->trans_b, (long long)p->lda, (long long)p->ldb, (long long)p->ldc,
         (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
-        c->pointers ? " by pointers" : "", c->alpha, c->beta, e->bias, e->activation, e->residual,
-        c->kernel != NULL ? c->kernel : "any", c->splits, (int)c->strips, inputs_name(c->fill),
+        c->pointers ? " by pointers" : "", has_separate_d(c) ? "another D" : "in place",
+        (long long)p->ldd, (long long)p->stride_d, p->compute, c->alpha, c->beta,
+        p->scalars == TGL_SCALARS_DEVICE ? " of the device" : "", e->bias, e->activation,
+        e->residual, c->kernel != NULL ? c->kernel : "any",
+        c->gives_workspace ? ", own workspace" : "", inputs_name(c->fill),
         c->at_end ? "end" : "start", (unsigned long long)c->seed);
 }
 
 #define FAULT(...) (snprintf(outcome->fault, sizeof outcome->fault, __VA_ARGS__), (void)0)
 
-static void check_result(const gemm_case *c, const trio *t, bool want_sequential,
+static void check_result(const gemm_case *c, const memory_of_case *t, bool want_sequential,
                          gemm_outcome *outcome)
 {
     running ours = {0}, theirs = {0};
     const tgl_problem *p = &c->problem;
+    const matrix *result = result_of(c, t);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {
-                const int64_t at = index_of(&t->C, b, i, j);
+                const int64_t at = index_of(result, b, i, j);
                 if (!check_element(c, t, b, i, j, &ours, want_sequential ? &theirs : NULL))
-                    FAULT("C[%lld](%lld, %lld) was %g and is %g", (long long)b, (long long)i,
-                          (long long)j, get(&t->C, t->before, at),
-                          get(&t->C, t->C.memory.bytes, at));
-                const size_t element = tgl_type_size(t->C.type);
-                memcpy(t->before + (size_t)at * element, t->C.memory.bytes + (size_t)at * element,
-                       element);
+                    FAULT("D[%lld](%lld, %lld) was %g and is %g", (long long)b, (long long)i,
+                          (long long)j, get(result, t->before, at),
+                          get(result, result->memory.bytes, at));
+                const size_t element = tgl_type_size(result->type);
+                memcpy(t->before + (size_t)at * element,
+                       result->memory.bytes + (size_t)at * element, element);
             }
     outcome->ours = errors_of(&ours);
     outcome->sequential = errors_of(&theirs);
@@ -419,13 +467,16 @@ static void check_result(const gemm_case *c, const trio *t, bool want_sequential
     const double bound = (double)p->k + (c->epilogue.size == 0 ? 4 : 12);
     if (!(outcome->ours.max <= bound))
         FAULT("an error of %.1f units; %.0f are allowed", outcome->ours.max, bound);
-    if (t->C.memory.size > 0 && memcmp(t->before, t->C.memory.bytes, t->C.memory.size) != 0)
-        FAULT("an element between the rows of C was written");
-    if (!guarded_is_intact(&t->C.memory)) FAULT("bytes beside C were written");
+    if (result->memory.size > 0 &&
+        memcmp(t->before, result->memory.bytes, result->memory.size) != 0)
+        FAULT("an element between the rows of D was written");
+    if (!guarded_is_intact(&result->memory)) FAULT("bytes beside D were written");
+    if (t->workspace.map != NULL && !guarded_is_intact(&t->workspace))
+        FAULT("bytes beside the workspace were written");
 }
 
 /* Says which case it was when a guard page has been touched, and lets the signal do its work. */
-static char running_case[400];
+static char running_case[600];
 
 static void on_fault(int signal_number)
 {
@@ -445,31 +496,91 @@ static const void *make_array(const matrix *x, guarded *array, bool at_end)
     return array->bytes;
 }
 
-static bool make_operands(const gemm_case *c, trio *t, tgl_operands *o)
+/* A scalar of the accumulation type, which is C's. */
+static const void *make_scalar(const gemm_case *c, double value, guarded *memory)
+{
+    const bool is_f32 = c->problem.type_c == TGL_F32;
+    if (!guarded_create(memory, is_f32 ? sizeof(float) : sizeof(double), c->at_end)) return NULL;
+    if (is_f32)
+        *(float *)(void *)memory->bytes = (float)value;
+    else
+        *(double *)(void *)memory->bytes = value;
+    guarded_forbid_writes(memory);
+    return memory->bytes;
+}
+
+static bool make_scalars(const gemm_case *c, memory_of_case *t, tgl_operands *o)
+{
+    if (c->problem.scalars == TGL_SCALARS_HOST) {
+        o->alpha = c->alpha;
+        o->beta = c->beta;
+        return true;
+    }
+    o->alpha_at = make_scalar(c, c->alpha, &t->alpha);
+    if (c->beta == 0 && c->seed % 2 == 0) return o->alpha_at != NULL;
+    o->beta_at = make_scalar(c, c->beta, &t->beta);
+    return o->alpha_at != NULL && o->beta_at != NULL;
+}
+
+/* Whether C need not be given: it is neither read nor written. */
+static bool may_lack_c(const gemm_case *c, const tgl_operands *o)
+{
+    return has_separate_d(c) && c->beta == 0 && c->seed % 4 < 2 && o->beta_at == NULL;
+}
+
+static bool make_operands(const gemm_case *c, memory_of_case *t, tgl_operands *o)
 {
     *o = (tgl_operands){.size = sizeof *o};
+    if (!make_scalars(c, t, o)) return false;
     if (c->epilogue.bias != TGL_BIAS_NONE) o->bias = t->bias.memory.bytes;
     if (c->epilogue.residual) o->residual = t->residual.memory.bytes;
+    const bool has_c = !may_lack_c(c, o), has_d = has_separate_d(c);
     if (!c->pointers) {
         o->A = t->A.memory.bytes;
         o->B = t->B.memory.bytes;
-        o->C = t->C.memory.bytes;
+        if (has_c) o->C = t->C.memory.bytes;
+        if (has_d) o->D = t->D.memory.bytes;
         return true;
     }
     o->A_array = make_array(&t->A, &t->arrays[0], c->at_end);
     o->B_array = make_array(&t->B, &t->arrays[1], c->at_end);
-    o->C_array = (void *const *)make_array(&t->C, &t->arrays[2], c->at_end);
-    return o->A_array != NULL && o->B_array != NULL && o->C_array != NULL;
+    if (has_c) o->C_array = (void *const *)make_array(&t->C, &t->arrays[2], c->at_end);
+    if (has_d) o->D_array = (void *const *)make_array(&t->D, &t->arrays[3], c->at_end);
+    return o->A_array != NULL && o->B_array != NULL && (!has_c || o->C_array != NULL) &&
+           (!has_d || o->D_array != NULL);
 }
 
-static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, trio *t)
+/* What the plan asks for, full of garbage. It must be aligned to 256 bytes, and so cannot end at a
+ * page if its size is no multiple of that. */
+static bool make_workspace(const gemm_case *c, const tgl_plan *plan, memory_of_case *t,
+                           tgl_operands *o)
+{
+    const size_t size = tgl_plan_workspace_size(plan);
+    if (!c->gives_workspace || size == 0) return true;
+    if (!guarded_create(&t->workspace, size, c->at_end && size % 256 == 0)) return false;
+    o->workspace = t->workspace.bytes;
+    o->workspace_bytes = size;
+    return true;
+}
+
+/* Runs the plan, and says which case it was if that touches forbidden memory. */
+static tgl_status run_plan(const gemm_case *c, const tgl_plan *plan, const tgl_operands *operands)
+{
+    snprintf(running_case, sizeof running_case, "forbidden memory touched: ");
+    const size_t length = strlen(running_case);
+    gemm_case_describe(c, running_case + length, sizeof running_case - length - 1);
+    strcat(running_case, "\n");
+    struct sigaction action = {.sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND}, old;
+    sigaction(SIGSEGV, &action, &old);
+    const tgl_status status = tgl_plan_run_operands(plan, operands, NULL);
+    sigaction(SIGSEGV, &old, NULL);
+    return status;
+}
+
+static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, memory_of_case *t)
 {
     const tgl_plan_options options = {.size = sizeof options,
                                       .kernel = c->kernel,
-                                      .splits = c->splits,
-                                      .whole_tiles = c->whole_tiles,
-                                      .split_depth = c->split_depth,
-                                      .strips = c->strips,
                                       .epilogue = c->epilogue.size != 0 ? &c->epilogue : NULL};
     tgl_problem problem = c->problem;
     tgl_plan *plan;
@@ -478,24 +589,17 @@ static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, trio *t)
     if (c->pointers) {
         problem.batching = TGL_POINTERS;
         problem.stride_a = problem.stride_b = problem.stride_c = -1; /* not looked at */
+        problem.stride_d = has_separate_d(c) ? -1 : 0;
     }
     tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
     if (status != TGL_OK) return status;
-
-    snprintf(running_case, sizeof running_case, "forbidden memory touched: ");
-    const size_t length = strlen(running_case);
-    gemm_case_describe(c, running_case + length, sizeof running_case - length - 1);
-    strcat(running_case, "\n");
-    struct sigaction action = {.sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND}, old;
-    sigaction(SIGSEGV, &action, &old);
-    status = tgl_plan_run_operands(plan, c->alpha, c->beta, &operands, NULL);
-    sigaction(SIGSEGV, &old, NULL);
+    status = make_workspace(c, plan, t, &operands) ? run_plan(c, plan, &operands) : TGL_NO_MEMORY;
     tgl_plan_destroy(plan);
     return status;
 }
 
 /* Bias and residual, as far as there are any. */
-static bool create_epilogue(const gemm_case *c, trio *t)
+static bool create_epilogue(const gemm_case *c, memory_of_case *t)
 {
     const tgl_epilogue *e = &c->epilogue;
     const tgl_problem *p = &c->problem;
@@ -508,7 +612,7 @@ static bool create_epilogue(const gemm_case *c, trio *t)
                                           e->ld_residual, e->stride_residual, c->at_end));
 }
 
-static void fill_all(const gemm_case *c, trio *t)
+static void fill_all(const gemm_case *c, memory_of_case *t)
 {
     uint64_t seed = c->seed;
     fill_matrix(&t->A, c->fill, 'A', &seed);
@@ -524,10 +628,14 @@ static void fill_all(const gemm_case *c, trio *t)
         fill_matrix(&t->residual, c->fill, 'C', &seed);
         guarded_forbid_writes(&t->residual.memory);
     }
-    memcpy(t->before, t->C.memory.bytes, t->C.memory.size);
+    if (has_separate_d(c)) {
+        fill_matrix(&t->D, UNIFORM_11, 'C', &seed);
+        guarded_forbid_writes(&t->C.memory);
+    }
+    memcpy(t->before, result_of(c, t)->memory.bytes, result_of(c, t)->memory.size);
 }
 
-static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, trio *t,
+static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, memory_of_case *t,
                      gemm_outcome *outcome)
 {
     const tgl_problem *p = &c->problem;
@@ -536,7 +644,10 @@ static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, 
         !matrix_create(&t->B, p, p->type_b, p->trans_b, p->k, p->n, p->ldb, p->stride_b, at_end) ||
         !matrix_create(&t->C, p, p->type_c, TGL_NO_TRANS, p->m, p->n, p->ldc, p->stride_c,
                        at_end) ||
-        !create_epilogue(c, t) || (t->before = calloc(t->C.memory.size + 1, 1)) == NULL) {
+        (has_separate_d(c) && !matrix_create(&t->D, p, p->type_d, TGL_NO_TRANS, p->m, p->n, p->ldd,
+                                             p->stride_d, at_end)) ||
+        !create_epilogue(c, t) ||
+        (t->before = calloc(result_of(c, t)->memory.size + 1, 1)) == NULL) {
         FAULT("no memory for the case");
         return;
     }
@@ -546,14 +657,14 @@ static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, 
         check_result(c, t, want_sequential, outcome);
     } else if (outcome->status != TGL_UNSUPPORTED) {
         char sentence[400];
-        tgl_last_error(dev, sentence, sizeof sentence);
+        tgl_last_error(sentence, sizeof sentence);
         FAULT("%s: %s", tgl_status_name(outcome->status), sentence);
     }
 }
 
 void gemm_case_run(tgl_device *dev, const gemm_case *c, bool want_sequential, gemm_outcome *outcome)
 {
-    trio t = {0};
+    memory_of_case t = {0};
     *outcome = (gemm_outcome){.status = TGL_NO_MEMORY};
     run_case(dev, c, want_sequential, &t, outcome);
     free(t.before);
@@ -562,7 +673,11 @@ void gemm_case_run(tgl_device *dev, const gemm_case *c, bool want_sequential, ge
     guarded_destroy(&t.C.memory);
     guarded_destroy(&t.bias.memory);
     guarded_destroy(&t.residual.memory);
-    for (int i = 0; i < 3; i++)
+    guarded_destroy(&t.D.memory);
+    guarded_destroy(&t.alpha);
+    guarded_destroy(&t.beta);
+    guarded_destroy(&t.workspace);
+    for (int i = 0; i < 4; i++)
         guarded_destroy(&t.arrays[i]);
     const size_t length = strlen(outcome->fault);
     if (length > 0 && length + 3 < sizeof outcome->fault) {

@@ -29,15 +29,15 @@ typedef long double gemm_expression(long double acc, long double c, long double 
                                     int64_t col);
 
 typedef struct gemm_case {
-    tgl_problem problem; /* strided; with pointers the matrices lie so too, in the other order */
+    /* Strided; with pointers the matrices lie so too, in the other order. It also says whether D is
+     * another matrix, where the scalars are, and the compute mode. */
+    tgl_problem problem;
     double alpha, beta;
     bool pointers;
-    tgl_epilogue epilogue;            /* size 0: none */
-    gemm_expression *expression;      /* of slope 2 at most */
-    const char *kernel;               /* NULL: the planner's choice */
-    int splits;                       /* as in tgl_plan_options */
-    int64_t whole_tiles, split_depth; /* likewise */
-    tgl_strips strips;                /* likewise */
+    tgl_epilogue epilogue;       /* size 0: none */
+    gemm_expression *expression; /* of slope 2 at most */
+    const char *kernel;          /* a kernel string; NULL: the planner's choice */
+    bool gives_workspace;        /* the run gets a workspace of the caller's, full of garbage */
     inputs fill;
     bool at_end; /* each buffer ends, instead of begins, at a page that must not be touched */
     uint64_t seed;
@@ -90,8 +90,18 @@ uint64_t random_bits(uint64_t *seed);                          /* SplitMix64 */
 int64_t random_int(uint64_t *seed, int64_t low, int64_t high); /* both included */
 double random_unit(uint64_t *seed);                            /* (0, 1) */
 
+/* A problem as tgl_problem_init() makes it. */
+tgl_problem problem_of(tgl_type type, int64_t m, int64_t n, int64_t k);
+
 /* A legal problem of up to `largest` in each dimension: any order, transposes, leading dimensions
- * and batch. */
+ * and batch. D is C. */
 tgl_problem random_problem(uint64_t *seed, tgl_type type, int64_t largest);
+
+/* Has D another matrix, of any leading dimension and stride that are legal for it. C may then be
+ * shared by a batch. */
+void separate_d(uint64_t *seed, tgl_problem *problem);
+
+/* Draws what a case may have besides its problem: another D, scalars of the device, workspace. */
+void vary_case(uint64_t *seed, gemm_case *c);
 
 #endif

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # lint.sh BUILD SOURCES SCRIPTS: checks layout with clang-format, the C sources with clang-tidy and
-# cppcheck, the scripts with shellcheck. Fails at the end if any of them found something.
+# cppcheck, the scripts with shellcheck, and the rules of this project with scripts of its own. Fails at
+# the end if any of them found something.
 set -u
 build=$1 sources=$2 scripts=$3
 failed=""
@@ -24,6 +25,10 @@ cppcheck --std=c11 --language=c --enable=warning,performance,portability --inlin
   --error-exitcode=1 -j "$(nproc)" -I include -I src -D_GNU_SOURCE -DTGL_BUILD \
   --suppress=missingIncludeSystem src cli examples ||
   failed="$failed cppcheck"
+
+for rule in families_named_once unique_names; do
+  sh "tests/$rule.sh" || failed="$failed $rule"
+done
 
 # shellcheck disable=SC2086
 shellcheck $scripts || failed="$failed shellcheck"

@@ -14,14 +14,12 @@ static bool is_tier(const char *name)
 
 tgl_device *open_cpu(int threads)
 {
-    char message[256] = "";
-    const tgl_device_options options = {.size = sizeof options,
-                                        .threads = threads,
-                                        .message = message,
-                                        .message_size = sizeof message};
+    const tgl_device_options options = {.size = sizeof options, .threads = threads};
     tgl_device *dev;
     tgl_status status = tgl_device_open("cpu", &options, &dev);
     if (status == TGL_OK) return dev;
+    char message[256];
+    tgl_last_error(message, sizeof message);
     const char *tier = getenv("TEGULA_CPU");
     if (tier != NULL && is_tier(tier) && strcmp(tier, "portable") != 0) {
         printf("skipped: %s\n", message);
@@ -29,6 +27,19 @@ tgl_device *open_cpu(int threads)
     }
     fail_msg("%s: %s", tgl_status_name(status), message);
     return NULL;
+}
+
+void forget_error(void)
+{
+    assert_status(tgl_problem_check(NULL), TGL_BAD_ARGUMENT);
+    assert_sentence("problem is NULL");
+}
+
+void assert_new_sentence(void)
+{
+    char text[400];
+    assert_true(tgl_last_error(text, sizeof text) > 0);
+    assert_string_not_equal(text, "problem is NULL");
 }
 
 int setup_cpu(void **state)
@@ -58,7 +69,7 @@ bool check_case(tgl_device *dev, const gemm_case *c)
     if (outcome.fault[0] != '\0') fail_msg("%s", outcome.fault);
     if (outcome.status == TGL_UNSUPPORTED && c->kernel == NULL) {
         char sentence[256];
-        tgl_last_error(dev, sentence, sizeof sentence);
+        tgl_last_error(sentence, sizeof sentence);
         fail_msg("%s", sentence);
     }
     return outcome.status == TGL_OK;
@@ -78,7 +89,7 @@ void *constant_floats(tgl_device *dev, size_t count, float value)
     for (size_t i = 0; i < count; i++)
         host[i] = value;
     assert_status(tgl_alloc(dev, count * sizeof *host, &memory), TGL_OK);
-    assert_status(tgl_upload(dev, memory, host, count * sizeof *host), TGL_OK);
+    assert_status(tgl_upload(dev, memory, host, count * sizeof *host, NULL), TGL_OK);
     free(host);
     return memory;
 }

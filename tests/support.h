@@ -27,6 +27,21 @@
 #define assert_status(actual, expected)                                                            \
     assert_string_equal(tgl_status_name(actual), tgl_status_name(expected))
 
+/* Fails unless that is the calling thread's sentence of its latest failure. */
+#define assert_sentence(sentence)                                                                  \
+    do {                                                                                           \
+        char sentence_found[400];                                                                  \
+        tgl_last_error(sentence_found, sizeof sentence_found);                                     \
+        assert_string_equal(sentence_found, sentence);                                             \
+    } while (0)
+
+/* Makes a known failure the calling thread's latest, so that a sentence that a later failure sets
+ * can be told from one that is left from before. */
+void forget_error(void);
+
+/* Fails unless a failure since forget_error() has set a sentence. */
+void assert_new_sentence(void);
+
 /* Opens the cpu device. If TEGULA_CPU asks for an instruction set that this machine lacks, ends the
  * program with 77, which CTest takes for "skipped". */
 tgl_device *open_cpu(int threads);

@@ -53,13 +53,13 @@ static void check_type(tgl_device *dev, tgl_type type)
             uint64_t seed = 5;
             for (size_t s = 0; s < COUNT_OF(shapes); s++)
                 for (size_t i = 0; i < COUNT_OF(scalars); i++) {
-                    gemm_case c = {
-                        .problem = tgl_problem_make(type, shapes[s].m, shapes[s].n, shapes[s].k),
-                        .alpha = scalars[i][0],
-                        .beta = scalars[i][1],
-                        .kernel = kernel,
-                        .fill = (inputs)fill,
-                        .seed = random_bits(&seed)};
+                    gemm_case c = {.problem =
+                                       problem_of(type, shapes[s].m, shapes[s].n, shapes[s].k),
+                                   .alpha = scalars[i][0],
+                                   .beta = scalars[i][1],
+                                   .kernel = kernel,
+                                   .fill = (inputs)fill,
+                                   .seed = random_bits(&seed)};
                     c.problem.trans_a = shapes[s].trans_a;
                     c.problem.trans_b = shapes[s].trans_b;
                     check_accuracy(dev, &c, &worst);

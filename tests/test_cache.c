@@ -5,12 +5,13 @@
  */
 #include "support.h"
 
-#include "cache.h"
+#include "base/disk_cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- SHA-256, by the examples of FIPS 180-4 -------------------------------------------------- */
@@ -245,6 +246,22 @@ static void an_entry_under_another_s_name_is_not_loaded(void **state)
     tgl_cache_close(cache);
 }
 
+/* Of a folder that is ours, of an entry that is not: whoever owns it can write what he likes. */
+static void an_entry_of_another_user_is_not_loaded(void **state)
+{
+    char path[512];
+    if (geteuid() != 0) skip(); /* only root can give it away */
+    tgl_cache *cache = tgl_cache_open();
+    store(cache, "x", "of x");
+    find_entry(*state, path, sizeof path);
+    assert_true(has(cache, "x", "of x"));
+    assert_int_equal(chown(path, 12345, (gid_t)-1), 0);
+    assert_false(has(cache, "x", "of x"));
+    assert_true(store(cache, "x", "of x")); /* in its place */
+    assert_true(has(cache, "x", "of x"));
+    tgl_cache_close(cache);
+}
+
 static void *store_and_load(void *cache)
 {
     for (int i = 0; i < 100; i++) {
@@ -265,6 +282,184 @@ static void many_writers_leave_one_whole_entry(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     find_entry(*state, path, sizeof path);
+    tgl_cache_close(cache);
+}
+
+/* ---- The bound on its size ------------------------------------------------------------------- */
+
+enum { ENTRIES = 12, ENTRY_BYTES = 100 << 10 };
+
+/* Sets the time of a file's last change. */
+static void set_age(const char *path, time_t seconds_ago)
+{
+    const struct timespec times[2] = {{.tv_sec = time(NULL) - seconds_ago},
+                                      {.tv_sec = time(NULL) - seconds_ago}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Makes all entries older, the first stored the oldest. */
+static void age_entries(const char *folder_path)
+{
+    char path[512];
+    struct stat info;
+    DIR *folder = open_folder(folder_path);
+    for (const char *name; (name = next_name(folder)) != NULL;) {
+        snprintf(path, sizeof path, "%s/%s", folder_path, name);
+        assert_int_equal(stat(path, &info), 0);
+        set_age(path, time(NULL) - info.st_mtime + 1000);
+    }
+}
+
+static long folder_bytes(const char *folder_path)
+{
+    char path[512];
+    struct stat info;
+    long bytes = 0;
+    DIR *folder = open_folder(folder_path);
+    for (const char *name; (name = next_name(folder)) != NULL;) {
+        snprintf(path, sizeof path, "%s/%s", folder_path, name);
+        if (stat(path, &info) == 0) bytes += (long)info.st_size;
+    }
+    return bytes;
+}
+
+/* Stores ENTRIES of ENTRY_BYTES, which must not be kept all, and returns how many are. The latest
+ * are, and what is kept fits. */
+static int entries_kept(const char *folder_path)
+{
+    char name[16], *data = malloc(ENTRY_BYTES + 1);
+    int kept = 0;
+    tgl_cache *cache = tgl_cache_open();
+    assert_non_null(data);
+    memset(data, 'x', ENTRY_BYTES);
+    data[ENTRY_BYTES] = '\0';
+    for (int i = 0; i < ENTRIES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        assert_true(store(cache, name, data));
+        age_entries(folder_path);
+        assert_true(has(cache, name, data)); /* never the one just stored */
+    }
+    tgl_cache_close(cache);
+    cache = tgl_cache_open(); /* which may look at the folder again */
+    bool is_gap = false;
+    for (int i = ENTRIES - 1; i >= 0; i--) {
+        snprintf(name, sizeof name, "%d", i);
+        const bool is_kept = has(cache, name, data);
+        assert_false(is_kept && is_gap); /* an older one has gone before */
+        is_gap = !is_kept;
+        kept += is_kept;
+    }
+    tgl_cache_close(cache);
+    free(data);
+    return kept;
+}
+
+static void the_oldest_entries_give_way(void **state)
+{
+    setenv("TEGULA_CACHE_SIZE", "1M", 1);
+    const int kept = entries_kept(*state);
+    assert_in_range(kept, 4, 10);
+    assert_true(folder_bytes(*state) <= 1 << 20);
+    unsetenv("TEGULA_CACHE_SIZE");
+}
+
+static void the_usual_bound_is_large(void **state)
+{
+    unsetenv("TEGULA_CACHE_SIZE");
+    assert_int_equal(entries_kept(*state), ENTRIES);
+}
+
+/* An entry that is used is not old. */
+static void used_entries_stay(void **state)
+{
+    char name[16], *data = malloc(ENTRY_BYTES + 1);
+    setenv("TEGULA_CACHE_SIZE", "1M", 1);
+    tgl_cache *cache = tgl_cache_open();
+    assert_non_null(data);
+    memset(data, 'x', ENTRY_BYTES);
+    data[ENTRY_BYTES] = '\0';
+    for (int i = 0; i < 3 * ENTRIES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        assert_true(store(cache, name, data));
+        age_entries(*state);
+        assert_true(has(cache, "0", data));
+    }
+    tgl_cache_close(cache);
+    unsetenv("TEGULA_CACHE_SIZE");
+    free(data);
+}
+
+/* Whatever else lies in the folder is not the cache's: it is neither removed nor counted. */
+static void foreign_files_are_left_alone(void **state)
+{
+    static const char *const names[] = {"notes.txt", "measured", "0123456789abcdef"};
+    char path[512];
+    setenv("TEGULA_CACHE_SIZE", "1M", 1);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
+        const int file = open(path, O_CREAT | O_WRONLY, 0600);
+        assert_int_equal(ftruncate(file, 2 << 20), 0);
+        close(file);
+        set_age(path, 1000000);
+    }
+    const int kept = entries_kept(*state);
+    assert_in_range(kept, 4, 10);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct stat info;
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_size, 2 << 20);
+    }
+    unsetenv("TEGULA_CACHE_SIZE");
+}
+
+static void the_bound_is_read(void **state)
+{
+    static const struct {
+        const char *size;
+        bool is_understood, is_bound; /* to less than all entries */
+    } sizes[] = {{"0", true, true},
+                 {"1", true, true},
+                 {"1048576", true, true},
+                 {"1024k", true, true},
+                 {"1024K", true, true},
+                 {"1G", true, false},
+                 {"", false, false},
+                 {"-1", false, false},
+                 {"1MB", false, false},
+                 {"much", false, false},
+                 {" 1M", false, false},
+                 {"1.5M", false, false},
+                 {"99999999999999999999G", false, false}};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        setenv("TEGULA_CACHE_SIZE", sizes[i].size, 1);
+        tgl_cache *cache = tgl_cache_open();
+        const bool has_remark = strstr(tgl_cache_describe(cache), "not understood") != NULL;
+        assert_int_equal(has_remark, !sizes[i].is_understood);
+        assert_int_equal(tgl_cache_state_of(cache), TGL_CACHE_ON);
+        tgl_cache_close(cache);
+        assert_int_equal(entries_kept(*state) < ENTRIES, sizes[i].is_bound);
+    }
+    unsetenv("TEGULA_CACHE_SIZE");
+}
+
+/* What a writer has left behind that was killed; one that still writes keeps its own. */
+static void forgotten_temporary_files_are_removed(void **state)
+{
+    static const char *const names[] = {"new-0123456789abcdef", "new-fedcba9876543210"};
+    char path[512];
+    tgl_cache *cache = tgl_cache_open();
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+        set_age(path, i == 0 ? 2 * 24 * 60 * 60 : 60);
+    }
+    assert_true(store(cache, "x", "one"));
+    for (int i = 0; i < 2; i++) {
+        struct stat info;
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
+        assert_int_equal(stat(path, &info), i == 0 ? -1 : 0);
+    }
     tgl_cache_close(cache);
 }
 
@@ -377,7 +572,14 @@ int main(void)
         IN_FOLDER(entries_are_private),
         IN_FOLDER(damaged_entries_are_not_loaded),
         IN_FOLDER(an_entry_under_another_s_name_is_not_loaded),
+        IN_FOLDER(an_entry_of_another_user_is_not_loaded),
         IN_FOLDER(many_writers_leave_one_whole_entry),
+        IN_FOLDER(the_oldest_entries_give_way),
+        IN_FOLDER(the_usual_bound_is_large),
+        IN_FOLDER(used_entries_stay),
+        IN_FOLDER(foreign_files_are_left_alone),
+        IN_FOLDER(the_bound_is_read),
+        IN_FOLDER(forgotten_temporary_files_are_removed),
         IN_FOLDER(the_environment_chooses_the_folder),
         IN_FOLDER(the_cache_can_be_turned_off),
         IN_FOLDER(folders_that_do_not_serve),

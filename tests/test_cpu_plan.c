@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the cpu device decides for a problem, and what it keeps from run to run (src/cpu/plan.c,
- * src/cpu/pool.c). Plans are made for a processor that need not be this one.
+ * What the cpu device decides for a problem, and what it keeps from run to run (src/cpu/cpu_plan.c,
+ * src/cpu/buffer_pool.c). Plans are made for a processor that need not be this one.
  */
 #include "support.h"
 
@@ -12,17 +12,17 @@ static const cpu_device server = {
     .threads = 8,
 };
 
-static tgl_gemm_shape shape_of(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b)
+static tgl_shape shape_of(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b)
 {
-    tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    tgl_problem problem = problem_of(TGL_F32, m, n, k);
     problem.trans_a = trans_a ? TGL_TRANS : TGL_NO_TRANS;
     problem.trans_b = trans_b ? TGL_TRANS : TGL_NO_TRANS;
-    tgl_gemm_shape shape;
-    assert_status(tgl_shape_make(&problem, true, &shape, NULL, 0), TGL_OK);
+    tgl_shape shape;
+    assert_status(tgl_shape_make(&problem, true, &shape), TGL_OK);
     return shape;
 }
 
-static cpu_plan plan_of(const tgl_gemm_shape *shape, int threads)
+static cpu_plan plan_of(const tgl_shape *shape, int threads)
 {
     cpu_device device = server;
     device.threads = threads;
@@ -35,7 +35,7 @@ static void small_products_stay_simple(void **state)
 {
     (void)state;
     for (int64_t n = 2; n <= 48; n++) {
-        const tgl_gemm_shape shape = shape_of(n, n, n, false, false);
+        const tgl_shape shape = shape_of(n, n, n, false, false);
         const cpu_plan plan = plan_of(&shape, 8);
         assert_int_equal(plan.path, CPU_PATH_GEMM);
         assert_int_equal(plan.threads, 1);
@@ -47,7 +47,7 @@ static void small_products_stay_simple(void **state)
 static void paths_follow_the_shape(void **state)
 {
     (void)state;
-    tgl_gemm_shape shape = shape_of(100, 100, 0, false, false);
+    tgl_shape shape = shape_of(100, 100, 0, false, false);
     assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_SCALE);
     shape = shape_of(1, 5000, 5000, false, false);
     assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_VECTOR);
@@ -60,7 +60,7 @@ static void paths_follow_the_shape(void **state)
 static void what_is_read_often_is_packed(void **state)
 {
     (void)state;
-    tgl_gemm_shape shape = shape_of(1000, 1000, 1000, false, false);
+    tgl_shape shape = shape_of(1000, 1000, 1000, false, false);
     cpu_plan plan = plan_of(&shape, 1);
     assert_true(plan.pack_b && !plan.pack_a);
     shape = shape_of(1000, 1000, 1000, true, false);
@@ -73,7 +73,7 @@ static void what_is_read_often_is_packed(void **state)
 static void threads_share_what_there_is(void **state)
 {
     (void)state;
-    tgl_gemm_shape shape = shape_of(2000, 2000, 2000, false, false);
+    tgl_shape shape = shape_of(2000, 2000, 2000, false, false);
     cpu_plan plan = plan_of(&shape, 8);
     assert_int_equal(plan.sharing, CPU_SHARE_C);
     assert_int_equal(plan.grid_m * plan.grid_n, 8);
@@ -97,7 +97,7 @@ static void plans_are_consistent(void **state)
     uint64_t seed = 5;
     for (int i = 0; i < 20000; i++) {
         const int64_t largest = (int64_t)1 << random_int(&seed, 1, 14);
-        const tgl_gemm_shape shape = shape_of(
+        const tgl_shape shape = shape_of(
             random_int(&seed, 2, largest), random_int(&seed, 2, largest),
             random_int(&seed, 1, largest), random_int(&seed, 0, 1), random_int(&seed, 0, 1));
         const cpu_plan plan = plan_of(&shape, (int)random_int(&seed, 1, 9));
@@ -125,7 +125,7 @@ static void plans_explain_themselves(void **state)
                  {10, 10, 0, "k is 0"},
                  {48, 48, 100000, "part of the sum"}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
-        const tgl_problem problem = tgl_problem_make(TGL_F64, table[i].m, table[i].n, table[i].k);
+        const tgl_problem problem = problem_of(TGL_F64, table[i].m, table[i].n, table[i].k);
         tgl_plan *plan;
         assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
         char text[2000], start[10];

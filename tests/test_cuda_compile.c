@@ -5,23 +5,28 @@
  */
 #include "support.h"
 
-#include "cuda/compile.h"
+#include "cuda/nvrtc_compile.h"
 
 static tgl_nvrtc nvrtc;
 
-/* A row like those of the registry, on a file of the ladder. */
-static tgl_kernel row(const char *defines)
+static void assert_error_has(const char *words)
+{
+    if (strstr(tgl_error(), words) == NULL) fail_msg("%s", tgl_error());
+}
+
+/* A kernel on a file of the ladder. */
+static tgl_kernel kernel_with(const char *macros)
 {
     return (tgl_kernel){.name = "test",
                         .file = "ladder/06_thread_tile_2d.cu",
                         .symbol = "sgemm_thread_tile_2d",
-                        .defines = defines};
+                        .macros = macros};
 }
 
-static tgl_status compile(const char *defines, const char *arch, tgl_binary *binary, char **error)
+static tgl_status compile(const char *macros, const char *arch, tgl_binary *binary)
 {
-    const tgl_kernel kernel = row(defines);
-    return tgl_cuda_compile(&nvrtc, NULL, &kernel, arch, true, binary, error);
+    const tgl_kernel kernel = kernel_with(macros);
+    return tgl_cuda_compile(&nvrtc, NULL, &kernel, arch, true, binary);
 }
 
 static const char *newest(void)
@@ -35,9 +40,7 @@ static void machine_code_comes_with_its_resources(void **state)
 {
     (void)state;
     tgl_binary binary;
-    char *error;
-    assert_status(compile("BM=64 BN=64 TM=4 TN=4", newest(), &binary, &error), TGL_OK);
-    assert_null(error);
+    assert_status(compile("BM=64 BN=64 TM=4 TN=4", newest(), &binary), TGL_OK);
     assert_memory_equal(binary.image, "\177ELF", 4);
     assert_in_range(binary.uses.registers, 16, 255);
     assert_int_equal(binary.uses.local_bytes, 0);
@@ -51,8 +54,7 @@ static void spills_are_read_from_the_log(void **state)
 {
     (void)state;
     tgl_binary binary;
-    char *error;
-    assert_status(compile("BM=256 BN=256 TM=16 TN=16", newest(), &binary, &error), TGL_OK);
+    assert_status(compile("BM=256 BN=256 TM=16 TN=16", newest(), &binary), TGL_OK);
     assert_true(binary.uses.local_bytes > 0);
     assert_true(binary.uses.spill_bytes > 0);
     free(binary.image);
@@ -62,8 +64,7 @@ static void ptx_is_for_chips_to_come(void **state)
 {
     (void)state;
     tgl_binary binary;
-    char *error;
-    assert_status(compile("", "compute_80", &binary, &error), TGL_OK);
+    assert_status(compile("", "compute_80", &binary), TGL_OK);
     assert_non_null(strstr(binary.image, ".entry sgemm_thread_tile_2d"));
     assert_int_equal(binary.uses.registers, -1); /* nobody has assigned any */
     free(binary.image);
@@ -73,39 +74,34 @@ static void illegal_tiles_are_refused_by_the_file(void **state)
 {
     (void)state;
     tgl_binary binary;
-    char *error;
-    assert_status(compile("BM=7", newest(), &binary, &error), TGL_COMPILE);
+    assert_status(compile("BM=7", newest(), &binary), TGL_COMPILE);
     assert_null(binary.image);
-    assert_non_null(strstr(error, "ladder/06_thread_tile_2d.cu"));
-    assert_non_null(strstr(error, "#error"));
-    free(error);
-    assert_status(compile("", "sm_1", &binary, &error), TGL_COMPILE);
-    assert_non_null(strstr(error, "sm_1"));
-    free(error);
+    assert_error_has("ladder/06_thread_tile_2d.cu");
+    assert_error_has("#error");
+    assert_status(compile("", "sm_1", &binary), TGL_COMPILE);
+    assert_error_has("sm_1");
 }
 
 /* ---- Epilogues of the production family ------------------------------------------------------ */
 
-static tgl_status compile_epilogue(const char *defines, const char *expression, tgl_binary *binary,
-                                   char **error)
+static tgl_status compile_epilogue(const char *macros, const char *expression, tgl_binary *binary)
 {
     const tgl_kernel kernel = {.name = "test",
                                .file = "gemm/simt.cu",
                                .symbol = "sgemm_simt",
-                               .defines = defines,
+                               .macros = macros,
                                .expression = expression};
-    return tgl_cuda_compile(&nvrtc, NULL, &kernel, newest(), true, binary, error);
+    return tgl_cuda_compile(&nvrtc, NULL, &kernel, newest(), true, binary);
 }
 
 static void epilogues_fit_the_registers(void **state)
 {
     (void)state;
-    static const char *const defines[] = {"BIAS=1 ACTIVATION=1 RESIDUAL=1",
-                                          "BIAS=2 ACTIVATION=2 RESIDUAL=1", "ACTIVATION=3"};
-    for (size_t i = 0; i < COUNT_OF(defines); i++) {
+    static const char *const macros[] = {"BIAS=1 ACTIVATION=1 RESIDUAL=1",
+                                         "BIAS=2 ACTIVATION=2 RESIDUAL=1", "ACTIVATION=3"};
+    for (size_t i = 0; i < COUNT_OF(macros); i++) {
         tgl_binary binary;
-        char *error;
-        assert_status(compile_epilogue(defines[i], NULL, &binary, &error), TGL_OK);
+        assert_status(compile_epilogue(macros[i], NULL, &binary), TGL_OK);
         assert_int_equal(binary.uses.local_bytes, 0);
         free(binary.image);
     }
@@ -115,41 +111,77 @@ static void expressions_are_compiled_in(void **state)
 {
     (void)state;
     static const char start[] = "static __device__ float expression(float acc, float c, "
-                                "float bias, int row, int col)\n{\n    return (\n"
+                                "float bias, long long row, long long col)\n{\n    return (\n"
                                 "#line 1 \"expression\"\n",
                       end[] = "\n    );\n}\n";
-    char source[512], *error;
+    char source[512];
     tgl_binary binary;
     snprintf(source, sizeof source, "%s%s%s", start, "silu(acc + c) * bias - row + 2 * col", end);
-    assert_status(compile_epilogue("BIAS=2 EXPRESSION=1", source, &binary, &error), TGL_OK);
+    assert_status(compile_epilogue("BIAS=2 EXPRESSION=1", source, &binary), TGL_OK);
     assert_int_equal(binary.uses.local_bytes, 0);
     free(binary.image);
     snprintf(source, sizeof source, "%s%s%s", start, "acc + scale", end);
-    assert_status(compile_epilogue("EXPRESSION=1", source, &binary, &error), TGL_COMPILE);
+    assert_status(compile_epilogue("EXPRESSION=1", source, &binary), TGL_COMPILE);
     assert_null(binary.image);
-    if (strstr(error, "expression(1)") == NULL || strstr(error, "scale") == NULL)
-        fail_msg("%s", error);
-    free(error);
+    assert_error_has("expression(1)");
+    assert_error_has("scale");
 }
 
 static void a_file_that_is_not_embedded(void **state)
 {
     (void)state;
-    tgl_kernel kernel = row("");
+    tgl_kernel kernel = kernel_with("");
     tgl_binary binary;
-    char *error;
     kernel.file = "ladder/none.cu";
-    assert_status(tgl_cuda_compile(&nvrtc, NULL, &kernel, newest(), true, &binary, &error),
-                  TGL_COMPILE);
-    assert_non_null(strstr(error, "not embedded"));
-    free(error);
+    assert_status(tgl_cuda_compile(&nvrtc, NULL, &kernel, newest(), true, &binary), TGL_COMPILE);
+    assert_error_has("not embedded");
+}
+
+/* The list is longer than any buffer of fixed size is likely to be; the last macro counts. */
+static void long_lists_of_macros_are_whole(void **state)
+{
+    (void)state;
+    enum { MANY = 2000, ROOM = 64 * 1024 };
+    char *macros = malloc(ROOM);
+    tgl_binary binary;
+    size_t length = 0;
+    assert_non_null(macros);
+    for (int i = 0; i < MANY; i++)
+        length += (size_t)snprintf(macros + length, ROOM - length, "FILLER_%d=%d ", i, i);
+    snprintf(macros + length, ROOM - length, "BM=7");
+    assert_status(compile(macros, newest(), &binary), TGL_COMPILE);
+    assert_error_has("#error");
+    snprintf(macros + length, ROOM - length, "BM=64 BN=64 TM=4 TN=4");
+    assert_status(compile(macros, newest(), &binary), TGL_OK);
+    free(binary.image);
+    free(macros);
+}
+
+static void a_source_of_the_caller_s(void **state)
+{
+    (void)state;
+    tgl_binary binary;
+    const tgl_kernel kernel = {.name = "test",
+                               .file = "test/none.cu",
+                               .symbol = "fill",
+                               .macros = "VALUE=3",
+                               .source = "__global__ void fill(float *x) { *x = VALUE; }\n"};
+    assert_status(tgl_cuda_compile(&nvrtc, NULL, &kernel, "compute_80", true, &binary), TGL_OK);
+    assert_non_null(strstr(binary.image, ".entry fill"));
+    free(binary.image);
+}
+
+static void the_build_is_known(void **state)
+{
+    (void)state;
+    assert_in_range(nvrtc.build_id_size, 8, TGL_BUILD_ID_MAX);
+    assert_true(nvrtc.version >= 11040);
 }
 
 int main(void)
 {
-    char message[512];
-    if (tgl_nvrtc_open(&nvrtc, message, sizeof message) != TGL_OK) {
-        printf("skipped: %s\n", message);
+    if (tgl_nvrtc_open(&nvrtc) != TGL_OK) {
+        printf("skipped: %s\n", tgl_error());
         return 77;
     }
     const struct CMUnitTest tests[] = {
@@ -160,6 +192,9 @@ int main(void)
         cmocka_unit_test(epilogues_fit_the_registers),
         cmocka_unit_test(expressions_are_compiled_in),
         cmocka_unit_test(a_file_that_is_not_embedded),
+        cmocka_unit_test(long_lists_of_macros_are_whole),
+        cmocka_unit_test(a_source_of_the_caller_s),
+        cmocka_unit_test(the_build_is_known),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tgl_nvrtc_close(&nvrtc);

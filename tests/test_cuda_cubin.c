@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The FFMAs of a cubin (src/cuda/cubin.c) and how long they take: of one that is made up, and of
+ * The FFMAs of a cubin (bench/cubin.c) and how long they take: of one that is made up, and of
  * broken ones.
  */
 #include "support.h"
 
-#include "cuda/cubin.h"
+#include "cubin.h"
 
 #include <elf.h>
 #include <string.h>

@@ -22,7 +22,7 @@ static void a_batch_of_several_launches(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    tgl_problem problem = problem_of(TGL_F32, 1, 1, 1);
     problem.batch = MANY;
     problem.batching = TGL_POINTERS;
     const tgl_epilogue e = {.size = sizeof e,
@@ -43,6 +43,7 @@ static void a_batch_of_several_launches(void **state)
         C[i] = &c[i];
     }
     const tgl_operands operands = {.size = sizeof operands,
+                                   .alpha = 1,
                                    .A_array = A,
                                    .B_array = B,
                                    .C_array = C,
@@ -50,7 +51,7 @@ static void a_batch_of_several_launches(void **state)
                                    .residual = residual};
     tgl_plan *plan;
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
-    assert_status(tgl_plan_run_operands(plan, 1, 0, &operands, NULL), TGL_OK);
+    assert_status(tgl_plan_run_operands(plan, &operands, NULL), TGL_OK);
     for (int i = 0; i < MANY; i++)
         if (c[i] != a[i] * b[MANY - 1 - i] + bias[i] + residual[i])
             fail_msg("C[%d] is %g", i, (double)c[i]);
@@ -65,11 +66,9 @@ static void a_batch_of_several_launches(void **state)
 /* Compilations that a plan takes with this epilogue. */
 static int compilations_for(tgl_device *dev, const tgl_epilogue *e)
 {
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 129, 129, 129); /* one variant */
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = "gemm/simt_32x32x16",
-                                      .strips = TGL_STRIPS_NEVER,
-                                      .epilogue = e};
+    const tgl_problem problem = problem_of(TGL_F32, 129, 129, 129); /* one variant */
+    const tgl_plan_options options = {
+        .size = sizeof options, .kernel = "simt_32x32x16:strips=0", .epilogue = e};
     const int before = compilations();
     tgl_plan *plan;
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
@@ -105,7 +104,7 @@ static void an_expression_that_does_not_compile(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 4, 4, 4);
+    const tgl_problem problem = problem_of(TGL_F32, 4, 4, 4);
     const tgl_epilogue e = {.size = sizeof e, .expression = "acc + scale"};
     const tgl_plan_options options = {.size = sizeof options, .epilogue = &e};
     tgl_plan *plan;
@@ -113,7 +112,7 @@ static void an_expression_that_does_not_compile(void **state)
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_COMPILE);
     unsetenv("FAKE_NVRTC_ERROR");
     assert_null(plan);
-    assert_last_error(dev, "expression(1): error: identifier \"scale\" is undefined");
+    assert_last_error("expression(1): error: identifier \"scale\" is undefined");
     tgl_device_close(dev);
 }
 

@@ -5,7 +5,6 @@
  */
 #include "fake_cuda/setup.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,9 +17,8 @@ static void every_kernel_multiplies(void **state)
     tgl_device *dev = open_device("cuda");
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
-        const bool is_skinny =
-            strncmp(kernel, "gemm/skinny", 11) == 0 || strncmp(kernel, "gemm/matvec", 11) == 0;
-        const bool is_small = strncmp(kernel, "gemm/small_batch", 16) == 0;
+        const bool is_skinny = strncmp(kernel, "skinny", 6) == 0 || strncmp(kernel, "gemv", 4) == 0;
+        const bool is_small = strncmp(kernel, "small_batch", 11) == 0;
         assert_product(dev, kernel, is_skinny ? 1 : is_small ? 7 : 33, is_small ? 9 : 65, 17);
     }
     assert_product(dev, NULL, 130, 3, 64);
@@ -31,7 +29,7 @@ static void without_a_product_neither_operand_is_read(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_problem problem = tgl_problem_make(TGL_F32, 3, 3, 3); /* copies are single */
+    tgl_problem problem = problem_of(TGL_F32, 3, 3, 3); /* copies are single */
     float C[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 2, C, NULL), TGL_OK);
     void *nowhere = (void *)1; /* no element could lie there */
@@ -51,9 +49,9 @@ static void column_major_is_row_major_exchanged(void **state)
     /* (1 2; 3 4) (5; 6) = (17; 39), columns first */
     const float A[4] = {1, 3, 2, 4}, B[2] = {5, 6};
     float C[2] = {0, 0};
-    assert_status(
-        tgl_sgemm(dev, TGL_COL_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, 2, 1, 2, 1, A, 2, B, 2, 0, C, 2),
-        TGL_OK);
+    assert_status(tgl_sgemm(dev, TGL_COL_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, 2, 1, 2, 1, A, 2, B, 2,
+                            0, C, 2, NULL),
+                  TGL_OK);
     assert_true(C[0] == 17 && C[1] == 39);
     tgl_device_close(dev);
 }
@@ -65,7 +63,7 @@ static void explain_tells_the_launch(void **state)
                                         "occupancy",    "waves",
                                         "FLOP/byte",    "kernels/ladder/01_naive.cu"};
     tgl_device *dev = open_device("cuda");
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 100, 200, 300);
+    const tgl_problem problem = problem_of(TGL_F32, 100, 200, 300);
     const tgl_plan_options options = {.size = sizeof options, .kernel = "ladder/naive"};
     char text[2048], little[10];
     tgl_plan *plan;
@@ -194,12 +192,12 @@ static void what_no_kernel_takes(void **state)
     tgl_status expected[7] = {TGL_UNSUPPORTED, TGL_UNSUPPORTED,    TGL_UNSUPPORTED, TGL_UNSUPPORTED,
                               TGL_UNSUPPORTED, TGL_GRID_TOO_LARGE, TGL_UNSUPPORTED};
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        rows[i] = tgl_problem_make(i == 0 ? TGL_F64 : TGL_F32, 2, 2, 2);
+        rows[i] = problem_of(i == 0 ? TGL_F64 : TGL_F32, 2, 2, 2);
     rows[1].trans_a = TGL_TRANS;
     rows[2].batch = 2;
     rows[2].stride_c = 4;
     rows[3].n = LARGEST + 1;
-    rows[4].compute = TGL_COMPUTE_TF32;
+    rows[4].type_d = TGL_F32;
     rows[5].m = LARGEST;
     rows[6].k = rows[6].lda = LARGEST + 1;
     const tgl_plan_options options = {.size = sizeof options, .kernel = "ladder/naive"};
@@ -207,14 +205,14 @@ static void what_no_kernel_takes(void **state)
         tgl_plan *plan;
         assert_status(tgl_plan_create(dev, &rows[i], &options, &plan), expected[i]);
         assert_null(plan);
-        assert_true(tgl_last_error(dev, NULL, 0) > 20);
+        assert_true(tgl_last_error(NULL, 0) > 20);
     }
     tgl_plan *plan;
-    const tgl_problem wide = tgl_problem_make(TGL_F32, 2, LARGEST, 2);
+    const tgl_problem wide = problem_of(TGL_F32, 2, LARGEST, 2);
     assert_status(tgl_plan_create(dev, &wide, &options, &plan), TGL_OK);
     tgl_plan_destroy(plan);
     const tgl_plan_options unknown = {.size = sizeof unknown, .kernel = "ladder/no such"};
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 2);
+    const tgl_problem problem = problem_of(TGL_F32, 2, 2, 2);
     assert_status(tgl_plan_create(dev, &problem, &unknown, &plan), TGL_UNKNOWN_KERNEL);
     tgl_device_close(dev);
 }
@@ -224,11 +222,11 @@ static void a_chip_too_old_for_a_kernel(void **state)
     (void)state;
     setenv("FAKE_CUDA_CAPABILITY", "75", 1);
     tgl_device *dev = open_device("cuda");
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 2);
+    const tgl_problem problem = problem_of(TGL_F32, 2, 2, 2);
     const tgl_plan_options options = {.size = sizeof options, .kernel = "ladder/async_copy"};
     tgl_plan *plan;
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_UNSUPPORTED);
-    assert_last_error(dev, "ladder/async_copy needs compute capability 8.0; this is 7.5");
+    assert_last_error("needs compute capability 8.0");
     assert_product(dev, "ladder/naive", 3, 4, 5);
     tgl_device_close(dev);
 }
@@ -245,7 +243,7 @@ static void out_of_device_memory(void **state)
     assert_int_equal((uintptr_t)memory % 256, 0);
     assert_status(tgl_alloc(dev, 1 << 20, &more), TGL_NO_MEMORY);
     assert_null(more);
-    assert_last_error(dev, "0 MiB of 1 MiB are free");
+    assert_last_error("0 MiB of 1 MiB are free");
     tgl_free(dev, memory);
     assert_product(dev, NULL, 5, 5, 5); /* nothing is lost by it */
     tgl_device_close(dev);
@@ -257,7 +255,7 @@ static void a_compile_error_carries_the_log(void **state)
     setenv("FAKE_NVRTC_ERROR", "01_naive.cu(12): error: expected a \";\"", 1);
     tgl_device *dev = open_device("cuda");
     assert_product_fails(dev, TGL_COMPILE);
-    assert_last_error(dev, "expected a \";\"");
+    assert_last_error("expected a \";\"");
     unsetenv("FAKE_NVRTC_ERROR");
     assert_product(dev, NULL, 2, 2, 2);
     tgl_device_close(dev);
@@ -284,7 +282,7 @@ static void a_driver_older_than_the_compiler_is_named(void **state)
     setenv("FAKE_CUDA_FAIL", "cuModuleLoadData=200", 1);
     tgl_device *dev = open_device("cuda");
     assert_product_fails(dev, TGL_DRIVER);
-    assert_last_error(dev, "the driver, for CUDA 12.4");
+    assert_last_error("the driver, for CUDA 12.4");
     tgl_device_close(dev);
 }
 
@@ -325,6 +323,34 @@ static void another_chip_s_code_in_the_cache_is_rebuilt(void **state)
     assert_int_equal(compilations(), before + 1);
 }
 
+/* Compiles with a library of NVRTC, found anew. */
+static void multiply_with(const char *nvrtc)
+{
+    setenv("TEGULA_NVRTC", nvrtc, 1);
+    multiply_anew();
+}
+
+/* Another build of the same version may compile other code. */
+static void another_build_of_the_compiler_compiles_again(void **state)
+{
+    (void)state;
+    char command[2048], copy[256];
+    multiply_with(FAKE_LIBNVRTC);
+    multiply_with(FAKE_LIBNVRTC);
+    assert_int_equal(cache_entries(), 1);
+    multiply_with(FAKE_LIBNVRTC_REBUILT);
+    assert_int_equal(cache_entries(), 2);
+    /* Without a build id, the time of the file counts. */
+    multiply_with(FAKE_LIBNVRTC_PLAIN);
+    assert_int_equal(cache_entries(), 3);
+    snprintf(copy, sizeof copy, "%s/libnvrtc.so.2", cache_folder());
+    snprintf(command, sizeof command, "cp %s %s && touch -d 2001-01-01 %s", FAKE_LIBNVRTC_PLAIN,
+             copy, copy);
+    assert_int_equal(system(command), 0);
+    multiply_with(copy);
+    assert_int_equal(cache_entries(), 4);
+}
+
 static void without_a_cache_it_only_takes_longer(void **state)
 {
     (void)state;
@@ -363,12 +389,7 @@ static void two_processes_compile_at_once(void **state)
         waitpid(children[i], &result, 0);
         assert_int_equal(result, 0);
     }
-    int entries = 0;
-    DIR *folder = opendir(cache_folder());
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        entries += entry->d_name[0] != '.';
-    closedir(folder);
-    assert_int_equal(entries, 1);
+    assert_int_equal(cache_entries(), 1);
     const int before = compilations();
     multiply_anew();
     assert_int_equal(compilations(), before);
@@ -384,10 +405,10 @@ static void assert_lost(tgl_device *dev, tgl_device *other)
     tgl_timer *timer;
     char text[256];
     assert_product_fails(dev, TGL_DEVICE_LOST);
-    assert_last_error(dev, "close");
+    assert_last_error("close");
     assert_status(tgl_alloc(dev, 10, &memory), TGL_DEVICE_LOST);
-    assert_status(tgl_upload(dev, text, text, 1), TGL_DEVICE_LOST);
-    assert_status(tgl_download(dev, text, text, 1), TGL_DEVICE_LOST);
+    assert_status(tgl_upload(dev, text, text, 1, NULL), TGL_DEVICE_LOST);
+    assert_status(tgl_download(dev, text, text, 1, NULL), TGL_DEVICE_LOST);
     assert_status(tgl_device_sync(dev), TGL_DEVICE_LOST);
     assert_status(tgl_timer_create(dev, &timer), TGL_DEVICE_LOST);
     assert_status(tgl_device_measure(dev, TGL_CEILING_COPY, &value), TGL_DEVICE_LOST);
@@ -403,7 +424,7 @@ static void a_fault_loses_the_device(void **state)
     tgl_device *other = open_device("cuda:1");
     for (size_t i = 0; i < COUNT_OF(faults); i++) {
         tgl_device *dev = open_device("cuda:0");
-        const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 0);
+        const tgl_problem problem = problem_of(TGL_F32, 1, 1, 0);
         float C = 0;
         tgl_plan *plan;
         tgl_timer *timer;
@@ -450,6 +471,7 @@ int main(void)
         TEST(a_driver_older_than_the_compiler_is_named),
         TEST(a_kernel_is_compiled_once),
         TEST(another_chip_s_code_in_the_cache_is_rebuilt),
+        TEST(another_build_of_the_compiler_compiles_again),
         TEST(without_a_cache_it_only_takes_longer),
         TEST(two_processes_compile_at_once),
         TEST(a_fault_loses_the_device),

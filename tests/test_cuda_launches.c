@@ -1,182 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan of the cuda device launches, over the fake libraries: workspaces, what overlaps and
- * lies in clusters, and strips.
+ * What a plan of the cuda device launches, over the fake libraries: what overlaps and lies in
+ * clusters, strips, and what only lists that no family makes have.
  */
 #include "fake_cuda/setup.h"
 
-#include "cuda/state.h"
-
-/* ---- Plans that split k ---------------------------------------------------------------------- */
-
-static tgl_plan *split_plan(tgl_device *dev)
-{
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 64, 64, 1024);
-    const tgl_plan_options options = {
-        .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = 4};
-    tgl_plan *plan = NULL;
-    const tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
-    assert_true((status == TGL_OK) == (plan != NULL));
-    return plan;
-}
-
-static void a_split_plan_has_a_workspace(void **state)
-{
-    (void)state;
-    static const char *const calls[] = {"cuMemAlloc_v2=2", "cuMemsetD8Async=1", "cuEventCreate=1"};
-    tgl_device *dev = open_device("cuda");
-    const int before = live_objects();
-    tgl_plan *plan = split_plan(dev);
-    assert_non_null(plan);
-    char text[8192];
-    tgl_plan_explain(plan, text, sizeof text);
-    assert_non_null(strstr(text, "split       k 4 ways, 256 deep, in 4 of 4 tiles"));
-    tgl_plan_destroy(plan);
-    assert_int_equal(live_objects(), before + 2); /* the modules stay */
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        setenv("FAKE_CUDA_FAIL", calls[i], 1);
-        assert_null(split_plan(dev));
-        unsetenv("FAKE_CUDA_FAIL");
-        assert_int_equal(live_objects(), before + 2);
-    }
-    tgl_device_close(dev);
-}
-
-/* Runs on different streams wait for each other by an event, which a graph's capture must not see.
- * Those on the default stream follow one another without. */
-static void runs_of_a_split_plan_take_turns(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *fails;
-        bool on_a_stream;
-        tgl_status status;
-    } runs[] = {
-        {"cuStreamWaitEvent=1,cuEventRecord=1,cuStreamIsCapturing=1", false, TGL_OK},
-        {"cuStreamIsCapturing=1", true, TGL_DRIVER},
-        {"cuEventRecord=1", true, TGL_DRIVER}, /* of what the default stream has been given */
-        {"cuStreamWaitEvent=1", true, TGL_DRIVER},
-        {"", true, TGL_OK},
-        {"cuStreamWaitEvent=1", false, TGL_DRIVER},
-        {"cuEventRecord=1,cuStreamIsCapturing=1", false, TGL_OK},
-        {"cuStreamWaitEvent=1,cuEventRecord=1,cuStreamIsCapturing=1", false, TGL_OK},
-    };
-    tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev);
-    int somewhere;
-    void *A, *C, *stream = &somewhere; /* the stand-in does not look at it */
-    assert_status(tgl_alloc(dev, 64 * 1024 * sizeof(float), &A), TGL_OK);
-    assert_status(tgl_alloc(dev, 64 * 64 * sizeof(float), &C), TGL_OK);
-    for (size_t i = 0; i < COUNT_OF(runs); i++) {
-        setenv("FAKE_CUDA_FAIL", runs[i].fails, 1);
-        assert_status(tgl_plan_run(plan, 0, A, A, 0, C, runs[i].on_a_stream ? stream : NULL),
-                      runs[i].status);
-    }
-    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1,cuEventRecord=1", 1);
-    setenv("FAKE_CUDA_CAPTURES", "1", 1);
-    assert_status(tgl_plan_run(plan, 0, A, A, 0, C, stream), TGL_OK);
-    unsetenv("FAKE_CUDA_FAIL");
-    tgl_free(dev, A);
-    tgl_free(dev, C);
-    tgl_plan_destroy(plan);
-    tgl_device_close(dev);
-}
-
-/* Whose event would be the default stream's, which is not to be asked without need. */
-static void the_first_run_waits_for_nobody(void **state)
-{
-    (void)state;
-    tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = split_plan(dev);
-    int somewhere;
-    void *C, *stream = &somewhere;
-    assert_status(tgl_alloc(dev, 64 * 64 * sizeof(float), &C), TGL_OK);
-    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1", 1);
-    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, C, stream), TGL_OK);
-    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, C, stream), TGL_DRIVER);
-    unsetenv("FAKE_CUDA_FAIL");
-    tgl_free(dev, C);
-    tgl_plan_destroy(plan);
-    tgl_device_close(dev);
-}
-
-/* Bytes of the device that are taken. */
-static size_t memory_taken(tgl_device *dev)
-{
-    tgl_cuda_scope scope;
-    size_t free_bytes, total;
-    assert_status(tgl_cuda_enter(dev, &scope), TGL_OK);
-    assert_int_equal(scope.driver->cuMemGetInfo(&free_bytes, &total), CUDA_SUCCESS);
-    tgl_cuda_leave(&scope);
-    return total - free_bytes;
-}
-
-/* Of one run each, and none for graphs. A device with room for a few of them serves any number of
- * shapes, and plans of the caller's besides. */
-static void workspaces_of_one_shot_products_give_way(void **state)
-{
-    (void)state;
-    enum { N = 100, K = 32768, MOST = 1 << 22 };
-    setenv("FAKE_CUDA_MEMORY", "4194304", 1);
-    tgl_device *dev = open_device("cuda");
-    static float C[128 * N]; /* the stand-in takes any memory */
-    tgl_problem problem = tgl_problem_make(TGL_F32, 100, N, K);
-    tgl_plan *plan;
-    assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, NULL), TGL_OK);
-    const size_t one = memory_taken(dev);
-    assert_in_range(one, 1, MOST / 4);
-    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
-    assert_int_equal(memory_taken(dev), 3 * one);
-    tgl_plan_destroy(plan);
-    for (problem.m = 90; problem.m < 128; problem.m++) {
-        assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, NULL), TGL_OK);
-        assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
-        tgl_plan_destroy(plan);
-    }
-    tgl_device_close(dev);
-}
-
-/* A graph would outlive the workspace of a plan that tgl_gemm() keeps. Found out before anything is
- * done that a capture forbids; products without a workspace, and plans of the caller's, are taken.
- */
-static void one_shot_products_with_a_workspace_are_not_captured(void **state)
-{
-    (void)state;
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 64, 64, 32768);
-    const tgl_problem small = tgl_problem_make(TGL_F32, 8, 8, 8);
-    tgl_device *dev = open_device("cuda");
-    tgl_plan *plan;
-    int somewhere;
-    void *C, *stream = &somewhere;
-    assert_status(tgl_alloc(dev, 64 * 64 * sizeof(float), &C), TGL_OK);
-    const int before = live_objects(), compiled = compilations();
-    for (int i = 0; i < 2; i++) {
-        setenv("FAKE_CUDA_CAPTURES", "1", 1);
-        assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, stream), TGL_UNSUPPORTED);
-        assert_last_error(dev, "capture tgl_plan_run() of a plan that outlives the graph");
-        if (i == 0) assert_int_equal(live_objects(), before);
-        if (i == 0) assert_int_equal(compilations(), compiled);
-        assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, NULL), TGL_OK);
-        unsetenv("FAKE_CUDA_CAPTURES"); /* the second time the plan is there */
-        assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 0, C, stream), TGL_OK);
-    }
-    setenv("FAKE_CUDA_CAPTURES", "1", 1);
-    assert_status(tgl_gemm(dev, &small, 0, NULL, NULL, 0, C, stream), TGL_OK);
-    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
-    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, C, stream), TGL_OK);
-    tgl_plan_destroy(plan);
-    tgl_free(dev, C);
-    tgl_device_close(dev);
-}
+#include "api/backend.h"
 
 /* ---- How kernels are launched ---------------------------------------------------------------- */
 
 /* m x n x 1024 by tiles of 32 x 32 with so many splits, of ones: what it was launched with. */
 static fake_cuda_launch launch_of(tgl_device *dev, int m, int n, int splits, double alpha)
 {
-    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, 1024);
-    const tgl_plan_options options = {
-        .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = splits};
+    const tgl_problem problem = problem_of(TGL_F32, m, n, 1024);
+    char kernel[64];
+    snprintf(kernel, sizeof kernel, "simt_32x32x32:splits=%d,strips=0", splits);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     const size_t elements = 64 * 1024;
     float *A = malloc(elements * sizeof *A), *C = malloc(elements * sizeof *C);
     tgl_plan *plan;
@@ -192,7 +31,7 @@ static fake_cuda_launch launch_of(tgl_device *dev, int m, int n, int splits, dou
     return latest_launch();
 }
 
-/* The stand-in has four multiprocessors: larger grids wait for the launch before them. */
+/* The stand-in has four SMs: larger grids wait for the launch before them. */
 static void launches_overlap_and_lie_in_clusters(void **state)
 {
     (void)state;
@@ -222,13 +61,13 @@ static void short_blocks_overlap(void **state)
     (void)state;
     enum { LENGTH = 3000, K = 16 };
     tgl_device *dev = open_device("cuda");
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, LENGTH, K);
+    const tgl_problem problem = problem_of(TGL_F32, 1, LENGTH, K);
     float *B = malloc(LENGTH * K * sizeof *B), A[K], C[LENGTH];
     tgl_plan *plan;
     assert_non_null(B);
     for (int i = 0; i < LENGTH * K; i++)
         B[i] = A[i % K] = 1;
-    const tgl_plan_options options = {.size = sizeof options, .kernel = "gemm/matvec"};
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "gemv"};
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
     assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
     assert_true(C[LENGTH - 1] == K);
@@ -257,17 +96,16 @@ static void older_chips_drivers_and_compilers_launch_plainly(void **state)
 
 /* ---- Strips ---------------------------------------------------------------------------------- */
 
-enum { STRIPS_MOST = 200, DEEP = 8192, ROOM = 48 * DEEP };
+enum { SIDE_MAX = 200, DEEP = 8192, ROOM = 48 * DEEP };
 
 /* m x n x k by tiles of 32 x 32 with strips, run once: C := 2*A*B + C, of small integers. */
 static tgl_plan *run_strips(tgl_device *dev, int m, int n, int k, int splits, float *C)
 {
     static float A[ROOM], B[ROOM];
-    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = "gemm/simt_32x32x32",
-                                      .splits = splits,
-                                      .strips = TGL_STRIPS_ALWAYS};
+    const tgl_problem problem = problem_of(TGL_F32, m, n, k);
+    char kernel[64];
+    snprintf(kernel, sizeof kernel, "simt_32x32x32:splits=%d,strips=1", splits);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     tgl_plan *plan;
     for (int i = 0; i < m * k; i++)
         A[i] = (float)(i % 5 - 2);
@@ -294,11 +132,11 @@ static int blocks_of(const fake_cuda_launch *l)
 
 /* The tiles, the columns right of them, the rows below. A strip begins while the launch before it
  * runs, however large that is, and sees to it that whatever follows comes after both. On four
- * multiprocessors a run lets the next one begin only if all its launches are small. */
+ * SMs a run lets the next one begin only if all its launches are small. */
 static void strips_follow_their_tiles(void **state)
 {
     (void)state;
-    static float C[STRIPS_MOST * STRIPS_MOST];
+    static float C[SIDE_MAX * SIDE_MAX];
     static const struct {
         int m, n, tiles;
     } shapes[] = {{98, 131, 12}, {34, 65, 2}};
@@ -310,14 +148,14 @@ static void strips_follow_their_tiles(void **state)
                                below = earlier_launch(0);
         assert_int_equal(tiles.args.m, m_tiles);
         assert_int_equal(tiles.args.n, n_tiles);
-        assert_ptr_equal(tiles.args.C, C);
+        assert_ptr_equal(tiles.args.D, C);
         assert_int_equal(blocks_of(&tiles), shapes[i].tiles);
         assert_int_equal(right.args.m, m);
         assert_int_equal(right.args.n, n - n_tiles);
-        assert_ptr_equal(right.args.C, C + n_tiles);
+        assert_ptr_equal(right.args.D, C + n_tiles);
         assert_int_equal(below.args.m, m - m_tiles);
         assert_int_equal(below.args.n, n_tiles);
-        assert_ptr_equal(below.args.C, C + (ptrdiff_t)m_tiles * n);
+        assert_ptr_equal(below.args.D, C + (ptrdiff_t)m_tiles * n);
 
         const bool is_small = shapes[i].tiles <= 4;
         assert_int_equal(tiles.overlaps, is_small);
@@ -335,7 +173,7 @@ static void strips_follow_their_tiles(void **state)
 static void one_strip_is_the_last(void **state)
 {
     (void)state;
-    static float C[STRIPS_MOST * STRIPS_MOST];
+    static float C[SIDE_MAX * SIDE_MAX];
     tgl_device *dev = open_device("cuda");
     tgl_plan_destroy(run_strips(dev, 96, 97, 40, 1, C));
     const fake_cuda_launch tiles = earlier_launch(1), strip = earlier_launch(0);
@@ -348,7 +186,7 @@ static void one_strip_is_the_last(void **state)
 static void older_chips_launch_strips_in_turn(void **state)
 {
     (void)state;
-    static float C[STRIPS_MOST * STRIPS_MOST];
+    static float C[SIDE_MAX * SIDE_MAX];
     setenv("FAKE_CUDA_CAPABILITY", "80", 1);
     tgl_device *dev = open_device("cuda");
     tgl_plan_destroy(run_strips(dev, 34, 65, 33, 1, C));
@@ -357,21 +195,16 @@ static void older_chips_launch_strips_in_turn(void **state)
     tgl_device_close(dev);
 }
 
-/* Its tiles are under way all the same, and the next run that has their workspace waits for them.
- */
+/* Its tiles are under way all the same. */
 static void a_strip_that_cannot_be_launched_fails_the_run(void **state)
 {
     (void)state;
-    static float C[STRIPS_MOST * STRIPS_MOST];
-    int somewhere;
-    void *stream = &somewhere; /* the stand-in does not look at it */
+    static float C[SIDE_MAX * SIDE_MAX];
     tgl_device *dev = open_device("cuda");
     tgl_plan *plan = run_strips(dev, 98, 131, 704, 11, C);
     setenv("FAKE_CUDA_FAIL", "cuLaunchKernelEx=1", 1);
-    assert_status(tgl_plan_run(plan, 0, C, C, 1, C, stream), TGL_DRIVER);
-    assert_int_equal(latest_launch().args.m, 96);
-    setenv("FAKE_CUDA_FAIL", "cuStreamWaitEvent=1", 1);
     assert_status(tgl_plan_run(plan, 0, C, C, 1, C, NULL), TGL_DRIVER);
+    assert_int_equal(latest_launch().args.m, 96);
     unsetenv("FAKE_CUDA_FAIL");
     assert_status(tgl_plan_run(plan, 0, C, C, 1, C, NULL), TGL_OK);
     assert_int_equal(latest_launch().args.m, 2);
@@ -379,36 +212,254 @@ static void a_strip_that_cannot_be_launched_fails_the_run(void **state)
     tgl_device_close(dev);
 }
 
-/* Parts that are under way at once have partial sums of their own, in one piece of memory. */
+/* Parts that are under way at once have partial sums and counters of their own. */
 static void strips_have_partial_sums_of_their_own(void **state)
 {
     (void)state;
-    static float C[STRIPS_MOST * STRIPS_MOST];
+    static float C[SIDE_MAX * SIDE_MAX];
     tgl_device *dev = open_device("cuda");
-    const int before = live_objects();
     tgl_plan *plan = run_strips(dev, 48, 48, DEEP, 11, C);
-    const fake_cuda_launch tiles = earlier_launch(2), right = earlier_launch(1),
-                           below = earlier_launch(0);
-    const char *const regions[] = {
-        (const char *)tiles.args.workspace, (const char *)tiles.args.counters,
-        (const char *)right.args.workspace, (const char *)right.args.counters,
-        (const char *)below.args.workspace, (const char *)below.args.counters};
-    assert_int_equal(tiles.args.splits, 11);
-    assert_true(right.args.k_chunk < DEEP && below.args.k_chunk < DEEP);
-    for (size_t i = 0; i + 1 < COUNT_OF(regions); i++)
-        assert_true(regions[i] < regions[i + 1]);
-    assert_true(regions[1] - regions[0] >= 11 * 32 * 32 * (int)sizeof(float));
+    const fake_cuda_launch l[] = {earlier_launch(2), earlier_launch(1), earlier_launch(0)};
+    assert_int_equal(l[0].args.splits, 11);
+    for (int i = 1; i < 3; i++) {
+        assert_true(l[i].args.k_chunk < DEEP);
+        assert_true((char *)l[i - 1].args.workspace < (char *)l[i].args.workspace);
+        assert_true(l[i - 1].args.counters < l[i].args.counters);
+    }
+    assert_true((char *)l[1].args.workspace - (char *)l[0].args.workspace >=
+                11 * 32 * 32 * (int)sizeof(float));
     char text[16384];
     tgl_plan_explain(plan, text, sizeof text);
-    assert_non_null(
-        strstr(text, "strip       48 x 16 of C from row 0, column 32 on: gemm/skinny_16"));
-    assert_non_null(
-        strstr(text, "strip       16 x 32 of C from row 32, column 0 on: gemm/skinny_16"));
+    assert_non_null(strstr(text, "48 x 16"));
+    assert_non_null(strstr(text, "16 x 32"));
+    assert_non_null(strstr(text, "skinny_16"));
     tgl_plan_destroy(plan);
-    const int modules = live_objects() - before;
-    plan = run_strips(dev, 48, 48, DEEP, 11, C);
-    assert_int_equal(live_objects(), before + modules + 2); /* the memory, and an event */
+    tgl_device_close(dev);
+}
+
+/* ---- Lists that no family makes -------------------------------------------------------------- */
+
+static const char source[] = "extern \"C\" __global__ void first() {} void second() {}";
+
+static tgl_kernel kernel_named(const char *symbol)
+{
+    return (tgl_kernel){.name = symbol,
+                        .file = "test.cu",
+                        .symbol = symbol,
+                        .parameters = "long long",
+                        .source = source};
+}
+
+/* Blocks of 256 threads; the launch's kernel is of the builder's list. */
+static tgl_launch launch_with(tgl_list_builder *b, const char *symbol, unsigned blocks,
+                              tgl_ordering order)
+{
+    const tgl_kernel kernel = kernel_named(symbol);
+    return (tgl_launch){.kernel = tgl_list_kernel(b, &kernel),
+                        .grid = {blocks, 1, 1},
+                        .cluster = {1, 1, 1},
+                        .threads = 256,
+                        .order = order,
+                        .flag = -1,
+                        .repeats = 1,
+                        .count = 1,
+                        .last_count = 1};
+}
+
+static void add_step(tgl_list_builder *b, const tgl_launch *launch)
+{
+    const long long argument = 42;
+    tgl_list_step(b, "test");
+    tgl_list_launch(b, launch, &argument, sizeof argument);
+}
+
+static tgl_status plan_of(tgl_device *dev, tgl_list_builder *b, tgl_plan **plan)
+{
+    const tgl_shape shape = {.m = 1,
+                             .n = 1,
+                             .k = 1,
+                             .batch = 1,
+                             .in_place = true,
+                             .type_a = TGL_F32,
+                             .type_b = TGL_F32,
+                             .type_c = TGL_F32,
+                             .type_d = TGL_F32,
+                             .type_accumulate = TGL_F32,
+                             .lda = 1,
+                             .ldb = 1,
+                             .ldc = 1,
+                             .ldd = 1};
+    assert_status(tgl_list_end(b), TGL_OK);
+    return tgl_plan_of_list(dev, &shape, b->list, plan);
+}
+
+static void run(const tgl_plan *plan, double alpha)
+{
+    static float one;
+    const tgl_status status = tgl_plan_run(plan, alpha, &one, &one, 1, &one, NULL);
+    if (status != TGL_OK) fail_msg("%s", tgl_error());
+}
+
+/* The stand-in has four SMs of 2048 threads. */
+static void persistent_kernels_get_what_is_resident(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned blocks, cluster, depth, expected;
+    } rows[] = {{1000, 1, 1, 32}, {20, 1, 1, 20},   {1000, 1, 3, 10}, {1000, 2, 1, 32},
+                {1000, 2, 3, 10}, {1000, 1, 64, 1}, {1000, 4, 64, 4}};
+    tgl_device *dev = open_device("cuda");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        tgl_launch_list list;
+        tgl_list_builder b;
+        tgl_plan *plan;
+        tgl_list_begin(&b, &list);
+        tgl_launch launch = launch_with(&b, "first", rows[i].blocks, TGL_AFTER_ALL);
+        launch.is_persistent = true;
+        launch.cluster[0] = rows[i].cluster;
+        launch.grid[2] = rows[i].depth;
+        add_step(&b, &launch);
+        assert_status(plan_of(dev, &b, &plan), TGL_OK);
+        run(plan, 1);
+        assert_int_equal(latest_launch().grid[0], rows[i].expected);
+        assert_int_equal(latest_launch().cluster, rows[i].cluster);
+        tgl_plan_destroy(plan);
+    }
+    tgl_device_close(dev);
+}
+
+/* Beside a step that is left out there is nothing that it may overlap with. */
+static void beside_a_step_that_is_left_out(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_device("cuda");
+    tgl_launch_list list;
+    tgl_list_builder b;
+    tgl_plan *plan;
+    tgl_list_begin(&b, &list);
+    tgl_launch first = launch_with(&b, "first", 1, TGL_WAITS);
+    first.conditions[first.condition_count++] = (tgl_condition){.kind = TGL_IF_PRODUCT};
+    const tgl_launch second = launch_with(&b, "second", 2, TGL_BESIDE);
+    add_step(&b, &first);
+    add_step(&b, &second);
+    assert_status(plan_of(dev, &b, &plan), TGL_OK);
+    run(plan, 1);
+    assert_int_equal(earlier_launch(1).grid[0], 1);
+    assert_int_equal(earlier_launch(1).overlaps, 1);
+    assert_int_equal(latest_launch().grid[0], 2);
+    assert_int_equal(latest_launch().overlaps, 1);
+    run(plan, 0);
+    assert_int_equal(earlier_launch(1).grid[0], 2);
+    assert_int_equal(latest_launch().grid[0], 2);
+    assert_int_equal(latest_launch().overlaps, 0);
+    assert_memory_equal(latest_launch().bytes, "\52\0\0\0\0\0\0\0", 8);
     tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
+/* The driver knows how long a kernel's parameters are. */
+static void arguments_of_a_wrong_size_are_refused(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_device("cuda");
+    tgl_launch_list list;
+    tgl_list_builder b;
+    tgl_plan *plan;
+    tgl_list_begin(&b, &list);
+    tgl_kernel kernel = kernel_named("sgemm_simt");
+    kernel.source = "sgemm_simt";
+    tgl_launch launch = launch_with(&b, "first", 1, TGL_AFTER_ALL);
+    launch.kernel = tgl_list_kernel(&b, &kernel);
+    add_step(&b, &launch);
+    assert_status(plan_of(dev, &b, &plan), TGL_BAD_ARGUMENT);
+    assert_last_error("but is launched with 8");
+    tgl_device_close(dev);
+}
+
+static void features_that_are_not_there(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDA_CAPABILITY", "80", 1);
+    tgl_device *dev = open_device("cuda");
+    for (int i = 0; i < 2; i++) {
+        tgl_launch_list list;
+        tgl_list_builder b;
+        tgl_plan *plan;
+        tgl_kernel kernel = kernel_named("first");
+        if (i == 0) kernel.needs = TGL_HAS_TMA;
+        tgl_list_begin(&b, &list);
+        tgl_launch launch = launch_with(&b, "second", 2, TGL_AFTER_ALL);
+        launch.kernel = tgl_list_kernel(&b, &kernel);
+        if (i == 1) launch.cluster[0] = 2;
+        add_step(&b, &launch);
+        assert_status(plan_of(dev, &b, &plan), TGL_UNSUPPORTED);
+        assert_null(plan);
+    }
+    tgl_device_close(dev);
+}
+
+/* ---- Tensor maps ----------------------------------------------------------------------------- */
+
+/* A list whose kernel takes the map of A, 4 x 8 floats. */
+static tgl_status plan_with_map(tgl_device *dev, tgl_plan **plan)
+{
+    const tgl_tensor tensor = {.base = TGL_VALUE_OPERAND,
+                               .operand = TGL_AT_A,
+                               .type = TGL_F32,
+                               .rank = 2,
+                               .size = {8, 4},
+                               .stride = {4, 32},
+                               .box = {8, 4},
+                               .swizzle_bytes = 32};
+    const unsigned char room[128] = {0};
+    tgl_launch_list list;
+    tgl_list_builder b;
+    tgl_list_begin(&b, &list);
+    const tgl_launch launch = launch_with(&b, "first", 1, TGL_AFTER_ALL);
+    const tgl_patch patch = {.value = TGL_VALUE_TENSOR_MAP, .index = tgl_list_tensor(&b, &tensor)};
+    tgl_list_step(&b, "test");
+    tgl_list_launch(&b, &launch, room, sizeof room);
+    tgl_list_patch(&b, &patch);
+    return plan_of(dev, &b, plan);
+}
+
+/* The stand-in's map begins with the address. */
+static void tensor_maps_are_kept_by_address(void **state)
+{
+    (void)state;
+    enum { ADDRESSES = 6, STEP = 32 };
+    _Alignas(64) static float A[ADDRESSES * STEP + 1], C;
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan;
+    assert_status(plan_with_map(dev, &plan), TGL_OK);
+    const int before = encoded_maps();
+    for (int repeat = 0; repeat < 3; repeat++)
+        for (int i = 0; i < 4; i++) {
+            const float *at = A + (ptrdiff_t)i * STEP;
+            assert_status(tgl_plan_run(plan, 1, at, at, 0, &C, NULL), TGL_OK);
+            assert_memory_equal(latest_launch().bytes, &at, sizeof at);
+        }
+    assert_int_equal(encoded_maps(), before + 4);
+    for (int i = 0; i < ADDRESSES; i++) /* more than are kept */
+        assert_status(tgl_plan_run(plan, 1, A + (ptrdiff_t)i * STEP, A, 0, &C, NULL), TGL_OK);
+    assert_int_equal(encoded_maps(), before + 6);
+    assert_status(tgl_plan_run(plan, 1, A + 1, A, 0, &C, NULL), TGL_DRIVER);
+    assert_last_error("encoding a tensor map");
+    assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, &C, NULL), TGL_OK);
+    assert_memory_equal(latest_launch().bytes, "\0\0\0\0\0\0\0\0", 8);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
+static void drivers_without_tensor_maps(void **state)
+{
+    (void)state;
+    use_old_driver("11080");
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan;
+    assert_status(plan_with_map(dev, &plan), TGL_UNSUPPORTED);
+    assert_last_error("cannot encode tensor maps");
+    assert_product(dev, NULL, 40, 50, 60);
     tgl_device_close(dev);
 }
 
@@ -417,11 +468,6 @@ static void strips_have_partial_sums_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_split_plan_has_a_workspace),
-        TEST(runs_of_a_split_plan_take_turns),
-        TEST(the_first_run_waits_for_nobody),
-        TEST(workspaces_of_one_shot_products_give_way),
-        TEST(one_shot_products_with_a_workspace_are_not_captured),
         TEST(launches_overlap_and_lie_in_clusters),
         TEST(short_blocks_overlap),
         TEST(older_chips_drivers_and_compilers_launch_plainly),
@@ -430,6 +476,12 @@ int main(void)
         TEST(older_chips_launch_strips_in_turn),
         TEST(a_strip_that_cannot_be_launched_fails_the_run),
         TEST(strips_have_partial_sums_of_their_own),
+        TEST(persistent_kernels_get_what_is_resident),
+        TEST(beside_a_step_that_is_left_out),
+        TEST(arguments_of_a_wrong_size_are_refused),
+        TEST(features_that_are_not_there),
+        TEST(tensor_maps_are_kept_by_address),
+        TEST(drivers_without_tensor_maps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

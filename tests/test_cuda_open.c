@@ -15,7 +15,6 @@ static void assert_auto_is(const char *name)
 {
     tgl_device *dev = open_device("auto");
     assert_string_equal(tgl_device_name(dev), name);
-    assert_int_equal(tgl_last_error(dev, NULL, 0), 0);
     tgl_device_close(dev);
 }
 
@@ -77,6 +76,11 @@ static void without_a_compiler(void **state)
     assert_open_fails("auto", TGL_NO_COMPILER, "TEGULA_NVRTC"); /* there is a GPU: say so */
     setenv("TEGULA_NVRTC", FAKE_LIBCUDA, 1);
     assert_open_fails("cuda", TGL_NO_COMPILER, "no NVRTC");
+    setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);
+    setenv("FAKE_NVRTC_VERSION", "11020", 1);
+    assert_open_fails("cuda", TGL_NO_COMPILER, "which is NVRTC 11.2; 11.4 or later is needed");
+    setenv("FAKE_NVRTC_VERSION", "11040", 1);
+    tgl_device_close(open_device("cuda"));
 }
 
 static void the_compiler_s_folder_serves(void **state)
@@ -110,9 +114,8 @@ static void toolkits_and_wheels_are_searched(void **state)
         assert_int_equal(system(command), 0);
         setenv(places[i].variable, folder, 1);
         tgl_nvrtc nvrtc;
-        char message[512];
         if (i == 0 || access("/usr/local/cuda", F_OK) != 0) { /* which comes before wheels */
-            assert_status(tgl_nvrtc_open(&nvrtc, message, sizeof message), TGL_OK);
+            assert_status(tgl_nvrtc_open(&nvrtc), TGL_OK);
             assert_int_equal(nvrtc.archs[0], 81);
             tgl_nvrtc_close(&nvrtc);
         }
@@ -166,7 +169,7 @@ static void properties_describe_the_chip(void **state)
     tgl_device *dev = open_device("cuda");
     assert_string_equal(property_of(dev, "chip"), "Fake GPU 0");
     assert_string_equal(property_of(dev, "compute capability"), "9.0");
-    assert_string_equal(property_of(dev, "multiprocessors"), "4");
+    assert_string_equal(property_of(dev, "SMs"), "4");
     /* 2 x 1 GHz x 128 lanes x 4 */
     assert_non_null(strstr(property_of(dev, "FP32 peak"), "1.0 TFLOP/s"));
     /* 2 x 1 GHz x 256 bits */
@@ -175,6 +178,121 @@ static void properties_describe_the_chip(void **state)
     assert_string_equal(property_of(dev, "NVRTC"), "13.0");
     assert_string_equal(property_of(dev, "cache"), cache_folder());
     tgl_device_close(dev);
+}
+
+static double number_of(const tgl_device *dev, tgl_number number)
+{
+    double value = -1;
+    assert_status(tgl_device_number(dev, number, &value), TGL_OK);
+    return value;
+}
+
+static void properties_are_numbers_too(void **state)
+{
+    (void)state;
+    double value;
+    tgl_device *dev = open_device("cuda");
+    assert_true(number_of(dev, TGL_NUMBER_PROCESSORS) == 4);
+    assert_true(number_of(dev, TGL_NUMBER_CLOCK_HZ) == 1e9);
+    assert_true(number_of(dev, TGL_NUMBER_MEMORY_BYTES) == 1 << 28);
+    assert_true(number_of(dev, TGL_NUMBER_MEMORY_BYTES_PER_S) == 2e9 * 256 / 8);
+    assert_true(number_of(dev, TGL_NUMBER_L1_BYTES) == 1e6);
+    assert_true(number_of(dev, TGL_NUMBER_L2_BYTES) == 1e6);
+    assert_true(number_of(dev, TGL_NUMBER_CAPABILITY) == 90);
+    assert_true(number_of(dev, TGL_NUMBER_FP32_LANES) == 128);
+    assert_true(number_of(dev, TGL_NUMBER_SHARED_BLOCK_BYTES) == 1e6);
+    assert_status(tgl_device_number(dev, TGL_NUMBER_L3_BYTES, &value), TGL_UNSUPPORTED);
+    assert_status(tgl_device_number(dev, TGL_NUMBER_THREADS, &value), TGL_UNSUPPORTED);
+    tgl_device_close(dev);
+}
+
+/* Versions compare as numbers, in the names of files and folders alike. */
+static void the_highest_version_comes_first(void **state)
+{
+    (void)state;
+    static const char *const orders[][2] = {{"libnvrtc.so.9", "libnvrtc.so.12"},
+                                            {"libnvrtc.so.12.9.1", "libnvrtc.so.12.10.0"}};
+    for (size_t i = 0; i < COUNT_OF(orders); i++) {
+        char command[4096], folder[] = "/tmp/tegula-test-XXXXXX";
+        assert_non_null(mkdtemp(folder));
+        snprintf(command, sizeof command, "ln -s %s %s/%s && ln -s %s %s/%s", FAKE_LIBNVRTC, folder,
+                 orders[i][0], FAKE_LIBNVRTC_REBUILT, folder, orders[i][1]);
+        assert_int_equal(system(command), 0);
+        setenv("TEGULA_NVRTC", folder, 1);
+        tgl_nvrtc nvrtc;
+        assert_status(tgl_nvrtc_open(&nvrtc), TGL_OK);
+        assert_int_equal(nvrtc.build_id_size, 5);
+        assert_memory_equal(nvrtc.build_id, "teglb", 5);
+        tgl_nvrtc_close(&nvrtc);
+        snprintf(command, sizeof command, "rm -r %s", folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+/* ---- The caller's context -------------------------------------------------------------------- */
+
+/* Makes the primary context of a device current; pop_context() undoes it. */
+static CUcontext push_context(int device)
+{
+    CUresult (*retain)(CUcontext *, CUdevice), (*push)(CUcontext);
+    CUcontext context;
+    *(void **)&retain = fake_function("cuDevicePrimaryCtxRetain");
+    *(void **)&push = fake_function("cuCtxPushCurrent_v2");
+    assert_int_equal(retain(&context, device), CUDA_SUCCESS);
+    assert_int_equal(push(context), CUDA_SUCCESS);
+    return context;
+}
+
+static void pop_context(int device)
+{
+    CUresult (*pop)(CUcontext *), (*release)(CUdevice);
+    CUcontext context;
+    *(void **)&pop = fake_function("cuCtxPopCurrent_v2");
+    *(void **)&release = fake_function("cuDevicePrimaryCtxRelease_v2");
+    assert_int_equal(pop(&context), CUDA_SUCCESS);
+    assert_int_equal(release(device), CUDA_SUCCESS);
+}
+
+static tgl_status open_current(const char *name, tgl_device **dev)
+{
+    const tgl_device_options options = {.size = sizeof options, .current_context = 1};
+    return tgl_device_open(name, &options, dev);
+}
+
+/* The device neither creates a context nor takes it away. */
+static void the_current_context_is_used(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cuda", "cuda:1"};
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    tgl_device *dev;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        push_context(1);
+        const int before = live_objects();
+        setenv("FAKE_CUDA_FAIL", "cuDevicePrimaryCtxRetain=1", 1);
+        assert_status(open_current(names[i], &dev), TGL_OK);
+        unsetenv("FAKE_CUDA_FAIL");
+        assert_string_equal(tgl_device_name(dev), "cuda:1");
+        assert_string_equal(property_of(dev, "chip"), "Fake GPU 1");
+        assert_product(dev, NULL, 4, 5, 6);
+        tgl_device_close(dev);
+        assert_int_equal(live_objects(), before);
+        pop_context(1);
+    }
+}
+
+static void a_current_context_must_fit(void **state)
+{
+    (void)state;
+    tgl_device *dev;
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    assert_status(open_current("cuda", &dev), TGL_BAD_ARGUMENT);
+    assert_null(dev);
+    assert_last_error("no CUDA context is current");
+    push_context(1);
+    assert_status(open_current("cuda:0", &dev), TGL_BAD_ARGUMENT);
+    assert_last_error("belongs to cuda:1, not to cuda:0");
+    pop_context(1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
@@ -193,6 +311,10 @@ int main(void)
         TEST(architectures),
         TEST(failures_on_the_way_leave_nothing_behind),
         TEST(properties_describe_the_chip),
+        TEST(properties_are_numbers_too),
+        TEST(the_highest_version_comes_first),
+        TEST(the_current_context_is_used),
+        TEST(a_current_context_must_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

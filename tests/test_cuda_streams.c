@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams and graphs on a real GPU; skipped where there is none. Plans that share k among blocks
- * have a workspace that their runs, on whatever streams and in graphs, must not fight over.
+ * Streams and graphs on a real GPU; skipped where there is none. Plans with split-K have a
+ * workspace, which runs on different streams and in graphs must not share.
  */
 #include "driver_calls.h"
 
-enum { SIDE = 200, DEPTH = 1024, BATCH_MOST = 3, STREAMS = 3, NON_BLOCKING = 1 };
+enum { SIDE = 200, DEPTH = 1024, BATCH_MAX = 3, STREAMS = 3, NON_BLOCKING = 1 };
 
-/* How k is shared. 0: as the planner likes; 4: within a cluster, where there are clusters; 11: by
- * the workspace; 16: by both. Whether all of C is covered by tiles; and products of a batch, each
- * with sums of its own in the workspace. */
+/* The kernel, and products of a batch, each with sums of its own in the workspace. Splits: 4:
+ * within a cluster, where there are clusters; 11: by the workspace; 16: by both. NULL: as the
+ * planner likes. */
 typedef struct sharing {
-    int splits;
-    tgl_strips strips;
+    const char *kernel;
     int batch;
 } sharing;
 
 static const sharing ways[] = {
-    {0, TGL_STRIPS_AUTO, 1},
-    {1, TGL_STRIPS_NEVER, 1},
-    {4, TGL_STRIPS_NEVER, 1},
-    {11, TGL_STRIPS_NEVER, 1},
-    {16, TGL_STRIPS_NEVER, 1},
-    {1, TGL_STRIPS_ALWAYS, 1},
-    {4, TGL_STRIPS_ALWAYS, 1},
-    {11, TGL_STRIPS_ALWAYS, 1},
-    {11, TGL_STRIPS_NEVER, BATCH_MOST},
-    {11, TGL_STRIPS_ALWAYS, BATCH_MOST},
+    {NULL, 1},
+    {"simt_32x32x32:splits=1,strips=0", 1},
+    {"simt_32x32x32:splits=4,strips=0", 1},
+    {"simt_32x32x32:splits=11,strips=0", 1},
+    {"simt_32x32x32:splits=16,strips=0", 1},
+    {"simt_32x32x32:splits=1,strips=1", 1},
+    {"simt_32x32x32:splits=4,strips=1", 1},
+    {"simt_32x32x32:splits=11,strips=1", 1},
+    {"simt_32x32x32:splits=11,strips=0", BATCH_MAX},
+    {"simt_32x32x32:splits=11,strips=1", BATCH_MAX},
 };
 
 /* C := A*B + C with A of ones: adds DEPTH times B's value to each element of C, exactly. */
@@ -38,7 +37,7 @@ typedef struct adder {
 
 static void *room_for_C(tgl_device *dev)
 {
-    return constant_floats(dev, (size_t)BATCH_MOST * SIDE * SIDE, 0);
+    return constant_floats(dev, (size_t)BATCH_MAX * SIDE * SIDE, 0);
 }
 
 /* What the elements of B are in a product of the batch. */
@@ -55,32 +54,29 @@ static void *make_B(tgl_device *dev, int batch)
     assert_non_null(host);
     for (size_t i = 0; i < (size_t)batch * count; i++)
         host[i] = value_of_B(i / count);
-    assert_ok(dev, tgl_alloc(dev, (size_t)batch * count * sizeof *host, &memory));
-    assert_ok(dev, tgl_upload(dev, memory, host, (size_t)batch * count * sizeof *host));
+    assert_ok(tgl_alloc(dev, (size_t)batch * count * sizeof *host, &memory));
+    assert_ok(tgl_upload(dev, memory, host, (size_t)batch * count * sizeof *host, NULL));
     free(host);
     return memory;
 }
 
 static adder make_adder(tgl_device *dev, sharing how)
 {
-    tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, DEPTH);
+    tgl_problem problem = problem_of(TGL_F32, SIDE, SIDE, DEPTH);
     problem.batch = how.batch;
     problem.stride_b = DEPTH * SIDE;
     problem.stride_c = SIDE * SIDE;
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = how.splits > 0 ? "gemm/simt_32x32x32" : NULL,
-                                      .splits = how.splits,
-                                      .strips = how.strips};
+    const tgl_plan_options options = {.size = sizeof options, .kernel = how.kernel};
     adder x = {.dev = dev,
                .A = constant_floats(dev, (size_t)SIDE * DEPTH, 1),
                .B = make_B(dev, how.batch)};
-    assert_ok(dev, tgl_plan_create(dev, &problem, &options, &x.plan));
+    assert_ok(tgl_plan_create(dev, &problem, &options, &x.plan));
     return x;
 }
 
 static void add(const adder *x, void *C, void *stream)
 {
-    assert_ok(x->dev, tgl_plan_run(x->plan, 1, x->A, x->B, 1, C, stream));
+    assert_ok(tgl_plan_run(x->plan, 1, x->A, x->B, 1, C, stream));
 }
 
 static void free_adder(adder *x)
@@ -96,7 +92,7 @@ static void finish(tgl_device *dev, void *C, int batch, int times)
     static const size_t count = (size_t)SIDE * SIDE;
     float *host = malloc((size_t)batch * count * sizeof *host);
     assert_non_null(host);
-    assert_ok(dev, tgl_download(dev, host, C, (size_t)batch * count * sizeof *host));
+    assert_ok(tgl_download(dev, host, C, (size_t)batch * count * sizeof *host, NULL));
     for (size_t i = 0; i < (size_t)batch * count; i++) {
         const float expected = value_of_B(i / count) * DEPTH * (float)times;
         if (host[i] != expected)
@@ -141,6 +137,16 @@ static void destroy_stream(void *stream)
     DRIVER(destroy, "cuStreamDestroy_v2", void *);
     assert_int_equal(wait(stream), 0);
     assert_int_equal(destroy(stream), 0);
+}
+
+/* Beside a capture, the caller waits in the relaxed mode, too. */
+static void destroy_stream_relaxed(void *stream)
+{
+    DRIVER(exchange, "cuThreadExchangeStreamCaptureMode", int *);
+    int mode = 2;
+    exchange(&mode);
+    destroy_stream(stream);
+    exchange(&mode);
 }
 
 /* A graph of two runs of the plan, one after the other. */
@@ -234,6 +240,122 @@ static void a_plan_is_shared_by_streams_and_a_graph(void **state)
     }
 }
 
+/* Alternating plans grow the arena of each stream while runs are under way. */
+static void arenas_grow_under_load(void **state)
+{
+    enum { RUNS = 30 };
+    static const sharing how[] = {{"simt_32x32x32:splits=4,strips=0", 1},
+                                  {"simt_32x32x32:splits=11,strips=0", 1},
+                                  {"simt_32x32x32:splits=64,strips=0", BATCH_MAX}};
+    adder work[COUNT_OF(how)];
+    void *streams[STREAMS + 1] = {NULL}, *C[STREAMS + 1][COUNT_OF(how)];
+    for (size_t w = 0; w < COUNT_OF(how); w++)
+        work[w] = make_adder(*state, how[w]);
+    for (int i = 0; i <= STREAMS; i++) {
+        if (i > 0) streams[i] = make_stream();
+        for (size_t w = 0; w < COUNT_OF(how); w++)
+            C[i][w] = room_for_C(*state);
+    }
+    for (int run = 0; run < RUNS; run++)
+        for (size_t w = 0; w < COUNT_OF(how); w++)
+            for (int i = 0; i <= STREAMS; i++)
+                add(&work[w], C[i][w], streams[i]);
+    for (int i = 0; i <= STREAMS; i++) {
+        if (i > 0) destroy_stream(streams[i]);
+        for (size_t w = 0; w < COUNT_OF(how); w++)
+            finish(*state, C[i][w], how[w].batch, RUNS);
+    }
+    for (size_t w = 0; w < COUNT_OF(how); w++)
+        free_adder(&work[w]);
+}
+
+/* More streams than there are arenas, destroyed while their work is under way. */
+static void streams_come_and_go(void **state)
+{
+    DRIVER(destroy, "cuStreamDestroy_v2", void *);
+    DRIVER(wait, "cuCtxSynchronize", void);
+    enum { MANY = 300 };
+    adder work = make_adder(*state, (sharing){"simt_32x32x32:splits=11,strips=0", 1});
+    void *C[MANY];
+    for (int i = 0; i < MANY; i++) {
+        void *stream = make_stream();
+        C[i] = room_for_C(*state);
+        for (int run = 0; run < 3; run++)
+            add(&work, C[i], stream);
+        assert_int_equal(destroy(stream), 0);
+    }
+    assert_int_equal(wait(), 0);
+    for (int i = 0; i < MANY; i++)
+        finish(*state, C[i], 1, 3);
+    free_adder(&work);
+}
+
+/* Of the caller's workspace every byte is written before; it need not be zero. */
+static void the_caller_s_workspace_need_not_be_clean(void **state)
+{
+    DRIVER(fill, "cuMemsetD8_v2", void *, unsigned char, size_t);
+    for (size_t way = 0; way < COUNT_OF(ways); way++) {
+        adder work = make_adder(*state, ways[way]);
+        const size_t bytes = tgl_plan_workspace_size(work.plan);
+        void *stream = make_stream(), *C = room_for_C(*state), *memory = NULL;
+        if (bytes > 0) {
+            assert_ok(tgl_alloc(*state, bytes, &memory));
+            assert_int_equal(fill(memory, 0xff, bytes), 0);
+        }
+        const tgl_operands operands = {.size = sizeof operands,
+                                       .alpha = 1,
+                                       .beta = 1,
+                                       .A = work.A,
+                                       .B = work.B,
+                                       .C = C,
+                                       .workspace = memory,
+                                       .workspace_bytes = bytes};
+        for (int run = 0; run < 5; run++)
+            assert_ok(tgl_plan_run_operands(work.plan, &operands, stream));
+        destroy_stream(stream);
+        finish(*state, C, ways[way].batch, 5);
+        tgl_free(*state, memory);
+        free_adder(&work);
+    }
+}
+
+/* While a stream is captured in the global mode, this thread plans, loads, allocates, copies, grows
+ * arenas, evicts modules and closes a device. */
+static void a_capture_survives_all_else(void **state)
+{
+    DRIVER(begin, "cuStreamBeginCapture_v2", void *, int);
+    DRIVER(end, "cuStreamEndCapture", void *, void **);
+    DRIVER(instantiate, "cuGraphInstantiateWithFlags", void **, void *, unsigned long long);
+    DRIVER(launch, "cuGraphLaunch", void *, void *);
+    DRIVER(destroy, "cuGraphDestroy", void *);
+    DRIVER(destroy_executable, "cuGraphExecDestroy", void *);
+    void *captured = make_stream(), *stream = make_stream(), *graph, *executable;
+    void *in_graph = room_for_C(*state);
+    tgl_device *second;
+    adder work = make_adder(*state, ways[3]);
+    assert_int_equal(begin(captured, 0), 0);
+    add(&work, in_graph, captured);
+    assert_ok(tgl_device_open("cuda:0", NULL, &second));
+    /* Copies on the default stream are the caller's affair: these streams do not block on it. */
+    adder other = make_adder(second, ways[4]);
+    void *C = room_for_C(second);
+    add(&other, C, stream);
+    destroy_stream_relaxed(stream);
+    finish(second, C, ways[4].batch, 1);
+    free_adder(&other);
+    tgl_device_close(second);
+    add(&work, in_graph, captured);
+    assert_int_equal(end(captured, &graph), 0);
+    assert_int_equal(instantiate(&executable, graph, 0), 0);
+    assert_int_equal(destroy(graph), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(launch(executable, captured), 0);
+    destroy_stream(captured);
+    assert_int_equal(destroy_executable(executable), 0);
+    finish(*state, in_graph, 1, 6);
+    free_adder(&work);
+}
+
 static int setup(void **state)
 {
     return tgl_device_open("cuda:0", NULL, (tgl_device **)state) == TGL_OK ? 0 : -1;
@@ -253,6 +375,10 @@ int main(void)
         TEST(work_goes_to_the_caller_s_stream),
         TEST(a_plan_can_be_captured_into_a_graph),
         TEST(a_plan_is_shared_by_streams_and_a_graph),
+        TEST(arenas_grow_under_load),
+        TEST(streams_come_and_go),
+        TEST(the_caller_s_workspace_need_not_be_clean),
+        TEST(a_capture_survives_all_else),
     };
     return cmocka_run_group_tests(tests, setup, teardown_device);
 }

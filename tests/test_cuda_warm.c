@@ -31,24 +31,24 @@ static void look(const tgl_warm_report *report, void *user)
         s->failed++;
         assert_status(report->status, TGL_COMPILE);
         assert_non_null(strstr(report->message, "what the log says"));
+        assert_null(report->image);
         return;
     }
+    assert_string_equal(report->message, "");
+    assert_memory_equal(report->image, "fake cubin", 10);
+    assert_int_equal(report->image_size, strlen(report->image) + 1);
+    assert_non_null(strstr(report->image, report->symbol));
     s->registers = report->registers;
     s->shared = report->shared_bytes;
     s->local = report->local_bytes;
     s->spilled = report->spill_bytes;
 }
 
-static tgl_status warm(const char *archs, const char *kernel, seen *s, char message[256])
+static tgl_status warm(const char *archs, const char *kernel, seen *s)
 {
     *s = (seen){0};
-    const tgl_warm_options options = {.size = sizeof options,
-                                      .archs = archs,
-                                      .kernel = kernel,
-                                      .report = look,
-                                      .user = s,
-                                      .message = message,
-                                      .message_size = 256};
+    const tgl_warm_options options = {
+        .size = sizeof options, .archs = archs, .kernel = kernel, .report = look, .user = s};
     return tgl_warm(&options);
 }
 
@@ -56,8 +56,7 @@ static void each_kernel_is_reported_for_each_architecture(void **state)
 {
     (void)state;
     seen s;
-    char message[256];
-    assert_status(warm("sm_86,sm_90a,90,sm_90", "ladder/naive", &s, message), TGL_OK);
+    assert_status(warm("sm_86,sm_90a,90,sm_90", "ladder/naive", &s), TGL_OK);
     assert_int_equal(s.reports, 2); /* Hopper has several names */
     assert_string_equal(s.first, "ladder/naive sm_86");
     assert_string_equal(s.last, "ladder/naive sm_90a");
@@ -67,19 +66,31 @@ static void each_kernel_is_reported_for_each_architecture(void **state)
     assert_int_equal(s.spilled, 0);
     assert_int_equal(s.unclean, 0);
     assert_int_equal(s.cached, 0);
-    assert_status(warm("newest", "measure/copy", &s, message), TGL_OK);
+    assert_status(warm("newest", "measure/copy", &s), TGL_OK);
     assert_string_equal(s.first, "measure/copy sm_120a");
-    assert_status(warm(NULL, NULL, &s, message), TGL_OK);
+    assert_status(warm(NULL, NULL, &s), TGL_OK);
     assert_true(s.reports > 6 * 3);
     assert_string_equal(s.first, "ladder/naive sm_75");
+}
+
+/* A kernel for each layout is named with it; a kernel of one layout is not. */
+static void layouts_are_named(void **state)
+{
+    (void)state;
+    seen s;
+    assert_status(warm("sm_90", "simt_64x64x16", &s), TGL_OK);
+    assert_int_equal(s.reports, 4);
+    assert_string_equal(s.first, "simt_64x64x16 NN sm_90a");
+    assert_string_equal(s.last, "simt_64x64x16 TN sm_90a");
+    assert_status(warm("sm_90", "ladder/naive", &s), TGL_OK);
+    assert_string_equal(s.first, "ladder/naive sm_90a");
 }
 
 static void kernels_skip_chips_they_are_not_made_for(void **state)
 {
     (void)state;
     seen s;
-    char message[256];
-    assert_status(warm("sm_75,sm_80", "ladder/async_copy", &s, message), TGL_OK);
+    assert_status(warm("sm_75,sm_80", "ladder/async_copy", &s), TGL_OK);
     assert_int_equal(s.reports, 1);
     assert_string_equal(s.first, "ladder/async_copy sm_80");
 }
@@ -88,15 +99,14 @@ static void a_device_finds_what_was_compiled_ahead(void **state)
 {
     (void)state;
     seen s;
-    char message[256];
-    assert_status(warm("sm_90", NULL, &s, message), TGL_OK);
+    assert_status(warm("sm_90", NULL, &s), TGL_OK);
     const int before = compilations();
     tgl_device *dev = open_device("cuda");
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++)
         if (strncmp(kernel, "ladder/", 7) == 0) assert_product(dev, kernel, 2, 2, 2);
     tgl_device_close(dev);
-    assert_status(warm("sm_90", NULL, &s, message), TGL_OK);
+    assert_status(warm("sm_90", NULL, &s), TGL_OK);
     assert_int_equal(s.cached, s.reports);
     assert_int_equal(s.registers, 40);
     assert_int_equal(compilations(), before);
@@ -106,10 +116,9 @@ static void spills_are_seen_even_in_the_cache(void **state)
 {
     (void)state;
     seen s;
-    char message[256];
     setenv("FAKE_NVRTC_SPILL", "24", 1);
     for (int i = 0; i < 2; i++) {
-        assert_status(warm("sm_80", "ladder/naive", &s, message), TGL_OK);
+        assert_status(warm("sm_80", "ladder/naive", &s), TGL_OK);
         assert_int_equal(s.cached, i);
         assert_int_equal(s.unclean, 1);
         assert_int_equal(s.local, 24);
@@ -121,12 +130,11 @@ static void one_failure_does_not_stop_the_others(void **state)
 {
     (void)state;
     seen s;
-    char message[256];
     setenv("FAKE_NVRTC_ERROR", "what the log says", 1);
-    assert_status(warm("sm_80,sm_90", "ladder/naive", &s, message), TGL_COMPILE);
+    assert_status(warm("sm_80,sm_90", "ladder/naive", &s), TGL_COMPILE);
     assert_int_equal(s.reports, 2);
     assert_int_equal(s.failed, 2);
-    assert_non_null(strstr(message, "what the log says"));
+    assert_last_error("what the log says");
 }
 
 static void requests_that_make_no_sense(void **state)
@@ -136,16 +144,15 @@ static void requests_that_make_no_sense(void **state)
         "",       "sm_", "sm_91", "sm_90b",  "sm_80,", ",sm_80",
         "all,no", "-90", "0",     "sm_90aa", "sm_080", "sm_99999999999999999999999999999999"};
     seen s;
-    char message[256];
     for (size_t i = 0; i < COUNT_OF(archs); i++) {
-        assert_status(warm(archs[i], NULL, &s, message), TGL_UNSUPPORTED);
+        assert_status(warm(archs[i], NULL, &s), TGL_UNSUPPORTED);
         assert_int_equal(s.reports, 0);
-        assert_non_null(strstr(message, "sm_75 to sm_120"));
+        assert_last_error("sm_75 to sm_120");
     }
-    assert_status(warm("all", "ladder/none", &s, message), TGL_UNKNOWN_KERNEL);
-    assert_non_null(strstr(message, "ladder/none"));
+    assert_status(warm("all", "ladder/none", &s), TGL_UNKNOWN_KERNEL);
+    assert_last_error("ladder/none");
     setenv("TEGULA_NVRTC", "/nonexistent", 1);
-    assert_status(warm("all", NULL, &s, message), TGL_NO_COMPILER);
+    assert_status(warm("all", NULL, &s), TGL_NO_COMPILER);
     assert_status(tgl_warm(NULL), TGL_BAD_ARGUMENT);
     const tgl_warm_options strange = {.size = 3};
     assert_status(tgl_warm(&strange), TGL_BAD_ARGUMENT);
@@ -154,36 +161,29 @@ static void requests_that_make_no_sense(void **state)
 static void what_is_not_kept_is_told(void **state)
 {
     (void)state;
-    char file[256], message[256];
+    char file[256];
     seen s;
     snprintf(file, sizeof file, "%s/file", cache_folder());
     fclose(fopen(file, "w"));
     setenv("TEGULA_CACHE", file, 1); /* no folder: nothing is compiled, as that takes long */
     const int before = compilations();
-    assert_status(warm("sm_80", NULL, &s, message), TGL_DRIVER);
+    assert_status(warm("sm_80", NULL, &s), TGL_DRIVER);
     assert_int_equal(compilations(), before);
-    assert_non_null(strstr(message, "nothing would be kept, as the cache is off ("));
-    assert_non_null(strstr(message, "TEGULA_CACHE=off"));
+    assert_last_error("nothing would be kept, as the cache is off (");
+    assert_last_error("TEGULA_CACHE=off");
 
     setenv("TEGULA_CACHE", "/proc/self", 1); /* a folder of ours that takes no files */
-    assert_status(warm("sm_80,sm_90", "ladder/naive", &s, message), TGL_DRIVER);
+    assert_status(warm("sm_80,sm_90", "ladder/naive", &s), TGL_DRIVER);
     assert_int_equal(s.reports, 2);
     assert_int_equal(s.not_kept, 2);
-    assert_string_equal(message, "ladder/naive was compiled for sm_90a, but could not be kept in "
-                                 "/proc/self");
+    assert_last_error("ladder/naive was compiled for sm_90a, but could not be kept in /proc/self");
 
     static const char *const off[] = {"off", ""};
     for (size_t i = 0; i < COUNT_OF(off); i++) {
         setenv("TEGULA_CACHE", off[i], 1);
-        assert_status(warm("sm_80", "ladder/naive", &s, message), TGL_OK);
+        assert_status(warm("sm_80", "ladder/naive", &s), TGL_OK);
         assert_int_equal(s.reports, 1);
-        assert_string_equal(message,
-                            "nothing was kept, as the cache is off (TEGULA_CACHE says so)");
     }
-    setenv("TEGULA_CACHE", cache_folder(), 1);
-    snprintf(message, sizeof message, "of a call before");
-    assert_status(warm("sm_80", "ladder/naive", &s, message), TGL_OK);
-    assert_string_equal(message, "");
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -226,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_kernel_is_reported_for_each_architecture),
+        TEST(layouts_are_named),
         TEST(kernels_skip_chips_they_are_not_made_for),
         TEST(a_device_finds_what_was_compiled_ahead),
         TEST(spills_are_seen_even_in_the_cache),

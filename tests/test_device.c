@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices: names, options, errors, properties, memory, timers (src/device.c).
+ * Devices: names, options, errors, properties, memory, timers (src/api/device_handle.c).
  */
 #include "support.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,14 +18,10 @@ static void devices_open_by_name(void **state)
         tgl_device *dev;
         assert_status(tgl_device_open(names[i], NULL, &dev), TGL_OK);
         assert_string_equal(tgl_device_name(dev), "cpu");
-        char text[8];
-        assert_int_equal(tgl_last_error(dev, text, sizeof text), 0);
         tgl_device_close(dev);
     }
     tgl_device *dev;
     assert_status(tgl_device_open("auto", NULL, &dev), TGL_OK);
-    char text[8];
-    assert_int_equal(tgl_last_error(dev, text, sizeof text), 0);
     tgl_device_close(dev);
     tgl_device_close(NULL);
     assert_string_equal(tgl_device_name(NULL), "");
@@ -48,48 +45,31 @@ static void unknown_names_are_refused(void **state)
                                         "cpu:99999999999999999999",
                                         "a name longer than any device has"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        char message[200] = "";
-        const tgl_device_options options = {
-            .size = sizeof options, .message = message, .message_size = sizeof message};
         tgl_device *dev = (tgl_device *)1;
-        assert_status(tgl_device_open(names[i], &options, &dev), TGL_NO_DEVICE);
+        forget_error();
+        assert_status(tgl_device_open(names[i], NULL, &dev), TGL_NO_DEVICE);
         assert_null(dev);
-        assert_true(strlen(message) > 0);
+        assert_new_sentence();
     }
 }
 
 static void bad_options_are_refused(void **state)
 {
     (void)state;
-    char message[100] = "";
-    tgl_device_options options = {
-        .size = sizeof options, .threads = -1, .message = message, .message_size = sizeof message};
+    tgl_device_options options = {.size = sizeof options, .threads = -1};
     tgl_device *dev = (tgl_device *)1;
     assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_ARGUMENT);
     assert_null(dev);
-    assert_string_equal(message, "options.threads is -1; it must not be negative");
+    assert_sentence("options.threads is -1; it must not be negative");
 
     options.threads = 0;
     assert_status(tgl_device_open(NULL, &options, &dev), TGL_BAD_ARGUMENT);
-    assert_string_equal(message, "the device's name is NULL");
+    assert_sentence("the device's name is NULL");
     assert_status(tgl_device_open("cpu", &options, NULL), TGL_BAD_ARGUMENT);
     options.size--;
     assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_ARGUMENT);
     options.size = 0;
     assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_ARGUMENT);
-}
-
-static void the_message_is_cut_to_its_room(void **state)
-{
-    (void)state;
-    char message[8] = "xxxxxxx";
-    tgl_device_options options = {.size = sizeof options, .message = message, .message_size = 4};
-    tgl_device *dev;
-    assert_status(tgl_device_open("tpu", &options, &dev), TGL_NO_DEVICE);
-    assert_int_equal(strlen(message), 3);
-    assert_string_equal(message + 4, "xxx");
-    options.message = NULL;
-    assert_status(tgl_device_open("tpu", &options, &dev), TGL_NO_DEVICE);
 }
 
 static void nonsense_in_the_environment_is_told(void **state)
@@ -100,11 +80,10 @@ static void nonsense_in_the_environment_is_told(void **state)
     static const char *const values[] = {"nonsense", "avx", "portable,nonsense", "512"};
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         setenv("TEGULA_CPU", values[i], 1);
-        char message[300] = "";
-        const tgl_device_options options = {
-            .size = sizeof options, .message = message, .message_size = sizeof message};
+        char message[300];
         tgl_device *dev;
-        assert_status(tgl_device_open("cpu", &options, &dev), TGL_BAD_SETTING);
+        assert_status(tgl_device_open("cpu", NULL, &dev), TGL_BAD_SETTING);
+        tgl_last_error(message, sizeof message);
         assert_non_null(strstr(message, "TEGULA_CPU"));
     }
     if (kept != NULL)
@@ -143,26 +122,160 @@ static void every_tier_of_this_processor_opens(void **state)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
+/* Fails if the call succeeds, or sets no sentence. */
+#define FAILS(call)                                                                                \
+    do {                                                                                           \
+        char sentence_of_call[400];                                                                \
+        forget_error();                                                                            \
+        if ((call) == TGL_OK) fail_msg("%s succeeds", #call);                                      \
+        tgl_last_error(sentence_of_call, sizeof sentence_of_call);                                 \
+        if (strcmp(sentence_of_call, "problem is NULL") == 0)                                      \
+            fail_msg("%s sets no sentence", #call);                                                \
+    } while (0)
+
+static void failures_of_devices_have_sentences(void **state)
+{
+    tgl_device *dev = *state, *none;
+    const char *key, *value;
+    double number;
+    FAILS(tgl_device_open(NULL, NULL, &none));
+    FAILS(tgl_device_open("cpu", NULL, NULL));
+    FAILS(tgl_device_open("nothing", NULL, &none));
+    FAILS(tgl_device_open("cuda:99", NULL, &none));
+    FAILS(tgl_device_property(dev, -1, &key, &value));
+    FAILS(tgl_device_property(dev, 1000, &key, &value));
+    FAILS(tgl_device_property(NULL, 0, &key, &value));
+    FAILS(tgl_device_property(dev, 0, NULL, &value));
+    FAILS(tgl_device_number(dev, (tgl_number)-1, &number));
+    FAILS(tgl_device_number(dev, TGL_NUMBER_CAPABILITY, &number));
+    FAILS(tgl_device_number(NULL, TGL_NUMBER_THREADS, &number));
+    FAILS(tgl_device_measure(dev, (tgl_ceiling)9, &number));
+    FAILS(tgl_device_measure(dev, TGL_CEILING_COPY, NULL));
+    FAILS(tgl_device_measure(NULL, TGL_CEILING_COPY, &number));
+    FAILS(tgl_device_sync(NULL));
+}
+
+static void failures_of_memory_have_sentences(void **state)
+{
+    tgl_device *dev = *state;
+    double number;
+    void *memory;
+    FAILS(tgl_alloc(dev, 8, NULL));
+    FAILS(tgl_alloc(NULL, 8, &memory));
+    FAILS(tgl_alloc(dev, SIZE_MAX, &memory));
+    FAILS(tgl_upload(dev, NULL, &number, 1, NULL));
+    FAILS(tgl_upload(NULL, &number, &number, 1, NULL));
+    FAILS(tgl_download(dev, &number, NULL, 1, NULL));
+    FAILS(tgl_download(NULL, &number, &number, 1, NULL));
+}
+
+static void failures_of_products_have_sentences(void **state)
+{
+    tgl_device *dev = *state;
+    const tgl_problem problem = problem_of(TGL_F32, 1, 1, 1);
+    tgl_counters counters = {.size = sizeof counters};
+    tgl_problem small;
+    tgl_plan *plan, *none;
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
+    FAILS(tgl_problem_init(&small, 8, TGL_F32, 1, 1, 1));
+    FAILS(tgl_gemm(NULL, &problem, 1, NULL, NULL, 0, NULL, NULL));
+    FAILS(tgl_gemm(dev, &problem, 1, NULL, NULL, 0, NULL, NULL));
+    FAILS(tgl_gemm_batched(NULL, &problem, 1, NULL, NULL, 0, NULL, NULL));
+    FAILS(tgl_gemm_batched(dev, &problem, 1, NULL, NULL, 0, NULL, NULL));
+    FAILS(tgl_plan_create(dev, &problem, NULL, NULL));
+    FAILS(tgl_plan_create(NULL, &problem, NULL, &none));
+    FAILS(tgl_plan_run(NULL, 1, NULL, NULL, 0, NULL, NULL));
+    FAILS(tgl_plan_run(plan, 1, NULL, NULL, 0, NULL, NULL));
+    FAILS(tgl_plan_run_operands(NULL, NULL, NULL));
+    FAILS(tgl_plan_run_operands(plan, NULL, NULL));
+    FAILS(tgl_plan_counters(NULL, &counters));
+    FAILS(tgl_plan_counters(plan, NULL));
+    FAILS(tgl_plan_counters(plan, &counters)); /* the cpu counts nothing */
+    FAILS(tgl_chip_explain("nothing", &problem, NULL, NULL, 0, NULL));
+    FAILS(tgl_chip_explain(NULL, &problem, NULL, NULL, 0, NULL));
+    tgl_plan_destroy(plan);
+}
+
+static void failures_of_the_rest_have_sentences(void **state)
+{
+    const tgl_warm_options too_small = {.size = 3};
+    tgl_timer *timer, *none;
+    double number;
+    assert_status(tgl_timer_create(*state, &timer), TGL_OK);
+    FAILS(tgl_timer_create(NULL, &none));
+    FAILS(tgl_timer_create(*state, NULL));
+    FAILS(tgl_timer_start(NULL, NULL));
+    FAILS(tgl_timer_stop(NULL, NULL, &number));
+    FAILS(tgl_timer_stop(timer, NULL, &number));
+    FAILS(tgl_timer_stop(timer, NULL, NULL));
+    FAILS(tgl_warm(&too_small));
+    tgl_timer_destroy(timer);
+}
+
+/* What one thread's calls do is nothing to another's sentence. */
+static void *fail_in_another_thread(void *state)
+{
+    char *first = calloc(1, 200);
+    tgl_problem problem = problem_of(TGL_F32, 1, 1, -5);
+    if (first == NULL) return NULL;
+    const size_t length = tgl_last_error(first, 200); /* nothing has failed here */
+    if (length > 0) return first;
+    tgl_gemm(state, &problem, 1, NULL, NULL, 0, NULL, NULL);
+    tgl_last_error(first, 200);
+    return first;
+}
+
+static void sentences_are_kept_for_each_thread(void **state)
+{
+    pthread_t thread;
+    void *other;
+    forget_error();
+    assert_int_equal(pthread_create(&thread, NULL, fail_in_another_thread, *state), 0);
+    assert_int_equal(pthread_join(thread, &other), 0);
+    assert_non_null(other);
+    assert_string_equal(other, "k is -5; it must not be negative");
+    assert_sentence("problem is NULL");
+    free(other);
+}
+
+/* Calls that succeed leave it as it is. */
+static void success_leaves_the_sentence(void **state)
+{
+    tgl_device *dev = *state, *opened;
+    const tgl_problem problem = problem_of(TGL_F32, 1, 1, 1);
+    const float one = 1;
+    float c = 0;
+    tgl_plan *plan;
+    forget_error();
+    assert_status(tgl_gemm(dev, &problem, 1, &one, &one, 0, &c, NULL), TGL_OK);
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, 1, &one, &one, 0, &c, NULL), TGL_OK);
+    assert_status(tgl_device_sync(dev), TGL_OK);
+    assert_status(tgl_device_open("auto", NULL, &opened), TGL_OK);
+    tgl_device_close(opened);
+    tgl_plan_destroy(plan);
+    assert_sentence("problem is NULL");
+}
+
 static void the_last_error_is_the_latest(void **state)
 {
     tgl_device *dev = *state;
     char text[200];
-    tgl_problem problem = tgl_problem_make(TGL_F32, -1, 1, 1);
+    tgl_problem problem = problem_of(TGL_F32, -1, 1, 1);
     tgl_gemm(dev, &problem, 1, NULL, NULL, 0, NULL, NULL);
-    problem = tgl_problem_make(TGL_F32, 1, -1, 1);
+    problem = problem_of(TGL_F32, 1, -1, 1);
     tgl_gemm(dev, &problem, 1, NULL, NULL, 0, NULL, NULL);
-    const size_t length = tgl_last_error(dev, text, sizeof text);
+    const size_t length = tgl_last_error(text, sizeof text);
     assert_string_equal(text, "n is -1; it must not be negative");
     assert_int_equal(length, strlen(text));
 
     char cut[5];
-    assert_int_equal(tgl_last_error(dev, cut, sizeof cut), length);
+    assert_int_equal(tgl_last_error(cut, sizeof cut), length);
     assert_string_equal(cut, "n is");
-    assert_int_equal(tgl_last_error(dev, NULL, 100), length);
-    assert_int_equal(tgl_last_error(dev, cut, 0), length);
+    assert_int_equal(tgl_last_error(NULL, 100), length);
     strcpy(cut, "x");
-    assert_int_equal(tgl_last_error(NULL, cut, sizeof cut), 0);
-    assert_string_equal(cut, "");
+    assert_int_equal(tgl_last_error(cut, 0), length);
+    assert_string_equal(cut, "x");
 }
 
 /* ---- What a device says of itself ------------------------------------------------------------ */
@@ -198,6 +311,41 @@ static void kernels_have_names(void **state)
     assert_null(tgl_kernel_name(dev, -1));
     assert_null(tgl_kernel_name(dev, INT32_MAX));
     assert_null(tgl_kernel_name(NULL, 0));
+}
+
+/* Numbers are those of the properties, which are for people. */
+static void numbers_are_known(void **state)
+{
+    tgl_device *dev = *state;
+    double value = 0;
+    for (int i = TGL_NUMBER_PROCESSORS; i <= TGL_NUMBER_SHARED_BLOCK_BYTES; i++) {
+        value = -1;
+        forget_error();
+        const tgl_status status = tgl_device_number(dev, (tgl_number)i, &value);
+        if (status == TGL_OK) {
+            assert_true(value > 0 && isfinite(value));
+            continue;
+        }
+        assert_status(status, TGL_UNSUPPORTED);
+        assert_new_sentence();
+        assert_true(value == -1);
+    }
+    assert_status(tgl_device_number(dev, TGL_NUMBER_THREADS, &value), TGL_OK);
+    assert_true(value == 2); /* as setup_cpu() asks for */
+    assert_status(tgl_device_number(dev, TGL_NUMBER_PROCESSORS, &value), TGL_OK);
+    assert_true(value >= 1 && value == floor(value));
+    assert_status(tgl_device_number(dev, TGL_NUMBER_L1_BYTES, &value), TGL_OK);
+    assert_true(value >= 4096);
+    double l2;
+    assert_status(tgl_device_number(dev, TGL_NUMBER_L2_BYTES, &l2), TGL_OK);
+    assert_true(l2 >= value);
+    assert_status(tgl_device_number(dev, TGL_NUMBER_CAPABILITY, &value), TGL_UNSUPPORTED);
+    assert_status(tgl_device_number(dev, TGL_NUMBER_SHARED_BLOCK_BYTES, &value), TGL_UNSUPPORTED);
+    static const int bad[] = {-1, TGL_NUMBER_SHARED_BLOCK_BYTES + 1, INT32_MAX};
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_status(tgl_device_number(dev, (tgl_number)bad[i], &value), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_number(dev, TGL_NUMBER_THREADS, NULL), TGL_BAD_ARGUMENT);
+    assert_status(tgl_device_number(NULL, TGL_NUMBER_THREADS, &value), TGL_BAD_ARGUMENT);
 }
 
 static void bad_ceilings_are_refused(void **state)
@@ -252,8 +400,8 @@ static void memory_is_aligned_and_usable(void **state)
         memset(data, (int)i + 1, sizes[i]);
         assert_status(tgl_alloc(dev, sizes[i], (void **)&memory), TGL_OK);
         assert_int_equal((uintptr_t)memory % 256, 0);
-        assert_status(tgl_upload(dev, memory, data, sizes[i]), TGL_OK);
-        assert_status(tgl_download(dev, back, memory, sizes[i]), TGL_OK);
+        assert_status(tgl_upload(dev, memory, data, sizes[i], NULL), TGL_OK);
+        assert_status(tgl_download(dev, back, memory, sizes[i], NULL), TGL_OK);
         assert_memory_equal(back, data, sizes[i]);
         tgl_free(dev, memory);
         free(back);
@@ -271,8 +419,8 @@ static void no_bytes_give_null(void **state)
     assert_null(memory);
     tgl_free(dev, NULL);
     tgl_free(NULL, NULL);
-    assert_status(tgl_upload(dev, NULL, NULL, 0), TGL_OK);
-    assert_status(tgl_download(dev, NULL, NULL, 0), TGL_OK);
+    assert_status(tgl_upload(dev, NULL, NULL, 0, NULL), TGL_OK);
+    assert_status(tgl_download(dev, NULL, NULL, 0, NULL), TGL_OK);
 }
 
 static void absurd_sizes_are_refused(void **state)
@@ -285,7 +433,7 @@ static void absurd_sizes_are_refused(void **state)
         assert_status(tgl_alloc(dev, sizes[i], &memory), TGL_NO_MEMORY);
         assert_null(memory);
         char text[200], expected[40];
-        tgl_last_error(dev, text, sizeof text);
+        tgl_last_error(text, sizeof text);
         snprintf(expected, sizeof expected, "%zu", sizes[i]);
         assert_non_null(strstr(text, expected));
     }
@@ -295,13 +443,13 @@ static void bad_copies_are_refused(void **state)
 {
     tgl_device *dev = *state;
     char byte = 0, text[100];
-    assert_status(tgl_upload(dev, NULL, &byte, 1), TGL_BAD_ARGUMENT);
-    tgl_last_error(dev, text, sizeof text);
+    assert_status(tgl_upload(dev, NULL, &byte, 1, NULL), TGL_BAD_ARGUMENT);
+    tgl_last_error(text, sizeof text);
     assert_string_equal(text, "a copy of 1 bytes to NULL");
-    assert_status(tgl_download(dev, &byte, NULL, 1), TGL_BAD_ARGUMENT);
-    tgl_last_error(dev, text, sizeof text);
+    assert_status(tgl_download(dev, &byte, NULL, 1, NULL), TGL_BAD_ARGUMENT);
+    tgl_last_error(text, sizeof text);
     assert_string_equal(text, "a copy of 1 bytes from NULL");
-    assert_status(tgl_upload(NULL, &byte, &byte, 1), TGL_BAD_ARGUMENT);
+    assert_status(tgl_upload(NULL, &byte, &byte, 1, NULL), TGL_BAD_ARGUMENT);
     void *memory = (void *)1;
     assert_status(tgl_alloc(NULL, 1, &memory), TGL_BAD_ARGUMENT);
     assert_null(memory);
@@ -315,6 +463,11 @@ static void timers_tell_the_time(void **state)
     tgl_device *dev = *state;
     tgl_timer *timer;
     assert_status(tgl_timer_create(dev, &timer), TGL_OK);
+    double before = -1;
+    forget_error();
+    assert_status(tgl_timer_stop(timer, NULL, &before), TGL_BAD_ARGUMENT); /* without a start */
+    assert_new_sentence();
+    assert_true(before == -1);
     for (int i = 0; i < 2; i++) {
         double seconds = -1;
         assert_status(tgl_timer_start(timer, NULL), TGL_OK);
@@ -340,12 +493,18 @@ int main(void)
         cmocka_unit_test(devices_open_by_name),
         cmocka_unit_test(unknown_names_are_refused),
         cmocka_unit_test(bad_options_are_refused),
-        cmocka_unit_test(the_message_is_cut_to_its_room),
         cmocka_unit_test(nonsense_in_the_environment_is_told),
         cmocka_unit_test(every_tier_of_this_processor_opens),
+        cmocka_unit_test(failures_of_devices_have_sentences),
+        cmocka_unit_test(failures_of_memory_have_sentences),
+        cmocka_unit_test(failures_of_products_have_sentences),
+        cmocka_unit_test(failures_of_the_rest_have_sentences),
+        cmocka_unit_test(sentences_are_kept_for_each_thread),
+        cmocka_unit_test(success_leaves_the_sentence),
         cmocka_unit_test(the_last_error_is_the_latest),
         cmocka_unit_test(properties_are_pairs_of_text),
         cmocka_unit_test(kernels_have_names),
+        cmocka_unit_test(numbers_are_known),
         cmocka_unit_test(bad_ceilings_are_refused),
         cmocka_unit_test(ceilings_are_measured),
         cmocka_unit_test(a_ceiling_that_is_not_measured_is_not_told),

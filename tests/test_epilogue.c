@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Epilogues and batches of pointers on the cpu, in all their combinations and under BLAS's rules;
- * and every wrong argument to them (src/epilogue.c, src/problem.c, src/cpu/epilogue.c).
+ * and every wrong argument to them (src/api/shape_epilogue.c, src/api/operands.c,
+ * src/cpu/cpu_epilogue.c).
  */
 #include "support.h"
 
@@ -51,7 +52,7 @@ static void products_of_every_path(void **state)
     for (size_t i = 0; i < COUNT_OF(shapes); i++)
         for (int order = TGL_ROW_MAJOR; order <= TGL_COL_MAJOR; order++) {
             gemm_case c = {
-                .problem = tgl_problem_make(TGL_F32, shapes[i][0], shapes[i][1], shapes[i][2]),
+                .problem = problem_of(TGL_F32, shapes[i][0], shapes[i][1], shapes[i][2]),
                 .alpha = 0.5,
                 .beta = -1,
                 .epilogue = {.size = sizeof c.epilogue,
@@ -72,7 +73,7 @@ static void activations_of_numbers_that_are_none(void **state)
     static const float before[COUNT] = {NAN, INFINITY, -INFINITY};
     static const float expected[][COUNT] = {
         {NAN, INFINITY, -INFINITY}, {NAN, INFINITY, 0}, {NAN, INFINITY, NAN}, {NAN, INFINITY, NAN}};
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, COUNT, 0);
+    const tgl_problem problem = problem_of(TGL_F32, 1, COUNT, 0);
     for (int a = TGL_ACTIVATION_NONE; a <= TGL_ACTIVATION_SILU; a++) {
         const tgl_epilogue e = {.size = sizeof e, .activation = (tgl_activation)a};
         const tgl_plan_options options = {.size = sizeof options, .epilogue = &e};
@@ -94,7 +95,7 @@ static void one_shot_batches(void **state)
     float c[] = {10, 20};
     const void *const A[] = {&a[0], &a[1]}, *const B[] = {&b[1], &b[1]};
     void *const C[] = {&c[1], &c[0]};
-    tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    tgl_problem problem = problem_of(TGL_F32, 1, 1, 1);
     problem.batch = 2;
     problem.batching = TGL_POINTERS;
     assert_status(tgl_gemm_batched(*state, &problem, 1, A, B, 1, C, NULL), TGL_OK);
@@ -107,19 +108,12 @@ static void one_shot_batches(void **state)
 
 /* ---- Wrong arguments ------------------------------------------------------------------------- */
 
-static void assert_sentence(tgl_device *dev, const char *sentence)
-{
-    char text[200];
-    tgl_last_error(dev, text, sizeof text);
-    assert_string_equal(text, sentence);
-}
-
 static const struct {
     tgl_epilogue epilogue;
     tgl_status status;
     const char *sentence;
 } bad_epilogues[] = {
-    {{.size = 8}, TGL_BAD_ARGUMENT, "epilogue.size is 8; this version knows 56"},
+    {{.size = 8}, TGL_BAD_ARGUMENT, "epilogue.size is 8; this version knows 64"},
     {{.bias = (tgl_bias)3}, TGL_BAD_EPILOGUE, "epilogue.bias is 3, which is not a tgl_bias"},
     {{.activation = (tgl_activation)4},
      TGL_BAD_EPILOGUE,
@@ -127,6 +121,12 @@ static const struct {
     {{.activation = (tgl_activation)-1},
      TGL_BAD_EPILOGUE,
      "epilogue.activation is -1, which is not a tgl_activation"},
+    {{.bias = TGL_BIAS_ROW, .type_bias = (tgl_type)9},
+     TGL_BAD_EPILOGUE,
+     "epilogue.type_bias is 9, which is not a tgl_type"},
+    {{.residual = 1, .type_residual = (tgl_type)-1},
+     TGL_BAD_EPILOGUE,
+     "epilogue.type_residual is -1, which is not a tgl_type"},
     {{.residual = 2}, TGL_BAD_EPILOGUE, "epilogue.residual is 2; it is 0 or 1"},
     {{.activation = TGL_ACTIVATION_RELU, .expression = "acc"},
      TGL_BAD_EPILOGUE,
@@ -155,7 +155,7 @@ static const struct {
 static void bad_epilogues_are_refused(void **state)
 {
     for (size_t i = 0; i < COUNT_OF(bad_epilogues); i++) {
-        tgl_problem problem = tgl_problem_make(TGL_F32, 5, 6, 7);
+        tgl_problem problem = problem_of(TGL_F32, 5, 6, 7);
         problem.batch = 2;
         problem.stride_c = 30;
         tgl_epilogue e = bad_epilogues[i].epilogue;
@@ -164,14 +164,37 @@ static void bad_epilogues_are_refused(void **state)
         tgl_plan *plan = (tgl_plan *)1;
         const tgl_status status = tgl_plan_create(*state, &problem, &options, &plan);
         assert_null(plan);
-        assert_sentence(*state, bad_epilogues[i].sentence);
+        assert_sentence(bad_epilogues[i].sentence);
         assert_status(status, bad_epilogues[i].status);
         if (bad_epilogues[i].status == TGL_UNSUPPORTED) continue;
         char text[200];
         size_t length;
+        forget_error();
         assert_status(tgl_chip_explain("h200", &problem, &options, text, sizeof text, &length),
                       bad_epilogues[i].status);
-        assert_string_equal(text, bad_epilogues[i].sentence);
+        assert_sentence(bad_epilogues[i].sentence);
+    }
+}
+
+/* A bias or residual of another type than D's is defined, but no kernel reads it. */
+static void other_types_are_unsupported(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        const tgl_problem problem = problem_of(TGL_F32, 5, 6, 7);
+        tgl_epilogue e = {.size = sizeof e, .bias = TGL_BIAS_ROW, .residual = 1};
+        *(i == 0 ? &e.type_bias : &e.type_residual) = TGL_F16;
+        const tgl_plan_options options = {.size = sizeof options, .epilogue = &e};
+        tgl_plan *plan;
+        size_t length;
+        forget_error();
+        assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_UNSUPPORTED);
+        assert_new_sentence();
+        assert_null(plan);
+        assert_status(tgl_chip_explain("h200", &problem, &options, NULL, 0, &length),
+                      TGL_UNSUPPORTED);
+        *(i == 0 ? &e.type_bias : &e.type_residual) = TGL_F32; /* D's, said out loud */
+        assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+        tgl_plan_destroy(plan);
     }
 }
 
@@ -187,7 +210,7 @@ static const struct {
     tgl_status status;
     const char *sentence;
 } bad_operands[] = {
-    {false, false, {.size = 7}, TGL_BAD_ARGUMENT, "operands.size is 7; this version knows 72"},
+    {false, false, {.size = 7}, TGL_BAD_ARGUMENT, "operands.size is 7; this version knows 160"},
     {false, false, {.B = room, .C = room}, TGL_BAD_A, "A is NULL"},
     {false, false, {.A = room, .C = room}, TGL_BAD_B, "B is NULL"},
     {false, false, {.A = room, .B = room}, TGL_BAD_C, "C is NULL"},
@@ -255,42 +278,43 @@ static void bad_operands_are_refused(void **state)
             const tgl_epilogue e = {.size = sizeof e, .bias = TGL_BIAS_ROW, .residual = 1};
             const tgl_plan_options options = {.size = sizeof options,
                                               .epilogue = bad_operands[i].has_epilogue ? &e : NULL};
-            tgl_problem problem = tgl_problem_make(TGL_F32, 1, 2, 3);
+            tgl_problem problem = problem_of(TGL_F32, 1, 2, 3);
             problem.order = (tgl_order)order;
             problem.batch = 2;
             problem.stride_c = 2;
             problem.batching = bad_operands[i].pointers ? TGL_POINTERS : TGL_STRIDED;
             tgl_operands operands = bad_operands[i].operands;
             if (operands.size == 0) operands.size = sizeof operands;
+            operands.alpha = 1;
             tgl_plan *plan;
             assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
-            const tgl_status status = tgl_plan_run_operands(plan, 1, 0, &operands, NULL);
-            assert_sentence(*state, bad_operands[i].sentence);
+            const tgl_status status = tgl_plan_run_operands(plan, &operands, NULL);
+            assert_sentence(bad_operands[i].sentence);
             assert_status(status, bad_operands[i].status);
             tgl_plan_destroy(plan);
         }
-    assert_status(tgl_plan_run_operands(NULL, 1, 0, NULL, NULL), TGL_BAD_ARGUMENT);
+    assert_status(tgl_plan_run_operands(NULL, NULL, NULL), TGL_BAD_ARGUMENT);
 }
 
 static void operands_may_not_be_null(void **state)
 {
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    const tgl_problem problem = problem_of(TGL_F32, 1, 1, 1);
     tgl_plan *plan;
     assert_status(tgl_plan_create(*state, &problem, NULL, &plan), TGL_OK);
-    assert_status(tgl_plan_run_operands(plan, 1, 0, NULL, NULL), TGL_BAD_ARGUMENT);
-    assert_sentence(*state, "operands is NULL");
+    assert_status(tgl_plan_run_operands(plan, NULL, NULL), TGL_BAD_ARGUMENT);
+    assert_sentence("operands is NULL");
     tgl_plan_destroy(plan);
 }
 
 static void the_call_must_suit_the_batching(void **state)
 {
-    tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    tgl_problem problem = problem_of(TGL_F32, 1, 1, 1);
     assert_status(tgl_gemm_batched(*state, &problem, 1, some, some, 0, rooms, NULL),
                   TGL_BAD_BATCHING);
-    assert_sentence(*state, "batching is TGL_STRIDED; use tgl_gemm()");
+    assert_sentence("batching is TGL_STRIDED; use tgl_gemm()");
     problem.batching = TGL_POINTERS;
     assert_status(tgl_gemm(*state, &problem, 1, room, room, 0, room, NULL), TGL_BAD_BATCHING);
-    assert_sentence(*state, "batching is TGL_POINTERS; use tgl_gemm_batched()");
+    assert_sentence("batching is TGL_POINTERS; use tgl_gemm_batched()");
     assert_status(tgl_gemm_batched(NULL, &problem, 1, some, some, 0, rooms, NULL),
                   TGL_BAD_ARGUMENT);
 }
@@ -303,12 +327,12 @@ static void a_broken_promise_is_told(void **state)
     memset(memory, 0, 64);
     const void *const A[] = {memory}, *const B[] = {memory + 1};
     void *const C[] = {&c};
-    tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    tgl_problem problem = problem_of(TGL_F32, 1, 1, 1);
     problem.batching = TGL_POINTERS;
     problem.alignment = 16;
     assert_status(tgl_gemm_batched(*state, &problem, 1, A, A, 0, C, NULL), TGL_OK);
     assert_status(tgl_gemm_batched(*state, &problem, 1, A, B, 0, C, NULL), TGL_BAD_B);
-    assert_sentence(*state, "B[0] is not aligned to the 16 bytes that were promised");
+    assert_sentence("B[0] is not aligned to the 16 bytes that were promised");
     free(memory);
 }
 
@@ -317,7 +341,7 @@ static void plans_say_what_they_do(void **state)
     const tgl_epilogue e = {
         .size = sizeof e, .bias = TGL_BIAS_ROW, .activation = TGL_ACTIVATION_GELU, .residual = 1};
     const tgl_plan_options options = {.size = sizeof options, .epilogue = &e};
-    tgl_problem problem = tgl_problem_make(TGL_F32, 5, 6, 7);
+    tgl_problem problem = problem_of(TGL_F32, 5, 6, 7);
     problem.order = TGL_COL_MAJOR;
     problem.batch = 3;
     problem.batching = TGL_POINTERS;
@@ -342,6 +366,7 @@ int main(void)
         cmocka_unit_test(activations_of_numbers_that_are_none),
         cmocka_unit_test(one_shot_batches),
         cmocka_unit_test(bad_epilogues_are_refused),
+        cmocka_unit_test(other_types_are_unsupported),
         cmocka_unit_test(bad_operands_are_refused),
         cmocka_unit_test(operands_may_not_be_null),
         cmocka_unit_test(the_call_must_suit_the_batching),

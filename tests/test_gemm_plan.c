@@ -1,41 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a problem makes of a configuration (src/plan/gemm.c): copies, splits, macros, schedules.
+ * What a problem makes of a configuration of the tiled kernels (src/families/simt.c): copies,
+ * split-K, macros, schedules.
  */
-#include "plan/gemm.h"
 #include "plan_shape.h"
-#include "support.h"
-
-static void make(const char *name, const tgl_gemm_shape *shape, int splits, tgl_gemm_plan *plan)
-{
-    const tgl_gemm_split split = {.splits = splits};
-    assert_null(tgl_gemm_plan_make(tgl_gemm_row_find(name), shape, &split, plan));
-}
 
 static void copies_are_as_wide_as_every_row_allows(void **state)
 {
     (void)state;
-    tgl_gemm_plan plan;
-    tgl_gemm_shape s = shape_of(100, 100, 50);
-    make("gemm/simt_64x64x16", &s, 1, &plan);
-    assert_int_equal(plan.vec_a, 1); /* lies along k */
-    assert_int_equal(plan.vec_b, 4);
-    s.trans_a = s.trans_b = true;
-    s.lda = 102;
-    make("gemm/simt_64x64x16", &s, 1, &plan);
-    assert_int_equal(plan.vec_a, 2);
-    assert_int_equal(plan.vec_b, 1);
-    s.lda = 104;
-    s.batch = 2;
-    s.stride_a = 104 * 50 + 1;
-    make("gemm/simt_64x64x16", &s, 1, &plan);
-    assert_int_equal(plan.vec_a, 1);
-    s.stride_a = 0;
-    make("gemm/simt_64x64x16", &s, 1, &plan);
-    assert_int_equal(plan.vec_a, 4);
+    const tgl_chip *chip = chip_of("h200");
+    static const struct {
+        bool trans;
+        int64_t lda, batch, stride_a;
+        int vec_a, vec_b;
+    } cases[] = {
+        {false, 50, 1, 0, 1, 4}, /* A is K-major */
+        {true, 102, 1, 0, 2, 1}, {true, 104, 1, 0, 4, 1}, {true, 104, 2, 104 * 50 + 1, 1, 1},
+        {true, 104, 2, 0, 4, 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        tgl_shape s = shape_of(100, 100, 50);
+        s.trans_a = s.trans_b = cases[i].trans;
+        s.lda = cases[i].lda;
+        s.batch = cases[i].batch;
+        s.stride_a = cases[i].stride_a;
+        made m = make(chip, &s, "simt_64x64x16:splits=1,strips=0");
+        assert_int_equal(macro_of(m.kernel, "VEC_A"), cases[i].vec_a);
+        assert_int_equal(macro_of(m.kernel, "VEC_B"), cases[i].vec_b);
+        tgl_list_free(&m.list);
+    }
 }
 
-/* And one variant is enough for them. */
+/* Whether any launch depends on the addresses of a run. */
+static bool looks_at_addresses(const tgl_launch_list *list)
+{
+    for (int i = 0; i < list->step_count; i++)
+        for (int j = 0; j < list->steps[i].launch_count; j++) {
+            const tgl_launch *launch = &list->steps[i].launches[j];
+            for (int k = 0; k < launch->condition_count; k++)
+                if (launch->conditions[k].kind == TGL_IF_ALIGNED ||
+                    launch->conditions[k].kind == TGL_IF_MISALIGNED)
+                    return true;
+        }
+    return false;
+}
+
+/* And one kernel is enough for them. */
 static void pointers_are_copied_as_promised(void **state)
 {
     (void)state;
@@ -45,61 +55,65 @@ static void pointers_are_copied_as_promised(void **state)
     } promises[] = {{0, 1}, {1, 1}, {4, 1}, {8, 2}, {16, 4}, {256, 4}};
     for (size_t i = 0; i < COUNT_OF(promises); i++)
         for (int batch = 1; batch <= 2; batch++) {
-            tgl_gemm_shape s = shape_of(100, 100, 50);
-            tgl_gemm_plan plan;
-            tgl_gemm_variant variant;
+            tgl_shape s = shape_of(100, 100, 50);
             s.batch = batch;
             s.pointers = true;
             s.alignment = promises[i].promised;
-            make("gemm/simt_64x64x16", &s, 1, &plan);
-            assert_int_equal(plan.vec_a, 1);
-            assert_int_equal(plan.vec_b, promises[i].width);
-            assert_true(tgl_gemm_variant_make(&plan, &s, TGL_GEMM_ALIGNED, &variant));
-            assert_false(tgl_gemm_variant_make(&plan, &s, TGL_GEMM_ANY, &variant));
-            const tgl_run run = {.alpha = 1};
-            assert_int_equal(tgl_gemm_variant_for(&plan, &run), TGL_GEMM_ALIGNED);
+            made m = make(chip_of("h200"), &s, "simt_64x64x16:splits=1,strips=0");
+            assert_int_equal(macro_of(m.kernel, "VEC_A"), 1);
+            assert_int_equal(macro_of(m.kernel, "VEC_B"), promises[i].width);
+            assert_false(looks_at_addresses(&m.list));
+            assert_int_equal(m.list.kernel_count, 1);
+            tgl_list_free(&m.list);
         }
 }
 
 static void splits_cover_k_once(void **state)
 {
     (void)state;
-    tgl_gemm_plan plan;
+    const tgl_chip chip = without_clusters("h200");
     for (int64_t k = 1; k < 2000; k += 37)
         for (int splits = 1; splits < 40; splits++) {
-            const tgl_gemm_shape s = shape_of(32, 32, k);
-            make("gemm/simt_32x32x32", &s, splits, &plan);
-            assert_in_range(plan.splits, 1, splits);
-            if (plan.splits == 1) continue;
-            const int64_t first = k - (int64_t)(plan.splits - 1) * plan.k_chunk;
-            assert_in_range(first, 1, plan.k_chunk);
-            assert_int_equal(plan.k_chunk % 32, 0);
+            const tgl_shape s = shape_of(32, 32, k);
+            made m = make_with(&chip, &s, "simt_32x32x32:splits=%d,strips=0", splits);
+            assert_in_range(m.args.splits, 1, splits);
+            assert_int_equal(m.candidate.splits, m.args.splits);
+            assert_int_equal(m.launch->grid[0], m.args.splits);
+            if (m.args.splits > 1) {
+                const int64_t first = k - (int64_t)(m.args.splits - 1) * m.args.k_chunk;
+                assert_in_range(first, 1, m.args.k_chunk);
+                assert_int_equal(m.args.k_chunk % 32, 0);
+            }
+            tgl_list_free(&m.list);
         }
 }
 
 static void wide_rows_take_wide_offsets(void **state)
 {
     (void)state;
-    tgl_gemm_plan plan;
-    tgl_gemm_shape s = shape_of(1000, 1000, 1000);
-    make("gemm/simt_128x128x8", &s, 1, &plan);
-    assert_false(plan.wide_offsets);
-    s.lda = 10 * 1000 * 1000;
-    make("gemm/simt_128x128x8", &s, 1, &plan);
-    assert_true(plan.wide_offsets);
+    for (int wide = 0; wide < 2; wide++) {
+        tgl_shape s = shape_of(1000, 1000, 1000);
+        if (wide) s.lda = 10 * 1000 * 1000;
+        made m = make(chip_of("h200"), &s, "simt_128x128x8:splits=1,strips=0");
+        assert_int_equal(macro_of(m.kernel, "WIDE_OFFSETS"), wide);
+        tgl_list_free(&m.list);
+    }
 }
 
 /* Copies and loads are issued when the kernel has a place for them, which it says by #error. */
-static void assert_fits(const tgl_simt_row *t, const tgl_gemm_plan *plan,
-                        const tgl_simt_schedule *when)
+static void assert_fits(const tgl_launch *launch)
 {
-    const int threads = plan->threads / t->slices;
-    const int64_t copies = tgl_ceil_div(t->bk * t->bm / plan->vec_a, threads) +
-                           tgl_ceil_div(t->bk * t->bn / plan->vec_b, threads);
-    const int64_t loads = (t->tm + t->tn) / 4, step = t->tm * t->tn;
-    assert_true(when->copy_from + (copies - 1) * when->copy_every < (t->bk - 1) * t->tm);
-    assert_true(when->load_every > 0);
-    assert_true(when->load_from + (loads - 1) * when->load_every < step);
+    const tgl_kernel *k = launch->kernel;
+    const long bm = macro_of(k, "BM"), bn = macro_of(k, "BN"), bk = macro_of(k, "BK");
+    const long tm = macro_of(k, "TM"), tn = macro_of(k, "TN");
+    const long threads = launch->threads / macro_of(k, "SLICES");
+    const long copies = ceil_div(bk * bm / macro_of(k, "VEC_A"), threads) +
+                        ceil_div(bk * bn / macro_of(k, "VEC_B"), threads);
+    const long loads = (tm + tn) / 4, step = tm * tn;
+    assert_true(macro_of(k, "COPY_FROM") + (copies - 1) * macro_of(k, "COPY_EVERY") <
+                (bk - 1) * tm);
+    assert_true(macro_of(k, "LOAD_EVERY") > 0);
+    assert_true(macro_of(k, "LOAD_FROM") + (loads - 1) * macro_of(k, "LOAD_EVERY") < step);
 }
 
 /* Of each layout and width of copies or stores, all that the table has; for copies of two floats
@@ -110,27 +124,26 @@ static void schedules_fit_their_tiles(void **state)
     enum { SCHEDULES = 34 };
     /* Copies of 4, 1 and 2 floats, stores of 4, 1 and 1. */
     static const int sizes[] = {1024, 1023, 1022};
-    const tgl_gemm_row *row;
+    tgl_choice choice;
     int found = 0;
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
+    for (int i = 0; tgl_configuration_at(i, &choice); i++)
         for (int j = 0; j < 4 * 3; j++) {
-            const tgl_gemm_split whole = {.splits = 1};
-            tgl_gemm_shape s = shape_of(sizes[j / 4], sizes[j / 4], 1024);
-            tgl_gemm_plan plan;
+            const int size = sizes[j / 4];
+            tgl_shape s = shape_of(size, size, 1024);
+            char kernel[64];
+            if (choice.family->tile == NULL) continue;
             s.trans_a = j & 1;
             s.trans_b = j & 2;
-            s.lda = s.ldb = s.ldc = sizes[j / 4];
-            if (tgl_gemm_plan_make(row, &s, &whole, &plan) != NULL) continue;
-            const tgl_simt_schedule *when =
-                tgl_simt_schedule_find(row, &s, plan.vec_a, plan.vec_b, tgl_gemm_store_width(&s));
-            if (sizes[j / 4] == 1022 && (s.trans_a || !s.trans_b)) assert_null(when);
-            if (when == NULL) continue;
-            assert_string_equal(when->name, row->name);
-            assert_int_equal(when->width, s.trans_a    ? plan.vec_a
-                                          : !s.trans_b ? plan.vec_b
-                                                       : tgl_gemm_store_width(&s));
-            assert_fits(&row->simt, &plan, when);
-            found += sizes[j / 4] != 1022;
+            s.lda = s.ldb = s.ldc = s.ldd = size;
+            snprintf(kernel, sizeof kernel, "%s:splits=1,strips=0", tgl_choice_name(&choice));
+            const tgl_candidate best = best_of(chip_of("h200"), &s, kernel);
+            if (best.rejected != NULL) continue;
+            made m = make_of(chip_of("h200"), &s, &best);
+            const bool has_schedule = has_macro(m.kernel, "COPY_FROM");
+            if (size == 1022 && (s.trans_a || !s.trans_b)) assert_false(has_schedule);
+            if (has_schedule) assert_fits(m.launch);
+            found += has_schedule && size != 1022;
+            tgl_list_free(&m.list);
         }
     assert_int_equal(found, SCHEDULES);
 }
@@ -139,73 +152,62 @@ static void schedules_fit_their_tiles(void **state)
 static void any_pointers_have_their_schedule(void **state)
 {
     (void)state;
-    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_128x256x8");
-    const tgl_gemm_split whole = {.splits = 1};
-    const tgl_gemm_shape even = shape_of(1024, 1024, 1024), odd = shape_of(1023, 1023, 1024);
-    tgl_gemm_plan plan;
-    tgl_gemm_variant aligned, any, narrow;
-    assert_null(tgl_gemm_plan_make(row, &even, &whole, &plan));
-    assert_true(tgl_gemm_variant_make(&plan, &even, TGL_GEMM_ALIGNED, &aligned));
-    assert_true(tgl_gemm_variant_make(&plan, &even, TGL_GEMM_ANY, &any));
-    assert_null(tgl_gemm_plan_make(row, &odd, &whole, &plan));
-    assert_true(tgl_gemm_variant_make(&plan, &odd, TGL_GEMM_ALIGNED, &narrow));
-    assert_string_equal(any.defines, narrow.defines);
-    assert_string_not_equal(any.defines, aligned.defines);
+    const tgl_shape even = shape_of(1024, 1024, 1024), odd = shape_of(1023, 1023, 1024);
+    made wide = make(chip_of("h200"), &even, "simt_128x256x8:splits=1,strips=0");
+    made narrow = make(chip_of("h200"), &odd, "simt_128x256x8:splits=1,strips=0");
+    const tgl_run run = run_of(true, 4);
+    const tgl_launch *any = tgl_step_choose(&wide.list.steps[0], &run);
+    assert_non_null(any);
+    assert_string_equal(any->kernel->macros, narrow.kernel->macros);
+    assert_string_not_equal(any->kernel->macros, wide.kernel->macros);
+    assert_ptr_equal(tgl_step_choose(&narrow.list.steps[0], &run)->kernel, narrow.kernel);
+    tgl_list_free(&wide.list);
+    tgl_list_free(&narrow.list);
 }
 
-/* Only where it fits. */
+/* In a kernel string. One that is not named stays the table's. */
 static void another_schedule_can_be_tried(void **state)
 {
     (void)state;
-    static const tgl_simt_schedule other = {"gemm/simt_128x256x8", "TN", 4, 1, 2, 3, 4, 0};
-    const tgl_gemm_row *row = tgl_gemm_row_find(other.name);
-    tgl_gemm_shape s = shape_of(1024, 1024, 1024);
-    s.trans_a = true;
-    const tgl_simt_schedule *own = tgl_simt_schedule_find(row, &s, 4, 4, 4);
-    tgl_simt_schedule_try(&other);
-    assert_ptr_equal(tgl_simt_schedule_find(row, &s, 4, 4, 4), &other);
-    assert_ptr_not_equal(tgl_simt_schedule_find(row, &s, 1, 1, 1), &other);
-    assert_ptr_not_equal(
-        tgl_simt_schedule_find(tgl_gemm_row_find("gemm/simt_256x128x8"), &s, 4, 4, 4), &other);
-    s.trans_b = true;
-    assert_ptr_not_equal(tgl_simt_schedule_find(row, &s, 4, 1, 4), &other);
-    s.trans_b = false;
-    tgl_simt_schedule_try(NULL);
-    assert_ptr_equal(tgl_simt_schedule_find(row, &s, 4, 4, 4), own);
+    static const char *const names[] = {"COPY_FROM", "COPY_EVERY", "LOAD_FROM", "LOAD_EVERY",
+                                        "COLUMN_ORDER"};
+    static const int usual[] = {0, 55, 9, 5, 1}, other[] = {1, 2, 3, 4, 0};
+    const tgl_shape s = transposed_shape_of(1024, 1024, 1024, true, false);
+    made own = make(chip_of("h200"), &s, "simt_128x256x8:splits=1,strips=0");
+    made tried = make(chip_of("h200"), &s,
+                      "simt_128x256x8:splits=1,copy_from=1,copy_every=2,load_from=3,load_every=4,"
+                      "column_order=0,strips=0");
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        assert_int_equal(macro_of(own.kernel, names[i]), usual[i]);
+        assert_int_equal(macro_of(tried.kernel, names[i]), other[i]);
+    }
+    tgl_list_free(&own.list);
+    tgl_list_free(&tried.list);
 }
 
-/* Slices are more threads, tiles in shared memory and sums of one block, and steps of k. */
+/* Slices are more threads, tiles in shared memory and sums of one block, and steps of K. */
 static void slices_share_a_block(void **state)
 {
     (void)state;
-    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_64x64x8_s4");
-    const tgl_simt_row *t = &row->simt;
-    const tgl_gemm_shape s = shape_of(512, 512, 1000);
-    const tgl_gemm_split split = {.splits = 3, .cluster_most = 1, .multiprocessors = 132};
-    tgl_gemm_plan plan;
-    tgl_gemm_variant variant;
-    assert_int_equal(t->slices, 4);
-    assert_int_equal(tgl_simt_step(t), 32);
-    assert_null(tgl_gemm_plan_make(row, &s, &split, &plan));
-    assert_int_equal(plan.threads, 4 * 64 * 64 / (t->tm * t->tn));
-    assert_int_equal(plan.k_chunk, 352); /* 1000 / 3, in steps */
-    assert_int_equal(plan.dynamic_shared, 4 * 64 * 64 * (int)sizeof(float));
-    assert_true(tgl_gemm_variant_make(&plan, &s, TGL_GEMM_ALIGNED, &variant));
-    assert_non_null(strstr(variant.defines, " SLICES=4 "));
+    const tgl_chip chip = without_clusters("h200");
+    const tgl_shape s = shape_of(512, 512, 1000);
+    made m = make(&chip, &s, "simt_64x64x8_s4:splits=3,strips=0");
+    assert_int_equal(macro_of(m.kernel, "SLICES"), 4);
+    assert_int_equal(macro_of(m.kernel, "BK"), 8); /* and so steps of 32 */
+    assert_int_equal(m.launch->threads,
+                     4 * 64 * 64 / (macro_of(m.kernel, "TM") * macro_of(m.kernel, "TN")));
+    assert_int_equal(m.args.k_chunk, 352); /* 1000 / 3, in steps */
+    assert_int_equal(m.launch->dynamic_shared, 4 * 64 * 64 * (int)sizeof(float));
+    tgl_list_free(&m.list);
 }
 
 static bool is_inside(int64_t m, int64_t n, bool trans_a, bool trans_b)
 {
-    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_128x64x16");
-    const tgl_gemm_split whole = {.splits = 1};
-    tgl_gemm_shape s = shape_of(m, n, 512);
-    tgl_gemm_plan plan;
-    tgl_gemm_variant variant;
-    s.trans_a = trans_a, s.trans_b = trans_b;
-    s.lda = trans_a ? m : 512, s.ldb = trans_b ? 512 : n;
-    assert_null(tgl_gemm_plan_make(row, &s, &whole, &plan));
-    assert_true(tgl_gemm_variant_make(&plan, &s, TGL_GEMM_ALIGNED, &variant));
-    return strstr(variant.defines, "INSIDE=1") != NULL;
+    const tgl_shape s = transposed_shape_of(m, n, 512, trans_a, trans_b);
+    made x = make(chip_of("h200"), &s, "simt_128x64x16:splits=1,strips=0");
+    const bool is = macro_of(x.kernel, "INSIDE") == 1;
+    tgl_list_free(&x.list);
+    return is;
 }
 
 /* The kernel must not be told that tiles lie inside where one does not; and where it does not
@@ -218,7 +220,65 @@ static void narrow_copies_know_of_edges(void **state)
     assert_false(is_inside(127, 65, false, false));
     assert_false(is_inside(129, 63, true, false));
     assert_false(is_inside(128, 64, true, false)); /* copies of four floats */
-    assert_false(is_inside(129, 65, false, true)); /* both lie along k */
+    assert_false(is_inside(129, 65, false, true)); /* both are K-major */
+}
+
+/* What only some problems have is a macro of the kernel for those. */
+static void operands_are_macros(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {"simt_64x64x16", "skinny_16", "gemv_4",
+                                          "small_batch_16x16"};
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        tgl_shape s = shape_of(4, 16, 16);
+        const char *macros[] = {"SEPARATE_D", "DEVICE_SCALARS", "BIAS", "ACTIVATION", "RESIDUAL"};
+        s.trans_b = true;
+        s.ldb = 16;
+        for (int j = -1; j < (int)COUNT_OF(macros); j++) {
+            tgl_shape own = s;
+            if (j == 0) own.in_place = false;
+            if (j == 1) own.device_scalars = true;
+            if (j == 2) own.epilogue.bias = TGL_BIAS_ROW;
+            if (j == 3) own.epilogue.activation = TGL_ACTIVATION_GELU;
+            if (j == 4) own.epilogue.residual = true, own.epilogue.ld_residual = 16;
+            made m = make(chip_of("h200"), &own, kernels[i]);
+            for (int k = 0; k < (int)COUNT_OF(macros); k++)
+                if (k == j)
+                    assert_true(macro_of(m.kernel, macros[k]) > 0);
+                else if (has_macro(m.kernel, macros[k]))
+                    assert_int_equal(macro_of(m.kernel, macros[k]), 0);
+            tgl_list_free(&m.list);
+        }
+    }
+}
+
+/* Whatever reads A or B without a product would fault. A K of 0 has none in any run. */
+static void nothing_is_multiplied_without_a_product(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{100, 100, 50}, {64, 64, 20000}, {3, 5000, 4000},
+                                       {1, 4096, 512}, {20, 20, 20},    {33, 33, 0}};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        const tgl_shape s = shape_of(sizes[i][0], sizes[i][1], sizes[i][2]);
+        const tgl_candidate c = choose("h200", &s);
+        tgl_launch_list list = list_of(chip_of("h200"), &s, &c);
+        tgl_run run = run_of(false, 0);
+        run.at[TGL_AT_A] = run.at[TGL_AT_B] = NULL;
+        for (int j = 0; j < list.step_count; j++) {
+            const tgl_launch *launch = tgl_step_choose(&list.steps[j], &run);
+            assert_non_null(launch);
+            struct tgl_gemm_args args;
+            assert_int_equal(launch->argument_bytes, sizeof args);
+            assert_status(tgl_launch_fill(&list, launch, &run, (char *)4096, (char *)8192, 0, NULL,
+                                          NULL, (unsigned char *)&args),
+                          TGL_OK);
+            assert_int_equal(args.k, 0);
+            assert_null(args.A);
+            assert_null(args.B);
+            assert_true(args.alpha.f32 == 0 && args.beta.f32 == 1);
+        }
+        tgl_list_free(&list);
+    }
 }
 
 int main(void)
@@ -233,6 +293,8 @@ int main(void)
         cmocka_unit_test(another_schedule_can_be_tried),
         cmocka_unit_test(slices_share_a_block),
         cmocka_unit_test(narrow_copies_know_of_edges),
+        cmocka_unit_test(operands_are_macros),
+        cmocka_unit_test(nothing_is_multiplied_without_a_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static float *make_matrix(tgl_order order, tgl_transpose trans, int64_t rows, in
 
 static void check_spread(tgl_device *dev, const char *kernel, const spread_problem *of)
 {
-    tgl_problem p = tgl_problem_make(TGL_F32, of->m, of->n, of->k);
+    tgl_problem p = problem_of(TGL_F32, of->m, of->n, of->k);
     p.order = of->order;
     p.trans_a = of->trans_a;
     p.trans_b = of->trans_b;
@@ -107,7 +107,7 @@ static void batches_may_be_2_to_the_31_elements_apart(void **state)
 {
     const char *kernel;
     for (int choice = 0; kernel_choice(*state, choice, &kernel); choice++) {
-        tgl_problem p = tgl_problem_make(TGL_F32, 1, 1, 1);
+        tgl_problem p = problem_of(TGL_F32, 1, 1, 1);
         p.batch = 3;
         p.stride_a = FAR;
         p.stride_b = FAR + 2;
@@ -135,13 +135,13 @@ static void batches_may_be_2_to_the_31_elements_apart(void **state)
  * rows: sizes alone must not overflow. */
 static void sizes_themselves_may_pass_2_to_the_31(void **state)
 {
-    tgl_problem p = tgl_problem_make(TGL_F32, 1, 1, (int64_t)1 << 33);
+    tgl_problem p = problem_of(TGL_F32, 1, 1, (int64_t)1 << 33);
     float C = 3;
     assert_status(tgl_gemm(*state, &p, 0, NULL, NULL, 2, &C, NULL), TGL_OK);
     assert_true(C == 6);
-    p = tgl_problem_make(TGL_F32, (int64_t)1 << 40, 0, 1);
+    p = problem_of(TGL_F32, (int64_t)1 << 40, 0, 1);
     assert_status(tgl_gemm(*state, &p, 1, NULL, NULL, 2, NULL, NULL), TGL_OK);
-    p = tgl_problem_make(TGL_F32, 1, 1, 1);
+    p = problem_of(TGL_F32, 1, 1, 1);
     p.batch = 0;
     p.stride_a = p.stride_b = p.stride_c = INT64_MAX;
     assert_status(tgl_gemm(*state, &p, 1, NULL, NULL, 2, NULL, NULL), TGL_OK);
@@ -158,7 +158,7 @@ static void tiles_may_span_2_to_the_32_bytes(void **state)
         {37, 35, 20, TGL_NO_TRANS, TGL_TRANS, TGL_ROW_MAJOR, 0, WIDE, WIDE},
     };
     for (size_t i = 0; i < COUNT_OF(wide); i++)
-        check_spread(*state, "gemm/simt_32x32x16", &wide[i]);
+        check_spread(*state, "simt_32x32x16", &wide[i]);
 }
 
 int main(int argc, char **argv)

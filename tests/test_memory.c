@@ -12,7 +12,7 @@ static const double scalars[] = {1, 0, -0.5, 2};
 static void check_sizes(tgl_device *dev, const char *kernel, uint64_t *seed, int64_t m, int64_t n,
                         int64_t k)
 {
-    tgl_problem problem = tgl_problem_make(types[random_int(seed, 0, 1)], m, n, k);
+    tgl_problem problem = problem_of(types[random_int(seed, 0, 1)], m, n, k);
     problem.order = (tgl_order)random_int(seed, TGL_ROW_MAJOR, TGL_COL_MAJOR);
     problem.trans_a = (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_TRANS);
     problem.trans_b = (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_TRANS);
@@ -90,8 +90,8 @@ static void random_problems(void **state)
  * and without a gap between them. */
 static void check_side_by_side(tgl_device *dev, const char *kernel, uint64_t *seed, int number)
 {
-    tgl_problem p = tgl_problem_make(types[number % 2], random_int(seed, 1, 40),
-                                     random_int(seed, 1, 40), random_int(seed, 0, 40));
+    tgl_problem p = problem_of(types[number % 2], random_int(seed, 1, 40), random_int(seed, 1, 40),
+                               random_int(seed, 0, 40));
     p.order = number & 2 ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
     p.batch = random_int(seed, 2, 4);
     p.stride_a = random_int(seed, 0, 1) * p.m * p.k;

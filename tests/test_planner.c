@@ -2,16 +2,28 @@
  *
  * The planner's decisions, chip by chip, without a chip.
  */
-#include "plan/planner.h"
 #include "plan/tuned.h"
 #include "plan_shape.h"
-#include "support.h"
 
-#include <math.h>
-
+/* Elements of D that a block computes. */
 static int64_t tile(const tgl_candidate *c)
 {
-    return (int64_t)c->plan.row->simt.bm * c->plan.row->simt.bn;
+    int rows, columns;
+    assert_non_null(c->choice.family->tile);
+    c->choice.family->tile(c->choice.configuration, &rows, &columns);
+    return (int64_t)rows * columns;
+}
+
+static void assert_kernel(const tgl_candidate *c, const char *name)
+{
+    assert_string_equal(tgl_choice_name(&c->choice), name);
+}
+
+/* The first launch of a chip's own choice. */
+static made made_by(const char *chip, const tgl_shape *shape)
+{
+    const tgl_candidate c = choose(chip, shape);
+    return make_of(chip_of(chip), shape, &c);
 }
 
 /* ---- Choices --------------------------------------------------------------------------------- */
@@ -39,22 +51,37 @@ static void deep_products_split_k(void **state)
 {
     (void)state;
     tgl_candidate c = choose_size("h200", 64, 64, 65536);
-    assert_true(c.plan.splits >= 32);
-    assert_int_equal(c.plan.tiles_whole, 0);
+    assert_true(c.splits >= 32);
+    const tgl_shape deep = shape_of(64, 64, 65536);
+    made m = make_of(chip_of("h200"), &deep, &c);
+    assert_int_equal(m.args.tiles_whole, 0);
+    tgl_list_free(&m.list);
     c = choose_size("h200", 128, 128, 16384);
-    assert_true(c.plan.splits >= 16);
+    assert_true(c.splits >= 16);
     c = choose_size("h200", 4096, 4096, 16); /* nothing to split */
-    assert_int_equal(c.plan.splits, 1);
+    assert_int_equal(c.splits, 1);
 }
 
 /* By the kernel for few rows or columns that suits them best, or, of eight rows and more, by tiles
  * of sixteen rows, which are the faster of the two for some (tuned_h200.inc). */
 static bool is_streamed(const tgl_candidate *c, int64_t rows, int64_t columns)
 {
-    const int64_t small = rows < columns ? rows : columns;
-    const tgl_gemm_row *row = c->plan.row;
-    return row->count > 0 ? row->count >= small && row->count <= 16
-                          : rows >= 8 && rows <= 16 && row->simt.bm == 16;
+    const int64_t small = rows < columns ? rows : columns, lines = lines_of(&c->choice);
+    int tile_rows = 0, tile_columns;
+    if (lines > 0) return lines >= small && lines <= 16;
+    if (c->choice.family->tile != NULL)
+        c->choice.family->tile(c->choice.configuration, &tile_rows, &tile_columns);
+    return rows >= 8 && rows <= 16 && tile_rows == 16;
+}
+
+/* Whether A is the operand that is streamed. */
+static bool has_big_a(const tgl_candidate *c, int64_t m, int64_t n, int64_t k)
+{
+    const tgl_shape s = shape_of(m, n, k);
+    made x = make_of(chip_of("h200"), &s, c);
+    const bool has = lines_of(&c->choice) > 0 && macro_of(x.kernel, "BIG_A") == 1;
+    tgl_list_free(&x.list);
+    return has;
 }
 
 static void few_rows_or_columns_are_streamed(void **state)
@@ -64,100 +91,119 @@ static void few_rows_or_columns_are_streamed(void **state)
     for (size_t i = 0; i < COUNT_OF(counts); i++) {
         tgl_candidate c = choose_size("h200", counts[i], 14336, 4096);
         assert_true(is_streamed(&c, counts[i], 14336));
-        assert_false(c.plan.big_a);
+        assert_false(has_big_a(&c, counts[i], 14336, 4096));
         c = choose_size("h200", 14336, counts[i], 4096);
         assert_true(is_streamed(&c, 14336, counts[i]));
-        assert_true(c.plan.big_a);
+        assert_true(has_big_a(&c, 14336, counts[i], 4096));
     }
     const tgl_candidate c = choose_size("h200", 17, 14336, 4096);
-    assert_int_equal(c.plan.row->count, 0);
-    assert_true(choose_size("l40s", 1, 4096, 4096).plan.row->count >
-                0); /* though one does not fit */
+    assert_int_equal(lines_of(&c.choice), 0);
+    const tgl_candidate one = choose_size("l40s", 1, 4096, 4096);
+    assert_true(lines_of(&one.choice) > 0); /* though one does not fit */
 }
 
 /* Blocks share the work evenly, and leave few partial sums. */
-static void all_multiprocessors_stream(void **state)
+static void all_sms_stream(void **state)
 {
     (void)state;
     for (int64_t count = 1; count <= 16; count *= 2)
         for (int layout = 0; layout < 4; layout++) {
             const bool tall = layout & 1;
-            tgl_gemm_shape s = shape_of(tall ? 57344 : count, tall ? count : 57344, 8192);
+            tgl_shape s = shape_of(tall ? 57344 : count, tall ? count : 57344, 8192);
             s.trans_a = tall && layout & 2;
             s.trans_b = !tall && layout & 2;
             s.lda = s.trans_a ? s.m : s.k;
             s.ldb = s.trans_b ? s.k : s.n;
             const tgl_candidate c = choose("h200", &s);
-            assert_true(c.plan.row->count == count ||
-                        (c.plan.row->count == 0 && is_streamed(&c, s.m, s.n)));
+            const int lines = lines_of(&c.choice);
+            assert_true(lines == count || (lines == 0 && is_streamed(&c, s.m, s.n)));
             assert_true(c.blocks >= 0.8 * 132);
-            assert_true(4.0 * (double)c.plan.workspace_floats < 0.01 * 4 * 57344 * 8192);
+            assert_true((double)c.workspace_bytes < 0.01 * 4 * 57344 * 8192);
             assert_true(c.seconds < 1.4 * 4 * 57344 * 8192 / 4.3e12);
         }
 }
 
-static tgl_candidate matvec_of(int64_t length, int64_t k, bool along_k)
+static made gemv_of(int64_t length, int64_t k, bool k_major)
 {
-    tgl_gemm_shape s = shape_of(1, length, k);
-    s.trans_b = along_k;
-    s.ldb = along_k ? k : length;
-    return choose("h200", &s);
+    const tgl_shape s = transposed_shape_of(1, length, k, false, k_major);
+    return made_by("h200", &s);
 }
 
-/* Blocks of a matrix times vector: a row at a time if rows are long, else as many as take k in one
- * step; columns narrow enough for blocks on every multiprocessor. */
+/* Rows or columns of the matrix that a block computes, as its macros say; its grid must agree. */
+static int64_t lines_per_block(const made *m, int64_t length)
+{
+    const long lanes_k = macro_of(m->kernel, "LANES_K"), lines = macro_of(m->kernel, "LINES");
+    const bool k_major = macro_of(m->kernel, "ALONG_K") == 1;
+    const int64_t per_block = m->launch->threads / lanes_k * (k_major ? lines : 4);
+    assert_int_equal(m->launch->threads, 32 * macro_of(m->kernel, "WARPS"));
+    assert_int_equal(m->launch->grid[0], ceil_div(length, per_block));
+    return per_block;
+}
+
+/* Blocks of a GEMV: a row at a time if rows are long, else as many as take K in one step; columns
+ * narrow enough for blocks on every SM. */
 static void one_row_has_short_blocks(void **state)
 {
     (void)state;
     for (int64_t k = 64; k <= 65536; k *= 4) {
-        const tgl_candidate c = matvec_of(20000, k, true);
-        assert_string_equal(c.plan.row->name, "gemm/matvec");
-        assert_int_equal(c.plan.lanes_k, k >= 4096 ? 256 : k / 16);
-        assert_int_equal(c.plan.per_block, c.plan.threads / c.plan.lanes_k);
+        made m = gemv_of(20000, k, true);
+        assert_kernel(&m.candidate, "gemv");
+        assert_int_equal(macro_of(m.kernel, "LANES_K"), k >= 4096 ? 256 : k / 16);
+        assert_int_equal(lines_per_block(&m, 20000),
+                         m.launch->threads / macro_of(m.kernel, "LANES_K"));
+        tgl_list_free(&m.list);
     }
-    assert_int_equal(matvec_of(100, 65536, true).plan.threads, 512);
+    made few = gemv_of(100, 65536, true);
+    assert_int_equal(few.launch->threads, 512);
+    tgl_list_free(&few.list);
     for (int64_t length = 2048; length <= 65536; length *= 2) {
-        const tgl_candidate c = matvec_of(length, 8192, false);
-        assert_string_equal(c.plan.row->name, "gemm/matvec");
-        assert_in_range(c.plan.per_block, 32, 128);
-        assert_true(length < 4096 || c.blocks > 0.9 * 132);
-        assert_int_equal(c.plan.threads * 4, c.plan.lanes_k * c.plan.per_block);
+        made m = gemv_of(length, 8192, false);
+        assert_kernel(&m.candidate, "gemv");
+        assert_in_range(lines_per_block(&m, length), 32, 128);
+        assert_true(length < 4096 || m.candidate.blocks > 0.9 * 132);
+        tgl_list_free(&m.list);
     }
-    assert_int_equal(matvec_of(100000, 64, false).plan.lanes_k, 8); /* no more than k keeps busy */
+    made shallow = gemv_of(100000, 64, false);
+    assert_int_equal(macro_of(shallow.kernel, "LANES_K"), 8); /* no more than K keeps busy */
+    tgl_list_free(&shallow.list);
 }
 
-/* Of few results with much k, and where a vector whose elements lie apart does not fit L1. */
+/* Of few results with much K, and where a strided vector does not fit L1. */
 static void one_row_may_need_another_kernel(void **state)
 {
     (void)state;
-    assert_true(matvec_of(512, 100000, false).plan.splits > 1);
-    tgl_gemm_shape s = shape_of(4096, 1, 4096);
+    assert_true(choose_size("h200", 1, 512, 100000).splits > 1);
+    tgl_shape s = shape_of(4096, 1, 4096);
     s.ldb = 2;
-    assert_string_equal(choose("h200", &s).plan.row->name, "gemm/skinny_1");
+    tgl_candidate c = choose("h200", &s);
+    assert_kernel(&c, "skinny_1");
     s.trans_a = true; /* then it is read once a block */
-    assert_string_equal(choose("h200", &s).plan.row->name, "gemm/matvec");
+    c = choose("h200", &s);
+    assert_kernel(&c, "gemv");
 }
 
-/* A column of B beside tiles is a vector whose elements lie apart: a thread that has one multiplies
- * it with a line more for each load that it does not issue ahead. */
-static void a_gathered_vector_serves_several_lines(void **state)
+/* A column of B beside tiles is a strided vector: a thread that has an element multiplies it with a
+ * line more for each load that it does not issue ahead. */
+static void a_strided_vector_serves_several_lines(void **state)
 {
     (void)state;
-    for (int gathers = 0; gathers < 2; gathers++) {
-        tgl_gemm_shape s = shape_of(1024, 1, 1024);
-        s.ldb = gathers ? 1025 : 1;
-        const tgl_candidate c = choose("h100", &s);
-        assert_string_equal(c.plan.row->name, "gemm/matvec");
-        assert_int_equal(c.plan.gathers, gathers);
-        assert_int_equal(c.plan.lanes_k, gathers ? 256 : 64);
-        assert_int_equal(c.plan.per_block, c.plan.threads / c.plan.lanes_k * (gathers ? 4 : 1));
-        assert_int_equal(tgl_matvec_fours(&c.plan), 4);
+    for (int is_strided = 0; is_strided < 2; is_strided++) {
+        tgl_shape s = shape_of(1024, 1, 1024);
+        s.ldb = is_strided ? 1025 : 1;
+        made m = made_by("h100", &s);
+        const long lanes_k = macro_of(m.kernel, "LANES_K");
+        assert_kernel(&m.candidate, "gemv");
+        assert_int_equal(macro_of(m.kernel, "LINES"), is_strided ? 4 : 1);
+        assert_int_equal(lanes_k, is_strided ? 256 : 64);
+        assert_int_equal(lines_per_block(&m, 1024),
+                         m.launch->threads / lanes_k * (is_strided ? 4 : 1));
+        assert_int_equal(macro_of(m.kernel, "LINES") * macro_of(m.kernel, "UNROLL"), 4);
+        tgl_list_free(&m.list);
     }
-    tgl_gemm_plan plan;
-    const tgl_gemm_shape two = shape_of(1024, 2, 1024);
-    const tgl_gemm_split whole = {.splits = 1};
-    assert_string_equal(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/matvec_2"), &two, &whole, &plan),
-                        "the elements of its vectors must lie next to each other");
+    const tgl_shape two = shape_of(1024, 2, 1024);
+    const tgl_candidate c = best_of(chip_of("h200"), &two, "gemv_2");
+    assert_non_null(c.rejected);
+    assert_non_null(strstr(c.rejected, "vectors must"));
 }
 
 /* Of a few rows or columns likewise, unless the elements of a vector lie apart. */
@@ -166,54 +212,64 @@ static void few_rows_have_short_blocks(void **state)
     (void)state;
     for (int64_t count = 2; count <= 4; count++)
         for (int i = 0; i < 4; i++) {
-            const bool tall = i & 1, along_k = i & 2;
-            tgl_gemm_shape s = shape_of(tall ? 4096 : count, tall ? count : 4096, 4096);
-            s.trans_a = tall && !along_k;
-            s.trans_b = tall || along_k;
-            s.lda = s.trans_a ? s.m : s.k;
-            s.ldb = s.trans_b ? s.k : s.n;
-            const tgl_candidate c = choose("h100", &s); /* has no tuned table */
-            assert_string_equal(c.plan.row->name, count == 2 ? "gemm/matvec_2" : "gemm/matvec_4");
-            assert_int_equal(c.plan.along_k, along_k);
-            assert_true(c.blocks > 0.9 * 132);
-            assert_true(c.resident * c.plan.threads >= 512);
-            assert_true(c.seconds < 1.3 * 4 * 4096 * 4096 / 3.0e12);
+            const bool tall = i & 1, k_major = i & 2;
+            const tgl_shape s = transposed_shape_of(tall ? 4096 : count, tall ? count : 4096, 4096,
+                                                    tall && !k_major, tall || k_major);
+            made m = made_by("h100", &s); /* has no tuned table */
+            assert_kernel(&m.candidate, count == 2 ? "gemv_2" : "gemv_4");
+            assert_int_equal(macro_of(m.kernel, "ALONG_K"), k_major);
+            assert_true(m.candidate.blocks > 0.9 * 132);
+            assert_true(m.candidate.resident * m.candidate.threads >= 512);
+            assert_true(m.candidate.seconds < 1.3 * 4 * 4096 * 4096 / 3.0e12);
+            tgl_list_free(&m.list);
         }
-    const tgl_gemm_shape apart = shape_of(4096, 4, 4096);
-    assert_int_equal(choose("h100", &apart).plan.row->family, TGL_SKINNY);
+    const tgl_shape strided = shape_of(4096, 4, 4096);
+    const tgl_candidate c = choose("h100", &strided);
+    assert_true(is_of_family(&c.choice, "skinny"));
 }
 
-/* Several vectors along k are loaded as widely as the matrix, so both must allow it. */
+/* Bytes that a launch wants the operand to be a multiple of; 1: any. */
+static int alignment_of(const tgl_launch *launch, tgl_operand operand)
+{
+    int alignment = 1;
+    for (int i = 0; i < launch->condition_count; i++)
+        if (launch->conditions[i].kind == TGL_IF_ALIGNED &&
+            launch->conditions[i].operand == operand)
+            alignment = launch->conditions[i].alignment;
+    return alignment;
+}
+
+/* Several K-major vectors are loaded as widely as the matrix, so both must allow it. */
 static void few_rows_are_as_wide_as_both_allow(void **state)
 {
     (void)state;
-    const tgl_gemm_split whole = {.splits = 1};
-    tgl_gemm_plan plan;
-    tgl_gemm_shape s = shape_of(4, 4096, 4096);
-    s.trans_b = true;
+    tgl_shape s = transposed_shape_of(4, 4096, 4096, false, true);
     for (int i = 0; i < 2; i++) {
         s.lda = 4096 + i;
         const int width = i == 0 ? 4 : 1;
-        assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/matvec_4"), &s, &whole, &plan));
-        assert_int_equal(plan.vec_a, width);
-        assert_int_equal(plan.vec_b, width);
+        made m = make(chip_of("h200"), &s, "gemv_4");
+        assert_int_equal(macro_of(m.kernel, "VEC"), width);
+        assert_int_equal(alignment_of(m.launch, TGL_AT_A), width == 4 ? 16 : 1);
+        assert_int_equal(alignment_of(m.launch, TGL_AT_B), width == 4 ? 16 : 1);
+        tgl_list_free(&m.list);
     }
-    s.trans_b = false; /* then they are not loaded in fours */
-    assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/matvec_4"), &s, &whole, &plan));
-    assert_int_equal(plan.vec_a, 1);
-    assert_int_equal(plan.vec_b, 4);
+    s.trans_b = false; /* then there are no float4 loads of them */
+    made m = make(chip_of("h200"), &s, "gemv_4");
+    assert_int_equal(macro_of(m.kernel, "VEC"), 4);
+    assert_int_equal(alignment_of(m.launch, TGL_AT_A), 1);
+    assert_int_equal(alignment_of(m.launch, TGL_AT_B), 16);
+    tgl_list_free(&m.list);
 }
 
 static void small_products_of_a_batch_go_together(void **state)
 {
     (void)state;
     for (int64_t side = 8; side <= 64; side += 8) {
-        tgl_gemm_shape s = shape_of(side, side, side);
-        s.batch = 4096;
-        s.stride_a = s.stride_b = s.stride_c = side * side;
+        tgl_shape s = shape_of(side, side, side);
+        make_batch(&s, 4096);
         const tgl_candidate c = choose("h200", &s);
-        if (side <= 48) assert_int_equal(c.plan.row->family, TGL_SMALL_BATCH);
-        assert_int_equal(c.plan.splits, 1);
+        if (side <= 48) assert_true(is_of_family(&c.choice, "small_batch"));
+        assert_int_equal(c.splits, 1);
     }
 }
 
@@ -221,37 +277,43 @@ static void small_products_of_a_batch_go_together(void **state)
 static void skinny_work_is_shared(void **state)
 {
     (void)state;
+    const tgl_shape s = shape_of(16, 5000, 3000);
     for (int splits = 1; splits < 40; splits += 3)
         for (int blocks = 1; blocks < 300; blocks += 23) {
-            const tgl_gemm_shape s = shape_of(16, 5000, 3000);
-            const tgl_gemm_split split = {.splits = splits, .blocks = blocks};
-            tgl_gemm_plan plan;
-            assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/skinny_16"), &s, &split, &plan));
-            const int64_t tiles = tgl_ceil_div(5000, plan.per_block);
-            const int64_t units =
-                tiles * (plan.k_chunk < 3000 ? tgl_ceil_div(3000, plan.k_chunk) : 1);
-            assert_true(plan.blocks <= units && plan.blocks <= blocks);
-            assert_int_equal(plan.k_chunk < 3000 ? plan.k_chunk % tgl_skinny_step(&plan) : 0, 0);
-            if (plan.workspace_floats == 0) continue;
-            assert_int_equal(plan.workspace_floats, (int64_t)plan.blocks * 2 * plan.per_block * 16);
-            assert_int_equal(plan.counters, tiles);
+            made m =
+                make_with(chip_of("h200"), &s, "skinny_16:splits=%d,blocks=%d", splits, blocks);
+            const int64_t per_block = 32 * macro_of(m.kernel, "RESULTS"), grid = m.launch->grid[0];
+            const int64_t tiles = ceil_div(5000, per_block), chunk = m.args.k_chunk;
+            const int64_t units = tiles * (chunk < 3000 ? ceil_div(3000, chunk) : 1);
+            const long step = 4 * macro_of(m.kernel, "UNROLL") * macro_of(m.kernel, "WARPS");
+            assert_int_equal(macro_of(m.kernel, "ALONG_K"), 0);
+            assert_true(grid <= units && grid <= blocks);
+            assert_int_equal(chunk < 3000 ? chunk % step : 0, 0);
+            if (m.list.scratch_bytes > 0) {
+                assert_int_equal(m.list.scratch_bytes, as_reserved(4 * grid * 2 * per_block * 16));
+                assert_int_equal(m.list.counter_bytes, as_reserved(4 * tiles));
+                assert_int_equal(tgl_list_workspace(&m.list),
+                                 m.list.scratch_bytes + m.list.counter_bytes);
+            }
+            tgl_list_free(&m.list);
         }
 }
 
-/* Where the pointers do not allow fours, the big operand passes through shared memory. */
+/* Where the pointers do not allow float4 loads, the big operand passes through shared memory. */
 static void narrow_copies_take_room(void **state)
 {
     (void)state;
-    const tgl_gemm_split whole = {.splits = 1};
-    tgl_gemm_plan plan;
-    tgl_gemm_shape s = shape_of(16, 4096, 4096);
-    assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/skinny_16"), &s, &whole, &plan));
-    assert_true(tgl_gemm_dynamic_shared(&plan, TGL_GEMM_ANY) >
-                tgl_gemm_dynamic_shared(&plan, TGL_GEMM_ALIGNED));
+    const tgl_run any = run_of(true, 4);
+    tgl_shape s = shape_of(16, 4096, 4096);
+    made wide = make(chip_of("h200"), &s, "skinny_16");
+    assert_true(tgl_step_choose(&wide.list.steps[0], &any)->dynamic_shared >
+                wide.launch->dynamic_shared);
     s.ldb = 4097;
-    assert_null(tgl_gemm_plan_make(tgl_gemm_row_find("gemm/skinny_16"), &s, &whole, &plan));
-    assert_int_equal(tgl_gemm_dynamic_shared(&plan, TGL_GEMM_ANY),
-                     tgl_gemm_dynamic_shared(&plan, TGL_GEMM_ALIGNED));
+    made narrow = make(chip_of("h200"), &s, "skinny_16");
+    assert_int_equal(tgl_step_choose(&narrow.list.steps[0], &any)->dynamic_shared,
+                     narrow.launch->dynamic_shared);
+    tgl_list_free(&wide.list);
+    tgl_list_free(&narrow.list);
 }
 
 /* Whose rates are taken as usual ones. */
@@ -262,19 +324,18 @@ static void chips_of_unknown_rates_are_predicted(void **state)
         {1, 5000, 300}, {3, 5000, 300}, {10, 5000, 300}, {20, 20, 20}, {258, 258, 100}};
     for (size_t i = 0; i < 3 * COUNT_OF(sizes); i++) {
         const int64_t *size = sizes[i / 3];
-        tgl_chip_facts chip = *tgl_chip_facts_find("a100");
+        tgl_chip chip = *tgl_chip_find("a100");
         if (i % 3 != 0) chip.fp32_lanes = 0;
         if (i % 3 != 1) chip.clock_mhz = 0, chip.l2_rate = 0;
-        const tgl_plan_options any = {.size = sizeof any};
-        const tgl_gemm_shape s = shape_of(size[0], size[1], size[2]);
-        const tgl_gemm_row *row;
+        const tgl_shape s = shape_of(size[0], size[1], size[2]);
+        tgl_choice choice;
         tgl_candidate c;
-        for (int j = 0; (row = tgl_gemm_row_at(j)) != NULL; j++) {
-            tgl_planner_best_of_row(&chip, &s, row, &any, &c);
+        for (int j = 0; tgl_configuration_at(j, &choice); j++) {
+            if (choice.family->is_on_request) continue;
+            tgl_planner_best_of(&chip, &s, &choice, -1, TGL_WORKSPACE_MAX, &c);
             if (c.rejected == NULL) assert_true(isfinite(c.seconds) && c.seconds > 0);
         }
-        tgl_planner_choose(&chip, &s, &any, &c);
-        assert_null(c.rejected);
+        c = choose_on(&chip, &s, NULL);
         assert_true(isfinite(c.seconds) && c.seconds > 0);
     }
 }
@@ -282,14 +343,20 @@ static void chips_of_unknown_rates_are_predicted(void **state)
 static void a_batch_fills_the_chip_without_splits(void **state)
 {
     (void)state;
-    tgl_gemm_shape shape = shape_of(64, 64, 64);
-    shape.batch = 2048;
-    shape.stride_a = shape.stride_b = shape.stride_c = 64 * 64;
-    const tgl_candidate c = choose("h200", &shape);
-    assert_int_equal(c.plan.splits, 1);
-    assert_int_equal(c.plan.batch_step, 2048);
+    tgl_shape shape = shape_of(64, 64, 64);
+    make_batch(&shape, 2048);
+    made m = made_by("h200", &shape);
+    assert_int_equal(m.candidate.splits, 1);
+    assert_int_equal(m.launch->repeats, 1);
+    assert_int_equal(m.launch->last_count, 2048);
+    tgl_list_free(&m.list);
     shape.batch = 100000;
-    assert_int_equal(choose("h200", &shape).plan.batch_step, 65535);
+    m = made_by("h200", &shape);
+    assert_int_equal(m.launch->repeats, 2);
+    assert_int_equal(m.launch->count, 65535);
+    assert_int_equal(m.launch->last_count, 100000 - 65535);
+    assert_true(m.launch->count_in_grid_z);
+    tgl_list_free(&m.list);
 }
 
 /* As many as there can be, by pointers, so that no size of theirs bounds it: nothing overflows, and
@@ -300,18 +367,28 @@ static void the_largest_batch_is_planned(void **state)
     static const int64_t sizes[][3] = {{1, 5000, 300},   {5000, 1, 300},  {3, 4096, 4096},
                                        {16, 4096, 4096}, {30, 30, 30},    {100, 100, 1000000},
                                        {4096, 10, 512},  {300, 300, 300}, {1 << 20, 1 << 20, 64}};
-    const tgl_chip_facts *chip;
-    for (int i = 0; (chip = tgl_chip_facts_at(i)) != NULL; i++)
+    const tgl_chip *chip;
+    for (int i = 0; (chip = tgl_chip_at(i)) != NULL; i++)
         for (size_t j = 0; j < 4 * COUNT_OF(sizes); j++) {
-            tgl_gemm_shape shape = shape_of(sizes[j / 4][0], sizes[j / 4][1], sizes[j / 4][2]);
+            tgl_shape shape = shape_of(sizes[j / 4][0], sizes[j / 4][1], sizes[j / 4][2]);
             shape.trans_a = j & 1;
             shape.trans_b = j & 2;
-            shape.lda = shape.ldb = shape.ldc = 1 << 20;
+            shape.lda = shape.ldb = shape.ldc = shape.ldd = 1 << 20;
             shape.pointers = true;
             shape.batch = INT64_MAX / (int64_t)sizeof(void *);
             const tgl_candidate c = choose(chip->name, &shape);
-            assert_int_equal(c.plan.splits, 1);
+            assert_int_equal(c.splits, 1);
             assert_true(c.blocks > 0 && isfinite(c.seconds));
+            tgl_launch_list list = list_of(chip, &shape, &c);
+            for (int step = 0; step < list.step_count; step++) {
+                const tgl_launch *launch = launch_of(&list, step);
+                assert_true(launch->repeats > 0 && launch->count > 0 && launch->last_count > 0);
+                assert_true((launch->repeats - 1) <=
+                            (shape.batch - launch->last_count) / launch->count);
+                assert_int_equal((launch->repeats - 1) * launch->count + launch->last_count,
+                                 shape.batch);
+            }
+            tgl_list_free(&list);
         }
 }
 
@@ -319,16 +396,16 @@ static void the_largest_batch_is_planned(void **state)
 static void split_tiles_of_a_batch_are_bounded(void **state)
 {
     (void)state;
-    tgl_gemm_shape shape = shape_of(32 * 1024, 32 * 32, 1000);
-    tgl_gemm_plan plan;
-    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_32x32x16");
-    const tgl_gemm_split whole = {.splits = 1}, pair = {.splits = 2, .cluster_most = 8};
+    tgl_shape shape = shape_of(32 * 1024, 32 * 32, 1000);
     shape.pointers = true;
     shape.batch = 65535;
-    assert_null(tgl_gemm_plan_make(row, &shape, &pair, &plan));
+    const char *const pair = "simt_32x32x16:splits=2,strips=0";
+    assert_null(best_of(chip_of("h200"), &shape, pair).rejected);
     shape.m += 32;
-    assert_ptr_equal(tgl_gemm_plan_make(row, &shape, &pair, &plan), tgl_gemm_grid_too_large);
-    assert_null(tgl_gemm_plan_make(row, &shape, &whole, &plan));
+    const tgl_candidate c = best_of(chip_of("h200"), &shape, pair);
+    assert_non_null(c.rejected);
+    assert_status(c.rejected_status, TGL_GRID_TOO_LARGE);
+    assert_null(best_of(chip_of("h200"), &shape, "simt_32x32x16:splits=1,strips=0").rejected);
 }
 
 /* One more row, column or step of k costs about what it adds. Where leading dimensions are no
@@ -353,31 +430,26 @@ static void there_are_no_cliffs(void **state)
 static void whole_tiles_leave_room_for_clusters(void **state)
 {
     (void)state;
-    tgl_gemm_plan plan;
-    const tgl_gemm_shape shape = shape_of(1429, 768, 6677);
-    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_64x128x8_s4");
-    tgl_gemm_split split = {.splits = 8, .cluster_most = 8, .multiprocessors = 132};
+    const tgl_shape shape = shape_of(1429, 768, 6677);
     for (int whole = 112; whole <= 128; whole += 16) {
-        split.whole = whole;
-        assert_null(tgl_gemm_plan_make(row, &shape, &split, &plan));
-        assert_int_equal(plan.cluster, whole == 112 ? 8 : 2);
-        assert_int_equal(plan.tiles_whole, whole);
+        made m = make_with(chip_of("h200"), &shape, "simt_64x128x8_s4:splits=8,whole=%d,strips=0",
+                           whole);
+        assert_int_equal(m.args.cluster, whole == 112 ? 8 : 2);
+        assert_int_equal(m.launch->cluster[0], m.args.cluster);
+        assert_int_equal(m.args.tiles_whole, whole);
+        tgl_list_free(&m.list);
     }
 }
 
-/* Blocks of two warps leave schedulers without work where there are three to a multiprocessor:
+/* Blocks of two warps leave schedulers without work where there are three to an SM:
  * 375 such tiles take as long as 528. */
 static void odd_warps_are_told_from_even(void **state)
 {
     (void)state;
-    const tgl_plan_options asked = {.size = sizeof asked, .splits = 1};
-    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_64x64x16");
     double seconds[2];
     for (int i = 0; i < 2; i++) {
-        const tgl_gemm_shape shape = shape_of(64 * (i == 0 ? 375 : 528), 64, 4096);
-        tgl_candidate c;
-        tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &shape, row, &asked, &c);
-        seconds[i] = c.seconds;
+        const tgl_shape shape = shape_of(64 * (i == 0 ? 375 : 528), 64, 4096);
+        seconds[i] = best_of(chip_of("h200"), &shape, "simt_64x64x16:splits=1").seconds;
     }
     assert_true(seconds[0] > 0.97 * seconds[1] && seconds[0] < seconds[1]);
 }
@@ -387,18 +459,16 @@ static void odd_warps_are_told_from_even(void **state)
 static void stores_count(void **state)
 {
     (void)state;
-    const tgl_plan_options asked = {.size = sizeof asked, .splits = 1, .strips = TGL_STRIPS_NEVER};
-    const char *const names[] = {"gemm/simt_96x128x8_s2", "gemm/simt_128x128x16_1"};
+    const char *const names[] = {"simt_96x128x8_s2:splits=1,strips=0",
+                                 "simt_128x128x16_1:splits=1,strips=0"};
     double extra[2];
     for (int i = 0; i < 2; i++) {
         double seconds[2];
         for (int odd = 0; odd < 2; odd++) {
-            tgl_gemm_shape shape = shape_of(1024, 1024, 16);
+            tgl_shape shape = shape_of(1024, 1024, 16);
             shape.ldc += odd;
-            tgl_candidate c;
-            tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &shape,
-                                    tgl_gemm_row_find(names[i]), &asked, &c);
-            seconds[odd] = c.seconds;
+            shape.ldd += odd;
+            seconds[odd] = best_of(chip_of("h200"), &shape, names[i]).seconds;
         }
         extra[i] = seconds[1] - seconds[0];
     }
@@ -409,8 +479,8 @@ static void every_chip_has_a_plan_for_everything(void **state)
 {
     (void)state;
     static const int64_t sizes[] = {1, 3, 16, 17, 100, 2047, 40000};
-    const tgl_chip_facts *chip;
-    for (int i = 0; (chip = tgl_chip_facts_at(i)) != NULL; i++)
+    const tgl_chip *chip;
+    for (int i = 0; (chip = tgl_chip_at(i)) != NULL; i++)
         for (int j = 0; j < 7 * 7 * 7; j++)
             choose_size(chip->name, sizes[j % 7], sizes[j / 7 % 7], sizes[j / 49]);
 }
@@ -418,10 +488,10 @@ static void every_chip_has_a_plan_for_everything(void **state)
 static void predictions_stay_below_the_peak(void **state)
 {
     (void)state;
-    const tgl_chip_facts *chip;
-    for (int i = 0; (chip = tgl_chip_facts_at(i)) != NULL; i++) {
+    const tgl_chip *chip;
+    for (int i = 0; (chip = tgl_chip_at(i)) != NULL; i++) {
         const tgl_candidate c = choose_size(chip->name, 8192, 8192, 8192);
-        const double peak = 2e6 * chip->clock_mhz * chip->fp32_lanes * chip->multiprocessors;
+        const double peak = 2e6 * chip->clock_mhz * chip->fp32_lanes * chip->sms;
         const double rate = 2.0 * 8192 * 8192 * 8192 / c.seconds;
         assert_true(rate > 0.6 * peak && rate < 0.95 * peak);
     }
@@ -432,98 +502,59 @@ static void predictions_stay_below_the_peak(void **state)
 static void asked_for_splits_are_given(void **state)
 {
     (void)state;
-    tgl_candidate c;
-    const tgl_gemm_shape s = shape_of(4096, 4096, 4096);
-    tgl_plan_options asked = {.size = sizeof asked, .splits = 1};
-    tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &s,
-                            tgl_gemm_row_find("gemm/simt_128x128x8"), &asked, &c);
-    assert_int_equal(c.plan.splits, 1);
-    const tgl_gemm_shape deep = shape_of(64, 64, 4096);
-    asked.splits = 7;
-    tgl_planner_best_of_row(tgl_chip_facts_find("h200"), &deep,
-                            tgl_gemm_row_find("gemm/simt_32x32x32"), &asked, &c);
-    assert_int_equal(c.plan.splits, 7);
-    tgl_plan_options options = {
-        .size = sizeof options, .kernel = "gemm/simt_32x32x32", .splits = 3};
-    char message[200];
-    for (int64_t whole = 0; whole <= 4; whole++) { /* of 4 tiles */
-        options.whole_tiles = whole;
-        assert_int_equal(tgl_planner_plan(tgl_chip_facts_find("h200"), &deep, &options, &c, message,
-                                          sizeof message),
-                         TGL_OK);
-        const int64_t unit = c.plan.cluster > 1 ? c.plan.cluster : 1;
-        assert_int_equal(c.plan.tiles_whole, whole < 4 ? whole / unit * unit : 4);
-        assert_int_equal(c.plan.splits, whole < 4 ? 3 : 1);
+    const tgl_chip *chip = chip_of("h200");
+    const tgl_shape s = shape_of(4096, 4096, 4096), deep = shape_of(64, 64, 4096);
+    assert_int_equal(best_of(chip, &s, "simt_128x128x8:splits=1").splits, 1);
+    assert_int_equal(best_of(chip, &deep, "simt_32x32x32:splits=7").splits, 7);
+    for (int whole = 0; whole <= 4; whole++) { /* of 4 tiles */
+        made m = make_with(chip, &deep, "simt_32x32x32:splits=3,whole=%d", whole);
+        const int unit = m.args.cluster > 1 ? m.args.cluster : 1;
+        assert_int_equal(m.args.tiles_whole, whole < 4 ? whole / unit * unit : 4);
+        assert_int_equal(m.args.splits, whole < 4 ? 3 : 1);
+        tgl_list_free(&m.list);
     }
-    options.whole_tiles = 1;
-    options.split_depth = 100; /* in steps of 32 */
-    assert_int_equal(
-        tgl_planner_plan(tgl_chip_facts_find("h200"), &deep, &options, &c, message, sizeof message),
-        TGL_OK);
-    assert_int_equal(c.plan.splits, 3);
-    assert_int_equal(c.plan.tiles_whole, 1);
-    assert_int_equal(c.plan.k_chunk, 128);
-    assert_int_equal(tgl_gemm_first_depth(&c.plan, &deep), 4096 - 2 * 128);
-    assert_int_equal(c.plan.cluster, 1);
-    static const int64_t too_deep[] = {4096, 4097, INT64_MAX}; /* which leaves the first none */
+    made m = make(chip, &deep, "simt_32x32x32:splits=3,whole=1,depth=100"); /* in steps of 32 */
+    assert_int_equal(m.args.splits, 3);
+    assert_int_equal(m.args.tiles_whole, 1);
+    assert_int_equal(m.args.k_chunk, 128);
+    assert_int_equal(m.args.cluster, 1);
+    assert_int_equal(m.launch->grid[0], 1 + 3 * 3);
+    tgl_list_free(&m.list);
+    static const int too_deep[] = {4096, 4097, INT32_MAX}; /* which leaves the first none */
     for (size_t i = 0; i < COUNT_OF(too_deep); i++) {
-        options.split_depth = too_deep[i];
-        assert_int_equal(tgl_planner_plan(tgl_chip_facts_find("h200"), &deep, &options, &c, message,
-                                          sizeof message),
-                         TGL_OK);
-        assert_int_equal(c.plan.splits, 1);
-        assert_int_equal(c.plan.tiles_whole, 4);
+        m = make_with(chip, &deep, "simt_32x32x32:splits=3,whole=1,depth=%d", too_deep[i]);
+        assert_int_equal(m.args.splits, 1);
+        assert_int_equal(m.args.tiles_whole, 4);
+        tgl_list_free(&m.list);
     }
 }
 
-/* Which tiles are whole, and how deep pieces are, is asked of the tiles of a kernel that is named.
- */
-static void tiles_of_any_kernel_are_not_asked_for(void **state)
-{
-    (void)state;
-    const tgl_gemm_shape s = shape_of(512, 512, 4096);
-    const tgl_plan_options usual = {.size = sizeof usual, .splits = 3};
-    tgl_plan_options asked = usual;
-    tgl_candidate c, expected;
-    char message[200];
-    asked.whole_tiles = 1;
-    asked.split_depth = 64;
-    const tgl_chip_facts *chip = tgl_chip_facts_find("h200");
-    assert_int_equal(tgl_planner_plan(chip, &s, &usual, &expected, message, sizeof message),
-                     TGL_OK);
-    assert_int_equal(tgl_planner_plan(chip, &s, &asked, &c, message, sizeof message), TGL_OK);
-    assert_ptr_equal(c.plan.row, expected.plan.row);
-    assert_int_equal(c.plan.tiles_whole, 0);
-    assert_int_equal(c.plan.k_chunk, expected.plan.k_chunk);
-}
-
-/* 512 tiles on 132 multiprocessors: three rounds, and 116 tiles of which the 16 others take a part
+/* 512 tiles on 132 SMs: three rounds, and 116 tiles of which the 16 others take a part
  * each, in turns that end before the large parts do, though each takes as long as some 20 of k to
  * begin and to leave its sums. Where a strip follows, it needs more room. */
 static void last_wave_is_shared_by_all(void **state)
 {
     (void)state;
     enum { AROUND = 20, EARLY = 16, LATE = 132 - EARLY };
-    tgl_candidate c, whole, beside;
-    const tgl_gemm_shape s = shape_of(4096, 4096, 4096), odd = shape_of(4096, 4097, 4096);
-    tgl_plan_options asked = {.size = sizeof asked}, strips = asked;
-    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_128x256x8");
-    const tgl_chip_facts *chip = tgl_chip_facts_find("h200");
-    strips.strips = TGL_STRIPS_ALWAYS;
-    tgl_planner_best_of_row(chip, &s, row, &asked, &c);
-    tgl_planner_best_of_row(chip, &odd, row, &strips, &beside);
-    asked.splits = 1;
-    tgl_planner_best_of_row(chip, &s, row, &asked, &whole);
-    const int64_t large = tgl_gemm_first_depth(&c.plan, &s);
-    const int64_t turns = tgl_ceil_div(LATE * (c.plan.splits - 1), EARLY);
-    assert_int_equal(c.plan.tiles_whole, 396);
-    assert_true(c.plan.splits > 1);
-    assert_true(turns * (c.plan.k_chunk + AROUND) < (large + AROUND) * 97 / 100);
-    assert_true(turns * (c.plan.k_chunk + AROUND) > large * 9 / 10);
-    assert_true(c.seconds < 0.99 * whole.seconds);
-    assert_int_equal(beside.strip_count, 1);
-    assert_int_equal(beside.plan.splits, c.plan.splits);
-    assert_true(beside.plan.k_chunk < c.plan.k_chunk);
+    const tgl_shape s = shape_of(4096, 4096, 4096), odd = shape_of(4096, 4097, 4096);
+    const tgl_chip *chip = chip_of("h200");
+    const tgl_candidate best = best_of(chip, &s, "simt_128x256x8");
+    const tgl_candidate with_strip = best_of(chip, &odd, "simt_128x256x8:strips=1");
+    const tgl_candidate whole = best_of(chip, &s, "simt_128x256x8:splits=1");
+    made m = make_of(chip, &s, &best), beside = make_of(chip, &odd, &with_strip);
+    const int64_t large = 4096 - (int64_t)(m.args.splits - 1) * m.args.k_chunk;
+    const int64_t turns = ceil_div(LATE * (m.args.splits - 1), EARLY);
+    assert_int_equal(m.args.tiles_whole, 396);
+    assert_true(m.args.splits > 1);
+    assert_true(best.is_uneven);
+    assert_true(turns * (m.args.k_chunk + AROUND) < (large + AROUND) * 97 / 100);
+    assert_true(turns * (m.args.k_chunk + AROUND) > large * 9 / 10);
+    assert_true(best.seconds < 0.99 * whole.seconds);
+    assert_int_equal(with_strip.strip_count, 1);
+    assert_int_equal(beside.args.splits, m.args.splits);
+    assert_true(beside.args.k_chunk < m.args.k_chunk);
+    tgl_list_free(&m.list);
+    tgl_list_free(&beside.list);
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
@@ -533,27 +564,148 @@ static void tuned_rows_name_what_there_is(void **state)
     (void)state;
     const tgl_tuned *row;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
-        assert_non_null(tgl_chip_facts_find(row->chip));
-        assert_non_null(tgl_gemm_row_find(row->kernel));
+        tgl_request request;
+        assert_non_null(tgl_chip_find(row->chip));
+        assert_status(tgl_request_make(row->kernel, 0, &request), TGL_OK);
+        assert_true(request.is_named && !request.choice.family->is_on_request);
+        assert_string_equal(row->type, "f32");
         assert_int_equal(strlen(row->layout), 2);
-        assert_true(row->m > 0 && row->n > 0 && row->k > 0 && row->batch > 0 && row->splits >= 0);
-        assert_in_range(row->strips, TGL_STRIPS_AUTO, TGL_STRIPS_ALWAYS);
+        assert_true(row->m > 0 && row->n > 0 && row->k > 0 && row->batch > 0);
     }
 }
+
+static const tgl_tuned measured = {"h200", "f32", "NN", 1000, 1000, 1000, 1, "simt_128x128x8"};
 
 static void what_holds_nearby_is_not_far_slower(void **state)
 {
     (void)state;
-    const tgl_tuned row = {"h200", "NN", 1000, 1000, 1000, 1, "gemm/simt_128x128x8", 0, 0};
-    const tgl_gemm_shape same = shape_of(1000, 1000, 1000), near = shape_of(1000, 1001, 1000);
-    tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000), tuned = predicted;
-    assert_true(tgl_tuned_holds(&row, &near, &tuned, &predicted));
+    const tgl_shape same = shape_of(1000, 1000, 1000), near = shape_of(1000, 1001, 1000);
+    const tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000);
+    tgl_candidate tuned = predicted;
+    assert_true(tgl_tuned_holds(&measured, &near, &tuned, &predicted));
     tuned.seconds *= 1.2;
-    assert_false(tgl_tuned_holds(&row, &near, &tuned, &predicted));
-    assert_true(tgl_tuned_holds(&row, &same, &tuned, &predicted)); /* a measurement */
+    assert_false(tgl_tuned_holds(&measured, &near, &tuned, &predicted));
+    assert_true(tgl_tuned_holds(&measured, &same, &tuned, &predicted)); /* a measurement */
     tuned = predicted;
     tuned.rejected = "it cannot serve";
-    assert_false(tgl_tuned_holds(&row, &same, &tuned, &predicted));
+    assert_false(tgl_tuned_holds(&measured, &same, &tuned, &predicted));
+}
+
+/* Products of the sizes of a measurement that run another kernel, or move other bytes. */
+static tgl_shape shape_like_measured(int difference)
+{
+    tgl_shape s = shape_of(1000, 1000, 1000);
+    switch (difference) {
+    case 0:
+        s.lda = 1001; /* scalar loads in place of float4 */
+        break;
+    case 1:
+        s.ldb = 1001;
+        break;
+    case 2:
+        s.ldc = s.ldd = 1001; /* scalar stores */
+        break;
+    case 3:
+        s.epilogue.bias = TGL_BIAS_ROW;
+        break;
+    case 4:
+        s.epilogue.activation = TGL_ACTIVATION_RELU;
+        break;
+    case 5:
+        s.epilogue.residual = true;
+        s.epilogue.ld_residual = 1000;
+        break;
+    case 6:
+        s.pointers = true;
+        break;
+    case 7:
+        s.type_a = s.type_b = s.type_c = s.type_d = s.type_accumulate = TGL_F64;
+        break;
+    case 8:
+        s.trans_b = true;
+        break;
+    case 9:
+        s.in_place = false; /* another matrix is read */
+        break;
+    default:
+        s.device_scalars = true;
+        break;
+    }
+    return s;
+}
+
+/* A measurement overrides the prediction for what was measured, and nothing else. */
+static void a_measurement_is_of_its_own_product(void **state)
+{
+    (void)state;
+    const tgl_shape same = shape_of(1000, 1000, 1000);
+    const tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000);
+    tgl_candidate tuned = predicted;
+    tuned.seconds *= 1.2;
+    assert_true(tgl_tuned_is_for(&measured, &same));
+    for (int i = 0; i <= 10; i++) {
+        const tgl_shape other = shape_like_measured(i);
+        if (tgl_tuned_is_for(&measured, &other) ||
+            tgl_tuned_holds(&measured, &other, &tuned, &predicted))
+            fail_msg("difference %d is taken for the product that was measured", i);
+    }
+    tgl_shape padded = same; /* rows that allow the same loads and stores */
+    padded.lda = padded.ldb = padded.ldc = padded.ldd = 1024;
+    assert_true(tgl_tuned_is_for(&measured, &padded));
+}
+
+/* Nor in a batch: matrices that are shared, or begin where float4 loads cannot. */
+static void a_measured_batch_is_tight(void **state)
+{
+    (void)state;
+    const tgl_tuned batch = {"h200", "f32", "NN", 20, 20, 20, 4096, "small_batch_32x32"};
+    tgl_shape s = shape_of(20, 20, 20);
+    make_batch(&s, 4096);
+    assert_true(tgl_tuned_is_for(&batch, &s));
+    for (int i = 0; i < 6; i++) {
+        tgl_shape other = s;
+        int64_t *const strides[] = {&other.stride_a, &other.stride_b, &other.stride_c};
+        if (i == 3 || i == 4)
+            *strides[i - 3] = 0;
+        else
+            *strides[i % 3] += 1;
+        other.stride_d = other.stride_c;
+        if (i == 5) {
+            other = s;
+            other.pointers = true;
+            other.stride_a = other.stride_b = other.stride_c = other.stride_d = 0;
+        }
+        assert_false(tgl_tuned_is_for(&batch, &other));
+    }
+}
+
+/* Whether lines of `ld` floats and of one more allow the same copies. */
+static bool allows_the_same(int64_t ld)
+{
+    return (ld % 4 == 0) == ((ld + 1) % 4 == 0);
+}
+
+/* Rows with another leading dimension get a measured kernel only if it is predicted to be about as
+ * fast as the best. */
+static void other_products_are_compared_with_the_prediction(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    tgl_chip unknown = *chip_of("h200"); /* a chip that nobody has tuned for */
+    int compared = 0;
+    unknown.name = "";
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        if (strcmp(row->chip, "h200") != 0 || row->batch > 1) continue;
+        tgl_shape s = transposed_shape_of(row->m, row->n, row->k, row->layout[0] == 'T',
+                                          row->layout[1] == 'T');
+        if (allows_the_same(s.lda) && allows_the_same(s.ldb) && allows_the_same(s.ldd)) continue;
+        s.lda++, s.ldb++, s.ldc++, s.ldd++;
+        const tgl_candidate c = choose_on(chip_of("h200"), &s, NULL);
+        const tgl_candidate predicted = choose_on(&unknown, &s, NULL);
+        assert_true(!c.is_tuned || c.seconds <= 1.1001 * predicted.seconds);
+        compared++;
+    }
+    assert_true(compared > 100);
 }
 
 /* ---- What is said ---------------------------------------------------------------------------- */
@@ -563,7 +715,7 @@ static void a_chip_that_is_not_there_is_explained(void **state)
     (void)state;
     static const char *const words[] = {"NVIDIA H200", "candidates", "rejected:", "choice",
                                         "occupancy",   "waves",      "ceiling",   "FLOP/byte"};
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 512, 512, 512);
+    const tgl_problem problem = problem_of(TGL_F32, 512, 512, 512);
     char text[16384], little[10];
     size_t length, again;
     assert_status(tgl_chip_explain("h200", &problem, NULL, text, sizeof text, &length), TGL_OK);
@@ -581,46 +733,63 @@ static void a_chip_that_is_not_there_is_explained(void **state)
 static void every_candidate_is_listed(void **state)
 {
     (void)state;
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 1025, 4096);
-    const tgl_gemm_row *row;
+    const tgl_problem problem = problem_of(TGL_F32, 2, 1025, 4096);
+    tgl_choice choice;
     char text[16384], line[64];
     size_t length;
     assert_status(tgl_chip_explain("h200", &problem, NULL, text, sizeof text, &length), TGL_OK);
     assert_true(length < sizeof text);
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
-        snprintf(line, sizeof line, "\n  %s ", row->name);
-        if (strstr(text, line) == NULL) fail_msg("%s is not in:\n%s", row->name, text);
+    for (int i = 0; tgl_configuration_at(i, &choice); i++) {
+        const char *name = tgl_choice_name(&choice);
+        if (choice.family->is_on_request) continue;
+        snprintf(line, sizeof line, "\n  %s ", name);
+        if (strstr(text, line) == NULL) fail_msg("%s is not in:\n%s", name, text);
     }
+}
+
+/* One of the ladder, too, though it is chosen by name only. */
+static void a_rung_is_explained(void **state)
+{
+    (void)state;
+    const tgl_problem problem = problem_of(TGL_F32, 512, 512, 512);
+    const tgl_plan_options rung = {.size = sizeof rung, .kernel = "ladder/naive"};
+    char text[16384];
+    assert_status(tgl_chip_explain("a100", &problem, &rung, text, sizeof text, NULL), TGL_OK);
+    assert_non_null(strstr(text, "ladder/naive"));
 }
 
 static void what_cannot_be_explained(void **state)
 {
     (void)state;
-    char text[256];
-    tgl_problem problem = tgl_problem_make(TGL_F32, 8, 8, 8);
-    const tgl_plan_options unknown = {.size = sizeof unknown, .kernel = "gemm/none"};
-    assert_status(tgl_chip_explain("no chip", &problem, NULL, text, sizeof text, NULL),
-                  TGL_NO_DEVICE);
-    assert_status(tgl_chip_explain(NULL, &problem, NULL, text, sizeof text, NULL), TGL_NO_DEVICE);
-    assert_status(tgl_chip_explain("a100", &problem, &unknown, text, sizeof text, NULL),
-                  TGL_UNKNOWN_KERNEL);
-    const tgl_plan_options rung = {.size = sizeof rung, .kernel = "ladder/naive"};
-    assert_status(tgl_chip_explain("a100", &problem, &rung, text, sizeof text, NULL),
-                  TGL_UNSUPPORTED);
-    assert_string_equal(text, "ladder/naive is of the ladder, whose kernels are not planned: each "
-                              "runs in one way");
     const tgl_epilogue strange = {.size = sizeof strange, .bias = (tgl_bias)7};
-    const tgl_plan_options with_strange = {.size = sizeof with_strange, .epilogue = &strange};
-    assert_status(tgl_chip_explain("a100", &problem, &with_strange, text, sizeof text, NULL),
-                  TGL_BAD_EPILOGUE);
-    problem.lda = 1;
-    assert_status(tgl_chip_explain("a100", &problem, NULL, text, sizeof text, NULL), TGL_BAD_LDA);
-    problem = tgl_problem_make(TGL_F64, 8, 8, 8);
-    assert_status(tgl_chip_explain("a100", &problem, NULL, text, sizeof text, NULL),
-                  TGL_UNSUPPORTED);
-    problem = tgl_problem_make(TGL_F32, 1 << 30, 1 << 29, 8);
-    assert_status(tgl_chip_explain("a100", &problem, NULL, text, sizeof text, NULL),
-                  TGL_GRID_TOO_LARGE);
+    const tgl_plan_options unknown = {.size = sizeof unknown, .kernel = "none"},
+                           with_strange = {.size = sizeof with_strange, .epilogue = &strange};
+    tgl_problem bad_lda = problem_of(TGL_F32, 8, 8, 8);
+    bad_lda.lda = 1;
+    const struct {
+        const char *chip;
+        tgl_problem problem;
+        const tgl_plan_options *options;
+        tgl_status status;
+    } cases[] = {
+        {"no chip", problem_of(TGL_F32, 8, 8, 8), NULL, TGL_NO_DEVICE},
+        {NULL, problem_of(TGL_F32, 8, 8, 8), NULL, TGL_NO_DEVICE},
+        {"a100", problem_of(TGL_F32, 8, 8, 8), &unknown, TGL_UNKNOWN_KERNEL},
+        {"a100", problem_of(TGL_F32, 8, 8, 8), &with_strange, TGL_BAD_EPILOGUE},
+        {"a100", bad_lda, NULL, TGL_BAD_LDA},
+        {"a100", problem_of(TGL_F64, 8, 8, 8), NULL, TGL_UNSUPPORTED},
+        {"a100", problem_of(TGL_F32, 1 << 30, 1 << 29, 8), NULL, TGL_GRID_TOO_LARGE},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char text[256];
+        forget_error();
+        assert_status(tgl_chip_explain(cases[i].chip, &cases[i].problem, cases[i].options, text,
+                                       sizeof text, NULL),
+                      cases[i].status);
+        assert_new_sentence();
+    }
+    char text[256];
+    tgl_last_error(text, sizeof text);
     assert_non_null(strstr(text, "grid"));
 }
 
@@ -631,11 +800,11 @@ int main(void)
         cmocka_unit_test(small_products_fill_the_chip),
         cmocka_unit_test(deep_products_split_k),
         cmocka_unit_test(few_rows_or_columns_are_streamed),
-        cmocka_unit_test(all_multiprocessors_stream),
+        cmocka_unit_test(all_sms_stream),
         cmocka_unit_test(small_products_of_a_batch_go_together),
         cmocka_unit_test(one_row_has_short_blocks),
         cmocka_unit_test(one_row_may_need_another_kernel),
-        cmocka_unit_test(a_gathered_vector_serves_several_lines),
+        cmocka_unit_test(a_strided_vector_serves_several_lines),
         cmocka_unit_test(few_rows_have_short_blocks),
         cmocka_unit_test(few_rows_are_as_wide_as_both_allow),
         cmocka_unit_test(skinny_work_is_shared),
@@ -651,12 +820,15 @@ int main(void)
         cmocka_unit_test(every_chip_has_a_plan_for_everything),
         cmocka_unit_test(predictions_stay_below_the_peak),
         cmocka_unit_test(asked_for_splits_are_given),
-        cmocka_unit_test(tiles_of_any_kernel_are_not_asked_for),
         cmocka_unit_test(last_wave_is_shared_by_all),
         cmocka_unit_test(tuned_rows_name_what_there_is),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
+        cmocka_unit_test(a_measurement_is_of_its_own_product),
+        cmocka_unit_test(a_measured_batch_is_tight),
+        cmocka_unit_test(other_products_are_compared_with_the_prediction),
         cmocka_unit_test(a_chip_that_is_not_there_is_explained),
         cmocka_unit_test(every_candidate_is_listed),
+        cmocka_unit_test(a_rung_is_explained),
         cmocka_unit_test(what_cannot_be_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every bad argument has its status and its sentence (src/problem.c).
+ * Every bad argument has its status and its sentence (src/api/shape.c, src/api/operands.c).
  */
 #include "support.h"
 
@@ -25,7 +25,7 @@ static const struct {
     tgl_status status;
     const char *sentence;
 } bad_problems[] = {
-    {{SET(size, 0)}, TGL_BAD_ARGUMENT, "problem.size is 0; this version knows 136"},
+    {{SET(size, 0)}, TGL_BAD_ARGUMENT, "problem.size is 0; this version knows 176"},
     {{SET(m, -1)}, TGL_BAD_M, "m is -1; it must not be negative"},
     {{SET(n, -2)}, TGL_BAD_N, "n is -2; it must not be negative"},
     {{SET(k, INT64_MIN)}, TGL_BAD_K, "k is -9223372036854775808; it must not be negative"},
@@ -35,7 +35,7 @@ static const struct {
     {{SET(type_a, 0)}, TGL_BAD_TYPE, "type_a is 0, which is not a tgl_type"},
     {{SET(type_b, 9)}, TGL_BAD_TYPE, "type_b is 9, which is not a tgl_type"},
     {{SET(type_c, -1)}, TGL_BAD_TYPE, "type_c is -1, which is not a tgl_type"},
-    {{SET(compute, 2)}, TGL_BAD_COMPUTE, "compute is 2, which is not a tgl_compute"},
+    {{SET(compute, 5)}, TGL_BAD_COMPUTE, "compute is 5, which is not a tgl_compute"},
     {{SET(lda, 6)}, TGL_BAD_LDA, "lda is 6; it must be at least 7"},
     {{SET(lda, -7)}, TGL_BAD_LDA, "lda is -7; it must be at least 7"},
     {{SET(ldb, 5)}, TGL_BAD_LDB, "ldb is 5; it must be at least 6"},
@@ -91,6 +91,46 @@ static const struct {
      TGL_TOO_LARGE,
      "the bytes of matrix A do not fit in 63 bits"},
 
+    /* Types that go together, and a D of its own. Columns of C stay as they are: ldc 6. */
+    {{SET(type_a, TGL_F64)}, TGL_BAD_TYPE, "A is f64 and B is f32: no such product is defined"},
+    {{SET(type_c, TGL_F16)},
+     TGL_BAD_TYPE,
+     "A is f32, B is f32, and C is f16: no such product is defined"},
+    {{SET(type_d, TGL_F64)},
+     TGL_BAD_TYPE,
+     "A is f32, B is f32, and D is f64: no such product is defined"},
+    {{SET(type_d, 9)}, TGL_BAD_TYPE, "type_d is 9, which is not a tgl_type"},
+    {{SET(type_accumulate, -1)}, TGL_BAD_TYPE, "type_accumulate is -1, which is not a tgl_type"},
+    {{SET(type_accumulate, TGL_F64)},
+     TGL_BAD_TYPE,
+     "type_accumulate is f64; products of f32 and f32 are accumulated in f32"},
+    {{SET(type_a, TGL_I8), SET(type_b, TGL_I8)},
+     TGL_BAD_TYPE,
+     "A is i8, B is i8, and C is f32: that needs a scale"},
+    {{SET(type_scale, TGL_F16)}, TGL_BAD_TYPE, "type_scale is 3; it must be 0 or TGL_F32"},
+    {{SET(compute, -1)}, TGL_BAD_COMPUTE, "compute is -1, which is not a tgl_compute"},
+    {{SET(scalars, 2)}, TGL_BAD_ARGUMENT, "scalars is 2, which is not a tgl_scalars"},
+    {{SET(scaling_b, 4)}, TGL_BAD_ARGUMENT, "scaling_b is 4, which is not a tgl_scaling"},
+    {{SET(ldd, 6)}, TGL_BAD_LDD, "ldd is 6; it must be 0 where D is C (type_d is 0)"},
+    {{SET(stride_d, 30)},
+     TGL_BAD_STRIDE_D,
+     "stride_d is 30; it must be 0 where D is C (type_d is 0)"},
+    {{SET(stride_d, -1)}, TGL_BAD_STRIDE_D, "stride_d is -1; it must not be negative"},
+    {{SET(type_d, TGL_F32), SET(ldd, 5)}, TGL_BAD_LDD, "ldd is 5; it must be at least 6"},
+    {{SET(type_d, TGL_F32), SET(ldc, 5)}, TGL_BAD_LDC, "ldc is 5; it must be at least 6"},
+    {{SET(type_d, TGL_F32), SET(order, TGL_COL_MAJOR), SET(ldd, 4)},
+     TGL_BAD_LDD,
+     "ldd is 4; it must be at least 5"},
+    {{SET(type_d, TGL_F32), SET(batch, 2), SET(stride_c, 30)},
+     TGL_BAD_STRIDE_D,
+     "stride_d is 0; it must be at least 30 so that no two D overlap"},
+    {{SET(type_d, TGL_F32), SET(batch, 2), SET(ldd, 14), SET(stride_d, 9)},
+     TGL_BAD_STRIDE_D,
+     "stride_d is 9; it must be at least 62, or 6 to 8 within ldd, so that no two D overlap"},
+    {{SET(type_d, TGL_F32), SET(ldd, BIG / 4)},
+     TGL_TOO_LARGE,
+     "the bytes of matrix D do not fit in 63 bits"},
+
     /* Too large: in a matrix, in a batch, and only when elements become bytes. */
     {{SET(lda, BIG)}, TGL_TOO_LARGE, "the bytes of matrix A do not fit in 63 bits"},
     {{SET(ldb, BIG)}, TGL_TOO_LARGE, "the bytes of matrix B do not fit in 63 bits"},
@@ -117,7 +157,7 @@ static const struct {
 
 static tgl_problem changed(const change *changes)
 {
-    tgl_problem problem = tgl_problem_make(TGL_F32, 5, 6, 7);
+    tgl_problem problem = problem_of(TGL_F32, 5, 6, 7);
     for (const change *c = changes; c->size > 0; c++) {
         const int32_t narrow = (int32_t)c->value;
         memcpy((char *)&problem + c->offset, c->size == 8 ? (const void *)&c->value : &narrow,
@@ -132,51 +172,70 @@ static void bad_problems_are_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(bad_problems); i++) {
         const tgl_problem problem = changed(bad_problems[i].changes);
         char sentence[160];
-        tgl_status status = tgl_problem_check(&problem, sentence, sizeof sentence);
+        tgl_status status = tgl_problem_check(&problem);
+        tgl_last_error(sentence, sizeof sentence);
         assert_string_equal(sentence, bad_problems[i].sentence);
         assert_status(status, bad_problems[i].status);
 
         /* The calls that take a problem say the same. Their pointers are never looked at. */
         void *nowhere = (void *)1;
+        forget_error();
         status = tgl_gemm(dev, &problem, 1, nowhere, nowhere, 0, nowhere, NULL);
         assert_status(status, bad_problems[i].status);
-        tgl_last_error(dev, sentence, sizeof sentence);
+        tgl_last_error(sentence, sizeof sentence);
         assert_string_equal(sentence, bad_problems[i].sentence);
 
         tgl_plan *plan = nowhere;
+        forget_error();
         assert_status(tgl_plan_create(dev, &problem, NULL, &plan), bad_problems[i].status);
         assert_null(plan);
+        assert_sentence(bad_problems[i].sentence);
     }
 }
 
 static void bad_problem_pointers_are_refused(void **state)
 {
     tgl_device *dev = *state;
-    char sentence[64];
-    assert_status(tgl_problem_check(NULL, sentence, sizeof sentence), TGL_BAD_ARGUMENT);
-    assert_string_equal(sentence, "problem is NULL");
-    assert_status(tgl_problem_check(NULL, NULL, 64), TGL_BAD_ARGUMENT);
+    assert_status(tgl_problem_check(NULL), TGL_BAD_ARGUMENT);
+    assert_sentence("problem is NULL");
     assert_status(tgl_gemm(dev, NULL, 1, NULL, NULL, 0, NULL, NULL), TGL_BAD_ARGUMENT);
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 1);
+    const tgl_problem problem = problem_of(TGL_F32, 1, 1, 1);
     assert_status(tgl_gemm(NULL, &problem, 1, NULL, NULL, 0, NULL, NULL), TGL_BAD_ARGUMENT);
 }
 
 static void a_short_message_is_cut(void **state)
 {
     (void)state;
-    const tgl_problem problem = tgl_problem_make(TGL_F32, -1, 1, 1);
+    const tgl_problem problem = problem_of(TGL_F32, -1, 1, 1);
     char sentence[8] = "xxxxxxx";
-    assert_status(tgl_problem_check(&problem, sentence, 5), TGL_BAD_M);
+    assert_status(tgl_problem_check(&problem), TGL_BAD_M);
+    const size_t length = tgl_last_error(sentence, 5);
+    assert_int_equal(length, strlen("m is -1; it must not be negative"));
     assert_string_equal(sentence, "m is");
-    assert_status(tgl_problem_check(&problem, sentence, 0), TGL_BAD_M);
+    assert_int_equal(tgl_last_error(sentence, 0), length);
     assert_string_equal(sentence, "m is");
 }
+
+/* What forget_error() leaves, and calls that succeed do not touch. */
+#define LEFT_FROM_BEFORE "problem is NULL"
 
 /* What looks odd and is legal. */
 static void good_problems_pass(void **state)
 {
     (void)state;
     static const change good[][6] = {
+        {SET(type_accumulate, TGL_F32)},
+        {SET(type_scale, TGL_F32)},
+        {SET(scalars, TGL_SCALARS_DEVICE), SET(compute, TGL_COMPUTE_FAST)},
+        {SET(type_d, TGL_F32)},
+        {SET(type_d, TGL_F32), SET(ldd, 6), SET(ldc, 9)},
+        {SET(type_d, TGL_F32), SET(batch, 2), SET(stride_d, 30)}, /* which share C */
+        {SET(type_d, TGL_F32), SET(batch, 3), SET(ldd, 18), SET(stride_d, 6), SET(stride_c, 1)},
+        {SET(type_d, TGL_F32), SET(batching, TGL_POINTERS), SET(batch, 3), SET(stride_d, -7)},
+        {SET(type_a, TGL_F16), SET(type_b, TGL_F16), SET(type_c, TGL_F16), SET(type_d, TGL_F32)},
+        {SET(type_a, TGL_F8_E4M3), SET(type_b, TGL_F8_E5M2), SET(type_c, TGL_BF16)},
+        {SET(type_a, TGL_I8), SET(type_b, TGL_I8), SET(type_c, TGL_BF16), SET(scaling_a, 1)},
+        {SET(type_a, TGL_I8), SET(type_b, TGL_I8), SET(type_c, TGL_I32), SET(type_accumulate, 8)},
         {SET(m, 5)},
         {SET(m, 0), SET(n, 0), SET(k, 0), SET(batch, 0)},
         {SET(trans_a, TGL_CONJ_TRANS), SET(lda, 5)},
@@ -196,9 +255,9 @@ static void good_problems_pass(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(good); i++) {
         const tgl_problem problem = changed(good[i]);
-        char sentence[160] = "left from before";
-        tgl_status status = tgl_problem_check(&problem, sentence, sizeof sentence);
-        assert_string_equal(sentence, "");
+        forget_error();
+        tgl_status status = tgl_problem_check(&problem);
+        assert_sentence(LEFT_FROM_BEFORE);
         assert_status(status, TGL_OK);
     }
 }
@@ -252,21 +311,18 @@ static const struct {
 
 static void bad_pointers_are_refused(void **state)
 {
-    (void)state;
+    tgl_device *dev = *state;
     for (size_t i = 0; i < COUNT_OF(pointers); i++) {
-        tgl_device *dev = open_cpu(1);
+        forget_error();
         void *x[3] = {room[A], room[B], room[C]};
         x[pointers[i].matrix] =
             pointers[i].offset < 0 ? NULL : room[pointers[i].matrix] + pointers[i].offset;
-        tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, pointers[i].k);
+        tgl_problem problem = problem_of(TGL_F32, 1, 1, pointers[i].k);
         problem.order = pointers[i].order;
         tgl_status status =
             tgl_gemm(dev, &problem, pointers[i].alpha, x[A], x[B], pointers[i].beta, x[C], NULL);
-        char sentence[160];
-        tgl_last_error(dev, sentence, sizeof sentence);
-        assert_string_equal(sentence, pointers[i].sentence);
+        assert_sentence(status == TGL_OK ? LEFT_FROM_BEFORE : pointers[i].sentence);
         assert_status(status, pointers[i].status);
-        tgl_device_close(dev);
     }
 }
 
@@ -297,10 +353,10 @@ static const struct {
 
 static void blas_calls_check_like_blas(void **state)
 {
-    (void)state;
+    tgl_device *dev = *state;
     for (size_t i = 0; i < 2 * COUNT_OF(blas_calls); i++) {
         const size_t row = i / 2;
-        tgl_device *dev = open_cpu(1);
+        forget_error();
         const tgl_order order = (tgl_order)blas_calls[row].order;
         const tgl_transpose trans_a = (tgl_transpose)blas_calls[row].trans_a;
         const tgl_transpose trans_b = (tgl_transpose)blas_calls[row].trans_b;
@@ -308,17 +364,14 @@ static void blas_calls_check_like_blas(void **state)
         const int64_t lda = blas_calls[row].lda, ldb = blas_calls[row].ldb;
         const int64_t ldc = blas_calls[row].ldc;
         tgl_status status = i % 2 == 0 ? tgl_sgemm(dev, order, trans_a, trans_b, m, n, k, 1, NULL,
-                                                   lda, NULL, ldb, 0, NULL, ldc)
+                                                   lda, NULL, ldb, 0, NULL, ldc, NULL)
                                        : tgl_dgemm(dev, order, trans_a, trans_b, m, n, k, 1, NULL,
-                                                   lda, NULL, ldb, 0, NULL, ldc);
-        char sentence[160];
-        tgl_last_error(dev, sentence, sizeof sentence);
-        assert_string_equal(sentence, blas_calls[row].sentence);
+                                                   lda, NULL, ldb, 0, NULL, ldc, NULL);
+        assert_sentence(status == TGL_OK ? LEFT_FROM_BEFORE : blas_calls[row].sentence);
         assert_status(status, blas_calls[row].status);
-        tgl_device_close(dev);
     }
     assert_status(tgl_sgemm(NULL, TGL_ROW_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, 0, 0, 0, 1, NULL, 1,
-                            NULL, 1, 0, NULL, 1),
+                            NULL, 1, 0, NULL, 1, NULL),
                   TGL_BAD_ARGUMENT);
 }
 
@@ -331,8 +384,8 @@ int main(void)
         cmocka_unit_test(a_short_message_is_cut),
         cmocka_unit_test(good_problems_pass),
         cmocka_unit_test(types_have_sizes),
-        cmocka_unit_test(bad_pointers_are_refused),
-        cmocka_unit_test(blas_calls_check_like_blas),
+        cmocka_unit_test_setup_teardown(bad_pointers_are_refused, setup_cpu, teardown_device),
+        cmocka_unit_test_setup_teardown(blas_calls_check_like_blas, setup_cpu, teardown_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,20 +18,75 @@ static void for_each_problem(tgl_device *dev,
         for (size_t t = 0; t < COUNT_OF(types); t++)
             for (size_t s = 0; s < COUNT_OF(sizes); s++) {
                 const tgl_problem problem =
-                    tgl_problem_make(types[t], sizes[s][0], sizes[s][1], sizes[s][2]);
+                    problem_of(types[t], sizes[s][0], sizes[s][1], sizes[s][2]);
                 check(dev, kernel, &problem);
             }
 }
 
-/* Runs a plan on that kernel. */
+/* How a product is asked for: in place with scalars of the host, with a D of its own, with scalars
+ * of the device, with both. */
+enum { SEPARATE_D = 1, DEVICE_SCALARS = 2, WAYS = 4 };
+
+static double element(const void *matrix, tgl_type type, int64_t i)
+{
+    return type == TGL_F32 ? (double)((const float *)matrix)[i] : ((const double *)matrix)[i];
+}
+
+/* Every NaN is the same here. */
+static void assert_same(const void *x, const void *y, const tgl_problem *problem)
+{
+    for (int64_t i = 0; i < problem->m * problem->n; i++) {
+        const double a = element(x, problem->type_c, i), b = element(y, problem->type_c, i);
+        if (isnan(a) ? !isnan(b) : a != b || signbit(a) != signbit(b))
+            fail_msg("element %lld is %g and %g", (long long)i, a, b);
+    }
+}
+
+/* Runs a plan on that kernel, in each way, from the same C; the results must be the same. */
 static void run(tgl_device *dev, const char *kernel, const tgl_problem *problem, double alpha,
                 const void *A, const void *B, double beta, void *C)
 {
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
-    tgl_plan *plan;
-    assert_status(tgl_plan_create(dev, problem, &options, &plan), TGL_OK);
-    assert_status(tgl_plan_run(plan, alpha, A, B, beta, C, NULL), TGL_OK);
-    tgl_plan_destroy(plan);
+    const bool is_f32 = problem->type_c == TGL_F32;
+    const float narrow[] = {(float)alpha, (float)beta};
+    const double wide[] = {alpha, beta};
+    const bool has_memory = C != NULL && C != (void *)1;
+    double before[ROOM], first[ROOM];
+    if (has_memory) memcpy(before, C, sizeof before);
+    for (int way = 0; way < WAYS; way++) {
+        tgl_problem own = *problem;
+        tgl_operands operands = {.size = sizeof operands, .A = A, .B = B, .C = C};
+        double D[ROOM];
+        tgl_plan *plan;
+        if (has_memory) memcpy(C, before, sizeof before);
+        if (way & SEPARATE_D) {
+            memset(D, 0x5a, sizeof D);
+            own.type_d = problem->type_c;
+            own.stride_d = problem->stride_c;
+            operands.D = has_memory ? D : C;
+            if (beta == 0) operands.C = NULL;
+        }
+        if (way & DEVICE_SCALARS) {
+            own.scalars = TGL_SCALARS_DEVICE;
+            operands.alpha_at = is_f32 ? (const void *)&narrow[0] : (const void *)&wide[0];
+            operands.beta_at = is_f32 ? (const void *)&narrow[1] : (const void *)&wide[1];
+            if (A == NULL && problem->k > 0)
+                operands.A = operands.B = before; /* must not be read */
+            if (operands.C == NULL) operands.C = C;
+        } else {
+            operands.alpha = alpha;
+            operands.beta = beta;
+        }
+        assert_status(tgl_plan_create(dev, &own, &options, &plan), TGL_OK);
+        assert_status(tgl_plan_run_operands(plan, &operands, NULL), TGL_OK);
+        tgl_plan_destroy(plan);
+        if (!has_memory) continue;
+        const void *result = way & SEPARATE_D ? D : C;
+        if (way & SEPARATE_D) assert_memory_equal(C, before, sizeof before);
+        if (way == 0) memcpy(first, C, sizeof first);
+        assert_same(result, first, problem);
+    }
+    if (has_memory) memcpy(C, first, sizeof first);
 }
 
 static void fill(void *matrix, tgl_type type, double value)
@@ -47,8 +102,7 @@ static void fill(void *matrix, tgl_type type, double value)
 static void assert_all(const void *matrix, const tgl_problem *problem, double value)
 {
     for (int64_t i = 0; i < problem->m * problem->n; i++) {
-        const double x = problem->type_c == TGL_F32 ? (double)((const float *)matrix)[i]
-                                                    : ((const double *)matrix)[i];
+        const double x = element(matrix, problem->type_c, i);
         if (isnan(value) ? !isnan(x) : x != value || signbit(x) != signbit(value))
             fail_msg("element %lld is %g, not %g", (long long)i, x, value);
     }
@@ -185,6 +239,21 @@ static void empty_products_touch_nothing(void **state)
     for_each_problem(*state, check_empty);
 }
 
+/* An alpha of 0 is a product without K, so that no K is too large for it (test_sim_operands.c has
+ * the same of a device whose kernels count in ints). */
+static void alpha_0_takes_any_k(void **state)
+{
+    static const int64_t huge[] = {(int64_t)1 << 31, (int64_t)1 << 40, INT64_MAX / 8};
+    for (size_t i = 0; i < COUNT_OF(huge); i++) {
+        const tgl_problem problem = problem_of(TGL_F32, 1, 1, huge[i]);
+        float c = 3;
+        assert_status(tgl_gemm(*state, &problem, 0, NULL, NULL, -2, &c, NULL), TGL_OK);
+        assert_true(c == -6);
+        assert_status(tgl_gemm(*state, &problem, 1e-60, NULL, NULL, 0, &c, NULL), TGL_OK);
+        assert_true(c == 0);
+    }
+}
+
 /* ---- NaN and infinities inside the matrices -------------------------------------------------- */
 
 static void non_finite_elements_follow_the_formula(void **state)
@@ -203,6 +272,9 @@ static void non_finite_elements_follow_the_formula(void **state)
                                  .at_end = true,
                                  .seed = random_bits(&seed)};
             assert_true(check_case(dev, &c));
+            gemm_case varied = c;
+            vary_case(&seed, &varied);
+            assert_true(check_case(dev, &varied));
         }
     }
 }
@@ -218,20 +290,20 @@ static void blas_calls_multiply(void **state)
     float c[] = {1, 1, 1, 1};
     double z[] = {1, 1, 1, 1};
 
-    assert_status(
-        tgl_sgemm(dev, TGL_ROW_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2),
-        TGL_OK);
+    assert_status(tgl_sgemm(dev, TGL_ROW_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, 2, 2, 3, 1, a, 3, b, 2,
+                            0, c, 2, NULL),
+                  TGL_OK);
     assert_memory_equal(c, expected, sizeof c);
-    assert_status(
-        tgl_dgemm(dev, TGL_ROW_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, 2, 2, 3, 2, x, 3, y, 2, -1, z, 2),
-        TGL_OK);
+    assert_status(tgl_dgemm(dev, TGL_ROW_MAJOR, TGL_NO_TRANS, TGL_NO_TRANS, 2, 2, 3, 2, x, 3, y, 2,
+                            -1, z, 2, NULL),
+                  TGL_OK);
     for (int i = 0; i < 4; i++)
         assert_true(z[i] == 2 * (double)expected[i] - 1);
 
     /* The same memory, taken as the transposes in column-major order, gives C transposed. */
-    assert_status(
-        tgl_sgemm(dev, TGL_COL_MAJOR, TGL_TRANS, TGL_CONJ_TRANS, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2),
-        TGL_OK);
+    assert_status(tgl_sgemm(dev, TGL_COL_MAJOR, TGL_TRANS, TGL_CONJ_TRANS, 2, 2, 3, 1, a, 3, b, 2,
+                            0, c, 2, NULL),
+                  TGL_OK);
     for (int i = 0; i < 4; i++)
         assert_true(c[i] == expected[i % 2 * 2 + i / 2]);
 }
@@ -246,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_nan_beta_is_not_lost),
         cmocka_unit_test(k_0_scales_c),
         cmocka_unit_test(empty_products_touch_nothing),
+        cmocka_unit_test(alpha_0_takes_any_k),
         cmocka_unit_test(non_finite_elements_follow_the_formula),
         cmocka_unit_test(blas_calls_multiply),
     };

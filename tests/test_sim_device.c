@@ -3,9 +3,8 @@
  * The sim device as such: what it refuses, what it counts, and that its counts do not depend on the
  * run, the device object, the thread or the compiler.
  */
+#include "list_of_kernel.h"
 #include "support.h"
-
-#include "sim/state.h"
 
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -25,17 +24,16 @@ static tgl_device *open_sim(void)
 static void assert_no_compiler(const char *cc, const char *path, const char *says)
 {
     char message[512], old_path[4096];
-    const tgl_device_options options = {
-        .size = sizeof options, .message = message, .message_size = sizeof message};
     tgl_device *dev;
     snprintf(old_path, sizeof old_path, "%s", getenv("PATH"));
     if (cc != NULL) setenv("TEGULA_CC", cc, 1);
     setenv("PATH", path, 1);
-    const tgl_status status = tgl_device_open("sim", &options, &dev);
+    const tgl_status status = tgl_device_open("sim", NULL, &dev);
     setenv("PATH", old_path, 1);
     unsetenv("TEGULA_CC");
     assert_status(status, TGL_NO_COMPILER);
     assert_null(dev);
+    tgl_last_error(message, sizeof message);
     if (strstr(message, says) == NULL) fail_msg("\"%s\" is not in: %s", says, message);
 }
 
@@ -63,25 +61,23 @@ static void test_long_command_lines(void **state)
     } lines[] = {{100, TGL_OK, TGL_OK, ""},
                  {250, TGL_OK, TGL_COMPILE, "words; 256 are the most"},
                  {300, TGL_NO_COMPILER, TGL_OK, "does not run"}};
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 3, 5, 7);
+    const tgl_problem problem = problem_of(TGL_F32, 3, 5, 7);
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         char cc[4096] = "cc", text[8192] = "";
-        const tgl_device_options options = {
-            .size = sizeof options, .message = text, .message_size = sizeof text};
         for (int word = 1; word < lines[i].words; word++)
             strcat(cc, " -DX");
         tgl_device *dev;
         tgl_plan *plan;
         setenv("TEGULA_CC", cc, 1);
-        const tgl_status status = tgl_device_open("sim", &options, &dev);
+        const tgl_status status = tgl_device_open("sim", NULL, &dev);
         unsetenv("TEGULA_CC");
         assert_status(status, lines[i].opens);
         if (status == TGL_OK) {
             assert_status(tgl_plan_create(dev, &problem, NULL, &plan), lines[i].compiles);
-            tgl_last_error(dev, text, sizeof text);
             tgl_plan_destroy(plan);
             tgl_device_close(dev);
         }
+        tgl_last_error(text, sizeof text);
         assert_non_null(strstr(text, lines[i].says));
     }
 }
@@ -93,29 +89,45 @@ static void test_refusals(void **state)
     assert_status(tgl_device_open("sim:1", NULL, &dev), TGL_NO_DEVICE);
     dev = open_sim();
     tgl_plan *plan;
-    tgl_problem problem = tgl_problem_make(TGL_F32, 4, 4, 4);
+    tgl_problem problem = problem_of(TGL_F32, 4, 4, 4);
     const tgl_plan_options options = {.size = sizeof options, .kernel = "ladder/none"};
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_UNKNOWN_KERNEL);
     const tgl_plan_options rung = {.size = sizeof rung, .kernel = "ladder/naive"};
     problem.trans_b = TGL_TRANS;
     assert_status(tgl_plan_create(dev, &problem, &rung, &plan), TGL_UNSUPPORTED);
-    problem = tgl_problem_make(TGL_F64, 4, 4, 4);
+    problem = problem_of(TGL_F64, 4, 4, 4);
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
-    problem = tgl_problem_make(TGL_F32, 4, 4, 4);
+    problem = problem_of(TGL_F32, 4, 4, 4);
     problem.batch = 2;
     problem.stride_c = 16;
     assert_status(tgl_plan_create(dev, &problem, &rung, &plan), TGL_UNSUPPORTED);
-    problem = tgl_problem_make(TGL_F32, 4, 4, INT32_MAX - 1023);
+    problem = problem_of(TGL_F32, 4, 4, INT32_MAX - 1023);
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
-    problem = tgl_problem_make(TGL_F32, 65535 * 128 + 1, 4, 4);
+    problem = problem_of(TGL_F32, 65535 * 128 + 1, 4, 4);
     assert_status(tgl_plan_create(dev, &problem, &rung, &plan), TGL_GRID_TOO_LARGE);
-    problem = tgl_problem_make(TGL_F32, 1 << 30, 1 << 29, 4);
+    problem = problem_of(TGL_F32, 1 << 30, 1 << 29, 4);
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_GRID_TOO_LARGE);
-    const tgl_plan_options negative = {.size = sizeof negative, .splits = -1};
-    assert_status(tgl_plan_create(dev, &problem, &negative, &plan), TGL_BAD_ARGUMENT);
     double value;
+    assert_status(tgl_device_number(dev, TGL_NUMBER_CLOCK_HZ, &value), TGL_UNSUPPORTED);
     assert_status(tgl_device_measure(dev, TGL_CEILING_COPY, &value), TGL_UNSUPPORTED);
     tgl_device_close(dev);
+}
+
+/* The order of blocks. */
+static void test_seed(void **state)
+{
+    static const char *const bad[] = {"x", "1x", "-1", " 1", "18446744073709551616"};
+    (void)state;
+    tgl_device *dev;
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        setenv("TEGULA_SIM_SEED", bad[i], 1);
+        assert_status(tgl_device_open("sim", NULL, &dev), TGL_BAD_SETTING);
+        assert_null(dev);
+    }
+    setenv("TEGULA_SIM_SEED", "", 1);
+    assert_status(tgl_device_open("sim", NULL, &dev), TGL_OK);
+    tgl_device_close(dev);
+    unsetenv("TEGULA_SIM_SEED");
 }
 
 enum { REFUSED, OPENED, CANNOT_TELL };
@@ -123,12 +135,11 @@ enum { REFUSED, OPENED, CANNOT_TELL };
 /* What becomes of an open in a setuid program, which this one then is. */
 static int open_with_more_rights(void)
 {
-    char message[512] = "";
-    const tgl_device_options options = {
-        .size = sizeof options, .message = message, .message_size = sizeof message};
+    char message[512];
     tgl_device *dev;
     if (getauxval(AT_SECURE) == 0) return CANNOT_TELL; /* a file system that knows no setuid */
-    const tgl_status status = tgl_device_open("sim", &options, &dev);
+    const tgl_status status = tgl_device_open("sim", NULL, &dev);
+    tgl_last_error(message, sizeof message);
     return status == TGL_NO_DEVICE && strstr(message, "setuid") != NULL ? REFUSED : OPENED;
 }
 
@@ -172,7 +183,7 @@ static void test_setuid(void **state)
 static void test_no_product(void **state)
 {
     tgl_device *dev = *state;
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 4, 0);
+    const tgl_problem problem = problem_of(TGL_F32, 1, 4, 0);
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
         const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
@@ -193,13 +204,12 @@ static void test_pointers_without_a_product(void **state)
     static float C[64 * 64];
     void *nowhere = (void *)1;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        const tgl_problem problem =
-            tgl_problem_make(TGL_F32, sizes[i][0], sizes[i][1], sizes[i][2]);
+        const tgl_problem problem = problem_of(TGL_F32, sizes[i][0], sizes[i][1], sizes[i][2]);
         C[0] = 3;
         assert_status(tgl_gemm(*state, &problem, 1e-60, nowhere, nowhere, 2, C, NULL), TGL_OK);
         assert_true(C[0] == 6);
     }
-    tgl_problem batch = tgl_problem_make(TGL_F32, 2, 2, 2);
+    tgl_problem batch = problem_of(TGL_F32, 2, 2, 2);
     void *const array[] = {C};
     batch.batching = TGL_POINTERS;
     C[0] = 3;
@@ -226,7 +236,7 @@ static tgl_plan *run_product(tgl_device *dev, const char *kernel, int64_t m, int
     float *A = new_matrix(2 * MOST), *B = A + MOST;
     for (int i = 0; i < 2 * MOST; i++)
         A[i] = (float)(i * 7 % 31) / 16 - 1;
-    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    const tgl_problem problem = problem_of(TGL_F32, m, n, k);
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     tgl_plan *plan;
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
@@ -279,28 +289,45 @@ static void test_known_counts(void **state)
     free(C);
 }
 
-/* A grid has 65535 in z: what larger batches take several launches for is counted over all. Here a
- * launch takes two of five products, which share B. */
+/* The launches of a large batch, which a grid in z cannot take at once. */
+static void take_two_at_once(tgl_launch *launch, int64_t batch)
+{
+    launch->repeats = (batch + 1) / 2;
+    launch->count = 2;
+    launch->last_count = (int)(batch - 2 * (launch->repeats - 1));
+    for (int i = 0; i < launch->patch_count; i++) {
+        tgl_patch *p = &launch->patches[i];
+        p->step = p->step / (int64_t)launch->grid[2] * 2;
+    }
+    launch->grid[2] = 2;
+}
+
+/* What a batch takes several launches for is counted over all. Here a launch takes two of five
+ * products, which share B. */
 static void test_launches_of_a_batch_add_up(void **state)
 {
     enum { SIDE = 20, BATCH = 5, ELEMENTS = SIDE * SIDE };
-    static float A[BATCH * ELEMENTS], B[ELEMENTS], C[BATCH * ELEMENTS];
-    tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, SIDE);
+    static float A[BATCH * ELEMENTS], B[ELEMENTS], C[2][BATCH * ELEMENTS];
+    tgl_problem problem = problem_of(TGL_F32, SIDE, SIDE, SIDE);
     problem.batch = BATCH;
     problem.stride_a = problem.stride_c = ELEMENTS;
-    const tgl_plan_options options = {.size = sizeof options, .kernel = "gemm/simt_32x32x16"};
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "simt_32x32x16"};
     tgl_counters counters[2];
     char text[2][16384];
+    for (int i = 0; i < BATCH * ELEMENTS; i++)
+        A[i] = B[i % ELEMENTS] = (float)(i % 5);
     for (int i = 0; i < 2; i++) {
         tgl_plan *plan;
         assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
-        if (i == 1) ((tgl_sim_plan *)plan->state)->parts[0].of.plan.batch_step = 2;
-        assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+        for (int j = 0; j < plan->list.steps[0].launch_count && i == 1; j++)
+            take_two_at_once(&plan->list.steps[0].launches[j], BATCH);
+        assert_status(tgl_plan_run(plan, 1, A, B, 0, C[i], NULL), TGL_OK);
         counters[i].size = sizeof counters[i];
         assert_status(tgl_plan_counters(plan, &counters[i]), TGL_OK);
         tgl_plan_explain(plan, text[i], sizeof text[i]);
         tgl_plan_destroy(plan);
     }
+    assert_memory_equal(C[1], C[0], sizeof C[0]);
     assert_int_equal(counters[0].blocks, BATCH);
     assert_int_equal(counters[0].needed_bytes, 4 * ELEMENTS * (2 * BATCH + 1));
     assert_memory_equal(&counters[1], &counters[0], sizeof counters[0]);
@@ -311,7 +338,7 @@ static void test_launches_of_a_batch_add_up(void **state)
 static void test_counters_call(void **state)
 {
     tgl_counters counters = {.size = sizeof counters};
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 8, 8, 8);
+    const tgl_problem problem = problem_of(TGL_F32, 8, 8, 8);
     tgl_plan *plan;
     assert_status(tgl_plan_create(*state, &problem, NULL, &plan), TGL_OK);
     assert_status(tgl_plan_counters(plan, &counters), TGL_UNSUPPORTED); /* not run yet */
@@ -406,9 +433,9 @@ static void test_compilers_agree(void **state)
     float *C = new_matrix(MOST);
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(gcc, i)) != NULL; i++) {
-        if (strncmp(kernel, "gemm/s", 6) == 0 && strncmp(kernel, "gemm/simt", 9) != 0)
+        if (strncmp(kernel, "skinny", 6) == 0 || strncmp(kernel, "small_batch", 11) == 0)
             continue; /* they take fewer rows */
-        const int64_t m = strncmp(kernel, "gemm/matvec", 11) == 0 ? 1 : 65;
+        const int64_t m = strncmp(kernel, "gemv", 4) == 0 ? 1 : 65;
         const tgl_counters a = count_product(gcc, kernel, m, 130, 33, C);
         const tgl_counters b = count_product(clang, kernel, m, 130, 33, C);
         if (memcmp(&a, &b, sizeof a) != 0) fail_msg("%s: gcc and clang count differently", kernel);
@@ -452,13 +479,13 @@ static const char warp_source[] =
 
 static void test_warp_words(void **state)
 {
-    static const tgl_kernel kernel = {.name = "warp_dot",
-                                      .file = "tests/warp_dot.cu",
-                                      .symbol = "warp_dot",
-                                      .defines = "UNUSED=1 ALSO_UNUSED",
-                                      .block_m = 2,
-                                      .block_n = 1,
-                                      .threads = 64};
+    static const lone_kernel kernel = {.name = "warp_dot",
+                                       .file = "tests/warp_dot.cu",
+                                       .symbol = "warp_dot",
+                                       .source = warp_source,
+                                       .block_m = 2,
+                                       .block_n = 1,
+                                       .threads = 64};
     enum { m = 5, n = 3, k = 70 };
     float A[m * k], B[k * n], C[m * n];
     for (int i = 0; i < m * k; i++)
@@ -467,12 +494,12 @@ static void test_warp_words(void **state)
         B[i] = (float)(i % 5);
     for (int i = 0; i < m * n; i++)
         C[i] = 1;
-    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    const tgl_problem problem = problem_of(TGL_F32, m, n, k);
     char message[512];
     tgl_plan *plan;
-    assert_status(tgl_sim_plan_create(*state, &problem, &kernel, warp_source, 1, &plan), TGL_OK);
+    assert_status(plan_of_kernel(*state, &problem, &kernel, &plan), TGL_OK);
     const tgl_status status = tgl_plan_run(plan, 1, A, B, 1, C, NULL);
-    tgl_last_error(*state, message, sizeof message);
+    tgl_last_error(message, sizeof message);
     if (status != TGL_OK) fail_msg("%s", message);
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++) {
@@ -493,23 +520,22 @@ static void test_split_plan_survives(void **state)
 {
     enum { M = 40, N = 40, K = 700 };
     static float A[M * K], B[K * N], C[M * N], bias[N];
-    const tgl_problem problem = tgl_problem_make(TGL_F32, M, N, K);
+    const tgl_problem problem = problem_of(TGL_F32, M, N, K);
     const tgl_epilogue epilogue = {.size = sizeof epilogue, .bias = TGL_BIAS_COLUMN};
     const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = "gemm/simt_32x32x16",
-                                      .splits = 11,
-                                      .strips = TGL_STRIPS_NEVER,
+                                      .kernel = "simt_32x32x16:splits=11,strips=0",
                                       .epilogue = &epilogue};
-    tgl_operands operands = {.size = sizeof operands, .A = A, .B = B, .C = C, .bias = C};
+    tgl_operands operands = {
+        .size = sizeof operands, .alpha = 1, .A = A, .B = B, .C = C, .bias = C};
     tgl_plan *plan;
     for (int i = 0; i < M * K; i++)
         A[i] = B[i] = 1;
     assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
-    assert_status(tgl_plan_run_operands(plan, 1, 0, &operands, NULL), TGL_KERNEL_FAULT);
+    assert_status(tgl_plan_run_operands(plan, &operands, NULL), TGL_KERNEL_FAULT);
     operands.bias = bias;
     for (int run = 0; run < 2; run++) {
         memset(C, 0xff, sizeof C);
-        assert_status(tgl_plan_run_operands(plan, 1, 0, &operands, NULL), TGL_OK);
+        assert_status(tgl_plan_run_operands(plan, &operands, NULL), TGL_OK);
         for (int i = 0; i < M * N; i++)
             assert_true(C[i] == K);
     }
@@ -529,6 +555,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_long_command_lines),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_seed),
         cmocka_unit_test(test_setuid),
         cmocka_unit_test(test_no_product),
         cmocka_unit_test(test_known_counts),

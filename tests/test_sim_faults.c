@@ -3,10 +3,8 @@
  * The kernels of tests/broken_kernels, each of which the simulator must catch: with the sentence
  * that tells what is wrong, naming every line that the file marks with "<-".
  */
+#include "list_of_kernel.h"
 #include "support.h"
-
-#include "plan/registry.h"
-#include "sim/state.h"
 
 enum { M = 40, N = 24, K = 36, LDC = 30, ROOM = 64 * 64 };
 
@@ -36,7 +34,12 @@ static const struct broken {
      0},
     {"writes_padding", TGL_KERNEL_FAULT, {"writes 4 bytes at row 0, column 24 of C"}, 1, 0, 0},
     {"reads_c", TGL_KERNEL_FAULT, {"row 0, column 0 of C", "but beta is 0"}, 1, 0, 0},
-    {"reads_without_product", TGL_KERNEL_FAULT, {"column 0 of A", "but alpha is 0"}, 0, 0, 0},
+    {"reads_without_product",
+     TGL_KERNEL_FAULT,
+     {"reads 4 bytes at address 0, by a NULL pointer"},
+     0,
+     0,
+     0},
     {"early_read",
      TGL_KERNEL_FAULT,
      {"reads As + 0 bytes before the cp.async", "waited for"},
@@ -131,22 +134,27 @@ static const struct broken {
      1,
      0,
      2},
+    {"mbarrier_early",
+     TGL_KERNEL_FAULT,
+     {"race: uses the mbarrier at bar + 0 bytes, which thread 0 initialises"},
+     1,
+     0,
+     0},
+    {"mbarrier_deadlock",
+     TGL_KERNEL_FAULT,
+     {"deadlock: waits for a phase of the mbarrier at bar + 0 bytes", "1 of 2 arrivals never come"},
+     1,
+     0,
+     0},
+    {"mbarrier_race",
+     TGL_KERNEL_FAULT,
+     {"race: reads s + 0 bytes, which thread 0 writes"},
+     1,
+     0,
+     0},
     {"does_not_compile", TGL_COMPILE, {"broken/does_not_compile.cu:", "error"}, 1, 0, 0},
     {"bank_conflict", TGL_OK, {NULL}, 1, -0.5, 0},
 };
-
-static char *read_source(const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s.cu", BROKEN_KERNELS, name);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    char *text = calloc(1, 1 << 16);
-    assert_non_null(text);
-    assert_true(fread(text, 1, (1 << 16) - 1, file) > 0);
-    fclose(file);
-    return text;
-}
 
 static void assert_contains(const char *message, const char *part)
 {
@@ -166,28 +174,28 @@ static void assert_lines(const char *message, const char *file, const char *sour
     }
 }
 
-static tgl_problem problem_of(void)
+static tgl_problem make_problem(void)
 {
-    tgl_problem problem = tgl_problem_make(TGL_F32, M, N, K);
+    tgl_problem problem = problem_of(TGL_F32, M, N, K);
     problem.lda = K + 1;
     problem.ldc = LDC;
     return problem;
 }
 
-/* Makes the plan, runs it, and leaves the detail of a failure in `message`. */
-static tgl_status run_broken(tgl_device *dev, const struct broken *b, const tgl_kernel *kernel,
-                             const char *source, tgl_plan **plan, char *message, size_t size)
+/* Makes a plan of these kernels, runs it, and leaves the detail of a failure in `message`. */
+static tgl_status run_kernels(tgl_device *dev, const lone_kernel *kernels, int count, double alpha,
+                              double beta, tgl_plan **plan, char *message, size_t size)
 {
-    const tgl_problem problem = problem_of();
+    const tgl_problem problem = make_problem();
     void *memory;
     assert_status(tgl_alloc(dev, 3 * ROOM * sizeof(float), &memory), TGL_OK);
     float *A = memory, *B = A + ROOM, *C = B + ROOM;
     for (int i = 0; i < 3 * ROOM; i++)
         A[i] = (float)(i % 17) - 8;
-    *plan = NULL;
-    tgl_status status = tgl_sim_plan_create(dev, &problem, kernel, source, b->cluster, plan);
-    if (status == TGL_OK) status = tgl_plan_run(*plan, b->alpha, A, B, b->beta, C, NULL);
-    tgl_last_error(dev, message, size);
+    tgl_status status = plan_of_kernels(dev, &problem, kernels, count, plan);
+    if (status == TGL_OK) status = tgl_plan_run(*plan, alpha, A, B, beta, C, NULL);
+    message[0] = '\0';
+    if (status != TGL_OK) tgl_last_error(message, size);
     tgl_free(dev, memory);
     return status;
 }
@@ -213,41 +221,155 @@ static void check_message(const struct broken *b, const char *file, const char *
     assert_lines(message, file, source);
 }
 
-/* Kernels and their files' names must outlive the device. */
+static char *read_broken(const char *name)
+{
+    char *source = read_text(BROKEN_KERNELS, name);
+    if (source == NULL) fail_msg("no %s.cu", name);
+    return source;
+}
+
 static void test_broken_kernels(void **state)
 {
-    static tgl_kernel kernels[COUNT_OF(broken)];
-    static char files[COUNT_OF(broken)][64];
     for (size_t i = 0; i < COUNT_OF(broken); i++) {
         const struct broken *b = &broken[i];
         const bool is_slow = b->status == TGL_OK;
-        char *source = read_source(b->name), message[4096];
+        char *source = read_broken(b->name), message[4096], file[64];
         tgl_plan *plan;
-        snprintf(files[i], sizeof files[i], "broken/%s.cu", b->name);
-        kernels[i] = (tgl_kernel){.name = b->name,
-                                  .file = files[i],
-                                  .symbol = "broken",
-                                  .defines = "",
-                                  .block_m = is_slow ? 32 : 16,
-                                  .block_n = is_slow ? 8 : 16,
-                                  .threads = 256};
+        snprintf(file, sizeof file, "broken/%s.cu", b->name);
+        const lone_kernel kernel = {.name = b->name,
+                                    .file = file,
+                                    .symbol = "broken",
+                                    .source = source,
+                                    .block_m = is_slow ? 32 : 16,
+                                    .block_n = is_slow ? 8 : 16,
+                                    .threads = 256,
+                                    .cluster = (unsigned)b->cluster};
         const tgl_status status =
-            run_broken(*state, b, &kernels[i], source, &plan, message, sizeof message);
+            run_kernels(*state, &kernel, 1, b->alpha, b->beta, &plan, message, sizeof message);
         if (status != b->status)
             fail_msg("%s: %s, not %s: %s", b->name, tgl_status_name(status),
                      tgl_status_name(b->status), message);
-        check_message(b, files[i], source, message);
+        check_message(b, file, source, message);
         if (is_slow) assert_conflicts(plan);
         tgl_plan_destroy(plan);
         free(source);
     }
 }
 
+/* ---- Workspace ------------------------------------------------------------------------------- */
+
+/* passes_on.cu, where blocks pass sums to the last of them, with one part of the agreement left out
+ * by a macro in front of the source; what the sentence then says. */
+static const struct {
+    const char *left_out;
+    tgl_status status;
+    const char *says[2];
+} agreements[] = {
+    {"", TGL_OK, {NULL}},
+    {"#define BARRIER_AND_FENCE_BY_ALL\n", TGL_OK, {NULL}},
+    {"#define NO_FENCE_BEFORE\n", TGL_KERNEL_FAULT, {"race: reads number ", "does not publish"}},
+    {"#define NO_BARRIER_BEFORE\n", TGL_KERNEL_FAULT, {"race: reads number ", "does not publish"}},
+    {"#define NO_FENCE_AFTER\n",
+     TGL_KERNEL_FAULT,
+     {"race: reads number ", "and then a fence must come before this"}},
+    {"#define NO_BARRIER_AFTER\n",
+     TGL_KERNEL_FAULT,
+     {"race: reads number ", "and then a fence must come before this"}},
+    {"#define NO_ATOMIC\n", TGL_KERNEL_FAULT, {"race: ", "number 0 of the counters"}},
+    {"#define NO_RESET\n", TGL_KERNEL_FAULT, {"passes_on leaves counter 0 at 6"}},
+    {"#define READS_MORE\n",
+     TGL_KERNEL_FAULT,
+     {"reads number ", "which no launch of this run has written"}},
+};
+
+static void test_workspace(void **state)
+{
+    char *source = read_broken("passes_on");
+    for (size_t i = 0; i < COUNT_OF(agreements); i++) {
+        char text[8192], message[4096];
+        snprintf(text, sizeof text, "%s%s", agreements[i].left_out, source);
+        const lone_kernel kernel = {.name = "passes_on",
+                                    .file = "broken/passes_on.cu",
+                                    .symbol = "passes_on",
+                                    .source = text,
+                                    .block_m = 16,
+                                    .block_n = 16,
+                                    .threads = 256,
+                                    .scratch_bytes = 8 * 256 * 4,
+                                    .counter_bytes = 4};
+        tgl_plan *plan;
+        for (int again = 0; again < 2; again++) {
+            const tgl_status status =
+                run_kernels(*state, &kernel, 1, 1, 0, &plan, message, sizeof message);
+            if (status != agreements[i].status)
+                fail_msg("%s: %s %s", agreements[i].left_out, tgl_status_name(status), message);
+            for (int j = 0; j < 2 && agreements[i].says[j] != NULL; j++)
+                assert_contains(message, agreements[i].says[j]);
+            tgl_plan_destroy(plan);
+        }
+    }
+    free(source);
+}
+
+/* ---- Several launches ------------------------------------------------------------------------ */
+
+/* in_steps.cu as the first and the second launch of a list, with macros in front of each, and the
+ * order of the second. */
+static const struct {
+    const char *first, *second;
+    tgl_ordering order;
+    tgl_status status;
+    const char *says;
+} sequences[] = {
+    {"#define WRITES\n", "#define READS\n", TGL_AFTER_ALL, TGL_OK, NULL},
+    {"#define WRITES\n", "#define READS\n#define WAITS\n", TGL_WAITS, TGL_OK, NULL},
+    {"#define WRITES\n", "#define READS\n", TGL_WAITS, TGL_KERNEL_FAULT,
+     "touches global memory before it has waited"},
+    {"#define WRITES\n", "", TGL_WAITS, TGL_KERNEL_FAULT, "ends without having waited"},
+    {"#define WRITES\n", "#define READS\n#define WAITS_AT_END\n", TGL_BESIDE, TGL_KERNEL_FAULT,
+     "which first writes; it may run beside this launch"},
+    {"#define WRITES\n", "#define WAITS_AT_END\n", TGL_BESIDE, TGL_OK, NULL},
+    {"#define WRITES\n#define READS\n", "#define WRITES\n#define WAITS_AT_END\n", TGL_BESIDE,
+     TGL_KERNEL_FAULT, "which first writes; it may run beside this launch"},
+    {"", "#define READS\n", TGL_AFTER_ALL, TGL_KERNEL_FAULT, "which no launch of this run has"},
+};
+
+static void test_sequences(void **state)
+{
+    char *source = read_broken("in_steps");
+    for (size_t i = 0; i < COUNT_OF(sequences); i++) {
+        char text[2][4096], message[4096];
+        lone_kernel kernels[2];
+        tgl_plan *plan;
+        for (int j = 0; j < 2; j++) {
+            snprintf(text[j], sizeof text[j], "%s%s",
+                     j == 0 ? sequences[i].first : sequences[i].second, source);
+            kernels[j] = (lone_kernel){.name = j == 0 ? "first" : "second",
+                                       .file = "broken/in_steps.cu",
+                                       .symbol = "in_steps",
+                                       .source = text[j],
+                                       .block_m = 64,
+                                       .block_n = 64,
+                                       .threads = 32,
+                                       .scratch_bytes = 256,
+                                       .counter_bytes = 4,
+                                       .order = j == 0 ? TGL_AFTER_ALL : sequences[i].order};
+        }
+        const tgl_status status =
+            run_kernels(*state, kernels, 2, 1, 0, &plan, message, sizeof message);
+        if (status != sequences[i].status)
+            fail_msg("sequence %zu: %s %s", i, tgl_status_name(status), message);
+        if (sequences[i].says != NULL) assert_contains(message, sequences[i].says);
+        tgl_plan_destroy(plan);
+    }
+    free(source);
+}
+
 /* A fault leaves the device as good as before. */
 static void test_device_survives(void **state)
 {
     float A[4] = {1, 2, 3, 4}, B[4] = {1, 0, 0, 1}, C[4] = {9, 9, 9, 9};
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 2, 2, 2);
+    const tgl_problem problem = problem_of(TGL_F32, 2, 2, 2);
     assert_status(tgl_gemm(*state, &problem, 2, A, B, 1, C, NULL), TGL_OK);
     const float expected[4] = {11, 13, 15, 17};
     assert_memory_equal(C, expected, sizeof C);
@@ -257,6 +379,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_device_survives),
     };
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);

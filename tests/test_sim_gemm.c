@@ -4,8 +4,7 @@
  * every width, k whole and split, over ragged shapes, and what the planner makes of shapes by
  * itself. An argument "i/n" takes the i-th of n parts of the configurations.
  */
-#include "gemm_case.h"
-#include "plan/gemm.h"
+#include "families/family.h"
 #include "support.h"
 
 static int part = 0, parts = 1;
@@ -18,20 +17,85 @@ static void run(tgl_device *dev, const gemm_case *c)
     assert_status(outcome.status, TGL_OK);
 }
 
+/* The same where a configuration may refuse the layout. */
+static void run_if_supported(tgl_device *dev, const gemm_case *c)
+{
+    gemm_outcome outcome;
+    gemm_case_run(dev, c, false, &outcome);
+    if (outcome.fault[0] != '\0') fail_msg("%s", outcome.fault);
+    if (outcome.status != TGL_UNSUPPORTED) assert_status(outcome.status, TGL_OK);
+}
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+enum { STAGES_MAX = 4, STRING = 128 };
+
+/* A configuration of a family with tiles, by its name: "simt_64x64x16_8x4_s4" has tiles of 64 x 64
+ * in steps of 4 slices of 16. */
+typedef struct tile {
+    const char *name;
+    int bm, bn, bk, slices;
+} tile;
+
+/* Calls visit() for each configuration of a family, with its number among those of all families. */
+static void each_of(tgl_device *dev, const char *family,
+                    void (*visit)(tgl_device *dev, const tgl_choice *choice, int number))
+{
+    tgl_choice choice;
+    int visited = 0;
+    for (int i = 0; tgl_configuration_at(i, &choice); i++)
+        if (strcmp(choice.family->name, family) == 0 && visited++ % parts == part)
+            visit(dev, &choice, i);
+    assert_true(visited > 0);
+}
+
+static tile tile_of(const tgl_choice *choice)
+{
+    tile t = {.name = tgl_choice_name(choice), .slices = 1};
+    assert_int_equal(sscanf(strchr(t.name, '_'), "_%dx%dx%d", &t.bm, &t.bn, &t.bk), 3);
+    const char *slices = strstr(t.name, "_s");
+    if (slices != NULL && slices > t.name) sscanf(slices, "_s%d", &t.slices);
+    return t;
+}
+
+static int step_of(const tile *t)
+{
+    return t->bk * t->slices;
+}
+
+/* "NAME:splits=3,whole=4,depth=16,strips=0"; negative values are left out. */
+static const char *with_options(char text[STRING], const char *name, int splits, int whole,
+                                int depth, int strips)
+{
+    const struct {
+        const char *name;
+        int value;
+    } all[] = {{"splits", splits}, {"whole", whole}, {"depth", depth}, {"strips", strips}};
+    char separator = ':';
+    int length = snprintf(text, STRING, "%s", name);
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        if (all[i].value < 0) continue;
+        length += snprintf(text + length, (size_t)(STRING - length), "%c%s=%d", separator,
+                           all[i].name, all[i].value);
+        separator = ',';
+    }
+    return text;
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
 /* Shapes in terms of the tile: two of them, of which the second begins earlier to end where C does.
  * With `less` C has fewer columns than a tile; else both lie inside, and the second is where the
  * edge of an operand is that is copied along it: below for A, right for B. Where k is not split, it
- * takes more steps than there are stages. width: what all leading dimensions and edges are
+ * takes more steps than any has stages. width: what all leading dimensions and edges are
  * multiples of. */
-static tgl_problem shape_of(const tgl_gemm_row *row, int layout, int width, bool less,
-                            bool is_split)
+static tgl_problem shape_of(const tile *t, int layout, int width, bool less, bool is_split)
 {
-    const tgl_simt_row *t = &row->simt;
     const bool is_below = less || layout >= 2;
     const int64_t n = less ? t->bn / 2 + width : is_below ? t->bn : t->bn + width;
-    const int steps = is_split ? 3 : t->stages + 1;
-    tgl_problem p = tgl_problem_make(TGL_F32, is_below ? t->bm + width : t->bm, n,
-                                     steps * tgl_simt_step(t) + (less ? 5 : 0));
+    const int steps = is_split ? 3 : STAGES_MAX + 1;
+    tgl_problem p = problem_of(TGL_F32, is_below ? t->bm + width : t->bm, n,
+                               steps * step_of(t) + (less ? 5 : 0));
     p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
     p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
     p.lda = (p.m > p.k ? p.m : p.k) + 4;
@@ -45,50 +109,47 @@ static tgl_problem shape_of(const tgl_gemm_row *row, int layout, int width, bool
 /* Each configuration has every layout, copies of every width, and either operand, lying either way,
  * with k whole and split; k is split once within a cluster and once through the workspace. Over any
  * 12 of them every layout has copies of every width, k whole and split, in both sorts of shapes. */
-static void try_configuration(tgl_device *dev, const tgl_gemm_row *row, int number)
+static void try_configuration(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int widths[] = {4, 1, 2};
+    const tile t = tile_of(choice);
+    char kernel[STRING];
     for (int layout = 0; layout < 4; layout++) {
         const int width = widths[(number + layout) % 3];
         const bool is_split = (layout + layout / 2 + number) % 2 == 1;
         const bool less = (layout + number / 2) % 2 == 1;
-        if (layout == 2 && row->simt.min_blocks > 1) continue; /* not for this one */
-        gemm_case c = {.problem = shape_of(row, layout, width, less, is_split),
+        gemm_case c = {.problem = shape_of(&t, layout, width, less, is_split),
                        .alpha = layout == 3 ? -0.5 : 1,
                        .beta = layout == 1 ? 2 : 0,
-                       .kernel = row->name,
-                       .splits = is_split ? 3 : 1,
-                       .split_depth = is_split && layout < 2 ? tgl_simt_step(&row->simt) : 0,
-                       .strips = TGL_STRIPS_NEVER,
+                       .kernel = with_options(kernel, t.name, is_split ? 3 : 1, -1,
+                                              is_split && layout < 2 ? step_of(&t) : -1, 0),
                        .fill = UNIFORM_11,
                        .seed = (uint64_t)(number * 4 + layout)};
-        run(dev, &c);
+        (layout == 2 ? run_if_supported : run)(dev, &c);
         c.at_end = true; /* the pointers are then aligned as the sizes happen to be */
         c.problem.batch = 2;
         c.problem.stride_a = layout == 2 ? 0 : c.problem.lda * c.problem.lda;
         c.problem.stride_b = c.problem.ldb * c.problem.ldb;
         c.problem.stride_c = c.problem.ldc * c.problem.m;
-        if (row->simt.bm * row->simt.bn <= 64 * 64) run(dev, &c);
+        if (t.bm * t.bn <= 64 * 64) (layout == 2 ? run_if_supported : run)(dev, &c);
     }
 }
 
 static void test_configurations(void **state)
 {
-    const tgl_gemm_row *row;
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (row->family == TGL_SIMT && i % parts == part) try_configuration(*state, row, i);
+    each_of(*state, "simt", try_configuration);
 }
 
 /* Tiles of one block beside tiles that several share: by clusters of 2, 4 and 3, by two clusters of
  * 5, and by 11 blocks without a cluster. */
-static void try_clusters(tgl_device *dev, const tgl_gemm_row *row, int number)
+static void try_clusters(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int splits[] = {2, 4, 3, 10, 11};
-    const tgl_simt_row *t = &row->simt;
-    for (int i = 0; i < 5; i++) {
-        const int layout = (number + i) % 4, step = tgl_simt_step(t);
-        if (layout == 2 && t->min_blocks > 1) continue; /* not for this one */
-        tgl_problem p = tgl_problem_make(TGL_F32, t->bm + 3, 3 * t->bn, (splits[i] - 1) * step + 5);
+    const tile t = tile_of(choice);
+    char kernel[STRING];
+    for (int i = 0; i < 5 && t.bm * t.bn <= 32 * 64; i++) {
+        const int layout = (number + i) % 4, step = step_of(&t);
+        tgl_problem p = problem_of(TGL_F32, t.bm + 3, 3 * t.bn, (splits[i] - 1) * step + 5);
         p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
         p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + number % 2;
@@ -101,38 +162,32 @@ static void try_clusters(tgl_device *dev, const tgl_gemm_row *row, int number)
         gemm_case c = {.problem = p,
                        .alpha = 1,
                        .beta = i % 2,
-                       .kernel = row->name,
-                       .splits = splits[i],
-                       .whole_tiles = 4, /* of 6 */
-                       .strips = TGL_STRIPS_NEVER,
+                       .kernel = with_options(kernel, t.name, splits[i], 4 /* of 6 */, -1, 0),
                        .fill = UNIFORM_11,
                        .seed = (uint64_t)(number * 5 + i)};
-        run(dev, &c);
+        (layout == 2 ? run_if_supported : run)(dev, &c);
     }
 }
 
 static void test_clusters(void **state)
 {
-    const tgl_gemm_row *row;
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (row->family == TGL_SIMT && row->simt.bm * row->simt.bn <= 32 * 64 && i % parts == part)
-            try_clusters(*state, row, i);
+    each_of(*state, "simt", try_clusters);
 }
 
 /* Strips beside the tiles of a configuration: right, below or both, with layouts, widths and splits
  * in turn, so that over the configurations every pair of these occurs. */
-static void try_strips(tgl_device *dev, const tgl_gemm_row *row, int number)
+static void try_strips(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int widths[] = {4, 1, 2}, extra[] = {1, 3, 16};
-    const tgl_simt_row *t = &row->simt;
-    const int step = tgl_simt_step(t);
+    const tile t = tile_of(choice);
+    const int step = step_of(&t);
+    char kernel[STRING];
     for (int i = 0; i < 3; i++) {
         const int layout = (number + i) % 4, width = widths[(number + i) % 3];
-        const int wanted = extra[(number + 2 * i) % 3], past = wanted < t->bm ? wanted : 1;
+        const int wanted = extra[(number + 2 * i) % 3], past = wanted < t.bm ? wanted : 1;
         const bool is_split = (number / 4 + i) % 2 == 1;
-        if (layout == 2 && t->min_blocks > 1) continue; /* not for this one */
-        const int64_t m = i == 0 ? t->bm / 2 : t->bm + past, n = i == 1 ? t->bn / 2 : t->bn + past;
-        tgl_problem p = tgl_problem_make(TGL_F32, m, n, 2 * (is_split ? step : t->bk) + 5);
+        const int64_t m = i == 0 ? t.bm / 2 : t.bm + past, n = i == 1 ? t.bn / 2 : t.bn + past;
+        tgl_problem p = problem_of(TGL_F32, m, n, 2 * (is_split ? step : t.bk) + 5);
         if (i == 2) p.k = number % 8 == 0 ? 1 : 3 * step;
         p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
@@ -142,21 +197,17 @@ static void try_strips(tgl_device *dev, const tgl_gemm_row *row, int number)
         gemm_case c = {.problem = p,
                        .alpha = i == 1 ? -0.5 : 1,
                        .beta = i == 0 ? 2 : 0,
-                       .kernel = row->name,
-                       .splits = is_split ? 3 : 1,
-                       .strips = TGL_STRIPS_ALWAYS,
+                       .kernel = with_options(kernel, t.name, is_split ? 3 : 1, -1, -1, 1),
                        .fill = UNIFORM_11,
                        .at_end = i != 1,
                        .seed = (uint64_t)(number * 3 + i)};
-        run(dev, &c);
+        (layout == 2 ? run_if_supported : run)(dev, &c);
     }
 }
 
 static void test_strips(void **state)
 {
-    const tgl_gemm_row *row;
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (row->family == TGL_SIMT && i % parts == part) try_strips(*state, row, i);
+    each_of(*state, "simt", try_strips);
 }
 
 /* All transposes and orders, batches with gaps and with shared inputs, an epilogue's parts, and
@@ -166,7 +217,7 @@ static void test_strips_of_everything(void **state)
     for (int i = 0; i < 24; i++) {
         if (i % parts != part) continue;
         const int width = i % 3 == 0 ? 4 : 1;
-        tgl_problem p = tgl_problem_make(TGL_F32, 33 + i % 5, 65 + i % 7, i == 7 ? 0 : 40 + i);
+        tgl_problem p = problem_of(TGL_F32, 33 + i % 5, 65 + i % 7, i == 7 ? 0 : 40 + i);
         p.trans_a = i & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = i & 2 ? TGL_TRANS : TGL_NO_TRANS;
         p.order = i & 4 ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
@@ -179,9 +230,8 @@ static void test_strips_of_everything(void **state)
         gemm_case c = {.problem = p,
                        .alpha = i % 8 == 5 ? 0 : 1,
                        .beta = i % 3 == 0 ? 0 : -0.5,
-                       .kernel = "gemm/simt_32x32x16",
-                       .splits = 1 + i % 2,
-                       .strips = TGL_STRIPS_ALWAYS,
+                       .kernel = i % 2 == 0 ? "simt_32x32x16:splits=1,strips=1"
+                                            : "simt_32x32x16:splits=2,strips=1",
                        .fill = i % 6 == 4 ? NON_FINITE : UNIFORM_11,
                        .at_end = i % 2 == 0,
                        .seed = (uint64_t)i};
@@ -204,21 +254,19 @@ static void test_side_by_side(void **state)
     static const struct {
         const char *kernel;
         int64_t m, n;
-        int splits;
-        tgl_strips strips;
     } some[] = {
-        {"gemm/simt_32x32x16", 37, 45, 1, TGL_STRIPS_NEVER},
-        {"gemm/simt_32x32x16", 37, 45, 11, TGL_STRIPS_NEVER},
-        {"gemm/simt_32x32x16", 37, 45, 3, TGL_STRIPS_ALWAYS},
-        {"gemm/skinny_4", 3, 140, 3, TGL_STRIPS_NEVER},
-        {"gemm/matvec", 1, 75, 1, TGL_STRIPS_NEVER},
-        {"gemm/matvec", 75, 1, 1, TGL_STRIPS_NEVER},
-        {"gemm/small_batch_32x32", 29, 31, 1, TGL_STRIPS_NEVER},
+        {"simt_32x32x16:splits=1,strips=0", 37, 45},
+        {"simt_32x32x16:splits=11,strips=0", 37, 45},
+        {"simt_32x32x16:splits=3,strips=1", 37, 45},
+        {"skinny_4:splits=3", 3, 140},
+        {"gemv", 1, 75},
+        {"gemv", 75, 1},
+        {"small_batch_32x32", 29, 31},
     };
     for (int i = 0; i < 2 * (int)COUNT_OF(some); i++) {
         if (i % parts != part) continue;
         const bool col_major = i % 2 == 1;
-        tgl_problem p = tgl_problem_make(TGL_F32, some[i / 2].m, some[i / 2].n, 200);
+        tgl_problem p = problem_of(TGL_F32, some[i / 2].m, some[i / 2].n, 200);
         p.order = col_major ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
         p.batch = 3;
         p.stride_a = p.m * p.k;
@@ -228,8 +276,6 @@ static void test_side_by_side(void **state)
                        .alpha = 1,
                        .beta = i % 4 == 0 ? 0 : -0.5,
                        .kernel = some[i / 2].kernel,
-                       .splits = some[i / 2].splits,
-                       .strips = some[i / 2].strips,
                        .fill = UNIFORM_11,
                        .at_end = i % 4 < 2,
                        .seed = (uint64_t)i};
@@ -247,14 +293,13 @@ static void test_strips_are_counted(void **state)
 {
     if (part != 0) return;
     enum { M = 33, N = 66, K = 40 };
-    const tgl_problem problem = tgl_problem_make(TGL_F32, M, N, K);
+    const tgl_problem problem = problem_of(TGL_F32, M, N, K);
     static float A[M * K], B[K * N], C[M * N];
     tgl_counters counts[2];
     for (int i = 0; i < 2; i++) {
         const tgl_plan_options options = {.size = sizeof options,
-                                          .kernel = "gemm/simt_32x32x16",
-                                          .splits = 1,
-                                          .strips = i == 0 ? TGL_STRIPS_NEVER : TGL_STRIPS_ALWAYS};
+                                          .kernel = i == 0 ? "simt_32x32x16:splits=1,strips=0"
+                                                           : "simt_32x32x16:splits=1,strips=1"};
         tgl_plan *plan;
         counts[i].size = sizeof counts[i];
         assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
@@ -272,55 +317,58 @@ static void test_strips_are_counted(void **state)
 
 /* Either operand big, lying either way, copies of every width, k whole and split, and more of it
  * than shared memory takes of the small operand at once. */
-static void try_skinny(tgl_device *dev, const tgl_gemm_row *row, int number)
+static void try_skinny(tgl_device *dev, const tgl_choice *choice, int number)
 {
+    enum { DEPTH_MAX = 1024 }; /* of the small operand in shared memory; skinny_1 has more */
     static const int widths[] = {4, 1, 2};
+    const char *name = tgl_choice_name(choice);
+    const int most = choice->family->lines(choice->configuration);
+    const int deep = most == 1 ? 4 * DEPTH_MAX : DEPTH_MAX;
+    char kernel[STRING];
     for (int layout = 0; layout < 8; layout++) {
-        const int width = widths[(number + layout) % 3], small = row->count - layout % 2;
-        const int64_t count = small < 1 || 2 * small <= row->count ? row->count : small;
+        const int width = widths[(number + layout) % 3], small = most - layout % 2;
+        const int64_t count = small < 1 || 2 * small <= most ? most : small;
         const bool big_a = layout & 4, is_deep = layout == 2 || layout == 5;
         const int64_t length = 296 + (width < 4 ? width : 0);
-        const int64_t k = is_deep ? row->along_k.depth + 60 : layout % 3 == 0 ? 77 : 700;
-        tgl_problem p =
-            tgl_problem_make(TGL_F32, big_a ? length : count, big_a ? count : length, k);
+        const int64_t k = is_deep ? deep + 60 : layout % 3 == 0 ? 77 : 700;
+        tgl_problem p = problem_of(TGL_F32, big_a ? length : count, big_a ? count : length, k);
         p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
         p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + width % 4;
         p.ldb = ((p.n > p.k ? p.n : p.k) + 4) / 4 * 4 + width % 4;
-        gemm_case c = {.problem = p,
-                       .alpha = layout == 3 ? -0.5 : 1,
-                       .beta = layout == 5 ? 2 : 0,
-                       .kernel = row->name,
-                       .splits = layout < 4 ? 1 + number % 2 * 2 : 0,
-                       .fill = UNIFORM_11,
-                       .at_end = layout % 2 == 1,
-                       .seed = (uint64_t)(number * 8 + layout)};
+        gemm_case c = {
+            .problem = p,
+            .alpha = layout == 3 ? -0.5 : 1,
+            .beta = layout == 5 ? 2 : 0,
+            .kernel = with_options(kernel, name, layout < 4 ? 1 + number % 2 * 2 : -1, -1, -1, -1),
+            .fill = UNIFORM_11,
+            .at_end = layout % 2 == 1,
+            .seed = (uint64_t)(number * 8 + layout)};
         run(dev, &c);
     }
 }
 
 static void test_skinny(void **state)
 {
-    const tgl_gemm_row *row;
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (row->family == TGL_SKINNY && i % parts == part) try_skinny(*state, row, i);
+    each_of(*state, "skinny", try_skinny);
 }
 
 /* A few rows or columns, as many as the kernel takes or fewer, the matrix lying either way, aligned
  * and not, whole steps of k and ragged ones, shorter than a step and longer, with vectors that are
  * contiguous, shifted, or columns; and what is left where there is no product, of results that are
  * not finite too. */
-static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
+static void try_gemv(tgl_device *dev, const tgl_choice *choice, int number)
 {
+    const int most = choice->family->lines(choice->configuration);
+    (void)number;
     static const int64_t depths[] = {1, 64, 67, 300, 4096, 9001}, lengths[] = {1, 37, 300, 4};
     for (int i = 0; i < 28; i++) {
         const bool big_a = i & 1, along_k = i & 2;
-        const bool is_apart = i % 3 == 0 && (row->count == 1 || !along_k);
+        const bool is_apart = i % 3 == 0 && (most == 1 || !along_k);
         const int64_t k = i == 24 || i == 27 ? 0 : depths[i % 6];
-        const int64_t count = row->count > 2 && i % 3 == 1 ? 3 : row->count;
+        const int64_t count = most > 2 && i % 3 == 1 ? 3 : most;
         const int64_t length = lengths[(i / 4 + i) % 4] + (count > 1 ? 4 : 0);
-        tgl_problem p =
-            tgl_problem_make(TGL_F32, big_a ? length : count, big_a ? count : length, k);
+        tgl_problem p = problem_of(TGL_F32, big_a ? length : count, big_a ? count : length, k);
         const tgl_transpose trans = along_k == big_a ? TGL_NO_TRANS : TGL_TRANS;
         const tgl_transpose other = big_a == is_apart ? TGL_NO_TRANS : TGL_TRANS;
         p.trans_a = big_a ? trans : other;
@@ -340,7 +388,7 @@ static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
                                 : i == 25 || i == 26 ? 0
                                                      : 1,
                        .beta = i % 3 == 1 ? 2 : 0,
-                       .kernel = row->name,
+                       .kernel = tgl_choice_name(choice),
                        .fill = i % 7 == 4 ? NON_FINITE : UNIFORM_11,
                        .at_end = i % 4 == 1,
                        .seed = (uint64_t)i};
@@ -348,23 +396,23 @@ static void try_matvec(tgl_device *dev, const tgl_gemm_row *row)
     }
 }
 
-static void test_matvec(void **state)
+static void test_gemv(void **state)
 {
-    const tgl_gemm_row *row;
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (row->family == TGL_MATVEC && i % parts == part) try_matvec(*state, row);
+    each_of(*state, "gemv", try_gemv);
 }
 
 /* All transposes, copies of every width, whole and ragged tiles, more and fewer products than
  * blocks take at once, k whole, ragged and longer than a tile, a stride of 0. */
-static void try_small_batch(tgl_device *dev, const tgl_gemm_row *row, int number)
+static void try_small_batch(tgl_device *dev, const tgl_choice *choice, int number)
 {
+    enum { BK = 32 }; /* a tile is 16 to 48 deep */
     static const int widths[] = {4, 1, 2};
-    const tgl_small_batch_row *t = &row->small_batch;
+    int bm, bn;
+    assert_int_equal(sscanf(tgl_choice_name(choice), "small_batch_%dx%d", &bm, &bn), 2);
     for (int layout = 0; layout < 8; layout++) {
         const int width = widths[(number + layout) % 3], less = layout < 4 ? 0 : width;
-        tgl_problem p = tgl_problem_make(TGL_F32, t->bm - less, t->bn - 2 * less,
-                                         layout % 3 == 0 ? t->bk : 2 * t->bk + width);
+        tgl_problem p =
+            problem_of(TGL_F32, bm - less, bn - 2 * less, layout % 3 == 0 ? BK : 3 * BK + width);
         p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
         p.lda = ((p.m > p.k ? p.m : p.k) + 4) / 4 * 4 + width % 4;
@@ -376,7 +424,7 @@ static void try_small_batch(tgl_device *dev, const tgl_gemm_row *row, int number
         gemm_case c = {.problem = p,
                        .alpha = layout == 3 ? -0.5 : 1,
                        .beta = layout % 3 == 1 ? 2 : 0,
-                       .kernel = row->name,
+                       .kernel = tgl_choice_name(choice),
                        .fill = UNIFORM_11,
                        .at_end = layout % 2 == 1,
                        .seed = (uint64_t)(number * 8 + layout)};
@@ -386,9 +434,7 @@ static void try_small_batch(tgl_device *dev, const tgl_gemm_row *row, int number
 
 static void test_small_batch(void **state)
 {
-    const tgl_gemm_row *row;
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++)
-        if (row->family == TGL_SMALL_BATCH && i % parts == part) try_small_batch(*state, row, i);
+    each_of(*state, "small_batch", try_small_batch);
 }
 
 /* The same plan, pointers that are aligned and pointers that are not: one variant each. */
@@ -396,7 +442,7 @@ static void test_alignment(void **state)
 {
     if (part != 0) return;
     enum { SIDE = 40 };
-    const tgl_problem problem = tgl_problem_make(TGL_F32, SIDE, SIDE, SIDE);
+    const tgl_problem problem = problem_of(TGL_F32, SIDE, SIDE, SIDE);
     float *A = aligned_alloc(256, 3 * 4096 * sizeof *A), C[2][SIDE * SIDE];
     assert_non_null(A);
     float *B = A + 4096;
@@ -423,7 +469,7 @@ static void test_choices(void **state)
                   {3, 200, 9, 1}, {70, 70, 70, 1}, {5, 6, 7, 70},    {16, 16, 16, 9}};
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         if ((int)i % parts != part) continue;
-        gemm_case c = {.problem = tgl_problem_make(TGL_F32, shapes[i].m, shapes[i].n, shapes[i].k),
+        gemm_case c = {.problem = problem_of(TGL_F32, shapes[i].m, shapes[i].n, shapes[i].k),
                        .alpha = 1,
                        .beta = -0.5,
                        .fill = i % 2 == 0 ? NON_FINITE : UNIFORM_11,
@@ -450,11 +496,9 @@ static void test_places_of_tiles(void **state)
     } shapes[] = {{300, 70, 70}, {33, 37, 40}};
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         if ((int)i % parts != part) continue;
-        gemm_case c = {.problem = tgl_problem_make(TGL_F32, shapes[i].m, shapes[i].n, 20),
+        gemm_case c = {.problem = problem_of(TGL_F32, shapes[i].m, shapes[i].n, 20),
                        .alpha = 1,
-                       .kernel = "gemm/simt_32x32x16",
-                       .splits = 1,
-                       .strips = TGL_STRIPS_NEVER,
+                       .kernel = "simt_32x32x16:splits=1,strips=0",
                        .fill = UNIFORM_11,
                        .seed = i};
         c.problem.ldc = shapes[i].ldc;
@@ -468,20 +512,19 @@ static void test_unequal_pieces(void **state)
 {
     if (part != 0) return;
     for (int i = 0; i <= 10; i++) {
-        tgl_problem p = tgl_problem_make(TGL_F32, 80, 70, i != 8 ? 150 + i : 0);
+        tgl_problem p = problem_of(TGL_F32, 80, 70, i != 8 ? 150 + i : 0);
         p.trans_a = i & 1 ? TGL_TRANS : TGL_NO_TRANS;
         p.trans_b = i & 2 ? TGL_TRANS : TGL_NO_TRANS;
         p.lda = p.ldb = 160;
         p.batch = i < 9 ? 1 : 3;
         p.stride_a = p.stride_b = 160 * 160;
         p.stride_c = 80 * 70;
+        char kernel[STRING];
+        with_options(kernel, "simt_32x32x16", 2 + i % 3, i & 4 || i == 10 ? -1 : 5, 16 + i, -1);
         const gemm_case c = {.problem = p,
                              .alpha = 2,
                              .beta = i % 3 == 0 ? 0.5 : 0,
-                             .kernel = "gemm/simt_32x32x16",
-                             .splits = 2 + i % 3,
-                             .whole_tiles = i & 4 || i == 10 ? 0 : 5,
-                             .split_depth = 16 + i,
+                             .kernel = kernel,
                              .fill = UNIFORM_11,
                              .seed = (uint64_t)i};
         run(*state, &c);
@@ -498,7 +541,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_strips_of_everything),
         cmocka_unit_test(test_side_by_side),
         cmocka_unit_test(test_strips_are_counted),
-        cmocka_unit_test(test_matvec),
+        cmocka_unit_test(test_gemv),
         cmocka_unit_test(test_small_batch),
         cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_choices),

@@ -19,7 +19,7 @@ static gemm_case make_case(int i, int j)
 {
     const int scalar = (i + 2 * j) % SIZES;
     const int layout = i + 5 * j;
-    tgl_problem p = tgl_problem_make(TGL_F32, sizes[i], sizes[j], sizes[(i + j) % SIZES]);
+    tgl_problem p = problem_of(TGL_F32, sizes[i], sizes[j], sizes[(i + j) % SIZES]);
     if (layout % 2 != 0) { /* some with padding that keeps rows on 16 bytes, some that does not */
         p.lda = (p.k + 3) / 4 * 4 + layout % 5;
         p.ldb = (p.n + 3) / 4 * 4 + layout % 3;
@@ -55,23 +55,9 @@ static void test_kernels(void **state)
         if (strncmp(kernel, "ladder/", 7) == 0 && i % parts == part) run_all_shapes(*state, kernel);
 }
 
-static int setup(void **state)
-{
-    char message[512];
-    const tgl_device_options options = {
-        .size = sizeof options, .message = message, .message_size = sizeof message};
-    tgl_device *dev;
-    if (tgl_device_open("sim", &options, &dev) != TGL_OK) {
-        fprintf(stderr, "%s\n", message);
-        return -1;
-    }
-    *state = dev;
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels)};
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
-    return cmocka_run_group_tests(tests, setup, teardown_device);
+    return cmocka_run_group_tests(tests, setup_sim, teardown_device);
 }

@@ -1,73 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What blocks that share k do with a plan's workspace, on the simulator, where it can be looked at:
- * counters are zero again after every run, and problems of a batch have sums and counters of their
- * own. Its blocks run one after the other, so that results alone would not tell.
+ * What blocks that share K do with the workspace, on the simulator, where it can be looked at:
+ * counters are zero again after every run, problems of a batch have sums and counters of their own,
+ * and results do not depend on which block comes last.
  */
-#include "device.h"
-#include "sim/state.h"
+#include "api/backend.h"
 #include "support.h"
 
-/* Columns: a configuration, a product, splits: by blocks alone, by clusters, by units of work. */
+/* Columns: a kernel string, a product. Split by blocks alone, by clusters, by units of work. */
 static const struct {
     const char *kernel;
     int64_t m, n, k;
-    int splits;
 } products[] = {
-    {"gemm/simt_32x32x32", 2, 2, 352, 11},
-    {"gemm/simt_32x32x32", 2, 2, 320, 10},
-    {"gemm/skinny_4", 3, 300, 800, 3},
+    {"simt_32x32x32:splits=11,strips=0", 2, 2, 352},
+    {"simt_32x32x32:splits=10,strips=0", 2, 2, 320},
+    {"skinny_4:splits=3", 3, 300, 800},
 };
 
-enum { BATCH = 3, OPERAND_MOST = 800 * 300, C_MOST = 3 * 300 };
+enum { BATCH = 3, OPERAND_MAX = 800 * 300, C_MAX = 3 * 300 };
 
 /* Its matrices A and B are the same for all problems of the batch. */
 static tgl_plan *make_plan(tgl_device *dev, size_t product, int batch)
 {
     tgl_problem problem =
-        tgl_problem_make(TGL_F32, products[product].m, products[product].n, products[product].k);
+        problem_of(TGL_F32, products[product].m, products[product].n, products[product].k);
     problem.batch = batch;
-    problem.stride_c = C_MOST;
-    const tgl_plan_options options = {.size = sizeof options,
-                                      .kernel = products[product].kernel,
-                                      .splits = products[product].splits,
-                                      .strips = TGL_STRIPS_NEVER};
+    problem.stride_c = C_MAX;
+    const tgl_plan_options options = {.size = sizeof options, .kernel = products[product].kernel};
     tgl_plan *plan;
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_true(plan->list.scratch_bytes > 0 && plan->list.counter_bytes > 0);
     return plan;
 }
 
 static const float *ones(void)
 {
-    static float x[OPERAND_MOST];
-    for (int i = 0; i < OPERAND_MOST; i++)
+    static float x[OPERAND_MAX];
+    for (int i = 0; i < OPERAND_MAX; i++)
         x[i] = 1;
     return x;
 }
 
-static const tgl_sim_part *part_of(const tgl_plan *plan)
+/* Sums of these depend on the order of the summands. */
+static const float *fractions(void)
 {
-    const tgl_sim_part *part = &((const tgl_sim_plan *)plan->state)->parts[0];
-    assert_true(part->of.plan.workspace_floats > 0 && part->of.plan.counters > 0);
-    return part;
+    static float x[OPERAND_MAX];
+    for (int i = 0; i < OPERAND_MAX; i++)
+        x[i] = 1.0f / (float)(1 + i % 1001);
+    return x;
 }
 
-static unsigned *counters_of(const tgl_sim_part *part)
+static void fill(float *x, size_t count, float value)
 {
-    return (unsigned *)(part->workspace + part->of.plan.workspace_floats);
+    for (size_t i = 0; i < count; i++)
+        x[i] = value;
 }
 
-static void assert_counters(const tgl_plan *plan, unsigned expected)
+/* The caller's workspace of a plan, full of something. */
+static char *make_workspace(const tgl_plan *plan)
 {
-    const tgl_sim_part *part = part_of(plan);
-    for (int64_t i = 0; i < part->of.plan.counters; i++)
-        assert_int_equal(counters_of(part)[i], expected);
+    const size_t bytes = tgl_plan_workspace_size(plan);
+    char *workspace = aligned_alloc(256, bytes);
+    assert_non_null(workspace);
+    fill((float *)(void *)workspace, bytes / 4, -1);
+    return workspace;
 }
 
-static void fill(float *C, int count, float value)
+static void run(const tgl_plan *plan, double alpha, const float *x, double beta, float *C,
+                char *workspace)
 {
-    for (int i = 0; i < count; i++)
-        C[i] = value;
+    const tgl_operands operands = {.size = sizeof operands,
+                                   .alpha = alpha,
+                                   .beta = beta,
+                                   .A = x,
+                                   .B = x,
+                                   .C = C,
+                                   .workspace = workspace,
+                                   .workspace_bytes = tgl_plan_workspace_size(plan)};
+    char text[1024];
+    const tgl_status status = tgl_plan_run_operands(plan, &operands, NULL);
+    tgl_last_error(text, sizeof text);
+    if (status != TGL_OK) fail_msg("%s", text);
+}
+
+static const float *scratch_of(const tgl_plan *plan, const char *workspace)
+{
+    return (const float *)(const void *)(workspace + plan->list.counter_bytes);
+}
+
+static void assert_counters(const tgl_plan *plan, const char *workspace)
+{
+    for (size_t i = 0; i < plan->list.counter_bytes; i++)
+        assert_int_equal(workspace[i], 0);
 }
 
 static void assert_all(const float *C, int64_t count, float value)
@@ -80,70 +104,93 @@ static void assert_all(const float *C, int64_t count, float value)
  * beta*C, no counter moves. */
 static void counters_are_zero_after_every_run(void **state)
 {
-    static float C[C_MOST];
+    static float C[C_MAX];
     for (size_t i = 0; i < COUNT_OF(products); i++) {
         const int64_t elements = products[i].m * products[i].n;
         tgl_plan *plan = make_plan(*state, i, 1);
-        fill(C, C_MOST, 4);
-        assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0.5, C, NULL), TGL_OK);
+        char *workspace = make_workspace(plan);
+        fill(C, C_MAX, 4);
+        run(plan, 0, NULL, 0.5, C, workspace);
         assert_all(C, elements, 2);
-        assert_counters(plan, 0);
+        assert_counters(plan, workspace);
         for (int again = 0; again < 2; again++) {
-            fill(C, C_MOST, NAN);
-            assert_status(tgl_plan_run(plan, 1, ones(), ones(), 0, C, NULL), TGL_OK);
+            fill(C, C_MAX, NAN);
+            run(plan, 1, ones(), 0, C, workspace);
             assert_all(C, elements, (float)products[i].k);
-            assert_counters(plan, 0);
+            assert_counters(plan, workspace);
         }
+        free(workspace);
         tgl_plan_destroy(plan);
     }
 }
 
-/* Counters that are far past the end let no block be the last: then all keep how many blocks have
- * counted, and each problem's sums are left where its own have their place. */
+/* All leave the same sums, each where its own have their place. */
 static void problems_of_a_batch_have_workspaces_of_their_own(void **state)
 {
-    enum { PAST = 1000 };
-    static float C[BATCH * C_MOST];
+    static float C[BATCH * C_MAX];
     for (size_t i = 0; i < COUNT_OF(products); i++) {
         tgl_plan *plan = make_plan(*state, i, BATCH);
-        const tgl_sim_part *part = part_of(plan);
-        const tgl_gemm_plan *of = &part->of.plan;
-        const int64_t own = of->workspace_floats / BATCH;
-        fill(part->workspace, (int)of->workspace_floats, -1);
-        for (int64_t j = 0; j < of->counters; j++)
-            counters_of(part)[j] = PAST;
-        assert_status(tgl_plan_run(plan, 1, ones(), ones(), 0, C, NULL), TGL_OK);
-        assert_counters(plan, PAST + (unsigned)(of->splits / of->cluster));
-        for (int64_t j = 1; j < BATCH; j++)
-            assert_memory_equal(part->workspace + j * own, part->workspace,
-                                (size_t)own * sizeof *part->workspace);
+        char *workspace = make_workspace(plan);
+        const float *scratch = scratch_of(plan, workspace);
+        const size_t own = plan->list.scratch_bytes / sizeof(float) / BATCH;
+        run(plan, 1, ones(), 0, C, workspace);
+        assert_counters(plan, workspace);
+        assert_true(scratch[0] > 0);
+        for (size_t j = 1; j < BATCH; j++)
+            assert_memory_equal(scratch + j * own, scratch, own * sizeof *scratch);
+        free(workspace);
         tgl_plan_destroy(plan);
     }
 }
 
-/* The first block of a split tile, which here runs first, finds the others' counts and sums as if
- * they had come: it adds these to its own, without leaving it, and stores the tile. The others then
- * count anew, and none of them is the last. */
-static void first_block_may_be_the_last(void **state)
+/* A plan that needs more than the one before it, and another that needs less. */
+static void plans_share_the_workspace_of_the_device(void **state)
 {
-    enum { SUM = 2 };
-    static float C[C_MOST];
-    tgl_plan *plan = make_plan(*state, 0, 1);
-    const tgl_sim_part *part = part_of(plan);
-    const tgl_gemm_plan *of = &part->of.plan;
-    const int others = of->splits - 1;
-    const int64_t tile = of->workspace_floats / of->splits;
-    assert_int_equal(of->cluster, 1);
-    fill(part->workspace, (int)of->workspace_floats, SUM);
-    fill(part->workspace, (int)tile, NAN);
-    for (int64_t i = 0; i < of->counters; i++)
-        counters_of(part)[i] = (unsigned)others;
-    assert_status(tgl_plan_run(plan, 1, ones(), ones(), 0, C, NULL), TGL_OK);
-    assert_all(C, products[0].m * products[0].n,
-               (float)(tgl_gemm_first_depth(of, &part->of.shape) + (int64_t)others * SUM));
-    assert_true(isnan(part->workspace[0]));
-    assert_counters(plan, (unsigned)others);
-    tgl_plan_destroy(plan);
+    static float C[BATCH * C_MAX];
+    tgl_plan *small = make_plan(*state, 1, 1), *large = make_plan(*state, 0, BATCH);
+    assert_true(tgl_plan_workspace_size(small) < tgl_plan_workspace_size(large));
+    tgl_plan *const order[] = {small, large, small};
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        fill(C, C_MAX, NAN);
+        run(order[i], 1, ones(), 0, C, NULL);
+        assert_all(C, 4, order[i] == small ? 320 : 352);
+    }
+    tgl_plan_destroy(small);
+    tgl_plan_destroy(large);
+}
+
+/* The blocks of a tile in many orders. The first of them does not leave its sums in the workspace
+ * if it finds itself to be the last, which must have been seen. */
+static void the_order_of_blocks_does_not_matter(void **state)
+{
+    enum { SEEDS = 30 };
+    static float expected[COUNT_OF(products)][C_MAX], C[C_MAX];
+    bool first_was_last = false;
+    for (size_t i = 0; i < COUNT_OF(products); i++) {
+        tgl_plan *plan = make_plan(*state, i, 1);
+        run(plan, 1, fractions(), 0, expected[i], NULL);
+        tgl_plan_destroy(plan);
+    }
+    for (int seed = 0; seed < SEEDS; seed++) {
+        char text[16];
+        tgl_device *dev;
+        snprintf(text, sizeof text, "%d", seed);
+        setenv("TEGULA_SIM_SEED", text, 1);
+        assert_status(tgl_device_open("sim", NULL, &dev), TGL_OK);
+        unsetenv("TEGULA_SIM_SEED");
+        for (size_t i = 0; i < COUNT_OF(products); i++) {
+            tgl_plan *plan = make_plan(dev, i, 1);
+            char *workspace = make_workspace(plan);
+            run(plan, 1, fractions(), 0, C, workspace);
+            assert_memory_equal(C, expected[i],
+                                (size_t)(products[i].m * products[i].n) * sizeof *C);
+            if (i == 0 && scratch_of(plan, workspace)[0] == -1) first_was_last = true;
+            free(workspace);
+            tgl_plan_destroy(plan);
+        }
+        tgl_device_close(dev);
+    }
+    assert_true(first_was_last);
 }
 
 int main(void)
@@ -151,7 +198,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_are_zero_after_every_run),
         cmocka_unit_test(problems_of_a_batch_have_workspaces_of_their_own),
-        cmocka_unit_test(first_block_may_be_the_last),
+        cmocka_unit_test(plans_share_the_workspace_of_the_device),
+        cmocka_unit_test(the_order_of_blocks_does_not_matter),
     };
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);
 }

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strips: what of C lies beside whole tiles, and when the planner has kernels of its own for it.
+ * Strips: what of D lies beside whole tiles, and when the planner has kernels of its own for it.
  */
-#include "plan/planner.h"
 #include "plan/tuned.h"
 #include "plan_shape.h"
-#include "support.h"
 
-#include <math.h>
-
-/* Whether the parts cover C once. */
-static void assert_covers(const tgl_candidate *c, int64_t m, int64_t n)
+/* Whether the parts of a candidate's launches cover D once, and all but the first are strips. */
+static void assert_covers(const tgl_chip *chip, const tgl_candidate *c, int64_t m, int64_t n)
 {
-    const tgl_gemm_shape shape = shape_of(m, n, 1);
-    tgl_gemm_part parts[TGL_PARTS_MOST];
-    const int count = tgl_candidate_parts(c, &shape, parts);
+    const tgl_shape shape = shape_of(m, n, 100);
+    tgl_launch_list list = list_of(chip, &shape, c);
     int64_t elements = 0;
-    assert_int_equal(count, 1 + c->strip_count);
-    for (int i = 0; i < count; i++) {
-        const tgl_gemm_part *x = &parts[i];
-        assert_true(x->row >= 0 && x->col >= 0 && x->shape.m > 0 && x->shape.n > 0);
-        assert_true(x->row + x->shape.m <= m && x->col + x->shape.n <= n);
-        elements += x->shape.m * x->shape.n;
+    assert_int_equal(list.step_count, 1 + c->strip_count);
+    for (int i = 0; i < list.step_count; i++) {
+        const tgl_rectangle x = launch_of(&list, i)->part;
+        assert_true(x.row >= 0 && x.col >= 0 && x.m > 0 && x.n > 0);
+        assert_true(x.row + x.m <= m && x.col + x.n <= n);
+        elements += x.m * x.n;
         for (int j = 0; j < i; j++) {
-            const tgl_gemm_part *y = &parts[j];
-            assert_true(x->row >= y->row + y->shape.m || y->row >= x->row + x->shape.m ||
-                        x->col >= y->col + y->shape.n || y->col >= x->col + x->shape.n);
+            const tgl_rectangle y = launch_of(&list, j)->part;
+            assert_true(x.row >= y.row + y.m || y.row >= x.row + x.m || x.col >= y.col + y.n ||
+                        y.col >= x.col + x.n);
         }
         if (i == 0) continue;
-        assert_true(x->plan.row->family == TGL_SKINNY || x->plan.row->family == TGL_MATVEC);
-        assert_true(x->plan.row->count >= (x->col > 0 ? x->shape.n : x->shape.m));
+        const tgl_strip *strip = &c->strips[i - 1];
+        assert_memory_equal(&strip->part, &x, sizeof x);
+        assert_true(is_of_family(&strip->choice, "skinny") || is_of_family(&strip->choice, "gemv"));
+        assert_true(strip->choice.family->serves_strips);
+        assert_true(lines_of(&strip->choice) >= (x.col > 0 ? x.n : x.m));
     }
     assert_int_equal(elements, m * n);
+    tgl_list_free(&list);
 }
 
 static void sizes_just_past_a_tile_get_strips(void **state)
@@ -51,31 +50,26 @@ static void sizes_just_past_a_tile_get_strips(void **state)
         if (c.strip_count != shapes[i].strips)
             fail_msg("%lld x %lld x %lld has %d strips", (long long)shapes[i].m,
                      (long long)shapes[i].n, (long long)shapes[i].k, c.strip_count);
-        assert_covers(&c, shapes[i].m, shapes[i].n);
+        const tgl_shape s = shape_of(shapes[i].m, shapes[i].n, shapes[i].k);
+        tgl_launch_list list = list_of(chip_of("h200"), &s, &c);
+        assert_int_equal(list.step_count, 1 + shapes[i].strips);
+        tgl_list_free(&list);
+        assert_covers(chip_of("h200"), &c, shapes[i].m, shapes[i].n);
     }
 }
 
-static tgl_candidate best_of_row(const char *chip, const char *row, const tgl_gemm_shape *shape,
-                                 tgl_strips strips)
-{
-    const tgl_plan_options asked = {.size = sizeof asked, .splits = 1, .strips = strips};
-    tgl_candidate c;
-    tgl_planner_best_of_row(tgl_chip_facts_find(chip), shape, tgl_gemm_row_find(row), &asked, &c);
-    return c;
-}
-
-/* Blocks of skinny_4_r8 take all registers of a multiprocessor. Beside 99 tiles they would wait for
- * the 33 without one: 204 us were measured, where skinny_4 takes 108. Those of skinny_16 do so too,
- * but nothing else takes 16 columns. */
+/* Blocks of skinny_4_r8 take all registers of an SM. Beside 99 tiles they would wait for the 33
+ * without one: 204 us were measured, where skinny_4 takes 108. Those of skinny_16 do so too, but
+ * nothing else takes 16 columns. */
 static void strips_fit_beside_tiles(void **state)
 {
     (void)state;
     for (int64_t n = 35; n <= 48; n += 13) {
-        const tgl_gemm_shape s = shape_of(8457, n, 4096);
-        const tgl_candidate c = best_of_row("h200", "gemm/simt_256x32x8", &s, TGL_STRIPS_ALWAYS);
+        const tgl_shape s = shape_of(8457, n, 4096);
+        const tgl_candidate c = best_of(chip_of("h200"), &s, "simt_256x32x8:splits=1,strips=1");
         assert_null(c.rejected);
-        assert_string_equal(c.strips[0].part.plan.row->name,
-                            n == 35 ? "gemm/skinny_4" : "gemm/skinny_16");
+        assert_string_equal(tgl_choice_name(&c.strips[0].choice),
+                            n == 35 ? "skinny_4" : "skinny_16");
     }
 }
 
@@ -83,48 +77,42 @@ static void strips_fit_beside_tiles(void **state)
 static void strips_are_of_1_to_16(void **state)
 {
     (void)state;
+    const tgl_chip *chip = chip_of("h200");
     for (int64_t m = 120; m <= 150; m++)
         for (int64_t n = 250; n <= 280; n += 3) {
-            const tgl_gemm_shape s = shape_of(m, n, 100);
-            const tgl_candidate c =
-                best_of_row("h200", "gemm/simt_128x64x16", &s, TGL_STRIPS_ALWAYS);
+            const tgl_shape s = shape_of(m, n, 100);
+            const tgl_candidate c = best_of(chip, &s, "simt_128x64x16:splits=1,strips=1");
             const bool below = m > 128 && m <= 144, right = n > 256 && n <= 272;
             assert_int_equal(c.strip_count, below + right);
             assert_true((c.rejected == NULL) == (below || right));
-            if (c.rejected == NULL) assert_covers(&c, m, n);
-            assert_int_equal(
-                best_of_row("h200", "gemm/simt_128x64x16", &s, TGL_STRIPS_NEVER).strip_count, 0);
+            if (c.rejected == NULL) assert_covers(chip, &c, m, n);
+            assert_int_equal(best_of(chip, &s, "simt_128x64x16:splits=1,strips=0").strip_count, 0);
         }
 }
 
 /* Chips of which the driver or the table does not know all: whatever is predicted then, a plan with
- * strips has them all, and C no hole. */
+ * strips has them all, and D no hole. */
 static void strips_are_complete_whatever_is_predicted(void **state)
 {
     (void)state;
-    static const tgl_strips ways[] = {TGL_STRIPS_AUTO, TGL_STRIPS_ALWAYS};
-    const tgl_gemm_row *row = tgl_gemm_row_find("gemm/simt_32x32x32");
-    const tgl_gemm_shape s = shape_of(258, 258, 100);
-    tgl_chip_facts chips[4];
+    static const char *const ways[] = {"simt_32x32x32:splits=1", "simt_32x32x32:splits=1,strips=1"};
+    const tgl_shape s = shape_of(258, 258, 100);
+    tgl_chip chips[4];
     for (size_t i = 0; i < COUNT_OF(chips); i++)
-        chips[i] = *tgl_chip_facts_find("h200");
+        chips[i] = *chip_of("h200");
     chips[0].fp32_lanes = tgl_chip_fp32_lanes(61);
     chips[1].clock_mhz = 0;
-    chips[1].l2_rate = tgl_chip_l2_rate(chips[1].multiprocessors, 0);
+    chips[1].l2_rate = tgl_chip_l2_rate(chips[1].sms, 0);
     chips[2].memory_rate = 0;
     chips[3].memory_rate = (double)NAN;
     for (size_t i = 0; i < COUNT_OF(chips) * COUNT_OF(ways); i++) {
-        const size_t chip = i / COUNT_OF(ways);
-        const tgl_plan_options asked = {
-            .size = sizeof asked, .splits = 1, .strips = ways[i % COUNT_OF(ways)]};
-        tgl_candidate c;
-        tgl_planner_best_of_row(&chips[chip], &s, row, &asked, &c);
+        const tgl_chip *chip = &chips[i / COUNT_OF(ways)];
+        tgl_candidate c = best_of(chip, &s, ways[i % COUNT_OF(ways)]);
         assert_null(c.rejected);
-        assert_covers(&c, 258, 258);
-        if (asked.strips == TGL_STRIPS_ALWAYS) assert_int_equal(c.strip_count, 2);
-        tgl_planner_choose(&chips[chip], &s, &asked, &c);
-        assert_null(c.rejected);
-        assert_covers(&c, 258, 258);
+        assert_covers(chip, &c, 258, 258);
+        if (i % COUNT_OF(ways) == 1) assert_int_equal(c.strip_count, 2);
+        c = choose_on(chip, &s, NULL);
+        assert_covers(chip, &c, 258, 258);
     }
 }
 
@@ -134,12 +122,12 @@ static void strips_cost_time(void **state)
     (void)state;
     static const char *const chips[] = {"h200", "a100"};
     for (size_t i = 0; i < COUNT_OF(chips); i++) {
-        const tgl_gemm_shape s = shape_of(1025, 1025, 1025);
-        tgl_gemm_shape tiles = s;
+        const tgl_chip *chip = chip_of(chips[i]);
+        const tgl_shape s = shape_of(1025, 1025, 1025);
+        tgl_shape tiles = s;
         tiles.m = tiles.n = 1024;
-        const tgl_candidate c = best_of_row(chips[i], "gemm/simt_128x128x8", &s, TGL_STRIPS_ALWAYS);
-        const tgl_candidate alone =
-            best_of_row(chips[i], "gemm/simt_128x128x8", &tiles, TGL_STRIPS_NEVER);
+        const tgl_candidate c = best_of(chip, &s, "simt_128x128x8:splits=1,strips=1");
+        const tgl_candidate alone = best_of(chip, &tiles, "simt_128x128x8:splits=1,strips=0");
         double seconds = alone.seconds;
         assert_int_equal(c.strip_count, 2);
         for (int j = 0; j < 2; j++) {
@@ -156,54 +144,97 @@ static void strips_cost_time(void **state)
 static void what_has_no_strips(void **state)
 {
     (void)state;
-    const tgl_gemm_shape fine = shape_of(33, 33, 33);
-    tgl_gemm_shape shapes[] = {fine, fine, fine, fine};
+    const tgl_chip *chip = chip_of("h200");
+    const tgl_shape fine = shape_of(33, 33, 33);
+    tgl_shape shapes[] = {fine, fine, fine, fine};
     shapes[0].pointers = true;
     shapes[1].epilogue.expression = "";
     shapes[2].batch = 65536;
     shapes[3].m = shapes[3].n = 32;
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
-        const char *row = "gemm/simt_32x32x16";
-        assert_non_null(best_of_row("h200", row, &shapes[i], TGL_STRIPS_ALWAYS).rejected);
-        assert_int_equal(best_of_row("h200", row, &shapes[i], TGL_STRIPS_AUTO).strip_count, 0);
+        assert_non_null(best_of(chip, &shapes[i], "simt_32x32x16:splits=1,strips=1").rejected);
+        assert_int_equal(best_of(chip, &shapes[i], "simt_32x32x16:splits=1").strip_count, 0);
     }
-    assert_non_null(
-        best_of_row("h200", "gemm/small_batch_48x48", &fine, TGL_STRIPS_ALWAYS).rejected);
-    assert_int_equal(
-        best_of_row("h200", "gemm/simt_32x32x16", &fine, TGL_STRIPS_ALWAYS).strip_count, 2);
+    assert_int_equal(best_of(chip, &fine, "simt_32x32x16:splits=1,strips=1").strip_count, 2);
+    /* Families without tiles have no such option. */
+    tgl_request request;
+    assert_status(tgl_request_make("small_batch_48x48:strips=1", 0, &request), TGL_BAD_ARGUMENT);
 }
 
-/* A part's pointers are where its first row and column are. */
-static void parts_begin_at_offsets(void **state)
+/* Elements of `size` bytes from the operand's base to where the launch finds it. */
+static int64_t offset_of(const void *found, const tgl_run *run, tgl_operand operand)
+{
+    const int64_t bytes = (const char *)found - (const char *)run->at[operand];
+    assert_int_equal(bytes % (int64_t)sizeof(float), 0);
+    return bytes / (int64_t)sizeof(float);
+}
+
+/* The pointers of a strip are where its first row and column are; so are those of C where D is
+ * another matrix. */
+static void strips_begin_at_offsets(void **state)
 {
     (void)state;
-    static float A[8], bias[8];
-    for (int layout = 0; layout < 4; layout++) {
-        tgl_gemm_shape s = shape_of(100, 200, 300);
-        tgl_gemm_part part;
-        s.trans_a = layout & 1;
-        s.trans_b = layout & 2;
+    for (int layout = 0; layout < 8; layout++) {
+        tgl_shape s = transposed_shape_of(100, 200, 300, layout & 1, layout & 2);
+        s.in_place = !(layout & 4);
+        s.ldd = 205;
+        s.ldc = s.in_place ? s.ldd : 203;
         s.epilogue.bias = layout & 1 ? TGL_BIAS_ROW : TGL_BIAS_COLUMN;
+        s.epilogue.residual = true;
         s.epilogue.ld_residual = 1000;
-        tgl_gemm_part_make(&s, 64, 7, 36, 193, &part);
-        const tgl_run run = {.A = A, .B = A, .C = A, .bias = bias, .residual = A};
-        const tgl_run own = tgl_gemm_part_run(&part, &run);
-        assert_int_equal((const float *)own.A - A, s.trans_a ? 64 : 64 * s.lda);
-        assert_int_equal((const float *)own.B - A, s.trans_b ? 7 * s.ldb : 7);
-        assert_int_equal((float *)own.C - A, 64 * s.ldc + 7);
-        assert_int_equal((const float *)own.bias - bias, layout & 1 ? 64 : 7);
-        assert_int_equal((const float *)own.residual - A, 64 * 1000 + 7);
-        const tgl_run nothing = {.C = A};
-        assert_null(tgl_gemm_part_run(&part, &nothing).A);
+        made m = make(chip_of("h200"), &s, "simt_32x64x16:splits=1,strips=1");
+        const tgl_run run = run_of(true, 0);
+        assert_int_equal(m.list.step_count, 3);
+        for (int i = 0; i < 3; i++) {
+            static const int64_t rows[] = {0, 0, 96}, columns[] = {0, 192, 0};
+            const int64_t row = rows[i], col = columns[i];
+            const tgl_launch *launch = tgl_step_choose(&m.list.steps[i], &run);
+            struct tgl_gemm_args args;
+            assert_int_equal(launch->part.row, row);
+            assert_int_equal(launch->part.col, col);
+            assert_int_equal(launch->argument_bytes, sizeof args);
+            assert_status(tgl_launch_fill(&m.list, launch, &run, (char *)4096, (char *)4096, 0,
+                                          NULL, NULL, (unsigned char *)&args),
+                          TGL_OK);
+            assert_int_equal(args.m, launch->part.m);
+            assert_int_equal(args.n, launch->part.n);
+            assert_int_equal(offset_of(args.A, &run, TGL_AT_A), s.trans_a ? row : row * s.lda);
+            assert_int_equal(offset_of(args.B, &run, TGL_AT_B), s.trans_b ? col * s.ldb : col);
+            assert_int_equal(offset_of(args.D, &run, TGL_AT_D), row * s.ldd + col);
+            if (!s.in_place) assert_int_equal(offset_of(args.C, &run, TGL_AT_C), row * s.ldc + col);
+            assert_int_equal(offset_of(args.bias, &run, TGL_AT_BIAS), layout & 1 ? row : col);
+            assert_int_equal(offset_of(args.residual, &run, TGL_AT_RESIDUAL), row * 1000 + col);
+        }
+        tgl_list_free(&m.list);
     }
+}
+
+/* A strip may run beside the tiles. The first launch waits for all before it, and the last ends
+ * only when the tiles have. */
+static void strips_run_beside_tiles(void **state)
+{
+    (void)state;
+    const tgl_shape s = shape_of(100, 200, 300);
+    made m = make(chip_of("h200"), &s, "simt_32x64x16:splits=1,strips=1");
+    assert_int_equal(m.list.step_count, 3);
+    assert_true(m.args.overlaps && !m.args.waits_at_end);
+    assert_true(m.launch->order != TGL_BESIDE);
+    for (int i = 1; i < 3; i++) {
+        const tgl_launch *strip = launch_of(&m.list, i);
+        const struct tgl_gemm_args args = args_of(strip);
+        assert_int_equal(strip->order, TGL_BESIDE);
+        assert_true(args.waits_at_end);
+        if (i == 1) assert_true(args.overlaps); /* another one follows */
+    }
+    tgl_list_free(&m.list);
 }
 
 /* What was measured with strips has them for its own shape; near it the model decides. */
 static void measured_strips_hold_for_their_shape(void **state)
 {
     (void)state;
-    const tgl_tuned row = {"h200", "NN", 1025, 1025, 1025, 1, "gemm/simt_128x128x8", 0, 2};
-    const tgl_gemm_shape same = shape_of(1025, 1025, 1025), near = shape_of(1025, 1026, 1025);
+    const tgl_tuned row = {"h200", "f32", "NN", 1025, 1025, 1025, 1, "simt_128x128x8:strips=1"};
+    const tgl_shape same = shape_of(1025, 1025, 1025), near = shape_of(1025, 1026, 1025);
     assert_true(tgl_tuned_is_for(&row, &same));
     assert_false(tgl_tuned_is_for(&row, &near));
 }
@@ -215,19 +246,14 @@ static void tuned_strips_are_planned(void **state)
     const tgl_tuned *row;
     int with_strips = 0;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
-        tgl_gemm_shape s = shape_of(row->m, row->n, row->k);
-        s.trans_a = row->layout[0] == 'T';
-        s.trans_b = row->layout[1] == 'T';
-        s.lda = s.trans_a ? s.m : s.k;
-        s.ldb = s.trans_b ? s.k : s.n;
-        s.batch = row->batch;
-        s.stride_a = s.m * s.k;
-        s.stride_b = s.k * s.n;
-        s.stride_c = s.m * s.n;
+        tgl_shape s = transposed_shape_of(row->m, row->n, row->k, row->layout[0] == 'T',
+                                          row->layout[1] == 'T');
+        make_batch(&s, row->batch);
+        const tgl_request request = request_of(row->kernel);
         const tgl_candidate c = choose(row->chip, &s);
-        if (row->strips == TGL_STRIPS_AUTO) continue;
+        if (request.strips == -1) continue;
         assert_true(c.is_tuned);
-        assert_true((c.strip_count > 0) == (row->strips == TGL_STRIPS_ALWAYS));
+        assert_true((c.strip_count > 0) == (request.strips == 1));
         with_strips += c.strip_count > 0;
     }
     assert_true(with_strips > 0);
@@ -242,7 +268,8 @@ int main(void)
         cmocka_unit_test(strips_are_complete_whatever_is_predicted),
         cmocka_unit_test(strips_cost_time),
         cmocka_unit_test(what_has_no_strips),
-        cmocka_unit_test(parts_begin_at_offsets),
+        cmocka_unit_test(strips_begin_at_offsets),
+        cmocka_unit_test(strips_run_beside_tiles),
         cmocka_unit_test(measured_strips_hold_for_their_shape),
         cmocka_unit_test(tuned_strips_are_planned),
     };

@@ -49,8 +49,10 @@
 #include "lib/dynamic_shared.h"
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
+#include "lib/last_block.h"
 #include "lib/launch_order.h"
 #include "lib/load_ahead.h"
+#include "lib/operands.h"
 
 #ifndef BM
 #define BM 128 /* rows of C that a block computes */
@@ -337,7 +339,6 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
 /* Where a thread's results go: its first one is C[row][col], and those above first_row or left of
  * first_col are the neighbouring block's. */
 struct place {
-    float *C;
     struct epilogue_operands with;
     int row, col, first_row, first_col;
     bool aligned; /* rows of C start on 16 bytes, and col is a multiple of 4 */
@@ -349,7 +350,7 @@ store4(const struct tgl_gemm_args *args, const struct place *at, const float *su
 {
     const int row = at->row + i / 4 * 4 * LANES_M + i % 4, col = at->col + j * LANES_N;
     if (row >= at->first_row && row < args->m)
-        epilogue_store4(args, &at->with, at->C, sum, row, col, at->first_col - col, args->n - col,
+        epilogue_store4(args, &at->with, sum, row, col, at->first_col - col, args->n - col,
                         at->aligned);
 }
 
@@ -457,20 +458,22 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
             if (to_row < at->first_row || to_row >= args->m) continue;
             const float *from = &shared[(warp / WARPS_N * 4 * LANES_M + line) * (BN + PAD) +
                                         (unsigned)line / 4 % PAD];
-            float *to = &at->C[to_row * args->ldc + tile_col];
-            const int first = lane - (int)((unsigned long long)to / 4 % 32);
-            float sums[PIECES], old[PIECES];
+            element_d *to = &at->with.D[to_row * args->ldd + tile_col];
+            const element_c *c_row = beside(args, &at->with, to, to_row, tile_col);
+            const int first = lane - (int)((unsigned long long)to / sizeof(element_d) % 32);
+            accumulate_t sums[PIECES], old[PIECES];
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
                 const int c = first + 32 * p;
                 sums[p] = from[min(max(c, 0), BN - 1)];
-                old[p] = args->beta != 0.0f && c >= col_from && c < col_to ? to[c] : 0.0f;
+                old[p] =
+                    BETA(args, &at->with) != 0 && c >= col_from && c < col_to ? from_c(c_row[c]) : 0;
             }
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
                 const int c = first + 32 * p;
                 if (c >= col_from && c < col_to)
-                    to[c] = epilogue(args, &at->with, sums[p], old[p], to_row, tile_col + c);
+                    to[c] = to_d(epilogue(args, &at->with, sums[p], old[p], to_row, tile_col + c));
             }
         }
     }
@@ -490,7 +493,8 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
     leave_sums(all, acc);
     cluster_sync();
 
-    float *workspace = args->workspace + (long long)tile * groups * (BM * BN) + THREAD;
+    float *workspace =
+        (float *)args->workspace + (long long)tile * groups * (BM * BN) + THREAD;
     for (int part = first; part < TM * TN / PART; part += sharers) {
 #pragma unroll
         for (int e = 0; e < PART; e++)
@@ -512,17 +516,7 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
     cluster_sync(); /* nobody leaves while others read what it has */
     if (groups == 1) return;
 
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        unsigned *counter = &args->counters[tile * cluster + rank];
-        last = atomicAdd(counter, 1u) + 1 == (unsigned)groups;
-        if (last) *counter = 0;
-    }
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
+    if (!is_last_block(&args->counters[tile * cluster + rank], groups)) return;
     for (int part = first; part < TM * TN / PART; part += sharers) {
         add_groups(sums, workspace, part, groups);
         store_part(args, at, sums, part);
@@ -537,25 +531,17 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
 static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *args,
                                                   float (*acc)[TN], int tile, int split)
 {
-    __shared__ bool is_last;
     unsigned *counter = &args->counters[tile];
-    float *from = args->workspace + (long long)tile * args->splits * (BM * BN) + THREAD;
-    if (threadIdx.x == 0)
-        is_last = split == 0 && atomicAdd(counter, 0u) + 1 == (unsigned)args->splits;
-    __syncthreads();
-    if (!is_last) {
+    float *from =
+        (float *)args->workspace + (long long)tile * args->splits * (BM * BN) + THREAD;
+    if (!others_have_come(split == 0, counter, args->splits)) {
         float *own = from + (long long)split * (BM * BN);
 #pragma unroll
         for (int e = 0; e < TM * TN; e++)
             own[e * THREADS] = acc[e / TN][e % TN];
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0) is_last = atomicAdd(counter, 1u) + 1 == (unsigned)args->splits;
-        __syncthreads();
-        if (!is_last) return false;
+        if (!comes_last(counter, args->splits)) return false;
     }
-    if (threadIdx.x == 0) *counter = 0;
-    __threadfence();
+    take_sums(counter);
     if (split > 0)
 #pragma unroll
         for (int e = 0; e < TM * TN; e++)
@@ -620,9 +606,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     const int tile_col = max(0, min(block_col, args.n - BN));
 
     const int batch = (int)blockIdx.z;
-    const float *A = args.A_array ? args.A_array[batch] : args.A + batch * args.stride_a;
-    const float *B = args.B_array ? args.B_array[batch] : args.B + batch * args.stride_b;
-    float *C = args.C_array ? args.C_array[batch] : args.C + batch * args.stride_c;
+    const element_a *A = A_of(&args, batch);
+    const element_b *B = B_of(&args, batch);
+    element_d *D = D_of(&args, batch);
     first += SLICE * BK;
     A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
@@ -638,17 +624,17 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
                          tile_col + warp_col + WN <= block_col || tile_col + warp_col >= args.n;
 
     float acc[TM][TN] = {{0.0f}};
-    if (k > 0)
+    if (k > 0 && has_product(&args))
         multiply_tiles(acc, stages + SLICE * STAGES, A, args.lda, B, args.ldb, args.m - tile_row,
                        args.n - tile_col, k, row, col, is_idle);
+    const struct epilogue_operands with = epilogue_operands(&args, D, batch);
     const struct place at = {
-        C,
-        epilogue_operands(&args, batch),
+        with,
         tile_row + row,
         tile_col + col,
         block_row,
         block_col,
-        (unsigned long long)C % 16 == 0 && args.ldc % 4 == 0 && tile_col % 4 == 0,
+        ROWS_ARE_ON_16_BYTES(&args, &with) && tile_col % 4 == 0,
     };
     if (item >= 0) {
         const int shared_tile = batch * split_tiles + split_tile;

@@ -29,8 +29,10 @@
 #include "lib/dynamic_shared.h"
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
+#include "lib/last_block.h"
 #include "lib/launch_order.h"
 #include "lib/load_store.h"
+#include "lib/operands.h"
 
 #ifndef BIG_A
 #define BIG_A 0 /* 1: A is the big operand (n <= 16), 0: B (m <= 16) */
@@ -115,22 +117,21 @@ struct operands {
     const float *big, *small;     /* of this problem of the batch */
     long long ld;                 /* of the big one */
     long long small_row, small_k; /* the small one's strides */
-    int length, count, k;
+    int length, count;
 };
 
 static __device__ __forceinline__ struct operands
 operands_of(const struct tgl_gemm_args *args, const bool a_along_k, const bool b_along_k)
 {
     const int batch = (int)blockIdx.z;
-    const float *A = args->A_array ? args->A_array[batch] : args->A + batch * args->stride_a;
-    const float *B = args->B_array ? args->B_array[batch] : args->B + batch * args->stride_b;
+    const element_a *A = A_of(args, batch);
+    const element_b *B = B_of(args, batch);
     struct operands o;
     o.big = BIG_A ? A : B;
     o.small = BIG_A ? B : A;
     o.ld = BIG_A ? args->lda : args->ldb;
     o.length = BIG_A ? args->m : args->n;
     o.count = BIG_A ? args->n : args->m;
-    o.k = args->k;
     o.small_row = BIG_A ? (b_along_k ? args->ldb : 1) : (a_along_k ? args->lda : 1);
     o.small_k = BIG_A ? (b_along_k ? 1 : args->ldb) : (a_along_k ? 1 : args->lda);
     return o;
@@ -141,6 +142,7 @@ operands_of(const struct tgl_gemm_args *args, const bool a_along_k, const bool b
 /* Units of work, a tile's k_chunk of k each, and how the blocks share them: `each` and one more for
  * the first `more` blocks. */
 struct work {
+    int k; /* 0 where A and B are not read */
     int per_tile, each, more;
 };
 
@@ -153,7 +155,8 @@ static __device__ __forceinline__ struct work work_of(const struct tgl_gemm_args
 {
     const int tiles = (length - 1) / TILE + 1;
     struct work w;
-    w.per_tile = args->k > args->k_chunk ? (args->k - 1) / args->k_chunk + 1 : 1;
+    w.k = has_product(args) ? args->k : 0;
+    w.per_tile = w.k > args->k_chunk ? (w.k - 1) / args->k_chunk + 1 : 1;
     w.each = tiles * w.per_tile / (int)gridDim.x;
     w.more = tiles * w.per_tile - w.each * (int)gridDim.x;
     return w;
@@ -178,7 +181,7 @@ static __device__ __forceinline__ struct segment segment_at(const struct tgl_gem
     const int first = s.tile * w->per_tile, after = first + w->per_tile;
     s.next = min(end, after);
     s.from = (unit - first) * args->k_chunk;
-    s.to = s.next == after ? args->k : (s.next - first) * args->k_chunk;
+    s.to = s.next == after ? w->k : (s.next - first) * args->k_chunk;
     return s;
 }
 
@@ -431,10 +434,8 @@ store_result(const struct tgl_gemm_args *args, const struct operands *o, float s
 {
     if (at >= o->length || s >= o->count) return;
     const int row = BIG_A ? at : s, col = BIG_A ? s : at, batch = (int)blockIdx.z;
-    float *C = args->C_array ? args->C_array[batch] : args->C + batch * args->stride_c;
-    float *c = C + row * args->ldc + col;
-    const struct epilogue_operands with = epilogue_operands(args, batch);
-    *c = epilogue(args, &with, sum, args->beta != 0.0f ? *c : 0.0f, row, col);
+    const struct epilogue_operands with = epilogue_operands(args, D_of(args, batch), batch);
+    epilogue_store(args, &with, sum, row, col);
 }
 
 /* at: within the tile. */
@@ -532,7 +533,7 @@ static __device__ __forceinline__ float *partial_of(const struct tgl_gemm_args *
 {
     const int which = first_unit(w, block) / w->per_tile == tile ? 0 : 1;
     const long long place = ((long long)blockIdx.z * gridDim.x + block) * 2 + which;
-    return args->workspace + place * (TILE * COUNT);
+    return (float *)args->workspace + place * (TILE * COUNT);
 }
 
 /* The last of a tile's blocks adds up what all have left in the workspace. */
@@ -540,20 +541,11 @@ static __device__ __forceinline__ void add_blocks(const struct tgl_gemm_args *ar
                                                   const struct operands *o, const struct work *w,
                                                   int tile)
 {
-    __shared__ bool last;
     const int from = block_of(w, tile * w->per_tile);
     const int to = block_of(w, (tile + 1) * w->per_tile - 1);
     const int tiles = (o->length - 1) / TILE + 1;
     unsigned *counter = &args->counters[(long long)blockIdx.z * tiles + tile];
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = atomicAdd(counter, 1u) == (unsigned)(to - from);
-        if (last) *counter = 0;
-    }
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
+    if (!is_last_block(counter, to - from + 1)) return;
 
     enum { FOURS_EACH = (TILE * COUNT / 4 + THREADS - 1) / THREADS };
     float4 sums[FOURS_EACH];
@@ -592,18 +584,18 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     start_after_earlier_launches(args.waits_at_end);
     if (args.overlaps) let_later_launches_start();
 #if BIG_A
-    const struct operands o = operands_of(&args, ALONG_K, args.small_along_k);
+    const struct operands o = operands_of(&args, ALONG_K, args.small_k_major);
 #else
-    const struct operands o = operands_of(&args, args.small_along_k, ALONG_K);
+    const struct operands o = operands_of(&args, args.small_k_major, ALONG_K);
 #endif
     const struct work w = work_of(&args, o.length);
     const int begin = first_unit(&w, (int)blockIdx.x), end = first_unit(&w, (int)blockIdx.x + 1);
 
-    const bool once = args.k <= DEPTH;        /* all of the small operand is there from the start */
-    const int fed = args.k > 0 ? end : begin; /* without a product nothing is loaded */
+    const bool once = w.k <= DEPTH;        /* all of the small operand is there from the start */
+    const int fed = w.k > 0 ? end : begin; /* without a product nothing is loaded */
     struct feeder feeder = {0, 0, begin, once ? begin : fed, 0};
     if (once)
-        copy_small(small, &o, 0, args.k);
+        copy_small(small, &o, 0, w.k);
     else
         feed(&feeder, small, &args, &o, &w);
     async_commit();
@@ -648,7 +640,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
             multiply_step(acc, now, ring + stage * STAGE, y);
             stage = stage + 1 == STAGES ? 0 : stage + 1;
         }
-        const bool is_whole = segment.to - segment.from == args.k;
+        const bool is_whole = segment.to - segment.from == w.k;
         const struct finisher f = {
             &args, &o, is_whole ? 0 : partial_of(&args, &w, (int)blockIdx.x, segment.tile),
             segment.tile};

@@ -19,6 +19,7 @@
 #include "lib/gemm_args.h"
 #include "lib/launch_order.h"
 #include "lib/load_store.h"
+#include "lib/operands.h"
 
 #ifndef BM
 #define BM 16 /* at least the rows of C */
@@ -176,14 +177,15 @@ struct copier {
 
 /* The next tile of k, if there is one; if not, the group of copies is empty. */
 static __device__ __forceinline__ void copy_step(struct copier *c, float *stages,
-                                                 const struct tgl_gemm_args *args)
+                                                 const struct tgl_gemm_args *args,
+                                                 bool has_product)
 {
     const int product = c->product + (int)threadIdx.x / GROUP;
-    if (c->k < args->k && c->product < args->batch) {
+    if (has_product && c->k < args->k && c->product < args->batch) {
         const bool exists = product < args->batch;
-        const long long at = exists ? product : 0;
-        const float *A = args->A_array ? args->A_array[at] : args->A + at * args->stride_a;
-        const float *B = args->B_array ? args->B_array[at] : args->B + at * args->stride_b;
+        const int at = exists ? product : 0;
+        const element_a *A = A_of(args, at);
+        const element_b *B = B_of(args, at);
         float *stage = stages + c->stage * (PER_BLOCK * STAGE);
         const int depth = min(BK, args->k - c->k);
         const struct tile a = {A + (A_ALONG_K ? c->k : c->k * args->lda), (unsigned)args->lda,
@@ -217,26 +219,27 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     const int lane_m = thread / LANES_N, lane_n = thread % LANES_N;
     float *stages = shared + group * STAGE;
 
+        const bool multiplies = has_product(&args);
     struct copier copier = {(int)blockIdx.x * PER_BLOCK, 0, 0};
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++)
-        copy_step(&copier, stages, &args);
+        copy_step(&copier, stages, &args, multiplies);
 
     int stage = 0;
     for (int first = (int)blockIdx.x * PER_BLOCK; first < args.batch;
          first += gridDim.x * PER_BLOCK) {
         float acc[TM][TN] = {{0.0f}};
-        for (int k = 0; k < args.k; k += BK) {
+        for (int k = 0; multiplies && k < args.k; k += BK) {
             wait_for_copies();
-            copy_step(&copier, stages, &args);
+            copy_step(&copier, stages, &args, multiplies);
             multiply_tile(acc, stages + stage * (PER_BLOCK * STAGE), lane_m, lane_n, args.k - k);
             stage = stage + 1 == STAGES ? 0 : stage + 1;
         }
-        const long long product = first + group;
+        const int product = first + group;
         if (product >= args.batch) continue;
-        float *C = args.C_array ? args.C_array[product] : args.C + product * args.stride_c;
-        const struct epilogue_operands with = epilogue_operands(&args, product);
-        const bool aligned = rows_are_aligned(C, args.ldc);
+        element_d *D = D_of(&args, product);
+        const struct epilogue_operands with = epilogue_operands(&args, D, product);
+        const bool aligned = ROWS_ARE_ON_16_BYTES(&args, &with);
 #pragma unroll
         for (int i = 0; i < TM; i++) {
             const int row = lane_m * 4 + i / 4 * 4 * LANES_M + i % 4;
@@ -244,7 +247,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 #pragma unroll
             for (int j = 0; j < TN; j += 4) {
                 const int col = lane_n * 4 + j * LANES_N;
-                epilogue_store4(&args, &with, C, &acc[i][j], row, col, 0, args.n - col, aligned);
+                epilogue_store4(&args, &with, &acc[i][j], row, col, 0, args.n - col, aligned);
             }
         }
     }

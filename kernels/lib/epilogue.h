@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What becomes of a finished sum before it is stored, shared by all families:
- *     C[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
+ * The epilogue: what is done to a finished sum before it is stored, shared by all families:
+ *     D[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
  * with each part but alpha and beta left out unless its macro asks for it. beta == 0 does not read
- * C. A user's own expression takes the place of activation and sum.
+ * C. A user's own expression takes the place of activation and sum. All of it is computed in the
+ * accumulation type and rounded once, to D's type.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H
 
 #include "lib/gemm_args.h"
+#include "lib/operands.h"
 
 #ifndef BIAS
 #define BIAS 0 /* 0 none, 1 one a row, 2 one a column */
@@ -27,50 +29,116 @@
 #error "an expression has the place of the activation"
 #endif
 
-/* What an epilogue reads besides C, of one problem of the batch. */
+/* Four neighbours of C are one 16-byte load, and those of D one store, where they are aligned. */
+#define HAS_FLOAT4 (TYPE_C == TYPE_F32 && TYPE_D == TYPE_F32)
+
+/* What an epilogue reads and writes, of one problem of the batch. */
 struct epilogue_operands {
-    const float *bias, *residual;
+    element_d *D;
+#if SEPARATE_D
+    const element_c *C; /* read if beta is not 0 */
+#endif
+    const element_bias *bias;
+    const element_residual *residual;
+#if DEVICE_SCALARS
+    accumulate_t alpha, beta;
+#endif
 };
 
+#if DEVICE_SCALARS
+#define ALPHA(args, with) ((with)->alpha)
+#define BETA(args, with)  ((with)->beta)
+#else
+#define ALPHA(args, with) alpha_of(args)
+#define BETA(args, with)  beta_of(args)
+#endif
+
 static __device__ __forceinline__ struct epilogue_operands
-epilogue_operands(const struct tgl_gemm_args *args, long long batch)
+epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batch)
 {
-    struct epilogue_operands operands;
-    operands.bias = args->bias + batch * args->stride_bias;
-    operands.residual = args->residual + batch * args->stride_residual;
-    return operands;
+    struct epilogue_operands with;
+    with.D = D;
+#if SEPARATE_D
+    with.C = C_of(args, (int)batch);
+#endif
+    with.bias = (const element_bias *)args->bias + batch * args->stride_bias;
+    with.residual = (const element_residual *)args->residual + batch * args->stride_residual;
+#if DEVICE_SCALARS
+    with.alpha = alpha_of(args);
+    with.beta = beta_of(args);
+#endif
+    return with;
 }
 
-/* A NaN stays one, which fmaxf() would not let it. */
-static __device__ __forceinline__ float relu(float x)
+/* The element of C that belongs to *d, which is D[row][col]. */
+static __device__ __forceinline__ const element_c *beside(const struct tgl_gemm_args *args,
+                                                          const struct epilogue_operands *with,
+                                                          const element_d *d, int row, int col)
 {
-    return x < 0.0f ? 0.0f : x;
+#if SEPARATE_D
+    (void)d;
+    return with->C + row * args->ldc + col;
+#else
+    (void)args, (void)with, (void)row, (void)col;
+    return d;
+#endif
 }
 
-static __device__ __forceinline__ float gelu(float x)
+/* Whether all rows of C and D start on 16 bytes, as float4 loads and stores need it. A macro: with a
+ * function ptxas arrives at another order of simt.cu's main loop, which the schedules are not for. */
+#define IS_ON_16_BYTES(matrix, ld) ((unsigned long long)(matrix) % 16 == 0 && (ld) % 4 == 0)
+#if SEPARATE_D
+#define ROWS_ARE_ON_16_BYTES(args, with)                                                           \
+    (IS_ON_16_BYTES((with)->D, (args)->ldd) && IS_ON_16_BYTES((with)->C, (args)->ldc))
+#else
+#define ROWS_ARE_ON_16_BYTES(args, with) IS_ON_16_BYTES((with)->D, (args)->ldd)
+#endif
+
+/* A NaN stays a NaN, which fmaxf() would replace by 0. */
+static __device__ __forceinline__ accumulate_t relu(accumulate_t x)
+{
+    return x < 0 ? 0 : x;
+}
+
+#if ACCUMULATE == TYPE_F64
+static __device__ __forceinline__ accumulate_t gelu(accumulate_t x)
+{
+    return 0.5 * x * (1.0 + erf(x * 0.70710678118654752));
+}
+
+static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
+{
+    return x / (1.0 + exp(-x));
+}
+#else
+static __device__ __forceinline__ accumulate_t gelu(accumulate_t x)
 {
     return 0.5f * x * (1.0f + erff(x * 0.70710678f));
 }
 
-static __device__ __forceinline__ float silu(float x)
+static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
 {
     return x / (1.0f + expf(-x));
 }
+#endif
 
 #if EXPRESSION
-/* float expression(float acc, float c, float bias, int row, int col), where acc is alpha*sum, c is
- * beta*C[row][col], and bias that of the row or column, or 0. */
+/* accumulate_t expression(accumulate_t acc, accumulate_t c, accumulate_t bias, long long row,
+ * long long col), where acc is alpha*sum, c is beta*C[row][col], and bias that of the row or column,
+ * or 0. */
 #include "lib/expression.h"
 #endif
 
-/* alpha*sum, with what is to be added to it and done to it. */
-static __device__ __forceinline__ float activated(const struct tgl_gemm_args *args, float acc,
-                                                  float old, float bias, int row, int col)
+/* The activation of alpha*sum (acc) + beta*old + bias, or the user's expression of these. */
+static __device__ __forceinline__ accumulate_t activated(const struct tgl_gemm_args *args, const struct epilogue_operands *with,
+                                                         accumulate_t acc, accumulate_t old,
+                                                         accumulate_t bias, int row, int col)
 {
 #if EXPRESSION
-    return expression(acc, args->beta == 0.0f ? 0.0f : args->beta * old, bias, row, col);
+    return expression(acc, BETA(args, with) == 0 ? 0 : BETA(args, with) * old, bias, (long long)row,
+                      (long long)col);
 #else
-    float sum = args->beta == 0.0f ? acc : acc + args->beta * old;
+    accumulate_t sum = BETA(args, with) == 0 ? acc : acc + BETA(args, with) * old;
 #if BIAS
     sum += bias;
 #endif
@@ -87,47 +155,61 @@ static __device__ __forceinline__ float activated(const struct tgl_gemm_args *ar
 #endif
 }
 
-/* The finished value of C[row][col], given its sum and its old value (0 if beta is 0). */
-static __device__ __forceinline__ float epilogue(const struct tgl_gemm_args *args,
-                                                 const struct epilogue_operands *with, float sum,
-                                                 float old, int row, int col)
+/* The finished value of D[row][col], given its sum and that of C (0 if beta is 0). */
+static __device__ __forceinline__ accumulate_t epilogue(const struct tgl_gemm_args *args,
+                                                        const struct epilogue_operands *with,
+                                                        accumulate_t sum, accumulate_t old, int row,
+                                                        int col)
 {
 #if BIAS
-    const float bias = with->bias[BIAS == 1 ? row : col];
+    const accumulate_t bias = from_bias(with->bias[BIAS == 1 ? row : col]);
 #else
-    const float bias = 0.0f;
+    const accumulate_t bias = 0;
 #endif
-    const float value = activated(args, args->alpha * sum, old, bias, row, col);
+    const accumulate_t value = activated(args, with, ALPHA(args, with) * sum, old, bias, row, col);
 #if RESIDUAL
-    return value + with->residual[row * args->ld_residual + col];
+    return value + from_residual(with->residual[row * args->ld_residual + col]);
 #else
-    (void)with;
+    (void)args;
     return value;
 #endif
 }
 
-/* Four neighbours of a row: C[row][col..col+3], of which those from number `from` on and before
- * number `to` are stored. aligned: rows of C start on 16 bytes and col is a multiple of 4. */
+/* D[row][col] := the finished value of its sum. */
+static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args *args,
+                                                      const struct epilogue_operands *with,
+                                                      accumulate_t sum, int row, int col)
+{
+    element_d *d = with->D + row * args->ldd + col;
+    const element_c *c = beside(args, with, d, row, col);
+    *d = to_d(epilogue(args, with, sum, BETA(args, with) != 0 ? from_c(*c) : 0, row, col));
+}
+
+/* Four neighbours of a row: D[row][col..col+3], of which those from number `from` on and before
+ * number `to` are stored. aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */
 static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_args *args,
                                                        const struct epilogue_operands *with,
-                                                       float *C, const float *sum, int row, int col,
+                                                       const accumulate_t *sum, int row, int col,
                                                        int from, int to, bool aligned)
 {
-    float *c = C + row * args->ldc + col;
-    if (aligned && from <= 0 && to >= 4) {
+    element_d *d = with->D + row * args->ldd + col;
+    const element_c *c = beside(args, with, d, row, col);
+    if (HAS_FLOAT4 && aligned && from <= 0 && to >= 4) {
         float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        if (args->beta != 0.0f) v = *(const float4 *)c;
+        if (BETA(args, with) != 0) v = *(const float4 *)c;
         v.x = epilogue(args, with, sum[0], v.x, row, col);
         v.y = epilogue(args, with, sum[1], v.y, row, col + 1);
         v.z = epilogue(args, with, sum[2], v.z, row, col + 2);
         v.w = epilogue(args, with, sum[3], v.w, row, col + 3);
-        *(float4 *)c = v;
+        *(float4 *)d = v;
         return;
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        if (i >= from && i < to)
-            c[i] = epilogue(args, with, sum[i], args->beta != 0.0f ? c[i] : 0.0f, row, col + i);
+        if (i >= from && i < to) {
+            const accumulate_t old = BETA(args, with) != 0 ? from_c(c[i]) : 0;
+            d[i] = to_d(epilogue(args, with, sum[i], old, row, col + i));
+        }
 }
 
 #endif

@@ -8,11 +8,17 @@
 #ifndef TGL_LAUNCH_ORDER_H
 #define TGL_LAUNCH_ORDER_H
 
+#ifdef TGL_SIM
+void tgl_sim_wait_for_launches(void);
+#endif
+
 /* Returns when all that came before in the stream is done and visible. Before it nothing may touch
  * global memory. */
 static __device__ __forceinline__ void wait_for_earlier_launches(void)
 {
-#if !defined(TGL_SIM) && __CUDA_ARCH__ >= 900
+#ifdef TGL_SIM
+    tgl_sim_wait_for_launches();
+#elif __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

@@ -17,8 +17,9 @@
 #define __device__      __attribute__((always_inline, unused))
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-#define __align__(bytes) __attribute__((aligned(bytes)))
-#define __constant__     static const
+#define __align__(bytes)  __attribute__((aligned(bytes)))
+#define __constant__      static const
+#define __grid_constant__ /* a parameter whose address the kernel uses */
 
 /* Shared memory is a section of the object, found by the names that the linker gives its ends. One
  * block runs at a time. The guard sees to it that there always is a section, and lies between the
@@ -127,12 +128,15 @@ uint3 tgl_sim_grid_size(void);
 #define __stcg(p, v) ((void)(*(p) = (v)))
 #define __stcs(p, v) ((void)(*(p) = (v)))
 
-/* ---- Atomics --------------------------------------------------------------------------------- */
+/* ---- Atomics and fences ---------------------------------------------------------------------- */
 
 unsigned atomicAdd(unsigned *address, unsigned value);
+unsigned atomicOr(unsigned *address, unsigned value);
+unsigned atomicAnd(unsigned *address, unsigned value);
+unsigned atomicMax(unsigned *address, unsigned value);
+unsigned atomicExch(unsigned *address, unsigned value);
 
-/* Blocks run one after the other, and see all that those before have written. */
-#define __threadfence() ((void)0)
+void __threadfence(void);
 
 /* ---- Threads that wait for each other -------------------------------------------------------- */
 

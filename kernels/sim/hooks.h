@@ -45,6 +45,21 @@ typedef struct tgl_sim_hooks {
                        const void *pc);
     void (*async_commit)(void *run);
     void (*async_wait)(void *run, int groups_pending);
+
+    /* An atomic read-modify-write of 4 bytes is about to happen; __threadfence(); and
+     * wait_for_earlier_launches() of lib/launch_order.h. */
+    void (*atomic)(void *run, const void *address, const void *pc);
+    void (*fence)(void *run, const void *pc);
+    void (*wait_for_launches)(void *run);
+
+    /* lib/mbarrier.h and lib/tma.h. `barrier` points to 8 bytes of shared memory. */
+    void (*mbarrier_init)(void *run, const void *barrier, int arrivals, const void *pc);
+    void (*mbarrier_fence)(void *run);
+    void (*mbarrier_arrive)(void *run, const void *barrier, unsigned bytes, const void *pc);
+    void (*mbarrier_wait)(void *run, const void *barrier, unsigned parity, const void *pc);
+    void (*tma_load)(void *run, void *shared, const void *map, const int *at, int rank,
+                     const void *barrier, const void *pc);
+
     void (*endless)(void *run, const void *pc); /* no rounds are left */
     tgl_sim_loops *loops;                       /* of the thread that runs */
     /* x, y, z, set whenever another CUDA thread goes on. */
@@ -53,7 +68,9 @@ typedef struct tgl_sim_hooks {
 
 typedef struct tgl_sim_image {
     tgl_sim_hooks *hooks;
-    void (*kernel)(void); /* the __global__ function; the host knows its parameters */
+    /* Calls the __global__ function with the arguments that lie here, laid out as a C struct of its
+     * parameters. */
+    void (*entry)(const void *arguments);
     char *shared_begin, *shared_end;
 } tgl_sim_image;
 

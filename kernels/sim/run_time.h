@@ -145,16 +145,31 @@ void *__tsan_memset(void *to, int value, size_t bytes)
     return set_range(to, value, bytes, TGL_SIM_PC);
 }
 
-/* ---- Atomics --------------------------------------------------------------------------------- */
+/* ---- Atomics and fences ---------------------------------------------------------------------- */
 
-/* A load and a store to the counts, and nobody comes between. */
-unsigned atomicAdd(unsigned *address, unsigned value)
+/* A load and a store to the counts; no other thread runs between the two. */
+#define TGL_SIM_ATOMIC(name, result)                                                               \
+    unsigned name(unsigned *address, unsigned value)                                               \
+    {                                                                                              \
+        tgl_sim.atomic(tgl_sim.run, address, TGL_SIM_PC);                                          \
+        const unsigned old = *address;                                                             \
+        *address = (result);                                                                       \
+        return old;                                                                                \
+    }
+TGL_SIM_ATOMIC(atomicAdd, old + value)
+TGL_SIM_ATOMIC(atomicOr, old | value)
+TGL_SIM_ATOMIC(atomicAnd, old &value)
+TGL_SIM_ATOMIC(atomicMax, old > value ? old : value)
+TGL_SIM_ATOMIC(atomicExch, value)
+
+void __threadfence(void)
 {
-    tgl_sim.access(tgl_sim.run, address, 4, 0, TGL_SIM_PC);
-    tgl_sim.access(tgl_sim.run, address, 4, 1, TGL_SIM_PC);
-    const unsigned old = *address;
-    *address = old + value;
-    return old;
+    tgl_sim.fence(tgl_sim.run, TGL_SIM_PC);
+}
+
+void tgl_sim_wait_for_launches(void)
+{
+    tgl_sim.wait_for_launches(tgl_sim.run);
 }
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
@@ -251,6 +266,33 @@ void tgl_sim_async_commit(void)
 void tgl_sim_async_wait(int groups_pending)
 {
     tgl_sim.async_wait(tgl_sim.run, groups_pending);
+}
+
+/* ---- lib/mbarrier.h and lib/tma.h ------------------------------------------------------------ */
+
+void tgl_sim_mbarrier_init(const void *barrier, int arrivals)
+{
+    tgl_sim.mbarrier_init(tgl_sim.run, barrier, arrivals, TGL_SIM_PC);
+}
+
+void tgl_sim_mbarrier_fence(void)
+{
+    tgl_sim.mbarrier_fence(tgl_sim.run);
+}
+
+void tgl_sim_mbarrier_arrive(const void *barrier, unsigned bytes)
+{
+    tgl_sim.mbarrier_arrive(tgl_sim.run, barrier, bytes, TGL_SIM_PC);
+}
+
+void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity)
+{
+    tgl_sim.mbarrier_wait(tgl_sim.run, barrier, parity, TGL_SIM_PC);
+}
+
+void tgl_sim_tma_load(void *shared, const void *map, const int *at, int rank, const void *barrier)
+{
+    tgl_sim.tma_load(tgl_sim.run, shared, map, at, rank, barrier, TGL_SIM_PC);
 }
 
 #endif

@@ -5,10 +5,11 @@
 #ifndef TGL_CPU_H
 #define TGL_CPU_H
 
-#include "../device.h"
-#include "detect.h"
-#include "kernels.h"
-#include "tiers.h"
+#include "api/backend.h"
+#include "base/integers.h"
+#include "cpu/detect.h"
+#include "cpu/kernels.h"
+#include "cpu/tiers.h"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -43,7 +44,7 @@ typedef struct cpu_device {
 typedef enum cpu_path {
     CPU_PATH_GEMM,   /* tiles, perhaps with packing */
     CPU_PATH_VECTOR, /* C has one row or one column */
-    CPU_PATH_SCALE,  /* k == 0: C := beta*C */
+    CPU_PATH_SCALE,  /* k == 0: D := beta*C */
 } cpu_path;
 
 /* How the threads share a product. */
@@ -70,38 +71,40 @@ typedef struct cpu_plan {
     size_t workspace;   /* all of it */
 } cpu_plan;
 
-/* plan.c: chooses path, sharing and blocking. A pure function of its arguments. */
-void tgl_cpu_plan(const tgl_gemm_shape *shape, const cpu_kernels *kernels, const cpu_device *cpu,
+/* cpu_plan.c: chooses path, sharing and blocking. A pure function of its arguments. */
+void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, const cpu_device *cpu,
                   cpu_plan *plan);
-size_t tgl_cpu_explain(const tgl_plan *plan, char *text, size_t size);
+void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out);
 
-/* gemm.c, vector.c: run a plan in `workspace`, plan->workspace bytes aligned to CPU_ALIGNMENT. */
-void tgl_cpu_gemm(const tgl_gemm_shape *shape, const cpu_plan *plan, const tgl_run *run,
+/* cpu_gemm.c, cpu_vector.c: run a plan in place, D := alpha*op(A)*op(B) + beta*D and the epilogue,
+ * in `workspace`, plan->workspace bytes aligned to CPU_ALIGNMENT. */
+void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                   char *workspace);
-void tgl_cpu_vector(const tgl_gemm_shape *shape, const cpu_plan *plan, const tgl_run *run,
+void tgl_cpu_vector(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                     char *workspace);
 
-/* C := beta*C for all of the batch, and the epilogue. */
-void tgl_cpu_scale(const tgl_gemm_shape *shape, const cpu_kernels *kernels, const tgl_run *run);
+/* D := beta*D for all of the batch, and the epilogue. */
+void tgl_cpu_scale(const tgl_shape *shape, const cpu_kernels *kernels, const tgl_run *run);
 
-/* A part of C. */
+/* A part of D. */
 typedef struct cpu_rectangle {
     int64_t row, rows, column, columns;
 } cpu_rectangle;
 
-/* epilogue.c: what is left to do where alpha*op(A)*op(B) + beta*C is complete, in a problem of the
- * batch. For shapes with an epilogue. */
-void tgl_cpu_epilogue(const tgl_gemm_shape *shape, const cpu_kernels *kernels, const tgl_run *run,
+/* cpu_epilogue.c: what is left to do where alpha*op(A)*op(B) + beta*C is complete, in a problem of
+ * the batch. For shapes with an epilogue. */
+void tgl_cpu_epilogue(const tgl_shape *shape, const cpu_kernels *kernels, const tgl_run *run,
                       int64_t problem, cpu_rectangle part);
 
-/* pool.c. reserve: makes sure that a buffer of this size exists. take: NULL if memory is short. */
+/* buffer_pool.c. reserve: makes sure that a buffer of this size exists. take: NULL if memory is
+ * short. */
 void tgl_cpu_pool_open(cpu_pool *pool);
 void tgl_cpu_pool_close(cpu_pool *pool);
 bool tgl_cpu_pool_reserve(cpu_pool *pool, size_t bytes);
 void *tgl_cpu_pool_take(cpu_pool *pool, size_t bytes);
 void tgl_cpu_pool_give(cpu_pool *pool, void *memory);
 
-/* measure.c */
+/* cpu_measure.c */
 tgl_status tgl_cpu_measure(tgl_device *dev, tgl_ceiling ceiling, double *value);
 
 /* Runs `body(context, thread, team)` on each thread of a team of at most `threads`. */
@@ -130,28 +133,37 @@ static inline void cpu_team_wait(int team)
     (void)team;
 }
 
-/* The matrices of problem i of the batch. element: bytes of one. */
-static inline const char *tgl_cpu_a_of(const tgl_gemm_shape *s, const tgl_run *run, int64_t i,
+/* The matrices of problem i of the batch: A, B, the D that is written, and the C that D starts from
+ * (the same as D where the product is in place). element: bytes of one. */
+static inline const char *tgl_cpu_matrix_of(const tgl_shape *s, const tgl_run *run,
+                                            tgl_operand matrix, tgl_operand array, int64_t i,
+                                            int64_t stride, int64_t element)
+{
+    if (s->pointers) return ((const char *const *)run->at[array])[i];
+    return (const char *)run->at[matrix] + i * stride * element;
+}
+
+static inline const char *tgl_cpu_a_of(const tgl_shape *s, const tgl_run *run, int64_t i,
                                        int64_t element)
 {
-    return s->pointers ? run->A_array[i] : (const char *)run->A + i * s->stride_a * element;
+    return tgl_cpu_matrix_of(s, run, TGL_AT_A, TGL_AT_A_ARRAY, i, s->stride_a, element);
 }
 
-static inline const char *tgl_cpu_b_of(const tgl_gemm_shape *s, const tgl_run *run, int64_t i,
+static inline const char *tgl_cpu_b_of(const tgl_shape *s, const tgl_run *run, int64_t i,
                                        int64_t element)
 {
-    return s->pointers ? run->B_array[i] : (const char *)run->B + i * s->stride_b * element;
+    return tgl_cpu_matrix_of(s, run, TGL_AT_B, TGL_AT_B_ARRAY, i, s->stride_b, element);
 }
 
-static inline char *tgl_cpu_c_of(const tgl_gemm_shape *s, const tgl_run *run, int64_t i,
-                                 int64_t element)
+static inline const char *tgl_cpu_c_of(const tgl_shape *s, const tgl_run *run, int64_t i,
+                                       int64_t element)
 {
-    return s->pointers ? run->C_array[i] : (char *)run->C + i * s->stride_c * element;
+    return tgl_cpu_matrix_of(s, run, TGL_AT_C, TGL_AT_C_ARRAY, i, s->stride_c, element);
 }
 
-static inline int64_t cpu_least(int64_t x, int64_t y)
+static inline char *tgl_cpu_d_of(const tgl_shape *s, const tgl_run *run, int64_t i, int64_t element)
 {
-    return x < y ? x : y;
+    return (char *)tgl_cpu_matrix_of(s, run, TGL_AT_D, TGL_AT_D_ARRAY, i, s->stride_d, element);
 }
 
 /* The shortcuts of these two save small products a good part of their time: a division costs as
@@ -166,7 +178,7 @@ static inline int64_t cpu_share(int64_t total, int64_t parts, int64_t index)
 {
     if (parts == 1) return index == 0 ? 0 : total;
     const int64_t rest = total % parts;
-    return total / parts * index + cpu_least(index, rest);
+    return total / parts * index + tgl_min64(index, rest);
 }
 
 #endif

@@ -3,7 +3,7 @@
  * Asks the processor (cpuid, xgetbv) and the system (sysconf, the affinity mask). On other
  * processors than x86 only the system is asked.
  */
-#include "detect.h"
+#include "cpu/detect.h"
 
 #include <sched.h>
 #include <stdint.h>

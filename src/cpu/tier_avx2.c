@@ -3,11 +3,11 @@
  * The AVX2 tier: vectors of 32 bytes, 16 registers, fused multiply-adds; VMASKMOV for the edges.
  * Compiled with -mavx2 and -mfma; called only where detect.c found them.
  */
-#include "activate.h"
-#include "kernels.h"
-#include "tiers.h"
-#include "transpose.h"
-#include "unroll.h"
+#include "cpu/activate.h"
+#include "cpu/kernels.h"
+#include "cpu/tiers.h"
+#include "cpu/transpose.h"
+#include "cpu/unroll.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static inline __m256i first_lanes(const int32_t *window)
 #define BROADCAST(x)             _mm256_set1_ps(x)
 #define FMA(a, b, c)             _mm256_fmadd_ps(a, b, c)
 #define TRANSPOSE(x)             CPU_TRANSPOSE_8(x)
-#include "template.h"
+#include "cpu/template.h"
 
 #define T                        double
 #define V                        __m256d
@@ -55,4 +55,4 @@ static inline __m256i first_lanes(const int32_t *window)
 #define BROADCAST(x)             _mm256_set1_pd(x)
 #define FMA(a, b, c)             _mm256_fmadd_pd(a, b, c)
 #define TRANSPOSE(x)             CPU_TRANSPOSE_4(x)
-#include "template.h"
+#include "cpu/template.h"

@@ -3,11 +3,11 @@
  * The AVX-512 tier: vectors of 64 bytes, 32 registers, masked loads and stores. Compiled with
  * -mavx512f and -mfma; called only where detect.c found them.
  */
-#include "activate.h"
-#include "kernels.h"
-#include "tiers.h"
-#include "transpose.h"
-#include "unroll.h"
+#include "cpu/activate.h"
+#include "cpu/kernels.h"
+#include "cpu/tiers.h"
+#include "cpu/transpose.h"
+#include "cpu/unroll.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -31,7 +31,7 @@
 #define BROADCAST(x)             _mm512_set1_ps(x)
 #define FMA(a, b, c)             _mm512_fmadd_ps(a, b, c)
 #define TRANSPOSE(x)             CPU_TRANSPOSE_16(x)
-#include "template.h"
+#include "cpu/template.h"
 
 #define T                        double
 #define V                        __m512d
@@ -47,4 +47,4 @@
 #define BROADCAST(x)             _mm512_set1_pd(x)
 #define FMA(a, b, c)             _mm512_fmadd_pd(a, b, c)
 #define TRANSPOSE(x)             CPU_TRANSPOSE_8(x)
-#include "template.h"
+#include "cpu/template.h"

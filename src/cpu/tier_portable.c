@@ -4,10 +4,10 @@
  * NEON, or plain scalar code. Masked lanes are loops. Where the target has no fused multiply-add,
  * products are rounded before they are added.
  */
-#include "activate.h"
-#include "kernels.h"
-#include "tiers.h"
-#include "unroll.h"
+#include "cpu/activate.h"
+#include "cpu/kernels.h"
+#include "cpu/tiers.h"
+#include "cpu/unroll.h"
 
 #include <string.h>
 
@@ -66,7 +66,7 @@ VECTORS(double, vector_f64, f64)
 #define BROADCAST(x)             ((vector_f32){0} + (float)(x))
 #define FMA(a, b, c)             ((a) * (b) + (c))
 #define TRANSPOSE(x)             transpose_f32(x)
-#include "template.h"
+#include "cpu/template.h"
 
 #define T                        double
 #define V                        vector_f64
@@ -82,4 +82,4 @@ VECTORS(double, vector_f64, f64)
 #define BROADCAST(x)             ((vector_f64){0} + (double)(x))
 #define FMA(a, b, c)             ((a) * (b) + (c))
 #define TRANSPOSE(x)             transpose_f64(x)
-#include "template.h"
+#include "cpu/template.h"

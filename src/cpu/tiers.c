@@ -2,9 +2,9 @@
  *
  * The one table of tiers, and what TEGULA_CPU makes of it.
  */
-#include "tiers.h"
+#include "cpu/tiers.h"
+#include "base/error.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Best first. Columns: name, kernel, what the processor must have, kernels by type. */
@@ -33,9 +33,8 @@ static int find(const char *name, size_t length, unsigned features)
     return -1;
 }
 
-/* A sentence on why the setting is refused, which lists what would be understood. */
-static int refuse(const char *setting, unsigned features, const char *why, char *message,
-                  size_t message_size)
+/* Says why the setting is refused, and lists what would be understood. */
+static tgl_status refuse(const char *setting, unsigned features, const char *why)
 {
     char names[64] = "";
     for (int i = 0; i < TIERS; i++)
@@ -43,14 +42,14 @@ static int refuse(const char *setting, unsigned features, const char *why, char 
             if (names[0] != '\0') strcat(names, ", ");
             strcat(names, tiers[i].name);
         }
-    snprintf(message, message_size,
-             "TEGULA_CPU=\"%.40s\" %s; available here: %s (a name to force it, -name to forbid it)",
-             setting, why, names);
-    return 0;
+    return tgl_fail(
+        TGL_BAD_SETTING,
+        "TEGULA_CPU=\"%.40s\" %s; available here: %s (a name to force it, -name to forbid it)",
+        setting, why, names);
 }
 
-int tgl_cpu_choose_tiers(unsigned features, const char *setting,
-                         const cpu_tier *usable[CPU_MAX_TIERS], char *message, size_t message_size)
+tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
+                                const cpu_tier *usable[CPU_MAX_TIERS], int *count)
 {
     bool allowed[TIERS];
     for (int i = 0; i < TIERS; i++)
@@ -61,16 +60,14 @@ int tgl_cpu_choose_tiers(unsigned features, const char *setting,
         const char *name = word + forbid;
         const size_t length = strcspn(name, ",");
         const int tier = find(name, length, features);
-        if (tier < 0)
-            return refuse(setting, features, "names no tier of this machine", message,
-                          message_size);
+        if (tier < 0) return refuse(setting, features, "names no tier of this machine");
         for (int i = 0; i < TIERS; i++)
             if ((i == tier) == forbid) allowed[i] = false;
         word = name[length] == ',' ? name + length + 1 : NULL;
     }
 
-    int count = 0;
+    *count = 0;
     for (int i = 0; i < TIERS; i++)
-        if (allowed[i]) usable[count++] = &tiers[i];
-    return count > 0 ? count : refuse(setting, features, "leaves no tier", message, message_size);
+        if (allowed[i]) usable[(*count)++] = &tiers[i];
+    return *count > 0 ? TGL_OK : refuse(setting, features, "leaves no tier");
 }

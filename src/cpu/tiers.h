@@ -5,9 +5,9 @@
 #ifndef TGL_CPU_TIERS_H
 #define TGL_CPU_TIERS_H
 
-#include "../device.h"
-#include "detect.h"
-#include "kernels.h"
+#include "cpu/detect.h"
+#include "cpu/kernels.h"
+#include "tegula/tegula.h"
 
 extern const cpu_kernels tgl_cpu_kernels_portable_f32, tgl_cpu_kernels_portable_f64;
 extern const cpu_kernels tgl_cpu_kernels_avx2_f32, tgl_cpu_kernels_avx2_f64;
@@ -22,11 +22,11 @@ typedef struct cpu_tier {
 
 enum { CPU_MAX_TIERS = 3 };
 
-/* Fills `usable` with the tiers that this processor runs and `setting` allows, best first, and
- * returns how many they are. `setting` is the value of TEGULA_CPU, or NULL: a tier's name allows
- * that one alone, "-name" forbids one; several are separated by commas. On a setting that makes no
- * sense here returns 0 and writes a sentence to message. */
-int tgl_cpu_choose_tiers(unsigned features, const char *setting,
-                         const cpu_tier *usable[CPU_MAX_TIERS], char *message, size_t message_size);
+/* Fills `usable` with the tiers that this processor runs and `setting` allows, best first; *count:
+ * how many they are. `setting` is the value of TEGULA_CPU, or NULL: a tier's name allows that one
+ * alone, "-name" forbids one; several are separated by commas. TGL_BAD_SETTING: it makes no sense
+ * here. */
+tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
+                                const cpu_tier *usable[CPU_MAX_TIERS], int *count);
 
 #endif

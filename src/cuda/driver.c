@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@
         offsetof(tgl_driver, member), name, optional                                               \
     }
 
-/* Columns: where the address goes, the name in libcuda, whether a driver may be without it. */
+/* Columns: the member of tgl_driver, the name in libcuda, whether it is optional. */
 static const struct {
     size_t offset;
     const char *name;
@@ -35,12 +34,15 @@ static const struct {
     ENTRY(cuCtxGetCurrent, "cuCtxGetCurrent", false),
     ENTRY(cuCtxPushCurrent, "cuCtxPushCurrent_v2", false),
     ENTRY(cuCtxPopCurrent, "cuCtxPopCurrent_v2", false),
+    ENTRY(cuCtxGetDevice, "cuCtxGetDevice", false),
     ENTRY(cuCtxSynchronize, "cuCtxSynchronize", false),
     ENTRY(cuMemAlloc, "cuMemAlloc_v2", false),
     ENTRY(cuMemFree, "cuMemFree_v2", false),
     ENTRY(cuMemGetInfo, "cuMemGetInfo_v2", false),
-    ENTRY(cuMemcpyHtoD, "cuMemcpyHtoD_v2", false),
-    ENTRY(cuMemcpyDtoH, "cuMemcpyDtoH_v2", false),
+    ENTRY(cuMemAllocAsync, "cuMemAllocAsync", true),
+    ENTRY(cuMemFreeAsync, "cuMemFreeAsync", true),
+    ENTRY(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", false),
+    ENTRY(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", false),
     ENTRY(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", false),
     ENTRY(cuMemsetD8Async, "cuMemsetD8Async", false),
     ENTRY(cuModuleLoadData, "cuModuleLoadData", false),
@@ -49,10 +51,17 @@ static const struct {
     ENTRY(cuFuncGetAttribute, "cuFuncGetAttribute", false),
     ENTRY(cuFuncSetAttribute, "cuFuncSetAttribute", false),
     ENTRY(cuFuncLoad, "cuFuncLoad", true),
+    ENTRY(cuFuncGetParamInfo, "cuFuncGetParamInfo", true),
     ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor,
           "cuOccupancyMaxActiveBlocksPerMultiprocessor", false),
+    ENTRY(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", true),
     ENTRY(cuLaunchKernel, "cuLaunchKernel", false),
     ENTRY(cuLaunchKernelEx, "cuLaunchKernelEx", true),
+    ENTRY(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled", true),
+    ENTRY(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", false),
+    ENTRY(cuStreamCreate, "cuStreamCreate", false),
+    ENTRY(cuStreamDestroy, "cuStreamDestroy_v2", false),
+    ENTRY(cuStreamGetId, "cuStreamGetId", true),
     ENTRY(cuStreamSynchronize, "cuStreamSynchronize", false),
     ENTRY(cuStreamWaitEvent, "cuStreamWaitEvent", false),
     ENTRY(cuStreamIsCapturing, "cuStreamIsCapturing", false),
@@ -70,7 +79,7 @@ static void *load_library(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* NULL, or the first function that the library lacks. */
+/* NULL, or the name of the first required function that the library does not have. */
 static const char *find_functions(tgl_driver *driver)
 {
     for (int i = 0; i < FUNCTIONS; i++) {
@@ -81,31 +90,35 @@ static const char *find_functions(tgl_driver *driver)
     return NULL;
 }
 
-tgl_status tgl_driver_open(tgl_driver *driver, char *message, size_t message_size)
+/* The library is open. */
+static tgl_status start(tgl_driver *driver)
 {
-    const char *own = secure_getenv("TEGULA_LIBCUDA"), *missing;
+    const char *missing = find_functions(driver);
+    if (missing != NULL)
+        return tgl_fail(TGL_NO_DEVICE,
+                        "the NVIDIA driver is too old: it has no %s; install version 450 or later",
+                        missing);
+    CUresult result = driver->cuInit(0);
+    if (result != CUDA_SUCCESS)
+        return tgl_fail(TGL_NO_DEVICE, "no CUDA device can be used: %s (%s)",
+                        tgl_driver_error_text(driver, result),
+                        tgl_driver_error_name(driver, result));
+    return TGL_OK;
+}
+
+tgl_status tgl_driver_open(tgl_driver *driver)
+{
+    const char *own = secure_getenv("TEGULA_LIBCUDA");
     *driver = (tgl_driver){.handle = load_library(own != NULL ? own : "libcuda.so.1")};
-    if (driver->handle == NULL) {
-        if (own != NULL)
-            snprintf(message, message_size, "TEGULA_LIBCUDA: %s", dlerror());
-        else
-            snprintf(message, message_size,
-                     "there is no NVIDIA driver: libcuda.so.1 was not found; install the driver of "
-                     "your GPU, or use the device \"cpu\" or \"sim\"");
-        return TGL_NO_DEVICE;
-    }
-    if ((missing = find_functions(driver)) != NULL) {
-        snprintf(message, message_size,
-                 "the NVIDIA driver is too old: it has no %s; install version 450 or later",
-                 missing);
-    } else {
-        CUresult result = driver->cuInit(0);
-        if (result == CUDA_SUCCESS) return TGL_OK;
-        snprintf(message, message_size, "no CUDA device can be used: %s (%s)",
-                 tgl_driver_error_text(driver, result), tgl_driver_error_name(driver, result));
-    }
-    tgl_driver_close(driver);
-    return TGL_NO_DEVICE;
+    if (driver->handle == NULL && own != NULL)
+        return tgl_fail(TGL_NO_DEVICE, "TEGULA_LIBCUDA: %s", dlerror());
+    if (driver->handle == NULL)
+        return tgl_fail(TGL_NO_DEVICE,
+                        "there is no NVIDIA driver: libcuda.so.1 was not found; install the driver "
+                        "of your GPU, or use the device \"cpu\" or \"sim\"");
+    tgl_status status = start(driver);
+    if (status != TGL_OK) tgl_driver_close(driver);
+    return status;
 }
 
 void tgl_driver_close(tgl_driver *driver)

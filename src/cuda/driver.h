@@ -8,9 +8,10 @@
 #ifndef TGL_CUDA_DRIVER_H
 #define TGL_CUDA_DRIVER_H
 
-#include "tegula/tegula.h"
+#include "base/error.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef int CUresult;
 typedef int CUdevice;
@@ -20,6 +21,9 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUtensorMap {
+    _Alignas(64) unsigned char bytes[128];
+} CUtensorMap;
 
 enum {
     CUDA_SUCCESS = 0,
@@ -39,6 +43,8 @@ enum {
     CUDA_ERROR_INVALID_ADDRESS_SPACE = 717,
     CUDA_ERROR_INVALID_PC = 718,
     CUDA_ERROR_LAUNCH_FAILED = 719,
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 };
 
 /* CUdevice_attribute */
@@ -54,6 +60,7 @@ enum {
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
     CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+    CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115, /* since 11.2 */
 };
 
 /* CUfunction_attribute */
@@ -65,6 +72,31 @@ enum {
 };
 
 enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
+enum { CU_STREAM_NON_BLOCKING = 1 };
+enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+
+/* What the array `extra` of a launch consists of: the arguments as one block of bytes. */
+#define CU_LAUNCH_PARAM_END            ((void *)0)
+#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)2)
+
+/* Tensor maps: CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion */
+enum {
+    CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+    CU_TENSOR_MAP_DATA_TYPE_INT32 = 3,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT64 = 8,
+    CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
+    CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 = 11,
+};
+enum {
+    CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+    CU_TENSOR_MAP_SWIZZLE_32B = 1,
+    CU_TENSOR_MAP_SWIZZLE_64B = 2,
+    CU_TENSOR_MAP_SWIZZLE_128B = 3,
+};
+enum { CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2 };
 
 /* CUlaunchAttribute and CUlaunchConfig, with the attributes that are used here. */
 enum {
@@ -108,13 +140,17 @@ typedef struct tgl_driver {
     CUresult (*cuCtxGetCurrent)(CUcontext *context);
     CUresult (*cuCtxPushCurrent)(CUcontext context);
     CUresult (*cuCtxPopCurrent)(CUcontext *context);
+    CUresult (*cuCtxGetDevice)(CUdevice *device);
     CUresult (*cuCtxSynchronize)(void);
 
     CUresult (*cuMemAlloc)(CUdeviceptr *memory, size_t bytes);
     CUresult (*cuMemFree)(CUdeviceptr memory);
     CUresult (*cuMemGetInfo)(size_t *free, size_t *total);
-    CUresult (*cuMemcpyHtoD)(CUdeviceptr dst, const void *src, size_t bytes);
-    CUresult (*cuMemcpyDtoH)(void *dst, const void *src, size_t bytes);
+    CUresult (*cuMemAllocAsync)(CUdeviceptr *memory, size_t bytes,
+                                CUstream stream);                    /* since 11.2, else NULL */
+    CUresult (*cuMemFreeAsync)(CUdeviceptr memory, CUstream stream); /* likewise */
+    CUresult (*cuMemcpyHtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
+    CUresult (*cuMemcpyDtoHAsync)(void *dst, const void *src, size_t bytes, CUstream stream);
     CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
     CUresult (*cuMemsetD8Async)(CUdeviceptr dst, unsigned char value, size_t bytes,
                                 CUstream stream);
@@ -125,8 +161,13 @@ typedef struct tgl_driver {
     CUresult (*cuFuncGetAttribute)(int *value, int attribute, CUfunction function);
     CUresult (*cuFuncSetAttribute)(CUfunction function, int attribute, int value);
     CUresult (*cuFuncLoad)(CUfunction function); /* since 12.4, else NULL */
+    CUresult (*cuFuncGetParamInfo)(CUfunction function, size_t index, size_t *offset,
+                                   size_t *size); /* since 12.4, else NULL */
     CUresult (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function,
                                                             int threads, size_t dynamic_shared);
+    CUresult (*cuOccupancyMaxActiveClusters)(
+        int *clusters, CUfunction function,
+        const CUlaunchConfig *config); /* since 11.8, else NULL */
     CUresult (*cuLaunchKernel)(CUfunction function, unsigned grid_x, unsigned grid_y,
                                unsigned grid_z, unsigned block_x, unsigned block_y,
                                unsigned block_z, unsigned dynamic_shared, CUstream stream,
@@ -134,6 +175,16 @@ typedef struct tgl_driver {
     CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function,
                                  void **arguments, void **extra); /* since 11.8, else NULL */
 
+    CUresult (*cuTensorMapEncodeTiled)(CUtensorMap *map, int type, unsigned rank, void *address,
+                                       const uint64_t *size, const uint64_t *stride,
+                                       const unsigned *box, const unsigned *element_stride,
+                                       int interleave, int swizzle, int promotion,
+                                       int out_of_bounds); /* since 12.0, else NULL */
+
+    CUresult (*cuThreadExchangeStreamCaptureMode)(int *mode);
+    CUresult (*cuStreamCreate)(CUstream *stream, unsigned flags);
+    CUresult (*cuStreamDestroy)(CUstream stream);
+    CUresult (*cuStreamGetId)(CUstream stream, uint64_t *id); /* since 12.0, else NULL */
     CUresult (*cuStreamSynchronize)(CUstream stream);
     CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
     CUresult (*cuStreamIsCapturing)(CUstream stream, int *status); /* 0: it is not */
@@ -145,8 +196,8 @@ typedef struct tgl_driver {
 } tgl_driver;
 
 /* Loads libcuda ($TEGULA_LIBCUDA, else libcuda.so.1), looks up its functions and calls cuInit().
- * TGL_NO_DEVICE: message says what is missing. */
-tgl_status tgl_driver_open(tgl_driver *driver, char *message, size_t message_size);
+ * TGL_NO_DEVICE. */
+tgl_status tgl_driver_open(tgl_driver *driver);
 void tgl_driver_close(tgl_driver *driver);
 
 /* "CUDA_ERROR_OUT_OF_MEMORY". Static text. */

@@ -5,7 +5,9 @@
 #include "cuda/nvrtc.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <glob.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,84 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
+enum { OLDEST_VERSION = 11040 }; /* PTX ISA 7.4, for .L2::128B */
+
+/* ---- The build of the library ---------------------------------------------------------------- */
+
+/* A search for the build id of the loaded library that has a function at this address. */
+typedef struct build_search {
+    uintptr_t address;
+    unsigned char *id;
+    size_t size; /* 0: not found */
+} build_search;
+
+static bool covers(const struct dl_phdr_info *object, uintptr_t address)
+{
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        const uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && address >= start && address - start < segment->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+/* Looks for the note NT_GNU_BUILD_ID in a segment of notes: header, name, content, each padded to
+ * `align` bytes. */
+static void read_notes(const unsigned char *at, size_t left, size_t align, build_search *search)
+{
+    ElfW(Nhdr) note;
+    while (left >= sizeof note) {
+        memcpy(&note, at, sizeof note);
+        const size_t name = (note.n_namesz + align - 1) / align * align;
+        const size_t content = (note.n_descsz + align - 1) / align * align;
+        const unsigned char *text = at + sizeof note;
+        if (name > left - sizeof note || note.n_descsz > left - sizeof note - name) return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+            memcmp(text, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0 &&
+            note.n_descsz <= TGL_BUILD_ID_MAX) {
+            memcpy(search->id, text + name, note.n_descsz);
+            search->size = note.n_descsz;
+            return;
+        }
+        if (content > left - sizeof note - name) return; /* the last one is not padded */
+        at += sizeof note + name + content;
+        left -= sizeof note + name + content;
+    }
+}
+
+/* For dl_iterate_phdr(): not 0 ends the walk. */
+static int look_at_object(struct dl_phdr_info *object, size_t size, void *data)
+{
+    build_search *search = data;
+    (void)size;
+    if (!covers(object, search->address)) return 0;
+    for (int i = 0; i < object->dlpi_phnum && search->size == 0; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type == PT_NOTE)
+            read_notes((const unsigned char *)(object->dlpi_addr + segment->p_vaddr),
+                       segment->p_memsz, segment->p_align == 8 ? 8 : 4, search);
+    }
+    return 1;
+}
+
+/* The build id; of a library without one its file's size and time of modification. */
+static void read_build(tgl_nvrtc *nvrtc)
+{
+    build_search search = {.id = nvrtc->build_id};
+    struct stat info;
+    Dl_info where;
+    memcpy(&search.address, &nvrtc->nvrtcVersion, sizeof search.address);
+    dl_iterate_phdr(look_at_object, &search);
+    nvrtc->build_id_size = search.size;
+    if (search.size > 0 || dladdr((void *)search.address, &where) == 0 ||
+        stat(where.dli_fname, &info) != 0)
+        return;
+    const int64_t facts[] = {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+    memcpy(nvrtc->build_id, facts, sizeof facts);
+    nvrtc->build_id_size = sizeof facts;
+}
+
 /* ---- One candidate --------------------------------------------------------------------------- */
 
 static bool find_functions(tgl_nvrtc *nvrtc)
@@ -51,51 +131,79 @@ static bool find_functions(tgl_nvrtc *nvrtc)
 
 static bool read_facts(tgl_nvrtc *nvrtc)
 {
-    int major, minor;
-    if (nvrtc->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS) return false;
-    nvrtc->version = 1000 * major + 10 * minor;
     if (nvrtc->nvrtcGetNumSupportedArchs(&nvrtc->arch_count) != NVRTC_SUCCESS) return false;
-    return nvrtc->arch_count > 0 && nvrtc->arch_count <= TGL_ARCHS_MAX &&
-           nvrtc->nvrtcGetSupportedArchs(nvrtc->archs) == NVRTC_SUCCESS;
+    if (nvrtc->arch_count <= 0 || nvrtc->arch_count > TGL_ARCHS_MAX ||
+        nvrtc->nvrtcGetSupportedArchs(nvrtc->archs) != NVRTC_SUCCESS)
+        return false;
+    read_build(nvrtc);
+    return true;
 }
 
-/* True: `path` is an NVRTC that serves. */
-static bool try_library(tgl_nvrtc *nvrtc, const char *path)
+/* The version of an open library, as tgl_nvrtc counts it; 0: it does not say. */
+static int version_of(void *handle)
 {
+    nvrtcResult (*ask)(int *, int *);
+    void *address = dlsym(handle, "nvrtcVersion");
+    int major, minor;
+    if (address == NULL) return 0;
+    memcpy(&ask, &address, sizeof ask);
+    return ask(&major, &minor) == NVRTC_SUCCESS ? 1000 * major + 10 * minor : 0;
+}
+
+/* A search: the result, and the newest version that was found but is too old; 0: none. */
+typedef struct nvrtc_search {
+    tgl_nvrtc *nvrtc;
+    int too_old;
+} nvrtc_search;
+
+/* True: `path` is an NVRTC that serves. */
+static bool try_library(nvrtc_search *search, const char *path)
+{
+    tgl_nvrtc *nvrtc = search->nvrtc;
     *nvrtc = (tgl_nvrtc){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
     if (nvrtc->handle == NULL) return false;
-    if (find_functions(nvrtc) && read_facts(nvrtc)) return true;
+    nvrtc->version = version_of(nvrtc->handle);
+    if (nvrtc->version >= OLDEST_VERSION && find_functions(nvrtc) && read_facts(nvrtc)) return true;
+    if (nvrtc->version < OLDEST_VERSION && nvrtc->version > search->too_old)
+        search->too_old = nvrtc->version;
     tgl_nvrtc_close(nvrtc);
     return false;
 }
 
 /* ---- The search ------------------------------------------------------------------------------ */
 
+/* For qsort(): the highest version first; numbers within the paths compare as numbers. */
+static int compare_versions(const void *x, const void *y)
+{
+    return strverscmp(*(char *const *)y, *(char *const *)x);
+}
+
 /* Files that match, the highest version first. */
-static bool try_pattern(tgl_nvrtc *nvrtc, const char *pattern)
+static bool try_pattern(nvrtc_search *search, const char *pattern)
 {
     glob_t found;
     bool done = false;
     if (glob(pattern, 0, NULL, &found) != 0) return false;
-    for (size_t i = found.gl_pathc; i > 0 && !done; i--)
-        done = try_library(nvrtc, found.gl_pathv[i - 1]);
+    qsort(found.gl_pathv, found.gl_pathc, sizeof found.gl_pathv[0], compare_versions);
+    for (size_t i = 0; i < found.gl_pathc && !done; i++)
+        done = try_library(search, found.gl_pathv[i]);
     globfree(&found);
     return done;
 }
 
-static bool try_folder(tgl_nvrtc *nvrtc, const char *base, const char *folder)
+static bool try_folder(nvrtc_search *search, const char *base, const char *folder)
 {
     char pattern[4096];
     int length = snprintf(pattern, sizeof pattern, "%s%s/libnvrtc.so*", base, folder);
-    return length < (int)sizeof pattern && try_pattern(nvrtc, pattern);
+    return length < (int)sizeof pattern && try_pattern(search, pattern);
 }
 
-static bool try_loader(tgl_nvrtc *nvrtc)
+static bool try_loader(nvrtc_search *search)
 {
     static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
-                                        "libnvrtc.so.11.2"};
+                                        "libnvrtc.so.11.2"}; /* the soname of 11.2 to 11.8 */
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (try_library(nvrtc, names[i])) return true;
+        if (try_library(search, names[i])) return true;
     return false;
 }
 
@@ -118,31 +226,51 @@ static const struct {
     {NULL, "/usr/lib/python3*/*-packages/nvidia/c*/lib"},
 };
 
-static bool try_places(tgl_nvrtc *nvrtc)
+static bool try_places(nvrtc_search *search)
 {
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         const char *base = places[i].variable != NULL ? secure_getenv(places[i].variable) : "";
-        if (base != NULL && try_folder(nvrtc, base, places[i].folder)) return true;
+        if (base != NULL && try_folder(search, base, places[i].folder)) return true;
     }
     return false;
 }
 
-tgl_status tgl_nvrtc_open(tgl_nvrtc *nvrtc, char *message, size_t message_size)
+/* The sentence for a search that found none that serves. own: TEGULA_NVRTC, or NULL. */
+static tgl_status fail(const nvrtc_search *search, const char *own)
+{
+    const int major = search->too_old / 1000, minor = search->too_old / 10 % 100;
+    if (own != NULL && search->too_old > 0)
+        return tgl_fail(TGL_NO_COMPILER,
+                        "TEGULA_NVRTC is \"%s\", which is NVRTC %d.%d; 11.4 or later is needed",
+                        own, major, minor);
+    if (own != NULL)
+        return tgl_fail(TGL_NO_COMPILER, "TEGULA_NVRTC is \"%s\", but there is no NVRTC", own);
+    if (search->too_old > 0)
+        return tgl_fail(
+            TGL_NO_COMPILER,
+            "the newest NVRTC that was found is %d.%d; 11.4 or later is needed: install "
+            "a newer CUDA toolkit or `pip install nvidia-cuda-nvrtc`, or name "
+            "libnvrtc.so in TEGULA_NVRTC",
+            major, minor);
+    return tgl_fail(TGL_NO_COMPILER,
+                    "NVRTC, which compiles the kernels, was not found: install the CUDA toolkit "
+                    "(11.4 or later) or `pip install nvidia-cuda-nvrtc`, or name libnvrtc.so in "
+                    "TEGULA_NVRTC");
+}
+
+tgl_status tgl_nvrtc_open(tgl_nvrtc *nvrtc)
 {
     const char *own = secure_getenv("TEGULA_NVRTC");
+    nvrtc_search search = {.nvrtc = nvrtc};
     struct stat info;
-    if (own != NULL) {
-        bool is_folder = stat(own, &info) == 0 && S_ISDIR(info.st_mode);
-        if (is_folder ? try_folder(nvrtc, own, "") : try_library(nvrtc, own)) return TGL_OK;
-        snprintf(message, message_size,
-                 "TEGULA_NVRTC is \"%s\", which is no NVRTC of version 11.2 or later", own);
-        return TGL_NO_COMPILER;
-    }
-    if (try_loader(nvrtc) || try_places(nvrtc)) return TGL_OK;
-    snprintf(message, message_size,
-             "NVRTC, which compiles the kernels, was not found: install the CUDA toolkit (11.2 or "
-             "later) or `pip install nvidia-cuda-nvrtc`, or name libnvrtc.so in TEGULA_NVRTC");
-    return TGL_NO_COMPILER;
+    bool done;
+    if (own == NULL)
+        done = try_loader(&search) || try_places(&search);
+    else if (stat(own, &info) == 0 && S_ISDIR(info.st_mode))
+        done = try_folder(&search, own, "");
+    else
+        done = try_library(&search, own);
+    return done ? TGL_OK : fail(&search, own);
 }
 
 void tgl_nvrtc_close(tgl_nvrtc *nvrtc)
@@ -153,8 +281,7 @@ void tgl_nvrtc_close(tgl_nvrtc *nvrtc)
 
 /* ---- Architectures --------------------------------------------------------------------------- */
 
-/* From Hopper on, some instructions are only had under the name with an "a", which NVRTC knows
- * since 12.0. */
+/* From Hopper on, some instructions need the name with an "a", which NVRTC knows since 12.0. */
 tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability)
 {
     tgl_arch arch;
@@ -163,8 +290,8 @@ tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability)
     return arch;
 }
 
-/* Of a Tegra, whose machine code and that of other GPUs do not run on each other. 110 is 101 since
- * NVRTC 13.0. */
+/* Whether it is that of a Tegra: Tegras do not run the machine code of other GPUs, nor the other
+ * way round. 101 is called 110 since NVRTC 13.0. */
 static bool is_tegra(int capability)
 {
     static const int known[] = {53, 62, 72, 87, 101, 110};
@@ -180,7 +307,12 @@ tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arc
         const int known = nvrtc->archs[i];
         if (known == capability || (known < capability && !is_tegra(known))) nearest = known;
     }
-    if (nearest == 0) return TGL_NO_COMPILER;
+    if (nearest == 0)
+        return tgl_fail(TGL_NO_COMPILER,
+                        "NVRTC %d.%d no longer compiles for compute capability %d.%d; install an "
+                        "older one and name it in TEGULA_NVRTC",
+                        nvrtc->version / 1000, nvrtc->version / 10 % 100, capability / 10,
+                        capability % 10);
     if (nearest == capability)
         *arch = tgl_nvrtc_arch_name(nvrtc, capability);
     else

@@ -1,310 +1,414 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists candidates and chooses.
+ * Lists candidates, chooses, and puts launch lists together.
  */
 #include "plan/planner.h"
+#include "base/integers.h"
 #include "plan/tuned.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { SPLITS_MOST = 256, TAIL_SPLITS_MOST = 8, UNEVEN_SPLITS_MOST = 5, LEAST_TILES = 4 };
-static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
-static const double WAITING = 1.2; /* counts the time of a strip that has to wait for room */
+static const double LAUNCH_SECONDS = 1e-6;   /* of a launch after another */
+static const double STRIP_SECONDS = 1e-6;    /* of a strip's launch after another of the same run */
+static const double STRIP_SHARE = 0.6;       /* of its time alone, that a strip adds where the tiles
+                                                leave no SM idle */
+static const double ONE_BLOCK_PENALTY = 1.2; /* on the time of a strip whose blocks need a whole SM,
+                                                which they have to wait for beside tiles */
 
-/* What is the same for all candidates of a configuration. */
-typedef struct search {
-    const tgl_chip_facts *chip;
-    const tgl_gemm_shape *shape;
-    const tgl_gemm_row *row;
-    bool has_strips;     /* are to follow */
-    tgl_candidate *best; /* so far; its row is NULL before the first */
-} search;
+/* ---- One candidate --------------------------------------------------------------------------- */
 
-/* The chip, with usual numbers for what its driver does not tell and what is not known of one so
- * old: of predictions that are not finite, none would be the least. */
-static tgl_chip_facts with_usual_rates(const tgl_chip_facts *chip)
+static double larger(double x, double y)
 {
-    enum { USUAL_LANES = 64, USUAL_MHZ = 1500 };
-    tgl_chip_facts known = *chip;
-    if (known.fp32_lanes <= 0) known.fp32_lanes = USUAL_LANES;
-    if (known.clock_mhz <= 0) known.clock_mhz = USUAL_MHZ;
-    if (known.l2_rate <= 0)
-        known.l2_rate = tgl_chip_l2_rate(known.multiprocessors, known.clock_mhz);
-    return known;
+    return x > y ? x : y;
 }
 
-/* Takes the candidate if it is better than the best so far. whole: by what the time of those
- * counts whose blocks need all of a multiprocessor. */
-static void take_better(const tgl_candidate *candidate, double whole, tgl_candidate *best)
+static void make_candidate(const tgl_search *search, const tgl_choice *choice, tgl_candidate *c)
 {
-    const bool is_first = best->plan.row == NULL;
-    const double seconds = candidate->seconds * (candidate->resident == 1 ? whole : 1);
-    const double least = best->seconds * (best->resident == 1 ? whole : 1);
+    const tgl_chip *chip = search->chip;
+    *c = (tgl_candidate){
+        .choice = *choice, .rejected_status = TGL_UNSUPPORTED, .splits = 1, .launches = 1};
+    choice->family->predict(chip, search->shape, c);
+    if (c->rejected == NULL && c->workspace_bytes > search->workspace_max)
+        c->rejected = "its partial sums would take more workspace than there may be";
+    if (c->rejected != NULL || !c->is_predicted) return;
+    c->waves = c->blocks / ((double)chip->sms * c->resident);
+    c->overhead = LAUNCH_SECONDS * (double)c->launches;
+    c->seconds = larger(c->compute, larger(c->memory, c->l2)) + c->overhead;
+}
+
+/* Takes the candidate if it is better than the best so far. one_block: factor on the time of
+ * candidates with one block an SM. */
+static void take_better(const tgl_candidate *candidate, double one_block, tgl_candidate *best)
+{
+    const bool is_first = best->choice.family == NULL;
+    const double seconds = candidate->seconds * (candidate->resident == 1 ? one_block : 1);
+    const double least = best->seconds * (best->resident == 1 ? one_block : 1);
     if (is_first || (candidate->rejected == NULL && (best->rejected != NULL || seconds < least)))
         *best = *candidate;
 }
 
-static void consider(const tgl_candidate *candidate, tgl_candidate *best)
-{
-    take_better(candidate, 1, best);
-}
-
-static void try_split(const search *s, tgl_gemm_split split)
+bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values)
 {
     tgl_candidate candidate;
-    split.cluster_most = s->chip->cluster_most;
-    split.multiprocessors = s->chip->multiprocessors;
-    tgl_candidate_make(s->chip, s->shape, s->row, &split, &candidate);
-    consider(&candidate, s->best);
+    tgl_choice choice = search->asked;
+    for (int i = 0; i < count; i++)
+        choice.option[first + i] = values[i];
+    make_candidate(search, &choice, &candidate);
+    take_better(&candidate, 1, search->best);
+    return candidate.rejected == NULL;
 }
 
-/* Splits worth a try: all up to 8, then in steps of about a fifth, and of whole clusters. */
-static int next_splits(int splits)
+static bool has_fixed_options(const tgl_choice *choice)
 {
-    return splits < 8 ? splits + 1 : splits + (splits / 5 + 7) / 8 * 8;
+    for (int i = 0; i < TGL_OPTIONS_MAX; i++)
+        if (choice->option[i] != TGL_UNSET) return true;
+    return false;
 }
 
-/* Of k, that a block is worth. */
-static int64_t least_depth(const tgl_simt_row *row)
+/* The best candidate of a configuration for all of the shape, without strips. has_strips: they are
+ * to follow. */
+static void choose_whole(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *asked,
+                         bool has_strips, int64_t workspace_max, tgl_candidate *best)
 {
-    return (int64_t)(row->slices > 1 ? 2 * row->slices : LEAST_TILES) * row->bk;
-}
-
-/* Of tiles from `whole` on, one large piece each, and so little left for small ones that these, on
- * the slots that get no large one, end before the large ones do: by EARLY_SHARE, since it costs
- * little to begin the last small one early, and much to begin it late, or by what strips take. */
-static void search_uneven(const search *s, const tgl_candidate *unsplit, int64_t whole)
-{
-    const int64_t tiles = unsplit->plan.tiles_m * unsplit->plan.tiles_n, rest = tiles - whole;
-    const int64_t slots = (int64_t)s->chip->multiprocessors * unsplit->resident;
-    const int64_t early = slots * tgl_ceil_div(rest, slots) - rest; /* slots */
-    const double overhead = tgl_piece_overhead(s->chip, &unsplit->plan, unsplit->resident);
-    const double share = 1 - (s->has_strips ? STRIP_EARLY_SHARE : EARLY_SHARE);
-    const int step = tgl_simt_step(&s->row->simt);
-    if (early == 0) return;
-    for (int i = 2; i <= UNEVEN_SPLITS_MOST; i++) {
-        const int64_t turns = tgl_ceil_div(rest * (i - 1), early); /* of small pieces */
-        const double depth = (double)s->shape->k - (double)(turns - 1) * overhead;
-        const int64_t most = (int64_t)(share * depth / (double)(turns + i - 1));
-        const int64_t chunk = most - most % step;
-        if (chunk < least_depth(&s->row->simt)) break;
-        try_split(s, (tgl_gemm_split){.splits = i, .whole = whole, .chunk = chunk});
+    tgl_search search = {chip, shape, *asked, has_strips, workspace_max, best};
+    *best = (tgl_candidate){.choice.family = NULL};
+    const char *reason = asked->family->unsupported_reason(shape, chip);
+    if (reason != NULL) {
+        *best = (tgl_candidate){
+            .choice = *asked, .rejected = reason, .rejected_status = TGL_UNSUPPORTED};
+        return;
     }
+    tgl_search_try(&search, 0, 0, NULL);
+    if (has_fixed_options(asked) || best->rejected != NULL || asked->family->search == NULL) return;
+    asked->family->search(&search);
 }
 
-/* All tiles while they do not fill the chip; after that the last wave, or the last two. */
-static void search_simt(const search *s, const tgl_candidate *unsplit)
+/* ---- Strips ---------------------------------------------------------------------------------- */
+
+static const char *no_strips_reason(const tgl_family *family, const tgl_shape *s)
 {
-    const int64_t tiles = unsplit->plan.tiles_m * unsplit->plan.tiles_n;
-    const int64_t slots = (int64_t)s->chip->multiprocessors * unsplit->resident;
-    const int64_t whole = tiles / slots * slots;
-    const int64_t deepest = s->shape->k / least_depth(&s->row->simt);
-    const int most = deepest < SPLITS_MOST ? (int)deepest : SPLITS_MOST;
-    const double all = (double)tiles * (double)s->shape->batch;
-    for (int i = 2; i <= most && all * (i - 1) < (double)(2 * slots); i = next_splits(i))
-        try_split(s, (tgl_gemm_split){.splits = i});
-    if (s->shape->batch > 1) return;
-    for (int64_t from = whole; from >= 0 && from >= whole - slots; from -= slots) {
-        if (from == tiles) continue;
-        search_uneven(s, unsplit, from);
-        for (int i = 2; i <= most && i <= TAIL_SPLITS_MOST && whole > 0; i++)
-            try_split(s, (tgl_gemm_split){.splits = i, .whole = from});
-    }
+    if (family->tile == NULL) return "strips lie beside the tiles of kernels that have tiles";
+    if (s->pointers) return "a batch of pointers has no strips";
+    if (s->epilogue.expression != NULL) return "in a strip an expression's row and col are others";
+    if (s->batch > TGL_GRID_YZ_MAX) return "strips are for batches of a single launch";
+    return NULL;
 }
 
-/* Whole tiles, as many for each block; or all work in equal shares for as many blocks as the chip
- * holds; or tiles in equal parts, a block each. */
-static void search_skinny(const search *s, const tgl_candidate *unsplit)
+/* What of `size` lies past the last whole tile, if a strip can take it; else 0. */
+static int64_t strip_width(int64_t size, int tile)
 {
-    enum { UNITS = 24 }; /* of work for a block: what one more or less matters little */
-    const int64_t batch = s->shape->batch, tiles = unsplit->plan.blocks;
-    const int64_t slots =
-        tgl_ceil_div((int64_t)s->chip->multiprocessors * unsplit->resident, batch);
-    const int64_t deepest = tgl_ceil_div(s->shape->k, tgl_skinny_step(&unsplit->plan));
-    const int64_t turns = tgl_ceil_div(tiles, slots), units = tgl_ceil_div(UNITS * slots, tiles);
-    try_split(s, (tgl_gemm_split){.splits = 1, .blocks = (int)tgl_ceil_div(tiles, turns)});
-    if (deepest < 2) return;
-    const int shares = (int)(units < deepest ? units : deepest);
-    try_split(s, (tgl_gemm_split){.splits = shares, .blocks = (int)slots});
-    for (int64_t splits = 2; splits <= deepest && splits * tiles <= slots; splits++)
-        try_split(s, (tgl_gemm_split){.splits = (int)splits});
+    return size > tile && size % tile <= TGL_STRIP_WIDTH_MAX ? size % tile : 0;
 }
 
-/* The best candidate of a configuration, without the strips that are to follow if has_strips. */
-static void choose_whole(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                         const tgl_gemm_row *row, const tgl_plan_options *asked, bool has_strips,
-                         tgl_candidate *best)
+/* The rectangles beside whole tiles: columns right of them, then rows below them. *tiles: the rest.
+ * Returns how many; 0: there are none, *why says why. */
+static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectangle *tiles,
+                       tgl_rectangle strips[TGL_STRIPS_MAX], const char **why)
 {
-    const search s = {chip, shape, row, has_strips, best};
-    const bool is_split = asked->splits > 1;
-    *best = (tgl_candidate){.plan.row = NULL};
-    try_split(&s, (tgl_gemm_split){.splits = asked->splits, /* 0 is as good as 1 */
-                                   .whole = is_split ? asked->whole_tiles : 0,
-                                   .chunk = is_split ? asked->split_depth : 0});
-    if (asked->splits != 0 || best->rejected != NULL) return;
-    const tgl_candidate unsplit = *best;
-    switch (row->family) {
-    case TGL_SIMT:
-        search_simt(&s, &unsplit);
-        break;
-    case TGL_SKINNY:
-        search_skinny(&s, &unsplit);
-        break;
-    case TGL_SMALL_BATCH:
-        try_split(&s, (tgl_gemm_split){.splits = 1,
-                                       .blocks = s.chip->multiprocessors * unsplit.resident});
-        break;
-    case TGL_MATVEC: /* has one way */
-        break;
-    }
+    int count = 0, rows, columns;
+    *why = no_strips_reason(choice->family, s);
+    if (*why != NULL) return 0;
+    choice->family->tile(choice->configuration, &rows, &columns);
+    const int64_t below = strip_width(s->m, rows), right = strip_width(s->n, columns);
+    const int64_t m = s->m - below, n = s->n - right;
+    *tiles = (tgl_rectangle){0, 0, m, n};
+    if (right > 0) strips[count++] = (tgl_rectangle){0, n, s->m, right};
+    if (below > 0) strips[count++] = (tgl_rectangle){m, 0, below, n};
+    if (count == 0) *why = "its tiles leave no strip of 1 to 16 rows or columns";
+    return count;
 }
 
-/* The best of the configurations for few rows or columns that suit so few best. Beside tiles, a
- * block that needs all of a multiprocessor has to wait for one: it must be much faster to be worth
- * it. */
-static void choose_for_strip(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
+/* The best of the configurations for few lines that suit so few best. Beside tiles, a block that
+ * needs a whole SM has to wait for one: it must be much faster to be worth it. */
+static void choose_for_strip(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {
-    static const tgl_plan_options any = {.size = sizeof any};
-    const int64_t small = shape->m < shape->n ? shape->m : shape->n;
-    const tgl_gemm_row *row;
+    const int64_t lines = tgl_min64(shape->m, shape->n);
+    tgl_choice choice;
     tgl_candidate c;
-    *best = (tgl_candidate){.plan.row = NULL};
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
-        const bool is_served = best->plan.row != NULL && best->rejected == NULL;
-        if (row->count == 0 || (is_served && row->count >= 2 * small)) continue;
-        choose_whole(chip, shape, row, &any, false, &c);
-        take_better(&c, WAITING, best);
+    *best = (tgl_candidate){.choice.family = NULL};
+    for (int i = 0; tgl_configuration_at(i, &choice); i++) {
+        const bool is_served = best->choice.family != NULL && best->rejected == NULL;
+        const int made_for = choice.family->lines(choice.configuration);
+        if (!choice.family->serves_strips || (is_served && made_for >= 2 * lines)) continue;
+        choose_whole(chip, shape, &choice, false, workspace_max, &c);
+        take_better(&c, ONE_BLOCK_PENALTY, best);
     }
+}
+
+/* What the last round of blocks leaves idle, as time of the whole chip. */
+static double idle_seconds(const tgl_chip *chip, const tgl_candidate *c)
+{
+    const double rounds = ceil(c->blocks / chip->sms);
+    if (c->is_uneven) return 0;
+    return c->compute * (1 - c->blocks / (rounds * chip->sms));
+}
+
+/* Where launches may overlap, strips begin as soon as the last block of tiles has, and take what is
+ * idle first; elsewhere when all have ended. */
+static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const tgl_candidate *alone,
+                      tgl_candidate *c)
+{
+    const bool overlaps = (chip->features & TGL_HAS_OVERLAP) != 0;
+    double idle = overlaps ? idle_seconds(chip, c) : 0;
+    double rest = alone->seconds - alone->overhead;
+    for (int i = 0; i < c->strip_count; i++)
+        idle -= c->strips[i].seconds;
+    if (idle > 0) rest = larger(rest - idle, 0);
+    tgl_strip *strip = &c->strips[c->strip_count++];
+    strip->part = *part;
+    strip->choice = alone->choice;
+    strip->seconds = alone->seconds;
+    strip->adds = STRIP_SECONDS + (overlaps ? STRIP_SHARE : 1) * rest;
+    c->workspace_bytes += alone->workspace_bytes;
+    c->seconds += strip->adds;
 }
 
 /* The best candidate of a configuration with strips, all of them; best->rejected where there can be
  * none. without: the best candidate that has none, which it must be faster than; NULL if strips are
  * demanded. */
-static void choose_with_strips(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                               const tgl_gemm_row *row, const tgl_plan_options *asked,
+static void choose_with_strips(const tgl_chip *chip, const tgl_shape *shape,
+                               const tgl_choice *asked, int64_t workspace_max,
                                const tgl_candidate *without, tgl_candidate *best)
 {
-    tgl_gemm_part tiles, strips[TGL_STRIPS_MOST];
+    tgl_rectangle tiles, strips[TGL_STRIPS_MAX];
     const char *why;
-    const int count = tgl_gemm_strips(row, shape, &tiles, strips, &why);
-    *best = (tgl_candidate){.plan.row = row, .rejected = why};
+    const int count = find_strips(asked, shape, &tiles, strips, &why);
+    *best = (tgl_candidate){.choice = *asked, .rejected = why, .rejected_status = TGL_UNSUPPORTED};
     if (count == 0) return;
-    choose_whole(chip, &tiles.shape, row, asked, true, best);
+    const tgl_shape most = tgl_part_shape(shape, &tiles);
+    choose_whole(chip, &most, asked, true, workspace_max, best);
     for (int i = 0; i < count && best->rejected == NULL; i++) {
+        const tgl_shape few = tgl_part_shape(shape, &strips[i]);
         tgl_candidate alone;
         if (without != NULL && !(best->seconds < without->seconds)) {
             best->rejected = "it is no faster with strips";
             return;
         }
-        choose_for_strip(chip, &strips[i].shape, &alone);
+        choose_for_strip(chip, &few, workspace_max - best->workspace_bytes, &alone);
         if (alone.rejected != NULL)
             best->rejected = alone.rejected;
         else
-            tgl_candidate_add_strip(chip, &strips[i], &alone, best);
+            add_strip(chip, &strips[i], &alone, best);
     }
 }
 
-static void choose_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                          const tgl_gemm_row *row, const tgl_plan_options *asked,
-                          tgl_candidate *best)
+/* The best candidate of a configuration, with strips as asked: -1 if they pay, 0, 1. */
+static void choose_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *asked,
+                      int strips, int64_t workspace_max, tgl_candidate *best)
 {
     tgl_candidate c;
-    if (asked->strips == TGL_STRIPS_ALWAYS) {
-        choose_with_strips(chip, shape, row, asked, NULL, best);
-        return;
+    tgl_rectangle tiles, parts[TGL_STRIPS_MAX];
+    const char *why;
+    if (strips == 1) {
+        choose_with_strips(chip, shape, asked, workspace_max, NULL, best);
+    } else {
+        choose_whole(chip, shape, asked, false, workspace_max, best);
+        if (strips == -1 && best->rejected == NULL && best->is_predicted) {
+            choose_with_strips(chip, shape, asked, workspace_max, best, &c);
+            take_better(&c, 1, best);
+        }
     }
-    choose_whole(chip, shape, row, asked, false, best);
-    if (asked->strips == TGL_STRIPS_NEVER || best->rejected != NULL) return;
-    choose_with_strips(chip, shape, row, asked, best, &c);
-    consider(&c, best);
+    best->may_have_strips = find_strips(asked, shape, &tiles, parts, &why) > 0;
 }
 
-void tgl_planner_best_of_row(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                             const tgl_gemm_row *row, const tgl_plan_options *asked,
-                             tgl_candidate *best)
+/* The chip, with usual numbers for what its driver does not tell and what is not known of one so
+ * old: of predictions that are not finite, none would be the least. */
+static tgl_chip with_usual_rates(const tgl_chip *chip)
 {
-    const tgl_chip_facts known = with_usual_rates(chip);
-    choose_of_row(&known, shape, row, asked, best);
+    enum { USUAL_LANES = 64, USUAL_MHZ = 1500 };
+    tgl_chip known = *chip;
+    if (known.fp32_lanes <= 0) known.fp32_lanes = USUAL_LANES;
+    if (known.clock_mhz <= 0) known.clock_mhz = USUAL_MHZ;
+    if (known.l2_rate <= 0) known.l2_rate = tgl_chip_l2_rate(known.sms, known.clock_mhz);
+    return known;
 }
+
+void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                         int strips, int64_t workspace_max, tgl_candidate *best)
+{
+    const tgl_chip known = with_usual_rates(chip);
+    choose_of(&known, shape, choice, strips, workspace_max, best);
+}
+
+/* ---- The choice ------------------------------------------------------------------------------ */
 
 /* The best candidate by prediction. */
-static void choose_predicted(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                             const tgl_plan_options *asked, tgl_candidate *best)
+static void choose_predicted(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
+                             tgl_candidate *best)
 {
-    const tgl_gemm_row *row;
+    const int64_t lines = tgl_min64(shape->m, shape->n);
+    bool is_streamed = false; /* a configuration for as few lines as there are serves */
+    tgl_choice choice;
     tgl_candidate c;
-    *best = (tgl_candidate){.plan.row = NULL};
-    const int64_t small = shape->m < shape->n ? shape->m : shape->n;
-    bool is_streamed = false; /* by as few rows or columns as there are */
-    for (int i = 0; (row = tgl_gemm_row_at(i)) != NULL; i++) {
-        if (is_streamed && row->count >= 2 * small) continue;
-        choose_of_row(chip, shape, row, asked, &c);
-        is_streamed = is_streamed || (row->count > 0 && c.rejected == NULL);
-        consider(&c, best);
+    *best = (tgl_candidate){.choice.family = NULL};
+    for (int i = 0; tgl_configuration_at(i, &choice); i++) {
+        const int made_for = choice.family->lines(choice.configuration);
+        if (choice.family->is_on_request || (is_streamed && made_for >= 2 * lines)) continue;
+        choose_of(chip, shape, &choice, -1, workspace_max, &c);
+        is_streamed = is_streamed || (made_for > 0 && c.rejected == NULL);
+        take_better(&c, 1, best);
     }
 }
 
-/* Strips are as they were measured for just this shape, else as predicted to be best. */
-void tgl_planner_choose(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                        const tgl_plan_options *asked, tgl_candidate *best)
+/* The row of the tuned table that speaks of the shape, in place of the best by prediction. Strips
+ * are as they were measured for just this shape, else as predicted to be best. */
+static void consult_tuned(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
+                          tgl_candidate *best)
 {
-    const tgl_plan_options of_any = {
-        .size = sizeof of_any, .splits = asked->splits, .strips = asked->strips};
-    const tgl_chip_facts known = with_usual_rates(chip);
+    const tgl_tuned *tuned = tgl_tuned_find(chip->name, shape);
+    tgl_request row;
     tgl_candidate c;
-    choose_predicted(&known, shape, &of_any, best);
-    const tgl_tuned *tuned = asked->splits == 0 ? tgl_tuned_find(chip->name, shape) : NULL;
-    const tgl_gemm_row *row = tuned != NULL ? tgl_gemm_row_find(tuned->kernel) : NULL;
-    if (row == NULL) return;
-    tgl_plan_options as_tuned = {
-        .size = sizeof as_tuned, .splits = tuned->splits, .strips = asked->strips};
-    if (asked->strips == TGL_STRIPS_AUTO && tgl_tuned_is_for(tuned, shape))
-        as_tuned.strips = tuned->strips;
-    choose_of_row(&known, shape, row, &as_tuned, &c);
+    if (tuned == NULL || tgl_request_make(tuned->kernel, 0, &row) != TGL_OK) return;
+    const int strips = tgl_tuned_is_for(tuned, shape) ? row.strips : -1;
+    choose_of(chip, shape, &row.choice, strips, workspace_max, &c);
     if (!tgl_tuned_holds(tuned, shape, &c, best)) return;
     *best = c;
     best->is_tuned = true;
 }
 
-int tgl_candidate_parts(const tgl_candidate *c, const tgl_gemm_shape *shape,
-                        tgl_gemm_part parts[TGL_PARTS_MOST])
+/* Families that say no to the problem or chip as a whole all say why; the first reason counts. */
+static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *shape)
 {
-    int64_t m = shape->m, n = shape->n;
-    for (int i = 0; i < c->strip_count; i++) {
-        parts[1 + i] = c->strips[i].part;
-        if (parts[1 + i].row > 0) m = parts[1 + i].row;
-        if (parts[1 + i].col > 0) n = parts[1 + i].col;
+    const tgl_family *family;
+    const char *first = NULL;
+    for (int i = 0; (family = tgl_family_at(i)) != NULL; i++) {
+        if (family->is_on_request) continue;
+        const char *reason = family->unsupported_reason(shape, chip);
+        if (reason == NULL) return NULL;
+        if (first == NULL) first = reason;
     }
-    tgl_gemm_part_make(shape, 0, 0, m, n, &parts[0]);
-    parts[0].plan = c->plan;
-    return 1 + c->strip_count;
+    return first;
 }
 
-/* Writes the sentence and yields the status; `message` and `message_size` are in scope. */
-#define REJECT(status, ...) (snprintf(message, message_size, __VA_ARGS__), (status))
-
-tgl_status tgl_planner_plan(const tgl_chip_facts *chip, const tgl_gemm_shape *shape,
-                            const tgl_plan_options *options, tgl_candidate *choice, char *message,
-                            size_t message_size)
+tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
+                              const tgl_request *request, tgl_candidate *choice)
 {
-    const tgl_gemm_row *row = options->kernel != NULL ? tgl_gemm_row_find(options->kernel) : NULL;
-    const char *lacks = tgl_gemm_lacks(shape);
-    if (lacks != NULL) return REJECT(TGL_UNSUPPORTED, "%s", lacks);
-    if (options->kernel != NULL && tgl_kernel_find(options->kernel) != NULL)
-        return REJECT(TGL_UNSUPPORTED,
-                      "%s is of the ladder, whose kernels are not planned: each runs in one way",
-                      options->kernel);
-    if (options->kernel != NULL && row == NULL)
-        return REJECT(TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", options->kernel);
-    if (row != NULL)
-        tgl_planner_best_of_row(chip, shape, row, options, choice);
-    else
-        tgl_planner_choose(chip, shape, options, choice);
+    const tgl_chip known = with_usual_rates(chip);
+    const char *reason = request->is_named ? NULL : unsupported_by_all(chip, shape);
+    if (reason != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", reason);
+    if (request->is_named) {
+        choose_of(&known, shape, &request->choice, request->strips, request->workspace_max, choice);
+    } else {
+        choose_predicted(&known, shape, request->workspace_max, choice);
+        consult_tuned(&known, shape, request->workspace_max, choice);
+    }
     if (choice->rejected != NULL)
-        return REJECT(
-            choice->rejected == tgl_gemm_grid_too_large ? TGL_GRID_TOO_LARGE : TGL_UNSUPPORTED,
-            "%s cannot serve m=%lld n=%lld k=%lld: %s", choice->plan.row->name, (long long)shape->m,
-            (long long)shape->n, (long long)shape->k, choice->rejected);
+        return tgl_fail(choice->rejected_status, "%s cannot serve m=%lld n=%lld k=%lld: %s",
+                        tgl_choice_name(&choice->choice), (long long)shape->m, (long long)shape->n,
+                        (long long)shape->k, choice->rejected);
     return TGL_OK;
+}
+
+/* ---- Kernel strings -------------------------------------------------------------------------- */
+
+static const char strips_option[] = "strips";
+
+/* Finds an option of the family, or strips; NULL: it has none of that name. */
+static int64_t *find_option(tgl_request *request, const char *name, size_t length, int64_t *strips)
+{
+    const tgl_family *family = request->choice.family;
+    for (int i = 0; family->options[i] != NULL; i++)
+        if (strlen(family->options[i]) == length && memcmp(family->options[i], name, length) == 0)
+            return &request->choice.option[i];
+    if (family->tile != NULL && length == strlen(strips_option) &&
+        memcmp(name, strips_option, length) == 0)
+        return strips;
+    return NULL;
+}
+
+/* Reads "NAME=VALUE" of `length` characters. */
+static tgl_status parse_option(tgl_request *request, const char *text, size_t length,
+                               int64_t *strips)
+{
+    const size_t name = strcspn(text, "=,");
+    int64_t *option = name < length ? find_option(request, text, name, strips) : NULL;
+    char *end;
+    if (name >= length)
+        return tgl_fail(TGL_BAD_ARGUMENT, "\"%.*s\" is not NAME=VALUE", (int)length, text);
+    if (option == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s has no option \"%.*s\"",
+                        tgl_choice_name(&request->choice), (int)name, text);
+    if (*option != TGL_UNSET)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the option %.*s is given twice", (int)name, text);
+    const char *digits = text + name + 1;
+    const long long value = strtoll(digits, &end, 10);
+    const bool is_number = digits[0] >= '0' && digits[0] <= '9' && end == text + length;
+    if (!is_number || value > INT32_MAX || (option == strips && value > 1))
+        return tgl_fail(TGL_BAD_ARGUMENT, "\"%.*s\": the value must be a number from 0 to %d",
+                        (int)length, text, option == strips ? 1 : INT32_MAX);
+    *option = value;
+    return TGL_OK;
+}
+
+tgl_status tgl_request_make(const char *kernel, int64_t workspace_limit, tgl_request *request)
+{
+    *request = (tgl_request){.strips = -1,
+                             .workspace_max = workspace_limit > 0    ? workspace_limit
+                                              : workspace_limit == 0 ? TGL_WORKSPACE_MAX
+                                                                     : 0};
+    if (workspace_limit < -1)
+        return tgl_fail(TGL_BAD_ARGUMENT, "workspace_limit is %lld; it must be at least -1",
+                        (long long)workspace_limit);
+    if (kernel == NULL) return TGL_OK;
+    const size_t name = strcspn(kernel, ":");
+    if (!tgl_configuration_find(kernel, name, &request->choice))
+        return tgl_fail(TGL_UNKNOWN_KERNEL, "no kernel is called \"%.*s\"", (int)name, kernel);
+    request->is_named = true;
+    int64_t strips = TGL_UNSET;
+    for (const char *text = kernel + name; *text != '\0';) {
+        text++; /* the colon or comma */
+        const size_t length = strcspn(text, ",");
+        TGL_TRY(parse_option(request, text, length, &strips));
+        text += length;
+    }
+    request->strips = (int)strips; /* TGL_UNSET: the planner chooses */
+    return TGL_OK;
+}
+
+const char *tgl_candidate_string(const tgl_candidate *c, char *text, size_t size)
+{
+    const tgl_family *family = c->choice.family;
+    tgl_text out = {text, size, 0};
+    char mark = ':';
+    tgl_text_add(&out, "%s", tgl_choice_name(&c->choice));
+    for (int i = 0; family->options[i] != NULL; i++) {
+        if (c->choice.option[i] == TGL_UNSET) continue;
+        tgl_text_add(&out, "%c%s=%lld", mark, family->options[i], (long long)c->choice.option[i]);
+        mark = ',';
+    }
+    if (c->may_have_strips) tgl_text_add(&out, "%c%s=%d", mark, strips_option, c->strip_count > 0);
+    return text;
+}
+
+/* ---- Launch lists ---------------------------------------------------------------------------- */
+
+tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c)
+{
+    tgl_rectangle tiles = {0, 0, shape->m, shape->n};
+    for (int i = 0; i < c->strip_count; i++) {
+        if (c->strips[i].part.row > 0) tiles.m = c->strips[i].part.row;
+        if (c->strips[i].part.col > 0) tiles.n = c->strips[i].part.col;
+    }
+    return tiles;
+}
+
+tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape, const tgl_candidate *c,
+                            tgl_launch_list *list)
+{
+    const tgl_chip known = with_usual_rates(chip);
+    const tgl_rectangle tiles = tgl_candidate_tiles(shape, c);
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, list);
+    c->choice.family->launch(&known, shape, &c->choice, &tiles, false, c->strip_count == 0,
+                             &builder);
+    for (int i = 0; i < c->strip_count; i++) {
+        const tgl_strip *strip = &c->strips[i];
+        strip->choice.family->launch(&known, shape, &strip->choice, &strip->part, true,
+                                     i + 1 == c->strip_count, &builder);
+    }
+    return tgl_list_end(&builder);
 }

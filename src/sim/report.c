@@ -4,8 +4,6 @@
  */
 #include "sim/report.h"
 
-#include "text.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,16 +52,13 @@ static bool is_same_line(const tgl_report_line *a, const tgl_report_line *b)
     return a->line == b->line && a->kind == b->kind && strcmp(a->target, b->target) == 0;
 }
 
-static void add_to_lines(tgl_report *report, const tgl_site *s, const tgl_sim_module *module)
+static void add_to_lines(tgl_report *report, const tgl_site *s, const tgl_sim_launch *launch)
 {
     const bool is_global = s->kind == TGL_GLOBAL_LOAD || s->kind == TGL_GLOBAL_STORE;
-    static const char *const globals[TGL_SIM_MATRICES] = {
-        "A", "B", "C", "workspace", "bias", "residual", "A[i]", "B[i]", "C[i]"};
+    const tgl_sim_module *module = launch->module;
     tgl_report_line fresh = {.line = tgl_sim_line(module, s->pc), .kind = s->kind};
-    if (is_global)
-        snprintf(fresh.target, sizeof fresh.target, "%s", globals[s->target]);
-    else
-        snprintf(fresh.target, sizeof fresh.target, "%.15s", module->arrays[s->target].name);
+    snprintf(fresh.target, sizeof fresh.target, "%.15s",
+             is_global ? launch->regions[s->target].label : module->arrays[s->target].name);
     int i = 0;
     while (i < report->count && !is_same_line(&report->lines[i], &fresh))
         i++;
@@ -84,39 +79,39 @@ static int by_line(const void *x, const void *y)
     return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->target, b->target);
 }
 
-int64_t tgl_report_needed_bytes(const tgl_sim_launch *l)
+int64_t tgl_report_needed_bytes(const tgl_sim_region regions[TGL_SIM_REGIONS])
 {
+    static const int needed[] = {TGL_SIM_A, TGL_SIM_B,    TGL_SIM_C,
+                                 TGL_SIM_D, TGL_SIM_BIAS, TGL_SIM_RESIDUAL};
     int64_t bytes = 0;
-    static const int needed[] = {TGL_SIM_A, TGL_SIM_B, TGL_SIM_C, TGL_SIM_BIAS, TGL_SIM_RESIDUAL};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        const tgl_sim_matrix *x = &l->matrices[needed[i]];
+        const tgl_sim_region *x = &regions[needed[i]];
         const bool is_apart = x->bases != NULL || x->stride_bytes > 0;
-        const int64_t once = x->rows * x->row_bytes * (is_apart ? x->batch : 1);
-        const bool is_c = needed[i] == TGL_SIM_C;
-        bytes += (x->taboo == NULL ? once : 0) + (is_c ? once : 0);
+        const int64_t once = x->extent > 0 ? x->rows * x->row_bytes * (is_apart ? x->batch : 1) : 0;
+        const bool is_result = needed[i] == TGL_SIM_D;
+        bytes += (x->forbidden == NULL ? once : 0) + (is_result ? once : 0);
     }
     return bytes;
 }
 
-static void begin(tgl_report *report, const tgl_sim_launch *l)
+void tgl_report_begin(tgl_report *report, const tgl_sim_module *module, unsigned threads)
 {
-    report->module = l->module;
-    report->totals = (tgl_counters){.size = sizeof(tgl_counters),
-                                    .threads = l->threads,
-                                    .shared_bytes = (int64_t)l->module->shared_bytes};
+    *report = (tgl_report){.module = module,
+                           .totals = {.size = sizeof(tgl_counters),
+                                      .threads = threads,
+                                      .shared_bytes = (int64_t)module->shared_bytes}};
 }
 
 void tgl_report_add(tgl_report *report, const tgl_machine *machine)
 {
     const tgl_sim_launch *l = machine->launch;
-    if (report->module == NULL) begin(report, l);
-    report->totals.blocks += (int64_t)l->grid_x * l->grid_y * l->grid_z;
+    report->totals.blocks += (int64_t)l->grid[0] * l->grid[1] * l->grid[2];
     report->totals.barriers += machine->barriers;
     for (size_t i = 0; i < machine->tally.slots; i++) {
         const tgl_site *site = &machine->tally.sites[i];
         if (site->pc == NULL) continue;
         add_to_totals(&report->totals, site);
-        if (l->module == report->module) add_to_lines(report, site, l->module);
+        if (l->module == report->module) add_to_lines(report, site, l);
     }
     qsort(report->lines, (size_t)report->count, sizeof *report->lines, by_line);
 }
@@ -196,14 +191,12 @@ static void write_lines(tgl_text *out, const tgl_report *report)
     }
 }
 
-size_t tgl_report_write(const tgl_report *report, char *text, size_t size)
+void tgl_report_write(const tgl_report *report, tgl_text *out)
 {
-    tgl_text out = {text, size, 0};
     if (report->module == NULL) {
-        tgl_text_add(&out, "counts      none before the first run\n");
-        return out.length;
+        tgl_text_add(out, "counts      none before the first run\n");
+        return;
     }
-    write_totals(&out, &report->totals);
-    write_lines(&out, report);
-    return out.length;
+    write_totals(out, &report->totals);
+    write_lines(out, report);
 }

@@ -5,6 +5,7 @@
 #ifndef TGL_SIM_REPORT_H
 #define TGL_SIM_REPORT_H
 
+#include "base/text.h"
 #include "sim/machine.h"
 
 enum { TGL_REPORT_LINES = 96 };
@@ -19,21 +20,23 @@ typedef struct tgl_report_line {
 
 /* Begins as zeros. */
 typedef struct tgl_report {
-    const tgl_sim_module *module; /* of the first launch; NULL: nothing has been counted */
+    const tgl_sim_module *module; /* of the main kernel; NULL: nothing has been counted */
     tgl_counters totals;
     tgl_report_line lines[TGL_REPORT_LINES]; /* by line, then kind; surplus ones are left out */
     int count;
 } tgl_report;
 
-/* Adds the machine's last launch, which went well, to all but totals.needed_bytes. The table, and
- * the threads and shared memory of a block, are those of the first launch's kernel. */
+/* Begins with the module, and the threads of a block, of the main kernel, which the table is of. */
+void tgl_report_begin(tgl_report *report, const tgl_sim_module *module, unsigned threads);
+
+/* Adds the machine's last launch, which went well, to all but totals.needed_bytes. */
 void tgl_report_add(tgl_report *report, const tgl_machine *machine);
 
-/* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read, and what
- * the epilogue reads. */
-int64_t tgl_report_needed_bytes(const tgl_sim_launch *launch);
+/* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read and
+ * replaced, and what the epilogue reads. regions: of the whole product. */
+int64_t tgl_report_needed_bytes(const tgl_sim_region regions[TGL_SIM_REGIONS]);
 
-/* Writes the totals and the table as text, as snprintf does. */
-size_t tgl_report_write(const tgl_report *report, char *text, size_t size);
+/* Writes the totals and the table. */
+void tgl_report_write(const tgl_report *report, tgl_text *out);
 
 #endif

@@ -120,6 +120,19 @@ bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, in
     return true;
 }
 
+bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
+                    int64_t bytes, int64_t sectors, uint32_t *index)
+{
+    const size_t slot = slot_of(tally, pc, kind);
+    tgl_site *site = &tally->sites[slot];
+    if (site->pc == NULL && !open_site(tally, slot, pc, kind, target)) return false;
+    site->requests++;
+    site->bytes += bytes;
+    site->sectors += sectors;
+    *index = (uint32_t)slot;
+    return true;
+}
+
 static void count_group(tgl_site *site, const tgl_tally_group *group)
 {
     int least;

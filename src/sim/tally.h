@@ -15,7 +15,7 @@ typedef enum tgl_access_kind {
     TGL_GLOBAL_STORE,
     TGL_SHARED_LOAD,
     TGL_SHARED_STORE,
-    TGL_ASYNC_COPY, /* cp.async: a global load and a shared store at once */
+    TGL_ASYNC_COPY, /* cp.async and TMA: a global load and a shared store at once */
     TGL_ACCESS_KINDS
 } tgl_access_kind;
 
@@ -63,6 +63,10 @@ void tgl_tally_clear(tgl_tally *tally);
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *site, bool *is_full);
+
+/* Counts one request that is no access of a warp: a TMA copy. False: no memory. */
+bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
+                    int64_t bytes, int64_t sectors, uint32_t *site);
 
 /* Counts what the lanes of one warp have done since the last call. */
 void tgl_tally_flush(tgl_tally *tally);

@@ -84,7 +84,9 @@ class Check(Folder):
                         "check.csv", cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))
         rows = self.rows("check.csv")
-        self.assertEqual({row["kernel"].split("/")[0] for row in rows}, {"auto", "gemm"})
+        self.assertEqual(rows[0]["kernel"], "auto")
+        self.assertIn("simt_64x64x16", {row["kernel"] for row in rows})
+        self.assertFalse([row["kernel"] for row in rows if row["kernel"].startswith("ladder/")])
         self.assertEqual(sum(int(row["passed"]) for row in rows), 12)
 
     @unittest.skipUnless("FAKE_LIBCUDA" in os.environ, "the stand-ins are not built")
@@ -94,7 +96,7 @@ class Check(Folder):
         result = tegula("check", "--cases", 40, "--device", "cuda", "--small", "--plain", "--threads", 4,
                         env=env)
         self.assertEqual((result.code, result.err), (0, ""))
-        self.assertRegex(result.out, r"gemm/simt_128x256x8 +40 +0 ")
+        self.assertRegex(result.out, r"simt_128x256x8 +40 +0 ")
         result = tegula("check", "--cases", 40, "--device", "cuda", "--small", "--plain", "--threads", 4,
                         env=dict(env, FAKE_CUDA_FAIL="cuLaunchKernel=700"))
         self.assertEqual(result.code, 1)
@@ -129,6 +131,46 @@ class Check(Folder):
         above = [row for row in self.rows("a.csv")
                  if float(row["tegula_rms"]) > 1.1 * float(row["sequential_rms"])]
         self.assertTrue(above, "another seed is needed: no product of this one is above by a tenth")
+
+    def test_the_first_part_of_names(self):
+        result = tegula("check", "--cases", 20, "--device", "sim", "--kernel", "gemv", "--csv", "check.csv",
+                        cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual([row["kernel"] for row in self.rows("check.csv")], ["gemv"]) # one is called so
+        result = tegula("check", "--cases", 2, "--device", "sim", "--kernel", "small", "--in-turn", "--csv",
+                        "check.csv", cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        names = [row["kernel"] for row in self.rows("check.csv")]
+        self.assertEqual(names[0], "auto")
+        self.assertTrue(all(name.startswith("small_batch_") for name in names[1:]))
+
+    def test_a_kernel_with_options(self):
+        kernel = "simt_64x64x16:splits=2,strips=0"
+        result = tegula("check", "--cases", 3, "--device", "sim", "--kernel", kernel, "--csv", "check.csv",
+                        cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual([row["kernel"] for row in self.rows("check.csv")], [kernel])
+        result = tegula("check", "--cases", 1, "--device", "sim", "--kernel", "simt_64x64x16:parts=2")
+        self.assertEqual(result.code, 1)
+        self.assertIn("TGL_BAD_ARGUMENT", result.out)
+
+    def test_compute_modes(self):
+        for mode in "ieee", "accurate", "tf32":
+            result = tegula("check", "--cases", 10, "--device", "cpu", "--compute", mode)
+            self.assertEqual((result.code, result.err), (0, ""))
+            for more in ("-m", 8, "-n", 8, "-k", 8, "--repeat", 1, "--peer", "none"), ("-m", 8, "-n", 8, "-k", 8):
+                command = "bench" if "--peer" in more else "explain"
+                result = tegula(command, "--device", "cpu", "--compute", mode, *more)
+                self.assertEqual((result.code, result.err), (0, ""))
+
+    def test_results_and_scalars_of_all_kinds(self):
+        for device in "cpu", "sim":
+            result = tegula("check", "--cases", 60, "--device", device, "--kernel", "auto", "--csv", "check.csv",
+                            cwd=self.folder)
+            self.assertEqual((result.code, result.err), (0, ""))
+            (row,) = self.rows("check.csv")
+            for column in "separate_d", "device_scalars":
+                self.assertGreater(int(row[column]), 0, column)
 
     def test_one_kernel_of_one_type(self):
         names = re.findall(r"^(\S+) +\d+ ", tegula("check", "--cases", 5, "--device", "cpu").out, re.M)

@@ -5,6 +5,8 @@
  */
 #include "check_case.h"
 #include "check_epilogue.h"
+#include "cli.h"
+#include "kernel_names.h"
 #include "npy.h"
 #include "random.h"
 #include "reference.h"
@@ -187,8 +189,7 @@ static void epilogues_of_infinite_sums(void **state)
     const long double sums[] = {-INFINITY, -1e39L}; /* the second is more than f32 holds */
     const tgl_epilogue epilogues[] = {{.activation = TGL_ACTIVATION_RELU}, {.expression = "..."}};
     for (int i = 0; i < 4; i++) {
-        check_case c = {.problem = tgl_problem_make(TGL_F32, 1, 1, 1),
-                        .epilogue = epilogues[i / 2]};
+        check_case c = {.problem = cli_problem(TGL_F32, 1, 1, 1), .epilogue = epilogues[i / 2]};
         reference_element r = {sums[i % 2], -sums[i % 2]};
         check_epilogue_finish(&c, 0, 0, &r);
         assert_true(r.value == 0);
@@ -203,37 +204,38 @@ static void epilogues_of_infinite_sums(void **state)
 
 /* ---- Cases of `tegula check` ----------------------------------------------------------------- */
 
-static void *copy_of_c(const check_case *c)
+static void *copy_of_result(const check_case *c)
 {
-    const size_t size = (size_t)c->c.size * tgl_type_size(c->problem.type_c);
+    const check_buffer *result = check_case_result(c);
+    const size_t size = (size_t)result->size * tgl_type_size(c->problem.type_c);
     void *copy = malloc(size);
     assert_non_null(copy);
-    memcpy(copy, c->c.image, size);
+    memcpy(copy, result->image, size);
     return copy;
 }
 
-/* The first case with something to compute, on finite inputs. */
-static void find_case(check_case *c)
+/* The first case with something to compute, on finite inputs. is_separate: with a D other than C.
+ */
+static void find_case(check_case *c, bool is_separate)
 {
     const check_drawing from = {.seed = 1, .type = TGL_F64, .scale = SCALE_MEDIUM};
     for (int64_t number = 0;; number++) {
         assert_true(check_case_make(c, &from, number));
         const tgl_problem *p = &c->problem;
         if (p->m * p->n * p->k * p->batch > 0 && c->inputs == INPUT_SYMMETRIC && c->alpha == 1 &&
-            isfinite(c->beta))
+            isfinite(c->beta) && (c->d.size > 0) == is_separate)
             return;
         check_case_free(c);
     }
 }
 
-static void a_case_sees_what_is_wrong(void **state)
+static void see_what_is_wrong(bool is_separate)
 {
-    (void)state;
     check_case c = {0};
-    find_case(&c);
-    double *after = copy_of_c(&c);
+    find_case(&c, is_separate);
+    double *after = copy_of_result(&c);
     const tgl_problem *p = &c.problem;
-    const check_view *v = &c.c.view;
+    const check_view *v = &check_case_result(&c)->view;
     const reference_element *r = c.reference;
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
@@ -248,15 +250,42 @@ static void a_case_sees_what_is_wrong(void **state)
 
     after[v->offset] = NAN;
     check_case_compare(&c, (unsigned char *)after, &errors, &verdict);
-    assert_non_null(strstr(verdict.text, "C[0](0, 0) is nan"));
+    assert_non_null(strstr(verdict.text, is_separate ? "D[0](0, 0) is nan" : "C[0](0, 0) is nan"));
     after[v->offset] = (double)c.reference->value;
 
     uint64_t *bits = (uint64_t *)after;
     bits[v->offset - 1] ^= 1;
     check_case_compare(&c, (unsigned char *)after, &errors, &verdict);
-    assert_non_null(strstr(verdict.text, "memory outside C was written, -1 elements"));
+    assert_non_null(strstr(verdict.text, "was written, -1 elements"));
     free(after);
     check_case_free(&c);
+}
+
+static void a_case_sees_what_is_wrong(void **state)
+{
+    (void)state;
+    see_what_is_wrong(false);
+    see_what_is_wrong(true);
+}
+
+/* Each in some of the cases, and all of them problems that the library takes. */
+static void cases_have_all_kinds_of_results_and_scalars(void **state)
+{
+    (void)state;
+    const check_drawing from = {.seed = 1, .scale = SCALE_SMALL};
+    int separate = 0, shared = 0, scalars = 0, no_beta = 0, workspace = 0;
+    for (int64_t number = 0; number < 1000; number++) {
+        check_case c = {0};
+        assert_true(check_case_make(&c, &from, number));
+        assert_int_equal(tgl_problem_check(&c.problem), TGL_OK);
+        separate += c.d.size > 0;
+        shared += c.d.size > 0 && c.problem.batch > 1 && c.problem.stride_c == 0;
+        scalars += c.problem.scalars == TGL_SCALARS_DEVICE;
+        no_beta += c.no_beta;
+        workspace += c.own_workspace;
+        check_case_free(&c);
+    }
+    assert_true(separate > 0 && shared > 0 && scalars > 0 && no_beta > 0 && workspace > 0);
 }
 
 static void a_case_is_the_same_every_time(void **state)
@@ -272,10 +301,42 @@ static void a_case_is_the_same_every_time(void **state)
         assert_string_equal(text_a, text_b);
         const size_t size = (size_t)a.c.size * tgl_type_size(a.problem.type_c);
         assert_memory_equal(a.c.image, b.c.image, size);
-        assert_int_equal(tgl_problem_check(&a.problem, NULL, 0), TGL_OK);
+        assert_int_equal(tgl_problem_check(&a.problem), TGL_OK);
         check_case_free(&a);
         check_case_free(&b);
     }
+}
+
+/* ---- Names of kernels ------------------------------------------------------------------------ */
+
+static void kernels_that_are_asked_for(void **state)
+{
+    (void)state;
+    tgl_device *dev;
+    assert_int_equal(tgl_device_open("cpu", NULL, &dev), TGL_OK);
+    const char *name = tgl_kernel_name(dev, 0), *other = tgl_kernel_name(dev, 1);
+    assert_non_null(name);
+    assert_true(kernel_is_asked(dev, "all", name) && kernel_is_asked(dev, "gemm", name));
+    assert_true(kernel_is_asked(dev, "cpu", name) && kernel_is_asked(dev, name, name));
+    assert_false(kernel_is_asked(dev, "cp", name) || kernel_is_asked(dev, "ladder", name));
+    assert_false(kernel_is_asked(dev, "auto", name));
+    assert_true(other == NULL || !kernel_is_asked(dev, name, other));
+    assert_true(kernel_is_auto_asked(dev, "all") && !kernel_is_auto_asked(dev, name));
+    assert_true(kernel_is_rung("ladder/naive") && !kernel_is_rung(name));
+    assert_false(kernel_has_option(name, "splits=2"));
+    tgl_device_close(dev);
+}
+
+static void options_that_kernels_have(void **state)
+{
+    (void)state;
+    assert_true(kernel_has_option("simt_128x256x8", "splits=2,whole=1,depth=32"));
+    assert_true(kernel_has_option("simt_128x256x8:splits=3", "strips=1"));
+    assert_true(kernel_has_option("skinny_4", "splits=2"));
+    assert_true(kernel_has_option("skinny_4", "blocks=1"));
+    assert_false(kernel_has_option("gemv", "splits=2"));
+    assert_false(kernel_has_option("simt_128x256x8", "blocks=1"));
+    assert_false(kernel_has_option("nonsense", "splits=2"));
 }
 
 /* ---- NumPy headers --------------------------------------------------------------------------- */
@@ -311,6 +372,9 @@ int main(void)
         cmocka_unit_test(epilogues_of_infinite_sums),
         cmocka_unit_test(a_case_sees_what_is_wrong),
         cmocka_unit_test(a_case_is_the_same_every_time),
+        cmocka_unit_test(cases_have_all_kinds_of_results_and_scalars),
+        cmocka_unit_test(kernels_that_are_asked_for),
+        cmocka_unit_test(options_that_kernels_have),
         cmocka_unit_test(headers_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * The judge of the ladder's results: what is right passes, and nothing that is wrong anywhere does,
  * be it known in double precision or compared with another result.
  */
+#include "cli.h"
 #include "truth.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static fixture *make_fixture(int64_t m, int64_t n, int64_t k)
     fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     assert_int_equal(tgl_device_open("cpu", NULL, &f->dev), TGL_OK);
-    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    const tgl_problem problem = cli_problem(TGL_F32, m, n, k);
     assert_int_equal(operands_make(&f->operands, f->dev, &problem, true), TGL_OK);
     assert_int_equal(f->operands.sets, 1); /* a host device's memory is used as it is */
     f->truth = truth_make(&f->operands);

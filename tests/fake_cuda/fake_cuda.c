@@ -1,102 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: see fake_cuda.h.
+ * libfake_cuda.so: devices, contexts, memory, modules and events. See fake_cuda.h.
  */
-#include "fake_cuda.h"
-#include "../../kernels/lib/gemm_args.h"
-#include "cuda/driver.h"
+#include "fake_state.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { DEVICES_MAX = 4, STACK_MAX = 16, OBJECTS_MAX = 1024 };
-enum { INVALID_VALUE = 1, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };
-enum { NO_DEVICE = 100, NOT_FOUND = 500 };
+enum { STACK_MAX = 16, OBJECTS_MAX = 4096 };
 
-struct CUctx_st {
-    int users;
-    CUresult fault; /* of a kernel; sticks */
-    size_t used;
-};
-
-struct CUfunc_st {
-    CUmodule module;
-    atomic_int dynamic_shared; /* that launches may ask for, beside what all may */
-    char symbol[64];
-    int block_m, block_n; /* of C, that a block computes; 0: the image does not tell */
-};
-
-struct CUmod_st {
-    CUcontext context;
-    struct CUfunc_st function;
-};
-
-struct CUevent_st {
-    CUcontext context;
-    bool is_recorded;
-    struct timespec time;
-};
-
-/* In front of each allocation, which keeps the alignment of real ones. */
-typedef struct header {
-    CUcontext context;
-    size_t bytes;
-    char padding[256 - sizeof(CUcontext) - sizeof(size_t)];
-} header;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUctx_st contexts[DEVICES_MAX];
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+struct CUctx_st fake_contexts[DEVICES_MAX];
 static int retained; /* of all contexts together */
+static atomic_int misuses, modules;
+static _Atomic uint64_t work;
 static struct {
     CUcontext context;
     void *memory; /* from malloc(); NULL: the row is free */
+    bool is_block;
 } objects[OBJECTS_MAX];
 static __thread CUcontext stack[STACK_MAX];
 static __thread int depth;
 
-static long setting(const char *name, long otherwise)
+long fake_setting(const char *name, long otherwise)
 {
     const char *text = getenv(name);
     return text != NULL ? atol(text) : otherwise;
 }
 
-static CUcontext current(void)
+CUcontext fake_current(void)
 {
     return depth > 0 ? stack[depth - 1] : NULL;
 }
 
-/* Counts a block of host memory as an object of the current context, or no longer. */
-static void *keep(void *memory)
+uint64_t fake_next_work(void)
 {
-    pthread_mutex_lock(&lock);
+    return ++work;
+}
+
+void fake_misuse(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("misuse of CUDA: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    misuses++;
+}
+
+static void *keep_as(void *memory, bool is_block)
+{
+    pthread_mutex_lock(&fake_lock);
     int i = 0;
     while (objects[i].memory != NULL)
         i++; /* more than OBJECTS_MAX would be a leak to look at anyway */
-    objects[i].context = current();
+    objects[i].context = fake_current();
     objects[i].memory = memory;
-    pthread_mutex_unlock(&lock);
+    objects[i].is_block = is_block;
+    pthread_mutex_unlock(&fake_lock);
     return memory;
 }
 
-static void drop(void *memory)
+void *fake_keep(void *memory)
 {
-    pthread_mutex_lock(&lock);
+    return keep_as(memory, false);
+}
+
+void fake_drop(void *memory)
+{
+    pthread_mutex_lock(&fake_lock);
     for (int i = 0; i < OBJECTS_MAX; i++)
         if (objects[i].memory == memory) objects[i].memory = NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&fake_lock);
     free(memory);
+}
+
+block *fake_block_of(const void *address)
+{
+    for (int i = 0; i < OBJECTS_MAX; i++) {
+        block *it = objects[i].memory;
+        const char *first = (const char *)it + BLOCK_ROOM, *at = address;
+        if (it != NULL && objects[i].is_block && at >= first && at < first + it->bytes) return it;
+    }
+    return NULL;
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* What FAKE_CUDA_FAIL says about a function; 0: nothing. */
-static CUresult told(const char *function)
+CUresult fake_told(const char *function)
 {
     const char *list = getenv("FAKE_CUDA_FAIL");
     const size_t length = strlen(function);
@@ -109,30 +104,18 @@ static CUresult told(const char *function)
     return CUDA_SUCCESS;
 }
 
-/* The result of a call that needs a context, before it has done anything. */
-static CUresult begin(const char *function)
+CUresult fake_begin(const char *function)
 {
-    CUcontext context = current();
-    CUresult result = told(function);
+    CUcontext context = fake_current();
+    CUresult result = fake_told(function);
     if (context == NULL) return INVALID_CONTEXT;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&fake_lock);
     const bool sticks = result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_FAILED;
     if (context->fault == CUDA_SUCCESS && sticks) context->fault = result;
     if (context->fault != CUDA_SUCCESS) result = context->fault;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&fake_lock);
     return result;
 }
-
-#define BEGIN()                                                                                    \
-    do {                                                                                           \
-        CUresult begun = begin(__func__);                                                          \
-        if (begun != CUDA_SUCCESS) return begun;                                                   \
-    } while (0)
-#define TOLD()                                                                                     \
-    do {                                                                                           \
-        CUresult result_told = told(__func__);                                                     \
-        if (result_told != CUDA_SUCCESS) return result_told;                                       \
-    } while (0)
 
 FAKE_CUDA_API CUresult cuGetErrorName(CUresult error, const char **name)
 {
@@ -159,19 +142,19 @@ FAKE_CUDA_API CUresult cuInit(unsigned flags)
 
 FAKE_CUDA_API CUresult cuDriverGetVersion(int *version)
 {
-    *version = (int)setting("FAKE_CUDA_VERSION", 13000);
+    *version = (int)fake_setting("FAKE_CUDA_VERSION", 13000);
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuDeviceGetCount(int *number)
 {
-    *number = (int)setting("FAKE_CUDA_DEVICES", 1);
+    *number = (int)fake_setting("FAKE_CUDA_DEVICES", 1);
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
-    if (ordinal < 0 || ordinal >= setting("FAKE_CUDA_DEVICES", 1)) return INVALID_DEVICE;
+    if (ordinal < 0 || ordinal >= fake_setting("FAKE_CUDA_DEVICES", 1)) return INVALID_DEVICE;
     *device = ordinal;
     return CUDA_SUCCESS;
 }
@@ -189,13 +172,13 @@ FAKE_CUDA_API CUresult cuDeviceGetName(char *name, int size, CUdevice device)
 FAKE_CUDA_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     (void)device;
-    *bytes = (size_t)setting("FAKE_CUDA_MEMORY", 1 << 28);
+    *bytes = (size_t)fake_setting("FAKE_CUDA_MEMORY", 1 << 28);
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 {
-    const int capability = (int)setting("FAKE_CUDA_CAPABILITY", 90);
+    const int capability = (int)fake_setting("FAKE_CUDA_CAPABILITY", 90);
     (void)device;
     TOLD();
     switch (attribute) {
@@ -214,6 +197,9 @@ FAKE_CUDA_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice 
     case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
         *value = 256;
         break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+        *value = (int)fake_setting("FAKE_CUDA_POOLS", 1);
+        break;
     default:
         *value = 1000000;
     }
@@ -225,19 +211,19 @@ FAKE_CUDA_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice 
 FAKE_CUDA_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     TOLD();
-    pthread_mutex_lock(&lock);
-    contexts[device].users++;
+    pthread_mutex_lock(&fake_lock);
+    fake_contexts[device].users++;
     retained++;
-    pthread_mutex_unlock(&lock);
-    *context = &contexts[device];
+    pthread_mutex_unlock(&fake_lock);
+    *context = &fake_contexts[device];
     return CUDA_SUCCESS;
 }
 
 /* The last user takes a faulty context, and all in it, away. */
 FAKE_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-    CUcontext context = &contexts[device];
-    pthread_mutex_lock(&lock);
+    CUcontext context = &fake_contexts[device];
+    pthread_mutex_lock(&fake_lock);
     retained--;
     if (--context->users == 0 && context->fault != CUDA_SUCCESS) {
         for (int i = 0; i < OBJECTS_MAX; i++)
@@ -245,15 +231,23 @@ FAKE_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
                 free(objects[i].memory);
                 objects[i].memory = NULL;
             }
-        *context = (struct CUctx_st){.users = 0};
+        context->fault = CUDA_SUCCESS;
+        context->used = 0;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&fake_lock);
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuCtxGetCurrent(CUcontext *context)
 {
-    *context = current();
+    *context = fake_current();
+    return CUDA_SUCCESS;
+}
+
+FAKE_CUDA_API CUresult cuCtxGetDevice(CUdevice *device)
+{
+    if (fake_current() == NULL) return INVALID_CONTEXT;
+    *device = (CUdevice)(fake_current() - fake_contexts);
     return CUDA_SUCCESS;
 }
 
@@ -272,114 +266,175 @@ FAKE_CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
+/* All work so far is complete. */
+static void wait_for_all(void)
+{
+    fake_current()->waited = work;
+}
+
 FAKE_CUDA_API CUresult cuCtxSynchronize(void)
 {
     BEGIN();
-    return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_API CUresult cuStreamSynchronize(CUstream stream)
-{
-    (void)stream;
-    BEGIN();
-    return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
-{
-    (void)stream;
-    BEGIN();
-    return event->context == current() && flags == 0 ? CUDA_SUCCESS : INVALID_HANDLE;
-}
-
-FAKE_CUDA_API CUresult cuStreamIsCapturing(CUstream stream, int *status)
-{
-    (void)stream;
-    BEGIN();
-    *status = (int)setting("FAKE_CUDA_CAPTURES", 0);
-    return CUDA_SUCCESS;
+    CUresult result = fake_unsafe(__func__, true);
+    if (result == CUDA_SUCCESS) wait_for_all();
+    return result;
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
+/* NULL: the device's memory is exhausted. */
+static block *allocate(size_t bytes)
+{
+    CUcontext context = fake_current();
+    pthread_mutex_lock(&fake_lock);
+    const bool fits = bytes <= (size_t)fake_setting("FAKE_CUDA_MEMORY", 1 << 28) - context->used;
+    if (fits) context->used += bytes;
+    pthread_mutex_unlock(&fake_lock);
+    block *it = fits ? aligned_alloc(256, BLOCK_ROOM + (bytes + 255) / 256 * 256) : NULL;
+    if (it == NULL) return NULL;
+    memset((char *)it + BLOCK_ROOM, 0xa5, bytes);
+    *it = (block){.context = context, .bytes = bytes};
+    return it;
+}
+
+static void release(block *it)
+{
+    pthread_mutex_lock(&fake_lock);
+    it->context->used -= it->bytes;
+    pthread_mutex_unlock(&fake_lock);
+    fake_drop(it);
+}
+
 FAKE_CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes)
 {
     BEGIN();
-    CUcontext context = current();
-    pthread_mutex_lock(&lock);
-    const bool fits = bytes <= (size_t)setting("FAKE_CUDA_MEMORY", 1 << 28) - context->used;
-    if (fits) context->used += bytes;
-    pthread_mutex_unlock(&lock);
-    header *block = fits ? aligned_alloc(256, sizeof *block + (bytes + 255) / 256 * 256) : NULL;
-    if (block == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    block->context = context;
-    block->bytes = bytes;
-    keep(block);
-    *memory = block + 1;
+    UNSAFE();
+    block *it = allocate(bytes);
+    if (it == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    *memory = (char *)keep_as(it, true) + BLOCK_ROOM;
     return CUDA_SUCCESS;
 }
 
+/* Waits for all work if the memory is of cuMemAlloc(), for none if it is of cuMemAllocAsync(). */
 FAKE_CUDA_API CUresult cuMemFree_v2(CUdeviceptr memory)
 {
     BEGIN();
+    UNSAFE();
     if (memory == NULL) return CUDA_SUCCESS;
-    header *block = (header *)memory - 1;
-    pthread_mutex_lock(&lock);
-    block->context->used -= block->bytes;
-    pthread_mutex_unlock(&lock);
-    drop(block);
+    block *it = (block *)((char *)memory - BLOCK_ROOM);
+    if (it->stream == NULL)
+        wait_for_all();
+    else if (it->stream->latest_work > it->context->waited &&
+             it->stream->latest_work > it->stream->waited)
+        fake_misuse("memory of stream %d is freed while the stream may use it", (int)it->stream_id);
+    release(it);
+    return CUDA_SUCCESS;
+}
+
+FAKE_CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *memory, size_t bytes, CUstream stream)
+{
+    struct fake_graph *graph;
+    BEGIN();
+    if (fake_setting("FAKE_CUDA_POOLS", 1) == 0) return INVALID_VALUE;
+    CUstream at = fake_stream(stream);
+    if (at != NULL && at->capture == 0) UNSAFE();
+    CUresult result = fake_give_work(__func__, &stream, &graph);
+    if (result != CUDA_SUCCESS) return result;
+    block *it = allocate(bytes);
+    if (it == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    it->stream = stream;
+    it->stream_id = stream->id;
+    it->is_of_graph = graph != NULL;
+    *memory = (char *)keep_as(it, true) + BLOCK_ROOM;
+    if (graph != NULL)
+        fake_add_node(graph, &(fake_node){.kind = NODE_ALLOC, .memory = *memory, .bytes = bytes});
+    return CUDA_SUCCESS;
+}
+
+/* Memory of a graph stays until the graph is destroyed. */
+FAKE_CUDA_API CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream stream)
+{
+    struct fake_graph *graph;
+    BEGIN();
+    CUstream at = fake_stream(stream);
+    if (at != NULL && at->capture == 0) UNSAFE();
+    CUresult result = fake_give_work(__func__, &stream, &graph);
+    if (result != CUDA_SUCCESS) return result;
+    block *it = (block *)((char *)memory - BLOCK_ROOM);
+    if (it->is_of_graph != (graph != NULL) || it->stream_id != stream->id)
+        fake_misuse("memory of stream %d is freed on stream %d", (int)it->stream_id,
+                    (int)stream->id);
+    if (graph != NULL)
+        fake_add_node(graph, &(fake_node){.kind = NODE_FREE, .memory = memory});
+    else
+        release(it);
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     BEGIN();
-    *total = (size_t)setting("FAKE_CUDA_MEMORY", 1 << 28);
-    CUcontext context = current();
-    pthread_mutex_lock(&lock);
+    *total = (size_t)fake_setting("FAKE_CUDA_MEMORY", 1 << 28);
+    CUcontext context = fake_current();
+    pthread_mutex_lock(&fake_lock);
     *free_bytes = *total - context->used;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&fake_lock);
     return CUDA_SUCCESS;
 }
 
-FAKE_CUDA_API CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t bytes)
+/* A copy on a stream; not into a graph, which no test asks for. */
+static CUresult copy(const char *function, void *dst, const void *src, size_t bytes,
+                     CUstream stream)
 {
-    BEGIN();
+    struct fake_graph *graph;
+    CUresult result = fake_give_work(function, &stream, &graph);
+    if (result != CUDA_SUCCESS) return result;
+    if (graph != NULL) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     memcpy(dst, src, bytes);
     return CUDA_SUCCESS;
 }
 
-FAKE_CUDA_API CUresult cuMemcpyDtoH_v2(void *dst, const void *src, size_t bytes)
+FAKE_CUDA_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes,
+                                            CUstream stream)
 {
     BEGIN();
-    memcpy(dst, src, bytes);
-    return CUDA_SUCCESS;
+    return copy(__func__, dst, src, bytes, stream);
+}
+
+FAKE_CUDA_API CUresult cuMemcpyDtoHAsync_v2(void *dst, const void *src, size_t bytes,
+                                            CUstream stream)
+{
+    BEGIN();
+    return copy(__func__, dst, src, bytes, stream);
 }
 
 FAKE_CUDA_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes,
                                             CUstream stream)
 {
-    (void)stream;
     BEGIN();
-    memcpy(dst, src, bytes);
-    return CUDA_SUCCESS;
+    return copy(__func__, dst, src, bytes, stream);
 }
 
 FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes,
                                        CUstream stream)
 {
-    (void)stream;
+    struct fake_graph *graph;
     BEGIN();
-    memset(dst, value, bytes);
+    CUresult result = fake_give_work(__func__, &stream, &graph);
+    if (result != CUDA_SUCCESS) return result;
+    const fake_node node = {.kind = NODE_SET, .memory = dst, .value = value, .bytes = bytes};
+    if (graph == NULL) return fake_execute(&node, stream);
+    fake_add_node(graph, &node);
     return CUDA_SUCCESS;
 }
 
-/* ---- Modules: an image is "fake cubin ARCH SYMBOL BM BN" ------------------------------------- */
+/* ---- Modules: an image is "fake cubin ARCH SYMBOL BM BN SEPARATE_D DEVICE_SCALARS" ------------
+ */
 
 /* Whether a device runs machine code for sm_XY, or sm_XYa. */
 static bool runs(const char *arch)
 {
-    const int mine = (int)setting("FAKE_CUDA_CAPABILITY", 90);
+    const int mine = (int)fake_setting("FAKE_CUDA_CAPABILITY", 90);
     if (strncmp(arch, "compute_", 8) == 0) return atoi(arch + 8) <= mine;
     const int its = atoi(arch + 3);
     const bool is_exact = arch[strlen(arch) - 1] == 'a';
@@ -388,25 +443,29 @@ static bool runs(const char *arch)
 
 FAKE_CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-    char arch[32], symbol[64];
-    int block_m, block_n;
+    char arch[32];
+    struct CUfunc_st function = {.block_m = 0};
     BEGIN();
-    if (sscanf(image, "fake cubin %31s %63s %d %d", arch, symbol, &block_m, &block_n) != 4)
+    if (sscanf(image, "fake cubin %31s %63s %d %d %d %d", arch, function.symbol, &function.block_m,
+               &function.block_n, &function.has_separate_d, &function.has_device_scalars) != 6)
         return CUDA_ERROR_INVALID_IMAGE;
     if (!runs(arch)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    *module = keep(calloc(1, sizeof **module));
-    (*module)->context = current();
+    *module = fake_keep(calloc(1, sizeof **module));
+    (*module)->context = fake_current();
+    (*module)->function = function;
     (*module)->function.module = *module;
-    (*module)->function.block_m = block_m;
-    (*module)->function.block_n = block_n;
-    snprintf((*module)->function.symbol, sizeof symbol, "%s", symbol);
+    modules++;
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuModuleUnload(CUmodule module)
 {
     BEGIN();
-    drop(module);
+    UNSAFE();
+    if (module->latest_work > module->context->waited)
+        fake_misuse("the module of %s is unloaded while it may run", module->function.symbol);
+    modules--;
+    fake_drop(module);
     return CUDA_SUCCESS;
 }
 
@@ -433,165 +492,31 @@ FAKE_CUDA_API CUresult cuFuncSetAttribute(CUfunction function, int attribute, in
     return CUDA_SUCCESS;
 }
 
-FAKE_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
-                                                                   int threads, size_t shared)
-{
-    (void)function, (void)shared;
-    BEGIN();
-    *blocks = 2048 / threads;
-    return CUDA_SUCCESS;
-}
-
-/* The ladder's kernels, by their common signature. */
-static void run_sgemm(void **args)
-{
-    const int m = *(int *)args[0], n = *(int *)args[1], k = *(int *)args[2];
-    const float alpha = *(float *)args[3], beta = *(float *)args[8];
-    const float *A = *(const float **)args[4], *B = *(const float **)args[6];
-    const long long lda = *(long long *)args[5], ldb = *(long long *)args[7];
-    float *C = *(float **)args[9];
-    const long long ldc = *(long long *)args[10];
-    for (long long i = 0; i < m; i++)
-        for (long long j = 0; j < n; j++) {
-            float sum = 0, *c = &C[i * ldc + j];
-            for (long long p = 0; p < k; p++)
-                sum += A[i * lda + p] * B[p * ldb + j];
-            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
-        }
-}
-
-/* The production families, a batch, as the function was compiled: without transposes; of an
- * epilogue a bias by column and a residual. */
-static void run_gemm(const struct tgl_gemm_args *args)
-{
-    for (int b = 0; b < args->batch; b++) {
-        const float *A = args->A_array ? args->A_array[b] : args->A + b * args->stride_a;
-        const float *B = args->B_array ? args->B_array[b] : args->B + b * args->stride_b;
-        float *C = args->C_array ? args->C_array[b] : args->C + b * args->stride_c;
-        for (long long i = 0; i < args->m; i++)
-            for (long long j = 0; j < args->n; j++) {
-                float sum = 0, *c = &C[i * args->ldc + j];
-                for (long long p = 0; p < args->k; p++)
-                    sum += A[i * args->lda + p] * B[p * args->ldb + j];
-                *c = args->beta == 0 ? args->alpha * sum : args->alpha * sum + args->beta * *c;
-                if (args->bias) *c += args->bias[b * args->stride_bias + j];
-                if (args->residual)
-                    *c += args->residual[b * args->stride_residual + i * args->ld_residual + j];
-            }
-    }
-}
-
-static bool is_called(CUfunction function, const char *symbol)
-{
-    return strcmp(function->symbol, symbol) == 0;
-}
-
-/* Whether the grid has the blocks that the kernel expects by its arguments, of gemm/simt.cu also
- * along x: run_gemm() computes the whole batch and all of C, however many there are. */
-static bool has_expected_grid(CUfunction function, const fake_cuda_launch *l)
-{
-    const struct tgl_gemm_args *args = &l->args;
-    const int batch = is_called(function, "sgemm_small_batch") ? 1 : args->batch;
-    if (l->grid[1] != 1 || l->grid[2] != (unsigned)batch) return false;
-    if (!is_called(function, "sgemm_simt")) return true;
-    if (function->block_m < 1 || function->block_n < 1 || args->splits < 1) return false;
-    const long long tiles_m = (args->m + function->block_m - 1) / function->block_m;
-    const long long tiles_n = (args->n + function->block_n - 1) / function->block_n;
-    const long long whole = args->tiles_whole, split = tiles_m * tiles_n - whole;
-    if (whole < 0 || split < 0 || args->cluster != (int)l->cluster) return false;
-    return l->grid[0] == whole + split * args->splits && whole % args->cluster == 0 &&
-           (split == 0 || args->splits % args->cluster == 0);
-}
-
-/* On this thread, in turn; the latest is launched[latest]. */
-static _Thread_local fake_cuda_launch launched[FAKE_CUDA_LAUNCHES];
-static _Thread_local int latest;
-
-static CUresult launch(CUfunction function, const fake_cuda_launch *how, const unsigned block[3],
-                       void **arguments)
-{
-    enum { SHARED_FOR_ALL = 48 * 1024 };
-    const unsigned *grid = how->grid;
-    latest = (latest + 1) % FAKE_CUDA_LAUNCHES;
-    fake_cuda_launch *now = &launched[latest];
-    *now = *how;
-    if (function->module->context != current()) return INVALID_HANDLE;
-    if (how->dynamic_shared > SHARED_FOR_ALL && (int)how->dynamic_shared > function->dynamic_shared)
-        return INVALID_VALUE;
-    if (grid[0] == 0 || grid[1] == 0 || grid[1] > 65535 || grid[2] == 0 || grid[2] > 65535 ||
-        block[0] == 0 || block[0] > 1024 || block[1] != 1 || block[2] != 1)
-        return INVALID_VALUE;
-    if (is_called(function, "sgemm_simt") || is_called(function, "sgemm_skinny") ||
-        is_called(function, "sgemm_matvec") || is_called(function, "sgemm_small_batch")) {
-        now->args = *(const struct tgl_gemm_args *)arguments[0];
-        if (!has_expected_grid(function, now)) return INVALID_VALUE;
-        run_gemm(&now->args);
-    } else if (strncmp(function->symbol, "sgemm_", 6) == 0) {
-        run_sgemm(arguments);
-    }
-    return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
-                                      unsigned grid_z, unsigned block_x, unsigned block_y,
-                                      unsigned block_z, unsigned shared, CUstream stream,
-                                      void **arguments, void **extra)
-{
-    const fake_cuda_launch how = {{grid_x, grid_y, grid_z}, shared, 1, 0, {0}};
-    const unsigned block[3] = {block_x, block_y, block_z};
-    (void)stream;
-    BEGIN();
-    return extra == NULL ? launch(function, &how, block, arguments) : INVALID_VALUE;
-}
-
-/* What is said of cuLaunchKernel() goes for this, too. */
-FAKE_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
-                                        void **arguments, void **extra)
-{
-    const unsigned *grid = config->grid;
-    fake_cuda_launch how = {{grid[0], grid[1], grid[2]}, config->dynamic_shared, 1, 0, {0}};
-    BEGIN();
-    for (unsigned i = 0; i < config->attribute_count; i++) {
-        const CUlaunchAttribute *attribute = &config->attributes[i];
-        if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
-            how.cluster = attribute->value.cluster[0];
-            if (attribute->value.cluster[1] != 1 || attribute->value.cluster[2] != 1)
-                return INVALID_VALUE;
-        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
-            how.overlaps = attribute->value.allows_overlap;
-        } else {
-            return INVALID_VALUE;
-        }
-    }
-    if (how.cluster == 0 || how.cluster > 8 || grid[0] % how.cluster != 0 || extra != NULL)
-        return INVALID_VALUE;
-    const CUresult result = begin("cuLaunchKernel");
-    return result == CUDA_SUCCESS ? launch(function, &how, config->block, arguments) : result;
-}
-
 /* ---- Events: at least a millisecond lies between any two ------------------------------------- */
 
 FAKE_CUDA_API CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
     (void)flags;
     BEGIN();
-    *event = keep(calloc(1, sizeof **event));
-    (*event)->context = current();
+    *event = fake_keep(calloc(1, sizeof **event));
+    (*event)->context = fake_current();
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuEventDestroy_v2(CUevent event)
 {
     BEGIN();
-    drop(event);
+    fake_drop(event);
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-    (void)stream;
+    struct fake_graph *graph;
     BEGIN();
-    if (event->context != current()) return INVALID_HANDLE;
+    if (event->context != fake_current()) return INVALID_HANDLE;
+    CUresult result = fake_give_work(__func__, &stream, &graph);
+    if (result != CUDA_SUCCESS) return result;
     event->is_recorded = true;
     clock_gettime(CLOCK_MONOTONIC, &event->time);
     return CUDA_SUCCESS;
@@ -601,6 +526,7 @@ FAKE_CUDA_API CUresult cuEventSynchronize(CUevent event)
 {
     (void)event;
     BEGIN();
+    UNSAFE();
     return CUDA_SUCCESS;
 }
 
@@ -615,17 +541,15 @@ FAKE_CUDA_API CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CU
 
 /* ---- For the tests --------------------------------------------------------------------------- */
 
-fake_cuda_live_function fake_cuda_live;
-fake_cuda_depth_function fake_cuda_depth;
-fake_cuda_launched_function fake_cuda_launched;
+fake_number_function fake_cuda_live, fake_cuda_depth, fake_cuda_modules, fake_cuda_misuses;
 
 FAKE_CUDA_API int fake_cuda_live(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&fake_lock);
     int result = retained;
     for (int i = 0; i < OBJECTS_MAX; i++)
         result += objects[i].memory != NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&fake_lock);
     return result;
 }
 
@@ -634,7 +558,12 @@ FAKE_CUDA_API int fake_cuda_depth(void)
     return depth;
 }
 
-FAKE_CUDA_API fake_cuda_launch fake_cuda_launched(int back)
+FAKE_CUDA_API int fake_cuda_modules(void)
 {
-    return launched[(latest + FAKE_CUDA_LAUNCHES - back) % FAKE_CUDA_LAUNCHES];
+    return modules;
+}
+
+FAKE_CUDA_API int fake_cuda_misuses(void)
+{
+    return atomic_exchange(&misuses, 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_nvrtc.so: see fake_cuda.h. A program is known by the name of its kernel, and by the tile
- * of C that a block computes, if it is told.
+ * libfake_nvrtc.so: see fake_cuda.h. A program is known by the name of its kernel, and by what a
+ * few macros say of it.
  */
 #include "cuda/nvrtc.h"
 #include "fake_cuda.h"
@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 struct nvrtcProgram_st {
-    char name[64], arch[32], image[160], log[512];
+    char name[64], arch[32], image[192], log[512];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int compilations;
+static int compilations, latest_options;
 
 /* Reads FAKE_NVRTC_ARCHS; archs may be NULL. Returns how many there are. */
 static int read_archs(int *archs)
@@ -32,8 +32,10 @@ static int read_archs(int *archs)
 
 FAKE_CUDA_API nvrtcResult nvrtcVersion(int *major, int *minor)
 {
-    *major = 13;
-    *minor = 0;
+    const char *version = getenv("FAKE_NVRTC_VERSION");
+    const int number = version != NULL ? atoi(version) : 13000;
+    *major = number / 1000;
+    *minor = number / 10 % 100;
     return NVRTC_SUCCESS;
 }
 
@@ -93,6 +95,7 @@ FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_c
     const char *spill = getenv("FAKE_NVRTC_SPILL"), *delay = getenv("FAKE_NVRTC_DELAY");
     pthread_mutex_lock(&lock);
     compilations++;
+    latest_options = option_count;
     pthread_mutex_unlock(&lock);
     if (delay != NULL) usleep((useconds_t)atoi(delay) * 1000);
     if (error != NULL) {
@@ -102,9 +105,11 @@ FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_c
     for (int i = 0; i < option_count; i++)
         if (strncmp(options[i], flag, sizeof flag - 1) == 0)
             snprintf(program->arch, sizeof program->arch, "%s", options[i] + sizeof flag - 1);
-    snprintf(program->image, sizeof program->image, "fake cubin %s %s %d %d",
+    snprintf(program->image, sizeof program->image, "fake cubin %s %s %d %d %d %d",
              output != NULL ? output : program->arch, program->name,
-             number_of(option_count, options, "-DBM="), number_of(option_count, options, "-DBN="));
+             number_of(option_count, options, "-DBM="), number_of(option_count, options, "-DBN="),
+             number_of(option_count, options, "-DSEPARATE_D="),
+             number_of(option_count, options, "-DDEVICE_SCALARS="));
     if (spill == NULL) spill = "0";
     snprintf(program->log, sizeof program->log,
              "ptxas info    : Function properties for %s\n"
@@ -151,12 +156,20 @@ FAKE_CUDA_API nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *ptx)
     return NVRTC_SUCCESS;
 }
 
-fake_nvrtc_count_function fake_nvrtc_count;
+fake_number_function fake_nvrtc_count, fake_nvrtc_options;
 
 FAKE_CUDA_API int fake_nvrtc_count(void)
 {
     pthread_mutex_lock(&lock);
     int result = compilations;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+FAKE_CUDA_API int fake_nvrtc_options(void)
+{
+    pthread_mutex_lock(&lock);
+    int result = latest_options;
     pthread_mutex_unlock(&lock);
     return result;
 }

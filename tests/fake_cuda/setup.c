@@ -9,9 +9,12 @@
 #include <unistd.h>
 
 static const char *const knobs[] = {
-    "FAKE_CUDA_DEVICES", "FAKE_CUDA_VERSION",  "FAKE_CUDA_CAPABILITY", "FAKE_CUDA_MEMORY",
-    "FAKE_CUDA_FAIL",    "FAKE_NVRTC_ARCHS",   "FAKE_NVRTC_OUTPUT",    "FAKE_NVRTC_ERROR",
-    "FAKE_NVRTC_SPILL",  "FAKE_CUDA_CAPTURES", "FAKE_CUDA_NAME",       "FAKE_NVRTC_DELAY"};
+    "FAKE_CUDA_DEVICES", "FAKE_CUDA_VERSION", "FAKE_CUDA_CAPABILITY", "FAKE_CUDA_MEMORY",
+    "FAKE_CUDA_FAIL",    "FAKE_NVRTC_ARCHS",  "FAKE_NVRTC_OUTPUT",    "FAKE_NVRTC_ERROR",
+    "FAKE_NVRTC_SPILL",  "FAKE_CUDA_POOLS",   "FAKE_CUDA_NAME",       "FAKE_NVRTC_DELAY",
+    "FAKE_CUDA_DIRTY",   "FAKE_NVRTC_VERSION"};
+
+static const char *driver = FAKE_LIBCUDA; /* that this test uses */
 
 static void *function_of(const char *library, const char *name)
 {
@@ -25,12 +28,47 @@ static void *function_of(const char *library, const char *name)
 
 void *fake_function(const char *name)
 {
-    return function_of(FAKE_LIBCUDA, name);
+    return function_of(driver, name);
+}
+
+static int number_of(const char *library, const char *name)
+{
+    return ((fake_number_function *)function_of(library, name))();
 }
 
 int live_objects(void)
 {
-    return ((fake_cuda_live_function *)fake_function("fake_cuda_live"))();
+    return number_of(driver, "fake_cuda_live");
+}
+
+int context_depth(void)
+{
+    return number_of(driver, "fake_cuda_depth");
+}
+
+int loaded_modules(void)
+{
+    return number_of(driver, "fake_cuda_modules");
+}
+
+int misuses(void)
+{
+    return number_of(driver, "fake_cuda_misuses");
+}
+
+int encoded_maps(void)
+{
+    return number_of(driver, "fake_cuda_encoded");
+}
+
+int compilations(void)
+{
+    return number_of(FAKE_LIBNVRTC, "fake_nvrtc_count");
+}
+
+int compiler_options(void)
+{
+    return number_of(FAKE_LIBNVRTC, "fake_nvrtc_options");
 }
 
 fake_cuda_launch earlier_launch(int back)
@@ -43,14 +81,15 @@ fake_cuda_launch latest_launch(void)
     return earlier_launch(0);
 }
 
-int context_depth(void)
-{
-    return ((fake_cuda_depth_function *)fake_function("fake_cuda_depth"))();
-}
+/* ---- Around a test --------------------------------------------------------------------------- */
 
-int compilations(void)
+void use_old_driver(const char *version)
 {
-    return ((fake_nvrtc_count_function *)function_of(FAKE_LIBNVRTC, "fake_nvrtc_count"))();
+    driver = FAKE_LIBCUDA_OLD;
+    setenv("TEGULA_LIBCUDA", driver, 1);
+    setenv("FAKE_CUDA_VERSION", version, 1);
+    setenv("FAKE_NVRTC_VERSION", "11080", 1); /* whose code it takes */
+    setenv("FAKE_CUDA_CAPABILITY", "80", 1);
 }
 
 int fake_setup(void **state)
@@ -60,7 +99,8 @@ int fake_setup(void **state)
     assert_non_null(mkdtemp(folder));
     for (size_t i = 0; i < COUNT_OF(knobs); i++)
         unsetenv(knobs[i]);
-    setenv("TEGULA_LIBCUDA", FAKE_LIBCUDA, 1);
+    driver = FAKE_LIBCUDA;
+    setenv("TEGULA_LIBCUDA", driver, 1);
     setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);
     setenv("TEGULA_CACHE", folder, 1);
     setenv("FAKE_TEST_FOLDER", folder, 1); /* a test may change TEGULA_CACHE */
@@ -71,6 +111,17 @@ const char *cache_folder(void)
 {
     const char *folder = getenv("FAKE_TEST_FOLDER");
     return folder != NULL ? folder : "/nonexistent";
+}
+
+int cache_entries(void)
+{
+    int entries = 0;
+    DIR *folder = opendir(cache_folder());
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        entries += strlen(entry->d_name) == 64; /* named by a SHA-256 */
+    closedir(folder);
+    return entries;
 }
 
 static void remove_folder(const char *path)
@@ -92,41 +143,141 @@ int fake_teardown(void **state)
     remove_folder(cache_folder());
     assert_int_equal(live_objects(), 0);
     assert_int_equal(context_depth(), 0);
+    assert_int_equal(misuses(), 0);
     return 0;
 }
 
+/* ---- Other users of the driver --------------------------------------------------------------- */
+
+static void push(void)
+{
+    CUresult (*retain)(CUcontext *, CUdevice), (*push_context)(CUcontext);
+    CUcontext context;
+    *(void **)&retain = fake_function("cuDevicePrimaryCtxRetain");
+    *(void **)&push_context = fake_function("cuCtxPushCurrent_v2");
+    assert_int_equal(retain(&context, 0), CUDA_SUCCESS);
+    assert_int_equal(push_context(context), CUDA_SUCCESS);
+}
+
+static void pop(void)
+{
+    CUresult (*release)(CUdevice), (*pop_context)(CUcontext *);
+    CUcontext context;
+    *(void **)&release = fake_function("cuDevicePrimaryCtxRelease_v2");
+    *(void **)&pop_context = fake_function("cuCtxPopCurrent_v2");
+    assert_int_equal(pop_context(&context), CUDA_SUCCESS);
+    assert_int_equal(release(0), CUDA_SUCCESS);
+}
+
+static void *create(unsigned flags)
+{
+    CUresult (*function)(CUstream *, unsigned);
+    CUstream stream;
+    *(void **)&function = fake_function("cuStreamCreate");
+    push();
+    assert_int_equal(function(&stream, flags), CUDA_SUCCESS);
+    pop();
+    return stream;
+}
+
+void *create_stream(void)
+{
+    return create(CU_STREAM_NON_BLOCKING);
+}
+
+void *create_blocking_stream(void)
+{
+    return create(0);
+}
+
+/* Calls a function that takes a stream. */
+static CUresult call(const char *name, void *stream)
+{
+    CUresult (*function)(CUstream);
+    *(void **)&function = fake_function(name);
+    push();
+    const CUresult result = function(stream);
+    pop();
+    return result;
+}
+
+void destroy_stream(void *stream)
+{
+    assert_int_equal(call("cuStreamDestroy_v2", stream), CUDA_SUCCESS);
+}
+
+void begin_capture(void *stream)
+{
+    CUresult (*begin)(CUstream, int);
+    *(void **)&begin = fake_function("cuStreamBeginCapture_v2");
+    push();
+    assert_int_equal(begin(stream, 0), CUDA_SUCCESS);
+    pop();
+}
+
+void *end_capture(void *stream)
+{
+    CUresult (*end)(CUstream, void **);
+    void *graph;
+    *(void **)&end = fake_function("cuStreamEndCapture");
+    push();
+    assert_int_equal(end(stream, &graph), CUDA_SUCCESS);
+    pop();
+    return graph;
+}
+
+void launch_graph(void *graph, void *stream)
+{
+    CUresult (*launch)(void *, CUstream);
+    *(void **)&launch = fake_function("cuGraphLaunch");
+    push();
+    assert_int_equal(launch(graph, stream), CUDA_SUCCESS);
+    pop();
+}
+
+void destroy_graph(void *graph)
+{
+    assert_int_equal(call("cuGraphDestroy", graph), CUDA_SUCCESS);
+}
+
+size_t memory_taken(void)
+{
+    CUresult (*ask)(size_t *, size_t *);
+    size_t free_bytes, total;
+    *(void **)&ask = fake_function("cuMemGetInfo_v2");
+    push();
+    assert_int_equal(ask(&free_bytes, &total), CUDA_SUCCESS);
+    pop();
+    return total - free_bytes;
+}
+
+/* ---- The library ----------------------------------------------------------------------------- */
+
 tgl_device *open_device(const char *name)
 {
-    char message[512] = "";
-    const tgl_device_options options = {
-        .size = sizeof options, .message = message, .message_size = sizeof message};
+    char message[512];
     tgl_device *dev;
-    tgl_status status = tgl_device_open(name, &options, &dev);
-    if (status != TGL_OK) fail_msg("%s: %s", tgl_status_name(status), message);
+    tgl_status status = tgl_device_open(name, NULL, &dev);
+    if (status != TGL_OK) {
+        tgl_last_error(message, sizeof message);
+        fail_msg("%s: %s", tgl_status_name(status), message);
+    }
     return dev;
 }
 
-static void assert_has(const char *text, const char *words)
+void assert_last_error(const char *words)
 {
+    char text[2048];
+    tgl_last_error(text, sizeof text);
     if (strstr(text, words) == NULL) fail_msg("\"%s\" is not in \"%s\"", words, text);
 }
 
 void assert_open_fails(const char *name, tgl_status expected, const char *words)
 {
-    char message[512] = "";
-    const tgl_device_options options = {
-        .size = sizeof options, .message = message, .message_size = sizeof message};
     tgl_device *dev;
-    assert_status(tgl_device_open(name, &options, &dev), expected);
+    assert_status(tgl_device_open(name, NULL, &dev), expected);
     assert_null(dev);
-    assert_has(message, words);
-}
-
-void assert_last_error(const tgl_device *dev, const char *words)
-{
-    char text[2048];
-    tgl_last_error(dev, text, sizeof text);
-    assert_has(text, words);
+    assert_last_error(words);
 }
 
 const char *property_of(const tgl_device *dev, const char *wanted)
@@ -146,14 +297,14 @@ static void *filled(tgl_device *dev, size_t count, float value)
     for (size_t i = 0; i < count; i++)
         host[i] = value;
     assert_status(tgl_alloc(dev, count * sizeof *host, &memory), TGL_OK);
-    assert_status(tgl_upload(dev, memory, host, count * sizeof *host), TGL_OK);
+    assert_status(tgl_upload(dev, memory, host, count * sizeof *host, NULL), TGL_OK);
     free(host);
     return memory;
 }
 
 void assert_product(tgl_device *dev, const char *kernel, int m, int n, int k)
 {
-    const tgl_problem problem = tgl_problem_make(TGL_F32, m, n, k);
+    const tgl_problem problem = problem_of(TGL_F32, m, n, k);
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     const size_t size = (size_t)m * (size_t)n;
     tgl_plan *plan;
@@ -163,7 +314,7 @@ void assert_product(tgl_device *dev, const char *kernel, int m, int n, int k)
     float *host = malloc(size * sizeof *host);
     assert_non_null(host);
     assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
-    assert_status(tgl_download(dev, host, C, size * sizeof *host), TGL_OK);
+    assert_status(tgl_download(dev, host, C, size * sizeof *host, NULL), TGL_OK);
     for (size_t i = 0; i < size; i++)
         assert_true(host[i] == 2.0f * (float)k);
     free(host);
@@ -175,7 +326,7 @@ void assert_product(tgl_device *dev, const char *kernel, int m, int n, int k)
 
 void assert_product_fails(tgl_device *dev, tgl_status expected)
 {
-    const tgl_problem problem = tgl_problem_make(TGL_F32, 1, 1, 0);
+    const tgl_problem problem = problem_of(TGL_F32, 1, 1, 0);
     float C = 0;
     assert_status(tgl_gemm(dev, &problem, 1, NULL, NULL, 0, &C, NULL), expected);
 }

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula bench`: Tegula beside other libraries, in one process and in turn.
+ */
+#include "bench_report.h"
+#include "cli.h"
+#include "cliffs.h"
+#include "contest.h"
+#include "epilogue_options.h"
+#include "overhead.h"
+#include "peers.h"
+#include "progress.h"
+#include "suite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: tegula bench [--suite FILE | -m M -n N -k K] [OPTIONS]\n"
+    "\n"
+    "Times Tegula and the other libraries at hand on the same random matrices, in turn, after "
+    "checking\n"
+    "that each is right; prints GFLOP/s by the median time, the percentage of the FMA rate "
+    "measured\n"
+    "beside it, and the ratio of the best peer's time to Tegula's.\n"
+    "\n"
+    "  --suite FILE      shapes to run, a line each: type,m,n,k,layout,batch (a few squares)\n"
+    "  -m, -n, -k N      one shape instead\n"
+    "  --type f32|f64    of the shape (f32), or only this type of a suite\n"
+    "  --trans-a, --trans-b   A or B of the shape is stored transposed\n"
+    "  --batch N         products in the batch of the shape (1)\n" CLI_HELP_EPILOGUE
+    "  --peer NAME|PATH  a library to compare with, as often as needed: openblas, blis, onednn,\n"
+    "                    eigen, mkl, or a path to any that exports cblas_sgemm; on CUDA devices\n"
+    "                    cublas, cublaslt; none for none (all that are found)\n"
+    "  --time S          seconds to spend on a shape, about (1)\n"
+    "  --repeat N        samples of each library, instead\n"
+    "  --kernel KERNEL   Tegula by this kernel, such as simt_128x256x8:splits=4,strips=0\n"
+    "  --compute MODE    arithmetic of Tegula: default, ieee, accurate, tf32 (default)\n"
+    "  --one-shot        time tgl_gemm() instead of a kept plan\n"
+    "  --cpu-time        by processor time, for one thread on a machine that others use too\n"
+    "  --threads N       threads for everybody (OMP_NUM_THREADS, or all)\n"
+    "  --device NAME     auto, cpu, cuda:0 (auto)\n"
+    "  --csv FILE        write a line for each shape and library\n"
+    "  --cliffs          Tegula alone: where one more row, column or step of k costs much\n"
+    "  --host-overhead   what a call costs the host, beside cuBLAS\n"
+    "\n"
+    "Example:\n"
+    "  tegula bench --suite bench/suites/cpu.csv --threads 1 --csv cpu.csv\n";
+
+enum {
+    OPT_SUITE = OPT_EPILOGUE_END,
+    OPT_BATCH,
+    OPT_PEER,
+    OPT_TIME,
+    OPT_REPEAT,
+    OPT_KERNEL,
+    OPT_ONE_SHOT,
+    OPT_CPU_TIME,
+    OPT_CLIFFS,
+    OPT_HOST_OVERHEAD,
+};
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_TYPE,
+    CLI_OPTION_COMPUTE,
+    CLI_OPTION_TRANS_A,
+    CLI_OPTION_TRANS_B,
+    CLI_OPTION_CSV,
+    CLI_OPTIONS_EPILOGUE,
+    {"suite", required_argument, NULL, OPT_SUITE},
+    {"batch", required_argument, NULL, OPT_BATCH},
+    {"peer", required_argument, NULL, OPT_PEER},
+    {"time", required_argument, NULL, OPT_TIME},
+    {"repeat", required_argument, NULL, OPT_REPEAT},
+    {"kernel", required_argument, NULL, OPT_KERNEL},
+    {"one-shot", no_argument, NULL, OPT_ONE_SHOT},
+    {"cpu-time", no_argument, NULL, OPT_CPU_TIME},
+    {"cliffs", no_argument, NULL, OPT_CLIFFS},
+    {"host-overhead", no_argument, NULL, OPT_HOST_OVERHEAD},
+    {0},
+};
+
+static const cli_mode modes[] = {
+    {OPT_CLIFFS,
+     {OPT_DEVICE, OPT_THREADS, OPT_TYPE, OPT_COMPUTE, OPT_TRANS_A, OPT_TRANS_B, OPT_SUITE,
+      OPT_BATCH, 'm', 'n', 'k'}},
+    {OPT_HOST_OVERHEAD, {OPT_DEVICE, OPT_THREADS}},
+    {0},
+};
+
+typedef struct bench_options {
+    const char *suite, *device, *csv;
+    tgl_type type; /* 0: not given */
+    tgl_epilogue epilogue;
+    tgl_compute compute;
+    const char *kernel;     /* NULL: not given */
+    int64_t m, n, k, batch; /* 0: not given */
+    bool trans_a, trans_b, one_shot, cpu_time, cliffs, host_overhead;
+    const char *peers[PEERS_MAX];
+    int peer_count;
+    double time;
+    int64_t repeat;
+    int threads;
+} bench_options;
+
+static bool add_peer(bench_options *o, const char *name)
+{
+    if (o->peer_count == PEERS_MAX) {
+        cli_misuse("--peer: at most %d", PEERS_MAX);
+        return false;
+    }
+    o->peers[o->peer_count++] = name;
+    return true;
+}
+
+static bool parse_time(const char *text, double *seconds)
+{
+    if (!cli_parse_real("--time", text, seconds)) return false;
+    if (*seconds > 0 && *seconds <= 1e6) return true;
+    cli_misuse("--time: %s is not a time in seconds above 0", text);
+    return false;
+}
+
+/* One option's value; false: reported. */
+static bool take_option(int option, bench_options *o)
+{
+    switch (option) {
+    case 'm':
+        return cli_parse_int("-m", optarg, 1, INT32_MAX, &o->m);
+    case 'n':
+        return cli_parse_int("-n", optarg, 1, INT32_MAX, &o->n);
+    case 'k':
+        return cli_parse_int("-k", optarg, 1, INT32_MAX, &o->k);
+    case OPT_BATCH:
+        return cli_parse_int("--batch", optarg, 1, INT32_MAX, &o->batch);
+    case OPT_REPEAT:
+        return cli_parse_int("--repeat", optarg, 1, 101, &o->repeat);
+    case OPT_KERNEL:
+        o->kernel = optarg;
+        return true;
+    case OPT_TIME:
+        return parse_time(optarg, &o->time);
+    case OPT_PEER:
+        return add_peer(o, optarg);
+    case OPT_TYPE:
+        return cli_parse_type(optarg, &o->type);
+    case OPT_COMPUTE:
+        return cli_parse_compute(optarg, &o->compute);
+    case OPT_THREADS:
+        return cli_parse_threads(optarg, &o->threads);
+    case OPT_SUITE:
+        o->suite = optarg;
+        return true;
+    case OPT_DEVICE:
+        o->device = optarg;
+        return true;
+    case OPT_CSV:
+        o->csv = optarg;
+        return true;
+    case OPT_TRANS_A:
+        return o->trans_a = true;
+    case OPT_TRANS_B:
+        return o->trans_b = true;
+    case OPT_ONE_SHOT:
+        return o->one_shot = true;
+    case OPT_CPU_TIME:
+        return o->cpu_time = true;
+    case OPT_CLIFFS:
+        return o->cliffs = true;
+    case OPT_HOST_OVERHEAD:
+        return o->host_overhead = true;
+    case OPT_BIAS:
+    case OPT_ACTIVATION:
+    case OPT_RESIDUAL:
+    case OPT_EXPRESSION:
+        return epilogue_take_option(option, &o->epilogue);
+    default:
+        return false;
+    }
+}
+
+/* Whether a peer takes part: it was asked for, or none was. */
+static bool is_wanted(const bench_options *o, const char *name)
+{
+    for (int i = 0; i < o->peer_count; i++)
+        if (strcmp(o->peers[i], name) == 0) return true;
+    return o->peer_count == 0;
+}
+
+static int parse(int argc, char **argv, bench_options *o)
+{
+    *o = (bench_options){.device = "auto", .time = 1};
+    for (int option; (option = cli_next_option(argc, argv, "m:n:k:h", option_table)) != -1;) {
+        if (option == OPT_HELP || option == 'h') {
+            fputs(help, stdout);
+            return EXIT_DONE;
+        }
+        if (!take_option(option, o)) return EXIT_MISUSE;
+    }
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    if (o->peer_count > 1 && is_wanted(o, "none"))
+        return cli_misuse("--peer none leaves no room for other peers");
+    if (o->csv != NULL && o->suite != NULL && output_file_is_same(o->csv, o->suite))
+        return cli_misuse("--csv: %s is the suite", o->csv);
+    const bool some = o->m > 0 || o->n > 0 || o->k > 0 || o->batch > 0 || o->trans_a || o->trans_b;
+    if (some && o->suite != NULL)
+        return cli_misuse("give either --suite or one shape by -m, -n and -k");
+    if (some && (o->m == 0 || o->n == 0 || o->k == 0))
+        return cli_misuse("give all of -m, -n and -k");
+    if (o->one_shot && !epilogue_is_none(&o->epilogue))
+        return cli_misuse("--one-shot: tgl_gemm() has no epilogue");
+    if (o->one_shot && o->kernel != NULL)
+        return cli_misuse("--one-shot: tgl_gemm() plans for itself");
+    return cli_check_modes(argc, argv, "m:n:k:h", option_table, modes) ? PARSED : EXIT_MISUSE;
+}
+
+static bool add_shapes(const bench_options *o, suite *s)
+{
+    if (o->suite != NULL) return suite_read(s, o->suite, o->type);
+    if (o->m == 0) return suite_add_default(s, o->type);
+    return suite_add(s, o->type != 0 ? o->type : TGL_F32, o->m, o->n, o->k, o->trans_a, o->trans_b,
+                     o->batch > 0 ? o->batch : 1);
+}
+
+/* False: reported. */
+static bool make_suite(const bench_options *o, suite *s)
+{
+    if (!add_shapes(o, s)) return false;
+    for (int i = 0; i < s->count; i++)
+        s->problems[i].compute = o->compute;
+    return true;
+}
+
+/* ---- Peers ----------------------------------------------------------------------------------- */
+
+static int open_host_peers(const bench_options *o, peer peers[PEERS_MAX], int *count)
+{
+    char message[512];
+    for (int i = 0; i < o->peer_count; i++) {
+        if (!peer_open(o->peers[i], &peers[i], message, sizeof message))
+            return cli_fail("%s", message);
+        ++*count;
+    }
+    if (o->peer_count > 0) return PARSED;
+    for (int i = 0; peer_known(i) != NULL; i++)
+        if (peer_open(peer_known(i), &peers[*count], message, sizeof message)) ++*count;
+    return PARSED;
+}
+
+/* *lib: to be closed after the peers' last use. */
+static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX],
+                           int *count, cublas **lib)
+{
+    char message[512];
+    for (int i = 0; i < o->peer_count; i++)
+        if (strcmp(o->peers[i], "cublas") != 0 && strcmp(o->peers[i], "cublaslt") != 0)
+            return cli_misuse("--peer: the peers of a CUDA device are cublas and cublaslt");
+    *lib = cublas_open(dev, message, sizeof message);
+    if (*lib == NULL)
+        return o->peer_count > 0 ? cli_fail("%s", message)
+                                 : (fprintf(stderr, "without cuBLAS: %s\n", message), PARSED);
+    for (cublas_way way = 0; way < CUBLAS_WAYS; way++)
+        if (is_wanted(o, cublas_way_name(way))) peer_from_cublas(&peers[(*count)++], *lib, way);
+    return PARSED;
+}
+
+/* Those that were asked for must be there; else all that are. Returns an exit code or PARSED. */
+static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX], int *count,
+                      cublas **lib)
+{
+    *count = 0;
+    *lib = NULL;
+    if (o->peer_count == 1 && strcmp(o->peers[0], "none") == 0) return PARSED;
+    if (strcmp(tgl_device_name(dev), "cpu") == 0) return open_host_peers(o, peers, count);
+    if (!cli_device_is_host(dev)) return open_cuda_peers(o, dev, peers, count, lib);
+    return o->peer_count == 0
+               ? PARSED
+               : cli_misuse("--peer: there are none for the device %s", tgl_device_name(dev));
+}
+
+/* How many threads of the host the device uses, which the peers get as well. */
+static int device_threads(const tgl_device *dev)
+{
+    const int threads = (int)cli_device_number(dev, TGL_NUMBER_THREADS);
+    return cli_device_is_host(dev) && threads > 0 ? threads : 1;
+}
+
+/* ---- The suite ------------------------------------------------------------------------------- */
+
+/* How long a shape takes, about and in any unit: a fixed time, and more for the greatest. */
+static double cost(const contest_settings *s, const tgl_problem *p)
+{
+    return s->time + suite_flops(p) * 2e-11 * (s->peer_count + 1);
+}
+
+static int run_suite(const contest_settings *settings, const suite *s, bench_report *report)
+{
+    double total = 0, done = 0;
+    for (int i = 0; i < s->count; i++)
+        total += cost(settings, &s->problems[i]);
+    progress line;
+    progress_start(&line, total);
+    int code = EXIT_DONE, unsupported = 0;
+    for (int i = 0; i < s->count; i++) {
+        char shape[64];
+        report_shape(&s->problems[i], shape, sizeof shape);
+        progress_update(&line, done, shape);
+        contest t;
+        tgl_status status = contest_run(&t, settings, &s->problems[i]);
+        progress_clear(&line);
+        if (status == TGL_OK && t.error[0] == '\0')
+            report_add(report, &t);
+        else if (status == TGL_OK)
+            code = cli_fail("%s: the product is wrong: %s", shape, t.error);
+        else if (status == TGL_UNSUPPORTED && ++unsupported < s->count)
+            cli_fail("%s is left out: %s", shape, tgl_status_text(status));
+        else
+            code = cli_fail_at(shape, status);
+        contest_release(&t);
+        done += cost(settings, &s->problems[i]);
+        /* No other shape would fare better. */
+        if (status == TGL_UNKNOWN_KERNEL || status == TGL_DEVICE_LOST) break;
+    }
+    return code;
+}
+
+static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, const peer *peers,
+                      int peer_count)
+{
+    const contest_settings settings = {
+        .dev = dev,
+        .peers = peers,
+        .peer_count = peer_count,
+        .threads = device_threads(dev),
+        .time = o->time,
+        .repeat = (int)o->repeat,
+        .one_shot = o->one_shot,
+        .plan = {.size = sizeof(tgl_plan_options), .kernel = o->kernel},
+        .epilogue = o->epilogue,
+        .cpu_time = o->cpu_time};
+    if (o->cpu_time && (settings.threads != 1 || strcmp(tgl_device_name(dev), "cpu") != 0))
+        return cli_misuse("--cpu-time needs --device cpu and --threads 1");
+    if (cli_device_is_host(dev)) peers_set_threads(peers, peer_count, settings.threads);
+    bench_report report;
+    if (!report_start(&report, &settings, o->csv)) return EXIT_FAILED;
+    const int code = run_suite(&settings, s, &report);
+    const int finished = report_finish(&report);
+    return code != EXIT_DONE ? code : finished;
+}
+
+static int bench(const bench_options *o, tgl_device *dev, const suite *s)
+{
+    peer peers[PEERS_MAX];
+    int peer_count;
+    cublas *lib;
+    if (o->cliffs) return cliffs_find(dev, s);
+    if (o->host_overhead) return overhead_measure(dev);
+    int code = open_peers(o, dev, peers, &peer_count, &lib);
+    if (code == PARSED) code = bench_with(o, dev, s, peers, peer_count);
+    cublas_close(lib);
+    return code;
+}
+
+int command_bench(int argc, char **argv)
+{
+    bench_options options;
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return code;
+    suite s = {0};
+    code = EXIT_FAILED;
+    if (make_suite(&options, &s)) {
+        tgl_device *dev = cli_open_device(options.device, options.threads);
+        if (dev != NULL) code = bench(&options, dev, &s);
+        tgl_device_close(dev);
+    }
+    suite_free(&s);
+    return code;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula info`: the devices that can be opened, with what there is to know of each, and why the
+ * others cannot.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+
+static const char help[] =
+    "Usage: tegula info [OPTIONS]\n"
+    "\n"
+    "Lists the devices of this machine, their properties and kernels, and why others are missing.\n"
+    "\n"
+    "  --device NAME  only this device: cpu, cuda:0, sim\n"
+    "  --threads N    threads of the cpu (OMP_NUM_THREADS, or all)\n"
+    "  --measure      also measure the ceilings: FMA rate and copy bandwidth\n"
+    "\n"
+    "Example:\n"
+    "  tegula info --measure\n";
+
+enum { OPT_MEASURE = OPT_COMMAND };
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_THREADS,
+    {"measure", no_argument, NULL, OPT_MEASURE},
+    {0},
+};
+
+typedef struct info_options {
+    const char *device; /* NULL: all */
+    int threads;
+    bool measure;
+} info_options;
+
+static int parse(int argc, char **argv, info_options *o)
+{
+    *o = (info_options){0};
+    for (int option; (option = cli_next_option(argc, argv, "h", option_table)) != -1;)
+        switch (option) {
+        case OPT_HELP:
+        case 'h':
+            fputs(help, stdout);
+            return EXIT_DONE;
+        case OPT_DEVICE:
+            o->device = optarg;
+            break;
+        case OPT_THREADS:
+            if (!cli_parse_threads(optarg, &o->threads)) return EXIT_MISUSE;
+            break;
+        case OPT_MEASURE:
+            o->measure = true;
+            break;
+        default:
+            return EXIT_MISUSE;
+        }
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    return PARSED;
+}
+
+static void print_kernels(const tgl_device *dev)
+{
+    enum { WIDTH = 76 };
+    const char *name;
+    int column = 0;
+    for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL; i++) {
+        if (i == 0) column = printf("  %-18s", "kernels");
+        if (column > WIDTH) column = printf("\n  %-18s", "") - 1;
+        column += printf(" %s", name);
+    }
+    if (column > 0) putchar('\n');
+}
+
+static int print_ceilings(tgl_device *dev)
+{
+    static const struct {
+        tgl_ceiling ceiling;
+        const char *name, *unit;
+    } rows[] = {{TGL_CEILING_FMA_F32, "measured f32 FMA", "GFLOP/s"},
+                {TGL_CEILING_FMA_F64, "measured f64 FMA", "GFLOP/s"},
+                {TGL_CEILING_COPY, "measured copy", "GB/s"}};
+    for (int i = 0; i < 3; i++) {
+        double value;
+        tgl_status status = tgl_device_measure(dev, rows[i].ceiling, &value);
+        if (status == TGL_UNSUPPORTED)
+            printf("  %-18s not measured on this device\n", rows[i].name);
+        else if (status != TGL_OK)
+            return cli_fail_status(status);
+        else
+            printf("  %-18s %.1f %s\n", rows[i].name, value * 1e-9, rows[i].unit);
+    }
+    return EXIT_DONE;
+}
+
+static int print_device(tgl_device *dev, bool measure)
+{
+    printf("%s\n", tgl_device_name(dev));
+    const char *key, *value;
+    for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
+        printf("  %-18s %s\n", key, value);
+    print_kernels(dev);
+    return measure ? print_ceilings(dev) : EXIT_DONE;
+}
+
+static int print_one(const info_options *o)
+{
+    tgl_device *dev = cli_open_device(o->device, o->threads);
+    if (dev == NULL) return EXIT_FAILED;
+    int code = print_device(dev, o->measure);
+    tgl_device_close(dev);
+    return code;
+}
+
+/* Prints the device, or why it is not there. *present: whether it was. */
+static int print_if_present(const char *name, const info_options *o, bool quiet, bool *present)
+{
+    const tgl_device_options options = {.size = sizeof options, .threads = o->threads};
+    tgl_device *dev;
+    tgl_status status = tgl_device_open(name, &options, &dev);
+    *present = status == TGL_OK;
+    int code = EXIT_DONE;
+    if (*present) {
+        putchar('\n');
+        code = print_device(dev, o->measure);
+        tgl_device_close(dev);
+    } else if (!quiet) {
+        char why[1024] = "";
+        tgl_last_error(why, sizeof why);
+        printf("\n%s\n  not available: %s\n", name, why[0] != '\0' ? why : tgl_status_text(status));
+    }
+    return code;
+}
+
+static int print_all(const info_options *o)
+{
+    int code = EXIT_DONE;
+    bool present;
+    code |= print_if_present("cpu", o, false, &present);
+    code |= print_if_present("cuda:0", o, false, &present);
+    for (int i = 1; present; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "cuda:%d", i);
+        code |= print_if_present(name, o, true, &present);
+    }
+    code |= print_if_present("sim", o, false, &present);
+    return code;
+}
+
+int command_info(int argc, char **argv)
+{
+    info_options options;
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return code;
+    if (options.device != NULL) return print_one(&options);
+    printf("tegula %s\n", tgl_version());
+    return print_all(&options);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula ladder`: the kernels from the naive one up, checked and measured beside cuBLAS.
+ */
+#include "cli.h"
+#include "ladder.h"
+#include "ladder_report.h"
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: tegula ladder [--size N ... | -m M -n N -k K] [OPTIONS]\n"
+    "\n"
+    "Runs the ladder's kernels from the naive one up, C := A*B in f32. Each is checked against "
+    "double\n"
+    "precision, then timed in turn with the others and with cuBLAS, where that is found: time,\n"
+    "TFLOP/s, percentage of the FFMA rate measured beside it, of cuBLAS, and of the fastest of\n"
+    "cuBLASLt's candidates, and the greatest error in units of 2^-24 |A||B|.\n"
+    "On the simulator it counts instead what each does to memory.\n"
+    "\n"
+    "  --size N          N x N x N, as often as needed (256 to 8192 and 2048 x 2048 x 1024; on "
+    "the\n"
+    "                    simulator 128)\n"
+    "  -m, -n, -k N      one shape instead\n"
+    "  --device NAME     cuda:0, sim (a CUDA device if there is one, else sim)\n"
+    "  --once            run every kernel exactly once, checked and not timed: for profilers\n"
+    "  --csv FILE        write a line for each rung and size\n"
+    "  --plot FILE.svg   draw a chart\n"
+    "\n"
+    "Examples:\n"
+    "  tegula ladder --csv ladder.csv --plot ladder.svg\n"
+    "  ncu --clock-control none tegula ladder --size 4096 --once\n";
+
+enum { OPT_SIZE = OPT_COMMAND, OPT_ONCE, OPT_PLOT };
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_CSV,
+    {"size", required_argument, NULL, OPT_SIZE},
+    {"once", no_argument, NULL, OPT_ONCE},
+    {"plot", required_argument, NULL, OPT_PLOT},
+    {0},
+};
+
+enum { SIZES_MAX = 16 };
+
+typedef struct shape {
+    int64_t m, n, k;
+} shape;
+
+typedef struct ladder_options {
+    const char *device, *csv, *plot;
+    bool once;
+    shape one;            /* by -m, -n and -k */
+    shape all[SIZES_MAX]; /* what is run */
+    int count;
+} ladder_options;
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+static bool add_size(ladder_options *o, const char *text)
+{
+    int64_t n;
+    if (!cli_parse_int("--size", text, 1, 65536, &n)) return false;
+    if (o->count == SIZES_MAX) {
+        cli_misuse("--size: at most %d of them", SIZES_MAX);
+        return false;
+    }
+    o->all[o->count++] = (shape){n, n, n};
+    return true;
+}
+
+/* One option's value; false: reported. */
+static bool take_option(int option, ladder_options *o)
+{
+    switch (option) {
+    case 'm':
+        return cli_parse_int("-m", optarg, 1, INT32_MAX, &o->one.m);
+    case 'n':
+        return cli_parse_int("-n", optarg, 1, INT32_MAX, &o->one.n);
+    case 'k':
+        return cli_parse_int("-k", optarg, 1, INT32_MAX, &o->one.k);
+    case OPT_SIZE:
+        return add_size(o, optarg);
+    case OPT_DEVICE:
+        o->device = optarg;
+        return true;
+    case OPT_CSV:
+        o->csv = optarg;
+        return true;
+    case OPT_PLOT:
+        o->plot = optarg;
+        return true;
+    case OPT_ONCE:
+        return o->once = true;
+    default:
+        return false;
+    }
+}
+
+static int parse(int argc, char **argv, ladder_options *o)
+{
+    *o = (ladder_options){.device = "auto"};
+    for (int option; (option = cli_next_option(argc, argv, "m:n:k:h", option_table)) != -1;) {
+        if (option == OPT_HELP || option == 'h') {
+            fputs(help, stdout);
+            return EXIT_DONE;
+        }
+        if (!take_option(option, o)) return EXIT_MISUSE;
+    }
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    const bool some = o->one.m > 0 || o->one.n > 0 || o->one.k > 0;
+    if (some && o->count > 0) return cli_misuse("give either --size or one shape by -m, -n and -k");
+    if (some && (o->one.m == 0 || o->one.n == 0 || o->one.k == 0))
+        return cli_misuse("give all of -m, -n and -k");
+    if (o->csv != NULL && o->plot != NULL && output_file_is_same(o->csv, o->plot))
+        return cli_misuse("--csv and --plot are the same file, %s", o->plot);
+    if (o->once && (o->csv != NULL || o->plot != NULL))
+        return cli_misuse("--once measures nothing that --csv or --plot could show");
+    if (some) o->all[o->count++] = o->one;
+    return PARSED;
+}
+
+static void choose_sizes(ladder_options *o, bool is_sim)
+{
+    static const shape usual[] = {{256, 256, 256},    {512, 512, 512},    {1024, 1024, 1024},
+                                  {2048, 2048, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},
+                                  {8192, 8192, 8192}};
+    if (o->count > 0) return;
+    if (is_sim) {
+        o->all[o->count++] = (shape){128, 128, 128};
+        return;
+    }
+    memcpy(o->all, usual, sizeof usual);
+    o->count = sizeof usual / sizeof usual[0];
+}
+
+/* ---- Devices --------------------------------------------------------------------------------- */
+
+/* "auto" is a CUDA device, or the simulator where there is none: the cpu has no ladder. */
+static tgl_device *open_device(const char *name)
+{
+    if (strcmp(name, "auto") != 0) return cli_open_device(name, 0);
+    tgl_device *dev;
+    const tgl_status status = tgl_device_open("cuda", NULL, &dev);
+    if (status == TGL_OK) return dev;
+    return cli_open_device(status == TGL_NO_DEVICE ? "sim" : "cuda", 0);
+}
+
+static bool has_ladder(const tgl_device *dev)
+{
+    const char *name;
+    for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL; i++)
+        if (strncmp(name, "ladder/", 7) == 0) return true;
+    return false;
+}
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+typedef struct steps {
+    progress line;
+    double done;
+    char size[64];
+} steps;
+
+static void show_step(void *user, const char *name)
+{
+    steps *s = user;
+    char what[128];
+    snprintf(what, sizeof what, "%s: %s", s->size, name);
+    progress_update(&s->line, s->done, what);
+}
+
+/* How long a size takes, about and in any unit: a fixed time, and more for the greatest. */
+static double cost(const shape *x)
+{
+    return 4 + 1e-11 * (double)x->m * (double)x->n * (double)x->k;
+}
+
+static bool any_failed(const ladder_size *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (s->rungs[i].failed) return true;
+    return false;
+}
+
+static int run_size(ladder_report *r, const shape *x, steps *s)
+{
+    const tgl_problem problem = cli_problem(TGL_F32, x->m, x->n, x->k);
+    ladder_size size;
+    snprintf(s->size, sizeof s->size, "%" PRId64 " x %" PRId64 " x %" PRId64, x->m, x->n, x->k);
+    const tgl_status status = ladder_run(&size, r->settings, &problem, show_step, s);
+    progress_clear(&s->line);
+    int code = EXIT_DONE;
+    if (status != TGL_OK) {
+        code = cli_fail_at(s->size, status);
+    } else {
+        ladder_report_add(r, &size);
+        if (any_failed(&size)) code = cli_fail("at %s a rung failed", s->size);
+    }
+    ladder_release(&size);
+    s->done += cost(x);
+    return code;
+}
+
+static int run_sizes(const ladder_options *o, const ladder_settings *settings, double ffma,
+                     const char *no_cublas)
+{
+    ladder_report report = {.settings = settings, .ffma = ffma};
+    if (!ladder_report_start(&report, o->csv, o->plot, no_cublas)) return EXIT_FAILED;
+    double total = 0;
+    for (int i = 0; i < o->count; i++)
+        total += cost(&o->all[i]);
+    steps s = {.done = 0};
+    progress_start(&s.line, total);
+    int code = EXIT_DONE;
+    for (int i = 0; i < o->count; i++) {
+        const int one = run_size(&report, &o->all[i], &s);
+        if (one != EXIT_DONE) code = one;
+    }
+    const int finished = ladder_report_finish(&report);
+    return code != EXIT_DONE ? code : finished;
+}
+
+static int run(ladder_options *o, tgl_device *dev)
+{
+    const bool is_sim = strcmp(tgl_device_name(dev), "sim") == 0;
+    if (!has_ladder(dev))
+        return cli_fail("the %s has no ladder of kernels; use --device cuda or --device sim",
+                        tgl_device_name(dev));
+    choose_sizes(o, is_sim);
+    ladder_settings settings = {.dev = dev, .timed = !is_sim && !o->once, .has_counters = is_sim};
+    char no_cublas[400] = "";
+    double ffma = 0;
+    if (settings.timed) {
+        settings.cublas = cublas_open(dev, no_cublas, sizeof no_cublas);
+        const tgl_status status = tgl_device_measure(dev, TGL_CEILING_FMA_F32, &ffma);
+        if (status != TGL_OK) cli_fail_status(status);
+    }
+    const int code = run_sizes(o, &settings, ffma, no_cublas);
+    cublas_close(settings.cublas);
+    return code;
+}
+
+int command_ladder(int argc, char **argv)
+{
+    ladder_options options;
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return code;
+    tgl_device *dev = open_device(options.device);
+    if (dev == NULL) return EXIT_FAILED;
+    code = run(&options, dev);
+    tgl_device_close(dev);
+    return code;
+}

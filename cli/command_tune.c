@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula tune`: measures the configurations of the production families on shapes of a suite, and
+ * writes the fastest of each shape as a row of the planner's tuned table.
+ */
+#include "cli.h"
+#include "kernel_names.h"
+#include "output_file.h"
+#include "progress.h"
+#include "stopwatch.h"
+#include "suite.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char help[] =
+    "Usage: tegula tune [--suite FILE] [--minutes N] [--output FILE] [OPTIONS]\n"
+    "\n"
+    "Measures every kernel that may serve a shape, with several numbers of splits of k, without\n"
+    "strips and with them, and writes the fastest as a row of the planner's table,\n"
+    "src/plan/tuned_CHIP.inc. A shape that the file has is left out, so that a run that was\n"
+    "stopped goes on where it ended.\n"
+    "\n"
+    "  --suite FILE    shapes, a line each: type,m,n,k,layout,batch (a few squares)\n"
+    "  --minutes N     begin no new shape after that time (60)\n"
+    "  --output FILE   the table (tuned_CHIP.inc)\n"
+    "  --device NAME   cuda:0 and so on (cuda)\n"
+    "\n"
+    "Example:\n"
+    "  tegula tune --suite bench/suites/squares.csv --minutes 10 --output "
+    "src/plan/tuned_h200.inc\n";
+
+enum { OPT_SUITE = OPT_COMMAND, OPT_MINUTES, OPT_OUTPUT };
+enum { CANDIDATES_MAX = 2048, KERNEL_SIZE = 160, FINALISTS = 4, FINAL_SAMPLES = 7 };
+
+static const double screen_seconds = 1e-3, final_seconds = 4e-3;
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    CLI_OPTION_DEVICE,
+    {"suite", required_argument, NULL, OPT_SUITE},
+    {"minutes", required_argument, NULL, OPT_MINUTES},
+    {"output", required_argument, NULL, OPT_OUTPUT},
+    {0},
+};
+
+typedef struct tune_options {
+    const char *suite, *device, *output;
+    double minutes;
+} tune_options;
+
+static int parse(int argc, char **argv, tune_options *o)
+{
+    *o = (tune_options){.device = "cuda", .minutes = 60};
+    for (int option; (option = cli_next_option(argc, argv, "h", option_table)) != -1;) {
+        switch (option) {
+        case OPT_HELP:
+        case 'h':
+            fputs(help, stdout);
+            return EXIT_DONE;
+        case OPT_SUITE:
+            o->suite = optarg;
+            break;
+        case OPT_DEVICE:
+            o->device = optarg;
+            break;
+        case OPT_OUTPUT:
+            o->output = optarg;
+            break;
+        case OPT_MINUTES:
+            if (!cli_parse_real("--minutes", optarg, &o->minutes)) return EXIT_MISUSE;
+            if (!(o->minutes > 0)) return cli_misuse("--minutes: %s is not above 0", optarg);
+            break;
+        default:
+            return EXIT_MISUSE;
+        }
+    }
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    if (o->suite != NULL && o->output != NULL && output_file_is_same(o->output, o->suite))
+        return cli_misuse("--output: %s is the suite", o->output);
+    return PARSED;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+typedef struct tuning {
+    tgl_device *dev;
+    const char *chip; /* as the planner calls it */
+    const char *path;
+    FILE *file;
+} tuning;
+
+/* A row, up to what was measured. */
+static void write_key(char *text, size_t size, const char *chip, const tgl_problem *p)
+{
+    snprintf(text, size,
+             "{\"%s\", \"%s\", \"%s\", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", ", chip,
+             cli_type_name(p->type_c), suite_layout(p), p->m, p->n, p->k, p->batch);
+}
+
+/* Whether the file has a row for the shape. */
+static bool is_done(const tuning *t, const tgl_problem *p)
+{
+    char key[160], line[512];
+    bool found = false;
+    write_key(key, sizeof key, t->chip, p);
+    FILE *file = fopen(t->path, "r");
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        found = strncmp(line, key, strlen(key)) == 0;
+    if (file != NULL) fclose(file);
+    return found;
+}
+
+static bool fail_to_write(const tuning *t)
+{
+    cli_fail("cannot write %s: %s", t->path, strerror(errno));
+    return false;
+}
+
+/* Rows are looked up in the file, and added. Behind a line that was cut short, as by a full disk, a
+ * row would become part of that line. False: reported. */
+static bool check_table(const tuning *t)
+{
+    struct stat info;
+    if (fstat(fileno(t->file), &info) != 0) return fail_to_write(t);
+    if (!S_ISREG(info.st_mode))
+        cli_fail("cannot write %s: it is no regular file", t->path);
+    else if (info.st_size > 0 && (fseek(t->file, -1, SEEK_END) != 0 || fgetc(t->file) != '\n'))
+        cli_fail("the last line of %s is cut short: complete it or take it out", t->path);
+    else
+        return fseek(t->file, 0, SEEK_END) == 0 || fail_to_write(t);
+    return false;
+}
+
+static bool open_table(tuning *t)
+{
+    t->file = fopen(t->path, "a+");
+    if (t->file == NULL) return fail_to_write(t);
+    if (!check_table(t)) {
+        fclose(t->file);
+        return false;
+    }
+    if (ftell(t->file) == 0)
+        fprintf(t->file,
+                "/* SPDX-License-Identifier: Apache-2.0\n *\n * What is fastest on %s, "
+                "written by `tegula tune`.\n */\n",
+                t->chip);
+    return true;
+}
+
+/* ---- One shape ------------------------------------------------------------------------------- */
+
+typedef enum strip_choice { STRIPS_ANY = -1, STRIPS_NONE, STRIPS_DEMANDED } strip_choice;
+
+/* A way to run a kernel. */
+typedef struct candidate {
+    const char *name;         /* of the kernel */
+    int splits;               /* 0: the planner's own */
+    strip_choice strips;      /* ANY: the planner's own */
+    char kernel[KERNEL_SIZE]; /* the string that makes the same plan again */
+    double seconds;
+} candidate;
+
+typedef struct candidate_list {
+    candidate *items;
+    int count;
+} candidate_list;
+
+static int by_seconds(const void *x, const void *y)
+{
+    const candidate *a = x, *b = y;
+    return a->seconds < b->seconds ? -1 : a->seconds > b->seconds;
+}
+
+/* What is asked for: the name, and options that are not left to the planner. */
+static void make_request(const candidate *c, char text[KERNEL_SIZE])
+{
+    char splits[32] = "", beside[16] = "";
+    if (c->splits > 0) snprintf(splits, sizeof splits, ":splits=%d", c->splits);
+    if (c->strips != STRIPS_ANY)
+        snprintf(beside, sizeof beside, "%cstrips=%d", c->splits > 0 ? ',' : ':', (int)c->strips);
+    snprintf(text, KERNEL_SIZE, "%s%s%s", c->name, splits, beside);
+}
+
+static bool is_listed(const candidate_list *list, const char *kernel)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].kernel, kernel) == 0) return true;
+    return false;
+}
+
+static tgl_status make_plan(const operands *o, const char *kernel, tgl_plan **plan)
+{
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    return tgl_plan_create(o->dev, &o->problem, &options, plan);
+}
+
+/* Adds the candidate, measured, if the kernel takes the shape in that way and the plan is new. */
+static tgl_status add(stopwatch *watch, candidate c, candidate_list *list)
+{
+    char request[KERNEL_SIZE];
+    tgl_plan *plan;
+    if (list->count == CANDIDATES_MAX) return TGL_OK;
+    make_request(&c, request);
+    tgl_status status = make_plan(watch->operands, request, &plan);
+    if (status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE) return TGL_OK;
+    if (status != TGL_OK) return status;
+    snprintf(c.kernel, sizeof c.kernel, "%s", tgl_plan_kernel(plan));
+    if (!is_listed(list, c.kernel)) {
+        status = stopwatch_median(watch, plan, screen_seconds, 1, &c.seconds);
+        if (status == TGL_OK) list->items[list->count++] = c;
+    }
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+/* A kernel as the planner would run it, without strips and with them. */
+static tgl_status add_kernel(stopwatch *watch, const char *name, candidate_list *list)
+{
+    tgl_status status = TGL_OK;
+    if (kernel_has_option(name, "strips=1")) {
+        status = add(watch, (candidate){.name = name, .strips = STRIPS_NONE}, list);
+        if (status == TGL_OK)
+            status = add(watch, (candidate){.name = name, .strips = STRIPS_DEMANDED}, list);
+    }
+    if (status == TGL_OK)
+        status = add(watch, (candidate){.name = name, .strips = STRIPS_ANY}, list);
+    return status;
+}
+
+static tgl_status add_splits(stopwatch *watch, const candidate *from, candidate_list *list)
+{
+    static const int splits[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 120, 128};
+    const candidate base = {.name = from->name, .strips = from->strips};
+    tgl_status status = TGL_OK;
+    if (!kernel_has_option(base.name, "splits=2")) return TGL_OK;
+    for (size_t i = 0; i < sizeof splits / sizeof splits[0] && status == TGL_OK; i++) {
+        candidate c = base;
+        c.splits = splits[i];
+        if (c.splits == 1 || c.splits * 64 <= watch->operands->problem.k)
+            status = add(watch, c, list);
+    }
+    return status;
+}
+
+/* Every kernel, then the better half with more splits. */
+static tgl_status screen(stopwatch *watch, candidate_list *list)
+{
+    const tgl_device *dev = watch->operands->dev;
+    tgl_status status = TGL_OK;
+    const char *name;
+    for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL && status == TGL_OK; i++)
+        if (!kernel_is_rung(name)) status = add_kernel(watch, name, list);
+    qsort(list->items, (size_t)list->count, sizeof *list->items, by_seconds);
+    const int better = (list->count + 1) / 2;
+    for (int i = 0; i < better && status == TGL_OK; i++)
+        status = add_splits(watch, &list->items[i], list);
+    qsort(list->items, (size_t)list->count, sizeof *list->items, by_seconds);
+    return status;
+}
+
+/* Measures a candidate for longer. */
+static tgl_status measure_again(stopwatch *watch, candidate *c)
+{
+    tgl_plan *plan;
+    tgl_status status = make_plan(watch->operands, c->kernel, &plan);
+    if (status != TGL_OK) return status;
+    status = stopwatch_median(watch, plan, final_seconds, FINAL_SAMPLES, &c->seconds);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+static tgl_status find_best(stopwatch *watch, candidate *best)
+{
+    candidate_list list = {.items = calloc(CANDIDATES_MAX, sizeof *list.items)};
+    if (list.items == NULL) return TGL_NO_MEMORY;
+    tgl_status status = screen(watch, &list);
+    if (status == TGL_OK && list.count == 0) status = TGL_UNSUPPORTED;
+    const int finalists = list.count < FINALISTS ? list.count : FINALISTS;
+    for (int i = 0; i < finalists && status == TGL_OK; i++)
+        status = measure_again(watch, &list.items[i]);
+    qsort(list.items, (size_t)finalists, sizeof *list.items, by_seconds);
+    *best = list.items[0];
+    free(list.items);
+    return status;
+}
+
+static tgl_status tune_shape(const tuning *t, const tgl_problem *p, candidate *best)
+{
+    operands matrices;
+    stopwatch watch = {0};
+    tgl_status status = operands_make(&matrices, t->dev, p, true);
+    if (status == TGL_OK) status = stopwatch_make(&watch, &matrices);
+    if (status == TGL_OK) status = find_best(&watch, best);
+    stopwatch_release(&watch);
+    operands_release(&matrices);
+    return status;
+}
+
+/* False: reported. */
+static bool write_row(const tuning *t, const tgl_problem *p, const candidate *best)
+{
+    char key[160];
+    write_key(key, sizeof key, t->chip, p);
+    const double us = 1e6 * best->seconds, tflops = 1e-12 * suite_flops(p) / best->seconds;
+    printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " batch %" PRId64 ": %s, %.2f us, %.2f TFLOP/s\n",
+           suite_layout(p), p->m, p->n, p->k, p->batch, best->kernel, us, tflops);
+    fprintf(t->file, "%s\"%s\"}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel, us, tflops);
+    return fflush(t->file) == 0 || fail_to_write(t);
+}
+
+/* ---- The suite ------------------------------------------------------------------------------- */
+
+static int tune_suite(const tuning *t, const suite *s, double minutes)
+{
+    const double end = cli_clock() + 60 * minutes;
+    int code = EXIT_DONE, left = 0;
+    progress line;
+    progress_start(&line, s->count);
+    for (int i = 0; i < s->count; i++) {
+        const tgl_problem *p = &s->problems[i];
+        if (p->type_c != TGL_F32 || is_done(t, p)) continue;
+        if (cli_clock() > end) {
+            left++;
+            continue;
+        }
+        char what[96];
+        snprintf(what, sizeof what, "%s %" PRId64 "x%" PRId64 "x%" PRId64, suite_layout(p), p->m,
+                 p->n, p->k);
+        progress_update(&line, i, what);
+        candidate best;
+        const tgl_status status = tune_shape(t, p, &best);
+        progress_clear(&line);
+        const bool is_lost = status == TGL_OK ? !write_row(t, p, &best) : status == TGL_DEVICE_LOST;
+        if (status != TGL_OK) cli_fail_at(what, status);
+        if (status != TGL_OK || is_lost) code = EXIT_FAILED;
+        if (is_lost) break; /* the device, or the place for rows */
+    }
+    progress_clear(&line);
+    if (left > 0)
+        printf("time is up: %d shapes are left; the same command goes on with them\n", left);
+    return code;
+}
+
+static int tune(const tune_options *o, tgl_device *dev, const suite *s)
+{
+    char path[96];
+    tuning t = {.dev = dev, .chip = cli_device_property(dev, "planned as"), .path = o->output};
+    if (t.chip == NULL)
+        return cli_misuse("--device: only CUDA devices have kernels to choose from");
+    if (strcmp(t.chip, "unknown") == 0)
+        return cli_fail("the planner does not know this chip: add it to src/plan/chips.c");
+    snprintf(path, sizeof path, "tuned_%s.inc", t.chip);
+    if (t.path == NULL) t.path = path;
+    if (!open_table(&t)) return EXIT_FAILED;
+    const int code = tune_suite(&t, s, o->minutes);
+    return fclose(t.file) == 0 || fail_to_write(&t) ? code : EXIT_FAILED;
+}
+
+int command_tune(int argc, char **argv)
+{
+    tune_options options;
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return code;
+    suite s = {0};
+    code = EXIT_FAILED;
+    if (options.suite != NULL ? suite_read(&s, options.suite, TGL_F32)
+                              : suite_add_default(&s, TGL_F32)) {
+        tgl_device *dev = cli_open_device(options.device, 0);
+        if (dev != NULL) code = tune(&options, dev, &s);
+        tgl_device_close(dev);
+    }
+    suite_free(&s);
+    return code;
+}

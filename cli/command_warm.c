@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula warm`: compiles the CUDA kernels ahead, and shows what each one uses of the chip.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: tegula warm [OPTIONS]\n"
+    "\n"
+    "Compiles the CUDA kernels into the cache: the ladder's, and every configuration of the\n"
+    "production families, in each layout, for large products whose matrices allow the widest\n"
+    "copies. Products of other sizes or alignment, or with an epilogue, may still compile a\n"
+    "kernel when they are planned for the first time. It needs NVRTC, but no GPU.\n"
+    "\n"
+    "Shows for each kernel the registers and bytes of local memory of a thread, spilled bytes,\n"
+    "and bytes of shared memory of a block. The command fails if a kernel spills registers or\n"
+    "keeps an array in local memory though it should not, or if the cache cannot keep it; with\n"
+    "TEGULA_CACHE=off it only compiles.\n"
+    "\n"
+    "  --arch LIST    architectures: sm_80,sm_90a,...; newest; all that NVRTC knows (all)\n"
+    "  --kernel NAME  only this kernel; `tegula info --device cuda` lists them\n"
+    "\n"
+    "Example:\n"
+    "  tegula warm --arch sm_80,sm_90a,newest\n";
+
+enum { OPT_ARCH = OPT_COMMAND, OPT_KERNEL };
+
+static const struct option option_table[] = {
+    CLI_OPTION_HELP,
+    {"arch", required_argument, NULL, OPT_ARCH},
+    {"kernel", required_argument, NULL, OPT_KERNEL},
+    {0},
+};
+
+static int parse(int argc, char **argv, tgl_warm_options *o)
+{
+    for (int option; (option = cli_next_option(argc, argv, "h", option_table)) != -1;)
+        switch (option) {
+        case OPT_HELP:
+        case 'h':
+            fputs(help, stdout);
+            return EXIT_DONE;
+        case OPT_ARCH:
+            o->archs = optarg;
+            break;
+        case OPT_KERNEL:
+            o->kernel = optarg;
+            break;
+        default:
+            return EXIT_MISUSE;
+        }
+    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    return PARSED;
+}
+
+typedef struct tally {
+    int compiled, unclean, failed;
+} tally;
+
+static void print_count(int count)
+{
+    if (count >= 0)
+        printf(" %9d", count);
+    else
+        printf(" %9s", "?");
+}
+
+static void print_report(const tgl_warm_report *report, void *user)
+{
+    tally *sum = user;
+    if (sum->compiled + sum->failed == 0)
+        printf("%-26s %-8s %9s %9s %9s %9s %8s\n", "kernel", "arch", "registers", "local",
+               "spilled", "shared", "seconds");
+    printf("%-26s %-8s", report->kernel, report->arch);
+    if (report->status != TGL_OK) {
+        sum->failed++;
+        printf(" %s\n%s\n", tgl_status_name(report->status), report->message);
+        return;
+    }
+    sum->compiled++;
+    sum->unclean += !report->is_clean;
+    print_count(report->registers);
+    print_count(report->local_bytes);
+    print_count(report->spill_bytes);
+    print_count(report->shared_bytes);
+    if (report->from_cache)
+        printf(" %8s", "cached");
+    else
+        printf(" %8.2f", report->seconds);
+    puts(report->is_clean ? "" : "  LOCAL MEMORY");
+    fflush(stdout); /* each takes a while */
+}
+
+/* docs/environment.md: these values turn the cache off. */
+static bool is_cache_off(void)
+{
+    const char *cache = getenv("TEGULA_CACHE");
+    return cache != NULL && (cache[0] == '\0' || strcmp(cache, "off") == 0);
+}
+
+int command_warm(int argc, char **argv)
+{
+    tally sum = {0};
+    tgl_warm_options options = {.size = sizeof options, .report = print_report, .user = &sum};
+    int code = parse(argc, argv, &options);
+    if (code != PARSED) return code;
+    tgl_status status = tgl_warm(&options);
+    if (sum.failed > 0) return cli_fail("%d kernels did not compile or were not kept", sum.failed);
+    if (status == TGL_UNSUPPORTED || status == TGL_UNKNOWN_KERNEL) {
+        char message[512];
+        tgl_last_error(message, sizeof message);
+        return cli_misuse("%s", message);
+    }
+    if (status != TGL_OK) return cli_fail_status(status);
+    if (is_cache_off()) puts("nothing was kept: TEGULA_CACHE is off");
+    if (sum.unclean > 0)
+        return cli_fail("%d kernels use local memory, which they should not", sum.unclean);
+    return EXIT_DONE;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * FP32 matrix times up to COUNT vectors (m or n is at most COUNT): bound by the memory bandwidth
+ * that reading the matrix once takes. A block has few results, all k of them, and ends soon: the
+ * chip's own scheduler then balances the work, and full multiprocessors keep enough loads under way
+ * without any being issued ahead. Nothing is staged: the vectors stay in L1.
+ *
+ *   ALONG_K 1   the matrix is contiguous along k: LANES_K threads share LINES rows, so that with as
+ *               many as the block has the whole of it reads one row at a time, or LINES of them.
+ *   ALONG_K 0   it is contiguous along its length: a thread has four columns, neighbours in memory
+ *               or LANES_LENGTH apart; LANES_K threads share these.
+ *
+ * A result is that of a row or column of the matrix with one of the vectors. For each a thread has
+ * four sums or more where it lies along k, else up to two; those of a warp are added by a butterfly
+ * of shuffles, those of warps through shared memory, in pairs: no chain of additions is long.
+ *
+ * Grid: x = tiles of results, z = batch.
+ */
+#include "lib/epilogue.h"
+#include "lib/gemm_args.h"
+#include "lib/launch_order.h"
+#include "lib/load_store.h"
+#include "lib/operands.h"
+
+#ifndef BIG_A
+#define BIG_A 0 /* 1: A is the matrix (n <= COUNT), 0: B (m <= COUNT) */
+#endif
+#ifndef ALONG_K
+#define ALONG_K 1 /* how the matrix lies */
+#endif
+#ifndef COUNT
+#define COUNT 1 /* vectors: 1, 2 or 4; one that is missing repeats the first and is not stored */
+#endif
+#ifndef VEC
+/* Floats to a load: 1, or 4, which divides alignment, leading dimension and edge; where the matrix
+ * lies along k and COUNT is not 1, those of the vectors too. */
+#define VEC 4
+#endif
+#ifndef WARPS
+#define WARPS 8
+#endif
+#ifndef LANES_K
+#define LANES_K 256 /* threads that share k: a power of two */
+#endif
+#ifndef LINES
+#define LINES 1 /* ALONG_K: rows of a thread, which share its loads of the vectors; else 1 */
+#endif
+#ifndef UNROLL
+#define UNROLL 4 /* fours that a thread loads at once, of each line */
+#endif
+#ifndef MIN_BLOCKS
+#define MIN_BLOCKS 4
+#endif
+#ifndef NAME
+#define NAME sgemm_gemv
+#endif
+
+#define THREADS      (WARPS * 32)
+#define LANES_LENGTH (THREADS / LANES_K)
+#define RESULTS      (ALONG_K ? LINES : 4) /* times COUNT, of a thread */
+#define TILE         (LANES_LENGTH * RESULTS)
+#define STEP         (LANES_K * UNROLL * (ALONG_K ? 4 : 1)) /* of k */
+
+/* This thread among those that share k, and among those that have other results. */
+#define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
+#define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
+#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* of K_LANE's lowest, in the thread's number */
+
+/* Where elements of a four lie: along k or the length, next to each other or a load of all lanes
+ * apart. */
+#define ELEMENT (VEC == 4 ? 1 : ALONG_K ? LANES_K : LANES_LENGTH)
+
+/* Whether vectors are loaded in fours: one where it lies so, several always, as VEC then promises.
+ * The loads of one in a last step that is not whole are too few to matter. */
+#define FOURS_OF_VECTOR  (ALONG_K && VEC == 4)
+#define FOURS_TO_THE_END (FOURS_OF_VECTOR && COUNT > 1)
+
+/* Fours of sums of a thread for each vector. ALONG_K: one of each line, else one of all results, or
+ * two that take turns. */
+#define CHAINS (ALONG_K || UNROLL < 2 ? 1 : 2)
+#define FOURS  (LINES * CHAINS)
+
+/* Fours of a line for which the vectors are loaded at once: several of these take many registers,
+ * and their loads are short. */
+#ifndef TURN
+#define TURN (COUNT == 1 ? UNROLL : 1)
+#endif
+
+/* Loads of the matrix come before those of several vectors, and before all arithmetic. Left to
+ * itself ptxas, short of registers, loads the rest of a step when part of it has come and been
+ * multiplied. It keeps loads in order across __syncwarp(), but for those of __ldg(). */
+#if COUNT == 1
+#define KEEP_ORDER()
+#define LOAD_VECTOR(from) __ldg(from)
+#else
+#define KEEP_ORDER()      __syncwarp()
+#define LOAD_VECTOR(from) __ldca(from)
+#endif
+
+/* Warps that share k, and whose sums are added through shared memory. */
+#define PARTS (LANES_K * K_BIT > 32 ? LANES_K * K_BIT / 32 : 1)
+
+#if (VEC != 1 && VEC != 4) || THREADS % LANES_K || (!ALONG_K && LANES_LENGTH > 32)
+#error "loads are of one float or of four; lanes divide the block; a warp has no other lines' lanes"
+#endif
+#if COUNT != 1 && COUNT != 2 && COUNT != 4
+#error "COUNT is 1, 2 or 4"
+#endif
+#if LINES < 1 || (!ALONG_K && LINES > 1)
+#error "only of a matrix along k a thread has several lines"
+#endif
+
+/* Where what a thread loads next lies: of the matrix its lines, or the elements of its four. */
+#define PLACES (ALONG_K ? LINES : VEC == 4 ? 1 : 4)
+
+/* What a thread loads next of its problem of the batch. */
+struct cursor {
+    const float *matrix[PLACES], *vector[COUNT];
+    long long ld, step; /* of the matrix; between elements of a vector */
+};
+
+/* Results past the last repeat it, vectors past the last the first. Several vectors of a matrix
+ * along k are contiguous too. */
+static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
+{
+    const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;
+    const int length = BIG_A ? args->m : args->n, count = BIG_A ? args->n : args->m;
+    const element_a *A = A_of(args, batch);
+    const element_b *B = B_of(args, batch);
+    const long long vector_ld = BIG_A ? args->ldb : args->lda;
+    const bool is_along_k = (ALONG_K && COUNT > 1) || args->small_k_major;
+    struct cursor c;
+    c.ld = BIG_A ? args->lda : args->ldb;
+    c.step = is_along_k ? 1 : vector_ld;
+#pragma unroll
+    for (int v = 0; v < COUNT; v++)
+        c.vector[v] = (BIG_A ? B : A) + K_LANE * (ALONG_K ? VEC : 1) * c.step +
+                      (v < count ? v : 0) * (is_along_k ? vector_ld : 1);
+#if ALONG_K
+#pragma unroll
+    for (int i = 0; i < LINES; i++)
+        c.matrix[i] = (BIG_A ? A : B) +
+                      min(first + LENGTH_LANE + i * LANES_LENGTH, length - 1) * c.ld + K_LANE * VEC;
+#else
+#pragma unroll
+    for (int i = 0; i < 4 / VEC; i++)
+        c.matrix[i] = (BIG_A ? A : B) + K_LANE * c.ld +
+                      min(first + LENGTH_LANE * VEC + i * ELEMENT, length - VEC);
+#endif
+    return c;
+}
+
+/* Fours of the matrix and what of the vectors goes with some of them. */
+struct step {
+    float matrix[UNROLL][LINES][4];
+    float vector[TURN][COUNT][ALONG_K ? 4 : 1];
+};
+
+/* Of a step of which `left` of k exist for this thread; is_whole: all of it. */
+static __device__ __forceinline__ void load_matrix(struct step *s, const struct cursor *c, int left,
+                                                   const bool is_whole)
+{
+#pragma unroll
+    for (int i = 0; i < UNROLL * LINES; i++) {
+        const int u = i / LINES, line = i % LINES, p = u * LANES_K * (ALONG_K ? 4 : 1);
+        const float *from = c->matrix[line] + p * (ALONG_K ? 1 : c->ld);
+        if (VEC == 4 && (is_whole || p + (ALONG_K ? 3 : 0) < left)) {
+            unpack(s->matrix[u][line], __ldcs((const float4 *)from));
+            continue;
+        }
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const bool exists = is_whole || p + (ALONG_K ? e * ELEMENT : 0) < left;
+            const float *x =
+                ALONG_K ? from + e * ELEMENT : c->matrix[ALONG_K || VEC == 4 ? 0 : e] + p * c->ld;
+            s->matrix[u][line][e] = exists ? __ldcs(x) : 0.0f;
+        }
+    }
+}
+
+/* Likewise, what goes with a TURN of fours from `first` on. is_plain: the vectors allow loads of
+ * fours where the matrix does. */
+static __device__ __forceinline__ void load_vectors(struct step *s, const struct cursor *c,
+                                                    int first, int left, const bool is_whole,
+                                                    const bool is_plain)
+{
+#pragma unroll
+    for (int i = 0; i < TURN * COUNT; i++) {
+        const int p = (first + i / COUNT) * LANES_K * (ALONG_K ? 4 : 1);
+        const float *from = c->vector[i % COUNT];
+        float *to = s->vector[i / COUNT][i % COUNT];
+        if (is_plain && (is_whole || (FOURS_TO_THE_END && p + 3 < left))) {
+            unpack(to, LOAD_VECTOR((const float4 *)(from + p)));
+            continue;
+        }
+#pragma unroll
+        for (int e = 0; e < (ALONG_K ? 4 : 1); e++) {
+            const bool exists = is_whole || p + e * ELEMENT < left;
+            to[e] = exists ? LOAD_VECTOR(from + (p + e * ELEMENT) * c->step) : 0.0f;
+        }
+    }
+}
+
+/* acc += a TURN of fours from `first` on, times their vectors. */
+static __device__ __forceinline__ void multiply_turn(float (*acc)[COUNT][4], const struct step *s,
+                                                     int first)
+{
+#pragma unroll
+    for (int i = 0; i < TURN * LINES * COUNT; i++) {
+        const int turn = i / (LINES * COUNT), line = i / COUNT % LINES, v = i % COUNT;
+        const int u = first + turn;
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            acc[ALONG_K ? line : u % CHAINS][v][e] +=
+                s->matrix[u][line][e] * s->vector[turn][v][ALONG_K ? e : 0];
+    }
+}
+
+/* acc += a step of which `left` of k exist. */
+static __device__ __forceinline__ void multiply_step(float (*acc)[COUNT][4], struct step *s,
+                                                     const struct cursor *c, int left,
+                                                     const bool is_whole, const bool is_plain)
+{
+    left -= K_LANE * (ALONG_K ? VEC : 1);
+    load_matrix(s, c, left, is_whole);
+#pragma unroll
+    for (int first = 0; first < UNROLL; first += TURN) {
+        KEEP_ORDER();
+        load_vectors(s, c, first, left, is_whole, is_plain);
+        multiply_turn(acc, s, first);
+    }
+}
+
+/* acc += all of k. */
+static __device__ __forceinline__ void multiply(float (*acc)[COUNT][4], struct cursor c, int k,
+                                                const bool is_plain)
+{
+    struct step s;
+#pragma unroll 1
+    for (; k >= STEP; k -= STEP) {
+        multiply_step(acc, &s, &c, STEP, true, is_plain);
+#pragma unroll
+        for (int i = 0; i < PLACES; i++)
+            c.matrix[i] += ALONG_K ? STEP : STEP * c.ld;
+#pragma unroll
+        for (int v = 0; v < COUNT; v++)
+            c.vector[v] += STEP * c.step;
+    }
+    if (k > 0) multiply_step(acc, &s, &c, k, false, is_plain);
+}
+
+/* x[0] := the sum of all `count`, a power of two, in pairs. */
+static __device__ __forceinline__ void add_pairs(float *x, const int count)
+{
+#pragma unroll
+    for (int half = count / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int i = 0; i < count / 2; i++)
+            if (i < half) x[i] += x[i + half];
+}
+
+/* sums of this thread := those of all lanes of its warp that share k. */
+static __device__ __forceinline__ void add_lanes(float (*sums)[COUNT])
+{
+#pragma unroll
+    for (int lanes = K_BIT; lanes < 32 && lanes < LANES_K * K_BIT; lanes *= 2)
+#pragma unroll
+        for (int i = 0; i < RESULTS * COUNT; i++)
+            sums[i / COUNT][i % COUNT] +=
+                __shfl_xor_sync(0xffffffffu, sums[i / COUNT][i % COUNT], lanes);
+}
+
+static __device__ __forceinline__ void store_result(const struct tgl_gemm_args *args, float sum,
+                                                    int at, int v)
+{
+    const int row = BIG_A ? at : v, col = BIG_A ? v : at, batch = (int)blockIdx.z;
+    const struct epilogue_operands with = epilogue_operands(args, D_of(args, batch), batch);
+    epilogue_store(args, &with, sum, row, col);
+}
+
+/* Neighbours in C next to each other. */
+#define PLACE(at, vector) (BIG_A ? (at)*COUNT + (vector) : (vector)*TILE + (at))
+
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
+{
+    __shared__ float parts[PARTS][TILE * COUNT];
+    start_after_earlier_launches(args.waits_at_end);
+    if (args.overlaps) let_later_launches_start();
+    struct cursor c = first_step(&args);
+    const int k = has_product(&args) ? args.k : 0;
+    float acc[FOURS][COUNT][4] = {{{0.0f}}};
+    /* Here all threads go the same way. */
+    if (c.step == 1 && (!FOURS_OF_VECTOR || COUNT > 1 || rows_are_aligned(c.vector[0], 0))) {
+        c.step = 1; /* which the compiler knows from now on */
+        multiply(acc, c, k, FOURS_OF_VECTOR);
+    } else
+        multiply(acc, c, k, false);
+
+    float sums[RESULTS][COUNT];
+#pragma unroll
+    for (int i = 0; i < RESULTS * COUNT; i++) {
+        const int r = i / COUNT, v = i % COUNT;
+#if ALONG_K
+        add_pairs(acc[r][v], 4);
+        sums[r][v] = acc[r][v][0];
+#else
+        float chains[CHAINS];
+#pragma unroll
+        for (int chain = 0; chain < CHAINS; chain++)
+            chains[chain] = acc[chain][v][r];
+        add_pairs(chains, CHAINS);
+        sums[r][v] = chains[0];
+#endif
+    }
+    add_lanes(sums);
+    if (K_LANE % (32 / K_BIT) == 0)
+#pragma unroll
+        for (int i = 0; i < RESULTS * COUNT; i++) {
+            const int r = i / COUNT, v = i % COUNT;
+            const int at =
+                !ALONG_K && VEC == 4 ? LENGTH_LANE * RESULTS + r : LENGTH_LANE + r * LANES_LENGTH;
+            parts[threadIdx.x / 32 % PARTS][PLACE(at, v)] = sums[r][v];
+        }
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < TILE * COUNT; i += THREADS) {
+        const unsigned place = i + threadIdx.x;
+        const int line = (int)(COUNT == 1 ? place : BIG_A ? place / COUNT : place % TILE);
+        const int v = (int)(COUNT == 1 ? 0 : BIG_A ? place % COUNT : place / TILE);
+        const int at = (int)blockIdx.x * TILE + line;
+        if (place >= TILE * COUNT || at >= (BIG_A ? args.m : args.n)) continue;
+        if (COUNT > 1 && v >= (BIG_A ? args.n : args.m)) continue;
+        float own[PARTS];
+#pragma unroll
+        for (int part = 0; part < PARTS; part++)
+            own[part] = parts[part][place];
+        add_pairs(own, PARTS);
+        store_result(&args, own[0], at, v);
+    }
+    end_after_earlier_launches(args.waits_at_end);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The element types of a production kernel. Each macro is a number of tgl_type; the pointers of
+ * lib/gemm_args.h are cast to these types where a kernel first uses them (lib/operands.h), and
+ * elements are converted to and from the accumulation type by the functions below. FP32 and FP64
+ * have kernels so far; a new type adds its C type and conversions here.
+ */
+#ifndef TGL_ELEMENT_H
+#define TGL_ELEMENT_H
+
+#define TYPE_F32 1 /* as tgl_type has them */
+#define TYPE_F64 2
+
+#ifndef TYPE_A
+#define TYPE_A TYPE_F32
+#endif
+#ifndef TYPE_B
+#define TYPE_B TYPE_F32
+#endif
+#ifndef TYPE_C
+#define TYPE_C TYPE_F32
+#endif
+#ifndef TYPE_D
+#define TYPE_D TYPE_F32 /* without SEPARATE_D that of C */
+#endif
+#ifndef TYPE_BIAS
+#define TYPE_BIAS TYPE_F32
+#endif
+#ifndef TYPE_RESIDUAL
+#define TYPE_RESIDUAL TYPE_F32
+#endif
+#ifndef ACCUMULATE
+#define ACCUMULATE TYPE_F32 /* the type of sums, alpha, beta, and the epilogue */
+#endif
+#ifndef SEPARATE_D
+#define SEPARATE_D 0 /* 0: D is C, read if beta is not 0; 1: C is read, and D is written */
+#endif
+#ifndef DEVICE_SCALARS
+#define DEVICE_SCALARS 0 /* 0: alpha and beta are arguments; 1: they are in device memory */
+#endif
+
+#define HAS_TYPE(type) ((type) == TYPE_F32 || (type) == TYPE_F64)
+#if !HAS_TYPE(TYPE_A) || !HAS_TYPE(TYPE_B) || !HAS_TYPE(TYPE_C) || !HAS_TYPE(TYPE_D)
+#error "A, B, C and D: no kernel has elements of this type yet"
+#endif
+#if !HAS_TYPE(TYPE_BIAS) || !HAS_TYPE(TYPE_RESIDUAL) || !HAS_TYPE(ACCUMULATE)
+#error "bias, residual and sums: no kernel has elements of this type yet"
+#endif
+#if !SEPARATE_D && TYPE_C != TYPE_D
+#error "a D of another type than C is another matrix: SEPARATE_D"
+#endif
+
+#define ELEMENT_1           float
+#define ELEMENT_2           double
+#define ELEMENT_PASTE(type) ELEMENT_##type
+#define ELEMENT_OF(type)    ELEMENT_PASTE(type)
+
+typedef ELEMENT_OF(TYPE_A) element_a;
+typedef ELEMENT_OF(TYPE_B) element_b;
+typedef ELEMENT_OF(TYPE_C) element_c;
+typedef ELEMENT_OF(TYPE_D) element_d;
+typedef ELEMENT_OF(TYPE_BIAS) element_bias;
+typedef ELEMENT_OF(TYPE_RESIDUAL) element_residual;
+typedef ELEMENT_OF(ACCUMULATE) accumulate_t;
+
+static __device__ __forceinline__ accumulate_t from_c(element_c x)
+{
+    return (accumulate_t)x;
+}
+
+static __device__ __forceinline__ accumulate_t from_bias(element_bias x)
+{
+    return (accumulate_t)x;
+}
+
+static __device__ __forceinline__ accumulate_t from_residual(element_residual x)
+{
+    return (accumulate_t)x;
+}
+
+static __device__ __forceinline__ element_d to_d(accumulate_t x)
+{
+    return (element_d)x;
+}
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening devices by name, and everything on a device that is not a product: memory, properties,
+ * timers.
+ */
+#include "api/backend.h"
+#include "api/plan_cache.h"
+#include "base/clock.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The backends in the order in which "auto" tries them; the cpu is always there. */
+static const tgl_backend *const backends[] = {
+    &tgl_cuda_backend,
+    &tgl_cpu_backend,
+#ifndef TGL_NO_SIM
+    &tgl_sim_backend,
+#endif
+};
+enum { BACKENDS = sizeof backends / sizeof backends[0] };
+
+/* The size of tgl_device_options in version 0.2. */
+static const size_t first_size = TGL_SIZE_UP_TO(tgl_device_options, current_context);
+
+static tgl_status no_device(void)
+{
+    return tgl_fail(TGL_BAD_ARGUMENT, "the device is NULL");
+}
+
+/* ---- Open and close -------------------------------------------------------------------------- */
+
+/* Splits "cuda:1" into its backend's index in `backends` and 1. -1: no backend of that name. */
+static int parse_name(const char *name, int *index)
+{
+    const char *colon = strchr(name, ':');
+    const size_t length = colon != NULL ? (size_t)(colon - name) : strlen(name);
+    *index = 0;
+    if (colon != NULL) {
+        char *end;
+        long value = strtol(colon + 1, &end, 10);
+        if (colon[1] < '0' || colon[1] > '9' || *end != '\0' || value > INT_MAX) return -1;
+        *index = (int)value;
+    }
+    for (int i = 0; i < BACKENDS; i++)
+        if (strlen(backends[i]->name) == length && memcmp(backends[i]->name, name, length) == 0)
+            return i;
+    return -1;
+}
+
+static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int index,
+                               const tgl_device_options *options)
+{
+    dev->backend = backend;
+    snprintf(dev->name, sizeof dev->name, "%s", backend->name);
+    return backend->open(dev, index, options);
+}
+
+/* A backend without a device is passed over in silence: the thread's sentence remains as it was.
+ * Any other failure the user should hear of. */
+static tgl_status open_first(tgl_device *dev, const tgl_device_options *options)
+{
+    char *before = strdup(tgl_error());
+    if (before == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
+    tgl_status status = TGL_NO_DEVICE;
+    for (int i = 0; i < BACKENDS && status == TGL_NO_DEVICE; i++)
+        status = open_backend(dev, backends[i], 0, options);
+    if (status == TGL_OK) tgl_set_error("%s", before);
+    free(before);
+    return status;
+}
+
+static tgl_status open_by_name(tgl_device *dev, const char *name, const tgl_device_options *options)
+{
+    if (strcmp(name, "auto") == 0) return open_first(dev, options);
+    int index, i = parse_name(name, &index);
+    dev->is_numbered = strchr(name, ':') != NULL;
+    if (i >= 0) return open_backend(dev, backends[i], index, options);
+#ifdef TGL_NO_SIM
+    if (strcmp(name, "sim") == 0)
+        return tgl_fail(TGL_NO_DEVICE, "this library was built without the simulator");
+#endif
+    return tgl_fail(TGL_NO_DEVICE, "no device is called \"%s\"; see `tegula info`", name);
+}
+
+static tgl_status check_options(const tgl_device_options *options)
+{
+    if (options->threads < 0)
+        return tgl_fail(TGL_BAD_ARGUMENT, "options.threads is %d; it must not be negative",
+                        options->threads);
+    if (options->current_context != 0 && options->current_context != 1)
+        return tgl_fail(TGL_BAD_ARGUMENT, "options.current_context is %d; it is 0 or 1",
+                        options->current_context);
+    return TGL_OK;
+}
+
+/* Completes a device that is all zero. */
+static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
+{
+    TGL_TRY(tgl_plan_cache_create(&dev->plans));
+    const tgl_status status = open_by_name(dev, name, options);
+    if (status != TGL_OK) tgl_plan_cache_destroy(dev->plans);
+    return status;
+}
+
+tgl_status tgl_device_open(const char *name, const tgl_device_options *options, tgl_device **out)
+{
+    static const tgl_device_options defaults = {.size = sizeof(tgl_device_options)};
+    if (out == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for the device is NULL");
+    *out = NULL;
+    tgl_device_options copy;
+    const void *read = &defaults;
+    if (options != NULL)
+        TGL_TRY(tgl_struct_read(options, sizeof copy, first_size, "options", &copy, &read));
+    if (name == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the device's name is NULL");
+    TGL_TRY(check_options(read));
+
+    tgl_device *dev = calloc(1, sizeof *dev);
+    if (dev == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
+    const tgl_status status = set_up(dev, name, read);
+    if (status != TGL_OK) {
+        free(dev);
+        return status;
+    }
+    *out = dev;
+    return TGL_OK;
+}
+
+void tgl_device_close(tgl_device *dev)
+{
+    if (dev == NULL) return;
+    tgl_plan_cache_destroy(dev->plans);
+    dev->backend->close(dev);
+    free(dev);
+}
+
+/* ---- Properties ------------------------------------------------------------------------------ */
+
+const char *tgl_device_name(const tgl_device *dev)
+{
+    return dev != NULL ? dev->name : "";
+}
+
+tgl_status tgl_device_property(const tgl_device *dev, int index, const char **key,
+                               const char **value)
+{
+    if (dev == NULL) return no_device();
+    if (key == NULL || value == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the place for a property is NULL");
+    if (index < 0)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the index of a property is %d; it must not be negative",
+                        index);
+    return dev->backend->property(dev, index, key, value);
+}
+
+tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *value)
+{
+    if (dev == NULL) return no_device();
+    if (value == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for a number is NULL");
+    if ((int)number < TGL_NUMBER_PROCESSORS || number > TGL_NUMBER_SHARED_BLOCK_BYTES)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%d is not a tgl_number", (int)number);
+    const double known = dev->backend->number(dev, number);
+    if (known == 0)
+        return tgl_fail(TGL_UNSUPPORTED, "the device %s does not know its number %d", dev->name,
+                        (int)number);
+    *value = known;
+    return TGL_OK;
+}
+
+tgl_status tgl_device_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)
+{
+    if (dev == NULL) return no_device();
+    if (value == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for a ceiling is NULL");
+    if (ceiling != TGL_CEILING_FMA_F32 && ceiling != TGL_CEILING_FMA_F64 &&
+        ceiling != TGL_CEILING_COPY)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%d is not a tgl_ceiling", (int)ceiling);
+    return dev->backend->measure(dev, ceiling, value);
+}
+
+const char *tgl_kernel_name(const tgl_device *dev, int index)
+{
+    if (dev == NULL || index < 0) return NULL;
+    if (dev->backend->kernel_name != NULL) return dev->backend->kernel_name(dev, index);
+    tgl_choice choice;
+    return tgl_configuration_at(index, &choice) ? tgl_choice_name(&choice) : NULL;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+tgl_status tgl_alloc(tgl_device *dev, size_t bytes, void **memory)
+{
+    if (memory == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for the memory is NULL");
+    *memory = NULL;
+    if (dev == NULL) return no_device();
+    return bytes == 0 ? TGL_OK : dev->backend->alloc(dev, bytes, memory);
+}
+
+void tgl_free(tgl_device *dev, void *memory)
+{
+    if (dev != NULL && memory != NULL) dev->backend->free(dev, memory);
+}
+
+/* Checks what upload and download have in common. */
+static tgl_status check_copy(tgl_device *dev, const void *dst, const void *src, size_t bytes)
+{
+    if (dev == NULL) return no_device();
+    if (bytes > 0 && (dst == NULL || src == NULL))
+        return tgl_fail(TGL_BAD_ARGUMENT, "a copy of %zu bytes %s NULL", bytes,
+                        dst == NULL ? "to" : "from");
+    return TGL_OK;
+}
+
+tgl_status tgl_upload(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream)
+{
+    TGL_TRY(check_copy(dev, dst, src, bytes));
+    return bytes == 0 ? TGL_OK : dev->backend->upload(dev, dst, src, bytes, stream);
+}
+
+tgl_status tgl_download(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream)
+{
+    TGL_TRY(check_copy(dev, dst, src, bytes));
+    return bytes == 0 ? TGL_OK : dev->backend->download(dev, dst, src, bytes, stream);
+}
+
+tgl_status tgl_device_sync(tgl_device *dev)
+{
+    return dev == NULL ? no_device() : dev->backend->sync(dev);
+}
+
+/* ---- Timers ---------------------------------------------------------------------------------- */
+
+tgl_status tgl_timer_create(tgl_device *dev, tgl_timer **out)
+{
+    if (out == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for the timer is NULL");
+    *out = NULL;
+    if (dev == NULL) return no_device();
+    tgl_timer *timer = calloc(1, sizeof *timer);
+    if (timer == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a timer");
+    timer->dev = dev;
+    if (dev->backend->timer_create != NULL) {
+        const tgl_status status = dev->backend->timer_create(timer);
+        if (status != TGL_OK) {
+            free(timer);
+            return status;
+        }
+    }
+    *out = timer;
+    return TGL_OK;
+}
+
+void tgl_timer_destroy(tgl_timer *timer)
+{
+    if (timer == NULL) return;
+    if (timer->dev->backend->timer_destroy != NULL) timer->dev->backend->timer_destroy(timer);
+    free(timer);
+}
+
+tgl_status tgl_timer_start(tgl_timer *timer, void *stream)
+{
+    if (timer == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the timer is NULL");
+    if (timer->dev->backend->timer_start != NULL)
+        TGL_TRY(timer->dev->backend->timer_start(timer, stream));
+    else
+        timer->started = tgl_clock();
+    timer->is_started = true;
+    return TGL_OK;
+}
+
+tgl_status tgl_timer_stop(tgl_timer *timer, void *stream, double *seconds)
+{
+    if (timer == NULL || seconds == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL",
+                        timer == NULL ? "the timer" : "the place for the seconds");
+    if (!timer->is_started)
+        return tgl_fail(TGL_BAD_ARGUMENT, "tgl_timer_stop() without a tgl_timer_start()");
+    if (timer->dev->backend->timer_stop != NULL)
+        return timer->dev->backend->timer_stop(timer, stream, seconds);
+    *seconds = tgl_clock() - timer->started;
+    return TGL_OK;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The public calls on plans: making one, running it, and what it says of itself.
+ */
+#include "api/backend.h"
+#include "api/plan_cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The sizes in version 0.2. */
+static const size_t first_options_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
+static const size_t first_counters_size = TGL_SIZE_UP_TO(tgl_counters, needed_bytes);
+
+static const tgl_plan_options no_options = {.size = sizeof no_options};
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* Where memory is short, the plans that tgl_gemm() keeps give way. */
+static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
+                            const tgl_plan_options *options, tgl_plan **out)
+{
+    const tgl_status status = tgl_plan_make(dev, shape, options, out);
+    if (status != TGL_NO_MEMORY) return status;
+    tgl_plan_cache_clear(dev->plans);
+    return tgl_plan_make(dev, shape, options, out);
+}
+
+tgl_status tgl_plan_of_shape(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan)
+{
+    return make_plan(dev, shape, &no_options, plan);
+}
+
+tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
+                           const tgl_plan_options *options, tgl_plan **plan)
+{
+    if (plan == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for the plan is NULL");
+    *plan = NULL;
+    if (dev == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the device is NULL");
+    tgl_plan_options copy;
+    const void *read = &no_options;
+    if (options != NULL)
+        TGL_TRY(tgl_struct_read(options, sizeof copy, first_options_size, "options", &copy, &read));
+    tgl_shape shape;
+    TGL_TRY(tgl_shape_make(problem, true, &shape));
+    return make_plan(dev, &shape, read, plan);
+}
+
+void tgl_plan_destroy(tgl_plan *plan)
+{
+    tgl_plan_release(plan);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* The caller's workspace, if the plan has a use for it. */
+static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
+{
+    if (run->workspace == NULL || plan->workspace == 0) return TGL_OK;
+    if (run->workspace_bytes < plan->workspace)
+        return tgl_fail(TGL_BAD_WORKSPACE, "the workspace has %zu bytes; the plan needs %zu",
+                        run->workspace_bytes, plan->workspace);
+    if ((uintptr_t)run->workspace % TGL_WORKSPACE_ALIGNMENT != 0)
+        return tgl_fail(TGL_BAD_WORKSPACE, "the workspace is not aligned to %d bytes",
+                        TGL_WORKSPACE_ALIGNMENT);
+    return TGL_OK;
+}
+
+/* The same product without workspace, made once; NULL: it cannot be made. The fallback and its lock
+ * are all of a plan that ever changes. The expression remains the plan's own. */
+static const tgl_plan *find_fallback(const tgl_plan *plan)
+{
+    const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
+    tgl_plan *owner = (tgl_plan *)plan;
+    pthread_mutex_lock(&owner->fallback_lock);
+    if (owner->fallback == NULL) make_plan(plan->dev, &plan->shape, &options, &owner->fallback);
+    const tgl_plan *fallback = owner->fallback;
+    pthread_mutex_unlock(&owner->fallback_lock);
+    return fallback;
+}
+
+/* The device had no memory for the workspace, and has told why. */
+static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *stream)
+{
+    char why[200];
+    snprintf(why, sizeof why, "%s", tgl_error());
+    const tgl_plan *fallback = find_fallback(plan);
+    if (fallback == NULL)
+        return tgl_fail(TGL_NO_MEMORY, "%s; and without workspace: %s", why, tgl_error());
+    return plan->dev->backend->run(fallback, run, stream);
+}
+
+tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands, void *stream)
+{
+    if (plan == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the plan is NULL");
+    tgl_run run;
+    TGL_TRY(tgl_run_make(&plan->shape, operands, &run));
+    if (plan->state == NULL) return TGL_OK;
+    TGL_TRY(check_workspace(plan, &run));
+    const tgl_status status = plan->dev->backend->run(plan, &run, stream);
+    if (status != TGL_NO_MEMORY || plan->workspace == 0 || run.workspace != NULL) return status;
+    return run_fallback(plan, &run, stream);
+}
+
+tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
+                        double beta, void *C, void *stream)
+{
+    const tgl_operands operands = {
+        .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
+    return tgl_plan_run_operands(plan, &operands, stream);
+}
+
+/* ---- What a plan says of itself -------------------------------------------------------------- */
+
+size_t tgl_plan_workspace_size(const tgl_plan *plan)
+{
+    return plan != NULL ? plan->workspace : 0;
+}
+
+const char *tgl_plan_kernel(const tgl_plan *plan)
+{
+    return plan != NULL ? plan->kernel : "";
+}
+
+/* The plan of a device with a chip. */
+static void explain_launches(const tgl_plan *plan, tgl_text *out)
+{
+    const tgl_device *dev = plan->dev;
+    tgl_text_problem(out, &plan->shape);
+    for (int i = 0; i < plan->list.step_count; i++) {
+        const tgl_step *step = &plan->list.steps[i];
+        if (step->launch_count > 0) tgl_text_launch(out, step, &step->launches[0]);
+    }
+    dev->backend->explain(plan, out);
+    if (plan->choice.choice.family != NULL)
+        tgl_text_choice(out, dev->backend->chip(dev), &plan->shape, &plan->choice);
+    tgl_text_add(out, "workspace   %zu bytes\n", plan->workspace);
+}
+
+size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
+{
+    tgl_text out = {text, text != NULL ? size : 0, 0};
+    if (out.size > 0) text[0] = '\0';
+    if (plan == NULL) return 0;
+    if (plan->state == NULL)
+        tgl_text_add(&out, "nothing to do: C has no elements\n");
+    else if (plan->dev->backend->chip == NULL)
+        plan->dev->backend->explain(plan, &out);
+    else
+        explain_launches(plan, &out);
+    return out.length;
+}
+
+tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters)
+{
+    if (plan == NULL || counters == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s NULL", plan == NULL ? "the plan is" : "counters is");
+    const size_t size = counters->size;
+    if (size < first_counters_size)
+        return tgl_fail(TGL_BAD_ARGUMENT, "counters.size is %zu; this version knows %zu", size,
+                        sizeof *counters);
+    if (plan->dev->backend->counters == NULL)
+        return tgl_fail(TGL_UNSUPPORTED, "the %s device does not count; use \"sim\"",
+                        plan->dev->backend->name);
+    if (plan->state == NULL) return tgl_fail(TGL_UNSUPPORTED, "nothing runs: C has no elements");
+    tgl_counters all = {.size = sizeof all};
+    TGL_TRY(plan->dev->backend->counters(plan, &all));
+    all.size = size;
+    memcpy(counters, &all, size < sizeof all ? size : sizeof all);
+    return TGL_OK;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making and releasing plans. Devices with a chip get a launch list of the planner; a device
+ * without plans for itself.
+ */
+#include "api/backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* NULL: no memory, and the sentence says so. */
+static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
+{
+    tgl_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL) {
+        tgl_set_error("no memory for a plan");
+        return NULL;
+    }
+    plan->dev = dev;
+    plan->shape = *shape;
+    snprintf(plan->kernel, sizeof plan->kernel, "none");
+    atomic_init(&plan->users, 1);
+    pthread_mutex_init(&plan->fallback_lock, NULL);
+    return plan;
+}
+
+static void free_plan(tgl_plan *plan)
+{
+    if (plan->state != NULL) plan->dev->backend->unprepare(plan);
+    tgl_plan_release(plan->fallback);
+    tgl_list_free(&plan->list);
+    pthread_mutex_destroy(&plan->fallback_lock);
+    free(plan->expression);
+    free(plan);
+}
+
+void tgl_plan_retain(tgl_plan *plan)
+{
+    atomic_fetch_add_explicit(&plan->users, 1, memory_order_relaxed);
+}
+
+void tgl_plan_release(tgl_plan *plan)
+{
+    if (plan == NULL) return;
+    if (atomic_fetch_sub_explicit(&plan->users, 1, memory_order_acq_rel) > 1) return;
+    free_plan(plan);
+}
+
+/* A device with a chip: the planner chooses, the device compiles and loads. */
+static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
+{
+    tgl_device *dev = plan->dev;
+    const tgl_chip *chip = dev->backend->chip(dev);
+    tgl_request request;
+    TGL_TRY(tgl_request_make(options->kernel, options->workspace_limit, &request));
+    if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
+    TGL_TRY(tgl_planner_choose(chip, &plan->shape, &request, &plan->choice));
+    TGL_TRY(tgl_planner_list(chip, &plan->shape, &plan->choice, &plan->list));
+    plan->workspace = tgl_list_workspace(&plan->list);
+    tgl_candidate_string(&plan->choice, plan->kernel, sizeof plan->kernel);
+    return dev->backend->prepare(plan, NULL);
+}
+
+static bool has_kernel(const tgl_device *dev, const char *name)
+{
+    const char *known;
+    for (int i = 0; (known = dev->backend->kernel_name(dev, i)) != NULL; i++)
+        if (strcmp(known, name) == 0) return true;
+    return false;
+}
+
+/* A device that plans for itself. */
+static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
+{
+    if (options->kernel != NULL && !has_kernel(plan->dev, options->kernel))
+        return tgl_fail(TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", plan->dev->name,
+                        options->kernel);
+    if (options->workspace_limit < -1)
+        return tgl_fail(TGL_BAD_ARGUMENT, "workspace_limit is %lld; it must be at least -1",
+                        (long long)options->workspace_limit);
+    if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
+    return plan->dev->backend->prepare(plan, options->kernel);
+}
+
+static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options)
+{
+    TGL_TRY(tgl_epilogue_make(options->epilogue, &plan->shape, &plan->expression));
+    return plan->dev->backend->chip != NULL ? plan_launches(plan, options)
+                                            : plan_alone(plan, options);
+}
+
+tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
+                         tgl_plan **out)
+{
+    tgl_plan *plan = new_plan(dev, shape);
+    if (plan == NULL) return TGL_NO_MEMORY;
+    const tgl_status status = complete_plan(plan, options);
+    if (status != TGL_OK) {
+        free_plan(plan);
+        return status;
+    }
+    *out = plan;
+    return TGL_OK;
+}
+
+/* Moves a list that no family made into a plan. */
+static tgl_status take_list(tgl_plan *plan, tgl_launch_list *list)
+{
+    plan->list = *list;
+    *list = (tgl_launch_list){.steps = NULL};
+    if (plan->dev->backend->chip == NULL)
+        return tgl_fail(TGL_UNSUPPORTED, "the device %s runs no launch lists", plan->dev->name);
+    if (tgl_shape_is_empty(&plan->shape)) return TGL_OK;
+    plan->workspace = tgl_list_workspace(&plan->list);
+    if (plan->list.kernel_count > 0)
+        snprintf(plan->kernel, sizeof plan->kernel, "%s", plan->list.kernels[0]->name);
+    return plan->dev->backend->prepare(plan, NULL);
+}
+
+tgl_status tgl_plan_of_list(tgl_device *dev, const tgl_shape *shape, tgl_launch_list *list,
+                            tgl_plan **plan)
+{
+    *plan = new_plan(dev, shape);
+    if (*plan == NULL) {
+        tgl_list_free(list);
+        return TGL_NO_MEMORY;
+    }
+    const tgl_status status = take_list(*plan, list);
+    if (status == TGL_OK) return TGL_OK;
+    free_plan(*plan);
+    *plan = NULL;
+    return status;
+}

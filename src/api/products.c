@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one-shot calls: a plan from the device's cache, or a new one, run once.
+ */
+#include "api/backend.h"
+#include "api/plan_cache.h"
+
+/* What these calls cannot be given. */
+static tgl_status check_call(const tgl_shape *shape, tgl_batching batching)
+{
+    if (shape->pointers != (batching == TGL_POINTERS))
+        return tgl_fail(TGL_BAD_BATCHING, "batching is %s; use %s",
+                        shape->pointers ? "TGL_POINTERS" : "TGL_STRIDED",
+                        shape->pointers ? "tgl_gemm_batched()" : "tgl_gemm()");
+    if (shape->device_scalars)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "alpha and beta are in device memory: make a plan with tgl_plan_create()");
+    if (!shape->in_place)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "D is another matrix than C: make a plan with tgl_plan_create()");
+    return TGL_OK;
+}
+
+static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
+                       tgl_batching batching, const tgl_operands *operands, void *stream)
+{
+    if (dev == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the device is NULL");
+    tgl_shape shape;
+    TGL_TRY(tgl_shape_make(problem, zero_is_tight, &shape));
+    TGL_TRY(check_call(&shape, batching));
+    /* C := beta*C is planned as such, so that it is served where k is too large for the kernels. */
+    if (tgl_scalar_round(&shape, operands->alpha) == 0) shape.k = 0;
+
+    tgl_plan *plan = tgl_plan_cache_find(dev->plans, &shape);
+    if (plan == NULL) {
+        TGL_TRY(tgl_plan_of_shape(dev, &shape, &plan));
+        tgl_plan_cache_keep(dev->plans, plan);
+    }
+    const tgl_status status = tgl_plan_run_operands(plan, operands, stream);
+    tgl_plan_release(plan);
+    return status;
+}
+
+tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
+                    const void *B, double beta, void *C, void *stream)
+{
+    const tgl_operands operands = {
+        .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
+    return gemm(dev, problem, true, TGL_STRIDED, &operands, stream);
+}
+
+tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double alpha,
+                            const void *const *A, const void *const *B, double beta, void *const *C,
+                            void *stream)
+{
+    const tgl_operands operands = {.size = sizeof operands,
+                                   .alpha = alpha,
+                                   .beta = beta,
+                                   .A_array = A,
+                                   .B_array = B,
+                                   .C_array = C};
+    return gemm(dev, problem, true, TGL_POINTERS, &operands, stream);
+}
+
+/* BLAS, unlike tgl_problem, does not take a leading dimension of 0 for a tight matrix. */
+static tgl_status blas_gemm(tgl_device *dev, tgl_problem *problem, tgl_order order,
+                            tgl_transpose trans_a, tgl_transpose trans_b, int64_t lda, int64_t ldb,
+                            int64_t ldc, const tgl_operands *operands, void *stream)
+{
+    problem->order = order;
+    problem->trans_a = trans_a;
+    problem->trans_b = trans_b;
+    problem->lda = lda;
+    problem->ldb = ldb;
+    problem->ldc = ldc;
+    return gemm(dev, problem, false, TGL_STRIDED, operands, stream);
+}
+
+tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
+                     int64_t m, int64_t n, int64_t k, float alpha, const float *A, int64_t lda,
+                     const float *B, int64_t ldb, float beta, float *C, int64_t ldc, void *stream)
+{
+    const tgl_operands operands = {
+        .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
+    tgl_problem problem;
+    TGL_TRY(tgl_problem_init(&problem, sizeof problem, TGL_F32, m, n, k));
+    return blas_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
+}
+
+tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
+                     int64_t m, int64_t n, int64_t k, double alpha, const double *A, int64_t lda,
+                     const double *B, int64_t ldb, double beta, double *C, int64_t ldc,
+                     void *stream)
+{
+    const tgl_operands operands = {
+        .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
+    tgl_problem problem;
+    TGL_TRY(tgl_problem_init(&problem, sizeof problem, TGL_F64, m, n, k));
+    return blas_gemm(dev, &problem, order, trans_a, trans_b, lda, ldb, ldc, &operands, stream);
+}

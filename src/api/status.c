@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one table of status names and texts, and the version.
+ */
+#include "tegula/tegula.h"
+
+#define TGL_STRING(x)         #x
+#define TGL_VERSION3(a, b, c) TGL_STRING(a) "." TGL_STRING(b) "." TGL_STRING(c)
+
+/* Indexed by status. Columns: identifier, sentence. */
+static const struct {
+    const char *name, *text;
+} statuses[] = {
+    [TGL_OK] = {"TGL_OK", "success"},
+    [TGL_BAD_ARGUMENT] =
+        {"TGL_BAD_ARGUMENT",
+         "an argument is NULL or out of range, or a struct has a size that is not accepted"},
+    [TGL_BAD_ORDER] = {"TGL_BAD_ORDER", "order is neither row-major nor column-major"},
+    [TGL_BAD_TRANS_A] = {"TGL_BAD_TRANS_A", "trans_a is not a value of tgl_transpose"},
+    [TGL_BAD_TRANS_B] = {"TGL_BAD_TRANS_B", "trans_b is not a value of tgl_transpose"},
+    [TGL_BAD_TYPE] = {"TGL_BAD_TYPE",
+                      "an element type is not a value of tgl_type, or types do not go together"},
+    [TGL_BAD_COMPUTE] = {"TGL_BAD_COMPUTE", "compute is not a value of tgl_compute"},
+    [TGL_BAD_M] = {"TGL_BAD_M", "m is negative"},
+    [TGL_BAD_N] = {"TGL_BAD_N", "n is negative"},
+    [TGL_BAD_K] = {"TGL_BAD_K", "k is negative"},
+    [TGL_BAD_LDA] = {"TGL_BAD_LDA", "lda is smaller than a row of A as stored"},
+    [TGL_BAD_LDB] = {"TGL_BAD_LDB", "ldb is smaller than a row of B as stored"},
+    [TGL_BAD_LDC] = {"TGL_BAD_LDC", "ldc is smaller than a row of C as stored"},
+    [TGL_BAD_BATCH] = {"TGL_BAD_BATCH", "the batch count is negative"},
+    [TGL_BAD_STRIDE_A] = {"TGL_BAD_STRIDE_A", "stride_a is negative"},
+    [TGL_BAD_STRIDE_B] = {"TGL_BAD_STRIDE_B", "stride_b is negative"},
+    [TGL_BAD_STRIDE_C] = {"TGL_BAD_STRIDE_C", "stride_c is negative or lets two C overlap"},
+    [TGL_BAD_A] = {"TGL_BAD_A", "A is NULL or not aligned to its element"},
+    [TGL_BAD_B] = {"TGL_BAD_B", "B is NULL or not aligned to its element"},
+    [TGL_BAD_C] = {"TGL_BAD_C", "C is NULL or not aligned to its element"},
+    [TGL_TOO_LARGE] = {"TGL_TOO_LARGE", "a matrix is larger than 2^63 bytes"},
+    [TGL_UNSUPPORTED] = {"TGL_UNSUPPORTED", "this device has no kernel for the request"},
+    [TGL_NO_DEVICE] = {"TGL_NO_DEVICE", "there is no such device"},
+    [TGL_NO_MEMORY] = {"TGL_NO_MEMORY", "memory is exhausted"},
+    [TGL_NO_COMPILER] = {"TGL_NO_COMPILER", "no compiler for kernels was found"},
+    [TGL_COMPILE] = {"TGL_COMPILE", "a kernel did not compile"},
+    [TGL_GRID_TOO_LARGE] = {"TGL_GRID_TOO_LARGE", "the kernel needs a larger grid than there is"},
+    [TGL_DRIVER] = {"TGL_DRIVER", "the driver or operating system refused a call"},
+    [TGL_DEVICE_LOST] = {"TGL_DEVICE_LOST", "a kernel faulted; the device can only be closed"},
+    [TGL_KERNEL_FAULT] = {"TGL_KERNEL_FAULT", "the simulator stopped an illegal kernel"},
+    [TGL_UNKNOWN_KERNEL] = {"TGL_UNKNOWN_KERNEL", "the device has no kernel of that name"},
+    [TGL_BAD_SETTING] = {"TGL_BAD_SETTING", "an environment variable is not understood"},
+    [TGL_BAD_BATCHING] = {"TGL_BAD_BATCHING",
+                          "batching is not a value of tgl_batching, or not the one of this call"},
+    [TGL_BAD_ALIGNMENT] = {"TGL_BAD_ALIGNMENT", "alignment is neither 0 nor a power of two"},
+    [TGL_BAD_EPILOGUE] = {"TGL_BAD_EPILOGUE", "a member of the epilogue makes no sense"},
+    [TGL_BAD_BIAS] = {"TGL_BAD_BIAS", "bias is NULL, not aligned, or not part of the epilogue"},
+    [TGL_BAD_RESIDUAL] = {"TGL_BAD_RESIDUAL",
+                          "residual is NULL, not aligned, or not part of the epilogue"},
+    [TGL_BAD_LDD] = {"TGL_BAD_LDD", "ldd is smaller than a row of D as stored"},
+    [TGL_BAD_STRIDE_D] = {"TGL_BAD_STRIDE_D", "stride_d is negative or lets two D overlap"},
+    [TGL_BAD_D] = {"TGL_BAD_D",
+                   "D is NULL, not aligned to its element, or not part of the problem"},
+    [TGL_BAD_SCALAR] = {"TGL_BAD_SCALAR",
+                        "alpha_at or beta_at is NULL, not aligned, or not part of the problem"},
+    [TGL_BAD_SCALE] = {"TGL_BAD_SCALE", "a scale is NULL, not aligned, or not part of the problem"},
+    [TGL_BAD_WORKSPACE] = {"TGL_BAD_WORKSPACE",
+                           "the workspace is too small or not aligned to 256 bytes"},
+};
+
+static int is_known(tgl_status status)
+{
+    return (int)status >= 0 && (size_t)status < sizeof statuses / sizeof statuses[0];
+}
+
+const char *tgl_status_name(tgl_status status)
+{
+    return is_known(status) ? statuses[status].name : "TGL_UNKNOWN_STATUS";
+}
+
+const char *tgl_status_text(tgl_status status)
+{
+    return is_known(status) ? statuses[status].text : "not a status of this version";
+}
+
+const char *tgl_version(void)
+{
+    return TGL_VERSION3(TGL_VERSION_MAJOR, TGL_VERSION_MINOR, TGL_VERSION_PATCH);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The disk cache: the folder first, then keys, entries, and the bound on their size.
+ */
+#include "base/disk_cache.h"
+#include "base/error.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct tgl_cache {
+    int folder;        /* its file descriptor; -1: the cache is off */
+    bool is_wanted;    /* not turned off by TEGULA_CACHE */
+    uint64_t size_max; /* bytes of all entries */
+    char description[PATH_MAX];
+};
+
+/* What an entry's file begins with. Numbers are the machine's own: a cache stays on its machine. */
+typedef struct entry_header {
+    char magic[8];
+    uint64_t size; /* bytes that follow */
+    unsigned char key[TGL_SHA256_BYTES], checksum[TGL_SHA256_BYTES];
+} entry_header;
+
+static const char magic[8] = "tegula1";
+
+enum { LARGEST_ENTRY = 1 << 28 }; /* bytes; no kernel comes near it */
+
+static const uint64_t size_max_default = 256 << 20;
+
+/* ---- The folder ------------------------------------------------------------------------------ */
+
+static bool turn_off(tgl_cache *cache, const char *format, ...) TGL_PRINTF(2, 3);
+static bool turn_off(tgl_cache *cache, const char *format, ...)
+{
+    char reason[sizeof cache->description - sizeof "off ()"];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    snprintf(cache->description, sizeof cache->description, "off (%s)", reason);
+    return false;
+}
+
+/* Writes the folder's path to `path`, or turns the cache off. */
+static bool choose_folder(tgl_cache *cache, char *path, size_t size)
+{
+    const char *own = secure_getenv("TEGULA_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME");
+    const char *home = secure_getenv("HOME");
+    int length;
+    cache->is_wanted = own == NULL || (own[0] != '\0' && strcmp(own, "off") != 0);
+    if (!cache->is_wanted) return turn_off(cache, "TEGULA_CACHE says so");
+    if (own != NULL) {
+        length = snprintf(path, size, "%s", own);
+    } else if (xdg != NULL && xdg[0] == '/') { /* the standard says to ignore relative paths */
+        length = snprintf(path, size, "%s/tegula", xdg);
+    } else if (home != NULL && home[0] == '/') {
+        length = snprintf(path, size, "%s/.cache/tegula", home);
+    } else {
+        return turn_off(cache, "HOME is not set; TEGULA_CACHE can name a folder");
+    }
+    return length < (int)size || turn_off(cache, "the folder's path is too long");
+}
+
+/* mkdir -p with mode 0700. What cannot be made shows when the folder is opened. */
+static void make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    mkdir(path, 0700);
+}
+
+/* Reads TEGULA_CACHE_SIZE, such as "64M". False: it is not understood. */
+static bool read_size_max(uint64_t *size)
+{
+    const char *setting = secure_getenv("TEGULA_CACHE_SIZE");
+    *size = size_max_default;
+    if (setting == NULL) return true;
+    if (!isdigit((unsigned char)setting[0])) return false;
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(setting, &end, 10);
+    const int unit = toupper((unsigned char)*end);
+    const int shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
+    if (shift > 0) end++;
+    if (errno != 0 || *end != '\0' || number > UINT64_MAX >> shift) return false;
+    *size = (uint64_t)number << shift;
+    return true;
+}
+
+static bool open_folder(tgl_cache *cache)
+{
+    static const char remark[] = " (TEGULA_CACHE_SIZE is not understood: 256M)";
+    char path[sizeof cache->description - sizeof "off ()" - 64];
+    if (!choose_folder(cache, path, sizeof path)) return false;
+    make_folders(path);
+    cache->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cache->folder < 0) return turn_off(cache, "%s: %s", path, strerror(errno));
+
+    struct stat info;
+    if (fstat(cache->folder, &info) != 0) return turn_off(cache, "%s: %s", path, strerror(errno));
+    if (info.st_uid != geteuid()) return turn_off(cache, "%s belongs to another user", path);
+    if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return turn_off(cache, "%s: others may write to it; chmod 700 it", path);
+    snprintf(cache->description, sizeof cache->description, "%s%s", path,
+             read_size_max(&cache->size_max) ? "" : remark);
+    return true;
+}
+
+tgl_cache *tgl_cache_open(void)
+{
+    tgl_cache *cache = calloc(1, sizeof *cache);
+    if (cache == NULL) return NULL;
+    cache->folder = -1;
+    if (!open_folder(cache) && cache->folder >= 0) {
+        close(cache->folder);
+        cache->folder = -1;
+    }
+    return cache;
+}
+
+void tgl_cache_close(tgl_cache *cache)
+{
+    if (cache == NULL) return;
+    if (cache->folder >= 0) close(cache->folder);
+    free(cache);
+}
+
+const char *tgl_cache_describe(const tgl_cache *cache)
+{
+    return cache != NULL ? cache->description : "off (out of memory)";
+}
+
+tgl_cache_state tgl_cache_state_of(const tgl_cache *cache)
+{
+    if (cache == NULL) return TGL_CACHE_UNUSABLE;
+    if (cache->folder >= 0) return TGL_CACHE_ON;
+    return cache->is_wanted ? TGL_CACHE_UNUSABLE : TGL_CACHE_OFF;
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+void tgl_cache_key_start(tgl_cache_key *key, const char *kind)
+{
+    tgl_sha256_start(&key->hash);
+    tgl_cache_key_add(key, magic, sizeof magic);
+    tgl_cache_key_add_text(key, tgl_version());
+    tgl_cache_key_add_text(key, kind);
+}
+
+void tgl_cache_key_add(tgl_cache_key *key, const void *data, size_t size)
+{
+    const uint64_t length = size;
+    tgl_sha256_add(&key->hash, &length, sizeof length);
+    tgl_sha256_add(&key->hash, data, size);
+}
+
+void tgl_cache_key_add_text(tgl_cache_key *key, const char *text)
+{
+    tgl_cache_key_add(key, text, strlen(text));
+}
+
+typedef struct entry_name {
+    unsigned char digest[TGL_SHA256_BYTES];
+    char text[2 * TGL_SHA256_BYTES + 1]; /* in hexadecimal */
+} entry_name;
+
+static entry_name name_of(const tgl_cache_key *key)
+{
+    entry_name name;
+    tgl_sha256 hash = key->hash;
+    tgl_sha256_finish(&hash, name.digest);
+    for (int i = 0; i < TGL_SHA256_BYTES; i++)
+        snprintf(name.text + 2 * i, 3, "%02x", name.digest[i]);
+    return name;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+static bool read_all(int file, void *data, size_t size)
+{
+    char *at = data;
+    while (size > 0) {
+        ssize_t got = read(file, at, size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        at += got;
+        size -= (size_t)got;
+    }
+    return true;
+}
+
+static bool write_all(int file, const void *data, size_t size)
+{
+    const char *at = data;
+    while (size > 0) {
+        ssize_t put = write(file, at, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        at += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+static void checksum(const void *data, size_t size, unsigned char digest[TGL_SHA256_BYTES])
+{
+    tgl_sha256 hash;
+    tgl_sha256_start(&hash);
+    tgl_sha256_add(&hash, data, size);
+    tgl_sha256_finish(&hash, digest);
+}
+
+/* Reads and verifies an open entry. NULL: it is not what it says. */
+static void *read_entry(int file, const entry_name *name, size_t *size)
+{
+    struct stat info;
+    entry_header header;
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid() ||
+        !read_all(file, &header, sizeof header) || memcmp(header.magic, magic, sizeof magic) != 0 ||
+        header.size > LARGEST_ENTRY || (uint64_t)info.st_size != sizeof header + header.size ||
+        memcmp(header.key, name->digest, sizeof header.key) != 0)
+        return NULL;
+
+    char *data = malloc((size_t)header.size + 1);
+    if (data == NULL) return NULL;
+    unsigned char digest[TGL_SHA256_BYTES];
+    bool is_whole = read_all(file, data, (size_t)header.size);
+    if (is_whole) checksum(data, (size_t)header.size, digest);
+    if (!is_whole || memcmp(digest, header.checksum, sizeof digest) != 0) {
+        free(data);
+        return NULL;
+    }
+    data[header.size] = '\0';
+    *size = (size_t)header.size;
+    return data;
+}
+
+bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **data, size_t *size)
+{
+    if (cache == NULL || cache->folder < 0) return false;
+    const entry_name name = name_of(key);
+    int file = openat(cache->folder, name.text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return false;
+    *data = read_entry(file, &name, size);
+    if (*data != NULL) futimens(file, NULL); /* it was used last */
+    close(file);
+    return *data != NULL;
+}
+
+/* ---- The bound on their size ----------------------------------------------------------------- */
+
+/* A file of the folder. */
+typedef struct file_fact {
+    char name[2 * TGL_SHA256_BYTES + 1];
+    struct timespec used;
+    uint64_t size;
+} file_fact;
+
+static bool is_entry_name(const char *name)
+{
+    const size_t length = strspn(name, "0123456789abcdef");
+    return length == 2 * TGL_SHA256_BYTES && name[length] == '\0';
+}
+
+/* Removes a temporary file that its writer has left behind. */
+static void remove_if_stale(int folder, const char *name, const struct stat *info)
+{
+    enum { DAY = 24 * 60 * 60 };
+    if (strncmp(name, "new-", 4) == 0 && time(NULL) - info->st_mtime > DAY)
+        unlinkat(folder, name, 0);
+}
+
+/* The entries of an open folder, in an array that the caller frees. NULL: there are none, or no
+ * memory. */
+static file_fact *list_entries(DIR *folder, size_t *count)
+{
+    file_fact *files = NULL;
+    size_t room = 0;
+    const struct dirent *entry;
+    *count = 0;
+    while ((entry = readdir(folder)) != NULL) {
+        struct stat info;
+        if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(info.st_mode))
+            continue;
+        if (!is_entry_name(entry->d_name)) {
+            remove_if_stale(dirfd(folder), entry->d_name, &info);
+            continue;
+        }
+        if (*count == room) {
+            room = 2 * room + 64;
+            file_fact *more = realloc(files, room * sizeof *files);
+            if (more == NULL) break; /* the others are found at a later store */
+            files = more;
+        }
+        file_fact *file = &files[(*count)++];
+        memcpy(file->name, entry->d_name, sizeof file->name);
+        file->used = info.st_mtim;
+        file->size = (uint64_t)info.st_size;
+    }
+    return files;
+}
+
+/* The one that was used longest ago first. */
+static int by_time(const void *x, const void *y)
+{
+    const file_fact *a = x, *b = y;
+    if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+    if (a->used.tv_nsec != b->used.tv_nsec) return a->used.tv_nsec < b->used.tv_nsec ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* Removes entries but the newest until the rest fits. */
+static void remove_oldest(const tgl_cache *cache, DIR *folder, const char *newest)
+{
+    size_t count;
+    file_fact *files = list_entries(folder, &count);
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += files[i].size;
+    if (total > cache->size_max) qsort(files, count, sizeof *files, by_time);
+    for (size_t i = 0; i < count && total > cache->size_max; i++) {
+        if (strcmp(files[i].name, newest) == 0) continue;
+        unlinkat(cache->folder, files[i].name, 0);
+        total -= files[i].size;
+    }
+    free(files);
+}
+
+static void bound_size(const tgl_cache *cache, const char *newest)
+{
+    const int file = openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0) return;
+    DIR *folder = fdopendir(file);
+    if (folder == NULL) {
+        close(file);
+        return;
+    }
+    remove_oldest(cache, folder, newest);
+    closedir(folder);
+}
+
+/* ---- Storing --------------------------------------------------------------------------------- */
+
+/* A name that no other writer uses at the same time. */
+static void make_temporary_name(char *name, size_t size)
+{
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        number = (uint64_t)getpid() << 32 ^ (uintptr_t)name;
+    snprintf(name, size, "new-%016llx", (unsigned long long)number);
+}
+
+bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const void *data,
+                     size_t size)
+{
+    if (cache == NULL || cache->folder < 0 || size > LARGEST_ENTRY) return false;
+    const entry_name name = name_of(key);
+    entry_header header = {.size = size};
+    memcpy(header.magic, magic, sizeof magic);
+    memcpy(header.key, name.digest, sizeof header.key);
+    checksum(data, size, header.checksum);
+
+    char temporary[32];
+    make_temporary_name(temporary, sizeof temporary);
+    int file = openat(cache->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return false;
+    bool done = write_all(file, &header, sizeof header) && write_all(file, data, size);
+    done = close(file) == 0 && done;
+    done = done && renameat(cache->folder, temporary, cache->folder, name.text) == 0;
+    if (!done) unlinkat(cache->folder, temporary, 0);
+    if (done) bound_size(cache, name.text);
+    return done;
+}

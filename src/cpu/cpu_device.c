@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cpu backend: host memory, and plans for the host's processor.
+ */
+#include "cpu/cpu.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Open and close -------------------------------------------------------------------------- */
+
+static void add_property(cpu_device *cpu, const char *key, const char *format, ...)
+    TGL_PRINTF(3, 4);
+static void add_property(cpu_device *cpu, const char *key, const char *format, ...)
+{
+    const int index = cpu->property_count++;
+    va_list args;
+    va_start(args, format);
+    cpu->properties[index].key = key;
+    vsnprintf(cpu->properties[index].value, sizeof cpu->properties[index].value, format, args);
+    va_end(args);
+}
+
+static void list_properties(cpu_device *cpu)
+{
+    const cpu_facts *facts = &cpu->facts;
+    add_property(cpu, "processor", "%s", facts->name);
+    add_property(cpu, "instruction sets", "%s%s%s%s", facts->features & CPU_AVX2 ? "avx2 " : "",
+                 facts->features & CPU_FMA ? "fma " : "",
+                 facts->features & CPU_AVX512F ? "avx512f" : "",
+                 facts->features == 0 ? "portable only" : "");
+    add_property(cpu, "tier", "%s", cpu->tiers[0]->name);
+    add_property(cpu, "cores", "%d", facts->cores);
+    add_property(cpu, "threads", "%d", cpu->threads);
+    add_property(cpu, "L1d cache", "%zu KB", facts->l1d / 1024);
+    add_property(cpu, "L2 cache", "%zu KB", facts->l2 / 1024);
+    if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
+#ifdef _OPENMP
+    add_property(cpu, "OpenMP", "yes");
+#else
+    add_property(cpu, "OpenMP", "no");
+#endif
+}
+
+/* The library's share of the machine: what the caller asked for, else what OpenMP would take. */
+static int count_threads(int asked)
+{
+#ifdef _OPENMP
+    const int threads = asked > 0 ? asked : omp_get_max_threads();
+    return threads < CPU_MAX_THREADS ? threads : CPU_MAX_THREADS;
+#else
+    (void)asked;
+    return 1;
+#endif
+}
+
+static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
+{
+    if (index != 0) return tgl_fail(TGL_NO_DEVICE, "there is one cpu device, not cpu:%d", index);
+    cpu_device *cpu = calloc(1, sizeof *cpu);
+    if (cpu == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
+    tgl_cpu_detect(&cpu->facts);
+    const tgl_status status = tgl_cpu_choose_tiers(cpu->facts.features, getenv("TEGULA_CPU"),
+                                                   cpu->tiers, &cpu->tier_count);
+    if (status != TGL_OK) {
+        free(cpu);
+        return status;
+    }
+    cpu->threads = count_threads(options->threads);
+    tgl_cpu_pool_open(&cpu->pool);
+    list_properties(cpu);
+    dev->state = cpu;
+    return TGL_OK;
+}
+
+static void cpu_close(tgl_device *dev)
+{
+    cpu_device *cpu = dev->state;
+    tgl_cpu_pool_close(&cpu->pool);
+    free(cpu);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static tgl_status cpu_alloc(tgl_device *dev, size_t bytes, void **memory)
+{
+    (void)dev;
+    if (bytes <= SIZE_MAX - CPU_ALIGNMENT)
+        *memory = aligned_alloc(CPU_ALIGNMENT,
+                                (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT);
+    return *memory != NULL ? TGL_OK : tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory", bytes);
+}
+
+static void cpu_free(tgl_device *dev, void *memory)
+{
+    (void)dev;
+    free(memory);
+}
+
+static tgl_status cpu_copy(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream)
+{
+    (void)dev, (void)stream;
+    memcpy(dst, src, bytes);
+    return TGL_OK;
+}
+
+static tgl_status cpu_sync(tgl_device *dev)
+{
+    (void)dev;
+    return TGL_OK;
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* The tier asked for by its kernel's name, or the best. NULL: none has that name. */
+static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
+{
+    if (kernel == NULL) return cpu->tiers[0];
+    for (int i = 0; i < cpu->tier_count; i++)
+        if (strcmp(cpu->tiers[i]->kernel, kernel) == 0) return cpu->tiers[i];
+    return NULL;
+}
+
+/* All compute modes are served: the kernels' arithmetic is that of IEEE 754. */
+static tgl_status check_shape(const tgl_shape *s)
+{
+    const tgl_shape_epilogue *e = &s->epilogue;
+    if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64))
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32 and f64 only");
+    if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
+        s->scaling_d != TGL_SCALING_NONE)
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no kernel that takes scales");
+    if ((e->bias != TGL_BIAS_NONE && e->type_bias != s->type_d) ||
+        (e->residual && e->type_residual != s->type_d))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the cpu device takes a bias and a residual of the result's type only");
+    if (e->expression != NULL)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the cpu device compiles no expressions: use bias, activation and "
+                        "residual, or the devices cuda and sim");
+    return TGL_OK;
+}
+
+static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
+{
+    cpu_device *cpu = plan->dev->state;
+    const cpu_tier *tier = find_tier(cpu, kernel);
+    if (tier == NULL)
+        return tgl_fail(TGL_UNKNOWN_KERNEL, "the cpu device has no kernel \"%s\" here", kernel);
+    TGL_TRY(check_shape(&plan->shape));
+
+    cpu_plan *state = malloc(sizeof *state);
+    if (state == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
+    tgl_cpu_plan(&plan->shape, plan->shape.type_d == TGL_F32 ? tier->f32 : tier->f64, cpu, state);
+    if (!tgl_cpu_pool_reserve(&cpu->pool, state->workspace)) {
+        const size_t workspace = state->workspace;
+        free(state);
+        return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", workspace);
+    }
+    snprintf(plan->kernel, sizeof plan->kernel, "%s", tier->kernel);
+    plan->state = state;
+    return TGL_OK;
+}
+
+static void cpu_unprepare(tgl_plan *plan)
+{
+    free(plan->state);
+}
+
+/* Scalars in memory are read now, and serve as the host's do from here on. */
+static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
+{
+    tgl_run host = *run;
+    const void *alpha = run->at[TGL_AT_ALPHA], *beta = run->at[TGL_AT_BETA];
+    if (s->type_accumulate == TGL_F32) {
+        host.alpha = *(const float *)alpha;
+        host.beta = beta != NULL ? *(const float *)beta : 0;
+    } else {
+        host.alpha = *(const double *)alpha;
+        host.beta = beta != NULL ? *(const double *)beta : 0;
+    }
+    host.has_product = run->has_product && host.alpha != 0;
+    if (host.beta == 0 && !s->in_place) host.at[TGL_AT_C] = host.at[TGL_AT_C_ARRAY] = NULL;
+    return host;
+}
+
+/* D := C for all of the batch, where D is another matrix and C is read. */
+static void copy_c(const tgl_shape *s, const tgl_run *run, int64_t element)
+{
+    if (s->in_place || run->at[s->pointers ? TGL_AT_C_ARRAY : TGL_AT_C] == NULL) return;
+    for (int64_t i = 0; i < s->batch; i++) {
+        const char *C = tgl_cpu_c_of(s, run, i, element);
+        char *D = tgl_cpu_d_of(s, run, i, element);
+        for (int64_t row = 0; row < s->m; row++)
+            memcpy(D + row * s->ldd * element, C + row * s->ldc * element,
+                   (size_t)(s->n * element));
+    }
+}
+
+/* A run whose scalars are known. Where D is another matrix than C it starts as a copy of C, and the
+ * product is computed in place. */
+static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
+{
+    const cpu_plan *p = plan->state;
+    cpu_device *cpu = plan->dev->state;
+    TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
+    char *workspace = NULL;
+    if (run->has_product && p->workspace > 0) {
+        workspace = tgl_cpu_pool_take(&cpu->pool, p->workspace);
+        if (workspace == NULL)
+            return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", p->workspace);
+    }
+    copy_c(&plan->shape, run, (int64_t)p->kernels->element);
+    if (!run->has_product)
+        tgl_cpu_scale(&plan->shape, p->kernels, run);
+    else if (p->path == CPU_PATH_VECTOR)
+        tgl_cpu_vector(&plan->shape, p, run, workspace);
+    else
+        tgl_cpu_gemm(&plan->shape, p, run, workspace);
+    if (workspace != NULL) tgl_cpu_pool_give(&cpu->pool, workspace);
+    return TGL_OK;
+}
+
+static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream)
+{
+    (void)stream;
+    if (!plan->shape.device_scalars) return run_host_scalars(plan, run);
+    const tgl_run host = with_host_scalars(&plan->shape, run);
+    return run_host_scalars(plan, &host);
+}
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+static const char *cpu_kernel_name(const tgl_device *dev, int index)
+{
+    const cpu_device *cpu = dev->state;
+    return index < cpu->tier_count ? cpu->tiers[index]->kernel : NULL;
+}
+
+static tgl_status cpu_property(const tgl_device *dev, int index, const char **key,
+                               const char **value)
+{
+    const cpu_device *cpu = dev->state;
+    if (index >= cpu->property_count)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the cpu device has %d properties", cpu->property_count);
+    *key = cpu->properties[index].key;
+    *value = cpu->properties[index].value;
+    return TGL_OK;
+}
+
+static double cpu_number(const tgl_device *dev, tgl_number number)
+{
+    const cpu_device *cpu = dev->state;
+    switch (number) {
+    case TGL_NUMBER_PROCESSORS:
+        return cpu->facts.cores;
+    case TGL_NUMBER_MEMORY_BYTES: {
+        const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+        return pages > 0 && page > 0 ? (double)pages * (double)page : 0;
+    }
+    case TGL_NUMBER_L1_BYTES:
+        return (double)cpu->facts.l1d;
+    case TGL_NUMBER_L2_BYTES:
+        return (double)cpu->facts.l2;
+    case TGL_NUMBER_L3_BYTES:
+        return (double)cpu->facts.l3;
+    case TGL_NUMBER_THREADS:
+        return cpu->threads;
+    default:
+        return 0;
+    }
+}
+
+const tgl_backend tgl_cpu_backend = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .sync = cpu_sync,
+    .prepare = cpu_prepare,
+    .unprepare = cpu_unprepare,
+    .run = cpu_run,
+    .explain = tgl_cpu_explain,
+    .kernel_name = cpu_kernel_name,
+    .property = cpu_property,
+    .number = cpu_number,
+    .measure = tgl_cpu_measure,
+};

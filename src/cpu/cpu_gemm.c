@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loops around the microkernel. Each thread computes a rectangle of C by itself:
+ *
+ *     for each block of nc columns of C and B
+ *         for each block of kc of k
+ *             for each block of mc rows:        pack A's block, mc x kc, if that pays
+ *                 for each panel of B, up to nv vectors wide
+ *                     for each panel of A, up to mr rows
+ *                         one register tile
+ *
+ * B is packed on its way: the first tile that meets a panel of B copies it while it multiplies, and
+ * the tiles below find it packed. Rows and columns are cut into nearly equal tiles, not into full
+ * ones and a rest. Whatever the number of threads, each element of C is summed in the order of k.
+ */
+#include "cpu/cpu.h"
+
+/* A half-open range. */
+typedef struct range {
+    int64_t begin, end;
+} range;
+
+/* One thread's rectangle of one product. */
+typedef struct product {
+    const tgl_shape *shape;
+    const cpu_plan *plan;
+    range rows, columns, k; /* the whole of k, but under CPU_SHARE_K */
+    double alpha, beta;
+    const char *A, *B;
+    char *C; /* D of the run, which holds C, or a part of the sum */
+    int64_t ldc;
+    char *packed_a, *packed_b;
+    const tgl_run *run; /* for the epilogue, of problem `index` of the batch; NULL: none */
+    int64_t index;
+} product;
+
+static range share(range all, int64_t unit, int64_t parts, int64_t index)
+{
+    if (parts == 1) return all;
+    const int64_t total = all.end - all.begin, units = cpu_ceil_div(total, unit);
+    const int64_t begin = cpu_share(units, parts, index) * unit;
+    const int64_t end = cpu_share(units, parts, index + 1) * unit;
+    return (range){all.begin + tgl_min64(begin, total), all.begin + tgl_min64(end, total)};
+}
+
+static int64_t length(range r)
+{
+    return r.end - r.begin;
+}
+
+static const char *a_at(const product *x, int64_t i, int64_t p)
+{
+    const tgl_shape *s = x->shape;
+    const int64_t index = s->trans_a ? p * s->lda + i : i * s->lda + p;
+    return x->A + index * (int64_t)x->plan->kernels->element;
+}
+
+static const char *b_at(const product *x, int64_t p, int64_t j)
+{
+    const tgl_shape *s = x->shape;
+    const int64_t index = s->trans_b ? j * s->ldb + p : p * s->ldb + j;
+    return x->B + index * (int64_t)x->plan->kernels->element;
+}
+
+/* ---- One block of A -------------------------------------------------------------------------- */
+
+/* Its rows are cut into tiles: the first is full, for it may have to copy B, and the others share
+ * the rest evenly, `base` rows each and the first `rest` of them one more. */
+typedef struct row_block {
+    range rows, k;
+    int64_t tiles, first, base, rest;
+    const char *packed; /* NULL: A is read in place */
+    double beta;        /* 1 once C has its first sums */
+} row_block;
+
+static void cut_rows(row_block *block, int mr)
+{
+    const int64_t total = length(block->rows);
+    block->tiles = cpu_ceil_div(total, mr);
+    block->first = tgl_min64(mr, total);
+    if (block->tiles == 1) return;
+    block->base = (total - block->first) / (block->tiles - 1);
+    block->rest = (total - block->first) % (block->tiles - 1);
+}
+
+/* Rows of tile q. */
+static int64_t tile_height(const row_block *block, int64_t q)
+{
+    return q == 0 ? block->first : block->base + (q <= block->rest);
+}
+
+/* Packs a transposed A, whose columns of the block lie far apart: a few of them at a time, all
+ * their rows, while the next few are fetched. */
+static void pack_a(const product *x, const row_block *block)
+{
+    enum { STEPS = 8, LINE = 64 };
+    const cpu_kernels *kernels = x->plan->kernels;
+    const int64_t element = (int64_t)kernels->element, k = length(block->k);
+    const int64_t lda = x->shape->lda;
+    for (int64_t p = 0; p < k; p += STEPS) {
+        const int64_t steps = tgl_min64(STEPS, k - p);
+        const char *from = a_at(x, block->rows.begin, block->k.begin + p);
+        for (int64_t i = STEPS; i < 2 * STEPS; i++)
+            for (int64_t byte = 0; byte < length(block->rows) * element; byte += LINE)
+                __builtin_prefetch(from + i * lda * element + byte);
+        for (int64_t q = 0, row = 0; q < block->tiles; q++) {
+            const int64_t height = tile_height(block, q);
+            kernels->copy(x->packed_a + (row * k + p * height) * element, height,
+                          from + row * element, lda, height, steps);
+            row += height;
+        }
+    }
+}
+
+/* A panel of B: its columns in C, and where they are read and, at first, copied to. */
+typedef struct panel {
+    int64_t column, count, width; /* width: whole vectors */
+    const char *b;
+    int64_t ldb;
+    char *copy;       /* NULL: b stays where it is */
+    bool first;       /* of the block, so that A comes from memory */
+    const char *next; /* the next panel of B: it is fetched meanwhile; NULL: there is none */
+    int64_t next_ld;
+} panel;
+
+static void multiply_panel(const product *x, const row_block *block, panel y)
+{
+    const cpu_kernels *kernels = x->plan->kernels;
+    const int64_t element = (int64_t)kernels->element, k = length(block->k);
+    const int64_t vectors = y.width / kernels->vector;
+    const int tail = (int)(y.count - (vectors - 1) * kernels->vector);
+    const bool in_rows = block->packed == NULL && !x->shape->trans_a;
+    const cpu_layout layout = in_rows ? CPU_A_ROWS : CPU_A_COLS;
+    const bool partial = tail < kernels->vector;
+
+    char *c = x->C + (block->rows.begin * x->ldc + y.column) * element;
+    const int64_t ahead = cpu_ceil_div(k, block->tiles);
+    int64_t row = 0;
+    for (int64_t q = 0; q < block->tiles; q++) {
+        const int64_t rows = tile_height(block, q);
+        const char *a = block->packed != NULL ? block->packed + row * k * element
+                                              : a_at(x, block->rows.begin + row, block->k.begin);
+        const int64_t a_stride = block->packed != NULL ? rows : x->shape->lda;
+        cpu_tile_fn *tile = y.copy != NULL ? kernels->copying_tile[layout][partial][vectors - 1]
+                                           : kernels->tile[layout][partial][vectors - 1][rows - 1];
+        const cpu_beside beside = {
+            .copy = y.copy,
+            .ahead = y.next != NULL ? y.next + q * ahead * y.next_ld * element : NULL,
+            .ahead_step = y.next_ld * element,
+            .ahead_rows = y.next != NULL ? tgl_min64(ahead, k - q * ahead) : 0,
+        };
+        tile(k, a, a_stride, y.b, y.ldb, c + row * x->ldc * element, x->ldc, tail, x->alpha,
+             block->beta, &beside);
+        if (y.copy != NULL) {
+            y.b = y.copy;
+            y.ldb = y.width;
+            y.copy = NULL;
+        }
+        row += rows;
+    }
+}
+
+/* ---- One block of B -------------------------------------------------------------------------- */
+
+/* The panel that covers `vectors` vectors from `first` on of a block of columns, for this block of
+ * rows; `packed`: a block of rows above has packed it. */
+static panel find_panel(const product *x, const row_block *block, range columns, int64_t first,
+                        int64_t vectors, bool packed)
+{
+    const cpu_kernels *kernels = x->plan->kernels;
+    const int64_t k = length(block->k), offset = first * kernels->vector;
+    panel y = {
+        .column = columns.begin + offset,
+        .width = vectors * kernels->vector,
+        .b = b_at(x, block->k.begin, columns.begin + offset),
+        .ldb = x->shape->ldb,
+    };
+    y.count = tgl_min64(y.width, columns.end - y.column);
+    const bool last = y.column + y.count == columns.end;
+    if (!last && !packed && !x->shape->trans_b && x->plan->fetch) {
+        y.next = y.b + y.width * (int64_t)kernels->element;
+        y.next_ld = y.ldb;
+    }
+    if (!x->plan->pack_b) return y;
+
+    char *copy = x->packed_b;
+    if (x->plan->keep_b) copy += offset * k * (int64_t)kernels->element;
+    const bool by_tile = !x->shape->trans_b && length(block->rows) >= kernels->mr;
+    if (!packed && by_tile) {
+        y.copy = copy;
+        return y;
+    }
+    if (!packed) {
+        cpu_pack_fn *pack = x->shape->trans_b ? kernels->interleave : kernels->copy;
+        pack(copy, y.width, y.b, y.ldb, y.count, k);
+    } else if (!last) {
+        y.next = copy + y.width * k * (int64_t)kernels->element;
+        y.next_ld = y.width;
+    }
+    y.b = copy;
+    y.ldb = y.width;
+    return y;
+}
+
+/* The epilogue of a block of C. */
+static void finish(const product *x, range rows, range columns)
+{
+    const cpu_rectangle part = {rows.begin, length(rows), columns.begin, length(columns)};
+    tgl_cpu_epilogue(x->shape, x->plan->kernels, x->run, x->index, part);
+}
+
+static void multiply_block(const product *x, range columns, range k)
+{
+    const cpu_plan *plan = x->plan;
+    const int64_t vectors = cpu_ceil_div(length(columns), plan->kernels->vector);
+    const int64_t panels = cpu_ceil_div(vectors, plan->kernels->nv);
+    const int64_t blocks = cpu_ceil_div(length(x->rows), plan->mc);
+    for (int64_t q = 0; q < blocks; q++) {
+        row_block block = {
+            .rows = share(x->rows, 1, blocks, q),
+            .k = k,
+            .packed = plan->pack_a ? x->packed_a : NULL,
+            .beta = k.begin == x->k.begin ? x->beta : 1,
+        };
+        cut_rows(&block, plan->kernels->mr);
+        if (plan->pack_a) pack_a(x, &block);
+        for (int64_t i = 0; i < panels; i++) {
+            const int64_t first = cpu_share(vectors, panels, i);
+            const int64_t wide = cpu_share(vectors, panels, i + 1) - first;
+            multiply_panel(x, &block, find_panel(x, &block, columns, first, wide, q > 0));
+        }
+        if (x->run != NULL && k.end == x->k.end) finish(x, block.rows, columns);
+    }
+}
+
+static void multiply(const product *x)
+{
+    for (int64_t j = x->columns.begin; j < x->columns.end; j += x->plan->nc) {
+        const range columns = {j, tgl_min64(x->columns.end, j + x->plan->nc)};
+        for (int64_t p = x->k.begin; p < x->k.end; p += x->plan->kc)
+            multiply_block(x, columns, (range){p, tgl_min64(x->k.end, p + x->plan->kc)});
+    }
+}
+
+/* ---- Ways to share --------------------------------------------------------------------------- */
+
+/* What to share is cut by the plan, not by the team that comes, which may be smaller. */
+typedef struct gemm_job {
+    const tgl_shape *shape;
+    const cpu_plan *plan;
+    const tgl_run *run;
+    char *workspace;
+} gemm_job;
+
+/* All of product i of the batch, with the packing buffers of one thread. */
+static product product_at(const gemm_job *job, int64_t i, int thread)
+{
+    const tgl_shape *s = job->shape;
+    const cpu_plan *plan = job->plan;
+    const int64_t element = (int64_t)plan->kernels->element;
+    char *buffers = job->workspace; /* NULL if nothing is packed */
+    if (buffers != NULL) buffers += (size_t)thread * (plan->a_bytes + plan->b_bytes);
+    return (product){
+        .shape = s,
+        .plan = plan,
+        .rows = {0, s->m},
+        .columns = {0, s->n},
+        .k = {0, s->k},
+        .alpha = job->run->alpha,
+        .beta = job->run->beta,
+        .A = tgl_cpu_a_of(s, job->run, i, element),
+        .B = tgl_cpu_b_of(s, job->run, i, element),
+        .C = tgl_cpu_d_of(s, job->run, i, element),
+        .ldc = s->ldd,
+        .run = tgl_epilogue_is_none(&s->epilogue) ? NULL : job->run,
+        .index = i,
+        .packed_a = buffers,
+        .packed_b = buffers != NULL ? buffers + plan->a_bytes : NULL,
+    };
+}
+
+static void share_c(void *context, int thread, int team)
+{
+    const gemm_job *job = context;
+    const cpu_plan *plan = job->plan;
+    for (int64_t i = 0; i < job->shape->batch; i++)
+        for (int part = thread; part < plan->grid_m * plan->grid_n; part += team) {
+            product x = product_at(job, i, thread);
+            x.rows = share(x.rows, plan->kernels->mr, plan->grid_m, part / plan->grid_n);
+            x.columns = share(x.columns, plan->kernels->vector, plan->grid_n, part % plan->grid_n);
+            multiply(&x);
+        }
+}
+
+static void share_batch(void *context, int thread, int team)
+{
+    const gemm_job *job = context;
+    const int64_t end = cpu_share(job->shape->batch, team, thread + 1);
+    for (int64_t i = cpu_share(job->shape->batch, team, thread); i < end; i++) {
+        const product x = product_at(job, i, thread);
+        multiply(&x);
+    }
+}
+
+static void share_k(void *context, int thread, int team)
+{
+    const gemm_job *job = context;
+    const tgl_shape *s = job->shape;
+    const cpu_plan *plan = job->plan;
+    const int64_t element = (int64_t)plan->kernels->element;
+    char *sums = job->workspace + (size_t)plan->threads * (plan->a_bytes + plan->b_bytes);
+    for (int64_t i = 0; i < s->batch; i++) {
+        if (i > 0) cpu_team_wait(team); /* the sums of the product before have been added */
+        for (int64_t part = thread; part < plan->parts; part += team) {
+            product x = product_at(job, i, thread);
+            x.k = share(x.k, 1, plan->parts, part);
+            x.alpha = 1;
+            x.beta = 0;
+            x.C = sums + (size_t)part * plan->part_bytes;
+            x.ldc = s->n;
+            x.run = NULL;
+            multiply(&x);
+        }
+        cpu_team_wait(team);
+        const product whole = product_at(job, i, thread);
+        const range rows = share(whole.rows, 1, team, thread);
+        for (int64_t row = rows.begin; row < rows.end; row++)
+            plan->kernels->reduce(whole.C + row * s->ldd * element, 1, s->n,
+                                  sums + row * s->n * element, (int64_t)plan->part_bytes / element,
+                                  plan->parts, whole.alpha, whole.beta);
+        if (whole.run != NULL) finish(&whole, rows, whole.columns);
+    }
+}
+
+void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace)
+{
+    static cpu_team_fn *const ways[] = {
+        [CPU_SHARE_C] = share_c, [CPU_SHARE_BATCH] = share_batch, [CPU_SHARE_K] = share_k};
+    gemm_job job = {shape, plan, run, workspace};
+    cpu_team(plan->threads, ways[plan->sharing], &job);
+}
+
+void tgl_cpu_scale(const tgl_shape *s, const cpu_kernels *kernels, const tgl_run *run)
+{
+    const int64_t element = (int64_t)kernels->element;
+    const cpu_rectangle all = {0, s->m, 0, s->n};
+    for (int64_t i = 0; i < s->batch; i++) {
+        char *D = tgl_cpu_d_of(s, run, i, element);
+        for (int64_t row = 0; row < s->m && run->beta != 1; row++)
+            kernels->scale(D + row * s->ldd * element, s->n, run->beta);
+        if (!tgl_epilogue_is_none(&s->epilogue)) tgl_cpu_epilogue(s, kernels, run, i, all);
+    }
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arenas: see arena.h. Two kinds of locks: that of the table, which is held for a moment, and that
+ * of each arena, which is held from a list's first launch to its last, since two threads of the
+ * host may use one stream. A thread that waits for an arena's lock has counted itself among the
+ * users, so that nobody evicts the arena. No other lock is waited for while the table's is held,
+ * and no second arena's while one is.
+ */
+#include "cuda/arena.h"
+
+#include "base/integers.h"
+
+#include <stdlib.h>
+
+/* Memory grows in these steps, so that a little more is often there already. */
+enum { COUNTER_UNIT = 64 << 10, SCRATCH_UNIT = 2 << 20 };
+
+typedef struct memory {
+    CUdeviceptr at;
+    size_t bytes;
+} memory;
+
+typedef struct tgl_arena {
+    /* Under the table's lock: */
+    bool is_taken; /* false: the row is free, and nothing else counts */
+    uint64_t stream;
+    int users;           /* threads that use it or wait for it; and the one that evicts it */
+    uint64_t latest_use; /* of the table's clock */
+
+    pthread_mutex_t lock; /* of what follows */
+    memory counters, scratch;
+    bool is_dirty;  /* the counters may not be zero */
+    CUevent passed; /* of the arena that all streams share; recorded after each run */
+} tgl_arena;
+
+typedef struct tgl_arenas {
+    pthread_mutex_t lock;
+    uint64_t clock;
+    size_t bytes, bytes_max; /* of all arenas */
+    bool is_shared;          /* one arena serves all streams, which wait for each other's runs */
+    tgl_arena arena[TGL_ARENAS_MAX];
+} tgl_arenas;
+
+tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda)
+{
+    tgl_arenas *arenas = calloc(1, sizeof *arenas);
+    if (arenas == NULL) return NULL;
+    pthread_mutex_init(&arenas->lock, NULL);
+    for (int i = 0; i < TGL_ARENAS_MAX; i++)
+        pthread_mutex_init(&arenas->arena[i].lock, NULL);
+    arenas->bytes_max = cuda->facts.memory_bytes / 4;
+    arenas->is_shared = cuda->driver.cuStreamGetId == NULL;
+    return arenas;
+}
+
+/* No work of the arena is under way. */
+static void free_arena(const tgl_cuda *cuda, tgl_arena *arena)
+{
+    if (!atomic_load(&cuda->is_lost)) {
+        if (arena->counters.at != NULL) cuda->driver.cuMemFree(arena->counters.at);
+        if (arena->scratch.at != NULL) cuda->driver.cuMemFree(arena->scratch.at);
+        if (arena->passed != NULL) cuda->driver.cuEventDestroy(arena->passed);
+    }
+    arena->counters = arena->scratch = (memory){.at = NULL};
+    arena->passed = NULL;
+}
+
+void tgl_arenas_destroy(tgl_cuda *cuda)
+{
+    tgl_arenas *arenas = cuda->arenas;
+    if (arenas == NULL) return;
+    for (int i = 0; i < TGL_ARENAS_MAX; i++) {
+        free_arena(cuda, &arenas->arena[i]);
+        pthread_mutex_destroy(&arenas->arena[i].lock);
+    }
+    pthread_mutex_destroy(&arenas->lock);
+    free(arenas);
+    cuda->arenas = NULL;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+static void unpin(tgl_arenas *arenas, tgl_arena *arena)
+{
+    pthread_mutex_lock(&arenas->lock);
+    arena->users--;
+    pthread_mutex_unlock(&arenas->lock);
+}
+
+/* The least recently used arena that nobody uses, with the caller as its user; NULL: there is none.
+ */
+static tgl_arena *pin_oldest(tgl_arenas *arenas)
+{
+    tgl_arena *oldest = NULL;
+    pthread_mutex_lock(&arenas->lock);
+    for (int i = 0; i < TGL_ARENAS_MAX; i++) {
+        tgl_arena *arena = &arenas->arena[i];
+        if (arena->is_taken && arena->users == 0 &&
+            (oldest == NULL || arena->latest_use < oldest->latest_use))
+            oldest = arena;
+    }
+    if (oldest != NULL) oldest->users++;
+    pthread_mutex_unlock(&arenas->lock);
+    return oldest;
+}
+
+/* Makes the oldest arena give its memory and its row back. False: none can. A thread that has come
+ * to wait for it meanwhile finds it without memory. The capture mode is relaxed. */
+static bool evict_one(const tgl_cuda *cuda)
+{
+    tgl_arenas *arenas = cuda->arenas;
+    tgl_arena *arena = pin_oldest(arenas);
+    if (arena == NULL) return false;
+    if (pthread_mutex_trylock(&arena->lock) != 0) { /* its last user is about to unlock it */
+        unpin(arenas, arena);
+        return false;
+    }
+    const size_t bytes = arena->counters.bytes + arena->scratch.bytes;
+    const bool done = bytes == 0 || tgl_cuda_wait_for_work(&cuda->driver) == CUDA_SUCCESS;
+    if (done) free_arena(cuda, arena);
+    pthread_mutex_lock(&arenas->lock);
+    arena->users--;
+    if (done) arenas->bytes -= bytes;
+    if (done && arena->users == 0) arena->is_taken = false;
+    pthread_mutex_unlock(&arenas->lock);
+    pthread_mutex_unlock(&arena->lock);
+    return done;
+}
+
+/* The arena of a stream, with the caller as its user; NULL: there is none, and no free row. */
+static tgl_arena *pin(tgl_arenas *arenas, uint64_t stream)
+{
+    tgl_arena *found = NULL, *free_row = NULL;
+    pthread_mutex_lock(&arenas->lock);
+    for (int i = 0; i < TGL_ARENAS_MAX && found == NULL; i++) {
+        tgl_arena *arena = &arenas->arena[i];
+        if (!arena->is_taken && free_row == NULL) free_row = arena;
+        if (arena->is_taken && arena->stream == stream) found = arena;
+    }
+    if (found == NULL && free_row != NULL) {
+        found = free_row;
+        found->is_taken = true;
+        found->stream = stream;
+    }
+    if (found != NULL) {
+        found->users++;
+        found->latest_use = ++arenas->clock;
+    }
+    pthread_mutex_unlock(&arenas->lock);
+    return found;
+}
+
+/* Counts bytes for an arena that grows. False: the bound leaves no room. */
+static bool reserve(const tgl_cuda *cuda, size_t bytes)
+{
+    tgl_arenas *arenas = cuda->arenas;
+    if (bytes > arenas->bytes_max) return false;
+    for (;;) {
+        pthread_mutex_lock(&arenas->lock);
+        const bool fits = arenas->bytes <= arenas->bytes_max - bytes;
+        if (fits) arenas->bytes += bytes;
+        pthread_mutex_unlock(&arenas->lock);
+        if (fits) return true;
+        if (!evict_one(cuda)) return false;
+    }
+}
+
+static void unreserve(tgl_arenas *arenas, size_t bytes)
+{
+    pthread_mutex_lock(&arenas->lock);
+    arenas->bytes -= bytes;
+    pthread_mutex_unlock(&arenas->lock);
+}
+
+/* ---- Growing: the arena's lock is held, the capture mode relaxed ----------------------------- */
+
+/* In stream order where the driver can, else after the work that uses the memory. */
+static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdeviceptr old,
+                         CUstream stream)
+{
+    const tgl_driver *driver = &cuda->driver;
+    if (old == NULL) return CUDA_SUCCESS;
+    if (cuda->has_async_alloc) return driver->cuMemFreeAsync(old, stream);
+    CUresult result = arena->passed != NULL ? driver->cuEventSynchronize(arena->passed)
+                                            : driver->cuStreamSynchronize(stream);
+    return result == CUDA_SUCCESS ? driver->cuMemFree(old) : result;
+}
+
+static CUresult allocate(const tgl_cuda *cuda, CUdeviceptr *at, size_t bytes, CUstream stream)
+{
+    return cuda->has_async_alloc ? cuda->driver.cuMemAllocAsync(at, bytes, stream)
+                                 : cuda->driver.cuMemAlloc(at, bytes);
+}
+
+/* Where memory is exhausted, the other arenas give way. After a failure *it is empty. */
+static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it, size_t bytes,
+                        CUstream stream)
+{
+    CUresult result = free_old(cuda, arena, it->at, stream);
+    if (result != CUDA_SUCCESS) return result;
+    *it = (memory){.at = NULL};
+    do
+        result = allocate(cuda, &it->at, bytes, stream);
+    while (result == CUDA_ERROR_OUT_OF_MEMORY && evict_one(cuda));
+    if (result == CUDA_SUCCESS) it->bytes = bytes;
+    return result;
+}
+
+/* What a memory grows to. */
+static size_t grown(const memory *it, size_t wanted, int64_t unit)
+{
+    return wanted <= it->bytes ? it->bytes : (size_t)tgl_round_up((int64_t)wanted, unit);
+}
+
+/* Both memories, whose bytes are counted already. */
+static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t counters,
+                             size_t scratch, CUstream stream)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (counters != arena->counters.bytes) {
+        arena->is_dirty = true;
+        result = replace(cuda, arena, &arena->counters, counters, stream);
+    }
+    if (result == CUDA_SUCCESS && scratch != arena->scratch.bytes)
+        result = replace(cuda, arena, &arena->scratch, scratch, stream);
+    return result;
+}
+
+/* *fits: false if the bound leaves no room; then nothing has changed. */
+static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
+                       CUstream stream, bool *fits)
+{
+    const tgl_cuda *cuda = dev->state;
+    const size_t counters = grown(&arena->counters, list->counter_bytes, COUNTER_UNIT);
+    const size_t scratch = grown(&arena->scratch, list->scratch_bytes, SCRATCH_UNIT);
+    const size_t before = arena->counters.bytes + arena->scratch.bytes;
+    *fits = true;
+    if (counters + scratch == before) return TGL_OK;
+    const int mode = tgl_cuda_relax_capture(&cuda->driver);
+    *fits = reserve(cuda, counters + scratch - before);
+    CUresult result = CUDA_SUCCESS;
+    if (*fits) {
+        result = replace_both(cuda, arena, counters, scratch, stream);
+        unreserve(cuda->arenas, counters + scratch - arena->counters.bytes - arena->scratch.bytes);
+    }
+    tgl_cuda_restore_capture(&cuda->driver, mode);
+    return tgl_cuda_check(dev, result, "allocating workspace for a stream");
+}
+
+/* ---- Arenas for a run ------------------------------------------------------------------------ */
+
+/* Drivers that cannot tell streams apart, nor allocate in stream order, have one arena, and a run
+ * waits for the run before it whatever its stream: a handle may be that of another stream by now.
+ */
+static tgl_status wait_for_others(tgl_device *dev, tgl_arena *arena, CUstream stream)
+{
+    const tgl_cuda *cuda = dev->state;
+    if (!cuda->arenas->is_shared) return TGL_OK;
+    CUresult result = arena->passed == NULL
+                          ? cuda->driver.cuEventCreate(&arena->passed, CU_EVENT_DISABLE_TIMING)
+                          : cuda->driver.cuStreamWaitEvent(stream, arena->passed, 0);
+    return tgl_cuda_check(dev, result, "waiting for another stream's workspace");
+}
+
+static tgl_status clear_counters(tgl_device *dev, tgl_arena *arena, CUstream stream)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    if (!arena->is_dirty || arena->counters.at == NULL) return TGL_OK;
+    TGL_TRY(tgl_cuda_check(
+        dev, driver->cuMemsetD8Async(arena->counters.at, 0, arena->counters.bytes, stream),
+        "clearing counters"));
+    arena->is_dirty = false;
+    return TGL_OK;
+}
+
+static tgl_status find_arena(tgl_device *dev, CUstream stream, tgl_arena **arena)
+{
+    const tgl_cuda *cuda = dev->state;
+    uint64_t id = 0;
+    if (!cuda->arenas->is_shared)
+        TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuStreamGetId(stream, &id),
+                               "asking for a stream's number"));
+    *arena = pin(cuda->arenas, id);
+    if (*arena != NULL) return TGL_OK;
+    const int mode = tgl_cuda_relax_capture(&cuda->driver);
+    while (*arena == NULL && evict_one(cuda))
+        *arena = pin(cuda->arenas, id);
+    tgl_cuda_restore_capture(&cuda->driver, mode);
+    return TGL_OK;
+}
+
+/* space->arena stays NULL if the bound leaves no room. */
+static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, CUstream stream,
+                             tgl_workspace *space)
+{
+    const tgl_cuda *cuda = dev->state;
+    tgl_arena *arena;
+    bool fits = true;
+    TGL_TRY(find_arena(dev, stream, &arena));
+    if (arena == NULL) return TGL_OK;
+    pthread_mutex_lock(&arena->lock);
+    tgl_status status = wait_for_others(dev, arena, stream);
+    if (status == TGL_OK) status = grow(dev, arena, list, stream, &fits);
+    if (status == TGL_OK && fits) status = clear_counters(dev, arena, stream);
+    if (status == TGL_OK && fits) {
+        *space = (tgl_workspace){arena->counters.at, arena->scratch.at, arena, NULL};
+        return TGL_OK;
+    }
+    pthread_mutex_unlock(&arena->lock);
+    unpin(cuda->arenas, arena);
+    return status;
+}
+
+/* ---- Memory of a run's own ------------------------------------------------------------------- */
+
+static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, CUstream stream,
+                           tgl_workspace *space)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    CUdeviceptr own = NULL;
+    const int mode = tgl_cuda_relax_capture(driver);
+    CUresult result = driver->cuMemAllocAsync(&own, tgl_list_workspace(list), stream);
+    if (result == CUDA_SUCCESS && list->counter_bytes > 0) {
+        result = driver->cuMemsetD8Async(own, 0, list->counter_bytes, stream);
+        if (result != CUDA_SUCCESS) driver->cuMemFreeAsync(own, stream);
+    }
+    tgl_cuda_restore_capture(driver, mode);
+    TGL_TRY(tgl_cuda_check(dev, result, "allocating workspace for a run"));
+    *space = (tgl_workspace){own, (char *)own + list->counter_bytes, NULL, own};
+    return TGL_OK;
+}
+
+static tgl_status take_callers(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                               CUstream stream, tgl_workspace *space)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    char *counters = run->workspace;
+    *space = (tgl_workspace){counters, counters + list->counter_bytes, NULL, NULL};
+    if (list->counter_bytes == 0) return TGL_OK;
+    return tgl_cuda_check(dev, driver->cuMemsetD8Async(counters, 0, list->counter_bytes, stream),
+                          "clearing counters");
+}
+
+/* ---- Taking and giving back ------------------------------------------------------------------ */
+
+tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                              CUstream stream, tgl_workspace *space)
+{
+    enum { GRAPH_MEMORY_VERSION = 11040 }; /* the first driver with memory nodes in graphs */
+    const tgl_cuda *cuda = dev->state;
+    bool captured;
+    *space = (tgl_workspace){.own = NULL};
+    if (tgl_list_workspace(list) == 0) return TGL_OK;
+    if (run->workspace != NULL) return take_callers(dev, list, run, stream, space);
+    TGL_TRY(tgl_cuda_is_captured(dev, stream, &captured));
+    if (captured && (!cuda->has_async_alloc || cuda->facts.driver_version < GRAPH_MEMORY_VERSION))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the stream is being captured, and this driver cannot allocate workspace "
+                        "in a graph: give the run a workspace of tgl_plan_workspace_size() bytes");
+    if (captured || (cuda->arenas->is_shared && cuda->has_async_alloc))
+        return take_own(dev, list, stream, space);
+    TGL_TRY(take_arena(dev, list, stream, space));
+    if (space->arena != NULL) return TGL_OK;
+    if (cuda->has_async_alloc) return take_own(dev, list, stream, space);
+    return tgl_fail(TGL_NO_MEMORY,
+                    "%zu bytes of workspace are more than %s may keep for its streams, %zu",
+                    tgl_list_workspace(list), dev->name, cuda->arenas->bytes_max);
+}
+
+/* A failure to record leaves no way to wait later, so that the work is waited for now. */
+static CUresult record_passed(const tgl_driver *driver, const tgl_arena *arena, CUstream stream)
+{
+    CUresult result = driver->cuEventRecord(arena->passed, stream);
+    if (result != CUDA_SUCCESS) {
+        const int mode = tgl_cuda_relax_capture(driver);
+        driver->cuStreamSynchronize(stream);
+        tgl_cuda_restore_capture(driver, mode);
+    }
+    return result;
+}
+
+tgl_status tgl_workspace_give_back(tgl_device *dev, tgl_workspace *space, CUstream stream,
+                                   tgl_status status)
+{
+    const tgl_cuda *cuda = dev->state;
+    const tgl_driver *driver = &cuda->driver;
+    CUresult result = CUDA_SUCCESS;
+    if (space->own != NULL) {
+        const int mode = tgl_cuda_relax_capture(driver);
+        result = driver->cuMemFreeAsync(space->own, stream);
+        tgl_cuda_restore_capture(driver, mode);
+    }
+    if (space->arena != NULL) {
+        tgl_arena *arena = space->arena;
+        if (status != TGL_OK) arena->is_dirty = true;
+        if (cuda->arenas->is_shared) result = record_passed(driver, arena, stream);
+        pthread_mutex_unlock(&arena->lock);
+        unpin(cuda->arenas, arena);
+    }
+    return status != TGL_OK ? status : tgl_cuda_check(dev, result, "giving workspace back");
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cuda backend: open and close, contexts, errors, memory, timers.
+ */
+#include "cuda/arena.h"
+#include "cuda/cuda_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* After these the context refuses all further work. */
+static bool is_fatal(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+tgl_status tgl_cuda_check(tgl_device *dev, CUresult result, const char *what)
+{
+    if (result == CUDA_SUCCESS) return TGL_OK;
+    tgl_cuda *cuda = dev->state;
+    const char *name = tgl_driver_error_name(&cuda->driver, result);
+    const char *text = tgl_driver_error_text(&cuda->driver, result);
+    if (is_fatal(result)) {
+        atomic_store(&cuda->is_lost, true);
+        return tgl_fail(TGL_DEVICE_LOST,
+                        "%s: %s (%s); a kernel faulted, and %s can now only be closed", what, text,
+                        name, dev->name);
+    }
+    return tgl_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? TGL_NO_MEMORY : TGL_DRIVER, "%s: %s (%s)",
+                    what, text, name);
+}
+
+/* ---- Contexts and captures ------------------------------------------------------------------- */
+
+tgl_status tgl_cuda_enter(tgl_device *dev, tgl_cuda_scope *scope)
+{
+    const tgl_cuda *cuda = dev->state;
+    *scope = (tgl_cuda_scope){.driver = &cuda->driver};
+    if (atomic_load_explicit(&cuda->is_lost, memory_order_relaxed))
+        return tgl_fail(TGL_DEVICE_LOST, "%s: a kernel faulted before; close the device",
+                        dev->name);
+    CUcontext current = NULL;
+    if (cuda->driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == cuda->context)
+        return TGL_OK;
+    TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuCtxPushCurrent(cuda->context),
+                           "making the device's context current"));
+    scope->is_pushed = true;
+    return TGL_OK;
+}
+
+tgl_status tgl_cuda_enter_relaxed(tgl_device *dev, tgl_cuda_scope *scope)
+{
+    TGL_TRY(tgl_cuda_enter(dev, scope));
+    scope->capture_mode = tgl_cuda_relax_capture(scope->driver);
+    scope->is_relaxed = true;
+    return TGL_OK;
+}
+
+void tgl_cuda_leave(tgl_cuda_scope *scope)
+{
+    CUcontext ours;
+    if (scope->is_relaxed) tgl_cuda_restore_capture(scope->driver, scope->capture_mode);
+    if (scope->is_pushed) scope->driver->cuCtxPopCurrent(&ours);
+}
+
+int tgl_cuda_relax_capture(const tgl_driver *driver)
+{
+    int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    driver->cuThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+}
+
+void tgl_cuda_restore_capture(const tgl_driver *driver, int mode)
+{
+    driver->cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+/* cuMemFree() of memory from cuMemAlloc() waits for all streams of the context (CUDA C++
+ * programming guide, "Stream Ordered Memory Allocator"); on an H200 with driver 580 it does so for
+ * memory of any size, and a capture in another thread goes on, which cuCtxSynchronize() would end.
+ */
+CUresult tgl_cuda_wait_for_work(const tgl_driver *driver)
+{
+    CUdeviceptr memory;
+    const int mode = tgl_cuda_relax_capture(driver);
+    CUresult result = driver->cuMemAlloc(&memory, 1);
+    if (result == CUDA_SUCCESS) result = driver->cuMemFree(memory);
+    tgl_cuda_restore_capture(driver, mode);
+    return result;
+}
+
+tgl_status tgl_cuda_is_captured(tgl_device *dev, CUstream stream, bool *captured)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    int status = 0;
+    CUresult result = driver->cuStreamIsCapturing(stream, &status);
+    *captured = status != 0;
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the default stream cannot be used while a stream that waits for it is "
+                        "being captured");
+    return tgl_cuda_check(dev, result, "asking whether the stream is being captured");
+}
+
+/* ---- Open and close -------------------------------------------------------------------------- */
+
+/* The GPU with this number. */
+static tgl_status find_device(tgl_device *dev, int index)
+{
+    tgl_cuda *cuda = dev->state;
+    int count = 0;
+    TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuDeviceGetCount(&count), "counting CUDA devices"));
+    if (index >= count)
+        return tgl_fail(TGL_NO_DEVICE, "there is no cuda:%d; this machine has %d CUDA device%s",
+                        index, count, count == 1 ? "" : "s");
+    return tgl_cuda_check(dev, cuda->driver.cuDeviceGet(&cuda->device, index),
+                          "opening the CUDA device");
+}
+
+/* The calling thread's context and its GPU, whose number is *index. A number that was given must be
+ * the same. */
+static tgl_status use_current_context(tgl_device *dev, int *index)
+{
+    tgl_cuda *cuda = dev->state;
+    const int given = *index;
+    TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuCtxGetCurrent(&cuda->context),
+                           "asking for the current context"));
+    if (cuda->context == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "options.current_context is 1, but no CUDA context is current in this "
+                        "thread");
+    TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuCtxGetDevice(&cuda->device),
+                           "asking for the device of the current context"));
+    CUdevice device;
+    for (*index = 0;; ++*index) {
+        TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuDeviceGet(&device, *index),
+                               "finding the device of the current context"));
+        if (device == cuda->device) break;
+    }
+    if (!dev->is_numbered || given == *index) return TGL_OK;
+    return tgl_fail(TGL_BAD_ARGUMENT,
+                    "options.current_context is 1, but the current context belongs to cuda:%d, not "
+                    "to cuda:%d",
+                    *index, given);
+}
+
+static tgl_status open_compiler(tgl_cuda *cuda)
+{
+    TGL_TRY(tgl_nvrtc_open(&cuda->nvrtc));
+    return tgl_nvrtc_choose_arch(&cuda->nvrtc, cuda->facts.capability, &cuda->arch);
+}
+
+static tgl_status retain_context(tgl_device *dev)
+{
+    tgl_cuda *cuda = dev->state;
+    TGL_TRY(tgl_cuda_check(dev, cuda->driver.cuDevicePrimaryCtxRetain(&cuda->context, cuda->device),
+                           "creating the device's context"));
+    cuda->owns_context = true;
+    return TGL_OK;
+}
+
+/* Everything in its order; release() finds what a failure leaves behind. */
+static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
+{
+    tgl_cuda *cuda = dev->state;
+    TGL_TRY(tgl_driver_open(&cuda->driver));
+    if (uses_current)
+        TGL_TRY(use_current_context(dev, &index));
+    else
+        TGL_TRY(find_device(dev, index));
+    snprintf(dev->name, sizeof dev->name, "cuda:%d", index);
+    TGL_TRY(tgl_cuda_read_facts(dev));
+    TGL_TRY(open_compiler(cuda));
+    tgl_cuda_make_chip(cuda);
+    cuda->cache = tgl_cache_open();
+    tgl_cuda_list_properties(cuda);
+    cuda->modules = tgl_modules_create();
+    cuda->arenas = tgl_arenas_create(cuda);
+    if (cuda->modules == NULL || cuda->arenas == NULL)
+        return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
+    return uses_current ? TGL_OK : retain_context(dev);
+}
+
+/* No work is under way. */
+static void release(tgl_cuda *cuda)
+{
+    tgl_modules_destroy(cuda);
+    tgl_arenas_destroy(cuda);
+    if (cuda->owns_context) cuda->driver.cuDevicePrimaryCtxRelease(cuda->device);
+    tgl_cache_close(cuda->cache);
+    tgl_nvrtc_close(&cuda->nvrtc);
+    tgl_driver_close(&cuda->driver);
+    free(cuda);
+}
+
+static tgl_status cuda_open(tgl_device *dev, int index, const tgl_device_options *options)
+{
+    tgl_cuda *cuda = calloc(1, sizeof *cuda);
+    if (cuda == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
+    atomic_init(&cuda->is_lost, false);
+    dev->state = cuda;
+    tgl_status status = open_all(dev, index, options->current_context != 0);
+    if (status == TGL_OK) return TGL_OK;
+    release(cuda);
+    dev->state = NULL;
+    return status;
+}
+
+/* Kernels that are still running must not lose their code or workspace. A lost context refuses
+ * everything; releasing it frees all that is left. */
+static void cuda_close(tgl_device *dev)
+{
+    tgl_cuda *cuda = dev->state;
+    tgl_cuda_scope scope;
+    const bool is_entered = tgl_cuda_enter_relaxed(dev, &scope) == TGL_OK;
+    if (is_entered) {
+        CUresult result = tgl_cuda_wait_for_work(&cuda->driver);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) result = cuda->driver.cuCtxSynchronize();
+        tgl_cuda_check(dev, result, "closing the device");
+    }
+    tgl_modules_destroy(cuda);
+    tgl_arenas_destroy(cuda);
+    if (is_entered) tgl_cuda_leave(&scope);
+    release(cuda);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static tgl_status cuda_alloc(tgl_device *dev, size_t bytes, void **memory)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    tgl_cuda_scope scope;
+    CUdeviceptr address = NULL;
+    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
+    CUresult result = driver->cuMemAlloc(&address, bytes);
+    size_t free_bytes = 0, total = 0;
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) driver->cuMemGetInfo(&free_bytes, &total);
+    tgl_cuda_leave(&scope);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return tgl_fail(TGL_NO_MEMORY, "%s has no room for %zu bytes: %zu MiB of %zu MiB are free",
+                        dev->name, bytes, free_bytes >> 20, total >> 20);
+    TGL_TRY(tgl_cuda_check(dev, result, "allocating memory"));
+    *memory = address;
+    return TGL_OK;
+}
+
+static void cuda_free(tgl_device *dev, void *memory)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    tgl_cuda_scope scope;
+    if (tgl_cuda_enter_relaxed(dev, &scope) != TGL_OK) return; /* gone with the context */
+    tgl_cuda_check(dev, driver->cuMemFree(memory), "freeing memory");
+    tgl_cuda_leave(&scope);
+}
+
+/* Nothing is enqueued if the stream is being captured. */
+static tgl_status check_copy(tgl_device *dev, CUstream stream)
+{
+    bool captured;
+    TGL_TRY(tgl_cuda_is_captured(dev, stream, &captured));
+    if (!captured) return TGL_OK;
+    return tgl_fail(TGL_UNSUPPORTED,
+                    "the stream is being captured, and a graph cannot copy to or from memory of "
+                    "the host that may be gone");
+}
+
+/* The context is current. src is the host's memory, or dst. */
+static tgl_status copy(tgl_device *dev, void *dst, const void *src, size_t bytes, bool is_upload,
+                       CUstream stream)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    TGL_TRY(check_copy(dev, stream));
+    CUresult result = is_upload ? driver->cuMemcpyHtoDAsync(dst, src, bytes, stream)
+                                : driver->cuMemcpyDtoHAsync(dst, src, bytes, stream);
+    if (result == CUDA_SUCCESS) result = driver->cuStreamSynchronize(stream);
+    return tgl_cuda_check(dev, result,
+                          is_upload ? "copying to the device" : "copying from the device");
+}
+
+static tgl_status cuda_upload(tgl_device *dev, void *dst, const void *src, size_t bytes,
+                              void *stream)
+{
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
+    tgl_status status = copy(dev, dst, src, bytes, true, stream);
+    tgl_cuda_leave(&scope);
+    return status;
+}
+
+static tgl_status cuda_download(tgl_device *dev, void *dst, const void *src, size_t bytes,
+                                void *stream)
+{
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
+    tgl_status status = copy(dev, dst, src, bytes, false, stream);
+    tgl_cuda_leave(&scope);
+    return status;
+}
+
+static tgl_status cuda_sync(tgl_device *dev)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter_relaxed(dev, &scope));
+    tgl_status status = tgl_cuda_check(dev, driver->cuCtxSynchronize(), "waiting for the device");
+    tgl_cuda_leave(&scope);
+    return status;
+}
+
+/* ---- Names and properties -------------------------------------------------------------------- */
+
+static const tgl_chip *cuda_chip(const tgl_device *dev)
+{
+    return &((const tgl_cuda *)dev->state)->chip;
+}
+
+static tgl_status cuda_property(const tgl_device *dev, int index, const char **key,
+                                const char **value)
+{
+    const tgl_cuda *cuda = dev->state;
+    if (index >= cuda->property_count)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s has %d properties; there is no number %d", dev->name,
+                        cuda->property_count, index);
+    *key = cuda->properties[index].key;
+    *value = cuda->properties[index].value;
+    return TGL_OK;
+}
+
+/* ---- Timers ---------------------------------------------------------------------------------- */
+
+typedef struct event_pair {
+    CUevent start, stop;
+} event_pair;
+
+static tgl_status cuda_timer_create(tgl_timer *timer)
+{
+    tgl_device *dev = timer->dev;
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    tgl_cuda_scope scope;
+    event_pair *events = calloc(1, sizeof *events);
+    if (events == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a timer");
+    tgl_status status = tgl_cuda_enter_relaxed(dev, &scope);
+    if (status == TGL_OK) {
+        CUresult result = driver->cuEventCreate(&events->start, CU_EVENT_DEFAULT);
+        if (result == CUDA_SUCCESS) {
+            result = driver->cuEventCreate(&events->stop, CU_EVENT_DEFAULT);
+            if (result != CUDA_SUCCESS) driver->cuEventDestroy(events->start);
+        }
+        status = tgl_cuda_check(dev, result, "creating a timer");
+        tgl_cuda_leave(&scope);
+    }
+    if (status == TGL_OK)
+        timer->state = events;
+    else
+        free(events);
+    return status;
+}
+
+static void cuda_timer_destroy(tgl_timer *timer)
+{
+    const tgl_driver *driver = &((tgl_cuda *)timer->dev->state)->driver;
+    event_pair *events = timer->state;
+    tgl_cuda_scope scope;
+    if (tgl_cuda_enter_relaxed(timer->dev, &scope) == TGL_OK) {
+        driver->cuEventDestroy(events->start);
+        driver->cuEventDestroy(events->stop);
+        tgl_cuda_leave(&scope);
+    }
+    free(events);
+}
+
+static tgl_status cuda_timer_start(tgl_timer *timer, void *stream)
+{
+    const tgl_driver *driver = &((tgl_cuda *)timer->dev->state)->driver;
+    const event_pair *events = timer->state;
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter_relaxed(timer->dev, &scope));
+    tgl_status status =
+        tgl_cuda_check(timer->dev, driver->cuEventRecord(events->start, stream), "timing");
+    tgl_cuda_leave(&scope);
+    return status;
+}
+
+static tgl_status cuda_timer_stop(tgl_timer *timer, void *stream, double *seconds)
+{
+    const tgl_driver *driver = &((tgl_cuda *)timer->dev->state)->driver;
+    const event_pair *events = timer->state;
+    float milliseconds = 0;
+    tgl_cuda_scope scope;
+    TGL_TRY(tgl_cuda_enter_relaxed(timer->dev, &scope));
+    CUresult result = driver->cuEventRecord(events->stop, stream);
+    if (result == CUDA_SUCCESS) result = driver->cuEventSynchronize(events->stop);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuEventElapsedTime(&milliseconds, events->start, events->stop);
+    tgl_status status = tgl_cuda_check(timer->dev, result, "timing");
+    tgl_cuda_leave(&scope);
+    if (status == TGL_OK) *seconds = 1e-3 * (double)milliseconds;
+    return status;
+}
+
+const tgl_backend tgl_cuda_backend = {
+    .name = "cuda",
+    .open = cuda_open,
+    .close = cuda_close,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .sync = cuda_sync,
+    .chip = cuda_chip,
+    .prepare = tgl_cuda_prepare,
+    .unprepare = tgl_cuda_unprepare,
+    .run = tgl_cuda_run,
+    .explain = tgl_cuda_explain,
+    .property = cuda_property,
+    .number = tgl_cuda_number,
+    .measure = tgl_cuda_measure,
+    .timer_create = cuda_timer_create,
+    .timer_destroy = cuda_timer_destroy,
+    .timer_start = cuda_timer_start,
+    .timer_stop = cuda_timer_stop,
+};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernels in the device's memory, in a hash table by what decides their code. A kernel is compiled
+ * and loaded on first use, by one thread while others that want it wait; different kernels are
+ * compiled side by side. Plans hold the modules that they use. Those without users stay for later
+ * plans, up to a bound; beyond it the least recently used ones are unloaded when another is loaded,
+ * many at once, since each time means waiting for the GPU.
+ */
+#include "base/clock.h"
+#include "cuda/cuda_state.h"
+#include "cuda/nvrtc_compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHARED_WITHOUT_ASKING = 48 * 1024 };   /* bytes; a kernel that wants more must opt in */
+enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 }; /* modules; how many stay when the bound is passed */
+enum { BUCKETS = 512 };
+
+typedef struct tgl_modules {
+    pthread_mutex_t lock;   /* of all here, and of the modules' users */
+    pthread_cond_t changed; /* a module is ready, or has failed */
+    uint64_t clock;
+    int unused; /* modules without users */
+    tgl_module *bucket[BUCKETS];
+} tgl_modules;
+
+/* ---- Compiling and loading: without the lock ------------------------------------------------- */
+
+/* A driver takes the code of compilers of its own major version and of those before. */
+static tgl_status check_load(tgl_device *dev, CUresult result)
+{
+    const tgl_cuda *cuda = dev->state;
+    const int driver = cuda->facts.driver_version, compiler = cuda->nvrtc.version;
+    tgl_status status = tgl_cuda_check(dev, result, "loading a kernel");
+    if (status == TGL_DRIVER && compiler / 1000 > driver / 1000)
+        tgl_set_error("the driver, for CUDA %d.%d, cannot load what NVRTC %d.%d compiles (%s); "
+                      "update the driver, or name an older NVRTC in TEGULA_NVRTC",
+                      driver / 1000, driver / 10 % 100, compiler / 1000, compiler / 10 % 100,
+                      tgl_driver_error_name(&cuda->driver, result));
+    return status;
+}
+
+static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, tgl_binary *binary)
+{
+    const tgl_cuda *cuda = dev->state;
+    return tgl_cuda_compile(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name, look, binary);
+}
+
+/* An image from the cache that the driver refuses was built for another chip, or damaged where no
+ * checksum sees it: it is compiled once more. */
+static tgl_status load_image(tgl_device *dev, tgl_module *module)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    tgl_binary binary;
+    TGL_TRY(compile(dev, module->kernel, true, &binary));
+    CUresult result = driver->cuModuleLoadData(&module->module, binary.image);
+    if (binary.from_cache &&
+        (result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU)) {
+        free(binary.image);
+        TGL_TRY(compile(dev, module->kernel, false, &binary));
+        result = driver->cuModuleLoadData(&module->module, binary.image);
+    }
+    free(binary.image);
+    module->from_cache = binary.from_cache;
+    return check_load(dev, result);
+}
+
+/* Finds the function, has it loaded now (the driver would otherwise do so at the first launch,
+ * which may be in the middle of a graph capture), and asks what it uses. */
+static tgl_status find_function(tgl_device *dev, tgl_module *module)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    const tgl_kernel *kernel = module->kernel;
+    TGL_TRY(tgl_cuda_check(
+        dev, driver->cuModuleGetFunction(&module->function, module->module, kernel->symbol),
+        kernel->symbol));
+    CUfunction function = module->function;
+    CUresult result = driver->cuFuncLoad != NULL ? driver->cuFuncLoad(function) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result =
+            driver->cuFuncGetAttribute(&module->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuFuncGetAttribute(&module->shared_bytes,
+                                            CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuFuncGetAttribute(&module->local_bytes,
+                                            CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function);
+    return tgl_cuda_check(dev, result, kernel->name);
+}
+
+static tgl_status load(tgl_device *dev, tgl_module *module)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    const double start = tgl_clock();
+    TGL_TRY(load_image(dev, module));
+    tgl_status status = find_function(dev, module);
+    if (status != TGL_OK) driver->cuModuleUnload(module->module);
+    module->seconds = tgl_clock() - start;
+    return status;
+}
+
+/* ---- The table: under the lock --------------------------------------------------------------- */
+
+/* FNV-1a over the texts, each with its terminating zero. */
+static unsigned hash(const tgl_kernel *kernel)
+{
+    const char *const texts[] = {kernel->file, kernel->symbol, kernel->macros,
+                                 kernel->expression != NULL ? kernel->expression : "",
+                                 kernel->source != NULL ? kernel->source : ""};
+    uint64_t value = 0xcbf29ce484222325;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const unsigned char *at = (const unsigned char *)texts[i];
+        do
+            value = (value ^ *at) * 0x100000001b3;
+        while (*at++ != '\0');
+    }
+    return (unsigned)(value >> 32);
+}
+
+static tgl_module *find(const tgl_modules *modules, const tgl_kernel *kernel)
+{
+    tgl_module *module = modules->bucket[hash(kernel) % BUCKETS];
+    while (module != NULL && !tgl_kernel_is_same(module->kernel, kernel))
+        module = module->next;
+    return module;
+}
+
+static void hold(tgl_modules *modules, tgl_module *module)
+{
+    if (module->users++ == 0 && module->is_ready) modules->unused--;
+    module->latest_use = ++modules->clock;
+}
+
+/* A module to be loaded, with one user. NULL: no memory. */
+static tgl_module *add(tgl_modules *modules, const tgl_kernel *kernel)
+{
+    tgl_module *module = calloc(1, sizeof *module);
+    if (module == NULL) return NULL;
+    module->kernel = tgl_kernel_copy(kernel);
+    if (module->kernel == NULL) {
+        free(module);
+        return NULL;
+    }
+    tgl_module **bucket = &modules->bucket[hash(kernel) % BUCKETS];
+    module->next = *bucket;
+    *bucket = module;
+    hold(modules, module);
+    return module;
+}
+
+static void free_module(tgl_module *module)
+{
+    free(module->kernel);
+    free(module);
+}
+
+static void drop(tgl_modules *modules, tgl_module *module)
+{
+    tgl_module **place = &modules->bucket[hash(module->kernel) % BUCKETS];
+    while (*place != module)
+        place = &(*place)->next;
+    *place = module->next;
+    free_module(module);
+}
+
+static tgl_module *oldest_unused(const tgl_modules *modules)
+{
+    tgl_module *oldest = NULL;
+    for (int i = 0; i < BUCKETS; i++)
+        for (tgl_module *module = modules->bucket[i]; module != NULL; module = module->next)
+            if (module->users == 0 && (oldest == NULL || module->latest_use < oldest->latest_use))
+                oldest = module;
+    return oldest;
+}
+
+/* If the wait fails, the next load tries again. */
+static void unload_oldest(const tgl_cuda *cuda, tgl_modules *modules)
+{
+    if (modules->unused <= UNUSED_MAX) return;
+    if (tgl_cuda_wait_for_work(&cuda->driver) != CUDA_SUCCESS) return;
+    while (modules->unused > UNUSED_KEPT) {
+        tgl_module *module = oldest_unused(modules);
+        cuda->driver.cuModuleUnload(module->module);
+        drop(modules, module);
+        modules->unused--;
+    }
+}
+
+/* Lets launches ask for so much dynamic shared memory. */
+static tgl_status allow_shared(tgl_device *dev, tgl_module *module, int dynamic_shared)
+{
+    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
+    if (dynamic_shared + module->shared_bytes <= SHARED_WITHOUT_ASKING ||
+        dynamic_shared <= module->dynamic_shared)
+        return TGL_OK;
+    TGL_TRY(tgl_cuda_check(
+        dev,
+        driver->cuFuncSetAttribute(module->function,
+                                   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic_shared),
+        module->kernel->name));
+    module->dynamic_shared = dynamic_shared;
+    return TGL_OK;
+}
+
+static void let_go(tgl_modules *modules, tgl_module *module)
+{
+    if (--module->users == 0) modules->unused++;
+}
+
+/* ---- For the rest of the backend ------------------------------------------------------------- */
+
+tgl_modules *tgl_modules_create(void)
+{
+    tgl_modules *modules = calloc(1, sizeof *modules);
+    if (modules == NULL) return NULL;
+    pthread_mutex_init(&modules->lock, NULL);
+    pthread_cond_init(&modules->changed, NULL);
+    return modules;
+}
+
+/* A lost context refuses to unload; releasing it frees the modules. */
+void tgl_modules_destroy(tgl_cuda *cuda)
+{
+    tgl_modules *modules = cuda->modules;
+    if (modules == NULL) return;
+    for (int i = 0; i < BUCKETS; i++)
+        while (modules->bucket[i] != NULL) {
+            tgl_module *module = modules->bucket[i];
+            modules->bucket[i] = module->next;
+            if (!atomic_load(&cuda->is_lost)) cuda->driver.cuModuleUnload(module->module);
+            free_module(module);
+        }
+    pthread_cond_destroy(&modules->changed);
+    pthread_mutex_destroy(&modules->lock);
+    free(modules);
+    cuda->modules = NULL;
+}
+
+/* Takes the lock again. */
+static tgl_status load_added(tgl_device *dev, tgl_module *module)
+{
+    tgl_modules *modules = ((tgl_cuda *)dev->state)->modules;
+    const tgl_status status = load(dev, module);
+    pthread_mutex_lock(&modules->lock);
+    if (status == TGL_OK)
+        module->is_ready = true;
+    else
+        drop(modules, module);
+    pthread_cond_broadcast(&modules->changed);
+    return status;
+}
+
+/* Called with the lock, returns with the lock; *module has one more user. */
+static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, tgl_module **module)
+{
+    tgl_cuda *cuda = dev->state;
+    tgl_modules *modules = cuda->modules;
+    while ((*module = find(modules, kernel)) != NULL && !(*module)->is_ready)
+        pthread_cond_wait(&modules->changed, &modules->lock);
+    if (*module != NULL) {
+        hold(modules, *module);
+        return TGL_OK;
+    }
+    unload_oldest(cuda, modules);
+    *module = add(modules, kernel);
+    if (*module == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a kernel");
+    pthread_mutex_unlock(&modules->lock);
+    return load_added(dev, *module);
+}
+
+tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_shared,
+                         const tgl_module **module)
+{
+    const tgl_cuda *cuda = dev->state;
+    tgl_modules *modules = cuda->modules;
+    tgl_module *found;
+    if ((kernel->needs & ~cuda->chip.features) != 0)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "%s uses instructions that this GPU, of compute capability %d.%d, its "
+                        "driver or NVRTC does not have",
+                        kernel->name, cuda->facts.capability / 10, cuda->facts.capability % 10);
+    pthread_mutex_lock(&modules->lock);
+    tgl_status status = find_or_load(dev, kernel, &found);
+    if (status == TGL_OK) {
+        status = allow_shared(dev, found, dynamic_shared);
+        if (status != TGL_OK) let_go(modules, found);
+    }
+    pthread_mutex_unlock(&modules->lock);
+    *module = status == TGL_OK ? found : NULL;
+    return status;
+}
+
+void tgl_cuda_release(tgl_device *dev, const tgl_module *module)
+{
+    tgl_modules *modules = ((tgl_cuda *)dev->state)->modules;
+    if (module == NULL) return;
+    pthread_mutex_lock(&modules->lock);
+    let_go(modules, (tgl_module *)module);
+    pthread_mutex_unlock(&modules->lock);
+}

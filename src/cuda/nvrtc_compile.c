@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A kernel file is compiled through a wrapper that includes it inside extern "C", so that its
+ * symbol has the plain name; the file and all headers under kernels/ are handed to NVRTC from
+ * memory.
+ */
+#include "cuda/nvrtc_compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All that goes into a compilation: what is hashed is what is compiled. */
+typedef struct compilation {
+    char *wrapper;
+    const char **names, **texts; /* the kernel file, then the headers */
+    int sources;
+    const char **options;
+    int option_count;
+    char *option_text; /* the options that are not constants, one behind the other */
+} compilation;
+
+/* ---- Inputs ---------------------------------------------------------------------------------- */
+
+static void free_compilation(compilation *job)
+{
+    free(job->wrapper);
+    free(job->names);
+    free(job->texts);
+    free(job->options);
+    free(job->option_text);
+}
+
+static bool is_header(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 2 && strcmp(name + length - 2, ".h") == 0;
+}
+
+static void add_source(compilation *job, const char *name, const char *text)
+{
+    job->names[job->sources] = name;
+    job->texts[job->sources++] = text;
+}
+
+/* False: no memory. text: of the kernel's file. */
+static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *text)
+{
+    const char *name;
+    size_t count = 2; /* the file and an expression */
+    unsigned long size;
+    for (int i = 0; tgl_kernel_source_name(i) != NULL; i++)
+        count++;
+    job->names = calloc(count, sizeof *job->names);
+    job->texts = calloc(count, sizeof *job->texts);
+    if (job->names == NULL || job->texts == NULL) return false;
+    add_source(job, kernel->file, text);
+    for (int i = 0; (name = tgl_kernel_source_name(i)) != NULL; i++)
+        if (is_header(name)) add_source(job, name, tgl_kernel_source(name, &size));
+    if (kernel->expression != NULL) add_source(job, "lib/expression.h", kernel->expression);
+    return true;
+}
+
+/* Puts an option of two parts at `to`; returns where the next one goes. */
+static char *add_option(compilation *job, char *to, const char *prefix, const char *text,
+                        size_t length)
+{
+    job->options[job->option_count++] = to;
+    to = stpcpy(to, prefix);
+    memcpy(to, text, length);
+    to[length] = '\0';
+    return to + length + 1;
+}
+
+/* "BM=128 BN=64" -> -DBM=128 -DBN=64, behind the options that all kernels have. False: no memory.
+ */
+static bool add_options(compilation *job, const char *macros, const char *arch)
+{
+    static const char arch_option[] = "--gpu-architecture=";
+    size_t count = 4;
+    for (const char *at = macros; *at != '\0'; at++)
+        count += *at == ' ';
+    job->options = calloc(count, sizeof *job->options);
+    job->option_text =
+        malloc(sizeof arch_option + strlen(arch) + strlen(macros) + (strlen("-D") + 1) * count);
+    if (job->options == NULL || job->option_text == NULL) return false;
+    char *to = add_option(job, job->option_text, arch_option, arch, strlen(arch));
+    job->options[job->option_count++] = "-lineinfo";
+    job->options[job->option_count++] = "--ptxas-options=-v";
+    for (size_t length; macros += strspn(macros, " "), *macros != '\0'; macros += length) {
+        length = strcspn(macros, " ");
+        to = add_option(job, to, "-D", macros, length);
+    }
+    return true;
+}
+
+/* The caller frees *job in any case. */
+static tgl_status describe(compilation *job, const tgl_kernel *kernel, const char *arch)
+{
+    unsigned long size;
+    *job = (compilation){.sources = 0};
+    const char *text =
+        kernel->source != NULL ? kernel->source : tgl_kernel_source(kernel->file, &size);
+    if (text == NULL)
+        return tgl_fail(TGL_COMPILE, "%s cannot be compiled: the file is not embedded",
+                        kernel->file);
+    if (asprintf(&job->wrapper, "extern \"C\" {\n#include \"%s\"\n}\n", kernel->file) < 0) {
+        job->wrapper = NULL;
+        return tgl_fail(TGL_NO_MEMORY, "no memory to compile %s", kernel->file);
+    }
+    if (!add_sources(job, kernel, text) || !add_options(job, kernel->macros, arch))
+        return tgl_fail(TGL_NO_MEMORY, "no memory to compile %s", kernel->file);
+    return TGL_OK;
+}
+
+/* The symbol is the name of the program. */
+static tgl_cache_key key_of(const compilation *job, const char *symbol, const tgl_nvrtc *nvrtc)
+{
+    tgl_cache_key key;
+    tgl_cache_key_start(&key, "cuda");
+    tgl_cache_key_add(&key, &nvrtc->version, sizeof nvrtc->version);
+    tgl_cache_key_add(&key, nvrtc->build_id, nvrtc->build_id_size);
+    tgl_cache_key_add_text(&key, symbol);
+    tgl_cache_key_add_text(&key, job->wrapper);
+    for (int i = 0; i < job->option_count; i++)
+        tgl_cache_key_add_text(&key, job->options[i]);
+    for (int i = 0; i < job->sources; i++) {
+        tgl_cache_key_add_text(&key, job->names[i]);
+        tgl_cache_key_add_text(&key, job->texts[i]);
+    }
+    return key;
+}
+
+/* ---- The compiler ---------------------------------------------------------------------------- */
+
+/* The log of the last compilation; NULL: no memory. */
+static char *copy_log(const tgl_nvrtc *nvrtc, nvrtcProgram program)
+{
+    size_t size = 0;
+    nvrtc->nvrtcGetProgramLogSize(program, &size);
+    char *log = calloc(size + 1, 1);
+    if (log != NULL && size > 0) nvrtc->nvrtcGetProgramLog(program, log);
+    return log;
+}
+
+/* The number before `words` in the log, as in "48 bytes stack frame"; -1: not there. */
+static int number_before(const char *log, const char *words)
+{
+    const char *at = strstr(log, words);
+    if (at == NULL) return -1;
+    while (at > log && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return atoi(at);
+}
+
+static tgl_resources read_resources(const char *log)
+{
+    const char *used = strstr(log, "Used ");
+    int stores = number_before(log, " bytes spill stores");
+    int loads = number_before(log, " bytes spill loads");
+    int shared = number_before(log, " bytes smem");
+    return (tgl_resources){
+        .registers = used != NULL ? atoi(used + strlen("Used ")) : -1,
+        .shared_bytes = used != NULL && shared < 0 ? 0 : shared, /* none is not mentioned */
+        .local_bytes = number_before(log, " bytes stack frame"),
+        .spill_bytes = stores < 0 || loads < 0 ? -1 : stores + loads,
+    };
+}
+
+static tgl_status fail(const tgl_nvrtc *nvrtc, const tgl_kernel *kernel, const char *arch,
+                       nvrtcResult result, const char *log)
+{
+    return tgl_fail(TGL_COMPILE, "%s did not compile for %s: %s\n%s", kernel->file, arch,
+                    nvrtc->nvrtcGetErrorString(result), log != NULL ? log : "");
+}
+
+/* NVRTC_SUCCESS, also without memory: then binary->image is NULL. */
+static nvrtcResult copy_image(const tgl_nvrtc *nvrtc, nvrtcProgram program, bool is_ptx,
+                              tgl_binary *binary)
+{
+    nvrtcResult result = is_ptx ? nvrtc->nvrtcGetPTXSize(program, &binary->size)
+                                : nvrtc->nvrtcGetCUBINSize(program, &binary->size);
+    if (result != NVRTC_SUCCESS) return result;
+    if (binary->size == 0) return NVRTC_ERROR_COMPILATION;
+    binary->image = malloc(binary->size);
+    if (binary->image == NULL) return NVRTC_SUCCESS;
+    return is_ptx ? nvrtc->nvrtcGetPTX(program, binary->image)
+                  : nvrtc->nvrtcGetCUBIN(program, binary->image);
+}
+
+static tgl_status compile(const tgl_nvrtc *nvrtc, const compilation *job, const tgl_kernel *kernel,
+                          const char *arch, tgl_binary *binary)
+{
+    nvrtcProgram program;
+    nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, job->wrapper, kernel->symbol,
+                                                   job->sources, job->texts, job->names);
+    if (result != NVRTC_SUCCESS) return fail(nvrtc, kernel, arch, result, NULL);
+    result = nvrtc->nvrtcCompileProgram(program, job->option_count, job->options);
+    char *log = copy_log(nvrtc, program);
+    if (result == NVRTC_SUCCESS) {
+        binary->uses = read_resources(log != NULL ? log : "");
+        result = copy_image(nvrtc, program, strncmp(arch, "compute_", 8) == 0, binary);
+    }
+    tgl_status status = TGL_OK;
+    if (result != NVRTC_SUCCESS) {
+        free(binary->image);
+        binary->image = NULL;
+        status = fail(nvrtc, kernel, arch, result, log);
+    } else if (binary->image == NULL) {
+        status = tgl_fail(TGL_NO_MEMORY, "no memory for the code of %s", kernel->file);
+    }
+    free(log);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return status;
+}
+
+/* ---- The cache: an entry is the resources, then the image ------------------------------------ */
+
+static bool load(const tgl_cache *cache, const tgl_cache_key *key, tgl_binary *binary)
+{
+    void *data;
+    size_t size;
+    if (!tgl_cache_load(cache, key, &data, &size)) return false;
+    if (size <= sizeof binary->uses) {
+        free(data);
+        return false;
+    }
+    memcpy(&binary->uses, data, sizeof binary->uses);
+    binary->size = size - sizeof binary->uses;
+    memmove(data, (char *)data + sizeof binary->uses, binary->size);
+    binary->image = data;
+    binary->from_cache = binary->is_kept = true;
+    return true;
+}
+
+static bool store(const tgl_cache *cache, const tgl_cache_key *key, const tgl_binary *binary)
+{
+    const size_t size = sizeof binary->uses + binary->size;
+    char *data = malloc(size);
+    if (data == NULL) return false;
+    memcpy(data, &binary->uses, sizeof binary->uses);
+    memcpy(data + sizeof binary->uses, binary->image, binary->size);
+    const bool is_kept = tgl_cache_store(cache, key, data, size);
+    free(data);
+    return is_kept;
+}
+
+tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+                            const tgl_kernel *kernel, const char *arch, bool look,
+                            tgl_binary *binary)
+{
+    compilation job;
+    *binary = (tgl_binary){.image = NULL};
+    tgl_status status = describe(&job, kernel, arch);
+    if (status == TGL_OK) {
+        const tgl_cache_key key = key_of(&job, kernel->symbol, nvrtc);
+        if (!look || !load(cache, &key, binary)) {
+            status = compile(nvrtc, &job, kernel, arch, binary);
+            if (status == TGL_OK) binary->is_kept = store(cache, &key, binary);
+        }
+    }
+    free_compilation(&job);
+    return status;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tgl_warm(): compiles kernels ahead, into the disk cache, for chips that need not be there.
+ */
+#include "api/shape.h"
+#include "base/clock.h"
+#include "cuda/nvrtc_compile.h"
+#include "plan/planner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All that one call works with. */
+typedef struct warm_job {
+    const tgl_warm_options *options;
+    tgl_nvrtc nvrtc;
+    tgl_cache *cache;
+    int capabilities[TGL_ARCHS_MAX];
+    int count;
+} warm_job;
+
+/* ---- Architectures --------------------------------------------------------------------------- */
+
+static bool is_known(const tgl_nvrtc *nvrtc, long capability)
+{
+    for (int i = 0; i < nvrtc->arch_count; i++)
+        if (nvrtc->archs[i] == capability) return true;
+    return false;
+}
+
+/* "sm_90a", "sm_90" and "90" are 90; anything else 0. */
+static long parse_arch(const char *name, size_t length)
+{
+    char text[16], *end;
+    if (length >= sizeof text) return 0;
+    memcpy(text, name, length);
+    text[length] = '\0';
+    const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
+    if (digits[0] < '1' || digits[0] > '9') return 0;
+    long value = strtol(digits, &end, 10);
+    return strcmp(end, "") == 0 || strcmp(end, "a") == 0 ? value : 0;
+}
+
+static void add_arch(warm_job *job, int capability)
+{
+    for (int i = 0; i < job->count; i++)
+        if (job->capabilities[i] == capability) return;
+    if (job->count < TGL_ARCHS_MAX) job->capabilities[job->count++] = capability;
+}
+
+static tgl_status add_named_arch(warm_job *job, const char *name, size_t length)
+{
+    const tgl_nvrtc *nvrtc = &job->nvrtc;
+    const int newest = nvrtc->archs[nvrtc->arch_count - 1];
+    if (length == strlen("all") && memcmp(name, "all", length) == 0) {
+        for (int i = 0; i < nvrtc->arch_count; i++)
+            add_arch(job, nvrtc->archs[i]);
+    } else if (length == strlen("newest") && memcmp(name, "newest", length) == 0) {
+        add_arch(job, newest);
+    } else {
+        long capability = parse_arch(name, length);
+        if (!is_known(nvrtc, capability))
+            return tgl_fail(
+                TGL_UNSUPPORTED,
+                "\"%.*s\" is no architecture that NVRTC %d.%d compiles for: sm_%d to sm_%d",
+                (int)length, name, nvrtc->version / 1000, nvrtc->version / 10 % 100,
+                nvrtc->archs[0], newest);
+        add_arch(job, (int)capability);
+    }
+    return TGL_OK;
+}
+
+static tgl_status parse_archs(warm_job *job)
+{
+    const char *list = job->options->archs != NULL ? job->options->archs : "all";
+    for (const char *name = list;; name++) {
+        size_t length = strcspn(name, ",");
+        TGL_TRY(add_named_arch(job, name, length));
+        name += length;
+        if (*name == '\0') return TGL_OK;
+    }
+}
+
+/* ---- One kernel ------------------------------------------------------------------------------ */
+
+/* A cache that is off is not meant to keep it. */
+static tgl_status check_kept(const warm_job *job, const tgl_binary *binary, const char *name,
+                             const char *arch)
+{
+    if (binary->is_kept || tgl_cache_state_of(job->cache) == TGL_CACHE_OFF) return TGL_OK;
+    return tgl_fail(TGL_DRIVER, "%s was compiled for %s, but could not be kept in %s", name, arch,
+                    tgl_cache_describe(job->cache));
+}
+
+/* Tells the caller. What the callback does leaves the sentence of a failure as it is. */
+static void report(const warm_job *job, const tgl_warm_report *what)
+{
+    if (job->options->report == NULL) return;
+    job->options->report(what, job->options->user);
+    if (what->status != TGL_OK) tgl_set_error("%s", what->message);
+}
+
+/* Compiles one kernel for one architecture and reports it under this name. */
+static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const char *name,
+                           int capability)
+{
+    const tgl_arch arch = tgl_nvrtc_arch_name(&job->nvrtc, capability);
+    const double start = tgl_clock();
+    tgl_binary binary;
+    tgl_status status = tgl_cuda_compile(&job->nvrtc, job->cache, kernel, arch.name, true, &binary);
+    if (status == TGL_OK) status = check_kept(job, &binary, name, arch.name);
+    char *message = status != TGL_OK ? strdup(tgl_error()) : NULL;
+    const tgl_resources *uses = &binary.uses;
+    const bool is_within = uses->local_bytes >= 0 && uses->local_bytes <= kernel->local_bytes &&
+                           (uses->spill_bytes == 0 || kernel->local_bytes > 0);
+    const tgl_warm_report what = {
+        .size = sizeof what,
+        .kernel = name,
+        .arch = arch.name,
+        .status = status,
+        .message = message != NULL ? message : "",
+        .seconds = tgl_clock() - start,
+        .from_cache = binary.from_cache,
+        .is_clean = status == TGL_OK && is_within,
+        .registers = uses->registers,
+        .shared_bytes = uses->shared_bytes,
+        .local_bytes = uses->local_bytes,
+        .spill_bytes = uses->spill_bytes,
+        .symbol = kernel->symbol,
+        .image = status == TGL_OK ? binary.image : NULL,
+        .image_size = status == TGL_OK ? binary.size : 0,
+    };
+    report(job, &what);
+    free(message);
+    free(binary.image);
+    return status;
+}
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+/* A chip of this compute capability, for families that ask about one: its features decide, and
+ * sizes so large that no configuration is rejected for them. */
+static tgl_chip chip_of(int capability)
+{
+    tgl_chip chip = *tgl_chip_at(0);
+    chip.name = "";
+    chip.text = "";
+    chip.capability = capability;
+    chip.features = tgl_chip_features(capability);
+    chip.fp32_lanes = tgl_chip_fp32_lanes(capability);
+    chip.cluster_max = (chip.features & TGL_HAS_CLUSTERS) != 0 ? TGL_CLUSTER_MAX : 1;
+    return chip;
+}
+
+/* The kernels that an aligned run of the list uses, reported under the name of the configuration.
+ */
+static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, const char *name,
+                            const tgl_chip *chip)
+{
+    const tgl_run aligned = {.alpha = 1, .beta = 1, .has_product = true};
+    tgl_status result = TGL_OK;
+    for (int i = 0; i < list->step_count; i++) {
+        const tgl_launch *launch = tgl_step_choose(&list->steps[i], &aligned);
+        if (launch == NULL || (launch->kernel->needs & ~chip->features) != 0) continue;
+        tgl_status status = warm_one(job, launch->kernel, name, chip->capability);
+        if (status != TGL_OK) result = status;
+    }
+    return result;
+}
+
+/* A configuration as it runs without options, for one architecture. One that cannot serve there is
+ * passed over. */
+static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
+                             const char *name, int capability)
+{
+    const tgl_chip chip = chip_of(capability);
+    tgl_candidate candidate = {.choice = *choice};
+    tgl_launch_list list;
+    if (choice->family->unsupported_reason(shape, &chip) != NULL) return TGL_OK;
+    choice->family->predict(&chip, shape, &candidate);
+    if (candidate.rejected != NULL) return TGL_OK;
+    TGL_TRY(tgl_planner_list(&chip, shape, &candidate, &list));
+    tgl_status status = warm_list(job, &list, name, &chip);
+    tgl_list_free(&list);
+    return status;
+}
+
+/* For all architectures; the latest failure counts. */
+static tgl_status warm_layout(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
+                              const char *name)
+{
+    tgl_status result = TGL_OK;
+    for (int i = 0; i < job->count; i++) {
+        tgl_status status = warm_shape(job, choice, shape, name, job->capabilities[i]);
+        if (status != TGL_OK) result = status;
+    }
+    return result;
+}
+
+/* Each layout that the configuration has a kernel for: "simt_128x128x8 NT". One with a single
+ * kernel is named without a layout. */
+static tgl_status warm_configuration(const warm_job *job, const tgl_choice *choice)
+{
+    static const char *const layouts[] = {"NN", "TT", "NT", "TN"};
+    enum { LAYOUTS = 4 };
+    tgl_shape shapes[LAYOUTS];
+    bool has[LAYOUTS];
+    int count = 0;
+    for (int i = 0; i < LAYOUTS; i++) {
+        has[i] = choice->family->example(choice->configuration, layouts[i][0] == 'T',
+                                         layouts[i][1] == 'T', &shapes[i]);
+        count += has[i];
+    }
+    tgl_status result = TGL_OK;
+    for (int i = 0; i < LAYOUTS; i++) {
+        char name[80];
+        if (!has[i]) continue;
+        snprintf(name, sizeof name, count > 1 ? "%s %s" : "%s", tgl_choice_name(choice),
+                 layouts[i]);
+        tgl_status status = warm_layout(job, choice, &shapes[i], name);
+        if (status != TGL_OK) result = status;
+    }
+    return result;
+}
+
+static tgl_status warm_measure_kernel(const warm_job *job, const tgl_kernel *kernel)
+{
+    tgl_status result = TGL_OK;
+    for (int i = 0; i < job->count; i++) {
+        if ((kernel->needs & ~tgl_chip_features(job->capabilities[i])) != 0) continue;
+        tgl_status status = warm_one(job, kernel, kernel->name, job->capabilities[i]);
+        if (status != TGL_OK) result = status;
+    }
+    return result;
+}
+
+/* ---- All of them ----------------------------------------------------------------------------- */
+
+static tgl_status warm_all(const warm_job *job)
+{
+    tgl_status result = TGL_OK, status;
+    const tgl_kernel *kernel;
+    tgl_choice choice;
+    for (int i = 0; tgl_configuration_at(i, &choice); i++)
+        if ((status = warm_configuration(job, &choice)) != TGL_OK) result = status;
+    for (int i = 0; (kernel = tgl_measure_kernel_at(i)) != NULL; i++)
+        if ((status = warm_measure_kernel(job, kernel)) != TGL_OK) result = status;
+    return result;
+}
+
+static tgl_status warm(warm_job *job)
+{
+    const char *name = job->options->kernel;
+    tgl_choice choice;
+    TGL_TRY(parse_archs(job));
+    if (name == NULL) return warm_all(job);
+    if (tgl_configuration_find(name, strlen(name), &choice))
+        return warm_configuration(job, &choice);
+    const tgl_kernel *kernel = tgl_measure_kernel_find(name);
+    if (kernel == NULL) return tgl_fail(TGL_UNKNOWN_KERNEL, "no kernel is called \"%s\"", name);
+    return warm_measure_kernel(job, kernel);
+}
+
+/* Compiling tells something, too, where the user wants nothing to be kept. */
+static tgl_status warm_cache(warm_job *job)
+{
+    if (tgl_cache_state_of(job->cache) == TGL_CACHE_UNUSABLE)
+        return tgl_fail(TGL_DRIVER,
+                        "nothing would be kept, as the cache is %s; TEGULA_CACHE=off compiles all "
+                        "the same",
+                        tgl_cache_describe(job->cache));
+    return warm(job);
+}
+
+static tgl_status warm_with(warm_job *job)
+{
+    TGL_TRY(tgl_nvrtc_open(&job->nvrtc));
+    job->cache = tgl_cache_open();
+    tgl_status status = warm_cache(job);
+    tgl_cache_close(job->cache);
+    tgl_nvrtc_close(&job->nvrtc);
+    return status;
+}
+
+tgl_status tgl_warm(const tgl_warm_options *options)
+{
+    static const size_t first_size = TGL_SIZE_UP_TO(tgl_warm_options, user);
+    tgl_warm_options copy;
+    const void *read;
+    TGL_TRY(tgl_struct_read(options, sizeof copy, first_size, "options", &copy, &read));
+    warm_job *job = calloc(1, sizeof *job);
+    if (job == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory to compile");
+    job->options = read;
+    tgl_status status = warm_with(job);
+    free(job);
+    return status;
+}

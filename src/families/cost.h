@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the families share to describe and predict a launch: options, widths of copies, occupancy,
+ * memory rate. The constants were fitted to measurements on an NVIDIA H200, unless they are
+ * properties of all chips.
+ */
+#ifndef TGL_COST_H
+#define TGL_COST_H
+
+#include "base/integers.h"
+#include "families/family.h"
+
+enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0 and later */
+
+/* A grid of more blocks than the chip has SMs does not overlap the launch before it
+ * (tgl_gemm_order), and starts this much later. */
+static const double TGL_LATE_LAUNCH_SECONDS = 2.25e-6;
+
+/* Kernels that may use so few registers that some are spilled may spill this many bytes of a
+ * thread: one more resident block is worth more. */
+enum { TGL_SPILL_MAX = 64 };
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* The option, or its default where it is not given. */
+static inline int64_t tgl_option(const tgl_choice *choice, int index, int64_t otherwise)
+{
+    return choice->option[index] != TGL_UNSET ? choice->option[index] : otherwise;
+}
+
+/* ---- Rejections ------------------------------------------------------------------------------ */
+
+/* The reason that stands for TGL_GRID_TOO_LARGE; all others stand for TGL_UNSUPPORTED. */
+extern const char tgl_grid_too_large[];
+
+/* Rejects a candidate: static text. */
+void tgl_reject(tgl_candidate *c, const char *why);
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+/* For tgl_family.example: FP32 matrices of 4096 columns as they are stored, and k = 4096. */
+enum { TGL_EXAMPLE_SIDE = 4096 };
+tgl_shape tgl_example_shape(int64_t m, int64_t n, bool trans_a, bool trans_b);
+
+/* The most elements of A or B that a copy moves at once, in at most 16 bytes: a power of two that
+ * divides the edge (0: any), the leading dimension, and the distance of a batch's matrices. Where
+ * these are found by pointers, their promised alignment takes the place of the distance. The widest
+ * copy still needs a matrix that begins at a multiple of its size. */
+int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
+
+/* The most elements of D that a store moves at once: 16 bytes, or one element if ldd does not allow
+ * it. */
+int tgl_store_width(const tgl_shape *shape);
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+static inline double tgl_larger(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+/* Sets c->resident from its threads, registers and shared_bytes, or rejects it and returns false.
+ * shared_bytes_unaligned: shared memory of a block of the kernel for any pointers, which must fit,
+ * too; 0: there is no more. */
+bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl_candidate *c);
+
+/* Bytes/s that `blocks` resident blocks read from memory, each with `in_flight` bytes requested. */
+double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of families, and the numbering of their configurations. A new family adds its line
+ * here, and nowhere else.
+ */
+#include "families/family.h"
+
+#include <string.h>
+
+extern const tgl_family tgl_family_ladder, tgl_family_simt, tgl_family_skinny, tgl_family_gemv,
+    tgl_family_small_batch;
+
+static const tgl_family *const families[] = {
+    &tgl_family_ladder, &tgl_family_simt,        &tgl_family_skinny,
+    &tgl_family_gemv,   &tgl_family_small_batch,
+};
+enum { FAMILIES = sizeof families / sizeof families[0] };
+
+const tgl_family *tgl_family_at(int index)
+{
+    return index >= 0 && index < FAMILIES ? families[index] : NULL;
+}
+
+/* A choice with no option given. */
+static tgl_choice make_choice(const tgl_family *family, int configuration)
+{
+    tgl_choice choice = {.family = family, .configuration = configuration};
+    for (int i = 0; i < TGL_OPTIONS_MAX; i++)
+        choice.option[i] = TGL_UNSET;
+    return choice;
+}
+
+bool tgl_configuration_at(int index, tgl_choice *choice)
+{
+    if (index < 0) return false;
+    for (int i = 0; i < FAMILIES; i++)
+        for (int j = 0; families[i]->configuration(j) != NULL; j++)
+            if (index-- == 0) {
+                *choice = make_choice(families[i], j);
+                return true;
+            }
+    return false;
+}
+
+bool tgl_configuration_find(const char *name, size_t length, tgl_choice *choice)
+{
+    const char *known;
+    for (int i = 0; i < FAMILIES; i++)
+        for (int j = 0; (known = families[i]->configuration(j)) != NULL; j++)
+            if (strlen(known) == length && memcmp(known, name, length) == 0) {
+                *choice = make_choice(families[i], j);
+                return true;
+            }
+    return false;
+}
+
+const char *tgl_choice_name(const tgl_choice *choice)
+{
+    return choice->family->configuration(choice->configuration);
+}

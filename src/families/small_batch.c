@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm/small_batch.cu: batches of small FP32 products. A block computes whole products, one or two
+ * at a time, and loops over the batch.
+ */
+#include "families/gemm_launch.h"
+
+#include <limits.h>
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+typedef struct small_batch_row {
+    const char *name;
+    int bm, bn, bk; /* the largest product, and its steps along K */
+    int tm, tn;     /* of a thread */
+    int stages;     /* tiles of K in shared memory */
+    int per_block;  /* products that a block computes at once */
+    int min_blocks; /* that must be resident on an SM, which bounds the registers */
+    int registers;  /* of a thread, as compiled for sm_90a */
+} small_batch_row;
+
+/* Name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers. */
+// clang-format off
+static const small_batch_row rows[] = {
+    {"small_batch_16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96},
+    {"small_batch_32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96},
+    {"small_batch_48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96},
+    {"small_batch_64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168},
+};
+// clang-format on
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* blocks: of the grid, at most, which share the batch; by default each computes per_block products.
+ */
+static const char *const options[] = {"blocks", NULL};
+enum { BLOCKS };
+
+static const char *configuration(int index)
+{
+    return index >= 0 && index < ROWS ? rows[index].name : NULL;
+}
+
+static int lines(int index)
+{
+    (void)index;
+    return 0;
+}
+
+/* ---- Geometry -------------------------------------------------------------------------------- */
+
+/* How a choice serves a shape. */
+typedef struct geometry {
+    const small_batch_row *row;
+    int threads, dynamic_shared; /* of a block; bytes */
+    int batch_step;              /* problems of the batch in a launch */
+    int vec_a, vec_b;            /* elements in a copy */
+    int blocks;                  /* of the grid */
+} geometry;
+
+/* As the kernel has it: lines of a K-major operand have four floats more every four lines. */
+static int tile_floats(int edge, int bk, bool k_major)
+{
+    return edge * bk + (k_major ? edge : 0);
+}
+
+static int stage_floats(const small_batch_row *t, const tgl_shape *s)
+{
+    const int both = tile_floats(t->bm, t->bk, !s->trans_a) + tile_floats(t->bn, t->bk, s->trans_b);
+    return (both + 31) / 32 * 32 + 16;
+}
+
+/* Whether offsets within a tile, in elements, pass 31 bits. */
+static bool is_wide(const small_batch_row *t, const tgl_shape *s)
+{
+    const int edge = t->bm > t->bn ? t->bm : t->bn, most = edge > t->bk ? edge : t->bk;
+    return (s->lda > s->ldb ? s->lda : s->ldb) >= INT_MAX / most;
+}
+
+/* NULL, or why the choice cannot serve. */
+static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+{
+    enum { BATCH_MAX = INT_MAX / 2 };
+    const small_batch_row *t = &rows[choice->configuration];
+    const int64_t blocks = tgl_option(choice, BLOCKS, 0);
+    *g = (geometry){.row = t};
+    if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
+    if (is_wide(t, s)) return "the leading dimensions are too large for it";
+    g->threads = t->bm / t->tm * (t->bn / t->tn) * t->per_block;
+    g->dynamic_shared = t->stages * t->per_block * stage_floats(t, s) * (int)sizeof(float);
+    g->vec_a = tgl_copy_width(s, s->trans_a ? s->m : s->k, s->lda, s->stride_a);
+    g->vec_b = tgl_copy_width(s, s->trans_b ? s->k : s->n, s->ldb, s->stride_b);
+    g->batch_step = (int)tgl_min64(s->batch, BATCH_MAX);
+    g->blocks = (int)tgl_ceil_div(g->batch_step, t->per_block);
+    if (blocks > 0 && blocks < g->blocks) g->blocks = (int)blocks;
+    return NULL;
+}
+
+/* ---- Predicted time -------------------------------------------------------------------------- */
+
+/* Fitted to measurements on an H200. */
+enum {
+    LAUNCH_CYCLES = 2000,    /* of a launch */
+    BLOCK_CYCLES = 1500,     /* of a block before its first tile has come */
+    TILE_CYCLES = 1000,      /* of a tile of K, however small */
+    COPY_CYCLES = 6,         /* of a warp's float4 copies, one of each thread */
+    NARROW_COPY_CYCLES = 13, /* of narrower ones */
+};
+static const double FFMA_SHARE = 0.6; /* of the FFMAs' time, that loads do not hide */
+
+/* Cycles of an SM for a product's copies of an operand. */
+static double copy_cycles(double edge, double depth, int vec)
+{
+    return edge * depth / vec / 32 * (vec == 4 ? COPY_CYCLES : NARROW_COPY_CYCLES);
+}
+
+static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+                         tgl_candidate *c)
+{
+    const small_batch_row *t = g->row;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->sms * c->resident;
+    c->blocks = (double)g->blocks;
+    const double active = c->blocks < slots ? c->blocks : slots;
+    const double busy = active < chip->sms ? active / chip->sms : 1;
+    const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
+    const int64_t turns =
+        tgl_ceil_div(s->batch, (int64_t)g->blocks * t->per_block); /* of a block */
+    const int64_t tiles = tgl_ceil_div(s->k, t->bk), quads = tgl_ceil_div(s->k, 4);
+    const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads,
+                 depth = (double)(tiles * t->bk);
+    const double copies = copy_cycles(t->bm, depth, g->vec_a) + copy_cycles(t->bn, depth, g->vec_b);
+    const double in_flight =
+        4.0 * t->per_block * (t->stages - 1) * (m + n) * (k < t->bk ? k : t->bk);
+    const double bytes = 4 * batch * (m * k + k * n + m * n);
+    const double work =
+        batch * (ffmas / chip->fp32_lanes * FFMA_SHARE + copies) / (chip->sms * clock * busy);
+    const double around = (LAUNCH_CYCLES + BLOCK_CYCLES * rounds) / clock;
+    c->memory = bytes / tgl_stream_rate(chip, active, in_flight) + work + around;
+    c->compute = around + TILE_CYCLES * rounds * (double)(turns * tiles) / clock;
+    c->l2 = bytes / chip->l2_rate;
+}
+
+static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+{
+    geometry g;
+    const char *why = make_geometry(s, &c->choice, &g);
+    if (why != NULL) {
+        tgl_reject(c, why);
+        return;
+    }
+    c->threads = g.threads;
+    c->registers = g.row->registers;
+    c->shared_bytes = g.dynamic_shared;
+    c->splits = 1;
+    c->launches = tgl_ceil_div(s->batch, g.batch_step);
+    c->is_predicted = true;
+    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+}
+
+/* As many blocks as the chip holds, each with an equal share of the batch. */
+static void search(tgl_search *in)
+{
+    const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
+    tgl_search_try(in, BLOCKS, 1, &blocks);
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+static void add_macros(const geometry *g, const tgl_shape *s, bool is_unaligned,
+                       tgl_list_builder *builder)
+{
+    const small_batch_row *t = g->row;
+    const tgl_macro macros[] = {{"BM", t->bm},
+                                {"BN", t->bn},
+                                {"BK", t->bk},
+                                {"TM", t->tm},
+                                {"TN", t->tn},
+                                {"STAGES", t->stages},
+                                {"PER_BLOCK", t->per_block},
+                                {"MIN_BLOCKS", t->min_blocks},
+                                {"TRANS_A", s->trans_a},
+                                {"TRANS_B", s->trans_b},
+                                {"VEC_A", is_unaligned ? 1 : g->vec_a},
+                                {"VEC_B", is_unaligned ? 1 : g->vec_b}};
+    tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
+}
+
+static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                   const tgl_rectangle *part, bool is_strip, bool is_last,
+                   tgl_list_builder *builder)
+{
+    geometry g;
+    const tgl_shape own = tgl_part_shape(shape, part);
+    const char *why = make_geometry(&own, choice, &g);
+    if (why != NULL) {
+        tgl_gemm_fail(why, builder);
+        return;
+    }
+    tgl_gemm_step step = {
+        .chip = chip,
+        .shape = shape,
+        .part = part,
+        .is_strip = is_strip,
+        .is_last = is_last,
+        .name = g.row->name,
+        .file = "gemm/small_batch.cu",
+        .symbol = "sgemm_small_batch",
+        .local_bytes = g.row->min_blocks > 1 ? TGL_SPILL_MAX : 0,
+        .threads = g.threads,
+        .dynamic_shared = g.dynamic_shared,
+        .dynamic_shared_unaligned = g.dynamic_shared,
+        .vec_a = g.vec_a,
+        .vec_b = g.vec_b,
+        .blocks = g.blocks,
+        .batch_step = g.batch_step,
+        .loops_over_batch = true,
+        .args = {.splits = 1, .cluster = 1},
+    };
+    add_macros(&g, &own, false, builder);
+    step.aligned = tgl_gemm_kernel(&step, builder);
+    if (tgl_gemm_has_unaligned(shape, g.vec_a, g.vec_b)) {
+        add_macros(&g, &own, true, builder);
+        step.unaligned = tgl_gemm_kernel(&step, builder);
+    }
+    tgl_gemm_add_step(&step, builder);
+}
+
+/* ---- Text and examples ----------------------------------------------------------------------- */
+
+static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                    tgl_text *out)
+{
+    geometry g;
+    (void)chip;
+    if (make_geometry(shape, choice, &g) == NULL)
+        tgl_gemm_explain_copies(shape, g.vec_a, g.vec_b, out);
+}
+
+static bool example(int index, bool trans_a, bool trans_b, tgl_shape *shape)
+{
+    *shape = tgl_example_shape(rows[index].bm, rows[index].bn, trans_a, trans_b);
+    return true;
+}
+
+const tgl_family tgl_family_small_batch = {
+    .name = "small_batch",
+    .summary = "batches of FP32 products of at most 64 rows and columns",
+    .options = options,
+    .configuration = configuration,
+    .lines = lines,
+    .unsupported_reason = tgl_gemm_unsupported_reason,
+    .search = search,
+    .predict = predict,
+    .launch = launch,
+    .explain = explain,
+    .example = example,
+};

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Descriptions of kernels, and the lookup in the embedded sources.
+ */
+#include "plan/kernel_source.h"
+#include "plan/sources.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* src/cuda/cuda_measure.c chooses their grids. Columns: name, file, symbol, parameters. */
+static const tgl_kernel measure_kernels[] = {
+    {.name = "measure/ffma",
+     .file = "measure/ffma.cu",
+     .symbol = "measure_ffma",
+     .parameters = "int|float|float|float *",
+     .macros = ""},
+    {.name = "measure/dfma",
+     .file = "measure/dfma.cu",
+     .symbol = "measure_dfma",
+     .parameters = "int|double|double|double *",
+     .macros = ""},
+    {.name = "measure/copy",
+     .file = "measure/copy.cu",
+     .symbol = "measure_copy",
+     .parameters = "const float4 *|float4 *|long long",
+     .macros = ""},
+};
+enum { MEASURE_KERNELS = sizeof measure_kernels / sizeof measure_kernels[0] };
+
+static bool is_same_text(const char *x, const char *y)
+{
+    return x == y || (x != NULL && y != NULL && strcmp(x, y) == 0);
+}
+
+bool tgl_kernel_is_same(const tgl_kernel *x, const tgl_kernel *y)
+{
+    return x == y ||
+           (is_same_text(x->file, y->file) && is_same_text(x->symbol, y->symbol) &&
+            is_same_text(x->macros, y->macros) && is_same_text(x->expression, y->expression) &&
+            is_same_text(x->source, y->source));
+}
+
+tgl_kernel *tgl_kernel_copy(const tgl_kernel *kernel)
+{
+    const char *const texts[] = {kernel->name,       kernel->file,   kernel->symbol,
+                                 kernel->parameters, kernel->macros, kernel->expression,
+                                 kernel->source};
+    enum { TEXTS = sizeof texts / sizeof texts[0] };
+    size_t bytes = sizeof(tgl_kernel);
+    for (int i = 0; i < TEXTS; i++)
+        bytes += texts[i] != NULL ? strlen(texts[i]) + 1 : 0;
+    tgl_kernel *copy = malloc(bytes);
+    if (copy == NULL) return NULL;
+    *copy = *kernel;
+    const char **const places[TEXTS] = {&copy->name,       &copy->file,   &copy->symbol,
+                                        &copy->parameters, &copy->macros, &copy->expression,
+                                        &copy->source};
+    char *at = (char *)(copy + 1);
+    for (int i = 0; i < TEXTS; i++) {
+        if (texts[i] == NULL) continue;
+        *places[i] = at;
+        at = stpcpy(at, texts[i]) + 1;
+    }
+    return copy;
+}
+
+const tgl_kernel *tgl_measure_kernel_at(int index)
+{
+    return index >= 0 && index < MEASURE_KERNELS ? &measure_kernels[index] : NULL;
+}
+
+const tgl_kernel *tgl_measure_kernel_find(const char *name)
+{
+    for (int i = 0; i < MEASURE_KERNELS; i++)
+        if (strcmp(measure_kernels[i].name, name) == 0) return &measure_kernels[i];
+    return NULL;
+}
+
+const char *tgl_kernel_source(const char *file, unsigned long *size)
+{
+    for (const tgl_source_file *source = tgl_source_files; source->name != NULL; source++)
+        if (strcmp(source->name, file) == 0) {
+            *size = source->size;
+            return source->text;
+        }
+    return NULL;
+}
+
+const char *tgl_kernel_source_name(int index)
+{
+    for (int i = 0; i <= index; i++)
+        if (tgl_source_files[i].name == NULL) return NULL;
+    return index >= 0 ? tgl_source_files[index].name : NULL;
+}

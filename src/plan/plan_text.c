@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the planner considered, and what a plan launches, as text.
+ */
+#include "base/integers.h"
+#include "plan/planner.h"
+
+#include <stdlib.h>
+
+/* ---- The problem ----------------------------------------------------------------------------- */
+
+/* Bytes of all matrices if each moves once, C only if D is another matrix. */
+static double bytes_moved(const tgl_shape *s)
+{
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
+    return (double)s->batch *
+           (m * k * (double)tgl_type_size(s->type_a) + k * n * (double)tgl_type_size(s->type_b) +
+            m * n * (double)tgl_type_size(s->type_d) +
+            (s->in_place ? 0 : m * n * (double)tgl_type_size(s->type_c)));
+}
+
+static double flops_of(const tgl_shape *s)
+{
+    return 2.0 * (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
+}
+
+static void add_types(tgl_text *out, const tgl_shape *s)
+{
+    if (tgl_shape_is_all(s, s->type_a))
+        tgl_text_add(out, "%s", tgl_type_name(s->type_a));
+    else
+        tgl_text_add(out, "A %s, B %s, C %s, D %s", tgl_type_name(s->type_a),
+                     tgl_type_name(s->type_b), tgl_type_name(s->type_c), tgl_type_name(s->type_d));
+}
+
+void tgl_text_problem(tgl_text *out, const tgl_shape *s)
+{
+    char epilogue[120];
+    tgl_text_add(out, "problem     %s := alpha*%s*%s + beta*C, ", s->in_place ? "C" : "D",
+                 s->trans_a ? "A^T" : "A", s->trans_b ? "B^T" : "B");
+    add_types(out, s);
+    tgl_text_add(out, ", row-major, m=%lld n=%lld k=%lld", (long long)s->m, (long long)s->n,
+                 (long long)s->k);
+    if (s->batch > 1) tgl_text_add(out, ", batch of %lld", (long long)s->batch);
+    if (s->pointers) tgl_text_add(out, " by pointers");
+    if (s->device_scalars) tgl_text_add(out, ", alpha and beta in device memory");
+    tgl_text_add(out, "%s\n",
+                 s->swapped ? " (column-major given: A and B, m and n exchanged)" : "");
+    tgl_text_add(out,
+                 "intensity   %.1f FLOP/byte (%.4g GFLOP, %.4g MB if each matrix moves once)\n",
+                 flops_of(s) / bytes_moved(s), 1e-9 * flops_of(s), 1e-6 * bytes_moved(s));
+    tgl_epilogue_describe(s, epilogue, sizeof epilogue);
+    if (epilogue[0] != '\0') tgl_text_add(out, "epilogue    %s\n", epilogue);
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+void tgl_text_launch(tgl_text *out, const tgl_step *step, const tgl_launch *launch)
+{
+    const tgl_kernel *kernel = launch->kernel;
+    const unsigned *grid = launch->grid, *cluster = launch->cluster;
+    tgl_text_add(out, "step        %s\n", step->what);
+    tgl_text_add(out, "kernel      %s: %s in kernels/%s\n", kernel->name, kernel->symbol,
+                 kernel->file);
+    if (kernel->macros[0] != '\0') tgl_text_add(out, "macros      %s\n", kernel->macros);
+    tgl_text_add(out, "launch      %u x %u x %u blocks of %u threads", grid[0], grid[1],
+                 launch->count_in_grid_z ? (unsigned)launch->count : grid[2], launch->threads);
+    if (cluster[0] * cluster[1] * cluster[2] > 1)
+        tgl_text_add(out, " in clusters of %u", cluster[0] * cluster[1] * cluster[2]);
+    if (launch->repeats > 1) tgl_text_add(out, ", %lld times", (long long)launch->repeats);
+    tgl_text_add(out, "\n");
+}
+
+/* ---- Candidates ------------------------------------------------------------------------------ */
+
+static double peak(const tgl_chip *chip)
+{
+    return 2e6 * chip->clock_mhz * chip->fp32_lanes * chip->sms;
+}
+
+static void add_chip(tgl_text *out, const tgl_chip *chip)
+{
+    tgl_text_add(out,
+                 "planned for %s: %d SMs, %.1f TFLOP/s at %d MHz, %.0f GB/s of memory, "
+                 "%.0f of L2; memory binds below %.1f FLOP/byte\n",
+                 chip->text, chip->sms, 1e-12 * peak(chip), chip->clock_mhz,
+                 1e-9 * chip->memory_rate, 1e-9 * chip->l2_rate, peak(chip) / chip->memory_rate);
+}
+
+static int by_seconds(const void *x, const void *y)
+{
+    const tgl_candidate *a = x, *b = y;
+    if ((a->rejected != NULL) != (b->rejected != NULL)) return a->rejected != NULL ? 1 : -1;
+    return a->seconds < b->seconds ? -1 : a->seconds > b->seconds;
+}
+
+static const char *ceiling(const tgl_candidate *c)
+{
+    if (c->overhead > 0.5 * c->seconds) return "launch";
+    if (c->compute >= c->memory && c->compute >= c->l2) return "arithmetic";
+    return c->memory >= c->l2 ? "memory" : "L2";
+}
+
+static void add_candidate(tgl_text *out, const tgl_candidate *c)
+{
+    const char *name = tgl_choice_name(&c->choice);
+    if (c->rejected != NULL)
+        tgl_text_add(out, "  %-22s rejected: %s\n", name, c->rejected);
+    else
+        tgl_text_add(out, "  %-22s %10.2f us %6d %6d  %6d %8.2f  %s\n", name, 1e6 * c->seconds,
+                     c->splits, c->strip_count, c->resident, c->waves, ceiling(c));
+}
+
+/* The best way of each configuration, without strips and with them: at most two each. Returns how
+ * many. */
+static int list_candidates(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *candidates)
+{
+    tgl_choice choice;
+    int count = 0;
+    for (int i = 0; tgl_configuration_at(i, &choice); i++) {
+        if (choice.family->is_on_request) continue;
+        tgl_planner_best_of(chip, shape, &choice, 0, TGL_WORKSPACE_MAX, &candidates[count++]);
+        tgl_planner_best_of(chip, shape, &choice, 1, TGL_WORKSPACE_MAX, &candidates[count]);
+        if (candidates[count].rejected == NULL) count++;
+    }
+    return count;
+}
+
+/* The fastest first. */
+static void add_candidates(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape)
+{
+    tgl_choice choice;
+    size_t rows = 1;
+    while (tgl_configuration_at((int)rows, &choice))
+        rows++;
+    tgl_candidate *candidates = calloc(2 * rows, sizeof *candidates);
+    if (candidates == NULL) {
+        tgl_text_add(out, "candidates  there is no memory to list them\n");
+        return;
+    }
+    const int count = list_candidates(chip, shape, candidates);
+    qsort(candidates, (size_t)count, sizeof *candidates, by_seconds);
+    tgl_text_add(out,
+                 "candidates              predicted    splits strips  blocks    waves  bound by\n"
+                 "                                                    an SM\n");
+    for (int i = 0; i < count; i++)
+        add_candidate(out, &candidates[i]);
+    free(candidates);
+}
+
+/* ---- The choice ------------------------------------------------------------------------------ */
+
+static void add_strips(tgl_text *out, const tgl_candidate *c)
+{
+    for (int i = 0; i < c->strip_count; i++) {
+        const tgl_strip *strip = &c->strips[i];
+        const tgl_rectangle *part = &strip->part;
+        tgl_text_add(out,
+                     "strip       %lld x %lld of C from row %lld, column %lld on: %s; "
+                     "alone %.2f us, here %.2f us more\n",
+                     (long long)part->m, (long long)part->n, (long long)part->row,
+                     (long long)part->col, tgl_choice_name(&strip->choice), 1e6 * strip->seconds,
+                     1e6 * strip->adds);
+    }
+}
+
+static void add_prediction(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
+                           const tgl_candidate *c)
+{
+    const int threads = c->resident * c->threads;
+    tgl_text_add(out, "block       %d threads of %d registers, %d bytes of shared memory\n",
+                 c->threads, c->registers, c->shared_bytes);
+    tgl_text_add(out, "occupancy   %d block%s an SM: %d of %d threads (%.0f %%)\n", c->resident,
+                 c->resident == 1 ? "" : "s", threads, chip->threads_per_sm,
+                 100.0 * threads / chip->threads_per_sm);
+    tgl_text_add(out, "waves       %.2f (%.0f blocks)\n", c->waves, c->blocks);
+    tgl_text_add(
+        out,
+        "predicted   %.2f us, %.2f TFLOP/s: arithmetic %.2f us, memory %.2f us, L2 %.2f us, "
+        "launch %.2f us\n",
+        1e6 * c->seconds, 1e-12 * flops_of(s) / c->seconds, 1e6 * c->compute, 1e6 * c->memory,
+        1e6 * c->l2, 1e6 * c->overhead);
+    tgl_text_add(out, "ceiling     %s\n", ceiling(c));
+}
+
+static const char *why(const tgl_candidate *c)
+{
+    if (!c->is_predicted) return "as asked";
+    return c->is_tuned ? "measured to be best near this shape" : "predicted to be fastest";
+}
+
+void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *s,
+                     const tgl_candidate *c)
+{
+    char kernel[TGL_KERNEL_STRING_SIZE];
+    const tgl_rectangle tiles = tgl_candidate_tiles(s, c);
+    const tgl_shape of_tiles = tgl_part_shape(s, &tiles);
+    if (c->is_predicted) {
+        add_chip(out, chip);
+        add_candidates(out, chip, s);
+    }
+    tgl_text_add(out, "choice      %s, %s\n", tgl_candidate_string(c, kernel, sizeof kernel),
+                 why(c));
+    if (c->choice.family->explain != NULL)
+        c->choice.family->explain(chip, &of_tiles, &c->choice, out);
+    add_strips(out, c);
+    if (c->is_predicted) add_prediction(out, chip, s, c);
+}

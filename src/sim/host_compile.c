@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding the host's C compiler, and compiling a kernel with it unless the disk cache has the
+ * result. Sources go into a private folder for as long as the compiler runs.
+ */
+#include "sim/host_compile.h"
+#include "sim/process.h"
+#include "sim/temp_folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* For the kernel and for the run time that it is linked to. No warnings: kernel files speak CUDA.
+ */
+static const char *const common_flags[] = {
+    "-c",
+    "-x",
+    "c",
+    "-std=gnu11",
+    "-w",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-U_FORTIFY_SOURCE",
+    "-fno-stack-protector",
+    "-fno-builtin-memcpy",
+    "-fno-builtin-memset",
+    NULL,
+};
+
+/* -O0 so that each access of the source is one access of the program, neither merged nor moved;
+ * DWARF 4 because that is what elf_image.c reads. */
+static const char *const kernel_flags[] = {
+    "-O0",
+    "-g1",
+    "-gdwarf-4",
+    "-gz=none",
+    "-DTGL_SIM",
+    "-fgnu89-inline",
+    "-ffp-contract=off",
+    "-fsanitize=thread",
+    "-fsanitize-coverage=trace-pc",
+    NULL,
+};
+
+/* clang leaves out blocks that it can tell from others; gcc does not, and does not know the flag.
+ */
+static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune", NULL};
+
+static const char *const run_time_flags[] = {"-O2", NULL};
+/* A function that nobody defines is told here, with the place that calls it. */
+static const char *const link_flags[] = {"-shared", "-Wl,-z,defs", NULL};
+
+enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
+
+/* ---- Command lines --------------------------------------------------------------------------- */
+
+typedef struct command {
+    const char *argv[ARGUMENTS_MAX + 1];
+    int count;      /* of all; past ARGUMENTS_MAX there is no room, and the command does not run */
+    char *owned[2]; /* copies of texts that were cut into words */
+    int owned_count;
+} command;
+
+static void add_argument(command *c, const char *argument)
+{
+    if (c->count < ARGUMENTS_MAX) c->argv[c->count] = argument;
+    c->count++;
+}
+
+static void add_arguments(command *c, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        add_argument(c, *list);
+}
+
+/* Adds the blank-separated words of a text, each behind `prefix` if there is one. */
+static bool add_words(command *c, const char *prefix, const char *text)
+{
+    char *copy = strdup(text), *rest = NULL;
+    if (copy == NULL) return false;
+    c->owned[c->owned_count++] = copy;
+    for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
+        if (prefix != NULL) add_argument(c, prefix);
+        add_argument(c, word);
+    }
+    return true;
+}
+
+static bool run_command(command *c, char **output)
+{
+    if (c->count > ARGUMENTS_MAX) {
+        if (asprintf(output, "its command line would have %d words; %d are the most", c->count,
+                     ARGUMENTS_MAX) < 0)
+            *output = NULL;
+        return false;
+    }
+    c->argv[c->count] = NULL;
+    return tgl_process_run(c->argv, output);
+}
+
+static void free_command(command *c)
+{
+    while (c->owned_count > 0)
+        free(c->owned[--c->owned_count]);
+}
+
+/* ---- The compiler ---------------------------------------------------------------------------- */
+
+/* Replaces the first word of `words` by the path it is found at; NULL if it is not. */
+static char *resolve(const char *words)
+{
+    words += strspn(words, " \t");
+    const size_t length = strcspn(words, " \t");
+    char *name = strndup(words, length);
+    char *path = name != NULL ? tgl_process_find(name) : NULL;
+    free(name);
+    if (path == NULL) return NULL;
+    const size_t size = strlen(path) + strlen(words + length) + 1;
+    char *resolved = malloc(size);
+    if (resolved != NULL) snprintf(resolved, size, "%s%s", path, words + length);
+    free(path);
+    return resolved;
+}
+
+/* The first line that the compiler says of itself; NULL if it does not run. */
+static char *ask_version(const char *words)
+{
+    command c = {0};
+    char *output = NULL;
+    bool ok = add_words(&c, NULL, words);
+    add_argument(&c, "--version");
+    ok = ok && run_command(&c, &output) && output != NULL;
+    free_command(&c);
+    if (!ok) {
+        free(output);
+        return NULL;
+    }
+    output[strcspn(output, "\n")] = '\0';
+    return output;
+}
+
+static bool try_compiler(tgl_host_compiler *compiler, const char *words)
+{
+    if (words == NULL || words[strspn(words, " \t")] == '\0') return false;
+    compiler->words = resolve(words);
+    compiler->version = compiler->words != NULL ? ask_version(compiler->words) : NULL;
+    if (compiler->version != NULL) return true;
+    free(compiler->words);
+    compiler->words = NULL;
+    return false;
+}
+
+tgl_status tgl_host_compiler_find(tgl_host_compiler *compiler)
+{
+    *compiler = (tgl_host_compiler){0};
+    const char *chosen = secure_getenv("TEGULA_CC");
+    if (chosen != NULL && chosen[0] != '\0') {
+        if (!try_compiler(compiler, chosen))
+            return tgl_fail(TGL_NO_COMPILER, "TEGULA_CC is \"%s\", which does not run", chosen);
+    } else if (!try_compiler(compiler, secure_getenv("CC")) && !try_compiler(compiler, "cc") &&
+               !try_compiler(compiler, "gcc") && !try_compiler(compiler, "clang")) {
+        return tgl_fail(TGL_NO_COMPILER,
+                        "the simulator compiles kernels with a C compiler, and found none: install "
+                        "gcc or clang, or set TEGULA_CC to one");
+    }
+    compiler->cache = tgl_cache_open();
+    return TGL_OK;
+}
+
+void tgl_host_compiler_free(tgl_host_compiler *compiler)
+{
+    tgl_cache_close(compiler->cache);
+    free(compiler->words);
+    free(compiler->version);
+}
+
+/* ---- One kernel ------------------------------------------------------------------------------ */
+
+/* What one compilation is made of. */
+typedef struct job {
+    const tgl_host_compiler *compiler;
+    const tgl_kernel *kernel;
+    const char *source;
+    char *wrapper; /* the file that is compiled: words, kernel, and the way in */
+    bool is_clang;
+} job;
+
+/* Headers that a kernel may include. */
+static bool is_header(const char *file)
+{
+    return strncmp(file, "lib/", 4) == 0 || strncmp(file, "sim/", 4) == 0;
+}
+
+/* The kernel's parameters as a struct, "int p0; float p1; ", and as arguments, "p->p0, p->p1". */
+static void write_parameters(FILE *out, const char *parameters, bool as_arguments)
+{
+    for (int i = 0; *parameters != '\0'; i++) {
+        const int length = (int)strcspn(parameters, "|");
+        if (as_arguments)
+            fprintf(out, "%sp->p%d", i > 0 ? ", " : "", i);
+        else
+            fprintf(out, "%.*s p%d; ", length, parameters, i);
+        parameters += length + (parameters[length] == '|');
+    }
+}
+
+/* The way in: a function that takes the arguments from where the host has put them. */
+static char *make_wrapper(const tgl_kernel *kernel)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    fprintf(out,
+            "#include \"sim/cuda_words.h\"\n"
+            "#include \"%s\"\n"
+            "struct tgl_sim_parameters { ",
+            kernel->file);
+    write_parameters(out, kernel->parameters, false);
+    fprintf(out,
+            "};\n"
+            "static void tgl_sim_entry(const void *arguments)\n"
+            "{\n"
+            "    const struct tgl_sim_parameters *p = arguments;\n"
+            "    %s(",
+            kernel->symbol);
+    write_parameters(out, kernel->parameters, true);
+    fprintf(out, ");\n"
+                 "}\n"
+                 "extern tgl_sim_hooks tgl_sim;\n"
+                 "__attribute__((visibility(\"default\"))) const tgl_sim_image tgl_sim_object = {\n"
+                 "    &tgl_sim, tgl_sim_entry, __start_tgl_shared, __stop_tgl_shared};\n");
+    if (fclose(out) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+static tgl_status make_job(job *j)
+{
+    unsigned long size;
+    j->source = j->kernel->source;
+    if (j->source == NULL) j->source = tgl_kernel_source(j->kernel->file, &size);
+    if (j->source == NULL)
+        return tgl_fail(TGL_COMPILE, "%s is not among the embedded kernels", j->kernel->file);
+    j->wrapper = make_wrapper(j->kernel);
+    if (j->wrapper == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory to compile a kernel");
+    j->is_clang = strstr(j->compiler->version, "clang") != NULL;
+    return TGL_OK;
+}
+
+static void make_key(const job *j, tgl_cache_key *key)
+{
+    tgl_cache_key_start(key, "sim");
+    tgl_cache_key_add_text(key, j->compiler->words);
+    tgl_cache_key_add_text(key, j->compiler->version);
+    const char *const *const lists[] = {common_flags, kernel_flags, clang_flags, run_time_flags,
+                                        link_flags};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (const char *const *flag = lists[i]; *flag != NULL; flag++)
+            tgl_cache_key_add_text(key, *flag);
+    tgl_cache_key_add_text(key, j->wrapper);
+    tgl_cache_key_add_text(key, j->kernel->macros);
+    if (j->kernel->expression != NULL) tgl_cache_key_add_text(key, j->kernel->expression);
+    tgl_cache_key_add_text(key, j->source);
+    const char *file;
+    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
+        unsigned long size;
+        if (!is_header(file)) continue;
+        tgl_cache_key_add_text(key, file);
+        tgl_cache_key_add_text(key, tgl_kernel_source(file, &size));
+    }
+}
+
+static bool write_sources(const job *j, tgl_temp_folder *folder)
+{
+    static const char run_time[] = "#include \"sim/run_time.h\"\n";
+    const char *file;
+    for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
+        unsigned long size;
+        const char *text = tgl_kernel_source(file, &size);
+        if (is_header(file) && tgl_temp_folder_write(folder, file, text, size) == NULL)
+            return false;
+    }
+    const char *expression = j->kernel->expression;
+    if (expression != NULL &&
+        tgl_temp_folder_write(folder, "lib/expression.h", expression, strlen(expression)) == NULL)
+        return false;
+    return tgl_temp_folder_write(folder, j->kernel->file, j->source, strlen(j->source)) != NULL &&
+           tgl_temp_folder_write(folder, "kernel.c", j->wrapper, strlen(j->wrapper)) != NULL &&
+           tgl_temp_folder_write(folder, "run_time.c", run_time, strlen(run_time)) != NULL;
+}
+
+/* Takes the folder's name out of a log, so that files are called as in the library. */
+static void shorten_paths(char *log, const char *folder)
+{
+    const size_t length = strlen(folder) + 1; /* and the slash */
+    for (char *at = log; (at = strstr(at, folder)) != NULL && at[length - 1] == '/';)
+        memmove(at, at + length, strlen(at + length) + 1);
+}
+
+/* Runs a prepared command; a failure has the compiler's log. */
+static tgl_status run_step(const job *j, command *c, const tgl_temp_folder *folder)
+{
+    char *log = NULL;
+    tgl_status status = TGL_OK;
+    if (!run_command(c, &log)) {
+        if (log != NULL) shorten_paths(log, folder->path);
+        status = tgl_fail(TGL_COMPILE, "%s does not compile with %s:\n%s", j->kernel->name,
+                          j->compiler->words, log != NULL ? log : "");
+    }
+    free(log);
+    return status;
+}
+
+/* Compiles one file of the folder with the flags of up to three lists, ended by NULL, and the
+ * kernel's macros. */
+static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char *input,
+                               const char *const *const *lists, const char **object)
+{
+    char include[PATH_SIZE], map[PATH_SIZE], path[PATH_SIZE], name[64];
+    snprintf(include, sizeof include, "-I%s", folder->path);
+    snprintf(map, sizeof map, "-ffile-prefix-map=%s/=", folder->path);
+    snprintf(path, sizeof path, "%s/%s", folder->path, input);
+    snprintf(name, sizeof name, "%s.o", input);
+    *object = tgl_temp_folder_entry(folder, name);
+    if (*object == NULL) return tgl_fail(TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
+
+    command c = {0};
+    const bool ok =
+        add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", j->kernel->macros);
+    for (; *lists != NULL; lists++)
+        add_arguments(&c, *lists);
+    const char *const tail[] = {include, map, path, "-o", *object, NULL};
+    add_arguments(&c, tail);
+    const tgl_status status =
+        ok ? run_step(j, &c, folder) : tgl_fail(TGL_NO_MEMORY, "no memory to compile a kernel");
+    free_command(&c);
+    return status;
+}
+
+static tgl_status link_files(const job *j, tgl_temp_folder *folder, const char *kernel,
+                             const char *run_time, const char **object)
+{
+    *object = tgl_temp_folder_entry(folder, "kernel.so");
+    if (*object == NULL) return tgl_fail(TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
+    command c = {0};
+    const bool ok = add_words(&c, NULL, j->compiler->words);
+    add_arguments(&c, link_flags);
+    const char *const tail[] = {kernel, run_time, "-o", *object, "-lm", NULL};
+    add_arguments(&c, tail);
+    const tgl_status status =
+        ok ? run_step(j, &c, folder) : tgl_fail(TGL_NO_MEMORY, "no memory to compile a kernel");
+    free_command(&c);
+    return status;
+}
+
+static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const char **object)
+{
+    const char *kernel, *run_time;
+    const char *const *const kernel_lists[] = {common_flags, kernel_flags,
+                                               j->is_clang ? clang_flags : NULL, NULL};
+    const char *const *const run_time_lists[] = {common_flags, run_time_flags, NULL};
+    TGL_TRY(compile_file(j, folder, "kernel.c", kernel_lists, &kernel));
+    TGL_TRY(compile_file(j, folder, "run_time.c", run_time_lists, &run_time));
+    return link_files(j, folder, kernel, run_time, object);
+}
+
+static void *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) return NULL;
+    void *data = NULL;
+    const long length = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    if (length > 0) data = malloc((size_t)length);
+    if (data != NULL) {
+        rewind(file);
+        *size = fread(data, 1, (size_t)length, file);
+        if (*size != (size_t)length) {
+            free(data);
+            data = NULL;
+        }
+    }
+    fclose(file);
+    return data;
+}
+
+static tgl_status build(const job *j, void **image, size_t *size)
+{
+    tgl_temp_folder folder;
+    if (!tgl_temp_folder_make(&folder))
+        return tgl_fail(TGL_DRIVER, "no temporary folder: %s", strerror(errno));
+    tgl_status status = TGL_OK;
+    const char *object = NULL;
+    if (!write_sources(j, &folder))
+        status = tgl_fail(TGL_DRIVER, "%s: %s", folder.path, strerror(errno));
+    if (status == TGL_OK) status = compile_and_link(j, &folder, &object);
+    if (status == TGL_OK && (*image = read_file(object, size)) == NULL)
+        status =
+            tgl_fail(TGL_COMPILE, "%s left no object of %s", j->compiler->words, j->kernel->name);
+    tgl_temp_folder_remove(&folder);
+    return status;
+}
+
+tgl_status tgl_host_compile(const tgl_host_compiler *compiler, const tgl_kernel *kernel,
+                            void **image, size_t *size)
+{
+    job j = {.compiler = compiler, .kernel = kernel};
+    TGL_TRY(make_job(&j));
+    tgl_cache_key key;
+    make_key(&j, &key);
+    tgl_status status = TGL_OK;
+    if (!tgl_cache_load(compiler->cache, &key, image, size)) {
+        status = build(&j, image, size);
+        if (status == TGL_OK) tgl_cache_store(compiler->cache, &key, *image, *size);
+    }
+    free(j.wrapper);
+    return status;
+}

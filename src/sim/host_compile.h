@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernel source to shared object, by the host's C compiler and the disk cache.
+ */
+#ifndef TGL_SIM_COMPILE_H
+#define TGL_SIM_COMPILE_H
+
+#include "base/disk_cache.h"
+#include "base/error.h"
+#include "plan/kernel_source.h"
+
+typedef struct tgl_host_compiler {
+    char *words;      /* how it is called, "/usr/bin/gcc -m64": the first word is a path */
+    char *version;    /* the first line of what it says of itself */
+    tgl_cache *cache; /* may be NULL */
+} tgl_host_compiler;
+
+/* Looks for $TEGULA_CC, $CC, cc, gcc and clang, in this order. TGL_NO_COMPILER if none runs. */
+tgl_status tgl_host_compiler_find(tgl_host_compiler *compiler);
+void tgl_host_compiler_free(tgl_host_compiler *compiler);
+
+/* *image := the shared object of `kernel`, allocated. Returns TGL_OK; TGL_COMPILE, with the
+ * compiler's log as the detail; TGL_NO_MEMORY; TGL_DRIVER if files could not be written. */
+tgl_status tgl_host_compile(const tgl_host_compiler *compiler, const tgl_kernel *kernel,
+                            void **image, size_t *size);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shadow of what kernels write in global memory: the result, and the workspace through which
+ * blocks and launches pass data to each other.
+ *
+ * Within a launch, what a block has written may be read, or written again, by another block only if
+ * both agree on an order:
+ *   writer   the write; a fence by a thread that it is ordered before; an atomic on a counter
+ *   reader   a later atomic on the same counter; a fence; then the access
+ * where each step is ordered before the next by being the same thread's, or by a barrier between.
+ * Of several launches, a later one sees what an earlier one wrote, unless the two run beside each
+ * other.
+ */
+#include "sim/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARP = 32, LARGE = 1 << 20 /* bytes that the system is asked for anew, as zeros */ };
+
+/* ---- Start and end --------------------------------------------------------------------------- */
+
+static bool clear_words(tgl_global_shadow *shadow, int which, size_t count)
+{
+    void *words = shadow->words[which];
+    const bool is_large = shadow->rooms[which] * sizeof(tgl_global_word) > LARGE;
+    if (is_large) {
+        free(words);
+        words = NULL;
+        shadow->rooms[which] = 0;
+    }
+    const bool is_kept = shadow->rooms[which] >= count;
+    const bool ok =
+        tgl_machine_reserve(&words, &shadow->rooms[which], count, sizeof(tgl_global_word));
+    shadow->words[which] = words;
+    shadow->counts[which] = count;
+    if (is_kept && count > 0) memset(words, 0, count * sizeof(tgl_global_word));
+    return ok;
+}
+
+bool tgl_global_start_run(tgl_machine *machine)
+{
+    const tgl_sim_memory *memory = &machine->memory;
+    const size_t elements = (size_t)memory->m * (size_t)memory->n * (size_t)memory->batch;
+    return clear_words(&machine->global, 0, elements) &&
+           clear_words(&machine->global, TGL_SIM_COUNTERS - TGL_SIM_D, memory->counter_bytes / 4) &&
+           clear_words(&machine->global, TGL_SIM_SCRATCH - TGL_SIM_D, memory->scratch_bytes / 4);
+}
+
+bool tgl_global_start_launch(tgl_machine *machine, size_t clusters)
+{
+    tgl_global_shadow *shadow = &machine->global;
+    void *ranges = shadow->ranges;
+    const bool ok =
+        tgl_machine_reserve(&ranges, &shadow->range_room, clusters, sizeof *shadow->ranges);
+    shadow->ranges = ranges;
+    if (ok) memset(ranges, 0, clusters * sizeof *shadow->ranges);
+    shadow->event_count = shadow->time = 0;
+    shadow->ordered.launch = 0;
+    return ok;
+}
+
+void tgl_global_start_cluster(tgl_machine *machine)
+{
+    machine->global.ranges[machine->cluster] = (tgl_event_range){machine->global.event_count, 0};
+    machine->global.has_atomic = false;
+}
+
+/* Fences without an atomic order nothing. */
+void tgl_global_end_cluster(tgl_machine *machine)
+{
+    tgl_event_range *range = &machine->global.ranges[machine->cluster];
+    if (machine->global.has_atomic) return;
+    machine->global.event_count = range->first;
+    range->count = 0;
+}
+
+void tgl_global_free(tgl_global_shadow *shadow)
+{
+    for (int i = 0; i < 3; i++)
+        free(shadow->words[i]);
+    free(shadow->events);
+    free(shadow->ranges);
+}
+
+/* ---- Order ----------------------------------------------------------------------------------- */
+
+static tgl_moment moment_now(const tgl_machine *machine)
+{
+    return (tgl_moment){
+        .launch = machine->number,
+        .cluster = machine->cluster,
+        .epoch = machine->now->epoch,
+        .warp_epoch = machine->current->warp_epoch,
+        .phase = machine->phase,
+        .time = machine->global.time,
+        .thread = (uint16_t)machine->current->index,
+        .rank = (uint8_t)(machine->now - machine->blocks),
+    };
+}
+
+/* Whether x is ordered before y, both of one launch, by barriers or the order of one thread. */
+static bool is_before(const tgl_moment *x, const tgl_moment *y)
+{
+    if (x->cluster != y->cluster) return false;
+    if (x->rank != y->rank) return x->phase < y->phase;
+    if (x->thread == y->thread) return x->time < y->time;
+    return x->epoch < y->epoch ||
+           (x->thread / WARP == y->thread / WARP && x->warp_epoch < y->warp_epoch);
+}
+
+static void add_event(tgl_machine *machine, const void *counter)
+{
+    tgl_global_shadow *shadow = &machine->global;
+    if (shadow->event_count == shadow->event_room) {
+        const uint32_t room = shadow->event_room > 0 ? 2 * shadow->event_room : 1024;
+        tgl_sync_event *events = realloc(shadow->events, room * sizeof *events);
+        if (events == NULL) tgl_machine_give_up(machine);
+        shadow->events = events;
+        shadow->event_room = room;
+    }
+    shadow->time++;
+    shadow->has_atomic = shadow->has_atomic || counter != NULL;
+    shadow->events[shadow->event_count++] = (tgl_sync_event){moment_now(machine), counter};
+    shadow->ranges[machine->cluster].count++;
+}
+
+void tgl_global_fence(void *run, const void *pc)
+{
+    (void)pc;
+    add_event(run, NULL);
+}
+
+/* Whether a fence lies between two moments of one cluster. */
+static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
+{
+    const tgl_event_range *range = &machine->global.ranges[x->cluster];
+    const tgl_sync_event *events = machine->global.events + range->first;
+    for (uint32_t i = 0; i < range->count; i++)
+        if (events[i].counter == NULL && is_before(x, &events[i].at) && is_before(&events[i].at, y))
+            return true;
+    return false;
+}
+
+/* Whether the cluster that runs takes an atomic on a counter, after `since`, and then a fence
+ * before `now`. */
+static bool is_acquired(const tgl_machine *machine, const tgl_sync_event *since,
+                        const tgl_moment *now)
+{
+    const tgl_event_range *range = &machine->global.ranges[now->cluster];
+    const tgl_sync_event *events = machine->global.events + range->first;
+    for (uint32_t i = 0; i < range->count; i++)
+        if (events[i].counter == since->counter && events[i].at.time > since->at.time &&
+            has_fence_between(machine, &events[i].at, now))
+            return true;
+    return false;
+}
+
+/* Whether what another cluster did is ordered before `now`. *is_published: its own part is done. */
+static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *now,
+                         bool *is_published)
+{
+    const tgl_event_range *range = &machine->global.ranges[x->cluster];
+    const tgl_sync_event *events = machine->global.events + range->first;
+    for (uint32_t i = 0; i < range->count; i++) {
+        if (events[i].counter == NULL || !has_fence_between(machine, x, &events[i].at)) continue;
+        *is_published = true;
+        if (is_acquired(machine, &events[i], now)) return true;
+    }
+    return false;
+}
+
+/* The latest answer is kept: a thread mostly reads on where another has written. */
+static bool is_ordered(tgl_machine *machine, const tgl_moment *x, bool *is_published)
+{
+    tgl_global_shadow *shadow = &machine->global;
+    const tgl_moment *kept = &shadow->ordered, *by = &shadow->reader;
+    tgl_moment now = moment_now(machine);
+    now.time = UINT32_MAX; /* behind all events */
+    *is_published = false;
+    if (x->cluster == now.cluster) return is_before(x, &now);
+    if (kept->launch == x->launch && kept->cluster == x->cluster && kept->rank == x->rank &&
+        kept->thread == x->thread && kept->epoch == x->epoch && x->time <= kept->time &&
+        kept->warp_epoch == x->warp_epoch && kept->phase == x->phase &&
+        by->cluster == now.cluster && by->rank == now.rank && by->thread == now.thread)
+        return true;
+    if (!is_passed_on(machine, x, &now, is_published)) return false;
+    shadow->ordered = *x;
+    shadow->reader = now;
+    return true;
+}
+
+/* ---- Faults ---------------------------------------------------------------------------------- */
+
+typedef struct access {
+    int region;
+    uintptr_t address;
+    bool is_write, is_atomic;
+    const void *pc;
+} access;
+
+static const char *verb_of(bool is_write, bool is_atomic)
+{
+    return is_atomic ? "updates" : tgl_verb(is_write);
+}
+
+static void describe(const tgl_machine *machine, const access *a, char text[TGL_SIM_WHERE])
+{
+    bool is_inside;
+    tgl_regions_describe(&machine->launch->regions[a->region], 1, a->address, &is_inside, text);
+}
+
+static const char *place_of(const tgl_machine *machine, const tgl_global_word *word,
+                            char text[TGL_SIM_PLACE])
+{
+    const tgl_sim_module *module = machine->modules[word->written.launch - 1];
+    return tgl_sim_place(module, (const char *)module->load_address + word->pc, text,
+                         TGL_SIM_PLACE);
+}
+
+static const char *reason_of(const tgl_moment *x, const tgl_moment *now, bool is_published)
+{
+    if (x->cluster == now->cluster && x->rank == now->rank) return "with no barrier between";
+    if (x->cluster == now->cluster) return "with no barrier of the cluster between";
+    if (!is_published)
+        return "and does not publish: a fence and then an atomic on a counter must follow";
+    return "and publishes; an atomic on the same counter and then a fence must come before this";
+}
+
+static void race(tgl_machine *machine, const access *a, const tgl_global_word *word,
+                 bool is_published)
+{
+    char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
+    unsigned at[3];
+    const tgl_moment *x = &word->written, now = moment_now(machine);
+    describe(machine, a, where);
+    tgl_machine_block_at(machine->launch, x->cluster, x->rank, at);
+    tgl_machine_fault(machine, a->pc, "race: %s %s, which thread %u of block %llu %s at %s %s",
+                      verb_of(a->is_write, a->is_atomic), where, x->thread,
+                      (unsigned long long)tgl_machine_block_number(machine->launch, at),
+                      verb_of(true, word->is_atomic), place_of(machine, word, place),
+                      reason_of(x, &now, is_published));
+}
+
+/* A launch before this one, which may still run. */
+static bool is_beside(const tgl_machine *machine, uint32_t launch)
+{
+    return launch > 0 && launch < machine->number && launch >= machine->first_beside &&
+           !machine->current->has_waited;
+}
+
+static void beside_fault(tgl_machine *machine, const access *a, const char *other_verb,
+                         uint32_t launch)
+{
+    char where[TGL_SIM_WHERE];
+    describe(machine, a, where);
+    tgl_machine_fault(machine, a->pc, "race: %s %s, which %s %s; it may run beside this launch",
+                      verb_of(a->is_write, a->is_atomic), where,
+                      machine->modules[launch - 1]->kernel->name, other_verb);
+}
+
+static void unwritten_fault(tgl_machine *machine, const access *a)
+{
+    char where[TGL_SIM_WHERE];
+    const char *forbidden = machine->launch->regions[a->region].forbidden;
+    describe(machine, a, where);
+    if (a->region == TGL_SIM_D)
+        tgl_machine_fault(machine, a->pc, "reads %s, but %s", where, forbidden);
+    tgl_machine_fault(machine, a->pc, "reads %s, which no launch of this run has written", where);
+}
+
+/* ---- Accesses -------------------------------------------------------------------------------- */
+
+static void check(tgl_machine *machine, const access *a, const tgl_global_word *word)
+{
+    bool is_published;
+    const tgl_moment *x = &word->written;
+    if (x->launch == machine->number && !(a->is_atomic && word->is_atomic) &&
+        !is_ordered(machine, x, &is_published))
+        race(machine, a, word, is_published);
+    if (is_beside(machine, x->launch)) beside_fault(machine, a, "writes", x->launch);
+    if (a->is_write && is_beside(machine, word->read_launch))
+        beside_fault(machine, a, "reads", word->read_launch);
+}
+
+static void record(tgl_machine *machine, const access *a, tgl_global_word *word, uint8_t mask)
+{
+    if (!a->is_write || a->is_atomic) word->read_launch = machine->number;
+    if (!a->is_write) return;
+    word->written = moment_now(machine);
+    word->pc = (uint32_t)((uintptr_t)a->pc - machine->launch->module->load_address);
+    word->is_atomic = a->is_atomic;
+    word->has_data |= mask;
+}
+
+/* The word of an address, which lies in the region. */
+static tgl_global_word *word_at(const tgl_machine *machine, int region, uintptr_t address)
+{
+    const tgl_sim_memory *memory = &machine->memory;
+    tgl_global_word *words = machine->global.words[region - TGL_SIM_D];
+    if (region == TGL_SIM_COUNTERS) return &words[(address - (uintptr_t)memory->counters) / 4];
+    if (region == TGL_SIM_SCRATCH) return &words[(address - (uintptr_t)memory->scratch) / 4];
+    int64_t index, row, col;
+    tgl_region_locate(&machine->launch->regions[TGL_SIM_D], address, &index, &row, &col);
+    index += machine->launch->first_problem;
+    return &words[(index * memory->m + row) * memory->n + col];
+}
+
+/* The bytes of a word that an access covers, as a mask. */
+static uint8_t byte_mask(uintptr_t address, unsigned bytes)
+{
+    return bytes >= 4 ? 0xf : (uint8_t)(((1u << bytes) - 1) << address % 4);
+}
+
+static bool is_readable(const tgl_machine *machine, const access *a, const tgl_global_word *word,
+                        uint8_t mask)
+{
+    if (a->region == TGL_SIM_SCRATCH) return (word->has_data & mask) == mask;
+    if (a->region == TGL_SIM_COUNTERS || word->written.launch > 0) return true;
+    return machine->launch->regions[TGL_SIM_D].forbidden == NULL;
+}
+
+void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsigned bytes,
+                       bool is_write, bool is_atomic, const void *pc)
+{
+    const unsigned step =
+        region == TGL_SIM_D ? (unsigned)machine->launch->regions[TGL_SIM_D].element : 4;
+    const uint8_t mask = byte_mask(address, bytes);
+    tgl_global_word *word = word_at(machine, region, address);
+    for (unsigned i = 0; i < bytes; i += step, word++) {
+        const access a = {region, address + i, is_write, is_atomic, pc};
+        check(machine, &a, word);
+        if ((!is_write || is_atomic) && !is_readable(machine, &a, word, mask))
+            unwritten_fault(machine, &a);
+        record(machine, &a, word, mask);
+    }
+    if (is_atomic) add_event(machine, (const void *)address);
+}

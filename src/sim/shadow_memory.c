@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every access of every thread comes here before it happens: whether the thread may touch the
+ * address, what the access counts as, and which shadow has to know of it.
+ */
+#include "sim/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARP = 32, NEAR_NULL = 1 << 16 /* bytes, where no process has memory */ };
+
+/* ---- Checks ---------------------------------------------------------------------------------- */
+
+/* "row 3, column 64 of A, which is 32 x 64", or where the address lies otherwise. */
+static void describe_address(const tgl_sim_launch *l, uintptr_t address, char text[TGL_SIM_WHERE])
+{
+    bool is_inside;
+    const bool is_near =
+        tgl_regions_describe(l->regions, TGL_SIM_REGIONS, address, &is_inside, text);
+    if (!is_inside && tgl_shared_has(l->module, address))
+        tgl_shared_describe(l->module, address - l->module->shared_base, text);
+    else if (address < NEAR_NULL)
+        snprintf(text, TGL_SIM_WHERE,
+                 "address %#llx, by a NULL pointer: an operand that this run does not use",
+                 (unsigned long long)address);
+    else if (!is_near)
+        snprintf(text, TGL_SIM_WHERE, "address %#llx, which is in no matrix",
+                 (unsigned long long)address);
+}
+
+static void region_fault(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                         const char *why, const void *pc)
+{
+    char where[TGL_SIM_WHERE];
+    describe_address(machine->launch, address, where);
+    tgl_machine_fault(machine, pc, "%s %u bytes at %s%s%s", tgl_verb(is_write), bytes, where,
+                      why != NULL ? ", but " : "", why != NULL ? why : "");
+}
+
+static void check_alignment(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                            const void *pc)
+{
+    if (address % bytes == 0) return;
+    tgl_machine_fault(machine, pc, "%s %u bytes at once at an address that is no multiple of %u",
+                      tgl_verb(is_write), bytes, bytes);
+}
+
+/* Before the wait what an earlier launch writes may not be there, and what it reads may not be
+ * overwritten. */
+static void check_waited(tgl_machine *machine, const void *pc)
+{
+    const uint32_t epoch = machine->now->waited_epoch;
+    if (machine->launch->order != TGL_WAITS || machine->current->has_waited ||
+        (epoch > 0 && epoch < machine->now->epoch))
+        return;
+    tgl_machine_fault(machine, pc,
+                      "touches global memory before it has waited for the launches before it");
+}
+
+static bool is_written_by_kernels(int region)
+{
+    return region == TGL_SIM_D || region == TGL_SIM_COUNTERS || region == TGL_SIM_SCRATCH;
+}
+
+int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                            const void *pc)
+{
+    const tgl_sim_region *regions = machine->launch->regions;
+    check_waited(machine, pc);
+    if (tgl_region_has(&regions[TGL_SIM_D], address, bytes)) return TGL_SIM_D;
+    for (int i = 0; i < TGL_SIM_REGIONS; i++) {
+        if (!tgl_region_has(&regions[i], address, bytes)) continue;
+        if (is_written_by_kernels(i)) return i;
+        if (is_write) region_fault(machine, address, bytes, true, "it is const", pc);
+        if (regions[i].forbidden != NULL)
+            region_fault(machine, address, bytes, false, regions[i].forbidden, pc);
+        return i;
+    }
+    region_fault(machine, address, bytes, is_write, NULL, pc);
+    return -1;
+}
+
+/* ---- Accesses -------------------------------------------------------------------------------- */
+
+/* Counts the access; the site's index. */
+static uint32_t tally(tgl_machine *machine, tgl_access_kind kind, int target, unsigned bytes,
+                      uintptr_t shared, uintptr_t global, const void *pc)
+{
+    tgl_sim_thread *thread = machine->current;
+    uint32_t site;
+    bool is_full;
+    if (!tgl_tally_access(&machine->tally, pc, kind, target, (int)(thread->index % WARP),
+                          tgl_sim_place_in_loops(&thread->loops), bytes, shared, global, &site,
+                          &is_full)) {
+        tgl_machine_give_up(machine);
+    }
+    if (is_full) tgl_machine_wait(machine, TGL_THREAD_AT_WINDOW, pc);
+    return site;
+}
+
+static void global_access(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                          const void *pc)
+{
+    const int region = tgl_memory_check_region(machine, address, bytes, is_write, pc);
+    tally(machine, is_write ? TGL_GLOBAL_STORE : TGL_GLOBAL_LOAD, region, bytes, 0, address, pc);
+    if (is_written_by_kernels(region))
+        tgl_global_access(machine, region, address, bytes, is_write, false, pc);
+}
+
+void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_write, const void *pc)
+{
+    tgl_machine *machine = run;
+    const uintptr_t address = (uintptr_t)pointer;
+    if (address - (uintptr_t)machine->current->stack < machine->stack_size) return; /* registers */
+    check_alignment(machine, address, bytes, is_write, pc);
+    const tgl_sim_module *module = machine->launch->module;
+    const size_t offset = address - module->shared_base;
+    if (offset < module->shared_size) {
+        const int array = tgl_shared_check_bounds(machine, offset, bytes, is_write, pc);
+        const tgl_access_kind kind = is_write ? TGL_SHARED_STORE : TGL_SHARED_LOAD;
+        const uint32_t site = tally(machine, kind, array, bytes, address, 0, pc);
+        tgl_shared_access_words(machine, offset, bytes, is_write, site, pc);
+        return;
+    }
+    global_access(machine, address, bytes, is_write, pc);
+}
+
+/* A load and a store to the counts. */
+void tgl_memory_atomic(void *run, const void *pointer, const void *pc)
+{
+    tgl_machine *machine = run;
+    const uintptr_t address = (uintptr_t)pointer;
+    check_alignment(machine, address, 4, true, pc);
+    const int region = tgl_memory_check_region(machine, address, 4, true, pc);
+    tally(machine, TGL_GLOBAL_LOAD, region, 4, 0, address, pc);
+    tally(machine, TGL_GLOBAL_STORE, region, 4, 0, address, pc);
+    tgl_global_access(machine, region, address, 4, true, true, pc);
+}
+
+float tgl_memory_cluster_load(void *run, const float *shared, int rank, const void *pc)
+{
+    tgl_machine *machine = run;
+    const tgl_sim_module *module = machine->launch->module;
+    const size_t offset = (uintptr_t)shared - module->shared_base;
+    const unsigned cluster = machine->cluster_size;
+    if (rank < 0 || (unsigned)rank >= cluster)
+        tgl_machine_fault(machine, pc, "reads from block %d of a cluster of %u", rank, cluster);
+    if (offset >= module->shared_size)
+        tgl_machine_fault(machine, pc, "reads an address outside shared memory from a cluster");
+    check_alignment(machine, (uintptr_t)shared, sizeof(float), false, pc);
+    const int array = tgl_shared_check_bounds(machine, offset, sizeof(float), false, pc);
+    const uint32_t site =
+        tally(machine, TGL_SHARED_LOAD, array, sizeof(float), (uintptr_t)shared, 0, pc);
+    tgl_sim_block *block = &machine->blocks[rank];
+    if (block != machine->now) return tgl_shared_remote_load(machine, block, offset, site, pc);
+    tgl_shared_access_words(machine, offset, sizeof(float), false, site, pc);
+    return *shared;
+}
+
+/* ---- cp.async -------------------------------------------------------------------------------- */
+
+/* Puts a copy behind those in flight. */
+static bool append_copy(tgl_sim_thread *thread, const tgl_sim_copy *copy)
+{
+    if (thread->first_copy == thread->copy_count) thread->first_copy = thread->copy_count = 0;
+    if (thread->copy_count == thread->copy_room) {
+        const int room = thread->copy_room > 0 ? 2 * thread->copy_room : 64;
+        tgl_sim_copy *copies = realloc(thread->copies, (size_t)room * sizeof *copies);
+        if (copies == NULL) return false;
+        thread->copies = copies;
+        thread->copy_room = room;
+    }
+    thread->copies[thread->copy_count++] = *copy;
+    return true;
+}
+
+void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
+                           const void *pc)
+{
+    tgl_machine *machine = run;
+    const tgl_sim_module *module = machine->launch->module;
+    const size_t offset = (uintptr_t)shared - module->shared_base;
+    const uintptr_t source = valid_bytes > 0 ? (uintptr_t)global : 0;
+    int region = -1;
+    if ((bytes != 4 && bytes != 8 && bytes != 16) || valid_bytes < 0 || valid_bytes > bytes)
+        tgl_machine_fault(machine, pc,
+                          "cp.async of %d bytes, %d of them valid: it copies 4, 8 or 16", bytes,
+                          valid_bytes);
+    if (offset >= module->shared_size)
+        tgl_machine_fault(machine, pc, "cp.async to an address outside shared memory");
+    check_alignment(machine, (uintptr_t)shared, (unsigned)bytes, true, pc);
+    const int array = tgl_shared_check_bounds(machine, offset, (size_t)bytes, true, pc);
+    if (source != 0) {
+        check_alignment(machine, source, (unsigned)bytes, false, pc);
+        region = tgl_memory_check_region(machine, source, (unsigned)valid_bytes, false, pc);
+    }
+    const uint32_t site =
+        tally(machine, TGL_ASYNC_COPY, array, (unsigned)bytes, (uintptr_t)shared, source, pc);
+    if (is_written_by_kernels(region))
+        tgl_global_access(machine, region, source, (unsigned)valid_bytes, false, false, pc);
+    tgl_shared_await(machine, offset, (size_t)bytes, TGL_AWAITS_CP_ASYNC, site, pc);
+    const tgl_sim_copy copy = {shared, global, bytes, valid_bytes, site, machine->current->groups};
+    if (!append_copy(machine->current, &copy)) tgl_machine_give_up(machine);
+}
+
+void tgl_memory_async_commit(void *run)
+{
+    tgl_machine *machine = run;
+    machine->current->groups++;
+}
+
+/* The data arrives: from here on it is as if the thread had written it now. */
+static void deliver(tgl_machine *machine, const tgl_sim_copy *copy)
+{
+    const tgl_sim_thread *thread = machine->current;
+    const tgl_shared_access now = {machine->now->epoch, thread->warp_epoch, thread->time,
+                                   copy->site, (uint16_t)thread->index};
+    memset(copy->shared, 0, (size_t)copy->bytes);
+    if (copy->valid_bytes > 0) memcpy(copy->shared, copy->global, (size_t)copy->valid_bytes);
+    tgl_shared_arrive(machine, (uintptr_t)copy->shared - machine->launch->module->shared_base,
+                      (size_t)copy->bytes, &now);
+}
+
+void tgl_memory_async_wait(void *run, int groups_pending)
+{
+    tgl_machine *machine = run;
+    tgl_sim_thread *thread = machine->current;
+    while (thread->first_copy < thread->copy_count) {
+        const tgl_sim_copy *copy = &thread->copies[thread->first_copy];
+        if (copy->group >= thread->groups - groups_pending) break;
+        deliver(machine, copy);
+        thread->first_copy++;
+    }
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Executing launch lists on the simulator: compiles and loads every kernel of a list when a plan is
+ * made; at a run chooses alternatives, fills in arguments, says which memory each launch may touch,
+ * and runs launch by launch.
+ */
+#include "sim/sim_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Shared memory that a block may declare, and that it may ask for at launch, which the simulator
+ * has declared too (kernels/lib/dynamic_shared.h). Bytes, of compute capability 9.0. */
+enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
+
+/* A plan's state: the modules of the list's kernels, and what the latest good run has counted. */
+typedef struct sim_plan {
+    tgl_report report;
+    int module_count;
+    tgl_sim_module *modules[];
+} sim_plan;
+
+/* ---- Preparing ------------------------------------------------------------------------------- */
+
+/* The kernel's module, compiled and loaded if it is not yet. */
+static tgl_status load(tgl_sim *sim, const tgl_kernel *kernel, tgl_sim_module **module)
+{
+    for (*module = sim->modules; *module != NULL; *module = (*module)->next)
+        if (tgl_kernel_is_same((*module)->kernel, kernel)) return TGL_OK;
+    void *image;
+    size_t size;
+    TGL_TRY(tgl_host_compile(&sim->compiler, kernel, &image, &size));
+    tgl_status status = tgl_sim_module_load(kernel, image, size, module);
+    free(image);
+    if (status != TGL_OK) return status;
+    (*module)->next = sim->modules;
+    sim->modules = *module;
+    return TGL_OK;
+}
+
+static tgl_status load_all(tgl_sim *sim, const tgl_launch_list *list, sim_plan *made)
+{
+    tgl_status status = TGL_OK;
+    pthread_mutex_lock(&sim->lock);
+    for (int i = 0; i < list->kernel_count && status == TGL_OK; i++)
+        status = load(sim, list->kernels[i], &made->modules[i]);
+    pthread_mutex_unlock(&sim->lock);
+    return status;
+}
+
+/* Kernels are told by their address in the list. */
+static tgl_sim_module *module_of(const tgl_plan *plan, const tgl_launch *launch)
+{
+    const sim_plan *made = plan->state;
+    int i = 0;
+    while (plan->list.kernels[i] != launch->kernel)
+        i++;
+    return made->modules[i];
+}
+
+static tgl_status check_launch(const tgl_plan *plan, const tgl_launch *launch)
+{
+    const tgl_sim_module *module = module_of(plan, launch);
+    const int limit = launch->dynamic_shared > 0 ? DYNAMIC_SHARED_MAX : SHARED_MAX;
+    if (module->shared_bytes > (size_t)limit)
+        return tgl_fail(TGL_COMPILE,
+                        "%s declares %zu bytes of shared memory; %d is the most there is",
+                        launch->kernel->name, module->shared_bytes, limit);
+    if (launch->threads > TGL_SIM_THREADS_MAX)
+        return tgl_fail(TGL_UNSUPPORTED, "%s has blocks of %u threads; %d is the most there is",
+                        launch->kernel->name, launch->threads, TGL_SIM_THREADS_MAX);
+    return TGL_OK;
+}
+
+static tgl_status check_list(const tgl_plan *plan)
+{
+    for (int i = 0; i < plan->list.step_count; i++)
+        for (int j = 0; j < plan->list.steps[i].launch_count; j++)
+            TGL_TRY(check_launch(plan, &plan->list.steps[i].launches[j]));
+    return TGL_OK;
+}
+
+tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel)
+{
+    (void)kernel;
+    const size_t count = (size_t)plan->list.kernel_count;
+    sim_plan *made = calloc(1, sizeof *made + count * sizeof made->modules[0]);
+    if (made == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
+    made->module_count = (int)count;
+    tgl_status status = load_all(plan->dev->state, &plan->list, made);
+    plan->state = made;
+    if (status == TGL_OK) status = check_list(plan);
+    if (status != TGL_OK) tgl_sim_unprepare(plan);
+    return status;
+}
+
+void tgl_sim_unprepare(tgl_plan *plan)
+{
+    free(plan->state);
+    plan->state = NULL;
+}
+
+/* ---- What a launch may touch ----------------------------------------------------------------- */
+
+/* The problems of the batch that a launch computes, and its part of D. */
+typedef struct extent {
+    tgl_rectangle part;
+    int64_t first, count;
+} extent;
+
+/* A batch of stored matrices, rows x cols, of which the launch has a part. */
+static tgl_sim_region matrix(const char *name, const void *base, tgl_type type, int64_t rows,
+                             int64_t cols, int64_t ld, int64_t stride, const tgl_rectangle *part,
+                             const extent *e)
+{
+    const int64_t element = (int64_t)tgl_type_size(type);
+    const int64_t offset = (part->row * ld + part->col) * element;
+    if (base == NULL || part->m == 0 || part->n == 0) return (tgl_sim_region){.extent = 0};
+    return (tgl_sim_region){
+        .name = name,
+        .label = name,
+        .base = (uintptr_t)base + (uintptr_t)(offset + e->first * stride * element),
+        .part_offset = offset,
+        .element = (int)element,
+        .rows = part->m,
+        .row_bytes = part->n * element,
+        .ld_bytes = ld * element,
+        .extent = ((part->m - 1) * ld + part->n) * element,
+        .batch = e->count,
+        .stride_bytes = stride * element,
+        .first_row = part->row,
+        .first_col = part->col,
+        .all_rows = rows,
+        .all_cols = cols,
+    };
+}
+
+/* A batch of lists. */
+static tgl_sim_region list_of(const char *name, const char *label, const void *base, int64_t count,
+                              int element, int64_t stride, const extent *e)
+{
+    if (base == NULL || count == 0) return (tgl_sim_region){.extent = 0};
+    return (tgl_sim_region){
+        .name = name,
+        .label = label,
+        .base = (uintptr_t)base + (uintptr_t)(e->first * stride * element),
+        .element = element,
+        .rows = 1,
+        .row_bytes = count * element,
+        .ld_bytes = count * element,
+        .extent = count * element,
+        .batch = e->count,
+        .stride_bytes = stride * element,
+        .all_rows = 1,
+        .all_cols = count,
+        .is_list = true,
+    };
+}
+
+/* A batch of matrices that an array of pointers leads to: `x` is that of the part within one. */
+static void set_array(const tgl_run *run, tgl_operand array, const char *name, const char *label,
+                      const extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
+{
+    static const extent once = {.count = 1};
+    const void *const *bases = run->at[array];
+    if (bases == NULL) return;
+    *pointers = list_of(name, label, bases + e->first, e->count, sizeof(void *), 0, &once);
+    x->bases = bases + e->first;
+}
+
+/* The base of a batch of matrices; of pointers the first one, for the region to be there at all. */
+static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand array)
+{
+    const void *const *bases = run->at[array];
+    return bases != NULL ? bases[0] : run->at[matrix];
+}
+
+/* Of a device scalar, in the accumulation type. */
+static bool is_zero(const void *scalar, tgl_type type)
+{
+    if (type == TGL_F64) return *(const double *)scalar == 0;
+    if (type == TGL_I32) return *(const int32_t *)scalar == 0;
+    return *(const float *)scalar == 0;
+}
+
+/* Device scalars are host memory here. */
+static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
+{
+    const void *alpha = run->at[TGL_AT_ALPHA];
+    if (!run->has_product) return "alpha is 0";
+    if (s->device_scalars && is_zero(alpha, s->type_accumulate)) return "alpha is 0";
+    return NULL;
+}
+
+static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
+{
+    const void *beta = run->at[TGL_AT_BETA];
+    const bool is_absent =
+        s->device_scalars ? beta == NULL || is_zero(beta, s->type_accumulate) : run->beta == 0;
+    return is_absent ? "beta is 0" : NULL;
+}
+
+/* What A and B have for the part; all, where a launch computes none of D. */
+static void set_inputs(const tgl_shape *s, const tgl_run *run, const extent *e,
+                       tgl_sim_region *regions)
+{
+    const bool is_all = e->part.m == 0;
+    const int64_t row = is_all ? 0 : e->part.row, m = is_all ? s->m : e->part.m;
+    const int64_t col = is_all ? 0 : e->part.col, n = is_all ? s->n : e->part.n;
+    const tgl_rectangle a =
+        s->trans_a ? (tgl_rectangle){0, row, s->k, m} : (tgl_rectangle){row, 0, m, s->k};
+    const tgl_rectangle b =
+        s->trans_b ? (tgl_rectangle){col, 0, n, s->k} : (tgl_rectangle){0, col, s->k, n};
+    regions[TGL_SIM_A] =
+        matrix("A", base_of(run, TGL_AT_A, TGL_AT_A_ARRAY), s->type_a, s->trans_a ? s->k : s->m,
+               s->trans_a ? s->m : s->k, s->lda, s->stride_a, &a, e);
+    regions[TGL_SIM_B] =
+        matrix("B", base_of(run, TGL_AT_B, TGL_AT_B_ARRAY), s->type_b, s->trans_b ? s->n : s->k,
+               s->trans_b ? s->k : s->n, s->ldb, s->stride_b, &b, e);
+    regions[TGL_SIM_A].forbidden = regions[TGL_SIM_B].forbidden = why_no_product(s, run);
+}
+
+static void set_results(const tgl_shape *s, const tgl_run *run, const extent *e,
+                        tgl_sim_region *regions)
+{
+    const char *no_c = why_no_c(s, run);
+    regions[TGL_SIM_D] = matrix(s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY),
+                                s->type_d, s->m, s->n, s->ldd, s->stride_d, &e->part, e);
+    regions[TGL_SIM_D].forbidden =
+        s->in_place ? no_c : "it is the result, which nobody has written yet";
+    if (s->in_place) return;
+    regions[TGL_SIM_C] = matrix("C", base_of(run, TGL_AT_C, TGL_AT_C_ARRAY), s->type_c, s->m, s->n,
+                                s->ldc, s->stride_c, &e->part, e);
+    regions[TGL_SIM_C].forbidden = no_c;
+}
+
+static void set_epilogue(const tgl_shape *s, const tgl_run *run, const extent *e,
+                         tgl_sim_region *regions)
+{
+    static const tgl_rectangle none = {.m = 0};
+    const tgl_shape_epilogue *with = &s->epilogue;
+    const tgl_rectangle whole = {0, 0, s->m, s->n};
+    const int size = (int)tgl_type_size(with->type_bias);
+    regions[TGL_SIM_BIAS] =
+        list_of("bias", "bias", run->at[TGL_AT_BIAS], with->bias == TGL_BIAS_ROW ? s->m : s->n,
+                size, with->stride_bias, e);
+    regions[TGL_SIM_RESIDUAL] =
+        matrix("residual", run->at[TGL_AT_RESIDUAL], with->type_residual, s->m, s->n,
+               with->ld_residual, with->stride_residual, with->residual ? &whole : &none, e);
+}
+
+static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *regions)
+{
+    static const extent once = {.count = 1};
+    const int size = (int)tgl_type_size(s->type_accumulate);
+    if (!s->device_scalars) return;
+    regions[TGL_SIM_ALPHA] = list_of("alpha", "alpha", run->at[TGL_AT_ALPHA], 1, size, 0, &once);
+    regions[TGL_SIM_BETA] = list_of("beta", "beta", run->at[TGL_AT_BETA], 1, size, 0, &once);
+}
+
+static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
+{
+    static const extent once = {.count = 1};
+    regions[TGL_SIM_COUNTERS] = list_of("the counters", "workspace", memory->counters,
+                                        (int64_t)memory->counter_bytes / 4, 4, 0, &once);
+    regions[TGL_SIM_SCRATCH] = list_of("the scratch", "workspace", memory->scratch,
+                                       (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
+}
+
+static void set_regions(const tgl_shape *s, const tgl_run *run, const tgl_sim_memory *memory,
+                        const extent *e, tgl_sim_region *regions)
+{
+    memset(regions, 0, TGL_SIM_REGIONS * sizeof *regions);
+    set_inputs(s, run, e, regions);
+    set_results(s, run, e, regions);
+    set_array(run, TGL_AT_A_ARRAY, "the pointers to A", "A[i]", e, &regions[TGL_SIM_A],
+              &regions[TGL_SIM_A_POINTERS]);
+    set_array(run, TGL_AT_B_ARRAY, "the pointers to B", "B[i]", e, &regions[TGL_SIM_B],
+              &regions[TGL_SIM_B_POINTERS]);
+    set_array(run, TGL_AT_D_ARRAY, s->in_place ? "the pointers to C" : "the pointers to D",
+              s->in_place ? "C[i]" : "D[i]", e, &regions[TGL_SIM_D], &regions[TGL_SIM_D_POINTERS]);
+    if (!s->in_place)
+        set_array(run, TGL_AT_C_ARRAY, "the pointers to C", "C[i]", e, &regions[TGL_SIM_C],
+                  &regions[TGL_SIM_C_POINTERS]);
+    set_epilogue(s, run, e, regions);
+    set_scalars(s, run, regions);
+    set_workspace(memory, regions);
+}
+
+/* ---- Tensor maps ----------------------------------------------------------------------------- */
+
+static tgl_status check_tensor(const tgl_tensor *t, int map, const void *address)
+{
+    const int64_t row = t->box[0] * (int64_t)tgl_type_size(t->type);
+    const bool has_swizzle = t->swizzle_bytes == 32 || t->swizzle_bytes == 64 ||
+                             t->swizzle_bytes == 128 || t->swizzle_bytes == 0;
+    if ((uintptr_t)address % 16 != 0)
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "tensor map %d of a launch list begins at an address that is no multiple "
+                        "of 16",
+                        map);
+    if (row % 16 != 0 || !has_swizzle || (t->swizzle_bytes > 0 && row > t->swizzle_bytes))
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "tensor map %d of a launch list has rows of %lld bytes in its box, and a "
+                        "swizzle of %d",
+                        map, (long long)row, t->swizzle_bytes);
+    for (int i = 0; i < t->rank; i++)
+        if (t->size[i] > UINT32_MAX)
+            return tgl_fail(TGL_BAD_ARGUMENT,
+                            "tensor map %d of a launch list has more than 2^32 - 1 elements in "
+                            "dimension %d",
+                            map, i);
+    return TGL_OK;
+}
+
+/* A tgl_encode_fn. */
+static tgl_status encode(void *context, const tgl_tensor *t, int map, const void *address, void *to)
+{
+    (void)context;
+    TGL_TRY(check_tensor(t, map, address));
+    struct tgl_tensor_map own = {.base = address,
+                                 .rank = (unsigned char)t->rank,
+                                 .element = (unsigned char)tgl_type_size(t->type),
+                                 .swizzle = (unsigned char)t->swizzle_bytes,
+                                 .is_tf32 = t->round_to_tf32};
+    for (int i = 0; i < t->rank; i++) {
+        own.size[i] = (unsigned)t->size[i];
+        own.stride[i] = t->stride[i];
+        own.box[i] = (unsigned short)t->box[i];
+    }
+    memcpy(to, &own, sizeof own);
+    return TGL_OK;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* A run under way. */
+typedef struct job {
+    tgl_sim *sim;
+    const tgl_plan *plan;
+    const tgl_run *run;
+    tgl_sim_memory memory;
+    tgl_report report;
+} job;
+
+static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
+{
+    _Alignas(64) unsigned char arguments[TGL_ARGUMENT_BYTES_MAX];
+    const int count = tgl_launch_count(launch, repeat);
+    tgl_sim_launch own = {
+        .module = module_of(j->plan, launch),
+        .threads = launch->threads,
+        .order = launch->order,
+        .arguments = arguments,
+        .argument_bytes = launch->argument_bytes,
+        .first_problem = repeat * launch->count,
+    };
+    const extent e = {launch->part, own.first_problem, count};
+    memcpy(own.grid, launch->grid, sizeof own.grid);
+    memcpy(own.cluster, launch->cluster, sizeof own.cluster);
+    if (launch->count_in_grid_z) own.grid[2] = (unsigned)count;
+    TGL_TRY(tgl_launch_fill(&j->plan->list, launch, j->run, (char *)j->memory.counters,
+                            (char *)j->memory.scratch, repeat, encode, NULL, arguments));
+    set_regions(&j->plan->shape, j->run, &j->memory, &e, own.regions);
+    TGL_TRY(tgl_machine_run(&j->sim->machine, &own));
+    tgl_report_add(&j->report, &j->sim->machine);
+    return TGL_OK;
+}
+
+/* The report is of the first launch that computes any of D, or else of the first. */
+static void begin_report(job *j)
+{
+    const tgl_launch *main_launch = NULL;
+    for (int i = 0; i < j->plan->list.step_count; i++) {
+        const tgl_launch *launch = tgl_step_choose(&j->plan->list.steps[i], j->run);
+        if (launch == NULL) continue;
+        if (main_launch == NULL || (main_launch->part.m == 0 && launch->part.m > 0))
+            main_launch = launch;
+    }
+    if (main_launch != NULL)
+        tgl_report_begin(&j->report, module_of(j->plan, main_launch), main_launch->threads);
+}
+
+static int64_t needed_bytes(const job *j)
+{
+    const tgl_shape *s = &j->plan->shape;
+    tgl_sim_region regions[TGL_SIM_REGIONS];
+    const extent whole = {{0, 0, s->m, s->n}, 0, s->batch};
+    set_regions(s, j->run, &j->memory, &whole, regions);
+    return tgl_report_needed_bytes(regions);
+}
+
+static tgl_status run_steps(job *j)
+{
+    TGL_TRY(tgl_machine_begin(&j->sim->machine, &j->memory));
+    for (int i = 0; i < j->plan->list.step_count; i++) {
+        const tgl_launch *launch = tgl_step_choose(&j->plan->list.steps[i], j->run);
+        for (int64_t r = 0; launch != NULL && r < launch->repeats; r++)
+            TGL_TRY(run_repeat(j, launch, r));
+    }
+    return tgl_machine_end(&j->sim->machine);
+}
+
+/* The caller's workspace, or the device's, which grows to the largest that was needed. */
+static tgl_status find_workspace(job *j)
+{
+    const tgl_launch_list *list = &j->plan->list;
+    const size_t bytes = tgl_list_workspace(list);
+    char *workspace = j->run->workspace;
+    if (bytes > 0 && workspace == NULL) {
+        if (bytes > j->sim->workspace_room) {
+            free(j->sim->workspace);
+            j->sim->workspace = aligned_alloc(TGL_WORKSPACE_ALIGNMENT, bytes);
+            j->sim->workspace_room = j->sim->workspace != NULL ? bytes : 0;
+        }
+        workspace = j->sim->workspace;
+        if (workspace == NULL)
+            return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for a workspace", bytes);
+    }
+    if (bytes > 0) memset(workspace, 0, list->counter_bytes);
+    j->memory.counters = workspace;
+    j->memory.scratch = bytes > 0 ? workspace + list->counter_bytes : NULL;
+    return TGL_OK;
+}
+
+/* The report is that of the latest run that went well. */
+static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *run)
+{
+    const tgl_shape *s = &plan->shape;
+    sim_plan *made = plan->state;
+    job j = {.sim = sim,
+             .plan = plan,
+             .run = run,
+             .memory = {.m = s->m,
+                        .n = s->n,
+                        .batch = s->batch,
+                        .counter_bytes = plan->list.counter_bytes,
+                        .scratch_bytes = plan->list.scratch_bytes}};
+    TGL_TRY(find_workspace(&j));
+    begin_report(&j);
+    const tgl_status status = run_steps(&j);
+    if (status == TGL_OK) {
+        j.report.totals.needed_bytes = needed_bytes(&j);
+        made->report = j.report;
+    } else if (j.memory.counters != NULL) {
+        /* The blocks that the run did not come to would have set them to zero. */
+        memset((char *)j.memory.counters, 0, j.memory.counter_bytes);
+    }
+    return status;
+}
+
+tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
+{
+    (void)stream;
+    tgl_sim *sim = plan->dev->state;
+    TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
+    pthread_mutex_lock(&sim->lock);
+    const tgl_status status = run_locked(sim, plan, run);
+    pthread_mutex_unlock(&sim->lock);
+    return status;
+}
+
+/* ---- What a plan tells ----------------------------------------------------------------------- */
+
+tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters)
+{
+    tgl_sim *sim = plan->dev->state;
+    const sim_plan *made = plan->state;
+    pthread_mutex_lock(&sim->lock);
+    const bool is_filled = made->report.module != NULL;
+    if (is_filled) *counters = made->report.totals;
+    pthread_mutex_unlock(&sim->lock);
+    if (!is_filled) return tgl_fail(TGL_UNSUPPORTED, "nothing is counted before the first run");
+    return TGL_OK;
+}
+
+void tgl_sim_explain(const tgl_plan *plan, tgl_text *out)
+{
+    tgl_sim *sim = plan->dev->state;
+    const sim_plan *made = plan->state;
+    for (int i = 0; i < plan->list.step_count; i++) {
+        const tgl_step *step = &plan->list.steps[i];
+        if (step->launch_count > 0)
+            tgl_text_add(out, "shared      %zu bytes a block of %s\n",
+                         module_of(plan, &step->launches[0])->shared_bytes, step->what);
+    }
+    tgl_text_add(out, "compiled    by %s\n", sim->compiler.version);
+    pthread_mutex_lock(&sim->lock);
+    tgl_report_write(&made->report, out);
+    pthread_mutex_unlock(&sim->lock);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loading a compiled kernel, and what its object says of lines and shared arrays.
+ */
+#include "sim/sim_module.h"
+#include "sim/temp_folder.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Shared memory --------------------------------------------------------------------------- */
+
+typedef struct collection {
+    tgl_sim_module *module;
+    bool has_failed;
+} collection;
+
+/* gcc calls a variable of a function As.0, clang sgemm_shared.As. */
+static void copy_name(tgl_shared_array *array, const char *symbol)
+{
+    const char *dot = strchr(symbol, '.');
+    const bool is_number = dot != NULL && dot[1] >= '0' && dot[1] <= '9';
+    if (dot == NULL)
+        snprintf(array->name, sizeof array->name, "%s", symbol);
+    else if (is_number)
+        snprintf(array->name, sizeof array->name, "%.*s", (int)(dot - symbol), symbol);
+    else
+        snprintf(array->name, sizeof array->name, "%s", dot + 1);
+}
+
+static void collect_array(const char *name, uint64_t address, uint64_t bytes, void *context)
+{
+    collection *c = context;
+    tgl_sim_module *module = c->module;
+    const uintptr_t begin = module->load_address + (uintptr_t)address;
+    if (begin < module->shared_base || begin - module->shared_base >= module->shared_size ||
+        bytes > module->shared_size - (begin - module->shared_base) ||
+        strcmp(name, "tgl_sim_guard") == 0)
+        return;
+    tgl_shared_array *arrays =
+        realloc(module->arrays, (size_t)(module->array_count + 1) * sizeof *arrays);
+    if (arrays == NULL) {
+        c->has_failed = true;
+        return;
+    }
+    module->arrays = arrays;
+    tgl_shared_array *array = &arrays[module->array_count++];
+    array->begin = begin - module->shared_base;
+    array->end = array->begin + (size_t)bytes;
+    copy_name(array, name);
+    module->shared_bytes += (size_t)bytes;
+    for (size_t word = array->begin / 4; word * 4 < array->end; word++)
+        module->array_of_word[word] = (uint16_t)module->array_count;
+}
+
+static bool find_shared_memory(tgl_sim_module *module, const void *image, size_t size)
+{
+    module->shared_base = (uintptr_t)module->image->shared_begin;
+    module->shared_size = (size_t)(module->image->shared_end - module->image->shared_begin);
+    module->array_of_word = calloc(module->shared_size / 4 + 1, sizeof *module->array_of_word);
+    if (module->array_of_word == NULL) return false;
+    collection c = {module, false};
+    tgl_elf_each_variable(image, size, collect_array, &c);
+    return !c.has_failed;
+}
+
+/* ---- Loading --------------------------------------------------------------------------------- */
+
+static tgl_status open_object(tgl_sim_module *module, const void *image, size_t size)
+{
+    tgl_temp_folder folder;
+    if (!tgl_temp_folder_make(&folder))
+        return tgl_fail(TGL_DRIVER, "no temporary folder: %s", strerror(errno));
+    const char *path = tgl_temp_folder_write(&folder, "kernel.so", image, size);
+    if (path != NULL) module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    tgl_status status = TGL_OK;
+    if (path == NULL)
+        status = tgl_fail(TGL_DRIVER, "%s: %s", folder.path, strerror(errno));
+    else if (module->handle == NULL)
+        status = tgl_fail(TGL_DRIVER, "a compiled kernel does not load: %s", dlerror());
+    tgl_temp_folder_remove(&folder); /* what is loaded stays */
+    return status;
+}
+
+static tgl_status inspect_object(tgl_sim_module *module, const void *image, size_t size)
+{
+    struct link_map *map;
+    module->image = dlsym(module->handle, "tgl_sim_object");
+    if (module->image == NULL || dlinfo(module->handle, RTLD_DI_LINKMAP, &map) != 0)
+        return tgl_fail(TGL_DRIVER, "a compiled kernel is not as expected: %s", dlerror());
+    module->load_address = (uintptr_t)map->l_addr;
+    if (!find_shared_memory(module, image, size) ||
+        !tgl_line_table_read(&module->lines, image, size))
+        return tgl_fail(TGL_NO_MEMORY, "no memory for the tables of a kernel");
+    return TGL_OK;
+}
+
+tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size_t size,
+                               tgl_sim_module **out)
+{
+    tgl_sim_module *module = calloc(1, sizeof *module);
+    if (module == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a kernel");
+    module->kernel = tgl_kernel_copy(kernel);
+    tgl_status status = module->kernel != NULL ? open_object(module, image, size)
+                                               : tgl_fail(TGL_NO_MEMORY, "no memory for a kernel");
+    if (status == TGL_OK) status = inspect_object(module, image, size);
+    if (status != TGL_OK) {
+        tgl_sim_module_free(module);
+        return status;
+    }
+    *out = module;
+    return TGL_OK;
+}
+
+void tgl_sim_module_free(tgl_sim_module *module)
+{
+    if (module == NULL) return;
+    if (module->handle != NULL) dlclose(module->handle);
+    tgl_line_table_free(&module->lines);
+    free(module->array_of_word);
+    free(module->arrays);
+    free(module->kernel);
+    free(module);
+}
+
+/* ---- Places in the source -------------------------------------------------------------------- */
+
+/* The row of the instruction before a return address. */
+static const tgl_line_row *row_of(const tgl_sim_module *module, const void *pc)
+{
+    const tgl_line_row *row =
+        tgl_line_table_find(&module->lines, (uintptr_t)pc - 1 - module->load_address);
+    return row != NULL && row->line > 0 ? row : NULL;
+}
+
+/* Device functions are inlined, so the nearest row before that belongs to the kernel's own file is
+ * the call. */
+static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_line_row *row)
+{
+    for (; row >= module->lines.rows; row--)
+        if (row->line > 0 && strcmp(row->file, module->kernel->file) == 0) return row;
+    return NULL;
+}
+
+const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *text, size_t size)
+{
+    const tgl_line_row *row = row_of(module, pc);
+    const tgl_line_row *caller = row != NULL ? kernel_row(module, row) : NULL;
+    if (row == NULL)
+        snprintf(text, size, "%s", module->kernel->file);
+    else if (caller == NULL || caller == row)
+        snprintf(text, size, "%s:%d", row->file, row->line);
+    else
+        snprintf(text, size, "%s:%d (through %s:%d)", caller->file, caller->line, row->file,
+                 row->line);
+    return text;
+}
+
+int tgl_sim_line(const tgl_sim_module *module, const void *pc)
+{
+    const tgl_line_row *row = row_of(module, pc);
+    if (row != NULL) row = kernel_row(module, row);
+    return row != NULL ? row->line : 0;
+}

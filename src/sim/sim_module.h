@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A kernel that is compiled and loaded into this process.
+ */
+#ifndef TGL_SIM_MODULE_H
+#define TGL_SIM_MODULE_H
+
+#include "../../kernels/sim/hooks.h"
+#include "sim/elf_image.h"
+
+#include "base/error.h"
+#include "plan/kernel_source.h"
+
+/* A __shared__ variable; offsets from the start of shared memory. */
+typedef struct tgl_shared_array {
+    char name[48];
+    size_t begin, end;
+} tgl_shared_array;
+
+typedef struct tgl_sim_module {
+    struct tgl_sim_module *next; /* of the device's */
+    tgl_kernel *kernel;          /* a copy */
+    void *handle;                /* dlopen()'s */
+    const tgl_sim_image *image;
+    uintptr_t load_address;
+    tgl_line_table lines;
+
+    /* Shared memory: the section, and which array each of its 4-byte words belongs to, as an index
+     * in `arrays` plus 1; 0: to none. */
+    uintptr_t shared_base;
+    size_t shared_size;
+    uint16_t *array_of_word;
+    tgl_shared_array *arrays;
+    int array_count;
+    size_t shared_bytes; /* of all arrays: what the kernel would need on a GPU */
+} tgl_sim_module;
+
+/* *out := the shared object that tgl_host_compile() made of `kernel`, loaded. The object is
+ * private: its shared memory is not that of another module of the same kernel. */
+tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size_t size,
+                               tgl_sim_module **out);
+void tgl_sim_module_free(tgl_sim_module *module);
+
+/* Writes where a return address lies in the source, "ladder/01_naive.cu:21", and for a line in a
+ * header also the line of the kernel's own file that led there. Returns text. */
+const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *text, size_t size);
+
+/* The line in the kernel's own file; 0 if it is not known. */
+int tgl_sim_line(const tgl_sim_module *module, const void *pc);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state of a sim device and of its plans.
+ */
+#ifndef TGL_SIM_STATE_H
+#define TGL_SIM_STATE_H
+
+#include "api/backend.h"
+#include "sim/host_compile.h"
+#include "sim/report.h"
+
+#include <pthread.h>
+
+enum { TGL_SIM_PROPERTIES = 5 };
+
+typedef struct tgl_sim {
+    tgl_host_compiler compiler;
+    pthread_mutex_t lock;    /* of all below, and of the plans' reports */
+    tgl_sim_module *modules; /* that have been loaded */
+    tgl_machine machine;
+    char *workspace; /* lent to runs without one of their own */
+    size_t workspace_room;
+    char seed[24]; /* of the order of clusters, for people */
+    struct {
+        const char *key, *value;
+    } properties[TGL_SIM_PROPERTIES];
+} tgl_sim;
+
+/* sim_execute.c: the members of tgl_backend that are about plans. */
+tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel);
+void tgl_sim_unprepare(tgl_plan *plan);
+tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream);
+tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters);
+void tgl_sim_explain(const tgl_plan *plan, tgl_text *out);
+
+#endif

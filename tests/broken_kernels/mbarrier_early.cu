@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Broken on purpose: threads use an mbarrier that thread 0 may not have initialised yet.
+ */
+#include "lib/mbarrier.h"
+
+__global__ void __launch_bounds__(256)
+    broken(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,
+           long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ mbarrier bar;
+    if (threadIdx.x == 0) mbarrier_init(&bar, 256); /* <- initialises */
+    mbarrier_arrive(&bar);                          /* <- uses */
+    mbarrier_wait(&bar, 0);
+}

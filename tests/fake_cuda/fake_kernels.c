@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libfake_cuda.so: launches, what kernels compute, and tensor maps. See fake_cuda.h.
+ */
+#include "fake_state.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+/* The parameters of the ladder's kernels. */
+typedef struct ladder_args {
+    int m, n, k;
+    float alpha;
+    const float *A;
+    long long lda;
+    const float *B;
+    long long ldb;
+    float beta;
+    float *C;
+    long long ldc;
+} ladder_args;
+
+static void run_ladder(const ladder_args *args)
+{
+    for (long long i = 0; i < args->m; i++)
+        for (long long j = 0; j < args->n; j++) {
+            float sum = 0, *c = &args->C[i * args->ldc + j];
+            for (long long p = 0; p < args->k; p++)
+                sum += args->A[i * args->lda + p] * args->B[p * args->ldb + j];
+            *c = args->beta == 0 ? args->alpha * sum : args->alpha * sum + args->beta * *c;
+        }
+}
+
+static const float *f32_at(const void *const *array, const void *first, int index, long long stride)
+{
+    return array != NULL ? (const float *)array[index] : (const float *)first + index * stride;
+}
+
+/* The production families, a batch, as the function was compiled: without transposes; of an
+ * epilogue a bias by column and a residual. */
+static void run_gemm(CUfunction function, const struct tgl_gemm_args *args)
+{
+    const bool has_c = function->has_separate_d, on_device = function->has_device_scalars;
+    const float alpha = on_device ? *(const float *)args->alpha_at : args->alpha.f32;
+    const float beta = !on_device              ? args->beta.f32
+                       : args->beta_at == NULL ? 0
+                                               : *(const float *)args->beta_at;
+    for (int b = 0; b < args->batch; b++) {
+        const float *A = f32_at(args->A_array, args->A, b, args->stride_a);
+        const float *B = f32_at(args->B_array, args->B, b, args->stride_b);
+        float *D = args->D_array ? args->D_array[b] : (float *)args->D + b * args->stride_d;
+        const float *C = has_c ? f32_at(args->C_array, args->C, b, args->stride_c) : D;
+        const long long ldc = has_c ? args->ldc : args->ldd;
+        const float *bias = args->bias, *residual = args->residual;
+        for (long long i = 0; i < args->m; i++)
+            for (long long j = 0; j < args->n; j++) {
+                float sum = 0, *d = &D[i * args->ldd + j];
+                for (long long p = 0; p < args->k && alpha != 0; p++)
+                    sum += A[i * args->lda + p] * B[p * args->ldb + j];
+                *d = beta == 0 ? alpha * sum : alpha * sum + beta * C[i * ldc + j];
+                if (bias) *d += bias[b * args->stride_bias + j];
+                if (residual) *d += residual[b * args->stride_residual + i * args->ld_residual + j];
+            }
+    }
+}
+
+static bool is_called(CUfunction function, const char *symbol)
+{
+    return strcmp(function->symbol, symbol) == 0;
+}
+
+static bool is_gemm(CUfunction function)
+{
+    return is_called(function, "sgemm_simt") || is_called(function, "sgemm_skinny") ||
+           is_called(function, "sgemm_gemv") || is_called(function, "sgemm_small_batch");
+}
+
+static bool is_of_ladder(CUfunction function)
+{
+    return strncmp(function->symbol, "sgemm_", 6) == 0 && !is_gemm(function);
+}
+
+/* Bytes of the parameters; 0: not known. */
+static size_t parameter_bytes(CUfunction function)
+{
+    return is_gemm(function)        ? sizeof(struct tgl_gemm_args)
+           : is_of_ladder(function) ? sizeof(ladder_args)
+                                    : 0;
+}
+
+/* Tiles of D that several blocks share, each with counters. */
+static long long split_tiles(CUfunction function, const struct tgl_gemm_args *args)
+{
+    if (!is_called(function, "sgemm_simt") || function->block_m < 1 || function->block_n < 1)
+        return 0;
+    const long long tiles_m = (args->m + function->block_m - 1) / function->block_m;
+    const long long tiles_n = (args->n + function->block_n - 1) / function->block_n;
+    return tiles_m * tiles_n - args->tiles_whole;
+}
+
+/* Whether the grid has the blocks that the kernel expects by its arguments, of gemm/simt.cu also
+ * along x: run_gemm() computes the whole batch and all of D, however many there are. */
+static bool has_expected_grid(CUfunction function, const fake_cuda_launch *l)
+{
+    const struct tgl_gemm_args *args = &l->args;
+    const int batch = is_called(function, "sgemm_small_batch") ? 1 : args->batch;
+    if (l->grid[1] != 1 || l->grid[2] != (unsigned)batch) return false;
+    if (!is_called(function, "sgemm_simt")) return true;
+    if (function->block_m < 1 || function->block_n < 1 || args->splits < 1) return false;
+    const long long whole = args->tiles_whole, split = split_tiles(function, args);
+    if (whole < 0 || split < 0 || args->cluster != (int)l->cluster) return false;
+    return l->grid[0] == whole + split * args->splits && whole % args->cluster == 0 &&
+           (split == 0 || args->splits % args->cluster == 0);
+}
+
+static void check_counters(CUfunction function, const struct tgl_gemm_args *args)
+{
+    const bool is_dirty = fake_setting("FAKE_CUDA_DIRTY", 0) != 0;
+    if (args->counters == NULL || args->splits <= args->cluster) return;
+    const long long count = split_tiles(function, args) * args->batch * args->cluster;
+    for (long long i = 0; i < count; i++) {
+        if (args->counters[i] != 0) {
+            fake_misuse("counter %lld is %u when a kernel begins", i, args->counters[i]);
+            return;
+        }
+        args->counters[i] = is_dirty;
+    }
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* On this thread, in turn; the latest is launched[latest]. */
+static _Thread_local fake_cuda_launch launched[FAKE_CUDA_LAUNCHES];
+static _Thread_local int latest;
+
+static void remember(const fake_cuda_launch *how)
+{
+    latest = (latest + 1) % FAKE_CUDA_LAUNCHES;
+    launched[latest] = *how;
+}
+
+/* Memory that was allocated in stream order belongs to launches of its own stream, or of its graph.
+ */
+static void check_pointers(const fake_node *node, CUstream stream)
+{
+    pthread_mutex_lock(&fake_lock);
+    for (size_t i = 0; i + sizeof(void *) <= node->argument_bytes; i += sizeof(void *)) {
+        const void *pointer;
+        memcpy(&pointer, node->arguments + i, sizeof pointer);
+        const block *it = fake_block_of(pointer);
+        if (it == NULL || it->stream == NULL) continue;
+        if (node->how.is_captured != it->is_of_graph)
+            fake_misuse("a launch %s uses memory that is%s of a graph",
+                        node->how.is_captured ? "in a graph" : "in no graph",
+                        it->is_of_graph ? "" : " not");
+        else if (!it->is_of_graph && it->stream_id != stream->id)
+            fake_misuse("a launch on stream %d uses memory of stream %d", (int)stream->id,
+                        (int)it->stream_id);
+    }
+    pthread_mutex_unlock(&fake_lock);
+}
+
+static void run_kernel(const fake_node *node, CUstream stream)
+{
+    CUfunction function = node->function;
+    function->module->latest_work = stream->latest_work;
+    if (is_gemm(function)) {
+        struct tgl_gemm_args args;
+        memcpy(&args, node->arguments, sizeof args);
+        check_counters(function, &args);
+        run_gemm(function, &args);
+    } else if (is_of_ladder(function)) {
+        ladder_args args;
+        memcpy(&args, node->arguments, sizeof args);
+        run_ladder(&args);
+    }
+}
+
+CUresult fake_execute(const fake_node *node, CUstream stream)
+{
+    switch (node->kind) {
+    case NODE_LAUNCH:
+        run_kernel(node, stream);
+        break;
+    case NODE_SET:
+        memset(node->memory, node->value, node->bytes);
+        break;
+    case NODE_ALLOC: /* whatever was there before */
+        memset(node->memory, 0x5a, node->bytes);
+        break;
+    case NODE_FREE:
+        break;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Reads the arguments: one block of bytes. Kernels that measure have an array of pointers, which is
+ * not looked at. */
+static CUresult read_arguments(fake_node *node, void **arguments, void **extra)
+{
+    const size_t expected = parameter_bytes(node->function);
+    if (extra == NULL) return arguments != NULL && expected == 0 ? CUDA_SUCCESS : INVALID_VALUE;
+    if (arguments != NULL || extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
+        extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE || extra[4] != CU_LAUNCH_PARAM_END)
+        return INVALID_VALUE;
+    node->argument_bytes = *(const size_t *)extra[3];
+    if (node->argument_bytes > sizeof node->arguments) return INVALID_VALUE;
+    if (expected > 0 && node->argument_bytes > expected) return OUT_OF_RESOURCES;
+    if (expected > node->argument_bytes) fake_misuse("a launch has too few bytes of arguments");
+    memcpy(node->arguments, extra[1], node->argument_bytes);
+    return CUDA_SUCCESS;
+}
+
+static bool is_legal(const fake_node *node)
+{
+    enum { SHARED_FOR_ALL = 48 * 1024 };
+    const unsigned *grid = node->how.grid, *threads = node->block, *cluster = &node->how.cluster;
+    const int shared = (int)node->how.dynamic_shared;
+    return grid[0] > 0 && grid[1] > 0 && grid[1] <= 65535 && grid[2] > 0 && grid[2] <= 65535 &&
+           threads[0] > 0 && threads[0] <= 1024 && threads[1] == 1 && threads[2] == 1 &&
+           *cluster > 0 && *cluster <= 8 && grid[0] % *cluster == 0 &&
+           (shared <= SHARED_FOR_ALL || shared <= node->function->dynamic_shared);
+}
+
+static CUresult launch(fake_node *node, void **arguments, void **extra, CUstream stream)
+{
+    struct fake_graph *graph;
+    if (node->function->module->context != fake_current()) return INVALID_HANDLE;
+    CUresult result = read_arguments(node, arguments, extra);
+    if (result != CUDA_SUCCESS) return result;
+    result = fake_give_work("a launch", &stream, &graph);
+    if (result != CUDA_SUCCESS) return result;
+    node->how.is_captured = graph != NULL;
+    if (is_gemm(node->function)) memcpy(&node->how.args, node->arguments, sizeof node->how.args);
+    memcpy(node->how.bytes, node->arguments, sizeof node->how.bytes);
+    remember(&node->how);
+    if (!is_legal(node) ||
+        (is_gemm(node->function) && !has_expected_grid(node->function, &node->how)))
+        return INVALID_VALUE;
+    check_pointers(node, stream);
+    if (graph == NULL) return fake_execute(node, stream);
+    fake_add_node(graph, node);
+    return CUDA_SUCCESS;
+}
+
+FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                      unsigned grid_z, unsigned block_x, unsigned block_y,
+                                      unsigned block_z, unsigned shared, CUstream stream,
+                                      void **arguments, void **extra)
+{
+    fake_node node = {
+        .kind = NODE_LAUNCH,
+        .function = function,
+        .how = {.grid = {grid_x, grid_y, grid_z}, .dynamic_shared = shared, .cluster = 1},
+        .block = {block_x, block_y, block_z},
+    };
+    BEGIN();
+    return launch(&node, arguments, extra, stream);
+}
+
+/* Sets what the attributes say; false: one that is not known. */
+static bool read_attributes(const CUlaunchConfig *config, fake_cuda_launch *how)
+{
+    for (unsigned i = 0; i < config->attribute_count; i++) {
+        const CUlaunchAttribute *attribute = &config->attributes[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            how->cluster = attribute->value.cluster[0];
+            if (attribute->value.cluster[1] != 1 || attribute->value.cluster[2] != 1) return false;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            how->overlaps = attribute->value.allows_overlap;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is said of cuLaunchKernel() goes for this, too. */
+FAKE_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                        void **arguments, void **extra)
+{
+    const unsigned *grid = config->grid, *threads = config->block;
+    fake_node node = {
+        .kind = NODE_LAUNCH,
+        .function = function,
+        .how = {.grid = {grid[0], grid[1], grid[2]},
+                .dynamic_shared = config->dynamic_shared,
+                .cluster = 1},
+        .block = {threads[0], threads[1], threads[2]},
+    };
+    BEGIN();
+    if (!read_attributes(config, &node.how)) return INVALID_VALUE;
+    const CUresult result = fake_begin("cuLaunchKernel");
+    return result == CUDA_SUCCESS ? launch(&node, arguments, extra, config->stream) : result;
+}
+
+/* ---- Occupancy and parameters ---------------------------------------------------------------- */
+
+FAKE_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
+                                                                   int threads, size_t shared)
+{
+    (void)function, (void)shared;
+    BEGIN();
+    *blocks = 2048 / threads;
+    return CUDA_SUCCESS;
+}
+
+/* On four SMs, none of which it leaves. */
+FAKE_CUDA_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
+                                                    const CUlaunchConfig *config)
+{
+    fake_cuda_launch how = {.cluster = 1};
+    (void)function;
+    BEGIN();
+    if (!read_attributes(config, &how) || config->grid[0] % how.cluster != 0) return INVALID_VALUE;
+    *clusters = 4 * (int)(2048 / config->block[0] / how.cluster);
+    return CUDA_SUCCESS;
+}
+
+#ifndef FAKE_CUDA_OLD
+FAKE_CUDA_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset,
+                                          size_t *size)
+{
+    BEGIN();
+    if (index > 0 || parameter_bytes(function) == 0) return INVALID_VALUE;
+    *offset = 0;
+    *size = parameter_bytes(function);
+    return CUDA_SUCCESS;
+}
+
+/* ---- Tensor maps: the address, and a count --------------------------------------------------- */
+
+static atomic_int encoded;
+
+FAKE_CUDA_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, unsigned rank,
+                                              void *address, const uint64_t *size,
+                                              const uint64_t *stride, const unsigned *box,
+                                              const unsigned *element_stride, int interleave,
+                                              int swizzle, int promotion, int out_of_bounds)
+{
+    (void)type, (void)promotion;
+    BEGIN();
+    if ((uintptr_t)map % 64 != 0 || (uintptr_t)address % 16 != 0 || rank < 1 || rank > 5 ||
+        interleave != 0 || swizzle < 0 || swizzle > 3 || out_of_bounds != 0)
+        return INVALID_VALUE;
+    for (unsigned i = 0; i < rank; i++)
+        if (size[i] == 0 || box[i] < 1 || box[i] > 256 || element_stride[i] != 1 ||
+            (i + 1 < rank && stride[i] % 16 != 0))
+            return INVALID_VALUE;
+    memset(map, 0, sizeof *map);
+    memcpy(map->bytes, &address, sizeof address);
+    encoded++;
+    return CUDA_SUCCESS;
+}
+#else
+static atomic_int encoded;
+#endif
+
+/* ---- For the tests --------------------------------------------------------------------------- */
+
+fake_cuda_launched_function fake_cuda_launched;
+fake_number_function fake_cuda_encoded;
+
+FAKE_CUDA_API fake_cuda_launch fake_cuda_launched(int back)
+{
+    return launched[(latest + FAKE_CUDA_LAUNCHES - back) % FAKE_CUDA_LAUNCHES];
+}
+
+FAKE_CUDA_API int fake_cuda_encoded(void)
+{
+    return encoded;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libfake_cuda.so: streams, captures and graphs. See fake_cuda.h. What a stream is given is done at
+ * once, or becomes a node of the graph that is being captured.
+ */
+#include "fake_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAMS_MAX = 4096, RELAXED = 2 };
+
+/* Never reused, so that memory may remember its stream. */
+static struct CUstream_st streams[STREAMS_MAX];
+static atomic_int stream_count;
+static _Atomic uint64_t ids;
+static _Thread_local struct CUstream_st thread_stream; /* CU_STREAM_PER_THREAD */
+static _Thread_local int mode;                         /* 0: global */
+
+/* Handles of destroyed streams are reused: the next stream gets the latest one. */
+static CUstream handles[STREAMS_MAX]; /* the stream that a handle stands for now */
+static int free_handle = -1;
+
+static CUstream init(CUstream stream, bool is_blocking)
+{
+    if (stream->id == 0) stream->id = ++ids;
+    stream->is_live = true;
+    stream->is_blocking = is_blocking;
+    return stream;
+}
+
+static CUstream default_stream(void)
+{
+    pthread_mutex_lock(&fake_lock);
+    CUstream stream = init(&fake_current()->default_stream, false);
+    pthread_mutex_unlock(&fake_lock);
+    return stream;
+}
+
+CUstream fake_stream(CUstream handle)
+{
+    if (fake_current() == NULL) return NULL;
+    if ((uintptr_t)handle <= 1) return default_stream();
+    if ((uintptr_t)handle == 2) return init(&thread_stream, true);
+    const ptrdiff_t index = (CUstream *)handle - handles;
+    if (index < 0 || index >= stream_count || handles[index] == NULL) {
+        fake_misuse("%p is no stream", (void *)handle);
+        return NULL;
+    }
+    return handles[index];
+}
+
+/* A handle is the address of its row in `handles`. */
+FAKE_CUDA_API CUresult cuStreamCreate(CUstream *stream, unsigned flags)
+{
+    BEGIN();
+    pthread_mutex_lock(&fake_lock);
+    CUstream made = init(&streams[stream_count++], flags != CU_STREAM_NON_BLOCKING);
+    const int index = free_handle >= 0 ? free_handle : stream_count - 1;
+    free_handle = -1;
+    handles[index] = made;
+    pthread_mutex_unlock(&fake_lock);
+    *stream = (CUstream)&handles[index];
+    return CUDA_SUCCESS;
+}
+
+FAKE_CUDA_API CUresult cuStreamDestroy_v2(CUstream stream)
+{
+    BEGIN();
+    CUstream own = fake_stream(stream);
+    if (own == NULL) return INVALID_HANDLE;
+    pthread_mutex_lock(&fake_lock);
+    own->is_live = false;
+    free_handle = (int)((CUstream *)stream - handles);
+    handles[free_handle] = NULL;
+    pthread_mutex_unlock(&fake_lock);
+    return CUDA_SUCCESS;
+}
+
+#ifndef FAKE_CUDA_OLD
+FAKE_CUDA_API CUresult cuStreamGetId(CUstream stream, uint64_t *id)
+{
+    BEGIN();
+    CUstream own = fake_stream(stream);
+    if (own == NULL) return INVALID_HANDLE;
+    *id = own->id;
+    return CUDA_SUCCESS;
+}
+#endif
+
+FAKE_CUDA_API CUresult cuStreamSynchronize(CUstream stream)
+{
+    BEGIN();
+    UNSAFE();
+    CUstream own = fake_stream(stream);
+    if (own == NULL) return INVALID_HANDLE;
+    own->waited = own->latest_work;
+    return CUDA_SUCCESS;
+}
+
+FAKE_CUDA_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    BEGIN();
+    if (fake_stream(stream) == NULL) return INVALID_HANDLE;
+    return event->context == fake_current() && flags == 0 ? CUDA_SUCCESS : INVALID_HANDLE;
+}
+
+/* ---- Captures -------------------------------------------------------------------------------- */
+
+FAKE_CUDA_API CUresult cuThreadExchangeStreamCaptureMode(int *exchanged)
+{
+    const int before = mode;
+    mode = *exchanged;
+    *exchanged = before;
+    return CUDA_SUCCESS;
+}
+
+/* Ends the captures under way: all, or those of blocking streams. Returns how many there were. */
+static int end_captures(bool blocking_only)
+{
+    int count = 0;
+    for (int i = 0; i < stream_count; i++)
+        if (streams[i].capture == 1 && (streams[i].is_blocking || !blocking_only)) {
+            streams[i].capture = 2;
+            count++;
+        }
+    return count;
+}
+
+CUresult fake_unsafe(const char *function, bool always)
+{
+    if (mode == RELAXED && !always) return CUDA_SUCCESS;
+    if (end_captures(false) == 0) return CUDA_SUCCESS;
+    fake_misuse("%s ends a capture", function);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+static bool is_blocked(CUstream stream)
+{
+    if (stream != &fake_current()->default_stream) return false;
+    for (int i = 0; i < stream_count; i++)
+        if (streams[i].capture == 1 && streams[i].is_blocking) return true;
+    return false;
+}
+
+FAKE_CUDA_API CUresult cuStreamIsCapturing(CUstream stream, int *status)
+{
+    BEGIN();
+    CUstream own = fake_stream(stream);
+    if (own == NULL) return INVALID_HANDLE;
+    if (is_blocked(own)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    *status = own->capture;
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_give_work(const char *function, CUstream *stream, struct fake_graph **graph)
+{
+    CUstream own = fake_stream(*stream);
+    *graph = NULL;
+    if (own == NULL) return INVALID_HANDLE;
+    *stream = own;
+    if (is_blocked(own)) {
+        end_captures(true);
+        fake_misuse("%s on the default stream ends a capture", function);
+        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+    if (own->capture == 2) return CAPTURE_INVALIDATED;
+    if (own->capture == 1)
+        *graph = own->graph;
+    else
+        own->latest_work = fake_next_work();
+    return CUDA_SUCCESS;
+}
+
+/* ---- Graphs ---------------------------------------------------------------------------------- */
+
+struct fake_graph {
+    fake_node *nodes;
+    int count;
+};
+
+void fake_add_node(struct fake_graph *graph, const fake_node *node)
+{
+    graph->nodes = realloc(graph->nodes, (size_t)(graph->count + 1) * sizeof *graph->nodes);
+    graph->nodes[graph->count++] = *node;
+}
+
+FAKE_CUDA_API CUresult cuStreamBeginCapture_v2(CUstream stream, int capture_mode)
+{
+    BEGIN();
+    CUstream own = fake_stream(stream);
+    if (own == NULL || own->capture != 0) return INVALID_VALUE;
+    own->graph = fake_keep(calloc(1, sizeof *own->graph));
+    own->capture = 1;
+    own->capture_mode = capture_mode;
+    return CUDA_SUCCESS;
+}
+
+static void destroy_graph(struct fake_graph *graph)
+{
+    for (int i = 0; i < graph->count; i++)
+        if (graph->nodes[i].kind == NODE_ALLOC) {
+            block *it = (block *)((char *)graph->nodes[i].memory - BLOCK_ROOM);
+            it->context->used -= it->bytes;
+            fake_drop(it);
+        }
+    free(graph->nodes);
+    fake_drop(graph);
+}
+
+/* What cuGraphInstantiateWithFlags() would make is the graph itself. */
+FAKE_CUDA_API CUresult cuStreamEndCapture(CUstream stream, struct fake_graph **graph)
+{
+    BEGIN();
+    CUstream own = fake_stream(stream);
+    if (own == NULL || own->capture == 0) return INVALID_VALUE;
+    const bool is_whole = own->capture == 1;
+    own->capture = 0;
+    *graph = is_whole ? own->graph : NULL;
+    if (!is_whole) destroy_graph(own->graph);
+    return is_whole ? CUDA_SUCCESS : CAPTURE_INVALIDATED;
+}
+
+FAKE_CUDA_API CUresult cuGraphLaunch(struct fake_graph *graph, CUstream stream)
+{
+    struct fake_graph *other;
+    BEGIN();
+    CUresult result = fake_give_work(__func__, &stream, &other);
+    for (int i = 0; i < graph->count && result == CUDA_SUCCESS; i++)
+        result = fake_execute(&graph->nodes[i], stream);
+    return result;
+}
+
+FAKE_CUDA_API CUresult cuGraphDestroy(struct fake_graph *graph)
+{
+    BEGIN();
+    destroy_graph(graph);
+    return CUDA_SUCCESS;
+}

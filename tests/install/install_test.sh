@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# install_test.sh BUILD CC CXX: installs BUILD under a temporary prefix, moves it, and builds and runs
+# installed_product.c against it: by CMake's find_package() and by pkg-config, shared and static, C and C++.
+# CXX may be empty.
+set -eu
+build=$1 cc=$2 cxx=$3
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/moved" # nothing installed may depend on where it was put
+prefix=$work/moved
+libdir=$(dirname "$(find "$prefix" -name libtegula.a)")
+
+echo "== what is there"
+for file in "$prefix/include/tegula/tegula.h" "$prefix/bin/tegula" "$libdir/libtegula.so" \
+  "$libdir/libtegula.so.0" "$libdir/pkgconfig/tegula.pc" \
+  "$libdir/cmake/tegula/tegulaConfig.cmake" "$libdir/cmake/tegula/tegulaConfigVersion.cmake"; do
+  test -e "$file" || { echo "not installed: $file"; exit 1; }
+done
+headers=$(find "$prefix/include" -type f | wc -l)
+test "$headers" -eq 1 || { echo "$headers headers are installed; one is public"; exit 1; }
+"$prefix/bin/tegula" --version
+
+echo "== find_package"
+cmake -S "$here" -B "$work/outside" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+  ${cxx:+-DCMAKE_CXX_COMPILER="$cxx"} >/dev/null
+cmake --build "$work/outside"
+for program in shared_c static_c ${cxx:+shared_cpp static_cpp}; do
+  echo "$program: $("$work/outside/$program")"
+done
+
+echo "== pkg-config"
+command -v pkg-config >/dev/null || { echo "no pkg-config here"; exit 0; }
+export PKG_CONFIG_PATH="$libdir/pkgconfig"
+test "$(pkg-config --modversion tegula)" = "$("$prefix/bin/tegula" --version | sed 's/.* //')"
+build_with() { # COMPILER SOURCE
+  # shellcheck disable=SC2046 # flags
+  "$1" "$2" -o "$work/shared" $(pkg-config --cflags --libs tegula) -Wl,-rpath,"$libdir"
+  # shellcheck disable=SC2046
+  "$1" "$2" -o "$work/static" $(pkg-config --cflags tegula) "$libdir/libtegula.a" \
+    $(pkg-config --static --libs tegula | sed 's/-ltegula//')
+  readelf -d "$work/shared" | grep -q 'NEEDED.*libtegula\.so\.0'
+  if readelf -d "$work/static" | grep -q 'NEEDED.*libtegula'; then return 1; fi
+  echo "$1: $("$work/shared"), $("$work/static")"
+}
+build_with "$cc" "$here/installed_product.c"
+if [ -n "$cxx" ]; then
+  cp "$here/installed_product.c" "$work/installed_product.cpp"
+  build_with "$cxx" "$work/installed_product.cpp"
+fi

@@ -1,0 +1,653 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launch lists (src/plan/launch_list.c): building, checking, the choice between alternatives, and
+ * the arguments of a run.
+ */
+#include "plan_shape.h"
+
+static const tgl_kernel kernel = {.name = "a kernel",
+                                  .file = "a_file.cu",
+                                  .symbol = "a_symbol",
+                                  .parameters = "struct arguments",
+                                  .macros = "IGNORED=1"};
+
+/* The arguments of the launches below. */
+struct arguments {
+    const void *A;
+    void *scratch, *counters;
+    float alpha, beta;
+    double alpha_f64, beta_f64;
+    int count, constant;
+    _Alignas(64) unsigned char map[128];
+};
+
+/* A launch of the kernel. Members may be changed before it is added. */
+static tgl_launch launch_for(const tgl_kernel *of)
+{
+    return (tgl_launch){.kernel = of,
+                        .grid = {4, 2, 1},
+                        .cluster = {1, 1, 1},
+                        .threads = 32,
+                        .flag = -1,
+                        .part = {0, 0, 8, 8},
+                        .repeats = 1,
+                        .count = 1,
+                        .last_count = 1};
+}
+
+static void add_launch(tgl_list_builder *builder, const tgl_launch *launch)
+{
+    const struct arguments arguments = {.constant = 7};
+    tgl_list_launch(builder, launch, &arguments, sizeof arguments);
+}
+
+/* A list with a step and, if it is not NULL, a launch that `change` has changed. */
+static tgl_status build(void (*change)(tgl_launch *, tgl_list_builder *), tgl_launch_list *list)
+{
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, list);
+    tgl_list_step(&builder, "tiles");
+    tgl_launch launch = launch_for(tgl_list_kernel(&builder, &kernel));
+    if (change != NULL) change(&launch, &builder);
+    if (launch.kernel != NULL) add_launch(&builder, &launch);
+    return tgl_list_end(&builder);
+}
+
+/* ---- Building -------------------------------------------------------------------------------- */
+
+/* However long they are: a truncated list would compile another kernel. */
+static void macros_may_have_any_length(void **state)
+{
+    (void)state;
+    enum { COUNT = 300 };
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    char *expected = calloc(COUNT, 64), one[64];
+    assert_non_null(expected);
+    tgl_list_begin(&builder, &list);
+    for (int i = 0; i < COUNT; i++) {
+        const int64_t value = i % 3 == 0 ? INT64_MIN : i % 3 == 1 ? INT64_MAX : i;
+        snprintf(one, sizeof one, "A_MACRO_NUMBER_%d", i);
+        tgl_list_macro(&builder, one, value);
+        sprintf(expected + strlen(expected), "%s%s=%lld", i > 0 ? " " : "", one, (long long)value);
+    }
+    const tgl_kernel *with = tgl_list_kernel(&builder, &kernel);
+    const tgl_kernel *without = tgl_list_kernel(&builder, &kernel);
+    assert_string_equal(with->macros, expected);
+    assert_string_equal(without->macros, ""); /* those of a kernel are used up */
+    assert_status(tgl_list_end(&builder), TGL_OK);
+    assert_int_equal(list.kernel_count, 2);
+    tgl_list_free(&list);
+    free(expected);
+}
+
+/* Texts are copied, and the same description is the same kernel. */
+static void a_kernel_is_listed_once(void **state)
+{
+    (void)state;
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    char name[] = "a name", file[] = "a file";
+    tgl_kernel own = kernel;
+    own.name = name;
+    own.file = file;
+    tgl_list_begin(&builder, &list);
+    tgl_list_macro(&builder, "BM", 8);
+    const tgl_kernel *first = tgl_list_kernel(&builder, &own);
+    tgl_list_macro(&builder, "BM", 8);
+    assert_ptr_equal(tgl_list_kernel(&builder, &own), first);
+    tgl_list_macro(&builder, "BM", 16);
+    assert_ptr_not_equal(tgl_list_kernel(&builder, &own), first);
+    tgl_kernel others[] = {own, own, own, own};
+    others[0].file = "another file";
+    others[1].symbol = "another symbol";
+    others[2].expression = "acc + c";
+    others[3].source = "its text";
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        tgl_list_macro(&builder, "BM", 8);
+        assert_ptr_not_equal(tgl_list_kernel(&builder, &others[i]), first);
+    }
+    memset(name, 'x', sizeof name - 1);
+    memset(file, 'x', sizeof file - 1);
+    assert_string_equal(first->name, "a name");
+    assert_string_equal(first->file, "a file");
+    assert_int_equal(list.kernel_count, 6);
+    assert_status(tgl_list_end(&builder), TGL_OK);
+    tgl_list_free(&list);
+    assert_int_equal(list.kernel_count, 0);
+    tgl_list_free(&list); /* twice is once */
+}
+
+/* Counters, then scratch, each reservation aligned. */
+static void workspace_is_aligned(void **state)
+{
+    (void)state;
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, &list);
+    assert_int_equal(tgl_list_scratch(&builder, 1), 0);
+    assert_int_equal(tgl_list_scratch(&builder, 256), 256);
+    assert_int_equal(tgl_list_scratch(&builder, 257), 512);
+    assert_int_equal(tgl_list_scratch(&builder, 0), 1024);
+    assert_int_equal(tgl_list_counters(&builder, 4), 0);
+    assert_int_equal(tgl_list_counters(&builder, 4), 256);
+    assert_status(tgl_list_end(&builder), TGL_OK);
+    assert_int_equal(list.scratch_bytes, 1024);
+    assert_int_equal(list.counter_bytes, 512);
+    assert_int_equal(tgl_list_workspace(&list), 1536);
+    tgl_list_free(&list);
+}
+
+static void too_much_workspace_is_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        tgl_launch_list list;
+        tgl_list_builder builder;
+        tgl_list_begin(&builder, &list);
+        tgl_list_step(&builder, "tiles");
+        if (i % 2 == 0)
+            tgl_list_scratch(&builder, i == 0 ? INT64_MAX : -1);
+        else
+            tgl_list_counters(&builder, i == 1 ? INT64_MAX : -1);
+        forget_error();
+        const tgl_status status = tgl_list_end(&builder);
+        assert_true(status == TGL_TOO_LARGE || status == TGL_BAD_ARGUMENT);
+        assert_int_equal(list.step_count, 0);
+    }
+}
+
+/* A failure sticks, and keeps its sentence; what comes after it does nothing. */
+static void failures_stick(void **state)
+{
+    (void)state;
+    char before[200], after[200];
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, &list);
+    const tgl_kernel *own = tgl_list_kernel(&builder, &kernel);
+    const tgl_launch launch = launch_for(own);
+    const tgl_patch patch = {.value = TGL_VALUE_COUNT, .at = 0};
+    const tgl_tensor tensor = {.rank = 1};
+    const tgl_flag flag = {.mask = 1};
+    forget_error();
+    add_launch(&builder, &launch); /* without a step */
+    assert_new_sentence();
+    tgl_last_error(before, sizeof before);
+    assert_true(builder.status != TGL_OK);
+    const tgl_status stuck = builder.status;
+    tgl_list_step(&builder, "tiles");
+    tgl_list_macro(&builder, "BM", 1);
+    assert_null(tgl_list_kernel(&builder, &kernel));
+    add_launch(&builder, &launch);
+    tgl_list_patch(&builder, &patch);
+    tgl_list_tensor(&builder, &tensor);
+    tgl_list_flag(&builder, &flag);
+    assert_status(tgl_list_end(&builder), stuck);
+    tgl_last_error(after, sizeof after);
+    assert_string_equal(after, before);
+    assert_int_equal(list.step_count, 0);
+    assert_int_equal(list.kernel_count, 0);
+    assert_null(list.steps);
+}
+
+static void a_patch_needs_a_launch(void **state)
+{
+    (void)state;
+    const tgl_patch patch = {.value = TGL_VALUE_COUNT, .at = 0};
+    for (int steps = 0; steps <= 1; steps++) {
+        tgl_launch_list list;
+        tgl_list_builder builder;
+        tgl_list_begin(&builder, &list);
+        if (steps > 0) tgl_list_step(&builder, "tiles");
+        tgl_list_patch(&builder, &patch);
+        assert_status(tgl_list_end(&builder), TGL_BAD_ARGUMENT);
+    }
+}
+
+/* ---- Checking -------------------------------------------------------------------------------- */
+
+static void no_change(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)launch, (void)builder;
+}
+
+static void wide_x(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->grid[0] = TGL_GRID_X_MAX;
+}
+
+static void too_wide_x(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->grid[0] = (unsigned)TGL_GRID_X_MAX + 1;
+}
+
+static void too_wide_y(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->grid[1] = TGL_GRID_YZ_MAX + 1;
+}
+
+static void too_wide_z(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->grid[2] = TGL_GRID_YZ_MAX + 1;
+}
+
+static void alignment_of_12(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->conditions[launch->condition_count++] =
+        (tgl_condition){.kind = TGL_IF_ALIGNED, .operand = TGL_AT_A, .alignment = 12};
+}
+
+static void alignment_of_0(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->conditions[launch->condition_count++] =
+        (tgl_condition){.kind = TGL_IF_MISALIGNED, .operand = TGL_AT_A, .alignment = 0};
+}
+
+static void alignment_of_16(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->conditions[launch->condition_count++] =
+        (tgl_condition){.kind = TGL_IF_ALIGNED, .operand = TGL_AT_A, .alignment = 16};
+}
+
+static void a_flag_that_is_not_there(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->flag = 0;
+}
+
+/* By the step that looks at it, or a later one. */
+static void a_flag_set_too_late(tgl_launch *launch, tgl_list_builder *builder)
+{
+    const tgl_flag flag = {.offset = 0, .mask = 1, .set_by = 0, .cleared_by = 0};
+    tgl_list_counters(builder, 4);
+    launch->flag = tgl_list_flag(builder, &flag);
+}
+
+static void a_cluster_beside_the_grid(tgl_launch *launch, tgl_list_builder *builder)
+{
+    (void)builder;
+    launch->cluster[0] = 3; /* of 4 blocks */
+}
+
+static void lists_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*change)(tgl_launch *, tgl_list_builder *);
+        tgl_status status;
+    } changes[] = {
+        {no_change, TGL_OK},
+        {wide_x, TGL_OK},
+        {alignment_of_16, TGL_OK},
+        {too_wide_x, TGL_GRID_TOO_LARGE},
+        {too_wide_y, TGL_GRID_TOO_LARGE},
+        {too_wide_z, TGL_GRID_TOO_LARGE},
+        {alignment_of_12, TGL_BAD_ARGUMENT},
+        {alignment_of_0, TGL_BAD_ARGUMENT},
+        {a_flag_that_is_not_there, TGL_BAD_ARGUMENT},
+        {a_flag_set_too_late, TGL_BAD_ARGUMENT},
+        {a_cluster_beside_the_grid, TGL_BAD_ARGUMENT},
+    };
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        tgl_launch_list list;
+        forget_error();
+        const tgl_status status = build(changes[i].change, &list);
+        if (status != changes[i].status) fail_msg("change %zu: %s", i, tgl_status_name(status));
+        if (status != TGL_OK) {
+            assert_new_sentence();
+            assert_int_equal(list.step_count, 0);
+        }
+        tgl_list_free(&list);
+    }
+}
+
+static tgl_status build_with_patch(const tgl_patch *patch)
+{
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, &list);
+    tgl_list_step(&builder, "tiles");
+    tgl_list_scratch(&builder, 1000);
+    const tgl_launch launch = launch_for(tgl_list_kernel(&builder, &kernel));
+    add_launch(&builder, &launch);
+    tgl_list_patch(&builder, patch);
+    const tgl_status status = tgl_list_end(&builder);
+    tgl_list_free(&list);
+    return status;
+}
+
+static void patches_lie_in_the_arguments(void **state)
+{
+    (void)state;
+    const int end = sizeof(struct arguments);
+    const struct {
+        tgl_patch patch;
+        tgl_status status;
+    } patches[] = {
+        {{.value = TGL_VALUE_OPERAND, .index = TGL_AT_A, .at = 0}, TGL_OK},
+        {{.value = TGL_VALUE_OPERAND, .index = TGL_AT_A, .at = end - 8}, TGL_OK},
+        {{.value = TGL_VALUE_OPERAND, .index = TGL_AT_A, .at = end - 4}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_OPERAND, .index = TGL_AT_A, .at = end}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_OPERAND, .index = TGL_AT_A, .at = -8}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_OPERAND, .index = TGL_OPERANDS, .at = 0}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_OPERAND, .index = -1, .at = 0}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_COUNT, .at = end - 4}, TGL_OK},
+        {{.value = TGL_VALUE_COUNT, .at = end - 3}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_ALPHA_F64, .at = end - 4}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_TENSOR_MAP, .index = 0, .at = 0}, TGL_BAD_ARGUMENT}, /* no such map */
+        {{.value = TGL_VALUE_SCRATCH, .at = 8, .offset = 1000}, TGL_OK},
+        {{.value = TGL_VALUE_SCRATCH, .at = 8, .offset = 5000}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_COUNTERS, .at = 8, .offset = 4}, TGL_BAD_ARGUMENT},
+        {{.value = (tgl_value)99, .at = 0}, TGL_BAD_ARGUMENT},
+    };
+    for (size_t i = 0; i < COUNT_OF(patches); i++) {
+        const tgl_status status = build_with_patch(&patches[i].patch);
+        if (status != patches[i].status) fail_msg("patch %zu: %s", i, tgl_status_name(status));
+    }
+}
+
+/* One that an earlier step sets is fine. */
+static void flags_are_set_before_they_are_looked_at(void **state)
+{
+    (void)state;
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, &list);
+    const tgl_kernel *own = tgl_list_kernel(&builder, &kernel);
+    const tgl_flag flag = {
+        .offset = tgl_list_counters(&builder, 4), .mask = 1, .set_by = 0, .cleared_by = 1};
+    tgl_launch launch = launch_for(own);
+    tgl_list_step(&builder, "scan");
+    add_launch(&builder, &launch);
+    tgl_list_step(&builder, "tiles");
+    launch.flag = tgl_list_flag(&builder, &flag);
+    assert_int_equal(launch.flag, 0);
+    add_launch(&builder, &launch);
+    assert_status(tgl_list_end(&builder), TGL_OK);
+    assert_int_equal(list.flag_count, 1);
+    tgl_list_free(&list);
+}
+
+static void tensors_are_checked(void **state)
+{
+    (void)state;
+    const tgl_tensor fine = {.base = TGL_VALUE_OPERAND,
+                             .operand = TGL_AT_A,
+                             .type = TGL_F32,
+                             .rank = 2,
+                             .size = {100, 50},
+                             .stride = {4, 400},
+                             .box = {32, 8}};
+    tgl_tensor tensors[] = {fine, fine, fine, fine, fine, fine};
+    tensors[1].rank = 0;
+    tensors[2].rank = TGL_TENSOR_RANK_MAX + 1;
+    tensors[3].stride[1] = 404; /* no multiple of 16 */
+    tensors[4].box[0] = 257;
+    tensors[5].size[1] = 0;
+    for (size_t i = 0; i < COUNT_OF(tensors); i++) {
+        tgl_launch_list list;
+        tgl_list_builder builder;
+        tgl_list_begin(&builder, &list);
+        assert_int_equal(tgl_list_tensor(&builder, &tensors[i]), 0);
+        assert_status(tgl_list_end(&builder), i == 0 ? TGL_OK : TGL_BAD_ARGUMENT);
+        tgl_list_free(&list);
+    }
+}
+
+/* ---- Alternatives ---------------------------------------------------------------------------- */
+
+/* One launch for each list of conditions; its grid says which it is. */
+static tgl_launch_list alternatives(const tgl_condition (*conditions)[TGL_CONDITIONS_MAX],
+                                    const int *counts, int launches)
+{
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, &list);
+    tgl_list_step(&builder, "tiles");
+    const tgl_kernel *own = tgl_list_kernel(&builder, &kernel);
+    for (int i = 0; i < launches; i++) {
+        tgl_launch launch = launch_for(own);
+        launch.grid[0] = (unsigned)(i + 1);
+        launch.condition_count = counts[i];
+        memcpy(launch.conditions, conditions[i], sizeof launch.conditions);
+        add_launch(&builder, &launch);
+    }
+    assert_status(tgl_list_end(&builder), TGL_OK);
+    return list;
+}
+
+/* The alternative's number from 1 on; 0: the step is left out. */
+static unsigned chosen(const tgl_launch_list *list, const tgl_run *run)
+{
+    const tgl_launch *launch = tgl_step_choose(&list->steps[0], run);
+    return launch != NULL ? launch->grid[0] : 0;
+}
+
+static void the_first_whose_conditions_hold_is_chosen(void **state)
+{
+    (void)state;
+    static const tgl_condition conditions[][TGL_CONDITIONS_MAX] = {
+        {{.kind = TGL_IF_NO_PRODUCT}},
+        {{.kind = TGL_IF_ALIGNED, .operand = TGL_AT_A, .alignment = 16},
+         {.kind = TGL_IF_ALIGNED, .operand = TGL_AT_B, .alignment = 8}},
+        {{.kind = TGL_IF_MISALIGNED, .operand = TGL_AT_A, .alignment = 16},
+         {.kind = TGL_IF_ALIGNED, .operand = TGL_AT_A, .alignment = 4}},
+        {{.kind = TGL_IF_PRODUCT}},
+    };
+    static const int counts[] = {1, 2, 2, 1};
+    tgl_launch_list list = alternatives(conditions, counts, 4);
+    static const struct {
+        bool has_product;
+        uintptr_t a, b;
+        unsigned launch;
+    } runs[] = {
+        {false, 16, 16, 1}, {true, 16, 8, 2}, {true, 32, 24, 2}, {true, 16, 4, 4}, {true, 8, 8, 3},
+        {true, 4, 4, 3},    {true, 2, 8, 4},  {true, 0, 0, 2}, /* NULL is aligned */
+    };
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        tgl_run run = run_of(runs[i].has_product, 0);
+        run.at[TGL_AT_A] = (const void *)runs[i].a;
+        run.at[TGL_AT_B] = (const void *)runs[i].b;
+        assert_int_equal(chosen(&list, &run), runs[i].launch);
+    }
+    tgl_list_free(&list);
+}
+
+static void a_step_may_be_left_out(void **state)
+{
+    (void)state;
+    static const tgl_condition conditions[][TGL_CONDITIONS_MAX] = {{{.kind = TGL_IF_PRODUCT}}};
+    static const int counts[] = {1};
+    tgl_launch_list list = alternatives(conditions, counts, 1);
+    const tgl_run with = run_of(true, 0), without = run_of(false, 0);
+    assert_int_equal(chosen(&list, &with), 1);
+    assert_int_equal(chosen(&list, &without), 0);
+    tgl_list_free(&list);
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, &list);
+    tgl_list_step(&builder, "nothing");
+    assert_status(tgl_list_end(&builder), TGL_OK);
+    assert_int_equal(chosen(&list, &with), 0);
+    tgl_list_free(&list);
+}
+
+static void launches_without_conditions_always_run(void **state)
+{
+    (void)state;
+    static const tgl_condition conditions[2][TGL_CONDITIONS_MAX];
+    static const int counts[] = {0, 0};
+    tgl_launch_list list = alternatives(conditions, counts, 2);
+    for (int i = 0; i < 4; i++) {
+        const tgl_run run = run_of(i % 2, i);
+        assert_int_equal(chosen(&list, &run), 1);
+    }
+    tgl_list_free(&list);
+}
+
+/* ---- Arguments of a run ---------------------------------------------------------------------- */
+
+/* "Encodes" a map as its index and the address. */
+static tgl_status encode(void *context, const tgl_tensor *tensor, int index, const void *address,
+                         void *to)
+{
+    ++*(int *)context;
+    memset(to, 0, 128);
+    memcpy(to, &address, sizeof address);
+    ((unsigned char *)to)[100] = (unsigned char)index;
+    return tensor->rank == 2 ? TGL_OK : tgl_fail(TGL_DRIVER, "no such tensor");
+}
+
+#define AT(member) (int)offsetof(struct arguments, member)
+static const tgl_patch all_patches[] = {
+    {.value = TGL_VALUE_OPERAND, .index = TGL_AT_A, .at = AT(A), .offset = 40, .step = 1000},
+    {.value = TGL_VALUE_SCRATCH, .at = AT(scratch), .offset = 256, .step = -8},
+    {.value = TGL_VALUE_COUNTERS, .at = AT(counters), .offset = 4},
+    {.value = TGL_VALUE_ALPHA_F32, .at = AT(alpha)},
+    {.value = TGL_VALUE_BETA_F32, .at = AT(beta)},
+    {.value = TGL_VALUE_ALPHA_F64, .at = AT(alpha_f64)},
+    {.value = TGL_VALUE_BETA_F64, .at = AT(beta_f64)},
+    {.value = TGL_VALUE_COUNT, .at = AT(count)},
+    {.value = TGL_VALUE_TENSOR_MAP, .index = 1, .at = AT(map)},
+};
+
+/* A batch of 2 * 10 + 3 problems. */
+static tgl_launch_list list_with_all_patches(void)
+{
+    static const tgl_tensor maps[] = {
+        {.base = TGL_VALUE_SCRATCH,
+         .type = TGL_F32,
+         .rank = 1,
+         .size = {8},
+         .stride = {4},
+         .box = {8}},
+        {.base = TGL_VALUE_OPERAND,
+         .operand = TGL_AT_B,
+         .offset = 64,
+         .type = TGL_F32,
+         .rank = 2,
+         .size = {8, 8},
+         .stride = {4, 32},
+         .box = {8, 8}},
+    };
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, &list);
+    tgl_list_step(&builder, "tiles");
+    tgl_list_scratch(&builder, 1024);
+    tgl_list_counters(&builder, 256);
+    for (size_t i = 0; i < COUNT_OF(maps); i++)
+        assert_int_equal(tgl_list_tensor(&builder, &maps[i]), i);
+    tgl_launch launch = launch_for(tgl_list_kernel(&builder, &kernel));
+    launch.repeats = 3;
+    launch.count = 10;
+    launch.last_count = 3;
+    add_launch(&builder, &launch);
+    for (size_t i = 0; i < COUNT_OF(all_patches); i++)
+        tgl_list_patch(&builder, &all_patches[i]);
+    assert_status(tgl_list_end(&builder), TGL_OK);
+    return list;
+}
+
+static void patches_are_filled_in(void **state)
+{
+    (void)state;
+    tgl_launch_list list = list_with_all_patches();
+    const tgl_launch *launch = &list.steps[0].launches[0];
+    char *counters = (char *)(uintptr_t)0x10000, *scratch = (char *)(uintptr_t)0x20000;
+    tgl_run run = run_of(true, 0);
+    run.alpha = 1.0 / 3;
+    run.beta = -2;
+    for (int repeat = 0; repeat < 3; repeat++) {
+        struct arguments found;
+        const void *address;
+        int encoded = 0;
+        assert_status(tgl_launch_fill(&list, launch, &run, counters, scratch, repeat, encode,
+                                      &encoded, (unsigned char *)&found),
+                      TGL_OK);
+        assert_ptr_equal(found.A, (const char *)run.at[TGL_AT_A] + 40 + repeat * 1000);
+        assert_ptr_equal(found.scratch, scratch + 256 - 8 * repeat);
+        assert_ptr_equal(found.counters, counters + 4);
+        assert_true(found.alpha == (float)(1.0 / 3) && found.beta == -2);
+        assert_true(found.alpha_f64 == 1.0 / 3 && found.beta_f64 == -2);
+        assert_int_equal(found.count, repeat < 2 ? 10 : 3);
+        assert_int_equal(tgl_launch_count(launch, repeat), repeat < 2 ? 10 : 3);
+        assert_int_equal(found.constant, 7);
+        memcpy(&address, found.map, sizeof address);
+        assert_ptr_equal(address, (const char *)run.at[TGL_AT_B] + 64);
+        assert_int_equal(found.map[100], 1);
+        assert_int_equal(encoded, 1);
+    }
+    tgl_list_free(&list);
+}
+
+/* NULL stays NULL whatever the offset; without a product alpha is 0, even where it is NaN. */
+static void what_is_not_used_is_null_or_zero(void **state)
+{
+    (void)state;
+    tgl_launch_list list = list_with_all_patches();
+    const tgl_launch *launch = &list.steps[0].launches[0];
+    struct arguments found;
+    int encoded = 0;
+    tgl_run run = run_of(false, 0);
+    run.alpha = (double)NAN;
+    run.at[TGL_AT_A] = NULL;
+    assert_status(tgl_launch_fill(&list, launch, &run, NULL, NULL, 2, encode, &encoded,
+                                  (unsigned char *)&found),
+                  TGL_OK);
+    assert_null(found.A);
+    assert_null(found.scratch);
+    assert_null(found.counters);
+    assert_true(found.alpha == 0 && found.alpha_f64 == 0);
+    assert_true(found.beta == 1 && found.beta_f64 == 1);
+    tgl_list_free(&list);
+}
+
+/* And the list, which runs share, is not written to. */
+static void an_encoder_s_failure_is_told(void **state)
+{
+    (void)state;
+    tgl_launch_list list = list_with_all_patches();
+    tgl_launch *launch = &list.steps[0].launches[0];
+    struct arguments found, before;
+    int encoded = 0;
+    const tgl_run run = run_of(true, 0);
+    memcpy(&before, launch->arguments, sizeof before);
+    launch->patches[launch->patch_count - 1].index = 0; /* of rank 1, which encode() refuses */
+    assert_status(tgl_launch_fill(&list, launch, &run, NULL, NULL, 0, encode, &encoded,
+                                  (unsigned char *)&found),
+                  TGL_DRIVER);
+    assert_sentence("no such tensor");
+    assert_memory_equal(launch->arguments, &before, sizeof before);
+    tgl_list_free(&list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(macros_may_have_any_length),
+        cmocka_unit_test(a_kernel_is_listed_once),
+        cmocka_unit_test(workspace_is_aligned),
+        cmocka_unit_test(too_much_workspace_is_refused),
+        cmocka_unit_test(failures_stick),
+        cmocka_unit_test(a_patch_needs_a_launch),
+        cmocka_unit_test(lists_are_checked),
+        cmocka_unit_test(patches_lie_in_the_arguments),
+        cmocka_unit_test(flags_are_set_before_they_are_looked_at),
+        cmocka_unit_test(tensors_are_checked),
+        cmocka_unit_test(the_first_whose_conditions_hold_is_chosen),
+        cmocka_unit_test(a_step_may_be_left_out),
+        cmocka_unit_test(launches_without_conditions_always_run),
+        cmocka_unit_test(patches_are_filled_in),
+        cmocka_unit_test(what_is_not_used_is_null_or_zero),
+        cmocka_unit_test(an_encoder_s_failure_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

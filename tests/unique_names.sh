@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# unique_names.sh: no two files of the repository have the same name, so that a name says which file is
+# meant. CMake and readers of folders ask for CMakeLists.txt and README.md, of which there are several.
+set -eu
+cd "$(dirname "$0")/.."
+git rev-parse --is-inside-work-tree >/dev/null 2>&1 || exit 77 # sources without their history
+# Files that are not yet committed count, those that are deleted do not.
+twice=$(git ls-files --cached --others --exclude-standard | sort -u | while read -r file; do
+  test ! -f "$file" || basename "$file"
+done | grep -vxE 'CMakeLists\.txt|README\.md|__init__\.py' | sort | uniq -d)
+test -z "$twice" && exit 0
+echo "more than one file is called:"
+echo "$twice"
+exit 1
