@@ -139,12 +139,18 @@ static inline bool has_macro(const tgl_kernel *kernel, const char *name)
     return at != NULL && (at == kernel->macros || at[-1] == ' ');
 }
 
+/* An address that nothing looks at. */
+static inline void *address(uintptr_t at)
+{
+    return (void *)at; /* NOLINT(performance-no-int-to-ptr) */
+}
+
 /* A run whose matrices all begin `misaligned_by` bytes past a multiple of 4096. */
 static inline tgl_run run_of(bool has_product, int misaligned_by)
 {
     tgl_run run = {.alpha = has_product ? 1 : 0, .beta = 1, .has_product = has_product};
     for (int i = 0; i < TGL_OPERANDS; i++)
-        run.at[i] = (const void *)(uintptr_t)(4096 * (i + 1) + misaligned_by);
+        run.at[i] = address((uintptr_t)4096 * (uintptr_t)(i + 1) + (uintptr_t)misaligned_by);
     return run;
 }
 

@@ -9,7 +9,7 @@
  */
 #include "probe_family.h"
 
-#include "../kernels/lib/tensor_map.h"
+#include "../kernels/lib/tma_map.h"
 #include "base/integers.h"
 #include "list_of_kernel.h"
 

@@ -66,7 +66,7 @@ static void ptx_is_for_chips_to_come(void **state)
     tgl_binary binary;
     assert_status(compile("", "compute_80", &binary), TGL_OK);
     assert_non_null(strstr(binary.image, ".entry sgemm_thread_tile_2d"));
-    assert_int_equal(binary.uses.registers, -1); /* nobody has assigned any */
+    assert_int_equal(binary.uses.registers, -1); /* PTX has none assigned */
     free(binary.image);
 }
 

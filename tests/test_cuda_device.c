@@ -391,7 +391,7 @@ static void the_caller_s_context_stays(void **state)
     DRIVER(destroy, "cuCtxDestroy_v2", void *);
     void *mine, *now;
     assert_int_equal(get(&now), 0);
-    assert_null(now); /* so far nobody has made one current */
+    assert_null(now); /* so far none has been made current */
     assert_int_equal(create(&mine, 0, 0), 0);
     adder work = make_adder(*state);
     start(&work, NULL);

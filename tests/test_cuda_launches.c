@@ -239,7 +239,8 @@ static void strips_have_partial_sums_of_their_own(void **state)
 
 /* ---- Lists that no family makes -------------------------------------------------------------- */
 
-static const char source[] = "extern \"C\" __global__ void first() {} void second() {}";
+static const char source[] =
+    "extern \"C\" __global__ void first() {} void second() {} void mapped() {}";
 
 static tgl_kernel kernel_named(const char *symbol)
 {
@@ -400,8 +401,8 @@ static void features_that_are_not_there(void **state)
 
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
-/* A list whose kernel takes the map of A, 4 x 8 floats. */
-static tgl_status plan_with_map(tgl_device *dev, tgl_plan **plan)
+/* A list whose kernel takes the map of A, 4 x 8 floats, and a number. */
+static tgl_status plan_with_map(tgl_device *dev, const char *parameters, tgl_plan **plan)
 {
     const tgl_tensor tensor = {.base = TGL_VALUE_OPERAND,
                                .operand = TGL_AT_A,
@@ -411,17 +412,25 @@ static tgl_status plan_with_map(tgl_device *dev, tgl_plan **plan)
                                .stride = {4, 32},
                                .box = {8, 4},
                                .swizzle_bytes = 32};
-    const unsigned char room[128] = {0};
+    struct {
+        unsigned char map[128];
+        long long number;
+    } arguments = {.number = 42};
     tgl_launch_list list;
     tgl_list_builder b;
     tgl_list_begin(&b, &list);
-    const tgl_launch launch = launch_with(&b, "first", 1, TGL_AFTER_ALL);
+    tgl_kernel kernel = kernel_named("mapped");
+    kernel.parameters = parameters;
+    tgl_launch launch = launch_with(&b, "first", 1, TGL_AFTER_ALL);
+    launch.kernel = tgl_list_kernel(&b, &kernel);
     const tgl_patch patch = {.value = TGL_VALUE_TENSOR_MAP, .index = tgl_list_tensor(&b, &tensor)};
     tgl_list_step(&b, "test");
-    tgl_list_launch(&b, &launch, room, sizeof room);
+    tgl_list_launch(&b, &launch, &arguments, sizeof arguments);
     tgl_list_patch(&b, &patch);
     return plan_of(dev, &b, plan);
 }
+
+static const char map_and_number[] = "struct tgl_tensor_map|long long";
 
 /* The stand-in's map begins with the address. */
 static void tensor_maps_are_kept_by_address(void **state)
@@ -430,19 +439,21 @@ static void tensor_maps_are_kept_by_address(void **state)
     enum { ADDRESSES = 6, STEP = 32 };
     _Alignas(64) static float A[ADDRESSES * STEP + 1], C;
     tgl_device *dev = open_device("cuda");
-    tgl_plan *plan;
-    assert_status(plan_with_map(dev, &plan), TGL_OK);
+    tgl_plan *plan, *plan_of_less;
+    assert_status(plan_with_map(dev, map_and_number, &plan), TGL_OK);
     const int before = encoded_maps();
     for (int repeat = 0; repeat < 3; repeat++)
         for (int i = 0; i < 4; i++) {
             const float *at = A + (ptrdiff_t)i * STEP;
             assert_status(tgl_plan_run(plan, 1, at, at, 0, &C, NULL), TGL_OK);
             assert_memory_equal(latest_launch().bytes, &at, sizeof at);
+            assert_int_equal(latest_launch().bytes[128], 42);
         }
     assert_int_equal(encoded_maps(), before + 4);
     for (int i = 0; i < ADDRESSES; i++) /* more than are kept */
         assert_status(tgl_plan_run(plan, 1, A + (ptrdiff_t)i * STEP, A, 0, &C, NULL), TGL_OK);
     assert_int_equal(encoded_maps(), before + 6);
+    assert_status(plan_with_map(dev, "struct tgl_tensor_map", &plan_of_less), TGL_BAD_ARGUMENT);
     assert_status(tgl_plan_run(plan, 1, A + 1, A, 0, &C, NULL), TGL_DRIVER);
     assert_last_error("encoding a tensor map");
     assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, &C, NULL), TGL_OK);
@@ -457,7 +468,7 @@ static void drivers_without_tensor_maps(void **state)
     use_old_driver("11080");
     tgl_device *dev = open_device("cuda");
     tgl_plan *plan;
-    assert_status(plan_with_map(dev, &plan), TGL_UNSUPPORTED);
+    assert_status(plan_with_map(dev, map_and_number, &plan), TGL_UNSUPPORTED);
     assert_last_error("cannot encode tensor maps");
     assert_product(dev, NULL, 40, 50, 60);
     tgl_device_close(dev);

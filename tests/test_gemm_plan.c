@@ -269,8 +269,8 @@ static void nothing_is_multiplied_without_a_product(void **state)
             assert_non_null(launch);
             struct tgl_gemm_args args;
             assert_int_equal(launch->argument_bytes, sizeof args);
-            assert_status(tgl_launch_fill(&list, launch, &run, (char *)4096, (char *)8192, 0, NULL,
-                                          NULL, (unsigned char *)&args),
+            assert_status(tgl_launch_fill(&list, launch, &run, address(4096), address(8192), 0,
+                                          NULL, NULL, (unsigned char *)&args),
                           TGL_OK);
             assert_int_equal(args.k, 0);
             assert_null(args.A);

@@ -454,8 +454,8 @@ static void the_first_whose_conditions_hold_is_chosen(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(runs); i++) {
         tgl_run run = run_of(runs[i].has_product, 0);
-        run.at[TGL_AT_A] = (const void *)runs[i].a;
-        run.at[TGL_AT_B] = (const void *)runs[i].b;
+        run.at[TGL_AT_A] = address(runs[i].a);
+        run.at[TGL_AT_B] = address(runs[i].b);
         assert_int_equal(chosen(&list, &run), runs[i].launch);
     }
     tgl_list_free(&list);
@@ -561,7 +561,7 @@ static void patches_are_filled_in(void **state)
     (void)state;
     tgl_launch_list list = list_with_all_patches();
     const tgl_launch *launch = &list.steps[0].launches[0];
-    char *counters = (char *)(uintptr_t)0x10000, *scratch = (char *)(uintptr_t)0x20000;
+    char *counters = address(0x10000), *scratch = address(0x20000);
     tgl_run run = run_of(true, 0);
     run.alpha = 1.0 / 3;
     run.beta = -2;

@@ -219,7 +219,7 @@ static void test_pointers_without_a_product(void **state)
 
 /* ---- What it counts -------------------------------------------------------------------------- */
 
-enum { MOST = 160 * 160 };
+enum { ROOM = 160 * 160 };
 
 /* On 256 bytes, as tgl_alloc() gives it: where a matrix starts in a sector shows in the counts. */
 static float *new_matrix(size_t elements)
@@ -233,8 +233,8 @@ static float *new_matrix(size_t elements)
 static tgl_plan *run_product(tgl_device *dev, const char *kernel, int64_t m, int64_t n, int64_t k,
                              float *C)
 {
-    float *A = new_matrix(2 * MOST), *B = A + MOST;
-    for (int i = 0; i < 2 * MOST; i++)
+    float *A = new_matrix(2 * ROOM), *B = A + ROOM;
+    for (int i = 0; i < 2 * ROOM; i++)
         A[i] = (float)(i * 7 % 31) / 16 - 1;
     const tgl_problem problem = problem_of(TGL_F32, m, n, k);
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
@@ -259,7 +259,7 @@ static tgl_counters count_product(tgl_device *dev, const char *kernel, int64_t m
 static void test_known_counts(void **state)
 {
     const int64_t m = 64, n = 32, k = 96;
-    float *C = new_matrix(MOST);
+    float *C = new_matrix(ROOM);
     const int64_t warps = m * n / 32;
 
     /* A warp is 32 rows of one column: each reads its row of A, all the same element of B. */
@@ -358,7 +358,7 @@ static void test_counters_call(void **state)
 
 static void test_explain(void **state)
 {
-    float *C = new_matrix(MOST);
+    float *C = new_matrix(ROOM);
     char text[8192], start[40];
     tgl_plan *plan = run_product(*state, "ladder/shared_tile", 40, 40, 40, C);
     const size_t length = tgl_plan_explain(plan, text, sizeof text);
@@ -396,7 +396,7 @@ static void test_threads(void **state)
     tgl_device *other = open_sim();
     for (int i = 0; i < 3; i++) {
         outcomes[i].dev = i < 2 ? *state : other;
-        outcomes[i].C = new_matrix(MOST);
+        outcomes[i].C = new_matrix(ROOM);
         assert_int_equal(pthread_create(&threads[i], NULL, count_in_thread, &outcomes[i]), 0);
     }
     for (int i = 0; i < 3; i++)
@@ -430,7 +430,7 @@ static void test_compilers_agree(void **state)
         tgl_device_close(clang);
         skip();
     }
-    float *C = new_matrix(MOST);
+    float *C = new_matrix(ROOM);
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(gcc, i)) != NULL; i++) {
         if (strncmp(kernel, "skinny", 6) == 0 || strncmp(kernel, "small_batch", 11) == 0)

@@ -193,7 +193,7 @@ static void strips_begin_at_offsets(void **state)
             assert_int_equal(launch->part.row, row);
             assert_int_equal(launch->part.col, col);
             assert_int_equal(launch->argument_bytes, sizeof args);
-            assert_status(tgl_launch_fill(&m.list, launch, &run, (char *)4096, (char *)4096, 0,
+            assert_status(tgl_launch_fill(&m.list, launch, &run, address(4096), address(4096), 0,
                                           NULL, NULL, (unsigned char *)&args),
                           TGL_OK);
             assert_int_equal(args.m, launch->part.m);

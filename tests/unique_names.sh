@@ -6,8 +6,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 git rev-parse --is-inside-work-tree >/dev/null 2>&1 || exit 77 # sources without their history
-# Files that are not yet committed count, those that are deleted do not.
-twice=$(git ls-files --cached --others --exclude-standard | sort -u | while read -r file; do
+# A file that is about to be deleted does not count.
+twice=$(git ls-files | while read -r file; do
   test ! -f "$file" || basename "$file"
 done | grep -vxE 'CMakeLists\.txt|README\.md|__init__\.py' | sort | uniq -d)
 test -z "$twice" && exit 0

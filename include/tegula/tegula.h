@@ -154,7 +154,8 @@ TGL_API const char *tgl_device_name(const tgl_device *dev);
 /* Copies the sentence of detail of the calling thread's latest failed call to text, at most size
  * bytes with the terminating zero, and returns the length of the whole sentence (as snprintf does).
  * The sentence may have several lines: that of TGL_COMPILE contains the compiler's log. Empty if
- * no call of this thread has failed yet. Calls that succeed leave it as it is. */
+ * no call of this thread has failed yet. Call it right after a failure: a later call may leave
+ * another sentence even if it succeeds, where it tried something else first. */
 TGL_API size_t tgl_last_error(char *text, size_t size);
 
 /* The properties of a device as pairs of text: index 0, 1, ... until it returns TGL_BAD_ARGUMENT.

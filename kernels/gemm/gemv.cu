@@ -87,19 +87,20 @@
 #endif
 
 /* Loads of the matrix come before those of several vectors, and before all arithmetic. Left to
- * itself ptxas, short of registers, loads the rest of a step when part of it has come and been
- * multiplied. It keeps loads in order across __syncwarp(), but for those of __ldg(). */
+ * itself ptxas, short of registers, loads the rest of a step only after part of it has arrived and
+ * been multiplied. It keeps the order of loads across __syncwarp(). */
 #if COUNT == 1
 #define KEEP_ORDER()
-#define LOAD_VECTOR(from) __ldg(from)
 #else
-#define KEEP_ORDER()      __syncwarp()
-#define LOAD_VECTOR(from) __ldca(from)
+#define KEEP_ORDER() __syncwarp()
 #endif
 
 /* Warps that share k, and whose sums are added through shared memory. */
 #define PARTS (LANES_K * K_BIT > 32 ? LANES_K * K_BIT / 32 : 1)
 
+#if TYPE_A != TYPE_F32 || TYPE_B != TYPE_F32 || ACCUMULATE != TYPE_F32
+#error "this kernel multiplies FP32"
+#endif
 #if (VEC != 1 && VEC != 4) || THREADS % LANES_K || (!ALONG_K && LANES_LENGTH > 32)
 #error "loads are of one float or of four; lanes divide the block; a warp has no other lines' lanes"
 #endif
@@ -125,8 +126,8 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;
     const int length = BIG_A ? args->m : args->n, count = BIG_A ? args->n : args->m;
-    const element_a *A = A_of(args, batch);
-    const element_b *B = B_of(args, batch);
+    const element_a *A = A_OF(args, batch);
+    const element_b *B = B_OF(args, batch);
     const long long vector_ld = BIG_A ? args->ldb : args->lda;
     const bool is_along_k = (ALONG_K && COUNT > 1) || args->small_k_major;
     struct cursor c;
@@ -190,13 +191,13 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
         const float *from = c->vector[i % COUNT];
         float *to = s->vector[i / COUNT][i % COUNT];
         if (is_plain && (is_whole || (FOURS_TO_THE_END && p + 3 < left))) {
-            unpack(to, LOAD_VECTOR((const float4 *)(from + p)));
+            unpack(to, __ldca((const float4 *)(from + p)));
             continue;
         }
 #pragma unroll
         for (int e = 0; e < (ALONG_K ? 4 : 1); e++) {
             const bool exists = is_whole || p + e * ELEMENT < left;
-            to[e] = exists ? LOAD_VECTOR(from + (p + e * ELEMENT) * c->step) : 0.0f;
+            to[e] = exists ? __ldca(from + (p + e * ELEMENT) * c->step) : 0.0f;
         }
     }
 }
@@ -274,7 +275,7 @@ static __device__ __forceinline__ void store_result(const struct tgl_gemm_args *
                                                     int at, int v)
 {
     const int row = BIG_A ? at : v, col = BIG_A ? v : at, batch = (int)blockIdx.z;
-    const struct epilogue_operands with = epilogue_operands(args, D_of(args, batch), batch);
+    const struct epilogue_operands with = epilogue_operands(args, D_OF(args, batch), batch);
     epilogue_store(args, &with, sum, row, col);
 }
 
@@ -287,14 +288,13 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     start_after_earlier_launches(args.waits_at_end);
     if (args.overlaps) let_later_launches_start();
     struct cursor c = first_step(&args);
-    const int k = has_product(&args) ? args.k : 0;
     float acc[FOURS][COUNT][4] = {{{0.0f}}};
     /* Here all threads go the same way. */
     if (c.step == 1 && (!FOURS_OF_VECTOR || COUNT > 1 || rows_are_aligned(c.vector[0], 0))) {
         c.step = 1; /* which the compiler knows from now on */
-        multiply(acc, c, k, FOURS_OF_VECTOR);
+        multiply(acc, c, DEPTH_OF(&args), FOURS_OF_VECTOR);
     } else
-        multiply(acc, c, k, false);
+        multiply(acc, c, DEPTH_OF(&args), false);
 
     float sums[RESULTS][COUNT];
 #pragma unroll

@@ -154,6 +154,9 @@
 #define THREAD threadIdx.x
 #endif
 
+#if TYPE_A != TYPE_F32 || TYPE_B != TYPE_F32 || ACCUMULATE != TYPE_F32
+#error "this kernel multiplies FP32"
+#endif
 #if BM % WM || BN % WN || TM % 4 || TN % 4 || WM % TM || WN % TN
 #error "a block is a grid of warps, a warp a grid of threads, a thread a grid of 4 x 4"
 #endif
@@ -459,7 +462,7 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
             const float *from = &shared[(warp / WARPS_N * 4 * LANES_M + line) * (BN + PAD) +
                                         (unsigned)line / 4 % PAD];
             element_d *to = &at->with.D[to_row * args->ldd + tile_col];
-            const element_c *c_row = beside(args, &at->with, to, to_row, tile_col);
+            const element_c *c_row = BESIDE(args, &at->with, to, to_row, tile_col);
             const int first = lane - (int)((unsigned long long)to / sizeof(element_d) % 32);
             accumulate_t sums[PIECES], old[PIECES];
 #pragma unroll
@@ -606,9 +609,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     const int tile_col = max(0, min(block_col, args.n - BN));
 
     const int batch = (int)blockIdx.z;
-    const element_a *A = A_of(&args, batch);
-    const element_b *B = B_of(&args, batch);
-    element_d *D = D_of(&args, batch);
+    const element_a *A = A_OF(&args, batch);
+    const element_b *B = B_OF(&args, batch);
+    element_d *D = D_OF(&args, batch);
     first += SLICE * BK;
     A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;

@@ -106,6 +106,9 @@
 #define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE)
 #define SUM_FLOATS  (ALONG_K ? 0 : WARPS * SUM_ROWS * RESULTS * SUM_LINE)
 
+#if TYPE_A != TYPE_F32 || TYPE_B != TYPE_F32 || ACCUMULATE != TYPE_F32
+#error "this kernel multiplies FP32"
+#endif
 #if DEPTH % STEP || DEPTH % 32
 #error "DEPTH: a multiple of a step and of 32"
 #endif
@@ -124,8 +127,8 @@ static __device__ __forceinline__ struct operands
 operands_of(const struct tgl_gemm_args *args, const bool a_along_k, const bool b_along_k)
 {
     const int batch = (int)blockIdx.z;
-    const element_a *A = A_of(args, batch);
-    const element_b *B = B_of(args, batch);
+    const element_a *A = A_OF(args, batch);
+    const element_b *B = B_OF(args, batch);
     struct operands o;
     o.big = BIG_A ? A : B;
     o.small = BIG_A ? B : A;
@@ -142,7 +145,6 @@ operands_of(const struct tgl_gemm_args *args, const bool a_along_k, const bool b
 /* Units of work, a tile's k_chunk of k each, and how the blocks share them: `each` and one more for
  * the first `more` blocks. */
 struct work {
-    int k; /* 0 where A and B are not read */
     int per_tile, each, more;
 };
 
@@ -155,8 +157,7 @@ static __device__ __forceinline__ struct work work_of(const struct tgl_gemm_args
 {
     const int tiles = (length - 1) / TILE + 1;
     struct work w;
-    w.k = has_product(args) ? args->k : 0;
-    w.per_tile = w.k > args->k_chunk ? (w.k - 1) / args->k_chunk + 1 : 1;
+    w.per_tile = DEPTH_OF(args) > args->k_chunk ? (DEPTH_OF(args) - 1) / args->k_chunk + 1 : 1;
     w.each = tiles * w.per_tile / (int)gridDim.x;
     w.more = tiles * w.per_tile - w.each * (int)gridDim.x;
     return w;
@@ -181,7 +182,7 @@ static __device__ __forceinline__ struct segment segment_at(const struct tgl_gem
     const int first = s.tile * w->per_tile, after = first + w->per_tile;
     s.next = min(end, after);
     s.from = (unit - first) * args->k_chunk;
-    s.to = s.next == after ? w->k : (s.next - first) * args->k_chunk;
+    s.to = s.next == after ? DEPTH_OF(args) : (s.next - first) * args->k_chunk;
     return s;
 }
 
@@ -434,7 +435,7 @@ store_result(const struct tgl_gemm_args *args, const struct operands *o, float s
 {
     if (at >= o->length || s >= o->count) return;
     const int row = BIG_A ? at : s, col = BIG_A ? s : at, batch = (int)blockIdx.z;
-    const struct epilogue_operands with = epilogue_operands(args, D_of(args, batch), batch);
+    const struct epilogue_operands with = epilogue_operands(args, D_OF(args, batch), batch);
     epilogue_store(args, &with, sum, row, col);
 }
 
@@ -591,11 +592,11 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     const struct work w = work_of(&args, o.length);
     const int begin = first_unit(&w, (int)blockIdx.x), end = first_unit(&w, (int)blockIdx.x + 1);
 
-    const bool once = w.k <= DEPTH;        /* all of the small operand is there from the start */
-    const int fed = w.k > 0 ? end : begin; /* without a product nothing is loaded */
+    const bool once = DEPTH_OF(&args) <= DEPTH;        /* all of the small operand is there from the start */
+    const int fed = DEPTH_OF(&args) > 0 ? end : begin; /* without a product nothing is loaded */
     struct feeder feeder = {0, 0, begin, once ? begin : fed, 0};
     if (once)
-        copy_small(small, &o, 0, w.k);
+        copy_small(small, &o, 0, DEPTH_OF(&args));
     else
         feed(&feeder, small, &args, &o, &w);
     async_commit();
@@ -640,7 +641,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
             multiply_step(acc, now, ring + stage * STAGE, y);
             stage = stage + 1 == STAGES ? 0 : stage + 1;
         }
-        const bool is_whole = segment.to - segment.from == w.k;
+        const bool is_whole = segment.to - segment.from == DEPTH_OF(&args);
         const struct finisher f = {
             &args, &o, is_whole ? 0 : partial_of(&args, &w, (int)blockIdx.x, segment.tile),
             segment.tile};

@@ -68,6 +68,9 @@
 #define A_ALONG_K (!TRANS_A)
 #define B_ALONG_K TRANS_B
 
+#if TYPE_A != TYPE_F32 || TYPE_B != TYPE_F32 || ACCUMULATE != TYPE_F32
+#error "this kernel multiplies FP32"
+#endif
 #if BM % TM || BN % TN || BK % 4 || TM % 4 || TN % 4 || STAGES < 2
 #error                                                                                             \
     "a tile is a grid of threads, a thread a grid of 4 x 4; BK: a multiple of 4; STAGES: 2 or more"
@@ -183,9 +186,9 @@ static __device__ __forceinline__ void copy_step(struct copier *c, float *stages
     const int product = c->product + (int)threadIdx.x / GROUP;
     if (has_product && c->k < args->k && c->product < args->batch) {
         const bool exists = product < args->batch;
-        const int at = exists ? product : 0;
-        const element_a *A = A_of(args, at);
-        const element_b *B = B_of(args, at);
+        const long long at = exists ? product : 0;
+        const element_a *A = A_OF(args, at);
+        const element_b *B = B_OF(args, at);
         float *stage = stages + c->stage * (PER_BLOCK * STAGE);
         const int depth = min(BK, args->k - c->k);
         const struct tile a = {A + (A_ALONG_K ? c->k : c->k * args->lda), (unsigned)args->lda,
@@ -235,9 +238,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
             multiply_tile(acc, stages + stage * (PER_BLOCK * STAGE), lane_m, lane_n, args.k - k);
             stage = stage + 1 == STAGES ? 0 : stage + 1;
         }
-        const int product = first + group;
+        const long long product = first + group;
         if (product >= args.batch) continue;
-        element_d *D = D_of(&args, product);
+        element_d *D = D_OF(&args, product);
         const struct epilogue_operands with = epilogue_operands(&args, D, product);
         const bool aligned = ROWS_ARE_ON_16_BYTES(&args, &with);
 #pragma unroll

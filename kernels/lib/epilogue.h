@@ -59,7 +59,7 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
     struct epilogue_operands with;
     with.D = D;
 #if SEPARATE_D
-    with.C = C_of(args, (int)batch);
+    with.C = C_OF(args, batch);
 #endif
     with.bias = (const element_bias *)args->bias + batch * args->stride_bias;
     with.residual = (const element_residual *)args->residual + batch * args->stride_residual;
@@ -71,18 +71,11 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 }
 
 /* The element of C that belongs to *d, which is D[row][col]. */
-static __device__ __forceinline__ const element_c *beside(const struct tgl_gemm_args *args,
-                                                          const struct epilogue_operands *with,
-                                                          const element_d *d, int row, int col)
-{
 #if SEPARATE_D
-    (void)d;
-    return with->C + row * args->ldc + col;
+#define BESIDE(args, with, d, row, col) ((with)->C + (row) * (args)->ldc + (col))
 #else
-    (void)args, (void)with, (void)row, (void)col;
-    return d;
+#define BESIDE(args, with, d, row, col) (d)
 #endif
-}
 
 /* Whether all rows of C and D start on 16 bytes, as float4 loads and stores need it. A macro: with a
  * function ptxas arrives at another order of simt.cu's main loop, which the schedules are not for. */
@@ -181,7 +174,7 @@ static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args
                                                       accumulate_t sum, int row, int col)
 {
     element_d *d = with->D + row * args->ldd + col;
-    const element_c *c = beside(args, with, d, row, col);
+    const element_c *c = BESIDE(args, with, d, row, col);
     *d = to_d(epilogue(args, with, sum, BETA(args, with) != 0 ? from_c(*c) : 0, row, col));
 }
 
@@ -193,7 +186,7 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
                                                        int from, int to, bool aligned)
 {
     element_d *d = with->D + row * args->ldd + col;
-    const element_c *c = beside(args, with, d, row, col);
+    const element_c *c = BESIDE(args, with, d, row, col);
     if (HAS_FLOAT4 && aligned && from <= 0 && to >= 4) {
         float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (BETA(args, with) != 0) v = *(const float4 *)c;

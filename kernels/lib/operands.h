@@ -12,34 +12,15 @@
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ const element_a *A_of(const struct tgl_gemm_args *args,
-                                                        int batch)
-{
-    return args->A_array ? (const element_a *)args->A_array[batch]
-                         : (const element_a *)args->A + batch * args->stride_a;
-}
-
-static __device__ __forceinline__ const element_b *B_of(const struct tgl_gemm_args *args,
-                                                        int batch)
-{
-    return args->B_array ? (const element_b *)args->B_array[batch]
-                         : (const element_b *)args->B + batch * args->stride_b;
-}
-
-static __device__ __forceinline__ element_d *D_of(const struct tgl_gemm_args *args, int batch)
-{
-    return args->D_array ? (element_d *)args->D_array[batch]
-                         : (element_d *)args->D + batch * args->stride_d;
-}
-
-#if SEPARATE_D
-static __device__ __forceinline__ const element_c *C_of(const struct tgl_gemm_args *args,
-                                                        int batch)
-{
-    return args->C_array ? (const element_c *)args->C_array[batch]
-                         : (const element_c *)args->C + batch * args->stride_c;
-}
-#endif
+/* X of number `batch`, an int or a long long. Macros: with functions, which have one type for
+ * `batch`, ptxas arrives at other orders of the kernels' main loops. */
+#define MATRIX_OF(args, X, x, batch, type)                                                         \
+    ((args)->X##_array ? (type *)(args)->X##_array[batch]                                          \
+                       : (type *)(args)->X + (batch) * (args)->stride_##x)
+#define A_OF(args, batch) MATRIX_OF(args, A, a, batch, const element_a)
+#define B_OF(args, batch) MATRIX_OF(args, B, b, batch, const element_b)
+#define C_OF(args, batch) MATRIX_OF(args, C, c, batch, const element_c)
+#define D_OF(args, batch) MATRIX_OF(args, D, d, batch, element_d)
 
 /* ---- Scalars --------------------------------------------------------------------------------- */
 
@@ -80,5 +61,12 @@ static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *a
     return true;
 #endif
 }
+
+/* k, or 0 without a product. A macro, as above. */
+#if DEVICE_SCALARS
+#define DEPTH_OF(args) (has_product(args) ? (args)->k : 0)
+#else
+#define DEPTH_OF(args) ((args)->k)
+#endif
 
 #endif

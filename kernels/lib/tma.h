@@ -12,7 +12,7 @@
 #define TGL_TMA_H
 
 #include "lib/mbarrier.h"
-#include "lib/tensor_map.h"
+#include "lib/tma_map.h"
 
 #ifdef TGL_SIM
 void tgl_sim_tma_load(void *shared, const void *map, const int *at, int rank, const void *barrier);

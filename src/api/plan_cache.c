@@ -38,7 +38,9 @@ static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
            x->type_scale == y->type_scale;
 }
 
-/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. */
+/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio; the shift brings
+ * the high bits, which all of a word has gone into, back to where the next multiplication spreads
+ * them. */
 static slot *set_of(tgl_plan_cache *cache, const tgl_shape *s)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
@@ -46,9 +48,11 @@ static slot *set_of(tgl_plan_cache *cache, const tgl_shape *s)
     const int64_t words[] = {s->m,   s->n,     s->k,      s->lda,    s->ldb,
                              s->ldc, s->batch, s->type_a, s->type_c, flags};
     uint64_t hash = 0;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         hash = (hash ^ (uint64_t)words[i]) * golden;
-    return &cache->slots[(hash >> 32) % SETS * SLOTS];
+        hash ^= hash >> 32;
+    }
+    return &cache->slots[hash % SETS * SLOTS];
 }
 
 /* The slot that holds this shape; else the one to give to it. */

@@ -62,20 +62,24 @@ static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
     return dev->backend->prepare(plan, NULL);
 }
 
-static bool has_kernel(const tgl_device *dev, const char *name)
+/* Of a kernel string, the kernels of a device that plans for itself take the name alone. */
+static tgl_status check_kernel(const tgl_device *dev, const char *kernel)
 {
     const char *known;
-    for (int i = 0; (known = dev->backend->kernel_name(dev, i)) != NULL; i++)
-        if (strcmp(known, name) == 0) return true;
-    return false;
+    const size_t name = strcspn(kernel, ":");
+    for (int i = 0; (known = dev->backend->kernel_name(dev, i)) != NULL; i++) {
+        if (strlen(known) != name || memcmp(known, kernel, name) != 0) continue;
+        if (kernel[name] == '\0') return TGL_OK;
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s has no options, such as \"%s\"", known,
+                        kernel + name + 1);
+    }
+    return tgl_fail(TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name, kernel);
 }
 
 /* A device that plans for itself. */
 static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
 {
-    if (options->kernel != NULL && !has_kernel(plan->dev, options->kernel))
-        return tgl_fail(TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", plan->dev->name,
-                        options->kernel);
+    if (options->kernel != NULL) TGL_TRY(check_kernel(plan->dev, options->kernel));
     if (options->workspace_limit < -1)
         return tgl_fail(TGL_BAD_ARGUMENT, "workspace_limit is %lld; it must be at least -1",
                         (long long)options->workspace_limit);

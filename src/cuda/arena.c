@@ -3,7 +3,7 @@
  * Arenas: see arena.h. Two kinds of locks: that of the table, which is held for a moment, and that
  * of each arena, which is held from a list's first launch to its last, since two threads of the
  * host may use one stream. A thread that waits for an arena's lock has counted itself among the
- * users, so that nobody evicts the arena. No other lock is waited for while the table's is held,
+ * users, so that no thread evicts the arena. No other lock is waited for while the table's is held,
  * and no second arena's while one is.
  */
 #include "cuda/arena.h"
@@ -87,7 +87,7 @@ static void unpin(tgl_arenas *arenas, tgl_arena *arena)
     pthread_mutex_unlock(&arenas->lock);
 }
 
-/* The least recently used arena that nobody uses, with the caller as its user; NULL: there is none.
+/* The least recently used arena without users, with the caller as its user; NULL: there is none.
  */
 static tgl_arena *pin_oldest(tgl_arenas *arenas)
 {

@@ -4,12 +4,19 @@
  * grids of persistent kernels, attributes of launches. run() chooses the alternatives, fills in the
  * arguments on its stack, and launches.
  */
+#include "base/integers.h"
 #include "cuda/arena.h"
 #include "cuda/cuda_state.h"
 #include "cuda/tensor_map.h"
 #include "plan/launch_list.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+enum { PARAMETERS_MAX = 24 }; /* of a kernel that takes tensor maps */
+
+/* What tgl_kernel.parameters calls a tensor map. */
+static const char map_type[] = "struct tgl_tensor_map";
 
 /* One alternative of a step, ready to be launched. */
 typedef struct cuda_launch {
@@ -21,11 +28,14 @@ typedef struct cuda_launch {
     CUlaunchAttribute attributes[2];
     unsigned attribute_count;
     bool is_early; /* attributes[0] is that one */
+    /* Of a kernel that takes tensor maps: where each parameter lies in the arguments. */
+    int parameter_at[PARAMETERS_MAX];
+    int parameter_count; /* 0: the arguments are passed as one block */
 } cuda_launch;
 
 typedef struct cuda_plan {
-    cuda_launch **steps; /* the alternatives of each step of the list */
-    cuda_launch *launches;
+    cuda_launch *launches; /* all alternatives of the list, step by step */
+    int *first;            /* of each step: its first alternative */
     int launch_count;
     tgl_tensor_maps *maps; /* NULL: the list has none */
 } cuda_plan;
@@ -114,11 +124,44 @@ static tgl_status choose_grid(tgl_device *dev, cuda_launch *launch)
     return TGL_OK;
 }
 
+static tgl_status refuse_arguments(const tgl_launch *of, int bytes)
+{
+    return tgl_fail(TGL_BAD_ARGUMENT, "%s has parameters of %d bytes, but is launched with %d",
+                    of->kernel->name, bytes, of->argument_bytes);
+}
+
+/* Where the parameters lie in the arguments, a C struct, by where the driver says that the kernel
+ * expects them. Both are the same but for tensor maps: these are aligned to 64 bytes, and the
+ * kernel's parameters begin at an address that is not (for sm_90, NVRTC 13.0, at 0x210: the first
+ * map is expected 48 bytes on). */
+static tgl_status find_parameters(const tgl_driver *driver, cuda_launch *launch)
+{
+    enum { MAP_ALIGNMENT = 64 };
+    const tgl_launch *of = launch->of;
+    size_t expected, before = 0, size = 0;
+    int at = 0, end = 0, i = 0;
+    for (const char *type = of->kernel->parameters; type != NULL && i < PARAMETERS_MAX; i++) {
+        const bool is_map = strncmp(type, map_type, strlen(map_type)) == 0;
+        if (driver->cuFuncGetParamInfo(launch->module->function, (size_t)i, &expected, &size) !=
+            CUDA_SUCCESS)
+            return refuse_arguments(of, end);
+        at = is_map  ? (int)tgl_round_up(end, MAP_ALIGNMENT)
+             : i > 0 ? at + (int)(expected - before)
+                     : 0;
+        launch->parameter_at[i] = at;
+        before = expected;
+        end = at + (int)size;
+        type = strchr(type, '|');
+        if (type != NULL) type++;
+    }
+    launch->parameter_count = i;
+    return end == of->argument_bytes ? TGL_OK : refuse_arguments(of, end);
+}
+
 /* The driver refuses a launch whose arguments are longer than the kernel's parameters, and takes a
  * shorter one without a word. Before 12.4 it cannot be asked. */
-static tgl_status check_arguments(tgl_device *dev, const cuda_launch *launch)
+static tgl_status check_arguments(const tgl_driver *driver, const cuda_launch *launch)
 {
-    const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     size_t end = 0, offset, size;
     if (driver->cuFuncGetParamInfo == NULL) return TGL_OK;
     for (size_t i = 0;
@@ -126,8 +169,19 @@ static tgl_status check_arguments(tgl_device *dev, const cuda_launch *launch)
          i++)
         end = offset + size;
     if (end == 0 || end == (size_t)launch->of->argument_bytes) return TGL_OK;
-    return tgl_fail(TGL_BAD_ARGUMENT, "%s has parameters of %zu bytes, but is launched with %d",
-                    launch->of->kernel->name, end, launch->of->argument_bytes);
+    return refuse_arguments(launch->of, (int)end);
+}
+
+static tgl_status prepare_arguments(const tgl_driver *driver, cuda_launch *launch)
+{
+    const tgl_kernel *kernel = launch->of->kernel;
+    const char *parameters = kernel->parameters != NULL ? kernel->parameters : "";
+    if (strstr(parameters, map_type) == NULL) return check_arguments(driver, launch);
+    if (driver->cuFuncGetParamInfo == NULL)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "%s takes tensor maps; install a driver for CUDA 12.4 or later",
+                        kernel->name);
+    return find_parameters(driver, launch);
 }
 
 static tgl_status prepare_launch(tgl_device *dev, cuda_launch *launch)
@@ -135,7 +189,7 @@ static tgl_status prepare_launch(tgl_device *dev, cuda_launch *launch)
     const tgl_launch *of = launch->of;
     TGL_TRY(make_attributes(dev->state, launch));
     TGL_TRY(tgl_cuda_load(dev, of->kernel, of->dynamic_shared, &launch->module));
-    TGL_TRY(check_arguments(dev, launch));
+    TGL_TRY(prepare_arguments(&((tgl_cuda *)dev->state)->driver, launch));
     return choose_grid(dev, launch);
 }
 
@@ -163,7 +217,7 @@ static void free_plan(tgl_device *dev, cuda_plan *made)
         tgl_cuda_release(dev, made->launches[i].module);
     tgl_tensor_maps_destroy(made->maps);
     free(made->launches);
-    free(made->steps);
+    free(made->first);
     free(made);
 }
 
@@ -175,16 +229,16 @@ static cuda_plan *make_plan(const tgl_launch_list *list)
         count += list->steps[i].launch_count;
     cuda_plan *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
-    made->steps = calloc((size_t)list->step_count + 1, sizeof *made->steps);
+    made->first = calloc((size_t)list->step_count + 1, sizeof *made->first);
     made->launches = calloc((size_t)count + 1, sizeof *made->launches);
-    if (made->steps == NULL || made->launches == NULL) {
-        free(made->steps);
+    if (made->first == NULL || made->launches == NULL) {
+        free(made->first);
         free(made->launches);
         free(made);
         return NULL;
     }
     for (int i = 0; i < list->step_count; i++) {
-        made->steps[i] = &made->launches[made->launch_count];
+        made->first[i] = made->launch_count;
         for (int j = 0; j < list->steps[i].launch_count; j++)
             made->launches[made->launch_count++].of = &list->steps[i].launches[j];
     }
@@ -219,23 +273,35 @@ void tgl_cuda_unprepare(tgl_plan *plan)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* bytes: the arguments. may_overlap: a launch that may start early does so. */
+/* One launch with these arguments: `parameters` or `extra`, as cuLaunchKernel() takes them.
+ * may_overlap: a launch that may start early does so. */
 static CUresult launch(const tgl_driver *driver, cuda_launch *it, const unsigned grid[3],
-                       bool may_overlap, unsigned char *bytes, CUstream stream)
+                       bool may_overlap, void **parameters, void **extra, CUstream stream)
 {
     const tgl_launch *of = it->of;
-    size_t size = (size_t)of->argument_bytes;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, bytes, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                     CU_LAUNCH_PARAM_END};
     const unsigned skipped = it->is_early && !may_overlap;
     if (it->attribute_count > skipped) {
         CUlaunchConfig config = config_of(it, grid, stream);
         config.attributes += skipped;
         config.attribute_count -= skipped;
-        return driver->cuLaunchKernelEx(&config, it->module->function, NULL, extra);
+        return driver->cuLaunchKernelEx(&config, it->module->function, parameters, extra);
     }
     return driver->cuLaunchKernel(it->module->function, grid[0], grid[1], grid[2], of->threads, 1,
-                                  1, (unsigned)of->dynamic_shared, stream, NULL, extra);
+                                  1, (unsigned)of->dynamic_shared, stream, parameters, extra);
+}
+
+/* The same with the arguments as one block of bytes, or each by its place in it. */
+static CUresult launch_bytes(const tgl_driver *driver, cuda_launch *it, const unsigned grid[3],
+                             bool may_overlap, unsigned char *bytes, CUstream stream)
+{
+    size_t size = (size_t)it->of->argument_bytes;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, bytes, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    if (it->parameter_count == 0) return launch(driver, it, grid, may_overlap, NULL, extra, stream);
+    void *parameters[PARAMETERS_MAX];
+    for (int i = 0; i < it->parameter_count; i++)
+        parameters[i] = bytes + it->parameter_at[i];
+    return launch(driver, it, grid, may_overlap, parameters, NULL, stream);
 }
 
 /* All launches of an alternative: more than one for a batch that is larger than a grid. */
@@ -252,7 +318,7 @@ static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_ove
         const unsigned grid[3] = {it->grid_x, of->grid[1], depth};
         TGL_TRY(tgl_launch_fill(&plan->list, of, run, space->counters, space->scratch, i,
                                 tgl_tensor_map_encode, made->maps, bytes));
-        const CUresult result = launch(driver, it, grid, may_overlap, bytes, stream);
+        const CUresult result = launch_bytes(driver, it, grid, may_overlap, bytes, stream);
         if (result != CUDA_SUCCESS) return tgl_cuda_check(plan->dev, result, of->kernel->name);
     }
     return TGL_OK;
@@ -268,9 +334,11 @@ static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_w
     bool follows = false; /* the step before was launched */
     for (int i = 0; i < list->step_count; i++) {
         const tgl_launch *chosen = tgl_step_choose(&list->steps[i], run);
-        if (chosen != NULL)
-            TGL_TRY(run_launch(plan, &made->steps[i][chosen - list->steps[i].launches],
-                               chosen->order != TGL_BESIDE || follows, run, space, stream));
+        if (chosen != NULL) {
+            const ptrdiff_t index = made->first[i] + (chosen - list->steps[i].launches);
+            TGL_TRY(run_launch(plan, &made->launches[index], chosen->order != TGL_BESIDE || follows,
+                               run, space, stream));
+        }
         follows = chosen != NULL;
     }
     return TGL_OK;
@@ -338,7 +406,7 @@ void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
         if (list->step_count > 1)
             tgl_text_add(out, "code        of %s: %s\n", list->steps[i].what,
                          list->steps[i].launches[0].kernel->name);
-        explain_launch(out, cuda, made->steps[i]);
+        explain_launch(out, cuda, &made->launches[made->first[i]]);
     }
     tgl_cuda_leave(&scope);
 }

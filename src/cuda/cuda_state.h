@@ -77,7 +77,7 @@ typedef struct tgl_cuda {
     int property_count;
 } tgl_cuda;
 
-/* ---- cuda_device.c --------------------------------------------------------------------------- */
+/* ---- cuda_context.c -------------------------------------------------------------------------- */
 
 /* Makes the device's context current if it is not. Each success is followed by one
  * tgl_cuda_leave(), which leaves the caller's context and capture mode as they were. Fails on a

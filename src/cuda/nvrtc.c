@@ -45,7 +45,7 @@ enum { OLDEST_VERSION = 11040 }; /* PTX ISA 7.4, for .L2::128B */
 
 /* A search for the build id of the loaded library that has a function at this address. */
 typedef struct build_search {
-    uintptr_t address;
+    const unsigned char *address;
     unsigned char *id;
     size_t size; /* 0: not found */
 } build_search;
@@ -90,11 +90,12 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *data)
 {
     build_search *search = data;
     (void)size;
-    if (!covers(object, search->address)) return 0;
+    const uintptr_t address = (uintptr_t)search->address;
+    if (!covers(object, address)) return 0;
     for (int i = 0; i < object->dlpi_phnum && search->size == 0; i++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
         if (segment->p_type == PT_NOTE)
-            read_notes((const unsigned char *)(object->dlpi_addr + segment->p_vaddr),
+            read_notes(search->address + (object->dlpi_addr + segment->p_vaddr - address),
                        segment->p_memsz, segment->p_align == 8 ? 8 : 4, search);
     }
     return 1;
@@ -109,8 +110,7 @@ static void read_build(tgl_nvrtc *nvrtc)
     memcpy(&search.address, &nvrtc->nvrtcVersion, sizeof search.address);
     dl_iterate_phdr(look_at_object, &search);
     nvrtc->build_id_size = search.size;
-    if (search.size > 0 || dladdr((void *)search.address, &where) == 0 ||
-        stat(where.dli_fname, &info) != 0)
+    if (search.size > 0 || dladdr(search.address, &where) == 0 || stat(where.dli_fname, &info) != 0)
         return;
     const int64_t facts[] = {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
     memcpy(nvrtc->build_id, facts, sizeof facts);

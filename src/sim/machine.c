@@ -173,6 +173,7 @@ static void free_block(tgl_sim_block *block)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (unsigned i = 0; i < block->made; i++) {
         free(block->threads[i].copies);
+        tgl_fiber_forget(block->threads[i].stack, STACK_SIZE); /* it never returned */
         munmap(block->threads[i].stack - page, page + STACK_SIZE);
     }
     free(block->threads);

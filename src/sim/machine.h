@@ -12,7 +12,7 @@
 #include "sim/sim_module.h"
 #include "sim/tally.h"
 
-#include "../../kernels/lib/tensor_map.h"
+#include "../../kernels/lib/tma_map.h"
 #include "plan/launch_list.h"
 #include "plan/limits.h"
 

@@ -136,6 +136,7 @@ PIN(TGL_ACTIVATION_SILU, 3);
 PIN(sizeof(tgl_activation), 4);
 
 #if UINTPTR_MAX == UINT64_MAX
+/* NOLINTBEGIN(bugprone-sizeof-expression): pointers are members, too */
 
 /* tgl_device_options */
 AT(tgl_device_options, size, 0, 8);
@@ -263,4 +264,5 @@ AT(tgl_warm_options, archs, 8, 8);
 AT(tgl_warm_options, kernel, 16, 8);
 AT(tgl_warm_options, report, 24, 8);
 AT(tgl_warm_options, user, 32, 8);
+/* NOLINTEND(bugprone-sizeof-expression) */
 #endif

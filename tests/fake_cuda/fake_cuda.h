@@ -13,7 +13,7 @@
  *   - a call that ends a capture under way: allocating, freeing, waiting or unloading without the
  *     relaxed mode, cuCtxSynchronize(), the default stream beside a blocking stream
  *   - memory of one stream (cuMemAllocAsync) in a launch on another stream, or in a captured one
- *   - such memory freed by cuMemFree() while its stream has work that nobody has waited for
+ *   - such memory freed by cuMemFree() while its stream has work that was not waited for
  *   - a module unloaded, or left in a context that is released, while its kernels may run
  *   - counters that are not zero when a list begins
  *
@@ -60,7 +60,7 @@ typedef struct fake_cuda_launch {
     int overlaps;              /* it may start before the one before it has ended */
     int is_captured;           /* into a graph */
     struct tgl_gemm_args args; /* of the production families */
-    unsigned char bytes[64];   /* the first of the arguments of other kernels */
+    unsigned char bytes[136];  /* the first of the arguments of other kernels */
 } fake_cuda_launch;
 enum { FAKE_CUDA_LAUNCHES = 4 };
 typedef fake_cuda_launch fake_cuda_launched_function(int back);

@@ -82,6 +82,14 @@ static bool is_of_ladder(CUfunction function)
     return strncmp(function->symbol, "sgemm_", 6) == 0 && !is_gemm(function);
 }
 
+/* A kernel of (struct tgl_tensor_map, long long). The hardware wants the map aligned at an address
+ * at which the parameters do not begin. */
+enum { MAP_BYTES = 128, MAP_AT = 48 };
+static bool takes_a_map(CUfunction function)
+{
+    return is_called(function, "mapped");
+}
+
 /* Bytes of the parameters; 0: not known. */
 static size_t parameter_bytes(CUfunction function)
 {
@@ -196,11 +204,18 @@ CUresult fake_execute(const fake_node *node, CUstream stream)
     return CUDA_SUCCESS;
 }
 
-/* Reads the arguments: one block of bytes. Kernels that measure have an array of pointers, which is
- * not looked at. */
+/* Reads the arguments: one block of bytes, or, of a kernel that takes a map, each by a pointer.
+ * Kernels that measure have such pointers, too, which are not looked at. */
 static CUresult read_arguments(fake_node *node, void **arguments, void **extra)
 {
     const size_t expected = parameter_bytes(node->function);
+    if (takes_a_map(node->function)) {
+        if (arguments == NULL || extra != NULL) return INVALID_VALUE;
+        memcpy(node->arguments, arguments[0], MAP_BYTES);
+        memcpy(node->arguments + MAP_BYTES, arguments[1], sizeof(long long));
+        node->argument_bytes = MAP_BYTES + sizeof(long long);
+        return CUDA_SUCCESS;
+    }
     if (extra == NULL) return arguments != NULL && expected == 0 ? CUDA_SUCCESS : INVALID_VALUE;
     if (arguments != NULL || extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
         extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE || extra[4] != CU_LAUNCH_PARAM_END)
@@ -324,6 +339,11 @@ FAKE_CUDA_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, siz
                                           size_t *size)
 {
     BEGIN();
+    if (takes_a_map(function) && index < 2) {
+        *offset = index == 0 ? MAP_AT : MAP_AT + MAP_BYTES;
+        *size = index == 0 ? MAP_BYTES : sizeof(long long);
+        return CUDA_SUCCESS;
+    }
     if (index > 0 || parameter_bytes(function) == 0) return INVALID_VALUE;
     *offset = 0;
     *size = parameter_bytes(function);

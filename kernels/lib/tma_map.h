@@ -7,8 +7,8 @@
  * A kernel takes it by value, as `const __grid_constant__ struct tgl_tensor_map map`, and passes
  * its address to tma_load_2d() of lib/tma.h.
  */
-#ifndef TGL_TENSOR_MAP_H
-#define TGL_TENSOR_MAP_H
+#ifndef TGL_TMA_MAP_H
+#define TGL_TMA_MAP_H
 
 #ifdef __CUDACC__
 struct __align__(64) tgl_tensor_map
