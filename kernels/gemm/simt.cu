@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FP32 GEMM with IEEE arithmetic (FFMA), all transposes, any shape and alignment, sm_75 on.
+ * FP32 GEMM with IEEE arithmetic (FFMA), all transposes, any shape and alignment, sm_75 and later.
  *
- * A block computes a BM x BN tile of C, a warp WM x WN of it, a thread TM x TN, as the ladder's
- * last rung does: STAGES tiles of op(A) and op(B), BK deep, come by cp.async, and every thread
- * keeps two fragments, one being loaded while the other is multiplied. What differs:
+ * A block computes a BM x BN tile of D, a warp WM x WN of it, a thread TM x TN, as the ladder's
+ * last rung does. STAGES tiles of op(A) and op(B), BK deep, arrive by cp.async. Every thread holds
+ * two fragments of each: one is multiplied while the other is loaded. What is added to the ladder:
  *
- *   transposes    Shared memory holds both operands as [BK][edge]. An operand contiguous along its
- *                 edge is copied as it is, VEC floats at once; one contiguous along k is transposed
- *                 by the copies, single floats, for which any alignment will do. Its groups of four
- *                 are rotated by an amount that depends on k, so that the floats of one copy go to
- *                 different banks.
- *   indices       A thread's copies have addresses that move along k, if they are few; else offsets
- *                 within a tile, which fit 32 bits (WIDE_OFFSETS 0) and never change, while the
- *                 tile's address moves. Stages are distances in bytes: what is multiplied in the
- *                 loop, if only by four, takes FFMAs' place.
- *   slices        A small tile has work for few warps, if each thread is to have results enough.
- *                 Then SLICES groups of warps compute the same tile: of every BK * SLICES of k each
- *                 has BK, and at the end they add up what they have through shared memory.
- *   edges         A tile that would reach past the last row or column begins so much earlier, and
- *                 what it shares with its neighbour is stored by that one; warps that have nothing
- *                 else only copy. Where the matrix has less than a tile, others of its rows and
- *                 columns stand in for those outside. The ragged part of k comes first, padded with
- *                 zeros.
- *   block order   Bands of `raster` rows of tiles, so that blocks at work at once share operands;
- *                 tiles at the last column and row come last, when blocks that have little to do
- *                 are most welcome.
- *   split k       Tiles from number tiles_whole on are computed by `splits` blocks each, of which
- *                 `cluster` at a time add up what they have through each other's shared memory,
- *                 every block a part of the tile. Where there are more, the clusters leave those
- *                 sums in the workspace, and the last to finish adds them up; the first of blocks
- *                 without clusters, if it comes last, to what it has in registers. The order is
- *                 always the same: a result is bitwise the same every run. The first cluster of
- *                 all tiles comes before the second of all: where the first takes more of k than
- *                 the others, small pieces are left for multiprocessors that find no large one.
- *                 Where nothing is split, the same code is no slower: ptxas places registers
- *                 better with it.
- *   rows of C     that begin anywhere (LINES_OF_C) are stored line by line.
+ *   transposes    Shared memory holds both operands as [BK][edge], MN-major. A tile of an MN-major
+ *                 operand (contiguous in M or N) is copied as it is, VEC floats at once. A tile of
+ *                 a K-major operand is transposed by scalar copies, for which any alignment will
+ *                 do. Its groups of four floats are swizzled by an amount that depends on k, so
+ *                 that the floats of one copy go to different banks.
+ *   indices       If a thread has few copies, each has an address in registers that moves along k.
+ *                 Else each has an offset within the tile, which fits 32 bits (WIDE_OFFSETS 0) and
+ *                 never changes, and the tile's address moves. Stages are numbered by their offset
+ *                 in bytes: an integer multiplication in the loop, even by 4, would take the place
+ *                 of FFMAs.
+ *   slices        Sliced K: a small tile with enough results for each thread has work for few warps
+ *                 only. Then SLICES groups of warps compute the same tile. Of every BK * SLICES of
+ *                 k each slice takes BK, and at the end the sums are added through shared memory.
+ *   edges         A tile that would reach past the last row or column begins earlier, so that it
+ *                 ends there. The neighbouring block stores the elements that both compute, and
+ *                 warps whose elements it stores only copy. If the matrix is smaller than a tile,
+ *                 rows and columns inside replace those outside. The K remainder comes first,
+ *                 padded with zeros.
+ *   block order   Bands of `raster` rows of tiles, so that blocks that run at once share operands
+ *                 in L2. Tiles at the last column and row come last: they have the least work,
+ *                 which fills the end of the last wave.
+ *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks. Each group of
+ *                 `cluster` of them adds its sums through distributed shared memory, each block a
+ *                 part of the tile. If there are several groups, these leave their sums in the
+ *                 workspace, and the last to finish adds them. Without clusters, the block of the
+ *                 first split keeps its sums in registers if it comes last. The order of additions
+ *                 is always the same: results are bitwise the same every run. The first group of
+ *                 all tiles comes before the second of all: if the first takes more of k than the
+ *                 others, small blocks are left for SMs that find no large one. This code does not
+ *                 slow products that are not split: ptxas allocates registers better with it.
+ *   unaligned     rows of D (LINES_OF_C: ldd is not a multiple of 4) are stored line by line.
  *   batch         gridDim.z problems.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
  * blocks along x, of which tiles_whole and splits are multiples.
  */
-#define ASYNC_COPY_L2 ".L2::128B" /* what a copy misses comes with its neighbours */
+#define ASYNC_COPY_L2 ".L2::128B" /* a miss loads 128 bytes into L2 */
 #include "lib/async_copy.h"
 #include "lib/block_barrier.h"
 #include "lib/cluster.h"
@@ -55,7 +55,7 @@
 #include "lib/operands.h"
 
 #ifndef BM
-#define BM 128 /* rows of C that a block computes */
+#define BM 128 /* rows of D that a block computes */
 #endif
 #ifndef BN
 #define BN 128 /* columns */
@@ -64,22 +64,22 @@
 #define BK 8 /* depth of a tile in shared memory */
 #endif
 #ifndef WM
-#define WM 64 /* rows of C that a warp computes */
+#define WM 64 /* rows of D that a warp computes */
 #endif
 #ifndef WN
 #define WN 64 /* columns */
 #endif
 #ifndef TM
-#define TM 16 /* rows of C that a thread computes, in groups of four */
+#define TM 16 /* rows of D that a thread computes, in groups of four */
 #endif
 #ifndef TN
-#define TN 8 /* columns, likewise */
+#define TN 8 /* columns, in groups of four */
 #endif
 #ifndef STAGES
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef SLICES
-#define SLICES 1 /* groups of warps that share k, each with tiles in shared memory of its own */
+#define SLICES 1 /* groups of warps that share K, each with its own tiles in shared memory */
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 0: A is m x k; 1: k x m */
@@ -88,13 +88,13 @@
 #define TRANS_B 0 /* 0: B is k x n; 1: n x k */
 #endif
 #ifndef VEC_A
-#define VEC_A 1 /* floats to a copy, TRANS_A only: divides A's alignment, lda and m */
+#define VEC_A 1 /* floats of a copy, TRANS_A only: divides A's alignment, lda and m */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* likewise B's, ldb and n, not TRANS_B */
+#define VEC_B 1 /* the same for B, ldb and n; 1 with TRANS_B */
 #endif
 #ifndef LINES_OF_C
-#define LINES_OF_C 0 /* 1: rows of C begin anywhere; its tiles are stored line by line */
+#define LINES_OF_C 0 /* 1: unaligned rows of D; tiles are stored line by line */
 #endif
 #ifndef WIDE_OFFSETS
 #define WIDE_OFFSETS 0 /* 1: a tile spans 4 GB or more of A or B */
@@ -103,13 +103,13 @@
 #define INSIDE 0 /* 1: m >= BM and n >= BN, so that no tile reaches outside */
 #endif
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 1 /* blocks a multiprocessor must hold, which bounds the registers */
+#define MIN_BLOCKS 1 /* blocks that an SM must hold, which bounds the registers */
 #endif
-/* When, while a tile is multiplied, the next is requested and the next fragments are loaded: the
- * first copy after COPY_FROM rows of a thread's FFMAs (TN each, TM to a step of k), then one every
- * COPY_EVERY rows (0: all at once); of a step the first load after LOAD_FROM FFMAs, then one every
- * LOAD_EVERY. Copies in single floats, of which there are many, hold up loads that come right
- * behind them: they are spread over most of a large tile. */
+/* The schedule: when copies of the next tile and loads of the next fragments are issued while a tile
+ * is multiplied. The first copy comes after COPY_FROM rows of a thread's FFMAs (a row has TN, a step
+ * of k has TM rows), then one every COPY_EVERY rows (0: all at once). In a step, the first load
+ * comes after LOAD_FROM FFMAs, then one every LOAD_EVERY. Scalar copies, of which there are many,
+ * delay loads right behind them: they are spread over most of a large tile. */
 #define SPREADS_COPIES (TM * TN >= 64 && (VEC_A == 1 || VEC_B == 1))
 #ifndef COPY_FROM
 #define COPY_FROM ((SPREADS_COPIES ? 1 : TM * TN >= 128 ? 3 : 0) * TM)
@@ -133,19 +133,19 @@
 #define WARPS_M       (BM / WM)
 #define SLICE_THREADS (WARPS_M * (BN / WN) * 32)
 #define THREADS       (SLICE_THREADS * SLICES)
-#define STEP          (BK * SLICES) /* of k, of all slices */
+#define STEP          (BK * SLICES) /* k of one iteration, all slices */
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
-#define PAD           4 /* a transposing copy's lanes in different banks, rows on 16 bytes */
-/* Of a thread. */
+#define PAD           4 /* lanes of a transposing copy use different banks; rows are on 16 bytes */
+/* Copies of a tile that a thread makes. */
 #define COPIES(edge, vec) ((BK * (edge) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS)
 #define A_ALONG_K         (!TRANS_A)
 #define B_ALONG_K         TRANS_B
 #define A_COPIES          COPIES(BM, VEC_A)
 #define B_COPIES          COPIES(BN, VEC_B)
-#define LOADS             ((TM + TN) / 4) /* of fours, for a thread's fragments */
+#define LOADS             ((TM + TN) / 4) /* float4 loads of a thread's fragments */
 
-/* This thread's slice, and its number there. */
+/* This thread's slice, and its number in the slice. */
 #if SLICES > 1
 #define SLICE  ((int)threadIdx.x / SLICE_THREADS)
 #define THREAD (threadIdx.x % SLICE_THREADS)
@@ -167,7 +167,7 @@
 #error "BK: a multiple of 4, that divides a slice's threads; STAGES: at least 2"
 #endif
 #if (A_ALONG_K && VEC_A != 1) || (B_ALONG_K && VEC_B != 1) || BM % VEC_A || BN % VEC_B
-#error "an operand that lies along k is copied in single floats"
+#error "a K-major operand is copied by scalar copies"
 #endif
 #if COPY_FROM + (A_COPIES + B_COPIES - 1) * COPY_EVERY >= (BK - 1) * TM
 #error "all copies are issued before the last step of a tile"
@@ -178,11 +178,11 @@
 
 #include "lib/simt_copies.h"
 
-/* Four neighbours at depth p, a constant: one LDS.128. */
+/* Four neighbours at depth p, a constant: one LDS.128, with the swizzle undone. */
 static __device__ __forceinline__ void load4(float *fragment, const float *at, const int p,
-                                             const bool along_k)
+                                             const bool k_major)
 {
-    const int r = (int)rotation((unsigned)p, along_k);
+    const int r = (int)swizzle((unsigned)p, k_major);
     const float4 v = *(const float4 *)at;
     fragment[(4 - r) % 4] = v.x;
     fragment[(5 - r) % 4] = v.y;
@@ -190,7 +190,7 @@ static __device__ __forceinline__ void load4(float *fragment, const float *at, c
     fragment[(7 - r) % 4] = v.w;
 }
 
-/* A thread's rows and columns of a stage, at depth 0. By way of in_stage() ptxas would arrive at
+/* A thread's rows and columns of a stage, at depth 0. Written with in_stage(), ptxas would arrive at
  * another order of the main loop, which the schedules are not for. */
 struct source {
     const float *A, *B;
@@ -204,7 +204,7 @@ static __device__ __forceinline__ struct source source_of(const struct stage *st
     return source;
 }
 
-/* Load number i of a thread's fragments at depth p: first those of B, then those of A. */
+/* Load number i of a thread's fragments at depth p: first those of b, then those of a. */
 static __device__ __forceinline__ void load_part(int i, float *a, float *b,
                                                  const struct source *from, const int p)
 {
@@ -215,17 +215,19 @@ static __device__ __forceinline__ void load_part(int i, float *a, float *b,
         load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
 }
 
-/* The number of what is due at this turn, if one is every `every` turns from `from` on; else -1. */
-static __device__ __forceinline__ int due(int turn, const int from, const int every)
+/* The number of the copy or load to issue at this turn, if one is issued every `every` turns from
+ * `from` on; else -1. */
+static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
 {
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
 }
 
-/* The copy of the next tile that is due before a row of a thread's FFMAs, of all of a tile. */
+/* Issues the copy of the next tile that comes before this row of a thread's FFMAs, if there is one.
+ * row: among those of a whole tile. */
 static __device__ __forceinline__ void copy_at(int row, const struct arrival *next)
 {
 #if COPY_EVERY > 0
-    const int copy = due(row, COPY_FROM, COPY_EVERY);
+    const int copy = issue_at(row, COPY_FROM, COPY_EVERY);
     if (copy >= 0 && copy < A_COPIES) copy_of_A(next, copy);
     if (copy >= A_COPIES && copy < A_COPIES + B_COPIES) copy_of_B(next, copy - A_COPIES);
 #endif
@@ -233,8 +235,8 @@ static __device__ __forceinline__ void copy_at(int row, const struct arrival *ne
 
 /* acc += a * b^T at depth p of a tile, while the next fragments are loaded, from depth `next_p` of
  * `from`, and copies of the next tile are issued. Odd rows go backwards, so that neighbouring
- * FFMAs share a register; in most configurations columns 0 2 1 3 of each four are what ptxas makes
- * the fewest reads of one register bank at once from. */
+ * FFMAs share a register. In most configurations columns 0 2 1 3 of each four are the order from
+ * which ptxas makes the fewest register bank conflicts. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b,
                                                 const int p, bool loads, float *next_a,
                                                 float *next_b, const struct source *from,
@@ -250,15 +252,15 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
                           : turn % 4 == 1   ? turn + 1
                           : turn % 4 == 2   ? turn - 1
                                             : turn;
-            const int load = due(i * TN + t, LOAD_FROM, LOAD_EVERY);
+            const int load = issue_at(i * TN + t, LOAD_FROM, LOAD_EVERY);
             if (load >= 0 && load < LOADS && loads) load_part(load, next_a, next_b, from, next_p);
             acc[i][j] += b[j] * a[i];
         }
     }
 }
 
-/* Closes the group of copies, and returns when the next tile to be multiplied has come and nobody
- * needs the last one any more. */
+/* Commits the group of copies, and returns when the next tile to be multiplied has arrived and all
+ * threads have read the last one. */
 static __device__ __forceinline__ void await_tile(void)
 {
     async_commit();
@@ -266,7 +268,7 @@ static __device__ __forceinline__ void await_tile(void)
     block_barrier();
 }
 
-/* acc := op(A) * op(B), k deep. A, B: the block's tiles; rows, cols: what exists from there on;
+/* acc := op(A) * op(B), k deep. A, B: the block's tiles; rows, cols: of the matrix from there on;
  * row, col: the thread's place in the block. A warp that is idle only copies. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct stage *stages,
                                                       const float *A, long long lda, const float *B,
@@ -283,7 +285,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
     async_commit();
     const long long a_line = (A_ALONG_K ? 1 : lda) * 4, b_line = (B_ALONG_K ? 1 : ldb) * 4;
-    move_copies(&from_A, A_COPIES, (depth - STEP) * a_line); /* so that all tiles begin alike */
+    move_copies(&from_A, A_COPIES, (depth - STEP) * a_line); /* after the remainder, all tiles are STEP apart */
     move_copies(&from_B, B_COPIES, (depth - STEP) * b_line);
 #pragma unroll
     for (int s = 1; s < STAGES - 1; s++) {
@@ -311,7 +313,7 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
         return;
     }
 
-    float a[2][TM], b[2][TN]; /* fragments: one is multiplied while the other is loaded */
+    float a[2][TM], b[2][TN]; /* fragments: one is multiplied, the other loaded */
     struct source from = source_of(stages, read, row, col);
 #pragma unroll
     for (int i = 0; i < LOADS; i++)
@@ -339,12 +341,12 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     }
 }
 
-/* Where a thread's results go: its first one is C[row][col], and those above first_row or left of
- * first_col are the neighbouring block's. */
+/* Where a thread's results go: the first one to D[row][col]. The neighbouring block stores elements
+ * above first_row or left of first_col. */
 struct place {
     struct epilogue_operands with;
     int row, col, first_row, first_col;
-    bool aligned; /* rows of C start on 16 bytes, and col is a multiple of 4 */
+    bool aligned; /* ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4 */
 };
 
 /* Stores four neighbours, from (i, j) of the thread's tile on. */
@@ -357,11 +359,12 @@ store4(const struct tgl_gemm_args *args, const struct place *at, const float *su
                         at->aligned);
 }
 
-/* Elements of a thread's tile that are summed together: such parts are dealt out among the slices
- * of a cluster's blocks. And so many partial sums at once, to have 32 loads under way. */
+/* Partial sums are added PART elements of a thread's tile at a time. The slices of a cluster's blocks
+ * take these parts in turn. AT_ONCE groups are loaded at once, to have 32 loads in flight. */
 enum { PART = TM * TN >= 128 ? 16 : TM * TN >= 32 ? 8 : 4, AT_ONCE = 32 / PART };
 
-/* sums[] := the sum over `count` of them of part `part` in workspaces that are BM * BN apart. */
+/* sums[] := part number `part` of a thread's tile, summed over `count` groups, whose sums lie BM * BN
+ * apart in the workspace. */
 static __device__ __forceinline__ void add_groups(float *sums, const float *workspace, int part,
                                                   int count)
 {
@@ -376,14 +379,14 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
                 __ldcg(&workspace[(long long)g * (BM * BN) + (part * PART + e) * SLICE_THREADS]);
 }
 
-/* Leaves this thread's sums in shared memory, in the place of tiles of A and B: BM * BN floats for
- * each slice, which hold element e of a thread at e * SLICE_THREADS from `all` on: as single
- * floats, since fours would tie the accumulators to aligned groups of four registers, in the main
- * loop too, where acc[i][j] must lie in another register bank than b[j]. */
+/* Stores this thread's sums in shared memory, in place of the tiles of A and B: BM * BN floats for
+ * each slice. Element e of a thread is at e * SLICE_THREADS from `all` on. The stores are scalar:
+ * float4 stores would tie the accumulators to aligned groups of four registers, in the main loop
+ * too, where acc[i][j] must be in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
-    ASYNC_WAIT(0);   /* zeros still come after the last tile */
-    __syncthreads(); /* the tiles are done with */
+    ASYNC_WAIT(0);   /* zeros still arrive after the last tile */
+    __syncthreads(); /* the tiles have been read */
 #pragma unroll
     for (int e = 0; e < TM * TN; e++)
         all[SLICE * (BM * BN) + e * SLICE_THREADS] = acc[e / TN][e % TN];
@@ -398,7 +401,7 @@ store_part(const struct tgl_gemm_args *args, const struct place *at, const float
 }
 
 #if SLICES > 1
-/* Adds up the slices' sums of a tile that no other block shares, and stores the results. */
+/* Adds the slices' sums of a tile that is not split, and stores the results. */
 static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gemm_args *args,
                                                             float *shared, float (*acc)[TN],
                                                             const struct place *at)
@@ -421,20 +424,20 @@ static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gem
 #if LINES_OF_C
 #define WARPS_N (BN / WN)
 
-/* Lines that a warp stores at a time, and pieces of a line, 32 neighbours each, of which all but
- * the first begin on 128 bytes. */
+/* Lines that a warp stores at a time, and the stores of a line: 32 neighbours each, which begin on
+ * 128 bytes except in the first. */
 enum { LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
 
 #if 4 * LANES_M * WARPS_M * (BN + PAD) > STAGES * STAGE_FLOATS || 4 * LANES_M % WARPS_N || BN % 32
-#error "lines of C take the place of the tiles of A and B; all warps have as many, in pieces of 32"
+#error "lines of D replace the tiles of A and B; warps have equally many, of a multiple of 32 floats"
 #endif
 
-/* Stores a tile of which this block has the whole sums. Where rows of C begin anywhere, fours of
- * theirs are stored as single floats, and a store of a warp then spans as many sectors as one of
- * fours: four times those that hold the results. So lines go through shared memory, in the place of
- * the tiles of A and B, four of a thread at a time, and a warp stores what lies in the same 128
- * bytes. What a line has in shared memory and in C is loaded before its first store, which the
- * compiler moves no load across. */
+/* Stores a tile of which this block has the complete sums. A thread would store its groups of four of
+ * an unaligned row by scalar stores, and each of a warp's stores would touch as many sectors as a
+ * float4 store does, four times those that hold its results. So lines pass through shared memory, in
+ * place of the tiles of A and B, four lines of a thread at a time, and a warp stores elements that
+ * lie in the same 128 bytes. All elements of a line, in shared memory and in C, are loaded before
+ * its first store: the compiler does not move loads across stores. */
 static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args, float *shared,
                                                    float (*acc)[TN], const struct place *at,
                                                    int row, int col)
@@ -442,13 +445,13 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int tile_row = at->row - row, tile_col = at->col - col, own_line = row % WM;
     const int col_from = max(0, at->first_col - tile_col), col_to = min(BN, args->n - tile_col);
-    /* Shifted, so that threads below one another write to other banks. */
+    /* Shifted, so that threads in one column of the warp write to different banks. */
     float *to_shared =
         shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) + own_line / 4 % PAD + col;
-    ASYNC_WAIT(0); /* zeros still come after the last tile */
+    ASYNC_WAIT(0); /* zeros still arrive after the last tile */
 #pragma unroll
     for (int i = 0; i < TM; i += 4) {
-        __syncthreads(); /* the tiles, or the lines before, are done with */
+        __syncthreads(); /* the tiles, or the lines before, have been read */
 #pragma unroll
         for (int e = 0; e < 4 * TN; e++)
             to_shared[e / TN * (BN + PAD) + e % TN / 4 * 4 * LANES_N + e % 4] =
@@ -483,15 +486,15 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
 }
 #endif
 
-/* Adds up a tile's partial sums and stores the results. tile: among those that are split, of the
- * whole batch; split: which of its blocks this is. */
+/* Adds a tile's partial sums and stores the results. tile: its number among the split tiles of the
+ * whole batch; split: the number of this block in the tile. */
 static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_args *args,
                                                         float *shared, float (*acc)[TN], int tile,
                                                         int split, const struct place *at)
 {
     const int cluster = args->cluster, rank = split % cluster;
     const int groups = args->splits / cluster, group = split / cluster;
-    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* of the tile's parts */
+    const int first = rank * SLICES + SLICE, sharers = cluster * SLICES; /* parts of the tile */
     float *all = shared + THREAD, sums[PART];
     leave_sums(all, acc);
     cluster_sync();
@@ -516,7 +519,7 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
             else if (e % 4 == 0)
                 store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
     }
-    cluster_sync(); /* nobody leaves while others read what it has */
+    cluster_sync(); /* no block exits while others read its shared memory */
     if (groups == 1) return;
 
     if (!is_last_block(&args->counters[tile * cluster + rank], groups)) return;
@@ -527,10 +530,10 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
 }
 
 #if SLICES == 1
-/* acc := the sum of what the blocks have that share a tile, where no two of them are a cluster. All
- * leave theirs in the workspace, but for the first if it finds itself to be the last, as it will
- * if it has most to do. False: others have yet to come, and the last of them goes on. tile, split:
- * as for reduce_and_store(). */
+/* acc := the sum over the blocks of a split tile, without clusters. All blocks store theirs in the
+ * workspace, except the first split if it finds itself to be the last block, as it usually is if it
+ * takes most of k. False: other blocks have yet to come, and the last of them continues. tile,
+ * split: as for reduce_and_store(). */
 static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *args,
                                                   float (*acc)[TN], int tile, int split)
 {
@@ -560,13 +563,13 @@ static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *ar
 }
 #endif
 
-/* The first row and column of a tile: first those that are whole, in bands, then the last column,
- * then the last row. */
+/* The first row and column of a tile: first come tiles inside the matrix, in bands, then those of a
+ * partial last column, then those of a partial last row. */
 static __device__ __forceinline__ void place_tile(const struct tgl_gemm_args *args, int tile,
                                                   int *row, int *col)
 {
     const int full_m = args->m / BM, full_n = args->n / BN;
-    const int ragged = args->n % BN > 0 ? full_m : 0; /* tiles of the last column */
+    const int ragged = args->n % BN > 0 ? full_m : 0; /* tiles of a partial last column */
     int tile_m, tile_n;
     if (tile < full_m * full_n) {
         const int band = tile / (args->raster * full_n);
@@ -600,12 +603,12 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         split_tile = cluster % split_tiles;
         split = cluster / split_tiles * args.cluster + item % args.cluster;
         tile = args.tiles_whole + split_tile;
-        k -= (args.splits - 1) * args.k_chunk; /* of the first */
+        k -= (args.splits - 1) * args.k_chunk; /* of the first split */
         if (split > 0) first = k + (split - 1) * args.k_chunk, k = args.k_chunk;
     }
     int block_row, block_col;
     place_tile(&args, tile, &block_row, &block_col);
-    const int tile_row = max(0, min(block_row, args.m - BM)); /* what the block computes */
+    const int tile_row = max(0, min(block_row, args.m - BM)); /* of what the block computes */
     const int tile_col = max(0, min(block_col, args.n - BN));
 
     const int batch = (int)blockIdx.z;
@@ -616,9 +619,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
-    /* Neighbouring warps, which different schedulers have, lie below one another: where columns
-     * are missing, all schedulers have less to do. The shuffle tells the compiler that a warp's
-     * threads agree, so that barriers after a branch on it need not bring them together. */
+    /* Neighbouring warps, which are on different schedulers, lie below one another: if columns are
+     * missing, all schedulers have less work. The shuffle tells the compiler that the value is the
+     * same in a warp's threads, so that barriers after a branch on it need no reconvergence. */
     const int warp = __shfl_sync(0xffffffffu, (int)THREAD / 32, 0), lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Of gemm/simt.cu: how tiles of op(A) and op(B) lie in shared memory, and this thread's copies that
- * bring them there. An operand is told by its edge (BM or BN), floats to a copy, and whether it
- * lies along k: constants, so that all that follows from them is constant too.
+ * A part of gemm/simt.cu: the layout of tiles of op(A) and op(B) in shared memory, and this thread's
+ * copies that bring them there. An operand is described by its edge (BM or BN), the floats of a copy
+ * (vec), and whether it is K-major: constants, so that all that follows from them is constant too.
  */
 #ifndef TGL_SIMT_COPIES_H
 #define TGL_SIMT_COPIES_H
 
-#define COPIES_MOST (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
+#define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
-/* Whether a warp makes narrow copies of an operand along its edge line by line: RUN of a thread's
- * copies are then from one line, constants apart, and one address serves them all. */
-#define BY_LINES(edge, vec, along_k)                                                               \
-    (INSIDE && !(along_k) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
+/* Whether a warp makes narrow copies of an MN-major operand line by line: RUN of a thread's copies are
+ * then from one line, constant distances apart, and one address serves them all. */
+#define BY_LINES(edge, vec, k_major)                                                               \
+    (INSIDE && !(k_major) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
-/* Whether each of a thread's copies, or runs of them, has an address in registers. */
-#define FEW_ADDRESSES(edge, vec, along_k)                                                          \
-    (!(along_k) && COPIES(edge, vec) / (BY_LINES(edge, vec, along_k) ? RUN(edge, vec) : 1) <= 4)
+/* Whether each of a thread's copies, or each run of them, has an address in registers. */
+#define FEW_ADDRESSES(edge, vec, k_major)                                                          \
+    (!(k_major) && COPIES(edge, vec) / (BY_LINES(edge, vec, k_major) ? RUN(edge, vec) : 1) <= 4)
 
 #if WIDE_OFFSETS
 typedef long long tile_offset;
@@ -30,7 +30,7 @@ struct stage {
     float B[BK][BN + PAD];
 };
 
-/* A slice's shared memory in stages: partial sums take the place of the last tiles. */
+/* A slice's shared memory, in stages: at the end partial sums replace the tiles. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
 #define STAGE_BYTES  (STAGE_FLOATS * 4)
 #if BM * BN > STAGES * STAGE_FLOATS
@@ -39,7 +39,7 @@ struct stage {
 #define STAGES_HELD STAGES
 #endif
 
-/* Stages take turns, and stand as their distances in bytes. */
+/* The stage after this one, cyclically. Stages are numbered by their offset in bytes. */
 static __device__ __forceinline__ int stage_after(int stage)
 {
     return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
@@ -50,9 +50,10 @@ static __device__ __forceinline__ struct stage *in_stage(struct stage *stages, i
     return (struct stage *)((char *)stages + stage);
 }
 
-/* Place of this thread's copy number i: the block's copies, each `vec` floats along the edge or one
- * float of an operand that lies along k, are dealt out line by line. The cases are one formula;
- * written so, all but the thread's first place are constants away from it. */
+/* The line of this thread's copy number i, and its place in the line. The copies of a tile, each `vec`
+ * floats of an MN-major operand or one float of a K-major one, are distributed over the slice's
+ * threads in order. The three cases are one formula; written like this, all places of a thread are
+ * constant distances from its first one. */
 static __device__ __forceinline__ unsigned copy_line(int i, const unsigned per_line)
 {
     if (SLICE_THREADS % per_line == 0) return THREAD / per_line + i * (SLICE_THREADS / per_line);
@@ -69,62 +70,63 @@ static __device__ __forceinline__ unsigned copy_in_line(int i, const unsigned pe
 }
 
 static __device__ __forceinline__ unsigned copy_edge(int i, const int edge, const int vec,
-                                                     const bool along_k)
+                                                     const bool k_major)
 {
-    if (along_k) return copy_line(i, BK);
-    if (BY_LINES(edge, vec, along_k)) return (THREAD % 32 + i % RUN(edge, vec) * 32) * vec;
+    if (k_major) return copy_line(i, BK);
+    if (BY_LINES(edge, vec, k_major)) return (THREAD % 32 + i % RUN(edge, vec) * 32) * vec;
     return copy_in_line(i, edge / vec) * vec;
 }
 
 static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, const int vec,
-                                                      const bool along_k)
+                                                      const bool k_major)
 {
-    if (along_k) return copy_in_line(i, BK);
-    if (BY_LINES(edge, vec, along_k))
+    if (k_major) return copy_in_line(i, BK);
+    if (BY_LINES(edge, vec, k_major))
         return THREAD / 32 + i / RUN(edge, vec) * (SLICE_THREADS / 32);
     return copy_line(i, edge / vec);
 }
 
-/* Where this thread's copies of an operand's tile come from: each at an address of its own, that
- * moves from tile to tile, if these are few; else at a distance in bytes from where the tile
- * begins, and only that moves. The copies of a RUN share an address. */
+/* The global addresses of this thread's copies of an operand's tile. If these are few
+ * (FEW_ADDRESSES), each has an address that moves from tile to tile; else each has a constant offset
+ * in bytes from the tile, and only the tile's address moves. The copies of a RUN share an address. */
 struct origin {
-    const char *at[COPIES_MOST];
+    const char *at[COPIES_MAX];
     const char *tile;
-    tile_offset offsets[COPIES_MOST];
+    tile_offset offsets[COPIES_MAX];
 };
 
-/* `inside`: rows or columns that exist from the tile's first on. For those beyond, others are
- * copied, all over the matrix: copies of a warp from one and the same address take their turns. */
+/* `inside`: rows or columns of the matrix from the tile's first one on. For those outside, rows or
+ * columns spread over the inside are copied: if all lanes of a warp copied the same one, the copies
+ * would be serialised. */
 static __device__ __forceinline__ void locate_copies(struct origin *from, const int copies,
                                                      const float *tile, long long ld, int inside,
                                                      const int edge, const int vec,
-                                                     const bool along_k)
+                                                     const bool k_major)
 {
-    const unsigned some = (1u << (31 - __clz(inside))) - 1; /* so many and one are inside */
+    const unsigned some = (1u << (31 - __clz(inside))) - 1; /* a mask; e & some is inside */
     from->tile = (const char *)tile;
 #pragma unroll
     for (int i = 0; i < copies; i++) {
-        unsigned e = copy_edge(i, edge, vec, along_k);
-        const unsigned p = copy_depth(i, edge, vec, along_k);
-        if (!BY_LINES(edge, vec, along_k) && e >= (unsigned)inside) e &= some;
-        from->offsets[i] = (tile_offset)(along_k ? e * ld + p : p * ld + e) * sizeof(float);
+        unsigned e = copy_edge(i, edge, vec, k_major);
+        const unsigned p = copy_depth(i, edge, vec, k_major);
+        if (!BY_LINES(edge, vec, k_major) && e >= (unsigned)inside) e &= some;
+        from->offsets[i] = (tile_offset)(k_major ? e * ld + p : p * ld + e) * sizeof(float);
         from->at[i] = from->tile + from->offsets[i];
     }
 }
 
-/* From where copy number i comes. */
+/* The global address of copy number i. */
 static __device__ __forceinline__ const float *
-copy_from(int i, const struct origin *from, const int edge, const int vec, const bool along_k)
+copy_from(int i, const struct origin *from, const int edge, const int vec, const bool k_major)
 {
-    const int in_run = BY_LINES(edge, vec, along_k) ? i % RUN(edge, vec) : 0;
+    const int in_run = BY_LINES(edge, vec, k_major) ? i % RUN(edge, vec) : 0;
     const int first = i - in_run;
-    return (const float *)(FEW_ADDRESSES(edge, vec, along_k) ? from->at[first]
+    return (const float *)(FEW_ADDRESSES(edge, vec, k_major) ? from->at[first]
                                                              : from->tile + from->offsets[first]) +
            in_run * 32 * vec;
 }
 
-/* On to a tile that is so many bytes away. */
+/* On to the tile that is this many bytes further. */
 static __device__ __forceinline__ void move_copies(struct origin *from, const int copies,
                                                    long long bytes)
 {
@@ -134,31 +136,33 @@ static __device__ __forceinline__ void move_copies(struct origin *from, const in
         from->at[i] += bytes;
 }
 
-/* How far a group of four neighbours at depth p is rotated, if the operand lies along k. A warp's
- * copy is 32 / BK lines deep BK: depths p and p + 8 would meet in the same banks. */
-static __device__ __forceinline__ unsigned rotation(unsigned p, const bool along_k)
+/* The swizzle of a K-major operand: elements of a group of four neighbours at depth p are rotated by
+ * this many. A warp's copy is 32 / BK lines, BK deep: without it, depths p and p + 8 would meet in
+ * the same banks. */
+static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_major)
 {
-    return along_k ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
+    return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* A thread's copies are constants apart in shared memory, if lines and threads divide one another;
- * LDGSTS has room for the constant. This is the first of those that copy number i is one of. */
+/* If lines and threads divide one another, a thread's copies are constant distances apart in shared
+ * memory, and LDGSTS has an immediate for the distance. Returns the first copy of those that copy
+ * number i is a constant distance from. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
-                                               const bool along_k)
+                                               const bool k_major)
 {
     const int lines = SLICE_THREADS / BK, per_line = edge / vec;
-    if (along_k) return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4); /* by rotation() */
-    if (BY_LINES(edge, vec, along_k)) return 0;
+    if (k_major) return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4); /* the swizzle is the same */
+    if (BY_LINES(edge, vec, k_major)) return 0;
     return SLICE_THREADS % per_line == 0 || per_line % SLICE_THREADS == 0 ? 0 : i;
 }
 
-/* How far copy number i is from there, in floats. */
+/* The distance of copy number i from that one, in floats. */
 static __device__ __forceinline__ int from_first(int i, const int edge, const int vec,
-                                                 const bool along_k)
+                                                 const bool k_major)
 {
     const int per_line = edge / vec, pitch = edge + PAD;
-    if (along_k) return (i - first_of(i, edge, vec, along_k)) * (SLICE_THREADS / BK);
-    if (BY_LINES(edge, vec, along_k))
+    if (k_major) return (i - first_of(i, edge, vec, k_major)) * (SLICE_THREADS / BK);
+    if (BY_LINES(edge, vec, k_major))
         return i / RUN(edge, vec) * (SLICE_THREADS / 32) * pitch + i % RUN(edge, vec) * 32 * vec;
     if (SLICE_THREADS % per_line == 0) return i * (SLICE_THREADS / per_line) * pitch;
     if (per_line % SLICE_THREADS == 0)
@@ -167,30 +171,30 @@ static __device__ __forceinline__ int from_first(int i, const int edge, const in
     return 0;
 }
 
-/* Where copy number i goes in a tile in shared memory. */
+/* The address of copy number i in a tile in shared memory. */
 static __device__ __forceinline__ float *copy_to(float *tile, int i, const int edge, const int vec,
-                                                 const bool along_k)
+                                                 const bool k_major)
 {
-    const int first = first_of(i, edge, vec, along_k);
-    const unsigned e = copy_edge(first, edge, vec, along_k);
-    const unsigned p = copy_depth(first, edge, vec, along_k);
-    const unsigned rotated = along_k ? e / 4 * 4 + (e + rotation(p, along_k)) % 4 : e;
-    return &tile[p * (edge + PAD) + rotated] + from_first(i, edge, vec, along_k);
+    const int first = first_of(i, edge, vec, k_major);
+    const unsigned e = copy_edge(first, edge, vec, k_major);
+    const unsigned p = copy_depth(first, edge, vec, k_major);
+    const unsigned swizzled = k_major ? e / 4 * 4 + (e + swizzle(p, k_major)) % 4 : e;
+    return &tile[p * (edge + PAD) + swizzled] + from_first(i, edge, vec, k_major);
 }
 
-/* Whether copy number i is this thread's: the last may not be everybody's. */
+/* Whether this thread has a copy number i: not all threads have the last one. */
 static __device__ __forceinline__ bool has_copy(int i, const int edge, const int vec)
 {
     return (i + 1) * SLICE_THREADS * vec <= BK * edge ||
            (THREAD + i * SLICE_THREADS) * vec < BK * edge;
 }
 
-/* A tile on its way: to which stage, and where this thread's copies come from. */
+/* The next tile to copy: its stage, and the global addresses of this thread's copies. */
 struct arrival {
     struct stage *stages;
     int to;
     const struct origin *from_A, *from_B;
-    bool active; /* false: there is none, and zeros are copied */
+    bool active; /* false: there is no next tile, and zeros are copied */
 };
 
 /* This thread's copies number i of A and of B. */
@@ -220,17 +224,17 @@ static __device__ __forceinline__ void copy_tile(const struct arrival *next)
         copy_of_B(next, i);
 }
 
-/* This thread's copies of an operand's first tile of k, which is `depth` deep, the rest zeros. */
+/* This thread's copies of an operand's first tile, the K remainder: `depth` deep, padded with zeros. */
 static __device__ __forceinline__ void copy_first_tile(float *shared, const struct origin *from,
                                                        const int copies, const int edge,
-                                                       const int vec, const bool along_k, int depth)
+                                                       const int vec, const bool k_major, int depth)
 {
 #pragma unroll
     for (int i = 0; i < copies; i++) {
         if (has_copy(i, edge, vec))
-            async_copy_or_zero(copy_to(shared, i, edge, vec, along_k),
-                               copy_from(i, from, edge, vec, along_k), vec,
-                               (int)copy_depth(i, edge, vec, along_k) < depth);
+            async_copy_or_zero(copy_to(shared, i, edge, vec, k_major),
+                               copy_from(i, from, edge, vec, k_major), vec,
+                               (int)copy_depth(i, edge, vec, k_major) < depth);
     }
 }
 

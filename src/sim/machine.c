@@ -6,7 +6,6 @@
  */
 #include "sim/machine.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,108 +33,6 @@ static void thread_main(void *argument)
     l->module->image->entry(arguments);
     for (;;)
         tgl_machine_wait(thread->machine, TGL_THREAD_DONE, NULL);
-}
-
-void tgl_machine_wait(tgl_machine *machine, tgl_thread_state state, const void *pc)
-{
-    tgl_sim_thread *thread = machine->current;
-    thread->state = state;
-    thread->waits_at = pc;
-    tgl_fiber_switch(&thread->fiber, &machine->scheduler);
-}
-
-uint64_t tgl_machine_block_number(const tgl_sim_launch *launch, const unsigned at[3])
-{
-    return ((uint64_t)at[2] * launch->grid[1] + at[1]) * launch->grid[0] + at[0];
-}
-
-void tgl_machine_block_at(const tgl_sim_launch *launch, uint32_t cluster, unsigned rank,
-                          unsigned at[3])
-{
-    for (int i = 0; i < 3; i++) {
-        const unsigned clusters = launch->grid[i] / launch->cluster[i];
-        at[i] = cluster % clusters * launch->cluster[i] + rank % launch->cluster[i];
-        cluster /= clusters;
-        rank /= launch->cluster[i];
-    }
-}
-
-/* "ladder/naive, block (1, 0), thread 35, ladder/01_naive.cu:21: "; of a batch "block (1, 0, 2)" */
-static int write_place(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
-                       char *text, size_t size)
-{
-    const tgl_sim_launch *l = machine->launch;
-    const unsigned *at = machine->now->at;
-    char place[TGL_SIM_PLACE] = "", z[24] = "";
-    if (l->grid[2] > 1) snprintf(z, sizeof z, ", %u", at[2]);
-    if (pc != NULL) tgl_sim_place(l->module, pc, place, sizeof place);
-    return snprintf(text, size, "%s, block (%u, %u%s), thread %u%s%s: ", l->module->kernel->name,
-                    at[0], at[1], z, thread->index, pc != NULL ? ", " : "", place);
-}
-
-static void write_fault(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
-                        const char *format, va_list args, char text[TGL_SIM_MESSAGE])
-{
-    const int length = write_place(machine, thread, pc, text, TGL_SIM_MESSAGE);
-    if (length >= 0 && length < TGL_SIM_MESSAGE)
-        vsnprintf(text + length, TGL_SIM_MESSAGE - (size_t)length, format, args);
-}
-
-/* A deferred fault came first, and may have led to this one. */
-static void record_fault(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
-                         const char *format, va_list args)
-{
-    if (machine->deferred[0] != '\0')
-        memcpy(machine->message, machine->deferred, TGL_SIM_MESSAGE);
-    else
-        write_fault(machine, thread, pc, format, args, machine->message);
-    machine->status = TGL_KERNEL_FAULT;
-}
-
-void tgl_machine_defer_fault(tgl_machine *machine, const void *pc, const char *format, ...)
-{
-    if (machine->deferred[0] != '\0') return;
-    va_list args;
-    va_start(args, format);
-    write_fault(machine, machine->current, pc, format, args, machine->deferred);
-    va_end(args);
-}
-
-void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    record_fault(machine, machine->current, pc, format, args);
-    va_end(args);
-    for (;;) /* the scheduler sees the status and gives the launch up */
-        tgl_machine_wait(machine, TGL_THREAD_DONE, pc);
-}
-
-void tgl_machine_fault_of(tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
-                          const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    record_fault(machine, thread, pc, format, args);
-    va_end(args);
-}
-
-void tgl_machine_give_up(tgl_machine *machine)
-{
-    snprintf(machine->message, sizeof machine->message,
-             "no memory to follow the kernel's accesses");
-    machine->status = TGL_NO_MEMORY;
-    for (;;)
-        tgl_machine_wait(machine, TGL_THREAD_DONE, NULL);
-}
-
-bool tgl_machine_reserve(void **memory, size_t *room, size_t count, size_t element)
-{
-    if (*room >= count) return true;
-    free(*memory);
-    *memory = calloc(count, element);
-    *room = *memory != NULL ? count : 0;
-    return *memory != NULL;
 }
 
 static void stop_endless(void *run, const void *pc)
