@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FP32 matrix times up to COUNT vectors (m or n is at most COUNT): bound by the memory bandwidth
- * that reading the matrix once takes. A block has few results, all k of them, and ends soon: the
- * chip's own scheduler then balances the work, and full multiprocessors keep enough loads under way
- * without any being issued ahead. Nothing is staged: the vectors stay in L1.
+ * FP32 GEMV: a matrix times up to COUNT vectors (m or n is at most COUNT). It is bound by the
+ * memory bandwidth of reading the matrix once. A block computes few results over all of k and ends
+ * soon: the hardware's block scheduler then balances the load, and SMs full of blocks keep enough
+ * loads in flight without software prefetching. Nothing is staged in shared memory: the vectors
+ * stay in L1.
  *
- *   ALONG_K 1   the matrix is contiguous along k: LANES_K threads share LINES rows, so that with as
- *               many as the block has the whole of it reads one row at a time, or LINES of them.
- *   ALONG_K 0   it is contiguous along its length: a thread has four columns, neighbours in memory
- *               or LANES_LENGTH apart; LANES_K threads share these.
+ *   ALONG_K 1   The matrix is K-major. LANES_K threads share the k of LINES rows: if LANES_K is the
+ *               block's size, the block reads one row at a time, or LINES of them.
+ *   ALONG_K 0   The matrix is MN-major. A thread has four columns, neighbours in memory or
+ *               LANES_LENGTH apart; LANES_K threads share their k.
  *
- * A result is that of a row or column of the matrix with one of the vectors. For each a thread has
- * four sums or more where it lies along k, else up to two; those of a warp are added by a butterfly
- * of shuffles, those of warps through shared memory, in pairs: no chain of additions is long.
+ * A result is the product of one row or column of the matrix and one vector. For each result a
+ * thread has four sums or more if the matrix is K-major, else up to two. The sums of a warp are
+ * added by a butterfly of shuffles, those of several warps through shared memory, in pairs: no
+ * chain of additions is long.
  *
  * Grid: x = tiles of results, z = batch.
  */
@@ -26,27 +28,27 @@
 #define BIG_A 0 /* 1: A is the matrix (n <= COUNT), 0: B (m <= COUNT) */
 #endif
 #ifndef ALONG_K
-#define ALONG_K 1 /* how the matrix lies */
+#define ALONG_K 1 /* 1: the matrix is K-major, 0: MN-major */
 #endif
 #ifndef COUNT
-#define COUNT 1 /* vectors: 1, 2 or 4; one that is missing repeats the first and is not stored */
+#define COUNT 1 /* vectors: 1, 2 or 4; missing ones repeat the first and are not stored */
 #endif
 #ifndef VEC
-/* Floats to a load: 1, or 4, which divides alignment, leading dimension and edge; where the matrix
- * lies along k and COUNT is not 1, those of the vectors too. */
+/* Floats of a load: 1, or 4, which divides alignment, leading dimension and edge of the matrix. If
+ * it is K-major and COUNT is not 1, 4 divides those of the vectors too. */
 #define VEC 4
 #endif
 #ifndef WARPS
 #define WARPS 8
 #endif
 #ifndef LANES_K
-#define LANES_K 256 /* threads that share k: a power of two */
+#define LANES_K 256 /* threads that share K: a power of two */
 #endif
 #ifndef LINES
 #define LINES 1 /* ALONG_K: rows of a thread, which share its loads of the vectors; else 1 */
 #endif
 #ifndef UNROLL
-#define UNROLL 4 /* fours that a thread loads at once, of each line */
+#define UNROLL 4 /* groups of four floats of each line that a thread loads at once */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 4
@@ -57,31 +59,33 @@
 
 #define THREADS      (WARPS * 32)
 #define LANES_LENGTH (THREADS / LANES_K)
-#define RESULTS      (ALONG_K ? LINES : 4) /* times COUNT, of a thread */
+#define RESULTS      (ALONG_K ? LINES : 4) /* of a thread, times COUNT */
 #define TILE         (LANES_LENGTH * RESULTS)
-#define STEP         (LANES_K * UNROLL * (ALONG_K ? 4 : 1)) /* of k */
+#define STEP         (LANES_K * UNROLL * (ALONG_K ? 4 : 1)) /* k of one iteration */
 
-/* This thread among those that share k, and among those that have other results. */
+/* The number of this thread among those that share K, and among those with other results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
-#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* of K_LANE's lowest, in the thread's number */
+#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* bit 0 of K_LANE, in the thread number */
 
-/* Where elements of a four lie: along k or the length, next to each other or a load of all lanes
- * apart. */
+/* The distance between elements of a group of four, in K or along the length: neighbours, or as far
+ * apart as the scalar loads of all lanes. */
 #define ELEMENT (VEC == 4 ? 1 : ALONG_K ? LANES_K : LANES_LENGTH)
 
-/* Whether vectors are loaded in fours: one where it lies so, several always, as VEC then promises.
- * The loads of one in a last step that is not whole are too few to matter. */
+/* Whether vectors are loaded by float4 loads: a single one if it is aligned, several always, since
+ * VEC then promises it. In a partial last step a single vector is loaded by scalar loads, which are
+ * few.
+ */
 #define FOURS_OF_VECTOR  (ALONG_K && VEC == 4)
 #define FOURS_TO_THE_END (FOURS_OF_VECTOR && COUNT > 1)
 
-/* Fours of sums of a thread for each vector. ALONG_K: one of each line, else one of all results, or
- * two that take turns. */
+/* Groups of four sums of a thread for each vector. ALONG_K: one for each line. Else one for the
+ * four results, or two that are used alternately. */
 #define CHAINS (ALONG_K || UNROLL < 2 ? 1 : 2)
 #define FOURS  (LINES * CHAINS)
 
-/* Fours of a line for which the vectors are loaded at once: several of these take many registers,
- * and their loads are short. */
+/* Groups of four of a line for which the vectors are loaded at once. Several vectors take many
+ * registers, and their loads hit in L1. */
 #ifndef TURN
 #define TURN (COUNT == 1 ? UNROLL : 1)
 #endif
@@ -95,23 +99,24 @@
 #define KEEP_ORDER() __syncwarp()
 #endif
 
-/* Warps that share k, and whose sums are added through shared memory. */
+/* Warps that share K, whose sums are added through shared memory. */
 #define PARTS (LANES_K * K_BIT > 32 ? LANES_K * K_BIT / 32 : 1)
 
 #if TYPE_A != TYPE_F32 || TYPE_B != TYPE_F32 || ACCUMULATE != TYPE_F32
 #error "this kernel multiplies FP32"
 #endif
 #if (VEC != 1 && VEC != 4) || THREADS % LANES_K || (!ALONG_K && LANES_LENGTH > 32)
-#error "loads are of one float or of four; lanes divide the block; a warp has no other lines' lanes"
+#error "VEC is 1 or 4; LANES_K divides the block; LANES_LENGTH is at most a warp"
 #endif
 #if COUNT != 1 && COUNT != 2 && COUNT != 4
 #error "COUNT is 1, 2 or 4"
 #endif
 #if LINES < 1 || (!ALONG_K && LINES > 1)
-#error "only of a matrix along k a thread has several lines"
+#error "a thread has several lines only of a K-major matrix"
 #endif
 
-/* Where what a thread loads next lies: of the matrix its lines, or the elements of its four. */
+/* Pointers of a thread to the matrix: one for each line, or for each element of its group of four.
+ */
 #define PLACES (ALONG_K ? LINES : VEC == 4 ? 1 : 4)
 
 /* What a thread loads next of its problem of the batch. */
@@ -120,8 +125,8 @@ struct cursor {
     long long ld, step; /* of the matrix; between elements of a vector */
 };
 
-/* Results past the last repeat it, vectors past the last the first. Several vectors of a matrix
- * along k are contiguous too. */
+/* Rows or columns past the last one repeat it, vectors past the last repeat the first. With a
+ * K-major matrix several vectors are contiguous too. */
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;
@@ -129,14 +134,14 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
     const element_a *A = A_OF(args, batch);
     const element_b *B = B_OF(args, batch);
     const long long vector_ld = BIG_A ? args->ldb : args->lda;
-    const bool is_along_k = (ALONG_K && COUNT > 1) || args->small_k_major;
+    const bool is_k_major = (ALONG_K && COUNT > 1) || args->small_k_major;
     struct cursor c;
     c.ld = BIG_A ? args->lda : args->ldb;
-    c.step = is_along_k ? 1 : vector_ld;
+    c.step = is_k_major ? 1 : vector_ld;
 #pragma unroll
     for (int v = 0; v < COUNT; v++)
         c.vector[v] = (BIG_A ? B : A) + K_LANE * (ALONG_K ? VEC : 1) * c.step +
-                      (v < count ? v : 0) * (is_along_k ? vector_ld : 1);
+                      (v < count ? v : 0) * (is_k_major ? vector_ld : 1);
 #if ALONG_K
 #pragma unroll
     for (int i = 0; i < LINES; i++)
@@ -151,13 +156,14 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
     return c;
 }
 
-/* Fours of the matrix and what of the vectors goes with some of them. */
+/* A step: groups of four of the matrix, and the vectors' elements for TURN of them. */
 struct step {
     float matrix[UNROLL][LINES][4];
     float vector[TURN][COUNT][ALONG_K ? 4 : 1];
 };
 
-/* Of a step of which `left` of k exist for this thread; is_whole: all of it. */
+/* Loads the matrix's part of a step, of which `left` of k exist for this thread; is_whole: all of
+ * it. */
 static __device__ __forceinline__ void load_matrix(struct step *s, const struct cursor *c, int left,
                                                    const bool is_whole)
 {
@@ -179,8 +185,10 @@ static __device__ __forceinline__ void load_matrix(struct step *s, const struct 
     }
 }
 
-/* Likewise, what goes with a TURN of fours from `first` on. is_plain: the vectors allow loads of
- * fours where the matrix does. */
+/* Loads the vectors' elements for TURN groups of four from `first` on. is_plain: the vectors allow
+ * float4 loads wherever the matrix does. __ldca(), not __ldg(): a strip runs beside another launch,
+ * and only its fence (start_after_earlier_launches()) orders these loads after the stores of
+ * launches before. A fence does not order non-coherent loads (PTX ISA, ld.global.nc). */
 static __device__ __forceinline__ void load_vectors(struct step *s, const struct cursor *c,
                                                     int first, int left, const bool is_whole,
                                                     const bool is_plain)
@@ -202,7 +210,7 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
     }
 }
 
-/* acc += a TURN of fours from `first` on, times their vectors. */
+/* acc += TURN groups of four from `first` on, times the vectors. */
 static __device__ __forceinline__ void multiply_turn(float (*acc)[COUNT][4], const struct step *s,
                                                      int first)
 {
@@ -250,7 +258,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[COUNT][4], struct c
     if (k > 0) multiply_step(acc, &s, &c, k, false, is_plain);
 }
 
-/* x[0] := the sum of all `count`, a power of two, in pairs. */
+/* x[0] := the sum of x[0..count-1], in pairs; count is a power of two. */
 static __device__ __forceinline__ void add_pairs(float *x, const int count)
 {
 #pragma unroll
@@ -260,7 +268,7 @@ static __device__ __forceinline__ void add_pairs(float *x, const int count)
             if (i < half) x[i] += x[i + half];
 }
 
-/* sums of this thread := those of all lanes of its warp that share k. */
+/* sums of this thread := the sums over all lanes of its warp that share K. */
 static __device__ __forceinline__ void add_lanes(float (*sums)[COUNT])
 {
 #pragma unroll
@@ -279,7 +287,7 @@ static __device__ __forceinline__ void store_result(const struct tgl_gemm_args *
     epilogue_store(args, &with, sum, row, col);
 }
 
-/* Neighbours in C next to each other. */
+/* The place of a result in shared memory: neighbours in D are neighbours. */
 #define PLACE(at, vector) (BIG_A ? (at)*COUNT + (vector) : (vector)*TILE + (at))
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
@@ -289,7 +297,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     if (args.overlaps) let_later_launches_start();
     struct cursor c = first_step(&args);
     float acc[FOURS][COUNT][4] = {{{0.0f}}};
-    /* Here all threads go the same way. */
+    /* All threads take the same branch. */
     if (c.step == 1 && (!FOURS_OF_VECTOR || COUNT > 1 || rows_are_aligned(c.vector[0], 0))) {
         c.step = 1; /* which the compiler knows from now on */
         multiply(acc, c, DEPTH_OF(&args), FOURS_OF_VECTOR);

@@ -27,17 +27,16 @@
  *   block order   Bands of `raster` rows of tiles, so that blocks that run at once share operands
  *                 in L2. Tiles at the last column and row come last: they have the least work,
  *                 which fills the end of the last wave.
- *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks. Each group of
- *                 `cluster` of them adds its sums through distributed shared memory, each block a
- *                 part of the tile. If there are several groups, these leave their sums in the
- *                 workspace, and the last to finish adds them. Without clusters, the block of the
- *                 first split keeps its sums in registers if it comes last. The order of additions
- *                 is always the same: results are bitwise the same every run. The first group of
- *                 all tiles comes before the second of all: if the first takes more of k than the
- *                 others, small blocks are left for SMs that find no large one. This code does not
- *                 slow products that are not split: ptxas allocates registers better with it.
- *   unaligned     rows of D (LINES_OF_C: ldd is not a multiple of 4) are stored line by line.
- *   batch         gridDim.z problems.
+ *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks. Each group
+ * of `cluster` of them adds its sums through distributed shared memory, each block a part of the
+ * tile. If there are several groups, these leave their sums in the workspace, and the last to
+ * finish adds them. Without clusters, the block of the first split keeps its sums in registers if
+ * it comes last. The order of additions is always the same: results are bitwise the same every run.
+ * The first group of all tiles comes before the second of all: if the first takes more of k than
+ * the others, small blocks are left for SMs that find no large one. This code does not slow
+ * products that are not split: ptxas allocates registers better with it. unaligned     rows of D
+ * (LINES_OF_C: ldd is not a multiple of 4) are stored line by line. batch         gridDim.z
+ * problems.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
  * blocks along x, of which tiles_whole and splits are multiples.
@@ -105,11 +104,11 @@
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* blocks that an SM must hold, which bounds the registers */
 #endif
-/* The schedule: when copies of the next tile and loads of the next fragments are issued while a tile
- * is multiplied. The first copy comes after COPY_FROM rows of a thread's FFMAs (a row has TN, a step
- * of k has TM rows), then one every COPY_EVERY rows (0: all at once). In a step, the first load
- * comes after LOAD_FROM FFMAs, then one every LOAD_EVERY. Scalar copies, of which there are many,
- * delay loads right behind them: they are spread over most of a large tile. */
+/* The schedule: when copies of the next tile and loads of the next fragments are issued while a
+ * tile is multiplied. The first copy comes after COPY_FROM rows of a thread's FFMAs (a row has TN,
+ * a step of k has TM rows), then one every COPY_EVERY rows (0: all at once). In a step, the first
+ * load comes after LOAD_FROM FFMAs, then one every LOAD_EVERY. Scalar copies, of which there are
+ * many, delay loads right behind them: they are spread over most of a large tile. */
 #define SPREADS_COPIES (TM * TN >= 64 && (VEC_A == 1 || VEC_B == 1))
 #ifndef COPY_FROM
 #define COPY_FROM ((SPREADS_COPIES ? 1 : TM * TN >= 128 ? 3 : 0) * TM)
@@ -190,8 +189,8 @@ static __device__ __forceinline__ void load4(float *fragment, const float *at, c
     fragment[(7 - r) % 4] = v.w;
 }
 
-/* A thread's rows and columns of a stage, at depth 0. Written with in_stage(), ptxas would arrive at
- * another order of the main loop, which the schedules are not for. */
+/* A thread's rows and columns of a stage, at depth 0. Written with in_stage(), ptxas would arrive
+ * at another order of the main loop, which the schedules are not for. */
 struct source {
     const float *A, *B;
 };
@@ -285,7 +284,8 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
     async_commit();
     const long long a_line = (A_ALONG_K ? 1 : lda) * 4, b_line = (B_ALONG_K ? 1 : ldb) * 4;
-    move_copies(&from_A, A_COPIES, (depth - STEP) * a_line); /* after the remainder, all tiles are STEP apart */
+    move_copies(&from_A, A_COPIES,
+                (depth - STEP) * a_line); /* after the remainder, all tiles are STEP apart */
     move_copies(&from_B, B_COPIES, (depth - STEP) * b_line);
 #pragma unroll
     for (int s = 1; s < STAGES - 1; s++) {
@@ -359,12 +359,13 @@ store4(const struct tgl_gemm_args *args, const struct place *at, const float *su
                         at->aligned);
 }
 
-/* Partial sums are added PART elements of a thread's tile at a time. The slices of a cluster's blocks
- * take these parts in turn. AT_ONCE groups are loaded at once, to have 32 loads in flight. */
+/* Partial sums are added PART elements of a thread's tile at a time. The slices of a cluster's
+ * blocks take these parts in turn. AT_ONCE groups are loaded at once, to have 32 loads in flight.
+ */
 enum { PART = TM * TN >= 128 ? 16 : TM * TN >= 32 ? 8 : 4, AT_ONCE = 32 / PART };
 
-/* sums[] := part number `part` of a thread's tile, summed over `count` groups, whose sums lie BM * BN
- * apart in the workspace. */
+/* sums[] := part number `part` of a thread's tile, summed over `count` groups, whose sums lie BM *
+ * BN apart in the workspace. */
 static __device__ __forceinline__ void add_groups(float *sums, const float *workspace, int part,
                                                   int count)
 {
@@ -429,15 +430,16 @@ static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gem
 enum { LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
 
 #if 4 * LANES_M * WARPS_M * (BN + PAD) > STAGES * STAGE_FLOATS || 4 * LANES_M % WARPS_N || BN % 32
-#error "lines of D replace the tiles of A and B; warps have equally many, of a multiple of 32 floats"
+#error                                                                                             \
+    "lines of D replace the tiles of A and B; warps have equally many, of a multiple of 32 floats"
 #endif
 
-/* Stores a tile of which this block has the complete sums. A thread would store its groups of four of
- * an unaligned row by scalar stores, and each of a warp's stores would touch as many sectors as a
- * float4 store does, four times those that hold its results. So lines pass through shared memory, in
- * place of the tiles of A and B, four lines of a thread at a time, and a warp stores elements that
- * lie in the same 128 bytes. All elements of a line, in shared memory and in C, are loaded before
- * its first store: the compiler does not move loads across stores. */
+/* Stores a tile of which this block has the complete sums. A thread would store its groups of four
+ * of an unaligned row by scalar stores, and each of a warp's stores would touch as many sectors as
+ * a float4 store does, four times those that hold its results. So lines pass through shared memory,
+ * in place of the tiles of A and B, four lines of a thread at a time, and a warp stores elements
+ * that lie in the same 128 bytes. All elements of a line, in shared memory and in C, are loaded
+ * before its first store: the compiler does not move loads across stores. */
 static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args, float *shared,
                                                    float (*acc)[TN], const struct place *at,
                                                    int row, int col)
@@ -472,8 +474,9 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
             for (int p = 0; p < PIECES; p++) {
                 const int c = first + 32 * p;
                 sums[p] = from[min(max(c, 0), BN - 1)];
-                old[p] =
-                    BETA(args, &at->with) != 0 && c >= col_from && c < col_to ? from_c(c_row[c]) : 0;
+                old[p] = BETA(args, &at->with) != 0 && c >= col_from && c < col_to
+                             ? from_c(c_row[c])
+                             : 0;
             }
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
@@ -499,8 +502,7 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
     leave_sums(all, acc);
     cluster_sync();
 
-    float *workspace =
-        (float *)args->workspace + (long long)tile * groups * (BM * BN) + THREAD;
+    float *workspace = (float *)args->workspace + (long long)tile * groups * (BM * BN) + THREAD;
     for (int part = first; part < TM * TN / PART; part += sharers) {
 #pragma unroll
         for (int e = 0; e < PART; e++)
@@ -538,8 +540,7 @@ static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *ar
                                                   float (*acc)[TN], int tile, int split)
 {
     unsigned *counter = &args->counters[tile];
-    float *from =
-        (float *)args->workspace + (long long)tile * args->splits * (BM * BN) + THREAD;
+    float *from = (float *)args->workspace + (long long)tile * args->splits * (BM * BN) + THREAD;
     if (!others_have_come(split == 0, counter, args->splits)) {
         float *own = from + (long long)split * (BM * BN);
 #pragma unroll
@@ -635,12 +636,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
                        args.n - tile_col, k, row, col, is_idle);
     const struct epilogue_operands with = epilogue_operands(&args, D, batch);
     const struct place at = {
-        with,
-        tile_row + row,
-        tile_col + col,
-        block_row,
-        block_col,
-        ROWS_ARE_ON_16_BYTES(&args, &with) && tile_col % 4 == 0,
+        with,      tile_row + row, tile_col + col,
+        block_row, block_col,      ROWS_ARE_ON_16_BYTES(&args, &with) && tile_col % 4 == 0,
     };
     if (item >= 0) {
         const int shared_tile = batch * split_tiles + split_tile;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FP32 GEMM where m or n is at most 16, matrix times vector included: bound by the memory bandwidth
- * that reading the big operand once takes. So loads must be under way all the time, while there is
- * arithmetic to do, and from the first to the last moment of the launch.
+ * FP32 GEMM where m or n is at most 16, GEMV included. It is bound by the memory bandwidth of
+ * reading the big operand once. So loads must be in flight all the time, from the first to the last
+ * moment of the launch, also during arithmetic.
  *
  * The big operand is B (or A: BIG_A), `length` x k. Every warp loads its part of it a step ahead of
- * the arithmetic, across the ends of tiles: straight into registers where fours are aligned (VEC
- * 4), else by cp.async into a ring of STAGES steps in shared memory, so that lanes next to each
- * other read floats next to each other. No warp waits for another. The small operand, COUNT x k,
- * comes through shared memory, all of it or DEPTH of k at a time, the next while the last is
+ * the arithmetic, across the ends of tiles: straight into registers by aligned float4 loads (VEC
+ * 4), else by cp.async into a ring of STAGES steps in shared memory, so that neighbouring lanes
+ * read neighbouring floats. No warp waits for another. The small operand, COUNT x k, is copied to
+ * shared memory, either all of it or DEPTH of k at a time, the next part while the last one is
  * multiplied.
  *
- * A thread multiplies RESULTS x 4 of the big operand by COUNT x 4 of the small one at a time: with
- * COUNT 16 it is the loads of the small one that must not take longer than the memory does, which
- * takes many RESULTS.
+ * A thread multiplies RESULTS x 4 of the big operand by COUNT x 4 of the small one at a time. With
+ * COUNT 16, loads of the small operand from shared memory would take longer than the memory needs,
+ * unless RESULTS is large.
  *
- *   ALONG_K 1   the big operand is contiguous along k: LANES_K lanes share k, a butterfly of
- *               shuffles adds them up; other lanes and the warps have other results.
- *   ALONG_K 0   it is contiguous along its length: lanes have neighbouring results; the warps of a
- *               block share k, and their sums are added in order.
+ *   ALONG_K 1   The big operand is K-major: LANES_K lanes share K, and a butterfly of shuffles adds
+ *               their sums; other lanes and the warps have other results.
+ *   ALONG_K 0   It is MN-major: lanes have neighbouring results; the warps of a block share K, and
+ *               their sums are added in order.
  *
- * Grid: x = blocks, each with an equal share of all units of work, a tile's k_chunk of k each, in
- * the order of tiles; z = batch. Where that cuts a tile, each of its blocks leaves partial sums in
- * the workspace (2 tiles for every block of the grid), and the last to come adds them in order.
- * counters: one for each tile of the batch.
+ * Grid: x = blocks, each with an equal number of units of work, z = batch. A unit is k_chunk of the
+ * k of a tile; units are numbered tile by tile. If a tile is split over several blocks, each leaves
+ * partial sums in the workspace (2 tiles for every block of the grid), and the last of them to
+ * finish adds them in order. counters: one for each tile of the batch.
  */
 #include "lib/async_copy.h"
 #include "lib/dynamic_shared.h"
@@ -38,23 +38,23 @@
 #define BIG_A 0 /* 1: A is the big operand (n <= 16), 0: B (m <= 16) */
 #endif
 #ifndef ALONG_K
-#define ALONG_K 0 /* how the big operand lies */
+#define ALONG_K 0 /* 1: the big operand is K-major, 0: MN-major */
 #endif
 #ifndef COUNT
 #define COUNT 16 /* at least the small operand's rows or columns: 1, 2, 4, 8 or 16 */
 #endif
 #ifndef VEC
 #define VEC                                                                                        \
-    4 /* floats to a copy: divides the big operand's alignment, leading dimension and edge */
+    4 /* floats of a copy: divides the big operand's alignment, leading dimension and edge */
 #endif
 #ifndef RESULTS
-#define RESULTS 4 /* times COUNT, of a thread; a multiple of 4 unless ALONG_K */
+#define RESULTS 4 /* of a thread, times COUNT; a multiple of 4 unless ALONG_K */
 #endif
 #ifndef LANES_K
-#define LANES_K 8 /* ALONG_K: lanes of a warp that share k: 4, 8, 16 or 32 */
+#define LANES_K 8 /* ALONG_K: lanes of a warp that share K: 4, 8, 16 or 32 */
 #endif
 #ifndef UNROLL
-#define UNROLL 1 /* fours of k that a thread takes in a step */
+#define UNROLL 1 /* groups of four of k that a thread multiplies in a step */
 #endif
 #ifndef STAGES
 #define STAGES 3 /* steps in a warp's ring, unless VEC is 4 */
@@ -63,7 +63,7 @@
 #define WARPS 8
 #endif
 #ifndef DEPTH
-#define DEPTH 512 /* of the small operand in shared memory */
+#define DEPTH 512 /* k of the small operand that is in shared memory at once */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 2
@@ -73,35 +73,35 @@
 #endif
 
 #define THREADS      (WARPS * 32)
-#define STEP         (ALONG_K ? 4 * LANES_K * UNROLL : 4 * WARPS * UNROLL) /* of k, of a block */
-#define WARP_STEP    (ALONG_K ? STEP : 4 * UNROLL)                         /* of k, of a warp */
+#define STEP         (ALONG_K ? 4 * LANES_K * UNROLL : 4 * WARPS * UNROLL) /* k of a step, block */
+#define WARP_STEP    (ALONG_K ? STEP : 4 * UNROLL)                         /* warp */
 #define LANES_LENGTH (ALONG_K ? 32 / LANES_K : 32)
-#define WARP_TILE    (LANES_LENGTH * RESULTS) /* results times COUNT, of a warp */
+#define WARP_TILE    (LANES_LENGTH * RESULTS) /* results of a warp, times COUNT */
 #define TILE         (ALONG_K ? WARPS * WARP_TILE : WARP_TILE)
 #define STRAIGHT     (VEC == 4)
 
-/* This lane among those that have other results, and among those that share k. Loads straight into
- * registers want neighbours in memory next to each other; loads of the small operand are faster
- * where neighbours read the same. */
+/* The number of this lane among those with other results, and among those that share K. For loads
+ * straight into registers, neighbouring lanes share K, so that they load neighbouring floats. Else
+ * neighbouring lanes have other results and read the same of the small operand, which is faster. */
 #define ROW_LANE ((int)threadIdx.x % 32 / (STRAIGHT ? LANES_K : 1) % LANES_LENGTH)
 #define K_LANE   ((int)threadIdx.x % 32 / (STRAIGHT ? 1 : LANES_LENGTH) % LANES_K)
-#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* of K_LANE's lowest, in the lane's number */
+#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* bit 0 of K_LANE, in the lane number */
 
-#define COPIES (4 / VEC)          /* to four floats */
-#define FOURS  (RESULTS * UNROLL) /* of the big operand, of a thread, in a step */
+#define COPIES (4 / VEC)          /* of a group of four floats */
+#define FOURS  (RESULTS * UNROLL) /* groups of four of the big operand, of a thread, in a step */
 
-/* A line of a ring: of k, padded so that four lines lie in different banks, or of the length. */
+/* A line of a ring: of k, padded so that four lines are in different banks, or of the length. */
 #define LINE  (ALONG_K ? STEP + LANES_K % 32 : WARP_TILE)
 #define STAGE ((ALONG_K ? WARP_TILE : WARP_STEP) * LINE)
 
-/* Four of k of each row of the small operand, then the next four. An odd number of fours: lanes
- * that share k read from different banks. */
+/* Four of k of each row of the small operand, then the next four. A line is an odd number of groups
+ * of four: lanes that share K read from different banks. */
 #define SMALL_LINE (COUNT * 4 + (COUNT > 1 ? 4 : 0))
 #define SMALL      (DEPTH / 4 * SMALL_LINE)
 
-/* Sums of warps are added so many rows of the small operand at a time. */
+/* Rows of the small operand whose sums are added over the warps at a time. */
 #define SUM_ROWS (COUNT < 4 ? COUNT : 4)
-#define SUM_LINE 40 /* of 32 lanes: keeps reading column by column free of bank conflicts */
+#define SUM_LINE 40 /* floats for 32 lanes: reading column by column has no bank conflicts */
 
 #define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE)
 #define SUM_FLOATS  (ALONG_K ? 0 : WARPS * SUM_ROWS * RESULTS * SUM_LINE)
@@ -113,7 +113,7 @@
 #error "DEPTH: a multiple of a step and of 32"
 #endif
 #if !ALONG_K && RESULTS % 4
-#error "a thread takes its columns in fours"
+#error "a thread has its columns in groups of four"
 #endif
 
 struct operands {
@@ -124,7 +124,7 @@ struct operands {
 };
 
 static __device__ __forceinline__ struct operands
-operands_of(const struct tgl_gemm_args *args, const bool a_along_k, const bool b_along_k)
+operands_of(const struct tgl_gemm_args *args, const bool a_k_major, const bool b_k_major)
 {
     const int batch = (int)blockIdx.z;
     const element_a *A = A_OF(args, batch);
@@ -135,15 +135,15 @@ operands_of(const struct tgl_gemm_args *args, const bool a_along_k, const bool b
     o.ld = BIG_A ? args->lda : args->ldb;
     o.length = BIG_A ? args->m : args->n;
     o.count = BIG_A ? args->n : args->m;
-    o.small_row = BIG_A ? (b_along_k ? args->ldb : 1) : (a_along_k ? args->lda : 1);
-    o.small_k = BIG_A ? (b_along_k ? 1 : args->ldb) : (a_along_k ? 1 : args->lda);
+    o.small_row = BIG_A ? (b_k_major ? args->ldb : 1) : (a_k_major ? args->lda : 1);
+    o.small_k = BIG_A ? (b_k_major ? 1 : args->ldb) : (a_k_major ? 1 : args->lda);
     return o;
 }
 
 /* ---- Work ------------------------------------------------------------------------------------ */
 
-/* Units of work, a tile's k_chunk of k each, and how the blocks share them: `each` and one more for
- * the first `more` blocks. */
+/* Units of work and how they are distributed: `each` to every block, and one more to the first
+ * `more` blocks. */
 struct work {
     int per_tile, each, more;
 };
@@ -188,16 +188,16 @@ static __device__ __forceinline__ struct segment segment_at(const struct tgl_gem
 
 /* ---- The big operand ------------------------------------------------------------------------- */
 
-/* Where a warp's loads have come to. */
+/* The state of a warp's loads. */
 struct loader {
     const float *x[ALONG_K ? RESULTS : RESULTS / 4 * COPIES]; /* what this thread loads next */
-    int k, to;                         /* of the block's segment: what comes next, and its end */
+    int k, to;                         /* in the block's segment: what to load next, and its end */
     int unit, end;                     /* the first of the next segment; the end of the block's */
     int stage;                         /* of the ring, to be filled next */
     float4 next[STRAIGHT ? FOURS : 1]; /* the step to be multiplied next */
 };
 
-/* This thread's rows, or columns; those past the last repeat it. */
+/* Points to this thread's rows or columns; those past the last one repeat it. */
 static __device__ __forceinline__ void open_segment(struct loader *l,
                                                     const struct tgl_gemm_args *args,
                                                     const struct operands *o, const struct work *w)
@@ -223,14 +223,14 @@ static __device__ __forceinline__ void open_segment(struct loader *l,
 
 #if STRAIGHT
 
-/* Four floats of which `count` exist: zeros after them. */
+/* Four floats of which the first `count` exist; the others are 0. */
 static __device__ __forceinline__ float4 load_some(const float *x, int count)
 {
     return make_float4(count > 0 ? x[0] : 0.0f, count > 1 ? x[1] : 0.0f, count > 2 ? x[2] : 0.0f,
                        count > 3 ? x[3] : 0.0f);
 }
 
-/* A step of this warp's. is_whole: all of it is there; else it has `left` of k. */
+/* Loads a step of this warp. is_whole: all of it exists; else `left` of k. */
 static __device__ __forceinline__ void
 load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
 {
@@ -300,7 +300,7 @@ load_big(struct loader *l, float *ring, const struct operands *o, int left, cons
 
 #endif
 
-/* The next step, if there is one; if not, the group of copies is empty. */
+/* Loads the next step, if there is one; if not, the group of copies is empty. */
 static __device__ __forceinline__ void load_step(struct loader *l, float *ring,
                                                  const struct tgl_gemm_args *args,
                                                  const struct operands *o, const struct work *w)
@@ -324,15 +324,15 @@ static __device__ __forceinline__ void load_step(struct loader *l, float *ring,
 
 #define SMALL_AT(s, p) ((p) / 4 * SMALL_LINE + (s)*4 + (p) % 4)
 
-/* Copies its rows, `depth` of k from `first` on, and zeros up to a whole step. Lanes take
- * neighbours in memory, four floats each where they lie along k, aligned. */
+/* Copies the rows of the small operand, `depth` of k from `first` on, and zeros up to a whole step.
+ * Lanes copy neighbours in memory, by float4 copies if it is K-major and aligned. */
 static __device__ __forceinline__ void copy_small(float *small, const struct operands *o, int first,
                                                   int depth)
 {
     const int steps = (depth + STEP - 1) / STEP, padded = (steps * STEP + 31) / 32 * 32;
-    const bool along_k = o->small_k == 1;
+    const bool k_major = o->small_k == 1;
     const float *x = o->small + first * o->small_k;
-    if (along_k && rows_are_aligned(x, o->small_row) && depth % 4 == 0) {
+    if (k_major && rows_are_aligned(x, o->small_row) && depth % 4 == 0) {
 #pragma unroll 1
         for (int i = (int)threadIdx.x; i < COUNT * ((padded + 127) / 128) * 32; i += THREADS) {
             const int s = i / 32 % COUNT, p = (i / 32 / COUNT * 32 + i % 32) * 4;
@@ -345,18 +345,18 @@ static __device__ __forceinline__ void copy_small(float *small, const struct ope
     }
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < COUNT * padded; i += THREADS) {
-        const int s = along_k ? i / 32 % COUNT : i % COUNT;
-        const int p = along_k ? i / 32 / COUNT * 32 + i % 32 : i / COUNT;
+        const int s = k_major ? i / 32 % COUNT : i % COUNT;
+        const int p = k_major ? i / 32 / COUNT * 32 + i % 32 : i / COUNT;
         const bool valid = s < o->count && p < depth;
         async_copy_float_or_zero(&small[SMALL_AT(s, p)],
                                  valid ? x + s * o->small_row + p * o->small_k : x, valid);
     }
 }
 
-/* Where the copies of the small operand have come to: as much of it as fits in one of two places,
- * then the next. */
+/* The state of the copies of the small operand: DEPTH of k to one of two places, then the next to
+ * the other. */
 struct feeder {
-    int k, to;     /* of the block's segment: what comes next, and its end */
+    int k, to;     /* in the block's segment: what to copy next, and its end */
     int unit, end; /* the first of the next segment; the end of the block's */
     int place;     /* to be filled next */
 };
@@ -379,7 +379,7 @@ static __device__ __forceinline__ void feed(struct feeder *f, float *small,
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
 
-/* acc += a step of this warp's: `now`, or a slot of its ring. small: at the step's first k. */
+/* acc += a step of this warp: `now`, or a slot of its ring. small: at the step's first k. */
 static __device__ __forceinline__ void multiply_step(float (*acc)[RESULTS], const float4 *now,
                                                      const float *slot, const float *small)
 {
@@ -426,7 +426,7 @@ static __device__ __forceinline__ void multiply_step(float (*acc)[RESULTS], cons
 struct finisher {
     const struct tgl_gemm_args *args;
     const struct operands *o;
-    float *partial; /* of this tile, if the block has only a part of its k; else NULL */
+    float *partial; /* of this tile, if it is split over several blocks; else NULL */
     int tile;
 };
 
@@ -450,9 +450,9 @@ static __device__ __forceinline__ void finish(const struct finisher *f, float su
 
 #if ALONG_K
 
-/* sums[i] := the sum of everybody's sums[i] over lanes that share k, left with these in turn:
- * returns the index of this lane's first, *held says how many it holds (0: another has the same).
- */
+/* Adds sums[] over the lanes that share K, by a butterfly that leaves each lane with a part of the
+ * results: returns the index of this lane's first, and its sums are sums[0..*held-1] (*held is 0 if
+ * another lane has the same). */
 static __device__ __forceinline__ int add_lanes(float *sums, const int total, int *held)
 {
     const int lane = (int)threadIdx.x % 32;
@@ -479,7 +479,7 @@ static __device__ __forceinline__ int add_lanes(float *sums, const int total, in
     return first;
 }
 
-/* Adds up what lanes have of k. */
+/* Adds the sums of the lanes that share K. */
 static __device__ __forceinline__ void finish_tile(const struct finisher *f, float (*acc)[RESULTS],
                                                    float *shared)
 {
@@ -501,7 +501,7 @@ static __device__ __forceinline__ void finish_tile(const struct finisher *f, flo
 
 #else
 
-/* Adds up what warps have of k, in order. */
+/* Adds the sums of the warps, which share K, in order. */
 static __device__ __forceinline__ void finish_tile(const struct finisher *f, float (*acc)[RESULTS],
                                                    float *shared)
 {
@@ -528,7 +528,7 @@ static __device__ __forceinline__ void finish_tile(const struct finisher *f, flo
 
 #endif
 
-/* The workspace of a block that has part of a tile: of its first tile, or of its last. */
+/* The workspace of a block for a split tile: its first tile, or its last. */
 static __device__ __forceinline__ float *partial_of(const struct tgl_gemm_args *args,
                                                     const struct work *w, int block, int tile)
 {
@@ -537,7 +537,7 @@ static __device__ __forceinline__ float *partial_of(const struct tgl_gemm_args *
     return (float *)args->workspace + place * (TILE * COUNT);
 }
 
-/* The last of a tile's blocks adds up what all have left in the workspace. */
+/* The last of a split tile's blocks to finish adds the sums of all, which are in the workspace. */
 static __device__ __forceinline__ void add_blocks(const struct tgl_gemm_args *args,
                                                   const struct operands *o, const struct work *w,
                                                   int tile)
@@ -592,7 +592,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     const struct work w = work_of(&args, o.length);
     const int begin = first_unit(&w, (int)blockIdx.x), end = first_unit(&w, (int)blockIdx.x + 1);
 
-    const bool once = DEPTH_OF(&args) <= DEPTH;        /* all of the small operand is there from the start */
+    const bool once = DEPTH_OF(&args) <= DEPTH;        /* all of the small operand fits */
     const int fed = DEPTH_OF(&args) > 0 ? end : begin; /* without a product nothing is loaded */
     struct feeder feeder = {0, 0, begin, once ? begin : fed, 0};
     if (once)
@@ -617,7 +617,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         const struct segment segment = segment_at(&args, &w, unit, end);
         float acc[COUNT][RESULTS] = {{0.0f}};
         const float *y = small + segment.from / 4 * SMALL_LINE;
-        unsigned chunk = once ? segment.to : segment.from; /* where more of the small one is due */
+        unsigned chunk =
+            once ? segment.to
+                 : segment.from; /* where the next DEPTH of the small operand is needed */
         for (int k = segment.from; k < segment.to; k += STEP, y += STEP / 4 * SMALL_LINE) {
             if ((unsigned)k == chunk) {
                 ASYNC_WAIT(0);
@@ -635,7 +637,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
                     now[i] = loader.next[STRAIGHT ? i : 0];
             } else {
                 ASYNC_WAIT(STAGES - 2);
-                __syncwarp(); /* what the others copied is there, and what they read is free */
+                __syncwarp(); /* the other lanes' copies have arrived, and they have read the last
+                                 step */
             }
             load_step(&loader, ring, &args, &o, &w);
             multiply_step(acc, now, ring + stage * STAGE, y);

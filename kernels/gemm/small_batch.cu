@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FP32 GEMM for batches of small products, one tile of C each: m up to BM, n up to BN, any k. Such
- * a product is over before the loads of its operands have come, so blocks stay and take one product
- * after the other, and copy the next ones' operands, STAGES - 1 tiles of k ahead, while they
- * multiply.
+ * FP32 GEMM for batches of small products, one tile of D each: m up to BM, n up to BN, any k. Such
+ * a product takes less time than the loads of its operands, so blocks are persistent: they compute
+ * one product after the other, and copy the operands of the next ones, STAGES - 1 tiles of k ahead,
+ * while they multiply.
  *
- * GROUP threads compute a product, TM x TN results each; a block has PER_BLOCK such groups, and is
- * best a single warp. Both operands lie in shared memory as they lie in memory, so that all
- * transposes are copied VEC floats at once: one contiguous along k as lines of BK floats, one
- * contiguous along its edge as BK lines. Either way a thread reads fours: four of k of a row, or
- * four neighbours of one k. What is outside of the operands is filled with zeros.
+ * GROUP threads compute a product, TM x TN results each. A block has PER_BLOCK such groups; a block
+ * of a single warp is best. Both operands have the same layout in shared memory as in global
+ * memory, so that for all transposes VEC floats are copied at once: a K-major operand as lines of
+ * BK floats, an MN-major one as BK lines. In both cases a thread reads groups of four: four of k of
+ * a row, or four neighbours of one k. Elements outside of the operands are filled with zeros.
  *
  * Grid: x = blocks, each of which takes every gridDim.x'th PER_BLOCK products of args.batch.
  */
@@ -22,7 +22,7 @@
 #include "lib/operands.h"
 
 #ifndef BM
-#define BM 16 /* at least the rows of C */
+#define BM 16 /* at least the rows of D */
 #endif
 #ifndef BN
 #define BN 16 /* at least its columns */
@@ -31,10 +31,10 @@
 #define BK 16 /* depth of a tile in shared memory */
 #endif
 #ifndef TM
-#define TM 4 /* rows of C that a thread computes, in groups of four */
+#define TM 4 /* rows of D that a thread computes, in groups of four */
 #endif
 #ifndef TN
-#define TN 4 /* columns, likewise */
+#define TN 4 /* columns, in groups of four */
 #endif
 #ifndef STAGES
 #define STAGES 2 /* tiles of k in shared memory: one is multiplied while the others arrive */
@@ -49,10 +49,10 @@
 #define TRANS_B 0 /* 0: B is k x n; 1: n x k */
 #endif
 #ifndef VEC_A
-#define VEC_A 1 /* floats to a copy: divides A's alignment, lda, stride and contiguous edge */
+#define VEC_A 1 /* floats of a copy: divides A's alignment, lda, stride and contiguous edge */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* likewise B's */
+#define VEC_B 1 /* the same for B */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1
@@ -79,19 +79,19 @@
 #error "GROUP * PER_BLOCK: whole warps"
 #endif
 
-/* A tile whose lines lie along k has four floats more every four lines, so that neighbouring
- * threads, which are four lines apart, read from different banks; and a group's tiles are half of
- * the banks away from the next one's. */
-#define TILE_FLOATS(edge, along_k) ((edge)*BK + ((along_k) ? (edge) : 0))
+/* A K-major tile is padded by four floats every four lines, so that neighbouring threads, which are
+ * four lines apart, read from different banks. The tiles of neighbouring groups are half of the
+ * banks apart. */
+#define TILE_FLOATS(edge, k_major) ((edge)*BK + ((k_major) ? (edge) : 0))
 #define A_FLOATS                   TILE_FLOATS(BM, A_ALONG_K)
 #define STAGE                      ((A_FLOATS + TILE_FLOATS(BN, B_ALONG_K) + 31) / 32 * 32 + 16)
 
-static __device__ __forceinline__ int place_of(int line, int at, const int edge, const bool along_k)
+static __device__ __forceinline__ int place_of(int line, int at, const int edge, const bool k_major)
 {
-    return along_k ? line * BK + line / 4 * 4 + at : line * edge + at;
+    return k_major ? line * BK + line / 4 * 4 + at : line * edge + at;
 }
 
-/* A tile of an operand: of the edge `inside` exist, of k `depth`. */
+/* A tile of an operand, of which `inside` rows or columns and `depth` of k exist. */
 struct tile {
     const float *x; /* its first element */
     unsigned ld;
@@ -100,40 +100,41 @@ struct tile {
 
 /* This thread's copy number i of a tile, `vec` floats. */
 static __device__ __forceinline__ void copy_some(float *shared, const struct tile *tile, int i,
-                                                 const int edge, const int vec, const bool along_k)
+                                                 const int edge, const int vec, const bool k_major)
 {
-    const int per_line = (along_k ? BK : edge) / vec, copies = (along_k ? edge : BK) * per_line;
+    const int per_line = (k_major ? BK : edge) / vec, copies = (k_major ? edge : BK) * per_line;
     const int copy = (int)threadIdx.x % GROUP + i * GROUP;
     if (copies % GROUP && copy >= copies) return;
     const int line = copy / per_line, at = copy % per_line * vec;
-    const bool valid = line < (along_k ? tile->inside : tile->depth) &&
-                       at < (along_k ? tile->depth : tile->inside);
-    async_copy_or_zero(&shared[place_of(line, at, edge, along_k)],
+    const bool valid = line < (k_major ? tile->inside : tile->depth) &&
+                       at < (k_major ? tile->depth : tile->inside);
+    async_copy_or_zero(&shared[place_of(line, at, edge, k_major)],
                        tile->x + (valid ? line * tile->ld + at : 0u), vec, valid);
 }
 
-/* All of them. Unrolled, their places stay in registers: not for many. */
+/* All copies of a tile. Unrolled, their places stay in registers, which many would not fit. */
 static __device__ __forceinline__ void copy_tile(float *shared, const struct tile *tile,
-                                                 const int edge, const int vec, const bool along_k)
+                                                 const int edge, const int vec, const bool k_major)
 {
     const int copies = (BK * edge / vec + GROUP - 1) / GROUP;
     if (copies <= 8) {
 #pragma unroll
         for (int i = 0; i < copies; i++)
-            copy_some(shared, tile, i, edge, vec, along_k);
+            copy_some(shared, tile, i, edge, vec, k_major);
     } else {
 #pragma unroll 4
         for (int i = 0; i < copies; i++)
-            copy_some(shared, tile, i, edge, vec, along_k);
+            copy_some(shared, tile, i, edge, vec, k_major);
     }
 }
 
-/* f[i][p]: the thread's i'th row or column, k = p .. p+3 of the tile. lane: of LANES along it. */
+/* f[i][p]: the thread's i'th row or column, k = p .. p+3 of the tile. lane: the thread's number
+ * among `lanes` along the edge. */
 static __device__ __forceinline__ void load_fours(float (*f)[4], const float *tile, int lane, int p,
                                                   const int count, const int lanes, const int edge,
-                                                  const bool along_k)
+                                                  const bool k_major)
 {
-    if (along_k) {
+    if (k_major) {
 #pragma unroll
         for (int i = 0; i < count; i++)
             unpack(f[i], *(const float4 *)&tile[place_of(lane * 4 + i / 4 * 4 * lanes + i % 4, p,
@@ -172,19 +173,19 @@ static __device__ __forceinline__ void multiply_tile(float (*acc)[TN], const flo
     }
 }
 
-/* Where the copies have come to. */
+/* The state of the copies. */
 struct copier {
-    int product, k; /* the block's first of PER_BLOCK; what comes next of it */
+    int product, k; /* the block's first of PER_BLOCK products; what to copy next of it */
     int stage;
 };
 
-/* The next tile of k, if there is one; if not, the group of copies is empty. */
+/* Copies the next tile of k, if there is one; if not, the group of copies is empty. multiplies: A
+ * and B may be read. */
 static __device__ __forceinline__ void copy_step(struct copier *c, float *stages,
-                                                 const struct tgl_gemm_args *args,
-                                                 bool has_product)
+                                                 const struct tgl_gemm_args *args, bool multiplies)
 {
     const int product = c->product + (int)threadIdx.x / GROUP;
-    if (has_product && c->k < args->k && c->product < args->batch) {
+    if (multiplies && c->k < args->k && c->product < args->batch) {
         const bool exists = product < args->batch;
         const long long at = exists ? product : 0;
         const element_a *A = A_OF(args, at);
@@ -204,7 +205,7 @@ static __device__ __forceinline__ void copy_step(struct copier *c, float *stages
     async_commit();
 }
 
-/* What all threads have copied is there, and what they have read is free. */
+/* Returns when the copies of all threads have arrived, and all have read the tile before. */
 static __device__ __forceinline__ void wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);
@@ -222,7 +223,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     const int lane_m = thread / LANES_N, lane_n = thread % LANES_N;
     float *stages = shared + group * STAGE;
 
-        const bool multiplies = has_product(&args);
+    const bool multiplies = has_product(&args);
     struct copier copier = {(int)blockIdx.x * PER_BLOCK, 0, 0};
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cp.async (sm_80 and later): copies from global to shared memory that pass no register and finish
- * in the background. A thread closes the copies it has issued into a group with async_commit() and
- * waits for its older groups with ASYNC_WAIT(); what other threads copied is there only after a
- * __syncthreads() that follows everybody's wait. Chips before sm_80 copy at once, through
- * registers.
+ * cp.async (sm_80 and later): asynchronous copies from global to shared memory that use no
+ * registers. A thread commits the copies it has issued as a group with async_commit() and waits for
+ * its older groups with ASYNC_WAIT(). Copies of other threads are visible only after a
+ * __syncthreads() that follows the wait of all threads. Chips before sm_80 copy synchronously,
+ * through registers.
  */
 #ifndef TGL_ASYNC_COPY_H
 #define TGL_ASYNC_COPY_H
@@ -32,7 +32,7 @@ void tgl_sim_async_wait(int groups_pending);
 #endif
 
 /* `width` floats (1, 2 or 4, a constant), both addresses on as many, if `active`; else nothing
- * happens. Fours bypass L1. */
+ * happens. 16-byte copies bypass L1. */
 static __device__ __forceinline__ void async_copy(float *shared, const float *global,
                                                   const int width, bool active)
 {
@@ -93,7 +93,7 @@ static __device__ __forceinline__ void async_copy_float_or_zero(float *shared, c
     async_copy_or_zero(shared, global, 1, valid);
 }
 
-/* Closes the group of copies issued since the last call; it may be empty. */
+/* Commits the copies issued since the last call as a group, which may be empty. */
 static __device__ __forceinline__ void async_commit(void)
 {
 #ifdef TGL_SIM

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A barrier of all threads of a block, as __syncthreads() is, which its warps may pass at different
+ * A barrier of all threads of a block, like __syncthreads(), which its warps may reach at different
  * places of the code. PTX allows that, since the hardware counts warps: only the threads of one
- * warp must come to the same instruction.
+ * warp must execute the same instruction (PTX ISA, bar.sync).
  */
 #ifndef TGL_BLOCK_BARRIER_H
 #define TGL_BLOCK_BARRIER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared memory whose size the host gives at launch: more than 48 KB is to be had only so.
+ * Shared memory whose size the host gives at launch, the only way to more than 48 KB.
  */
 #ifndef TGL_DYNAMIC_SHARED_H
 #define TGL_DYNAMIC_SHARED_H

@@ -77,8 +77,9 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #define BESIDE(args, with, d, row, col) (d)
 #endif
 
-/* Whether all rows of C and D start on 16 bytes, as float4 loads and stores need it. A macro: with a
- * function ptxas arrives at another order of simt.cu's main loop, which the schedules are not for. */
+/* Whether all rows of C and D start on 16 bytes, as float4 loads and stores need it. A macro: with
+ * a function ptxas arrives at another order of simt.cu's main loop, which the schedules are not
+ * for. */
 #define IS_ON_16_BYTES(matrix, ld) ((unsigned long long)(matrix) % 16 == 0 && (ld) % 4 == 0)
 #if SEPARATE_D
 #define ROWS_ARE_ON_16_BYTES(args, with)                                                           \
@@ -117,13 +118,14 @@ static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
 
 #if EXPRESSION
 /* accumulate_t expression(accumulate_t acc, accumulate_t c, accumulate_t bias, long long row,
- * long long col), where acc is alpha*sum, c is beta*C[row][col], and bias that of the row or column,
- * or 0. */
+ * long long col), where acc is alpha*sum, c is beta*C[row][col], and bias that of the row or
+ * column, or 0. */
 #include "lib/expression.h"
 #endif
 
 /* The activation of alpha*sum (acc) + beta*old + bias, or the user's expression of these. */
-static __device__ __forceinline__ accumulate_t activated(const struct tgl_gemm_args *args, const struct epilogue_operands *with,
+static __device__ __forceinline__ accumulate_t activated(const struct tgl_gemm_args *args,
+                                                         const struct epilogue_operands *with,
                                                          accumulate_t acc, accumulate_t old,
                                                          accumulate_t bias, int row, int col)
 {

@@ -7,6 +7,9 @@
  * Row-major: D (m x n) := epilogue(alpha * op(A) (m x k) * op(B) (k x n), beta * C). A column-major
  * problem is the row-major one with A and B, m and n exchanged: the host does that.
  * All leading dimensions and strides in elements.
+ *
+ * The order of the members matters: ptxas loads neighbours on 8 bytes at once, and with other
+ * neighbours it arrives at other orders of the main loops than simt.cu's schedules were found for.
  */
 #ifndef TGL_GEMM_ARGS_H
 #define TGL_GEMM_ARGS_H
@@ -33,11 +36,11 @@ struct tgl_gemm_args {
     const void *const *A_array, *const *B_array, *const *C_array;
     void *const *D_array;
     int m, n, k;
-    int raster;         /* tiles of D are taken in bands of this many rows of tiles, for L2 */
-    int tiles_whole;    /* tiles that one block computes alone; */
-    int splits;         /* each other tile is computed by this many blocks, */
-    int cluster;        /* which add up in clusters of this many, */
-    int k_chunk;        /* each k_chunk deep (a multiple of BK; the first of them takes the rest) */
+    int raster;      /* tiles of D are taken in bands of this many rows of tiles, for L2 */
+    int tiles_whole; /* tiles that one block computes alone; */
+    int splits;      /* each other tile is computed by this many blocks, */
+    int cluster;     /* which add up in clusters of this many, */
+    int k_chunk;     /* each k_chunk deep (a multiple of BK; the first of them takes the rest) */
     union tgl_scalar alpha, beta;
     const void *alpha_at,
         *beta_at; /* used instead by kernels with DEVICE_SCALARS; beta_at may be NULL */

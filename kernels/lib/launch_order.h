@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programmatic dependent launches (sm_90 and later). A launch that asks for it may start while the
- * one before it in the stream still runs, and then waits here for its results: placing blocks,
- * reading code and arguments no longer take time of their own. Elsewhere launches follow one
- * another anyway.
+ * Programmatic dependent launches (sm_90 and later). A launch with that attribute may start while
+ * the one before it in the stream still runs, and waits here for its results: the time to place
+ * blocks and to read code and arguments is hidden. On other chips launches run one after the other.
  */
 #ifndef TGL_LAUNCH_ORDER_H
 #define TGL_LAUNCH_ORDER_H
@@ -12,8 +11,8 @@
 void tgl_sim_wait_for_launches(void);
 #endif
 
-/* Returns when all that came before in the stream is done and visible. Before it nothing may touch
- * global memory. */
+/* Returns when all earlier launches of the stream are complete and their stores visible. Before it
+ * nothing may touch global memory. */
 static __device__ __forceinline__ void wait_for_earlier_launches(void)
 {
 #ifdef TGL_SIM
@@ -23,7 +22,7 @@ static __device__ __forceinline__ void wait_for_earlier_launches(void)
 #endif
 }
 
-/* Lets the next launch start as soon as all blocks of this one have got here. */
+/* Lets the next launch start as soon as all blocks of this one have called this or exited. */
 static __device__ __forceinline__ void let_later_launches_start(void)
 {
 #if !defined(TGL_SIM) && __CUDA_ARCH__ >= 900
@@ -31,11 +30,13 @@ static __device__ __forceinline__ void let_later_launches_start(void)
 #endif
 }
 
-/* For a launch that may be a strip: one that the launch before it has let start, each block after
- * it had waited, and that does not depend on that launch. All that came before both is done, and a
- * strip need not wait at its start, but for what L1 has kept from older times to be dropped, which
- * a fence does. It has to wait before it ends, since what follows it waits for it alone: its last
- * block does, which the launch lasts as long as; the others leave their places to more. */
+/* For a launch that may be a strip: it runs beside the launch before it and does not depend on that
+ * launch. Every block of the launch before has waited for all earlier launches before it let the
+ * strip start, so these are complete, and a strip need not wait at its start. Only lines that L1
+ * holds from before must be dropped, which a fence does for all loads except non-coherent ones
+ * (ld.global.nc, __ldg()): kernels that serve strips have none. The launch after a strip waits for
+ * the strip alone, so the strip has to wait for the launch before it ends. Its last block does, and
+ * with it the launch; the other blocks exit and free their SMs. */
 static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {
     if (is_strip)

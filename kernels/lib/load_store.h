@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads and stores of four floats at once, and what to do where four are not there or not aligned.
+ * float4 (128-bit) loads and stores, and scalar ones where four floats do not exist or are
+ * unaligned.
  */
 #ifndef TGL_LOAD_STORE_H
 #define TGL_LOAD_STORE_H
 
-/* Whether every row of a matrix starts on 16 bytes, as one load or store of a float4 needs it. */
+/* Whether every row of a matrix starts on 16 bytes, as float4 loads and stores need it. */
 static __device__ __forceinline__ bool rows_are_aligned(const float *matrix, long long ld)
 {
     return (unsigned long long)matrix % 16 == 0 && ld % 4 == 0;
@@ -40,7 +41,7 @@ static __device__ __forceinline__ void store_float(float *c, float sum, float al
     *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
 }
 
-/* Likewise for c[0..3], of which the first `count` exist. sum: four floats in registers. */
+/* The same for c[0..3], of which the first `count` exist. sum: four floats in registers. */
 static __device__ __forceinline__ void store_float4(float *c, const float *sum, float alpha,
                                                     float beta, int count, bool aligned)
 {

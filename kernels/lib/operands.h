@@ -50,8 +50,8 @@ static __device__ __forceinline__ accumulate_t beta_of(const struct tgl_gemm_arg
 #endif
 }
 
-/* Whether A and B may be read: not if alpha, which only the device knows, is 0. A NaN is not 0. With
- * scalars of the host, which then gives a k of 0, the answer is a constant. */
+/* Whether A and B may be read: not if alpha, which only the device knows, is 0. A NaN is not 0.
+ * With scalars of the host, which then gives a k of 0, the answer is a constant. */
 static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS

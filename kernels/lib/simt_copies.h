@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part of gemm/simt.cu: the layout of tiles of op(A) and op(B) in shared memory, and this thread's
- * copies that bring them there. An operand is described by its edge (BM or BN), the floats of a copy
- * (vec), and whether it is K-major: constants, so that all that follows from them is constant too.
+ * A part of gemm/simt.cu: the layout of tiles of op(A) and op(B) in shared memory, and this
+ * thread's copies that bring them there. An operand is described by its edge (BM or BN), the floats
+ * of a copy (vec), and whether it is K-major: constants, so that all that follows from them is
+ * constant too.
  */
 #ifndef TGL_SIMT_COPIES_H
 #define TGL_SIMT_COPIES_H
 
 #define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
-/* Whether a warp makes narrow copies of an MN-major operand line by line: RUN of a thread's copies are
- * then from one line, constant distances apart, and one address serves them all. */
+/* Whether a warp makes narrow copies of an MN-major operand line by line: RUN of a thread's copies
+ * are then from one line, constant distances apart, and one address serves them all. */
 #define BY_LINES(edge, vec, k_major)                                                               \
     (INSIDE && !(k_major) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
      BK % (SLICE_THREADS / 32) == 0)
@@ -50,10 +51,10 @@ static __device__ __forceinline__ struct stage *in_stage(struct stage *stages, i
     return (struct stage *)((char *)stages + stage);
 }
 
-/* The line of this thread's copy number i, and its place in the line. The copies of a tile, each `vec`
- * floats of an MN-major operand or one float of a K-major one, are distributed over the slice's
- * threads in order. The three cases are one formula; written like this, all places of a thread are
- * constant distances from its first one. */
+/* The line of this thread's copy number i, and its place in the line. The copies of a tile, each
+ * `vec` floats of an MN-major operand or one float of a K-major one, are distributed over the
+ * slice's threads in order. The three cases are one formula; written like this, all places of a
+ * thread are constant distances from its first one. */
 static __device__ __forceinline__ unsigned copy_line(int i, const unsigned per_line)
 {
     if (SLICE_THREADS % per_line == 0) return THREAD / per_line + i * (SLICE_THREADS / per_line);
@@ -87,8 +88,9 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
 }
 
 /* The global addresses of this thread's copies of an operand's tile. If these are few
- * (FEW_ADDRESSES), each has an address that moves from tile to tile; else each has a constant offset
- * in bytes from the tile, and only the tile's address moves. The copies of a RUN share an address. */
+ * (FEW_ADDRESSES), each has an address that moves from tile to tile; else each has a constant
+ * offset in bytes from the tile, and only the tile's address moves. The copies of a RUN share an
+ * address. */
 struct origin {
     const char *at[COPIES_MAX];
     const char *tile;
@@ -136,9 +138,9 @@ static __device__ __forceinline__ void move_copies(struct origin *from, const in
         from->at[i] += bytes;
 }
 
-/* The swizzle of a K-major operand: elements of a group of four neighbours at depth p are rotated by
- * this many. A warp's copy is 32 / BK lines, BK deep: without it, depths p and p + 8 would meet in
- * the same banks. */
+/* The swizzle of a K-major operand: elements of a group of four neighbours at depth p are rotated
+ * by this many. A warp's copy is 32 / BK lines, BK deep: without it, depths p and p + 8 would meet
+ * in the same banks. */
 static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_major)
 {
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
@@ -151,7 +153,8 @@ static __device__ __forceinline__ int first_of(int i, const int edge, const int 
                                                const bool k_major)
 {
     const int lines = SLICE_THREADS / BK, per_line = edge / vec;
-    if (k_major) return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4); /* the swizzle is the same */
+    if (k_major)
+        return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4); /* the swizzle is the same */
     if (BY_LINES(edge, vec, k_major)) return 0;
     return SLICE_THREADS % per_line == 0 || per_line % SLICE_THREADS == 0 ? 0 : i;
 }
@@ -224,7 +227,8 @@ static __device__ __forceinline__ void copy_tile(const struct arrival *next)
         copy_of_B(next, i);
 }
 
-/* This thread's copies of an operand's first tile, the K remainder: `depth` deep, padded with zeros. */
+/* This thread's copies of an operand's first tile, the K remainder: `depth` deep, padded with
+ * zeros. */
 static __device__ __forceinline__ void copy_first_tile(float *shared, const struct origin *from,
                                                        const int copies, const int edge,
                                                        const int vec, const bool k_major, int depth)

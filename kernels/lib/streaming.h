@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads of `count` floats, a constant, four or two at once where count allows it; the address is on
- * as many floats.
+ * Loads of `count` floats, a constant, by float4 or float2 loads if count is a multiple of 4 or is
+ * 2; the address is aligned to these.
  */
 #ifndef TGL_STREAMING_H
 #define TGL_STREAMING_H
@@ -25,7 +25,7 @@ static __device__ __forceinline__ void load_shared(float *v, const float *shared
     }
 }
 
-/* From global memory that nobody writes and that is read once: first to go from the caches. */
+/* From global memory that is read once: the lines are evicted first (ld.global.cs). */
 static __device__ __forceinline__ void load_streaming(float *v, const float *global,
                                                       const int count)
 {

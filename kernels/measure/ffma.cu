@@ -4,7 +4,7 @@
  * start while the last is under way, and nothing else. The host counts CHAINS * iterations * 2
  * operations a thread.
  */
-#define CHAINS 8 /* as in src/cuda/measure.c */
+#define CHAINS 8 /* as in src/cuda/cuda_measure.c */
 #define UNROLL 64
 
 __global__ void __launch_bounds__(256) measure_ffma(int iterations, float a, float b, float *out)
