@@ -17,9 +17,10 @@ foreach(path IN LISTS files)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
   string(APPEND arrays
     "/* ${name} */\nstatic const unsigned char file_${count}[] = {\n    ${bytes}0};\n\n")
-  string(APPEND rows "    {\"${name}\", (const char *)file_${count}, ${size}},\n")
+  file(SHA256 "${ROOT}/${path}" digest)
+  string(APPEND rows "    {\"${name}\", (const char *)file_${count}, ${size}, \"${digest}\"},\n")
   math(EXPR count "${count} + 1")
 endforeach()
 file(WRITE "${OUTPUT}.new" "/* Written by cmake/embed.cmake. */\n#include \"plan/sources.h\"\n\n${arrays}"
-  "const tgl_source_file tgl_source_files[] = {\n${rows}    {NULL, NULL, 0},\n};\n")
+  "const tgl_source_file tgl_source_files[] = {\n${rows}    {NULL, NULL, 0, NULL},\n};\n")
 file(RENAME "${OUTPUT}.new" "${OUTPUT}")

@@ -8,7 +8,7 @@
  * or "off" turns the cache off.
  *
  * An entry is a file named by its key, the SHA-256 of all that went into the compilation. It holds
- * its key, the length and the SHA-256 of its content, and is written under a temporary name and
+ * its key, the length and a checksum of its content, and is written under a temporary name and
  * renamed; so a truncated, altered or misplaced entry is seen and rebuilt, never loaded, and two
  * processes that store the same entry both succeed.
  *

@@ -126,7 +126,7 @@ static tgl_cache_key key_of(const compilation *job, const char *symbol, const tg
         tgl_cache_key_add_text(&key, job->options[i]);
     for (int i = 0; i < job->sources; i++) {
         tgl_cache_key_add_text(&key, job->names[i]);
-        tgl_cache_key_add_text(&key, job->texts[i]);
+        tgl_cache_key_add_text(&key, tgl_kernel_source_key(job->texts[i]));
     }
     return key;
 }

@@ -87,6 +87,13 @@ const char *tgl_kernel_source(const char *file, unsigned long *size)
     return NULL;
 }
 
+const char *tgl_kernel_source_key(const char *text)
+{
+    for (const tgl_source_file *source = tgl_source_files; source->name != NULL; source++)
+        if (source->text == text) return source->digest;
+    return text;
+}
+
 const char *tgl_kernel_source_name(int index)
 {
     for (int i = 0; i <= index; i++)

@@ -48,6 +48,10 @@ const tgl_kernel *tgl_measure_kernel_find(const char *name);
  * NULL if there is none. *size excludes the terminating zero. */
 const char *tgl_kernel_source(const char *file, unsigned long *size);
 
+/* What stands for a source text in the key of a compiled kernel: of an embedded file its SHA-256 in
+ * hexadecimal, which was computed at build time; of another text the text itself. */
+const char *tgl_kernel_source_key(const char *text);
+
 /* The paths of all embedded files: index 0, 1, ... until NULL. */
 const char *tgl_kernel_source_name(int index);
 

@@ -11,6 +11,7 @@ typedef struct tgl_source_file {
     const char *name; /* "ladder/01_naive.cu"; NULL ends the table */
     const char *text; /* zero-terminated */
     unsigned long size;
+    const char *digest; /* SHA-256 of the text, in hexadecimal */
 } tgl_source_file;
 
 extern const tgl_source_file tgl_source_files[];

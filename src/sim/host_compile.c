@@ -263,13 +263,13 @@ static void make_key(const job *j, tgl_cache_key *key)
     tgl_cache_key_add_text(key, j->wrapper);
     tgl_cache_key_add_text(key, j->kernel->macros);
     if (j->kernel->expression != NULL) tgl_cache_key_add_text(key, j->kernel->expression);
-    tgl_cache_key_add_text(key, j->source);
+    tgl_cache_key_add_text(key, tgl_kernel_source_key(j->source));
     const char *file;
     for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
         unsigned long size;
         if (!is_header(file)) continue;
         tgl_cache_key_add_text(key, file);
-        tgl_cache_key_add_text(key, tgl_kernel_source(file, &size));
+        tgl_cache_key_add_text(key, tgl_kernel_source_key(tgl_kernel_source(file, &size)));
     }
 }
 
