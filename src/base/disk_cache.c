@@ -29,7 +29,7 @@ struct tgl_cache {
 /* What an entry's file begins with. Numbers are the machine's own: a cache stays on its machine. */
 typedef struct entry_header {
     char magic[8];
-    uint64_t size; /* bytes that follow */
+    uint64_t size;     /* bytes that follow */
     uint64_t checksum; /* of these bytes */
     unsigned char key[TGL_SHA256_BYTES];
 } entry_header;

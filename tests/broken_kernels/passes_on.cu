@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks leave partial results in the workspace and count themselves; the last one reads them all. As
- * it stands that is right; each macro leaves out what makes it so.
+ * Blocks leave partial results in the workspace and count themselves; the last one reads them all.
+ * As it stands that is right; each macro leaves out what makes it so.
  */
 #ifdef BARRIER_AND_FENCE_BY_ALL
 #define FENCE_OF_ALL() __threadfence()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The main kernel of the probe family: C := alpha*A*B + beta*C. A cluster of two blocks computes a tile
- * of C, each block over half of K. Tiles of A come through a tensor map, by TMA, two ahead; those of B
- * by plain loads. Then each block adds up and stores half of the tile's rows.
+ * The main kernel of the probe family: C := alpha*A*B + beta*C. A cluster of two blocks computes a
+ * tile of C, each block over half of K. Tiles of A come through a tensor map, by TMA, two ahead;
+ * those of B by plain loads. Then each block adds up and stores half of the tile's rows.
  */
 #include "lib/cluster.h"
 #include "lib/launch_order.h"

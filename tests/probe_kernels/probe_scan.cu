@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pre-pass of the probe family: sets a flag if A has an element beyond a threshold; with REPACKS
- * it also copies A to the workspace, where rows begin on 16 bytes. A block for each row of A.
+ * The pre-pass of the probe family: sets a flag if A has an element beyond a threshold; with
+ * REPACKS it also copies A to the workspace, where rows begin on 16 bytes. A block for each row of
+ * A.
  */
 #include "lib/launch_order.h"
 
