@@ -158,25 +158,33 @@ static tgl_status find_parameters(const tgl_driver *driver, cuda_launch *launch)
     return end == of->argument_bytes ? TGL_OK : refuse_arguments(of, end);
 }
 
+static size_t count_parameters(const char *types)
+{
+    size_t count = 1;
+    for (const char *at = types; (at = strchr(at, '|')) != NULL; at++)
+        count++;
+    return count;
+}
+
 /* The driver refuses a launch whose arguments are longer than the kernel's parameters, and takes a
  * shorter one without a word. Before 12.4 it cannot be asked. */
-static tgl_status check_arguments(const tgl_driver *driver, const cuda_launch *launch)
+static tgl_status check_arguments(const tgl_driver *driver, const cuda_launch *launch,
+                                  const char *types)
 {
-    size_t end = 0, offset, size;
-    if (driver->cuFuncGetParamInfo == NULL) return TGL_OK;
-    for (size_t i = 0;
-         driver->cuFuncGetParamInfo(launch->module->function, i, &offset, &size) == CUDA_SUCCESS;
-         i++)
-        end = offset + size;
-    if (end == 0 || end == (size_t)launch->of->argument_bytes) return TGL_OK;
-    return refuse_arguments(launch->of, (int)end);
+    size_t offset = 0, size = 0;
+    if (driver->cuFuncGetParamInfo == NULL || types[0] == '\0') return TGL_OK;
+    const CUresult result = driver->cuFuncGetParamInfo(launch->module->function,
+                                                       count_parameters(types) - 1, &offset, &size);
+    if (result != CUDA_SUCCESS || offset + size == (size_t)launch->of->argument_bytes)
+        return TGL_OK; /* a kernel with fewer parameters is refused at its launch */
+    return refuse_arguments(launch->of, (int)(offset + size));
 }
 
 static tgl_status prepare_arguments(const tgl_driver *driver, cuda_launch *launch)
 {
     const tgl_kernel *kernel = launch->of->kernel;
     const char *parameters = kernel->parameters != NULL ? kernel->parameters : "";
-    if (strstr(parameters, map_type) == NULL) return check_arguments(driver, launch);
+    if (strstr(parameters, map_type) == NULL) return check_arguments(driver, launch, parameters);
     if (driver->cuFuncGetParamInfo == NULL)
         return tgl_fail(TGL_UNSUPPORTED,
                         "%s takes tensor maps; install a driver for CUDA 12.4 or later",

@@ -344,8 +344,8 @@ FAKE_CUDA_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, siz
         *size = index == 0 ? MAP_BYTES : sizeof(long long);
         return CUDA_SUCCESS;
     }
-    if (index > 0 || parameter_bytes(function) == 0) return INVALID_VALUE;
-    *offset = 0;
+    if (parameter_bytes(function) == 0) return INVALID_VALUE;
+    *offset = 0; /* the end of the last parameter is all that is known of it */
     *size = parameter_bytes(function);
     return CUDA_SUCCESS;
 }
