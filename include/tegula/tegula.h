@@ -26,8 +26,9 @@
  * Conventions that hold for every function:
  *   - Sizes, leading dimensions and strides are int64_t and count elements; sizes of memory are
  *     size_t and count bytes.
- *   - A function that can fail returns a tgl_status. On failure nothing the caller owns has been
- *     changed, and tgl_last_error() has a sentence of detail, kept for each thread.
+ *   - A function that can fail returns a tgl_status, and tgl_last_error() has a sentence of detail,
+ *     kept for each thread. After a TGL_BAD_* or TGL_UNSUPPORTED nothing the caller owns has been
+ *     changed; after a failure of the device the result of the product is undefined.
  *   - Structs that begin with `size` may grow in later versions. The caller sets size to the sizeof
  *     that it was compiled with. A smaller struct than the library's is accepted from the size of
  *     version 0.2 on, and members that it lacks have their default, 0. A larger one is accepted if
@@ -92,7 +93,7 @@ typedef enum tgl_status {
     TGL_GRID_TOO_LARGE = 26, /* the kernel would need a larger grid than the device has */
     TGL_DRIVER = 27,         /* the driver or operating system refused a call */
     TGL_DEVICE_LOST = 28,    /* a kernel faulted: the device object can only be closed now; CUDA may
-                                end what the process does on its other GPUs, too */
+                                also stop this process's work on other GPUs */
     TGL_KERNEL_FAULT = 29,   /* sim: a kernel made an illegal access, a race, or missed a barrier */
     TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel names no kernel of this device */
     TGL_BAD_SETTING = 31,    /* an environment variable holds a value that is not understood */
@@ -298,9 +299,9 @@ typedef struct tgl_problem {
     int64_t ldd;           /* of D where it is another matrix than C; else 0 */
     int64_t batch;         /* 1: one product; 0: none, nothing is done */
     /* TGL_STRIDED: elements from one matrix of a batch to the next; 0 shares A or B, and C where D
-     * is another matrix. No two results may share an element: they lie one behind the other, the
-     * stride at least the extent of one, or side by side, so that the leading dimension holds a row
-     * (column-major: a column) of each. */
+     * is another matrix. No two results may share an element: either the stride is at least the
+     * extent of one result, or the results are interleaved: stride >= row, and (batch-1)*stride +
+     * row <= leading dimension, where row is the length of a row (column-major: a column). */
     int64_t stride_a, stride_b, stride_c;
     int64_t stride_d; /* of D where it is another matrix than C; else 0 */
     tgl_batching batching;
@@ -318,7 +319,7 @@ typedef struct tgl_problem {
 TGL_API tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, int64_t m,
                                     int64_t n, int64_t k);
 
-/* TGL_OK, or the first thing wrong with the problem in the order of tgl_problem's members; the
+/* TGL_OK, or the first thing found wrong with the problem, about in the order of its members; the
  * sentence is in tgl_last_error(). */
 TGL_API tgl_status tgl_problem_check(const tgl_problem *problem);
 
@@ -326,17 +327,17 @@ TGL_API tgl_status tgl_problem_check(const tgl_problem *problem);
 
 /* C := alpha*op(A)*op(B) + beta*C as `problem` describes, BLAS semantics to the letter:
  *   alpha == 0   neither A nor B is read (they may be NULL): C := beta*C
- *   beta == 0    C is not read: NaN there does not survive
+ *   beta == 0    C is not read: a NaN in C does not reach the result
  *   k == 0       C := beta*C, whatever alpha is
  *   m, n or batch == 0   no memory is touched; pointers may be NULL
  *   NaN and Inf  propagate as in the formula; but for the cases above a NaN alpha or beta makes
  *                all of C NaN
  * alpha and beta are rounded to the accumulation type. C must not overlap A or B.
  * A, B, C: memory of `dev` aligned to their element, owned by the caller, valid until the stream
- * has passed this call. stream: a CUstream or cudaStream_t (NULL: the default stream); ignored by
- * cpu and sim, which are done when the call returns. Returns TGL_OK; a TGL_BAD_* (C untouched);
- * TGL_UNSUPPORTED; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_COMPILE; TGL_GRID_TOO_LARGE; TGL_DRIVER;
- * TGL_DEVICE_LOST; TGL_KERNEL_FAULT.
+ * has completed this product. stream: a CUstream or cudaStream_t (NULL: the default stream);
+ * ignored by cpu and sim, which are done when the call returns. Returns TGL_OK; a TGL_BAD_* (C
+ * untouched); TGL_TOO_LARGE; TGL_UNSUPPORTED; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_COMPILE;
+ * TGL_GRID_TOO_LARGE; TGL_DRIVER; TGL_DEVICE_LOST; TGL_KERNEL_FAULT.
  *
  * The first call of a shape makes a plan and keeps it; later calls find it, as long as the shape is
  * among the latest few hundred. Problems with device scalars or with a D other than C need a plan
@@ -347,8 +348,8 @@ TGL_API tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double 
                             const void *A, const void *B, double beta, void *C, void *stream);
 
 /* tgl_gemm() for a problem whose batching is TGL_POINTERS. A, B, C: arrays of problem->batch
- * pointers, in memory of `dev` themselves, valid until the stream has passed this call. Pointers
- * of A and B may repeat; no C may overlap another matrix. cpu and sim check each pointer
+ * pointers, in memory of `dev` themselves, valid until the stream has completed this product.
+ * Pointers of A and B may repeat; no C may overlap another matrix. cpu and sim check each pointer
  * (TGL_BAD_A and the like); cuda cannot, and a bad pointer makes the kernel fault there. */
 TGL_API tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double alpha,
                                     const void *const *A, const void *const *B, double beta,
@@ -423,11 +424,12 @@ typedef struct tgl_epilogue {
  *     which grows when a plan needs more. A run that is captured into a CUDA graph does not use an
  *     arena: it allocates and frees its workspace by nodes of the graph (drivers for CUDA 11.4 and
  *     later; else TGL_UNSUPPORTED, and the caller must give it).
- * Where the device has no memory left for it, the run uses kernels that need no workspace.
+ * Where the device has no memory left for it, the run plans and compiles the product once more,
+ * with kernels that need no workspace, and uses those.
  *
- * A run compiles nothing and does not wait for the GPU (but where an arena grows, or memory is
- * exhausted), and can be captured into a CUDA graph. The plan must outlive the graph. cpu: a run
- * takes a packing buffer of the device; concurrent runs may allocate one more. */
+ * Otherwise a run compiles nothing, does not wait for the GPU, and can be captured into a CUDA
+ * graph. The plan must outlive the graph. cpu: a run takes a packing buffer of the device;
+ * concurrent runs may allocate one more. */
 typedef struct tgl_plan tgl_plan;
 
 typedef struct tgl_plan_options {
@@ -507,7 +509,8 @@ TGL_API tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem
  * request is one instruction executed by a warp. docs/simulator.md says how the hardware's rules
  * are modelled. */
 typedef struct tgl_counters {
-    size_t size;          /* sizeof(tgl_counters), set by the caller */
+    size_t size;          /* sizeof(tgl_counters), set by the caller; what the library does not
+                             know of a larger struct stays as it is */
     int64_t blocks;       /* of all launches */
     int64_t threads;      /* of a block of the plan's main kernel */
     int64_t shared_bytes; /* of a block of the plan's main kernel */

@@ -52,7 +52,7 @@ struct tgl_gemm_args {
     bool waits_at_end; /* a strip: it began early and depends on nothing that still runs, but what
                           follows it depends on the launch before it, too */
 
-    int batch;          /* problems of this launch; gemm/small_batch.cu, whose grid does not tell */
+    int batch;          /* problems of this launch; used by gemm/small_batch.cu */
     bool small_k_major; /* skinny.cu, gemv.cu: the operand that is not the big one is contiguous in
                            K */
 

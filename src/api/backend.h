@@ -16,6 +16,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* What only a backend's run() returns; callers of the library see TGL_NO_MEMORY. */
+static const tgl_status TGL_NO_WORKSPACE = (tgl_status)-1;
+
 /* A backend: what a device can do. The files of src/api/ have checked every argument before they
  * call one of these. Members that may be NULL say so. A function that fails has told tgl_fail()
  * why. */
@@ -33,6 +36,9 @@ typedef struct tgl_backend {
     tgl_status (*download)(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream);
     tgl_status (*sync)(tgl_device *dev);
 
+    /* Frees device memory that is kept only to save time. NULL: there is none. */
+    void (*trim)(tgl_device *dev);
+
     /* The chip that launch lists are made for; NULL: the device plans for itself. */
     const tgl_chip *(*chip)(const tgl_device *dev);
 
@@ -41,6 +47,7 @@ typedef struct tgl_backend {
      * kernel is one of kernel_name()'s, or NULL. On failure plan->state is left NULL. */
     tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
     void (*unprepare)(tgl_plan *plan);
+    /* TGL_NO_WORKSPACE: there is no memory for the workspace, and nothing was launched. */
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
     tgl_status (*counters)(const tgl_plan *plan, tgl_counters *counters); /* NULL: nothing counts */
 

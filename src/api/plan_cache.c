@@ -45,8 +45,9 @@ static slot *set_of(tgl_plan_cache *cache, const tgl_shape *s)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
     const int flags = s->pointers * 8 + s->trans_a * 4 + s->trans_b * 2 + s->swapped;
-    const int64_t words[] = {s->m,   s->n,     s->k,      s->lda,    s->ldb,
-                             s->ldc, s->batch, s->type_a, s->type_c, flags};
+    const int64_t words[] = {s->m,      s->n,        s->k,        s->lda,      s->ldb,    s->ldc,
+                             s->batch,  s->stride_a, s->stride_b, s->stride_c, s->type_a, s->type_b,
+                             s->type_c, s->compute,  flags,       s->alignment};
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         hash = (hash ^ (uint64_t)words[i]) * golden;

@@ -17,13 +17,14 @@ static const tgl_plan_options no_options = {.size = sizeof no_options};
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Where memory is short, the plans that tgl_gemm() keeps give way. */
+/* Where memory is short, the plans that tgl_gemm() keeps give way, and what the device keeps. */
 static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
                             const tgl_plan_options *options, tgl_plan **out)
 {
     const tgl_status status = tgl_plan_make(dev, shape, options, out);
     if (status != TGL_NO_MEMORY) return status;
     tgl_plan_cache_clear(dev->plans);
+    if (dev->backend->trim != NULL) dev->backend->trim(dev);
     return tgl_plan_make(dev, shape, options, out);
 }
 
@@ -99,8 +100,7 @@ tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *opera
     if (plan->state == NULL) return TGL_OK;
     TGL_TRY(check_workspace(plan, &run));
     const tgl_status status = plan->dev->backend->run(plan, &run, stream);
-    if (status != TGL_NO_MEMORY || plan->workspace == 0 || run.workspace != NULL) return status;
-    return run_fallback(plan, &run, stream);
+    return status == TGL_NO_WORKSPACE ? run_fallback(plan, &run, stream) : status;
 }
 
 tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,

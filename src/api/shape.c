@@ -213,7 +213,7 @@ static tgl_status check_batch(const tgl_problem *p)
                             {"stride_c", strided ? p->stride_c : 0, TGL_BAD_STRIDE_C},
                             {"stride_d", strided ? p->stride_d : 0, TGL_BAD_STRIDE_D}};
     TGL_TRY(check_counts(counts, COUNT_OF(counts)));
-    if (strided && p->type_d == 0 && p->stride_d != 0)
+    if (p->type_d == 0 && p->stride_d != 0)
         return tgl_fail(TGL_BAD_STRIDE_D,
                         "stride_d is %lld; it must be 0 where D is C (type_d is 0)",
                         (long long)p->stride_d);
@@ -312,14 +312,14 @@ static void lay_out(const tgl_problem *p, bool zero_is_tight, stored x[MATRICES]
 
 static tgl_status check_leading_dimensions(const tgl_problem *p, const stored x[MATRICES])
 {
-    if (p->type_d == 0 && p->ldd != 0)
-        return tgl_fail(TGL_BAD_LDD, "ldd is %lld; it must be 0 where D is C (type_d is 0)",
-                        (long long)p->ldd);
     for (int i = 0; i < MATRICES; i++)
         if (x[i].ld < 1 || x[i].ld < x[i].row)
             return tgl_fail(matrices[i].bad_ld, "%s is %lld; it must be at least %lld",
                             matrices[i].ld, (long long)x[i].ld,
                             (long long)(x[i].row > 1 ? x[i].row : 1));
+    if (p->type_d == 0 && p->ldd != 0)
+        return tgl_fail(TGL_BAD_LDD, "ldd is %lld; it must be 0 where D is C (type_d is 0)",
+                        (long long)p->ldd);
     return TGL_OK;
 }
 

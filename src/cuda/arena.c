@@ -3,8 +3,8 @@
  * Arenas: see arena.h. Two kinds of locks: that of the table, which is held for a moment, and that
  * of each arena, which is held from a list's first launch to its last, since two threads of the
  * host may use one stream. A thread that waits for an arena's lock has counted itself among the
- * users, so that no thread evicts the arena. No other lock is waited for while the table's is held,
- * and no second arena's while one is.
+ * users, so that no thread evicts the arena. Order: an arena's lock, then the
+ * table's. A thread that holds an arena's lock only tries to lock another one.
  */
 #include "cuda/arena.h"
 
@@ -111,7 +111,7 @@ static bool evict_one(const tgl_cuda *cuda)
     tgl_arenas *arenas = cuda->arenas;
     tgl_arena *arena = pin_oldest(arenas);
     if (arena == NULL) return false;
-    if (pthread_mutex_trylock(&arena->lock) != 0) { /* its last user is about to unlock it */
+    if (pthread_mutex_trylock(&arena->lock) != 0) { /* another thread is just leaving it */
         unpin(arenas, arena);
         return false;
     }
@@ -148,6 +148,12 @@ static tgl_arena *pin(tgl_arenas *arenas, uint64_t stream)
     }
     pthread_mutex_unlock(&arenas->lock);
     return found;
+}
+
+void tgl_arenas_trim(const tgl_cuda *cuda)
+{
+    while (evict_one(cuda))
+        ;
 }
 
 /* Counts bytes for an arena that grows. False: the bound leaves no room. */

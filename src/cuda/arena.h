@@ -36,6 +36,10 @@ struct tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda);
 /* Frees all arenas; no work is under way. NULL is destroyed silently. */
 void tgl_arenas_destroy(tgl_cuda *cuda);
 
+/* Frees the memory of all arenas that no thread uses. The context is current, the capture mode
+ * relaxed. */
+void tgl_arenas_trim(const tgl_cuda *cuda);
+
 /* Workspace for one run of the list, whose counters are zero for what the stream does next. Success
  * is followed by tgl_workspace_give_back(). The context is current. TGL_NO_MEMORY; TGL_UNSUPPORTED
  * (a captured run, and the driver cannot allocate in graphs); TGL_DRIVER. */

@@ -213,6 +213,15 @@ static tgl_status cuda_sync(tgl_device *dev)
     return status;
 }
 
+static void cuda_trim(tgl_device *dev)
+{
+    tgl_cuda_scope scope;
+    if (tgl_cuda_enter_relaxed(dev, &scope) != TGL_OK) return;
+    tgl_cuda_unload_unused(dev);
+    tgl_arenas_trim(dev->state);
+    tgl_cuda_leave(&scope);
+}
+
 /* ---- Names and properties -------------------------------------------------------------------- */
 
 static const tgl_chip *cuda_chip(const tgl_device *dev)
@@ -313,6 +322,7 @@ const tgl_backend tgl_cuda_backend = {
     .upload = cuda_upload,
     .download = cuda_download,
     .sync = cuda_sync,
+    .trim = cuda_trim,
     .chip = cuda_chip,
     .prepare = tgl_cuda_prepare,
     .unprepare = tgl_cuda_unprepare,

@@ -23,8 +23,8 @@ typedef struct cuda_launch {
     const tgl_launch *of;
     const tgl_module *module;
     unsigned grid_x;
-    /* Those that the launch needs, first the one that lets it start before the launch before it in
-     * the stream has ended; that one is left out where it has nothing to overlap with. */
+    /* Programmatic serialization (if is_early), then the cluster dimension. The first is skipped at
+     * a run if there is no launch to overlap. */
     CUlaunchAttribute attributes[2];
     unsigned attribute_count;
     bool is_early; /* attributes[0] is that one */
@@ -332,8 +332,10 @@ static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_ove
     return TGL_OK;
 }
 
-/* A launch beside the one before it depends on what came before that one. If the step of that one
- * is left out, the launch before it is one that it may depend on, and it waits. */
+/* A launch beside the one before it depends only on what came before that one. If the step before
+ * was left out, the preceding launch may be one that this launch depends on, so it does not start
+ * early.
+ */
 static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_workspace *space,
                            CUstream stream)
 {
@@ -357,7 +359,8 @@ static tgl_status run_plan(const tgl_plan *plan, const tgl_run *run, CUstream st
 {
     tgl_workspace space = {.own = NULL};
     if (tgl_list_workspace(&plan->list) == 0) return run_list(plan, run, &space, stream);
-    TGL_TRY(tgl_workspace_take(plan->dev, &plan->list, run, stream, &space));
+    const tgl_status taken = tgl_workspace_take(plan->dev, &plan->list, run, stream, &space);
+    if (taken != TGL_OK) return taken == TGL_NO_MEMORY ? TGL_NO_WORKSPACE : taken;
     return tgl_workspace_give_back(plan->dev, &space, stream, run_list(plan, run, &space, stream));
 }
 

@@ -174,12 +174,12 @@ static tgl_module *oldest_unused(const tgl_modules *modules)
     return oldest;
 }
 
-/* If the wait fails, the next load tries again. */
-static void unload_oldest(const tgl_cuda *cuda, tgl_modules *modules)
+/* Unloads modules without users until `kept` are left. If the wait fails, the next load tries
+ * again. */
+static void unload_oldest(const tgl_cuda *cuda, tgl_modules *modules, int kept)
 {
-    if (modules->unused <= UNUSED_MAX) return;
-    if (tgl_cuda_wait_for_work(&cuda->driver) != CUDA_SUCCESS) return;
-    while (modules->unused > UNUSED_KEPT) {
+    if (modules->unused <= kept || tgl_cuda_wait_for_work(&cuda->driver) != CUDA_SUCCESS) return;
+    while (modules->unused > kept) {
         tgl_module *module = oldest_unused(modules);
         cuda->driver.cuModuleUnload(module->module);
         drop(modules, module);
@@ -262,7 +262,7 @@ static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, tgl_mo
         hold(modules, *module);
         return TGL_OK;
     }
-    unload_oldest(cuda, modules);
+    if (modules->unused > UNUSED_MAX) unload_oldest(cuda, modules, UNUSED_KEPT);
     *module = add(modules, kernel);
     if (*module == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a kernel");
     pthread_mutex_unlock(&modules->lock);
@@ -289,6 +289,14 @@ tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_
     pthread_mutex_unlock(&modules->lock);
     *module = status == TGL_OK ? found : NULL;
     return status;
+}
+
+void tgl_cuda_unload_unused(tgl_device *dev)
+{
+    const tgl_cuda *cuda = dev->state;
+    pthread_mutex_lock(&cuda->modules->lock);
+    unload_oldest(cuda, cuda->modules, 0);
+    pthread_mutex_unlock(&cuda->modules->lock);
 }
 
 void tgl_cuda_release(tgl_device *dev, const tgl_module *module)

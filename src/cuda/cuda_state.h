@@ -133,6 +133,9 @@ tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_
                          const tgl_module **module);
 void tgl_cuda_release(tgl_device *dev, const tgl_module *module);
 
+/* Unloads all modules that no plan uses. The context is current, the capture mode relaxed. */
+void tgl_cuda_unload_unused(tgl_device *dev);
+
 /* ---- cuda_execute.c -------------------------------------------------------------------------- */
 
 tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *kernel);

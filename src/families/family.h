@@ -90,9 +90,9 @@ struct tgl_family {
     /* Configurations by index 0, 1, ...: the name, NULL past the last. Static text. */
     const char *(*configuration)(int index);
 
-    /* The most rows or columns that a configuration is made for, if it is for few; 0: any. A
-     * product is not searched by configurations for twice as many lines as it has, once one for
-     * fewer serves. */
+    /* The most rows or columns that a configuration is made for, if it is for few; 0: any. Once
+     * a configuration for fewer lines can serve, configurations made for at least twice the lines
+     * of the product are skipped. */
     int (*lines)(int configuration);
 
     /* The tile of a configuration beside which strips may lie; NULL: the family has no strips. */
@@ -109,8 +109,8 @@ struct tgl_family {
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
 
     /* Adds the steps of a choice that can serve, for a part of D (all of it, or without strips'
-     * rows and columns, or a strip). order: of the first launch, as the planner wants it:
-     * TGL_BESIDE for strips. is_last: nothing follows in the list. */
+     * rows and columns, or a strip). is_strip: the part is a strip beside the
+     * tiles of the step before. is_last: nothing follows in the list. */
     void (*launch)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                    const tgl_rectangle *part, bool is_strip, bool is_last,
                    tgl_list_builder *builder);

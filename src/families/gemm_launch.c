@@ -218,8 +218,8 @@ static bool is_with_product(const tgl_launch *launch)
 }
 
 /* Whether a launch may start while the one before it in the stream still runs, and let the next one
- * do so. More blocks than SMs would be spread badly over the SMs that are still taken, which does
- * not matter to many short ones. */
+ * do so. With more blocks than SMs an early start would place them unevenly, because some SMs are
+ * still busy; to many short blocks that does not matter. */
 static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
 {
     const int64_t blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];

@@ -261,6 +261,8 @@ static const char *condition_fault(const tgl_launch *launch)
     for (int i = 0; i < launch->condition_count; i++) {
         const tgl_condition *c = &launch->conditions[i];
         const bool is_alignment = c->kind == TGL_IF_ALIGNED || c->kind == TGL_IF_MISALIGNED;
+        if (is_alignment && (unsigned)c->operand >= TGL_OPERANDS)
+            return "a condition on no operand";
         if (is_alignment && (c->alignment < 1 || (c->alignment & (c->alignment - 1)) != 0))
             return "an alignment that is no power of two";
     }
@@ -294,7 +296,8 @@ static const char *launch_fault(const tgl_launch_list *list, int step, const tgl
 
 static tgl_status check_tensor(const tgl_tensor *t)
 {
-    bool ok = t->rank >= 1 && t->rank <= TGL_TENSOR_RANK_MAX &&
+    bool ok = t->operand >= 0 && t->operand < TGL_OPERANDS && t->rank >= 1 &&
+              t->rank <= TGL_TENSOR_RANK_MAX &&
               (t->base == TGL_VALUE_OPERAND || t->base == TGL_VALUE_SCRATCH);
     for (int i = 0; i < t->rank && ok; i++)
         ok = t->size[i] > 0 && t->box[i] >= 1 && t->box[i] <= 256 &&
@@ -311,7 +314,8 @@ static tgl_status check_launch(const tgl_launch_list *list, int step, const tgl_
                         list->steps[step].what, fault);
     if (launch->grid[0] < 1 || launch->grid[0] > TGL_GRID_X_MAX || launch->grid[1] < 1 ||
         launch->grid[1] > TGL_GRID_YZ_MAX || launch->grid[2] < 1 ||
-        launch->grid[2] > TGL_GRID_YZ_MAX)
+        launch->grid[2] > TGL_GRID_YZ_MAX ||
+        (launch->count_in_grid_z && launch->count > TGL_GRID_YZ_MAX))
         return tgl_fail(TGL_GRID_TOO_LARGE, "%s would need a grid of %u x %u x %u blocks",
                         launch->kernel->name, launch->grid[0], launch->grid[1], launch->grid[2]);
     return TGL_OK;

@@ -67,8 +67,9 @@ typedef struct tgl_tensor {
 
 /* A condition of an alternative. */
 typedef enum tgl_condition_kind {
-    TGL_IF_ALIGNED, /* the operand's address + offset is a multiple of `alignment` bytes; a NULL is
-                     */
+    TGL_IF_ALIGNED,    /* the operand's address + offset is a multiple of `alignment` bytes; NULL is
+                        * aligned
+                        */
     TGL_IF_MISALIGNED, /* it is not */
     TGL_IF_NO_PRODUCT, /* alpha is known to the host to be 0: A and B are not read */
     TGL_IF_PRODUCT,    /* the opposite */
@@ -195,7 +196,7 @@ int64_t tgl_list_counters(tgl_list_builder *builder, int64_t bytes);
 void tgl_list_step(tgl_list_builder *builder, const char *what);
 
 /* Adds an alternative to the latest step, with a copy of the arguments and without patches.
- * launch-> arguments, patches are ignored. */
+ * launch->arguments and launch->patches are ignored. */
 void tgl_list_launch(tgl_list_builder *builder, const tgl_launch *launch, const void *arguments,
                      size_t argument_bytes);
 

@@ -121,7 +121,7 @@ static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectang
     return count;
 }
 
-/* The best of the configurations for few lines that suit so few best. Beside tiles, a block that
+/* The best strip configuration for this number of lines. Beside tiles, a block that
  * needs a whole SM has to wait for one: it must be much faster to be worth it. */
 static void choose_for_strip(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
@@ -216,7 +216,7 @@ static void choose_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_ch
 }
 
 /* The chip, with usual numbers for what its driver does not tell and what is not known of one so
- * old: of predictions that are not finite, none would be the least. */
+ * old: a missing rate would make predictions infinite, and no candidate could be chosen. */
 static tgl_chip with_usual_rates(const tgl_chip *chip)
 {
     enum { USUAL_LANES = 64, USUAL_MHZ = 1500 };

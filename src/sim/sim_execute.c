@@ -415,7 +415,7 @@ static tgl_status find_workspace(job *j)
         }
         workspace = j->sim->workspace;
         if (workspace == NULL)
-            return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for a workspace", bytes);
+            return tgl_fail(TGL_NO_WORKSPACE, "no %zu bytes of memory for a workspace", bytes);
     }
     if (bytes > 0) memset(workspace, 0, list->counter_bytes);
     j->memory.counters = workspace;
@@ -442,9 +442,6 @@ static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *
     if (status == TGL_OK) {
         j.report.totals.needed_bytes = needed_bytes(&j);
         made->report = j.report;
-    } else if (j.memory.counters != NULL) {
-        /* The blocks that the run did not come to would have set them to zero. */
-        memset((char *)j.memory.counters, 0, j.memory.counter_bytes);
     }
     return status;
 }
