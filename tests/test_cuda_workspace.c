@@ -232,6 +232,25 @@ static void out_of_memory(void **state)
     tgl_device_close(dev);
 }
 
+/* A launch that finds no memory is no reason to compute the product without workspace: the launches
+ * before it have changed C. */
+static void out_of_memory_after_a_launch(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_device("cuda");
+    const tgl_problem problem = problem_of(TGL_F32, 40, 40, K);
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = "simt_32x32x32:splits=11,strips=1"};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_status(run(plan, NULL), TGL_OK);
+    setenv("FAKE_CUDA_FAIL", "cuLaunchKernelEx=2", 1); /* the strips */
+    assert_status(run(plan, NULL), TGL_NO_MEMORY);
+    unsetenv("FAKE_CUDA_FAIL");
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* The counters of launches that were interrupted are cleared before the next run. */
 static void a_failed_run_clears_the_counters(void **state)
 {
@@ -563,6 +582,7 @@ int main(void)
         TEST(too_much_for_an_arena),
         TEST(arenas_that_cannot_be_evicted_stay),
         TEST(out_of_memory),
+        TEST(out_of_memory_after_a_launch),
         TEST(a_failed_run_clears_the_counters),
         TEST(threads_share_streams),
         TEST(the_caller_s_workspace),
