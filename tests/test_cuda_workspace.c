@@ -244,9 +244,11 @@ static void out_of_memory_after_a_launch(void **state)
     tgl_plan *plan;
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
     assert_status(run(plan, NULL), TGL_OK);
+    const int before = compilations();
     setenv("FAKE_CUDA_FAIL", "cuLaunchKernelEx=2", 1); /* the strips */
     assert_status(run(plan, NULL), TGL_NO_MEMORY);
     unsetenv("FAKE_CUDA_FAIL");
+    assert_int_equal(compilations(), before); /* there was no second plan */
     tgl_plan_destroy(plan);
     tgl_device_close(dev);
 }
