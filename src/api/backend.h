@@ -101,9 +101,9 @@ struct tgl_timer {
 
 extern const tgl_backend tgl_cpu_backend, tgl_cuda_backend, tgl_sim_backend;
 
-/* *plan := a plan for a checked shape, which is without an epilogue where options has one. */
+/* *out := a plan for a checked shape, which is without an epilogue where options has one. */
 tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
-                         tgl_plan **plan);
+                         tgl_plan **out);
 
 /* One more, and one less user of a plan; the last release destroys it. NULL is released silently.
  */

@@ -95,7 +95,7 @@ const tgl_kernel *tgl_list_kernel(tgl_list_builder *b, const tgl_kernel *kernel)
     b->macro_length = 0;
     for (int i = 0; i < list->kernel_count && b->status == TGL_OK; i++)
         if (tgl_kernel_is_same(list->kernels[i], &whole)) return list->kernels[i];
-    tgl_kernel **place = append(b, &list->kernels, &list->kernel_count, sizeof *list->kernels);
+    tgl_kernel **place = append(b, &list->kernels, &list->kernel_count, sizeof(void *));
     if (place == NULL) return NULL;
     *place = tgl_kernel_copy(&whole);
     if (*place == NULL) stick_no_memory(b);

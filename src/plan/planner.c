@@ -262,7 +262,8 @@ static void consult_tuned(const tgl_chip *chip, const tgl_shape *shape, int64_t 
     const tgl_tuned *tuned = tgl_tuned_find(chip->name, shape);
     tgl_request row;
     tgl_candidate c;
-    if (tuned == NULL || tgl_request_make(tuned->kernel, 0, &row) != TGL_OK) return;
+    if (tuned == NULL || tgl_request_make(tuned->kernel, 0, &row) != TGL_OK || !row.is_named)
+        return;
     const int strips = tgl_tuned_is_for(tuned, shape) ? row.strips : -1;
     choose_of(chip, shape, &row.choice, strips, workspace_max, &c);
     if (!tgl_tuned_holds(tuned, shape, &c, best)) return;

@@ -185,7 +185,7 @@ typedef struct tgl_moment {
 /* What is known of an element of D or of 4 bytes of workspace. */
 typedef struct tgl_global_word {
     tgl_moment written;   /* last */
-    uint32_t pc;          /* where, from the start of the module's code */
+    int32_t pc;           /* where, from the module's image */
     uint32_t read_launch; /* that read it last; 0: none */
     uint8_t has_data;     /* bit i: byte i was written */
     bool is_atomic;       /* it was written by an atomic */
@@ -194,7 +194,7 @@ typedef struct tgl_global_word {
 /* A fence, or an atomic on a counter. */
 typedef struct tgl_sync_event {
     tgl_moment at;
-    const void *counter; /* NULL: a fence */
+    uintptr_t counter; /* its address; 0: a fence */
 } tgl_sync_event;
 
 /* Those of a cluster: neighbours in the machine's list. */
@@ -273,7 +273,7 @@ void tgl_machine_block_at(const tgl_sim_launch *launch, uint32_t cluster, unsign
 
 /* Records what the current thread did wrong at a place (pc may be NULL) and stops the launch.
  * Called on the thread's own stack; does not come back. */
-void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
+_Noreturn void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
     TGL_PRINTF(3, 4);
 
 /* The same for a thread that does not run; comes back. */
@@ -286,7 +286,7 @@ void tgl_machine_defer_fault(tgl_machine *machine, const void *pc, const char *f
     TGL_PRINTF(3, 4);
 
 /* There is no memory to go on; does not come back. */
-void tgl_machine_give_up(tgl_machine *machine);
+_Noreturn void tgl_machine_give_up(tgl_machine *machine);
 
 /* The thread stops in this state, until the scheduler makes it ready. */
 void tgl_machine_wait(tgl_machine *machine, tgl_thread_state state, const void *pc);
@@ -304,7 +304,7 @@ static inline const char *tgl_verb(bool is_write)
 /* The hooks of kernels/sim/hooks.h that touch memory; `run` is the machine. */
 void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_write,
                        const void *pc);
-void tgl_memory_atomic(void *run, const void *address, const void *pc);
+void tgl_memory_atomic(void *run, const void *pointer, const void *pc);
 float tgl_memory_cluster_load(void *run, const float *shared, int rank, const void *pc);
 void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
                            const void *pc);

@@ -75,7 +75,7 @@ void tgl_machine_defer_fault(tgl_machine *machine, const void *pc, const char *f
     va_end(args);
 }
 
-void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
+_Noreturn void tgl_machine_fault(tgl_machine *machine, const void *pc, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -94,7 +94,7 @@ void tgl_machine_fault_of(tgl_machine *machine, const tgl_sim_thread *thread, co
     va_end(args);
 }
 
-void tgl_machine_give_up(tgl_machine *machine)
+_Noreturn void tgl_machine_give_up(tgl_machine *machine)
 {
     snprintf(machine->message, sizeof machine->message,
              "no memory to follow the kernel's accesses");

@@ -119,20 +119,21 @@ static tgl_mbarrier *find(tgl_sim_block *block, size_t offset)
 /* One that is initialised, and known to the current thread. */
 static tgl_mbarrier *use(tgl_machine *machine, const void *barrier, const void *pc)
 {
+    const tgl_sim_module *module = machine->launch->module;
     const size_t offset = offset_of(machine, barrier, pc);
     tgl_mbarrier *b = find(machine->now, offset);
     char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
-    if (b != NULL && tgl_shared_is_before(machine, &b->made)) return b;
-    tgl_shared_describe(machine->launch->module, offset, where);
-    if (b == NULL)
-        tgl_machine_fault(machine, pc, "uses the mbarrier at %s, which nobody has initialised",
-                          where);
-    tgl_sim_place(machine->launch->module, b->made_at, place, sizeof place);
-    tgl_machine_fault(machine, pc,
-                      "race: uses the mbarrier at %s, which thread %u initialises at %s with no "
-                      "barrier between",
-                      where, b->made.thread, place);
-    return NULL;
+    tgl_shared_describe(module, offset, where);
+    if (b == NULL) {
+        tgl_machine_fault(machine, pc, "uses the mbarrier at %s, which is not initialised", where);
+    } else if (!tgl_shared_is_before(machine, &b->made)) {
+        tgl_sim_place(module, b->made_at, place, sizeof place);
+        tgl_machine_fault(machine, pc,
+                          "race: uses the mbarrier at %s, which thread %u initialises at %s with "
+                          "no barrier between",
+                          where, b->made.thread, place);
+    }
+    return b;
 }
 
 /* ---- Arrivals and phases --------------------------------------------------------------------- */

@@ -110,7 +110,7 @@ static bool is_before(const tgl_moment *x, const tgl_moment *y)
            (x->thread / WARP == y->thread / WARP && x->warp_epoch < y->warp_epoch);
 }
 
-static void add_event(tgl_machine *machine, const void *counter)
+static void add_event(tgl_machine *machine, uintptr_t counter)
 {
     tgl_global_shadow *shadow = &machine->global;
     if (shadow->event_count == shadow->event_room) {
@@ -121,7 +121,7 @@ static void add_event(tgl_machine *machine, const void *counter)
         shadow->event_room = room;
     }
     shadow->time++;
-    shadow->has_atomic = shadow->has_atomic || counter != NULL;
+    shadow->has_atomic = shadow->has_atomic || counter != 0;
     shadow->events[shadow->event_count++] = (tgl_sync_event){moment_now(machine), counter};
     shadow->ranges[machine->cluster].count++;
 }
@@ -129,7 +129,7 @@ static void add_event(tgl_machine *machine, const void *counter)
 void tgl_global_fence(void *run, const void *pc)
 {
     (void)pc;
-    add_event(run, NULL);
+    add_event(run, 0);
 }
 
 /* Whether a fence lies between two moments of one cluster. */
@@ -138,7 +138,7 @@ static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, c
     const tgl_event_range *range = &machine->global.ranges[x->cluster];
     const tgl_sync_event *events = machine->global.events + range->first;
     for (uint32_t i = 0; i < range->count; i++)
-        if (events[i].counter == NULL && is_before(x, &events[i].at) && is_before(&events[i].at, y))
+        if (events[i].counter == 0 && is_before(x, &events[i].at) && is_before(&events[i].at, y))
             return true;
     return false;
 }
@@ -164,7 +164,7 @@ static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const 
     const tgl_event_range *range = &machine->global.ranges[x->cluster];
     const tgl_sync_event *events = machine->global.events + range->first;
     for (uint32_t i = 0; i < range->count; i++) {
-        if (events[i].counter == NULL || !has_fence_between(machine, x, &events[i].at)) continue;
+        if (events[i].counter == 0 || !has_fence_between(machine, x, &events[i].at)) continue;
         *is_published = true;
         if (is_acquired(machine, &events[i], now)) return true;
     }
@@ -215,8 +215,7 @@ static const char *place_of(const tgl_machine *machine, const tgl_global_word *w
                             char text[TGL_SIM_PLACE])
 {
     const tgl_sim_module *module = machine->modules[word->written.launch - 1];
-    return tgl_sim_place(module, (const char *)module->load_address + word->pc, text,
-                         TGL_SIM_PLACE);
+    return tgl_sim_place(module, (const char *)module->image + word->pc, text, TGL_SIM_PLACE);
 }
 
 static const char *reason_of(const tgl_moment *x, const tgl_moment *now, bool is_published)
@@ -289,7 +288,7 @@ static void record(tgl_machine *machine, const access *a, tgl_global_word *word,
     if (!a->is_write || a->is_atomic) word->read_launch = machine->number;
     if (!a->is_write) return;
     word->written = moment_now(machine);
-    word->pc = (uint32_t)((uintptr_t)a->pc - machine->launch->module->load_address);
+    word->pc = (int32_t)((const char *)a->pc - (const char *)machine->launch->module->image);
     word->is_atomic = a->is_atomic;
     word->has_data |= mask;
 }
@@ -335,5 +334,5 @@ void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsi
             unwritten_fault(machine, &a);
         record(machine, &a, word, mask);
     }
-    if (is_atomic) add_event(machine, (const void *)address);
+    if (is_atomic) add_event(machine, address);
 }

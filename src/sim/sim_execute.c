@@ -84,7 +84,7 @@ tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel)
 {
     (void)kernel;
     const size_t count = (size_t)plan->list.kernel_count;
-    sim_plan *made = calloc(1, sizeof *made + count * sizeof made->modules[0]);
+    sim_plan *made = calloc(1, sizeof *made + count * sizeof(void *));
     if (made == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     made->module_count = (int)count;
     tgl_status status = load_all(plan->dev->state, &plan->list, made);
