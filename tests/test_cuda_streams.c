@@ -356,6 +356,53 @@ static void a_capture_survives_all_else(void **state)
     free_adder(&work);
 }
 
+/* ---- Strips ---------------------------------------------------------------------------------- */
+
+/* A strip begins beside the tiles, and reads an A that the launch before these has just written: it
+ * must not find what its caches have kept of the A before. A := alpha * ones * ones, another alpha
+ * each time; then C := A*B, each time into another C. */
+static void strips_read_what_was_just_written(void **state)
+{
+    enum { TIMES = 96, INNER = 8, VALUES = 13 };
+    tgl_device *dev = *state;
+    const tgl_problem writes = problem_of(TGL_F32, SIDE, DEPTH, INNER);
+    const tgl_problem reads = problem_of(TGL_F32, SIDE, SIDE, DEPTH);
+    void *left = constant_floats(dev, (size_t)SIDE * INNER, 1);
+    void *right = constant_floats(dev, (size_t)INNER * DEPTH, 1);
+    void *A = constant_floats(dev, (size_t)SIDE * DEPTH, 0), *B = make_B(dev, 1);
+    void *C = constant_floats(dev, (size_t)TIMES * SIDE * SIDE, 0);
+    float *host = malloc((size_t)TIMES * SIDE * SIDE * sizeof *host);
+    tgl_plan *writer;
+    assert_non_null(host);
+    assert_ok(tgl_plan_create(dev, &writes, NULL, &writer));
+    for (size_t w = 0; w < COUNT_OF(ways); w++) {
+        if (ways[w].kernel == NULL || ways[w].batch > 1 || !strstr(ways[w].kernel, "strips=1"))
+            continue;
+        const tgl_plan_options options = {.size = sizeof options, .kernel = ways[w].kernel};
+        tgl_plan *reader;
+        assert_ok(tgl_plan_create(dev, &reads, &options, &reader));
+        for (int i = 0; i < TIMES; i++) {
+            float *to = (float *)C + (size_t)i * SIDE * SIDE;
+            assert_ok(tgl_plan_run(writer, 1 + i % VALUES, left, right, 0, A, NULL));
+            assert_ok(tgl_plan_run(reader, 1, A, B, 0, to, NULL));
+        }
+        assert_ok(tgl_download(dev, host, C, (size_t)TIMES * SIDE * SIDE * sizeof *host, NULL));
+        for (size_t e = 0; e < (size_t)TIMES * SIDE * SIDE; e++) {
+            const size_t i = e / (SIDE * SIDE);
+            const float expected = (float)((1 + i % VALUES) * INNER * DEPTH) * value_of_B(0);
+            if (host[e] != expected)
+                fail_msg("%s: element %zu of product %zu is %g, not %g", ways[w].kernel,
+                         e % (SIDE * SIDE), i, (double)host[e], (double)expected);
+        }
+        tgl_plan_destroy(reader);
+    }
+    tgl_plan_destroy(writer);
+    free(host);
+    void *const all[] = {left, right, A, B, C};
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        tgl_free(dev, all[i]);
+}
+
 static int setup(void **state)
 {
     return tgl_device_open("cuda:0", NULL, (tgl_device **)state) == TGL_OK ? 0 : -1;
@@ -379,6 +426,7 @@ int main(void)
         TEST(streams_come_and_go),
         TEST(the_caller_s_workspace_need_not_be_clean),
         TEST(a_capture_survives_all_else),
+        TEST(strips_read_what_was_just_written),
     };
     return cmocka_run_group_tests(tests, setup, teardown_device);
 }
