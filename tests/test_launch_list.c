@@ -431,6 +431,28 @@ static unsigned chosen(const tgl_launch_list *list, const tgl_run *run)
     return launch != NULL ? launch->grid[0] : 0;
 }
 
+/* Of a part of an operand, it is the address of the part that counts. */
+static void an_alignment_is_that_of_the_part(void **state)
+{
+    (void)state;
+    static const tgl_condition conditions[][TGL_CONDITIONS_MAX] = {
+        {{.kind = TGL_IF_ALIGNED, .operand = TGL_AT_A, .alignment = 16, .offset = 4}},
+        {{.kind = TGL_IF_PRODUCT}},
+    };
+    static const int counts[] = {1, 1};
+    tgl_launch_list list = alternatives(conditions, counts, 2);
+    static const struct {
+        uintptr_t a;
+        unsigned launch;
+    } runs[] = {{12, 1}, {28, 1}, {16, 2}, {0, 1}};
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        tgl_run run = run_of(true, 0);
+        run.at[TGL_AT_A] = address(runs[i].a);
+        assert_int_equal(chosen(&list, &run), runs[i].launch);
+    }
+    tgl_list_free(&list);
+}
+
 static void the_first_whose_conditions_hold_is_chosen(void **state)
 {
     (void)state;
@@ -642,6 +664,7 @@ int main(void)
         cmocka_unit_test(patches_lie_in_the_arguments),
         cmocka_unit_test(flags_are_set_before_they_are_looked_at),
         cmocka_unit_test(tensors_are_checked),
+        cmocka_unit_test(an_alignment_is_that_of_the_part),
         cmocka_unit_test(the_first_whose_conditions_hold_is_chosen),
         cmocka_unit_test(a_step_may_be_left_out),
         cmocka_unit_test(launches_without_conditions_always_run),

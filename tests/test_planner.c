@@ -793,6 +793,27 @@ static void what_cannot_be_explained(void **state)
     assert_non_null(strstr(text, "grid"));
 }
 
+/* A product that is split for speed needs less workspace, or none, where less is allowed. */
+static void workspace_is_limited(void **state)
+{
+    (void)state;
+    const tgl_shape s = shape_of(256, 256, 16384);
+    const char *const kernel = "simt_64x64x16"; /* clusters are not all of its splits */
+    static const int64_t limits[] = {0, 1 << 20, 300000, -1};
+    int64_t before = INT64_MAX;
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        tgl_request request;
+        tgl_candidate c;
+        assert_status(tgl_request_make(kernel, limits[i], &request), TGL_OK);
+        assert_status(tgl_planner_choose(chip_of("a100"), &s, &request, &c), TGL_OK);
+        assert_true(c.workspace_bytes <= before);
+        if (i == 0) assert_true(c.workspace_bytes > 1 << 20); /* else this tests nothing */
+        if (limits[i] > 0) assert_true(c.workspace_bytes <= limits[i]);
+        before = c.workspace_bytes;
+    }
+    assert_int_equal(before, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -827,6 +848,7 @@ int main(void)
         cmocka_unit_test(a_measured_batch_is_tight),
         cmocka_unit_test(other_products_are_compared_with_the_prediction),
         cmocka_unit_test(a_chip_that_is_not_there_is_explained),
+        cmocka_unit_test(workspace_is_limited),
         cmocka_unit_test(every_candidate_is_listed),
         cmocka_unit_test(a_rung_is_explained),
         cmocka_unit_test(what_cannot_be_explained),
