@@ -11,7 +11,7 @@
 /* The size of tgl_operands in version 0.2. */
 static const size_t first_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
 
-/* NULL if the pointer may be used for elements of so many bytes, else what is wrong with it. */
+/* NULL if the pointer may be used for elements of this size (bytes), else what is wrong with it. */
 static const char *pointer_fault(const void *pointer, size_t element)
 {
     if (pointer == NULL) return "is NULL";

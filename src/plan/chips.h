@@ -40,7 +40,7 @@ int tgl_chip_fp32_lanes(int capability);
 /* The features of all chips of a compute capability, given a driver that has them. */
 unsigned tgl_chip_features(int capability);
 
-/* Bytes/s of L2 for a chip that nobody has measured: 64 bytes a clock of an SM reach its L1, and
+/* Bytes/s of L2 for a chip that was not measured: 64 bytes a clock of an SM reach its L1, and
  * with all of them at it L2 sustains about two thirds of that. */
 double tgl_chip_l2_rate(int sms, int clock_mhz);
 
