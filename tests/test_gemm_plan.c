@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a problem makes of a configuration of the tiled kernels (src/families/simt.c): copies,
- * split-K, macros, schedules.
+ * How the tiled kernels (src/families/simt.c) handle a problem: copy widths, split-K, macros,
+ * schedules.
  */
 #include "plan_shape.h"
 
@@ -45,7 +45,7 @@ static bool looks_at_addresses(const tgl_launch_list *list)
     return false;
 }
 
-/* And one kernel is enough for them. */
+/* One kernel is enough for arrays of pointers. */
 static void pointers_are_copied_as_promised(void **state)
 {
     (void)state;
@@ -100,7 +100,8 @@ static void wide_rows_take_wide_offsets(void **state)
     }
 }
 
-/* Copies and loads are issued when the kernel has a place for them, which it says by #error. */
+/* The schedule must fit the kernel: its #error directives limit when copies and loads are issued.
+ */
 static void assert_fits(const tgl_launch *launch)
 {
     const tgl_kernel *k = launch->kernel;
@@ -116,13 +117,13 @@ static void assert_fits(const tgl_launch *launch)
     assert_true(macro_of(k, "LOAD_FROM") + (loads - 1) * macro_of(k, "LOAD_EVERY") < step);
 }
 
-/* Of each layout and width of copies or stores, all that the table has; for copies of two floats
- * there is none. */
+/* Checks all schedules of the table, for each layout and width of copies or stores. There are none
+ * for copies of two floats. */
 static void schedules_fit_their_tiles(void **state)
 {
     (void)state;
     enum { SCHEDULES = 34 };
-    /* Copies of 4, 1 and 2 floats, stores of 4, 1 and 1. */
+    /* Copies of 4, 1 and 2 floats; stores of 4, 1 and 1. */
     static const int sizes[] = {1024, 1023, 1022};
     tgl_choice choice;
     int found = 0;
@@ -148,7 +149,8 @@ static void schedules_fit_their_tiles(void **state)
     assert_int_equal(found, SCHEDULES);
 }
 
-/* Pointers that allow only single floats get the kernel that sizes which do get. */
+/* Pointers that allow only scalar copies get the same kernel as sizes that allow only scalar
+ * copies. */
 static void any_pointers_have_their_schedule(void **state)
 {
     (void)state;
@@ -165,7 +167,7 @@ static void any_pointers_have_their_schedule(void **state)
     tgl_list_free(&narrow.list);
 }
 
-/* In a kernel string. One that is not named stays the table's. */
+/* Options of a kernel string replace those of the table's schedule. */
 static void another_schedule_can_be_tried(void **state)
 {
     (void)state;
@@ -185,7 +187,8 @@ static void another_schedule_can_be_tried(void **state)
     tgl_list_free(&tried.list);
 }
 
-/* Slices are more threads, tiles in shared memory and sums of one block, and steps of K. */
+/* With slices a block has more threads, more tiles in shared memory, more sums, and larger steps
+ * along K. */
 static void slices_share_a_block(void **state)
 {
     (void)state;
@@ -210,8 +213,8 @@ static bool is_inside(int64_t m, int64_t n, bool trans_a, bool trans_b)
     return is;
 }
 
-/* The kernel must not be told that tiles lie inside where one does not; and where it does not
- * matter, one kernel serves both. */
+/* INSIDE must not be set if a tile reaches outside the matrix. If it does not matter, there is only
+ * one kernel. */
 static void narrow_copies_know_of_edges(void **state)
 {
     (void)state;
@@ -223,7 +226,7 @@ static void narrow_copies_know_of_edges(void **state)
     assert_false(is_inside(129, 65, false, true)); /* both are K-major */
 }
 
-/* What only some problems have is a macro of the kernel for those. */
+/* Features that only some problems need are macros of the kernel. */
 static void operands_are_macros(void **state)
 {
     (void)state;
@@ -252,7 +255,7 @@ static void operands_are_macros(void **state)
     }
 }
 
-/* Whatever reads A or B without a product would fault. A K of 0 has none in any run. */
+/* A kernel that read A or B without a product would fault. k = 0 never has a product. */
 static void nothing_is_multiplied_without_a_product(void **state)
 {
     (void)state;

@@ -41,7 +41,7 @@ static void add_launch(tgl_list_builder *builder, const tgl_launch *launch)
     tgl_list_launch(builder, launch, &arguments, sizeof arguments);
 }
 
-/* A list with a step and, if it is not NULL, a launch that `change` has changed. */
+/* A list with a step and, if `change` is not NULL, a launch that `change` has modified. */
 static tgl_status build(void (*change)(tgl_launch *, tgl_list_builder *), tgl_launch_list *list)
 {
     tgl_list_builder builder;
@@ -55,7 +55,7 @@ static tgl_status build(void (*change)(tgl_launch *, tgl_list_builder *), tgl_la
 
 /* ---- Building -------------------------------------------------------------------------------- */
 
-/* However long they are: a truncated list would compile another kernel. */
+/* A truncated list of macros would compile another kernel. */
 static void macros_may_have_any_length(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void macros_may_have_any_length(void **state)
     free(expected);
 }
 
-/* Texts are copied, and the same description is the same kernel. */
+/* Texts are copied, and equal descriptions are one kernel. */
 static void a_kernel_is_listed_once(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void a_kernel_is_listed_once(void **state)
     assert_status(tgl_list_end(&builder), TGL_OK);
     tgl_list_free(&list);
     assert_int_equal(list.kernel_count, 0);
-    tgl_list_free(&list); /* twice is once */
+    tgl_list_free(&list); /* freeing twice is allowed */
 }
 
 /* Counters, then scratch, each reservation aligned. */
@@ -157,7 +157,7 @@ static void too_much_workspace_is_refused(void **state)
     }
 }
 
-/* A failure sticks, and keeps its sentence; what comes after it does nothing. */
+/* After a failure, later calls do nothing, and the error message is kept. */
 static void failures_stick(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void a_flag_that_is_not_there(tgl_launch *launch, tgl_list_builder *build
     launch->flag = 0;
 }
 
-/* By the step that looks at it, or a later one. */
+/* The flag is set by the step that tests it, or by a later one. */
 static void a_flag_set_too_late(tgl_launch *launch, tgl_list_builder *builder)
 {
     const tgl_flag flag = {.offset = 0, .mask = 1, .set_by = 0, .cleared_by = 0};
@@ -354,7 +354,7 @@ static void patches_lie_in_the_arguments(void **state)
     }
 }
 
-/* One that an earlier step sets is fine. */
+/* A flag that an earlier step sets is valid. */
 static void flags_are_set_before_they_are_looked_at(void **state)
 {
     (void)state;
@@ -389,7 +389,7 @@ static void tensors_are_checked(void **state)
     tgl_tensor tensors[] = {fine, fine, fine, fine, fine, fine};
     tensors[1].rank = 0;
     tensors[2].rank = TGL_TENSOR_RANK_MAX + 1;
-    tensors[3].stride[1] = 404; /* no multiple of 16 */
+    tensors[3].stride[1] = 404; /* not a multiple of 16 */
     tensors[4].box[0] = 257;
     tensors[5].size[1] = 0;
     for (size_t i = 0; i < COUNT_OF(tensors); i++) {
@@ -404,7 +404,7 @@ static void tensors_are_checked(void **state)
 
 /* ---- Alternatives ---------------------------------------------------------------------------- */
 
-/* One launch for each list of conditions; its grid says which it is. */
+/* One launch for each list of conditions; its grid identifies it. */
 static tgl_launch_list alternatives(const tgl_condition (*conditions)[TGL_CONDITIONS_MAX],
                                     const int *counts, int launches)
 {
@@ -424,14 +424,14 @@ static tgl_launch_list alternatives(const tgl_condition (*conditions)[TGL_CONDIT
     return list;
 }
 
-/* The alternative's number from 1 on; 0: the step is left out. */
+/* The number of the chosen alternative, from 1; 0: the step is skipped. */
 static unsigned chosen(const tgl_launch_list *list, const tgl_run *run)
 {
     const tgl_launch *launch = tgl_step_choose(&list->steps[0], run);
     return launch != NULL ? launch->grid[0] : 0;
 }
 
-/* Of a part of an operand, it is the address of the part that counts. */
+/* For a partition, the address of its first element must be aligned. */
 static void an_alignment_is_that_of_the_part(void **state)
 {
     (void)state;
@@ -610,7 +610,7 @@ static void patches_are_filled_in(void **state)
     tgl_list_free(&list);
 }
 
-/* NULL stays NULL whatever the offset; without a product alpha is 0, even where it is NaN. */
+/* NULL stays NULL with any offset; without a product alpha is 0, even if it was NaN. */
 static void what_is_not_used_is_null_or_zero(void **state)
 {
     (void)state;
@@ -632,7 +632,7 @@ static void what_is_not_used_is_null_or_zero(void **state)
     tgl_list_free(&list);
 }
 
-/* And the list, which runs share, is not written to. */
+/* The list, which runs share, is not written to. */
 static void an_encoder_s_failure_is_told(void **state)
 {
     (void)state;
@@ -642,7 +642,8 @@ static void an_encoder_s_failure_is_told(void **state)
     int encoded = 0;
     const tgl_run run = run_of(true, 0);
     memcpy(&before, launch->arguments, sizeof before);
-    launch->patches[launch->patch_count - 1].index = 0; /* of rank 1, which encode() refuses */
+    launch->patches[launch->patch_count - 1].index =
+        0; /* its rank is 1, for which encode() fails */
     assert_status(tgl_launch_fill(&list, launch, &run, NULL, NULL, 0, encode, &encoded,
                                   (unsigned char *)&found),
                   TGL_DRIVER);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans that are kept by the caller (src/api/plan_handle.c) and by the library
+ * Plans of the caller (src/api/plan_handle.c) and cached plans of the library
  * (src/api/plan_cache.c).
  */
 #include "support.h"
@@ -51,7 +51,7 @@ static void bad_arguments_are_refused(void **state)
     assert_string_equal(text, "");
 }
 
-/* -1 is none, and less than that makes no sense. */
+/* -1 means none; smaller values are errors. */
 static void bad_workspace_limits_are_refused(void **state)
 {
     static const int64_t limits[] = {-2, INT64_MIN, -1, 0, 1, INT64_MAX};
@@ -70,7 +70,7 @@ static void bad_workspace_limits_are_refused(void **state)
     }
 }
 
-/* Those of a kernel string; test_request.c has the rest of them. */
+/* Options of a kernel string; test_request.c has more tests of them. */
 static void unknown_options_are_refused(void **state)
 {
     static const char *const options_of_none[] = {"splits=2", "strips=0", "", "nonsense"};
@@ -87,7 +87,7 @@ static void unknown_options_are_refused(void **state)
     }
 }
 
-/* Strips where there can be none; and all that "strips" may be. */
+/* Strips where they are not supported, and all values of "strips". */
 static void unknown_strips_are_refused(void **state)
 {
     (void)state;
@@ -144,9 +144,6 @@ static void types_without_kernels_are_refused(void **state)
         tgl_type a, b, c, d;
         tgl_status status;
     } types[] = {
-        {TGL_F16, TGL_F16, TGL_F16, (tgl_type)0, TGL_UNSUPPORTED},
-        {TGL_F16, TGL_F16, TGL_F32, TGL_F16, TGL_UNSUPPORTED},
-        {TGL_BF16, TGL_BF16, TGL_F32, (tgl_type)0, TGL_UNSUPPORTED},
         {TGL_I8, TGL_I8, TGL_I32, (tgl_type)0, TGL_UNSUPPORTED},
         {TGL_F8_E4M3, TGL_F8_E5M2, TGL_F32, (tgl_type)0, TGL_UNSUPPORTED},
         {TGL_F8_E5M2, TGL_F8_E5M2, TGL_BF16, (tgl_type)0, TGL_UNSUPPORTED},
@@ -177,7 +174,7 @@ static void types_without_kernels_are_refused(void **state)
     }
 }
 
-/* Permissions: arithmetic that is more exact serves them, too. */
+/* ACCURATE, TF32 and FAST are permissions, so IEEE arithmetic is valid for them. */
 static void every_compute_mode_is_served(void **state)
 {
     static const tgl_type types[] = {TGL_F32, TGL_F64};
@@ -195,7 +192,7 @@ static void every_compute_mode_is_served(void **state)
     }
 }
 
-/* Device scalars and another D are for plans of the caller's. */
+/* Device scalars and a separate D need a plan of the caller. */
 static void one_shot_calls_say_what_needs_a_plan(void **state)
 {
     for (int i = 0; i < 2; i++) {
@@ -247,7 +244,7 @@ static tgl_shape shape_of(int64_t m)
     return shape;
 }
 
-/* A plan that does nothing and has one user, the caller. */
+/* An empty plan with one user, the caller. */
 static tgl_plan *plan_of(tgl_device *dev, int64_t m)
 {
     const tgl_problem problem = problem_of(TGL_F32, m, 1, 1);
@@ -274,7 +271,7 @@ static void the_cache_finds_what_it_keeps(void **state)
     assert_int_equal(users(plan), 3);
     tgl_plan_release(plan);
 
-    /* A difference in any one member is another shape. */
+    /* Shapes that differ in any one member are different. */
     tgl_shape other = shape;
     int64_t *const counts[] = {&other.m,        &other.n,        &other.k,        &other.lda,
                                &other.ldb,      &other.ldc,      &other.ldd,      &other.batch,
@@ -319,7 +316,7 @@ static void a_shape_kept_twice_is_there_once(void **state)
     tgl_plan_destroy(second);
 }
 
-/* A working set such as that of a neural network must not be planned anew over and over. */
+/* A working set of the size of a neural network must stay cached. */
 static void a_hundred_shapes_stay(void **state)
 {
     tgl_plan_cache *cache;
@@ -339,7 +336,7 @@ static void a_hundred_shapes_stay(void **state)
     tgl_plan_cache_destroy(cache);
 }
 
-/* More shapes than there is room for: old ones go, the one in constant use stays. */
+/* More shapes than the cache holds: old ones are evicted, one in constant use stays. */
 static void shapes_unused_for_long_give_way(void **state)
 {
     tgl_plan_cache *cache;
@@ -366,7 +363,7 @@ static void shapes_unused_for_long_give_way(void **state)
     tgl_plan_destroy(favourite);
 }
 
-/* Workspace is not the plan's: however much a plan asks for, it is planned once and kept. */
+/* The workspace does not belong to the plan, so a plan with a large one is cached, too. */
 static void plans_with_much_workspace_are_kept(void **state)
 {
     tgl_plan_cache *cache;
@@ -386,7 +383,7 @@ static void plans_with_much_workspace_are_kept(void **state)
     tgl_plan_cache_destroy(cache);
 }
 
-/* An evicted plan lives on while somebody runs it. */
+/* An evicted plan exists until its last user releases it. */
 static void an_evicted_plan_lives_while_it_is_used(void **state)
 {
     tgl_plan_cache *cache;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner's decisions, chip by chip, without a chip.
+ * The planner's decisions for several chips, none of which need be present.
  */
 #include "plan/tuned.h"
 #include "plan_shape.h"
@@ -19,7 +19,7 @@ static void assert_kernel(const tgl_candidate *c, const char *name)
     assert_string_equal(tgl_choice_name(&c->choice), name);
 }
 
-/* The first launch of a chip's own choice. */
+/* The first launch of the planner's choice for a chip. */
 static made made_by(const char *chip, const tgl_shape *shape)
 {
     const tgl_candidate c = choose(chip, shape);
@@ -62,8 +62,8 @@ static void deep_products_split_k(void **state)
     assert_int_equal(c.splits, 1);
 }
 
-/* By the kernel for few rows or columns that suits them best, or, of eight rows and more, by tiles
- * of sixteen rows, which are the faster of the two for some (tuned_h200.inc). */
+/* Whether the choice is a kernel for few rows or columns that suits them best, or, for eight rows
+ * and more, tiles of sixteen rows, which are faster for some shapes (tuned_h200.inc). */
 static bool is_streamed(const tgl_candidate *c, int64_t rows, int64_t columns)
 {
     const int64_t small = rows < columns ? rows : columns, lines = lines_of(&c->choice);
@@ -74,7 +74,7 @@ static bool is_streamed(const tgl_candidate *c, int64_t rows, int64_t columns)
     return rows >= 8 && rows <= 16 && tile_rows == 16;
 }
 
-/* Whether A is the operand that is streamed. */
+/* Whether A is the large operand, which is read once. */
 static bool has_big_a(const tgl_candidate *c, int64_t m, int64_t n, int64_t k)
 {
     const tgl_shape s = shape_of(m, n, k);
@@ -99,10 +99,10 @@ static void few_rows_or_columns_are_streamed(void **state)
     const tgl_candidate c = choose_size("h200", 17, 14336, 4096);
     assert_int_equal(lines_of(&c.choice), 0);
     const tgl_candidate one = choose_size("l40s", 1, 4096, 4096);
-    assert_true(lines_of(&one.choice) > 0); /* though one does not fit */
+    assert_true(lines_of(&one.choice) > 0); /* even if one column does not fit */
 }
 
-/* Blocks share the work evenly, and leave few partial sums. */
+/* Blocks have equal amounts of work and few partial sums. */
 static void all_sms_stream(void **state)
 {
     (void)state;
@@ -140,8 +140,8 @@ static int64_t lines_per_block(const made *m, int64_t length)
     return per_block;
 }
 
-/* Blocks of a GEMV: a row at a time if rows are long, else as many as take K in one step; columns
- * narrow enough for blocks on every SM. */
+/* Blocks of a GEMV: one row at a time if rows are long, else the number of rows for which one step
+ * covers K; few enough columns per block to have blocks on every SM. */
 static void one_row_has_short_blocks(void **state)
 {
     (void)state;
@@ -164,11 +164,13 @@ static void one_row_has_short_blocks(void **state)
         tgl_list_free(&m.list);
     }
     made shallow = gemv_of(100000, 64, false);
-    assert_int_equal(macro_of(shallow.kernel, "LANES_K"), 8); /* no more than K keeps busy */
+    assert_int_equal(macro_of(shallow.kernel, "LANES_K"),
+                     8); /* a larger value would leave lanes without work */
     tgl_list_free(&shallow.list);
 }
 
-/* Of few results with much K, and where a strided vector does not fit L1. */
+/* A GEMV with few results and large K, or with a strided vector that does not fit in L1, uses
+ * another kernel. */
 static void one_row_may_need_another_kernel(void **state)
 {
     (void)state;
@@ -177,13 +179,13 @@ static void one_row_may_need_another_kernel(void **state)
     s.ldb = 2;
     tgl_candidate c = choose("h200", &s);
     assert_kernel(&c, "skinny_1");
-    s.trans_a = true; /* then it is read once a block */
+    s.trans_a = true; /* then a block reads it once */
     c = choose("h200", &s);
     assert_kernel(&c, "gemv");
 }
 
-/* A column of B beside tiles is a strided vector: a thread that has an element multiplies it with a
- * line more for each load that it does not issue ahead. */
+/* A column of B beside the tiles is a strided vector. A thread multiplies each of its elements with
+ * several lines of A, one more for each load that it does not issue ahead. */
 static void a_strided_vector_serves_several_lines(void **state)
 {
     (void)state;
@@ -206,7 +208,7 @@ static void a_strided_vector_serves_several_lines(void **state)
     assert_non_null(strstr(c.rejected, "vectors must"));
 }
 
-/* Of a few rows or columns likewise, unless the elements of a vector lie apart. */
+/* A few rows or columns also use short blocks, unless the vectors are strided. */
 static void few_rows_have_short_blocks(void **state)
 {
     (void)state;
@@ -228,7 +230,7 @@ static void few_rows_have_short_blocks(void **state)
     assert_true(is_of_family(&c.choice, "skinny"));
 }
 
-/* Bytes that a launch wants the operand to be a multiple of; 1: any. */
+/* The alignment in bytes that a launch requires of an operand; 1: any. */
 static int alignment_of(const tgl_launch *launch, tgl_operand operand)
 {
     int alignment = 1;
@@ -239,7 +241,7 @@ static int alignment_of(const tgl_launch *launch, tgl_operand operand)
     return alignment;
 }
 
-/* Several K-major vectors are loaded as widely as the matrix, so both must allow it. */
+/* Several K-major vectors are loaded with the same width as the matrix, so both must be aligned. */
 static void few_rows_are_as_wide_as_both_allow(void **state)
 {
     (void)state;
@@ -253,7 +255,7 @@ static void few_rows_are_as_wide_as_both_allow(void **state)
         assert_int_equal(alignment_of(m.launch, TGL_AT_B), width == 4 ? 16 : 1);
         tgl_list_free(&m.list);
     }
-    s.trans_b = false; /* then there are no float4 loads of them */
+    s.trans_b = false; /* then there are no float4 loads of the vectors */
     made m = make(chip_of("h200"), &s, "gemv_4");
     assert_int_equal(macro_of(m.kernel, "VEC"), 4);
     assert_int_equal(alignment_of(m.launch, TGL_AT_A), 1);
@@ -273,7 +275,7 @@ static void small_products_of_a_batch_go_together(void **state)
     }
 }
 
-/* Every unit of work belongs to a block, and partial sums have room. */
+/* Every unit of work belongs to one block, and the workspace holds all partial sums. */
 static void skinny_work_is_shared(void **state)
 {
     (void)state;
@@ -299,7 +301,7 @@ static void skinny_work_is_shared(void **state)
         }
 }
 
-/* Where the pointers do not allow float4 loads, the big operand passes through shared memory. */
+/* If the pointers do not allow float4 loads, the large operand is copied through shared memory. */
 static void narrow_copies_take_room(void **state)
 {
     (void)state;
@@ -316,7 +318,7 @@ static void narrow_copies_take_room(void **state)
     tgl_list_free(&narrow.list);
 }
 
-/* Whose rates are taken as usual ones. */
+/* Typical rates are used for chips with unknown rates. */
 static void chips_of_unknown_rates_are_predicted(void **state)
 {
     (void)state;
@@ -359,8 +361,8 @@ static void a_batch_fills_the_chip_without_splits(void **state)
     tgl_list_free(&m.list);
 }
 
-/* As many as there can be, by pointers, so that no size of theirs bounds it: nothing overflows, and
- * nothing is split for the want of blocks. */
+/* The largest possible batch, by pointers, so that no matrix size limits it: nothing overflows, and
+ * there is no split-K, because there are enough blocks. */
 static void the_largest_batch_is_planned(void **state)
 {
     (void)state;
@@ -392,7 +394,7 @@ static void the_largest_batch_is_planned(void **state)
         }
 }
 
-/* The kernel counts tiles that blocks share, of a whole launch, in an int. */
+/* The kernel counts the tiles of a launch that are split in an int. */
 static void split_tiles_of_a_batch_are_bounded(void **state)
 {
     (void)state;
@@ -408,8 +410,8 @@ static void split_tiles_of_a_batch_are_bounded(void **state)
     assert_null(best_of(chip_of("h200"), &shape, "simt_32x32x16:splits=1,strips=0").rejected);
 }
 
-/* One more row, column or step of k costs about what it adds. Where leading dimensions are no
- * longer multiples of four, the memory system has its say. */
+/* One more row, column or step along K must cost little more than its work, except for the effect
+ * of leading dimensions that are not multiples of four. */
 static void there_are_no_cliffs(void **state)
 {
     (void)state;
@@ -419,14 +421,15 @@ static void there_are_no_cliffs(void **state)
         const double at = choose_size("h200", s, s, s).seconds;
         assert_true(choose_size("h200", s + 1, s, s).seconds < 1.10 * at);
         const double more = choose_size("h200", s, s + 1, s).seconds;
-        assert_true(more < 1.10 * choose_size("h200", s, s - 1, s).seconds); /* odd, too */
-        assert_true(s == 1000 || more < 1.10 * at); /* there copies of floats alone cost 11 % */
+        assert_true(more <
+                    1.10 * choose_size("h200", s, s - 1, s).seconds); /* the other odd size, too */
+        assert_true(s == 1000 || more < 1.10 * at); /* at 1000 scalar copies alone cost 11 % */
         assert_true(choose_size("h200", s, s, s + 1).seconds < 1.10 * at);
     }
 }
 
-/* Blocks of whole tiles come in clusters, too, if the last tiles are split so: on an H200 only 15
- * clusters of eight are at work at once, and 128 tiles would take two rounds. */
+/* If the last tiles are split, the blocks of whole tiles are in clusters, too. An H200 runs only 15
+ * clusters of eight at a time, so 128 tiles would take two waves. */
 static void whole_tiles_leave_room_for_clusters(void **state)
 {
     (void)state;
@@ -441,8 +444,8 @@ static void whole_tiles_leave_room_for_clusters(void **state)
     }
 }
 
-/* Blocks of two warps leave schedulers without work where there are three to an SM:
- * 375 such tiles take as long as 528. */
+/* With blocks of two warps and three blocks per SM, some schedulers have no work: 375 such tiles
+ * take as long as 528. */
 static void odd_warps_are_told_from_even(void **state)
 {
     (void)state;
@@ -454,8 +457,8 @@ static void odd_warps_are_told_from_even(void **state)
     assert_true(seconds[0] > 0.97 * seconds[1] && seconds[0] < seconds[1]);
 }
 
-/* Lines that begin anywhere cost a shallow product more than a microsecond, and more yet in slices,
- * which store them float by float. */
+/* Unaligned rows of D cost a shallow product more than a microsecond, and even more with slices,
+ * which store single floats. */
 static void stores_count(void **state)
 {
     (void)state;
@@ -513,14 +516,16 @@ static void asked_for_splits_are_given(void **state)
         assert_int_equal(m.args.splits, whole < 4 ? 3 : 1);
         tgl_list_free(&m.list);
     }
-    made m = make(chip, &deep, "simt_32x32x32:splits=3,whole=1,depth=100"); /* in steps of 32 */
+    made m =
+        make(chip, &deep, "simt_32x32x32:splits=3,whole=1,depth=100"); /* rounded to steps of 32 */
     assert_int_equal(m.args.splits, 3);
     assert_int_equal(m.args.tiles_whole, 1);
     assert_int_equal(m.args.k_chunk, 128);
     assert_int_equal(m.args.cluster, 1);
     assert_int_equal(m.launch->grid[0], 1 + 3 * 3);
     tgl_list_free(&m.list);
-    static const int too_deep[] = {4096, 4097, INT32_MAX}; /* which leaves the first none */
+    static const int too_deep[] = {4096, 4097,
+                                   INT32_MAX}; /* no depth is left for the first split */
     for (size_t i = 0; i < COUNT_OF(too_deep); i++) {
         m = make_with(chip, &deep, "simt_32x32x32:splits=3,whole=1,depth=%d", too_deep[i]);
         assert_int_equal(m.args.splits, 1);
@@ -529,9 +534,9 @@ static void asked_for_splits_are_given(void **state)
     }
 }
 
-/* 512 tiles on 132 SMs: three rounds, and 116 tiles of which the 16 others take a part
- * each, in turns that end before the large parts do, though each takes as long as some 20 of k to
- * begin and to leave its sums. Where a strip follows, it needs more room. */
+/* 512 tiles on 132 SMs: three waves, and 116 tiles of the last wave. The 16 other SMs compute parts
+ * of those tiles, which must end before the large parts do. Each part also costs as much as about
+ * 20 steps along K to start and to store its sums. If a strip follows, it needs more time. */
 static void last_wave_is_shared_by_all(void **state)
 {
     (void)state;
@@ -585,13 +590,14 @@ static void what_holds_nearby_is_not_far_slower(void **state)
     assert_true(tgl_tuned_holds(&measured, &near, &tuned, &predicted));
     tuned.seconds *= 1.2;
     assert_false(tgl_tuned_holds(&measured, &near, &tuned, &predicted));
-    assert_true(tgl_tuned_holds(&measured, &same, &tuned, &predicted)); /* a measurement */
+    assert_true(
+        tgl_tuned_holds(&measured, &same, &tuned, &predicted)); /* an entry of the tuned table */
     tuned = predicted;
     tuned.rejected = "it cannot serve";
     assert_false(tgl_tuned_holds(&measured, &same, &tuned, &predicted));
 }
 
-/* Products of the sizes of a measurement that run another kernel, or move other bytes. */
+/* Products of the sizes of a tuned entry that run another kernel or move other bytes. */
 static tgl_shape shape_like_measured(int difference)
 {
     tgl_shape s = shape_of(1000, 1000, 1000);
@@ -625,7 +631,10 @@ static tgl_shape shape_like_measured(int difference)
         s.trans_b = true;
         break;
     case 9:
-        s.in_place = false; /* another matrix is read */
+        s.in_place = false; /* C is read as another matrix */
+        break;
+    case 10:
+        s.compute = TGL_COMPUTE_TF32; /* tensor cores may serve it */
         break;
     default:
         s.device_scalars = true;
@@ -634,7 +643,8 @@ static tgl_shape shape_like_measured(int difference)
     return s;
 }
 
-/* A measurement overrides the prediction for what was measured, and nothing else. */
+/* An entry of the tuned table replaces the prediction only for products that match the measurement.
+ */
 static void a_measurement_is_of_its_own_product(void **state)
 {
     (void)state;
@@ -643,18 +653,18 @@ static void a_measurement_is_of_its_own_product(void **state)
     tgl_candidate tuned = predicted;
     tuned.seconds *= 1.2;
     assert_true(tgl_tuned_is_for(&measured, &same));
-    for (int i = 0; i <= 10; i++) {
+    for (int i = 0; i <= 11; i++) {
         const tgl_shape other = shape_like_measured(i);
         if (tgl_tuned_is_for(&measured, &other) ||
             tgl_tuned_holds(&measured, &other, &tuned, &predicted))
             fail_msg("difference %d is taken for the product that was measured", i);
     }
-    tgl_shape padded = same; /* rows that allow the same loads and stores */
+    tgl_shape padded = same; /* padded rows that allow the same loads and stores */
     padded.lda = padded.ldb = padded.ldc = padded.ldd = 1024;
     assert_true(tgl_tuned_is_for(&measured, &padded));
 }
 
-/* Nor in a batch: matrices that are shared, or begin where float4 loads cannot. */
+/* Batches with shared matrices, or with matrices that do not allow float4 loads, do not match. */
 static void a_measured_batch_is_tight(void **state)
 {
     (void)state;
@@ -679,19 +689,19 @@ static void a_measured_batch_is_tight(void **state)
     }
 }
 
-/* Whether lines of `ld` floats and of one more allow the same copies. */
+/* Whether lines of `ld` floats and of ld + 1 floats allow the same copies. */
 static bool allows_the_same(int64_t ld)
 {
     return (ld % 4 == 0) == ((ld + 1) % 4 == 0);
 }
 
-/* Rows with another leading dimension get a measured kernel only if it is predicted to be about as
- * fast as the best. */
+/* For rows with another leading dimension a tuned entry is used only if it is predicted to be about
+ * as fast as the best candidate. */
 static void other_products_are_compared_with_the_prediction(void **state)
 {
     (void)state;
     const tgl_tuned *row;
-    tgl_chip unknown = *chip_of("h200"); /* a chip that nobody has tuned for */
+    tgl_chip unknown = *chip_of("h200"); /* a chip without a tuned table */
     int compared = 0;
     unknown.name = "";
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
@@ -729,7 +739,7 @@ static void a_chip_that_is_not_there_is_explained(void **state)
     assert_null(tgl_chip_name(-1));
 }
 
-/* With strips of one column in most of them, more lines than configurations. */
+/* Most candidates have strips of one column, so there are more lines than configurations. */
 static void every_candidate_is_listed(void **state)
 {
     (void)state;
@@ -747,7 +757,7 @@ static void every_candidate_is_listed(void **state)
     }
 }
 
-/* One of the ladder, too, though it is chosen by name only. */
+/* A kernel of the ladder is explained, too, although it is chosen only by name. */
 static void a_rung_is_explained(void **state)
 {
     (void)state;
@@ -777,7 +787,7 @@ static void what_cannot_be_explained(void **state)
         {"a100", problem_of(TGL_F32, 8, 8, 8), &unknown, TGL_UNKNOWN_KERNEL},
         {"a100", problem_of(TGL_F32, 8, 8, 8), &with_strange, TGL_BAD_EPILOGUE},
         {"a100", bad_lda, NULL, TGL_BAD_LDA},
-        {"a100", problem_of(TGL_F64, 8, 8, 8), NULL, TGL_UNSUPPORTED},
+        {"t4", problem_of(TGL_F64, 100, 100, 8), NULL, TGL_UNSUPPORTED},
         {"a100", problem_of(TGL_F32, 1 << 30, 1 << 29, 8), NULL, TGL_GRID_TOO_LARGE},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -793,12 +803,12 @@ static void what_cannot_be_explained(void **state)
     assert_non_null(strstr(text, "grid"));
 }
 
-/* A product that is split for speed needs less workspace, or none, where less is allowed. */
+/* A product with split-K uses less workspace, or none, if the limit is lower. */
 static void workspace_is_limited(void **state)
 {
     (void)state;
     const tgl_shape s = shape_of(256, 256, 16384);
-    const char *const kernel = "simt_64x64x16"; /* clusters are not all of its splits */
+    const char *const kernel = "simt_64x64x16"; /* its splits are not all in one cluster */
     static const int64_t limits[] = {0, 1 << 20, 300000, -1};
     int64_t before = INT64_MAX;
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
@@ -807,7 +817,7 @@ static void workspace_is_limited(void **state)
         assert_status(tgl_request_make(kernel, limits[i], &request), TGL_OK);
         assert_status(tgl_planner_choose(chip_of("a100"), &s, &request, &c), TGL_OK);
         assert_true(c.workspace_bytes <= before);
-        if (i == 0) assert_true(c.workspace_bytes > 1 << 20); /* else this tests nothing */
+        if (i == 0) assert_true(c.workspace_bytes > 1 << 20); /* otherwise nothing is tested */
         if (limits[i] > 0) assert_true(c.workspace_bytes <= limits[i]);
         before = c.workspace_bytes;
     }

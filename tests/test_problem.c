@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every bad argument has its status and its sentence (src/api/shape.c, src/api/operands.c).
+ * Every wrong argument gives its status and error message (src/api/shape.c, src/api/operands.c).
  */
 #include "support.h"
 
 /* ---- Problems -------------------------------------------------------------------------------- */
 
-/* A member of tgl_problem and the value it is given. */
+/* A member of tgl_problem and its new value. */
 typedef struct change {
     size_t offset, size;
     int64_t value;
@@ -16,10 +16,13 @@ typedef struct change {
     {                                                                                              \
         offsetof(tgl_problem, member), sizeof(((tgl_problem *)NULL)->member), value                \
     }
-#define BIG   INT64_MAX
-#define MAX_N (INT64_MAX / 4) /* the most floats whose bytes can be counted */
+#define BIG INT64_MAX
+#define MAX_N                                                                                      \
+    (INT64_MAX / 4) /* the maximum number of floats whose size in bytes fits in 63 bits            \
+                     */
 
-/* Changes to the product of 5 x 7 and 7 x 6 (k = 7), the status they lead to, and the sentence. */
+/* Changes to the product of 5 x 7 and 7 x 6 (k = 7), the resulting status, and the error message.
+ */
 static const struct {
     change changes[6];
     tgl_status status;
@@ -91,14 +94,14 @@ static const struct {
      TGL_TOO_LARGE,
      "the bytes of matrix A do not fit in 63 bits"},
 
-    /* Types that go together, and a D of its own. Columns of C stay as they are: ldc 6. */
-    {{SET(type_a, TGL_F64)}, TGL_BAD_TYPE, "A is f64 and B is f32: no such product is defined"},
+    /* Combinations of types, and a separate D. The columns of C do not change: ldc 6. */
+    {{SET(type_a, TGL_F64)}, TGL_BAD_TYPE, "A is f64 and B is f32: these types cannot be combined"},
     {{SET(type_c, TGL_F16)},
      TGL_BAD_TYPE,
-     "A is f32, B is f32, and C is f16: no such product is defined"},
+     "A is f32, B is f32, and C is f16: these types cannot be combined"},
     {{SET(type_d, TGL_F64)},
      TGL_BAD_TYPE,
-     "A is f32, B is f32, and D is f64: no such product is defined"},
+     "A is f32, B is f32, and D is f64: these types cannot be combined"},
     {{SET(type_d, 9)}, TGL_BAD_TYPE, "type_d is 9, which is not a tgl_type"},
     {{SET(type_accumulate, -1)}, TGL_BAD_TYPE, "type_accumulate is -1, which is not a tgl_type"},
     {{SET(type_accumulate, TGL_F64)},
@@ -111,10 +114,10 @@ static const struct {
     {{SET(compute, -1)}, TGL_BAD_COMPUTE, "compute is -1, which is not a tgl_compute"},
     {{SET(scalars, 2)}, TGL_BAD_ARGUMENT, "scalars is 2, which is not a tgl_scalars"},
     {{SET(scaling_b, 4)}, TGL_BAD_ARGUMENT, "scaling_b is 4, which is not a tgl_scaling"},
-    {{SET(ldd, 6)}, TGL_BAD_LDD, "ldd is 6; it must be 0 where D is C (type_d is 0)"},
+    {{SET(ldd, 6)}, TGL_BAD_LDD, "ldd is 6; it must be 0 because D is C (type_d is 0)"},
     {{SET(stride_d, 30)},
      TGL_BAD_STRIDE_D,
-     "stride_d is 30; it must be 0 where D is C (type_d is 0)"},
+     "stride_d is 30; it must be 0 because D is C (type_d is 0)"},
     {{SET(stride_d, -1)}, TGL_BAD_STRIDE_D, "stride_d is -1; it must not be negative"},
     {{SET(type_d, TGL_F32), SET(ldd, 5)}, TGL_BAD_LDD, "ldd is 5; it must be at least 6"},
     {{SET(type_d, TGL_F32), SET(ldc, 5)}, TGL_BAD_LDC, "ldc is 5; it must be at least 6"},
@@ -131,7 +134,7 @@ static const struct {
      TGL_TOO_LARGE,
      "the bytes of matrix D do not fit in 63 bits"},
 
-    /* Too large: in a matrix, in a batch, and only when elements become bytes. */
+    /* Too large: a matrix, a batch, and sizes that overflow only in bytes. */
     {{SET(lda, BIG)}, TGL_TOO_LARGE, "the bytes of matrix A do not fit in 63 bits"},
     {{SET(ldb, BIG)}, TGL_TOO_LARGE, "the bytes of matrix B do not fit in 63 bits"},
     {{SET(ldc, BIG / 4)}, TGL_TOO_LARGE, "the bytes of matrix C do not fit in 63 bits"},
@@ -148,7 +151,7 @@ static const struct {
      TGL_TOO_LARGE,
      "the bytes of matrix A do not fit in 63 bits"},
 
-    /* The first fault in the order of the members is the one that is told. */
+    /* If several members are wrong, the first one in the order of the struct is reported. */
     {{SET(m, -1), SET(order, 0)}, TGL_BAD_M, "m is -1; it must not be negative"},
     {{SET(order, 0), SET(lda, 1)}, TGL_BAD_ORDER, "order is 0; use TGL_ROW_MAJOR or TGL_COL_MAJOR"},
     {{SET(lda, 1), SET(batch, -1)}, TGL_BAD_LDA, "lda is 1; it must be at least 7"},
@@ -177,7 +180,7 @@ static void bad_problems_are_refused(void **state)
         assert_string_equal(sentence, bad_problems[i].sentence);
         assert_status(status, bad_problems[i].status);
 
-        /* The calls that take a problem say the same. Their pointers are never looked at. */
+        /* All functions with a problem return the same error and do not access the pointers. */
         void *nowhere = (void *)1;
         forget_error();
         status = tgl_gemm(dev, &problem, 1, nowhere, nowhere, 0, nowhere, NULL);
@@ -216,10 +219,10 @@ static void a_short_message_is_cut(void **state)
     assert_string_equal(sentence, "m is");
 }
 
-/* What forget_error() leaves, and calls that succeed do not touch. */
+/* The message that forget_error() sets and that successful calls keep. */
 #define LEFT_FROM_BEFORE "problem is NULL"
 
-/* What looks odd and is legal. */
+/* Unusual but valid problems. */
 static void good_problems_pass(void **state)
 {
     (void)state;
@@ -229,7 +232,8 @@ static void good_problems_pass(void **state)
         {SET(scalars, TGL_SCALARS_DEVICE), SET(compute, TGL_COMPUTE_FAST)},
         {SET(type_d, TGL_F32)},
         {SET(type_d, TGL_F32), SET(ldd, 6), SET(ldc, 9)},
-        {SET(type_d, TGL_F32), SET(batch, 2), SET(stride_d, 30)}, /* which share C */
+        {SET(type_d, TGL_F32), SET(batch, 2),
+         SET(stride_d, 30)}, /* both products read the same C */
         {SET(type_d, TGL_F32), SET(batch, 3), SET(ldd, 18), SET(stride_d, 6), SET(stride_c, 1)},
         {SET(type_d, TGL_F32), SET(batching, TGL_POINTERS), SET(batch, 3), SET(stride_d, -7)},
         {SET(type_a, TGL_F16), SET(type_b, TGL_F16), SET(type_c, TGL_F16), SET(type_d, TGL_F32)},
@@ -282,7 +286,7 @@ static _Alignas(8) char room[3][16]; /* a 1 x 1 matrix each, and one byte more *
 
 static const struct {
     int matrix;
-    int offset; /* bytes off its element; -1: NULL */
+    int offset; /* bytes from an aligned address; -1: NULL */
     tgl_order order;
     double alpha, beta;
     int k;
@@ -294,9 +298,9 @@ static const struct {
     {C, -1, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_C, "C is NULL"},
     {A, -1, TGL_COL_MAJOR, 1, 0, 1, TGL_BAD_A, "A is NULL"},
     {B, -1, TGL_COL_MAJOR, 1, 0, 1, TGL_BAD_B, "B is NULL"},
-    {A, 1, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_A, "A is not aligned to its element"},
-    {B, 2, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_B, "B is not aligned to its element"},
-    {C, 3, TGL_COL_MAJOR, 1, 0, 1, TGL_BAD_C, "C is not aligned to its element"},
+    {A, 1, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_A, "A is not aligned to its element size"},
+    {B, 2, TGL_ROW_MAJOR, 1, 0, 1, TGL_BAD_B, "B is not aligned to its element size"},
+    {C, 3, TGL_COL_MAJOR, 1, 0, 1, TGL_BAD_C, "C is not aligned to its element size"},
     {A, -1, TGL_ROW_MAJOR, (double)NAN, 0, 1, TGL_BAD_A, "A is NULL"},
     {C, -1, TGL_ROW_MAJOR, 0, 0, 1, TGL_BAD_C, "C is NULL"},
     {C, -1, TGL_ROW_MAJOR, 0, 1, 1, TGL_BAD_C, "C is NULL"},
@@ -306,7 +310,7 @@ static const struct {
     {A, 1, TGL_ROW_MAJOR, 0, 1, 1, TGL_OK, ""},
     {A, -1, TGL_ROW_MAJOR, 1, 1, 0, TGL_OK, ""},
     {B, -1, TGL_ROW_MAJOR, 1, 1, 0, TGL_OK, ""},
-    {A, -1, TGL_ROW_MAJOR, 1e-60, 1, 1, TGL_OK, ""}, /* 0 once it is an f32 */
+    {A, -1, TGL_ROW_MAJOR, 1e-60, 1, 1, TGL_OK, ""}, /* rounds to 0 in f32 */
 };
 
 static void bad_pointers_are_refused(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernel strings, "simt_128x256x8:splits=4,strips=0" (src/plan/planner.c): what is refused and why,
- * what each option becomes, and that the string of a choice makes the same choice again.
+ * Kernel strings, "simt_128x256x8:splits=4,strips=0" (src/plan/planner.c): errors, the value of
+ * each option, and that the string of a choice gives the same choice again.
  */
 #include "plan_shape.h"
 
@@ -12,7 +12,7 @@ static void nothing_is_asked_for_without_a_string(void **state)
     assert_status(tgl_request_make(NULL, 0, &request), TGL_OK);
     assert_false(request.is_named);
     assert_int_equal(request.strips, -1);
-    assert_int_equal(request.workspace_max, TGL_WORKSPACE_MAX);
+    assert_int_equal(request.workspace_max, TGL_WORKSPACE_DEFAULT);
 }
 
 static void workspace_limits_are_bytes(void **state)
@@ -20,7 +20,7 @@ static void workspace_limits_are_bytes(void **state)
     (void)state;
     static const struct {
         int64_t limit, most;
-    } limits[] = {{0, TGL_WORKSPACE_MAX}, {-1, 0}, {1, 1}, {INT64_MAX, INT64_MAX}};
+    } limits[] = {{0, TGL_WORKSPACE_DEFAULT}, {-1, 0}, {1, 1}, {INT64_MAX, INT64_MAX}};
     tgl_request request;
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         assert_status(tgl_request_make("simt_128x256x8", limits[i].limit, &request), TGL_OK);
@@ -40,7 +40,7 @@ static void bad_strings_are_refused(void **state)
     static const struct {
         const char *kernel;
         tgl_status status;
-        const char *words; /* of the sentence */
+        const char *words; /* in the error message */
     } bad[] = {
         {"", TGL_UNKNOWN_KERNEL, "\"\""},
         {":splits=2", TGL_UNKNOWN_KERNEL, "\"\""},
@@ -90,7 +90,7 @@ static void bad_strings_are_refused(void **state)
         tgl_last_error(text, sizeof text);
         if (status != bad[i].status || strstr(text, bad[i].words) == NULL)
             fail_msg("\"%s\": %s: %s", bad[i].kernel, tgl_status_name(status), text);
-        /* What the public calls say. */
+        /* The errors of the public functions. */
         const tgl_problem problem = problem_of(TGL_F32, 100, 100, 100);
         const tgl_plan_options options = {.size = sizeof options, .kernel = bad[i].kernel};
         assert_status(tgl_chip_explain("h200", &problem, &options, text, sizeof text, NULL),
@@ -127,7 +127,7 @@ static void options_are_read(void **state)
     assert_int_equal(request.strips, -1);
 }
 
-/* Every configuration by its name, and by nothing shorter. */
+/* Every configuration is found by its full name only. */
 static void configurations_are_found_by_name(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void check_round_trip(const tgl_chip *chip, const tgl_shape *s)
     char text[TGL_KERNEL_STRING_SIZE], again[TGL_KERNEL_STRING_SIZE];
     const tgl_candidate first = choose_on(chip, s, NULL);
     assert_string_equal(tgl_candidate_string(&first, text, sizeof text), text);
-    assert_in_range(strlen(text), 4, sizeof text - 2); /* not cut */
+    assert_in_range(strlen(text), 4, sizeof text - 2); /* not truncated */
     const tgl_candidate second = choose_on(chip, s, text);
     assert_same_choice(&second.choice, &first.choice, text);
     assert_string_equal(tgl_candidate_string(&second, again, sizeof again), text);
@@ -215,7 +215,7 @@ static void strings_make_the_same_choice_again(void **state)
         }
 }
 
-/* All options of the family that has the most. */
+/* All options of the family with the most options. */
 static void strings_with_every_option_fit(void **state)
 {
     (void)state;
@@ -231,7 +231,7 @@ static void strings_with_every_option_fit(void **state)
     assert_same_choice(&again.choice, &c.choice, text);
 }
 
-/* No workspace, and a product whose best choice has some. */
+/* A limit of no workspace, for a product whose best choice needs some. */
 static void a_limit_on_workspace_is_kept(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void a_limit_on_workspace_is_kept(void **state)
                      (long long)request.workspace_max);
         tgl_list_free(&list);
     }
-    /* A kernel that is named, too; and what cannot do without is refused. */
+    /* The limit also applies to a kernel that is named. A kernel that needs more is rejected. */
     assert_status(tgl_request_make("simt_64x64x16:splits=32", -1, &request), TGL_OK);
     forget_error();
     assert_status(tgl_planner_choose(&chip, &s, &request, &c), TGL_UNSUPPORTED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of statuses: every value has a name and a sentence of its own, and values are pinned.
+ * The table of statuses: every value has its own name and text, and the values are pinned.
  */
 #include "support.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Strips: what of D lies beside whole tiles, and when the planner has kernels of its own for it.
+ * Strips: the rows and columns of D beyond whole tiles, and when the planner uses separate kernels
+ * for them.
  */
 #include "plan/tuned.h"
 #include "plan_shape.h"
 
-/* Whether the parts of a candidate's launches cover D once, and all but the first are strips. */
+/* Whether the partitions of a candidate's launches cover D exactly once, and all but the first are
+ * strips. */
 static void assert_covers(const tgl_chip *chip, const tgl_candidate *c, int64_t m, int64_t n)
 {
     const tgl_shape shape = shape_of(m, n, 100);
@@ -58,9 +60,9 @@ static void sizes_just_past_a_tile_get_strips(void **state)
     }
 }
 
-/* Blocks of skinny_4_r8 take all registers of an SM. Beside 99 tiles they would wait for the 33
- * without one: 204 us were measured, where skinny_4 takes 108. Those of skinny_16 do so too, but
- * nothing else takes 16 columns. */
+/* Blocks of skinny_4_r8 take all registers of an SM. While 99 tiles run, they would have to wait
+ * for the other 33 SMs: this was measured as 204 us, with skinny_4 108 us. Blocks of skinny_16 take
+ * all registers, too, but no other kernel supports 16 columns. */
 static void strips_fit_beside_tiles(void **state)
 {
     (void)state;
@@ -73,7 +75,7 @@ static void strips_fit_beside_tiles(void **state)
     }
 }
 
-/* Sizes around multiples of the tile, one by one. */
+/* Sizes around multiples of the tile. */
 static void strips_are_of_1_to_16(void **state)
 {
     (void)state;
@@ -90,8 +92,8 @@ static void strips_are_of_1_to_16(void **state)
         }
 }
 
-/* Chips of which the driver or the table does not know all: whatever is predicted then, a plan with
- * strips has them all, and D no hole. */
+/* Chips with unknown properties: for any prediction, a plan with strips has all of them and covers
+ * D. */
 static void strips_are_complete_whatever_is_predicted(void **state)
 {
     (void)state;
@@ -116,7 +118,7 @@ static void strips_are_complete_whatever_is_predicted(void **state)
     }
 }
 
-/* They cost what they add, which is less where they may begin before the tiles have ended. */
+/* A strip costs its additional time, which is less if it may start before the tiles have ended. */
 static void strips_cost_time(void **state)
 {
     (void)state;
@@ -156,12 +158,12 @@ static void what_has_no_strips(void **state)
         assert_int_equal(best_of(chip, &shapes[i], "simt_32x32x16:splits=1").strip_count, 0);
     }
     assert_int_equal(best_of(chip, &fine, "simt_32x32x16:splits=1,strips=1").strip_count, 2);
-    /* Families without tiles have no such option. */
+    /* Families without tiles do not have this option. */
     tgl_request request;
     assert_status(tgl_request_make("small_batch_48x48:strips=1", 0, &request), TGL_BAD_ARGUMENT);
 }
 
-/* Elements of `size` bytes from the operand's base to where the launch finds it. */
+/* The distance between the operand's base and a launch's pointer, in elements of `size` bytes. */
 static int64_t offset_of(const void *found, const tgl_run *run, tgl_operand operand)
 {
     const int64_t bytes = (const char *)found - (const char *)run->at[operand];
@@ -169,8 +171,8 @@ static int64_t offset_of(const void *found, const tgl_run *run, tgl_operand oper
     return bytes / (int64_t)sizeof(float);
 }
 
-/* The pointers of a strip are where its first row and column are; so are those of C where D is
- * another matrix. */
+/* The pointers of a strip are those of its first row and column, also those of C if D is another
+ * matrix. */
 static void strips_begin_at_offsets(void **state)
 {
     (void)state;
@@ -209,8 +211,8 @@ static void strips_begin_at_offsets(void **state)
     }
 }
 
-/* A strip may run beside the tiles. The first launch waits for all before it, and the last ends
- * only when the tiles have. */
+/* A strip may run concurrently with the tiles. The first launch waits for all earlier ones, and the
+ * last one ends after the tiles. */
 static void strips_run_beside_tiles(void **state)
 {
     (void)state;
@@ -224,12 +226,12 @@ static void strips_run_beside_tiles(void **state)
         const struct tgl_gemm_args args = args_of(strip);
         assert_int_equal(strip->order, TGL_BESIDE);
         assert_true(args.waits_at_end);
-        if (i == 1) assert_true(args.overlaps); /* another one follows */
+        if (i == 1) assert_true(args.overlaps); /* another launch follows */
     }
     tgl_list_free(&m.list);
 }
 
-/* What was measured with strips has them for its own shape; near it the model decides. */
+/* A tuned entry with strips has strips for its own shape; for similar shapes the model decides. */
 static void measured_strips_hold_for_their_shape(void **state)
 {
     (void)state;
@@ -239,7 +241,8 @@ static void measured_strips_hold_for_their_shape(void **state)
     assert_false(tgl_tuned_is_for(&row, &near));
 }
 
-/* What was measured with strips or without is planned so, and near it the model decides. */
+/* A tuned entry with or without strips is planned accordingly; for similar shapes the model
+ * decides. */
 static void tuned_strips_are_planned(void **state)
 {
     (void)state;

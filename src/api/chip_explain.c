@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the planner would do on a chip that is not at hand.
+ * Explains the planner's choice for a chip that need not be present.
  */
 #include "api/shape.h"
 #include "base/error.h"

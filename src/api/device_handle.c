@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening devices by name, and everything on a device that is not a product: memory, properties,
+ * Opening devices by name, and the functions of a device other than products: memory, properties,
  * timers.
  */
 #include "api/backend.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The backends in the order in which "auto" tries them; the cpu is always there. */
+/* The backends in the order in which "auto" tries them. The cpu is always available. */
 static const tgl_backend *const backends[] = {
     &tgl_cuda_backend,
     &tgl_cpu_backend,
@@ -32,7 +32,8 @@ static tgl_status no_device(void)
 
 /* ---- Open and close -------------------------------------------------------------------------- */
 
-/* Splits "cuda:1" into its backend's index in `backends` and 1. -1: no backend of that name. */
+/* Splits a name such as "cuda:1" into its backend's index in `backends` and the number 1. -1: no
+ * backend has this name. */
 static int parse_name(const char *name, int *index)
 {
     const char *colon = strchr(name, ':');
@@ -58,8 +59,8 @@ static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int 
     return backend->open(dev, index, options);
 }
 
-/* A backend without a device is passed over in silence: the thread's sentence remains as it was.
- * Any other failure the user should hear of. */
+/* Skips backends that have no device, without changing the thread's error message. Any other
+ * failure is returned. */
 static tgl_status open_first(tgl_device *dev, const tgl_device_options *options)
 {
     char *before = strdup(tgl_error());
@@ -96,7 +97,7 @@ static tgl_status check_options(const tgl_device_options *options)
     return TGL_OK;
 }
 
-/* Completes a device that is all zero. */
+/* Completes a device whose bytes are all zero. */
 static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
 {
     TGL_TRY(tgl_plan_cache_create(&dev->plans));
@@ -108,7 +109,7 @@ static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_opt
 tgl_status tgl_device_open(const char *name, const tgl_device_options *options, tgl_device **out)
 {
     static const tgl_device_options defaults = {.size = sizeof(tgl_device_options)};
-    if (out == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for the device is NULL");
+    if (out == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the output pointer for the device is NULL");
     *out = NULL;
     tgl_device_options copy;
     const void *read = &defaults;
@@ -148,7 +149,7 @@ tgl_status tgl_device_property(const tgl_device *dev, int index, const char **ke
 {
     if (dev == NULL) return no_device();
     if (key == NULL || value == NULL)
-        return tgl_fail(TGL_BAD_ARGUMENT, "the place for a property is NULL");
+        return tgl_fail(TGL_BAD_ARGUMENT, "the output pointer for a property is NULL");
     if (index < 0)
         return tgl_fail(TGL_BAD_ARGUMENT, "the index of a property is %d; it must not be negative",
                         index);
@@ -158,12 +159,12 @@ tgl_status tgl_device_property(const tgl_device *dev, int index, const char **ke
 tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *value)
 {
     if (dev == NULL) return no_device();
-    if (value == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for a number is NULL");
+    if (value == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the output pointer for a number is NULL");
     if ((int)number < TGL_NUMBER_PROCESSORS || number > TGL_NUMBER_SHARED_BLOCK_BYTES)
         return tgl_fail(TGL_BAD_ARGUMENT, "%d is not a tgl_number", (int)number);
     const double known = dev->backend->number(dev, number);
     if (known == 0)
-        return tgl_fail(TGL_UNSUPPORTED, "the device %s does not know its number %d", dev->name,
+        return tgl_fail(TGL_UNSUPPORTED, "the device %s has no value for tgl_number %d", dev->name,
                         (int)number);
     *value = known;
     return TGL_OK;
@@ -172,7 +173,8 @@ tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *v
 tgl_status tgl_device_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)
 {
     if (dev == NULL) return no_device();
-    if (value == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for a ceiling is NULL");
+    if (value == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the output pointer for a ceiling is NULL");
     if (ceiling != TGL_CEILING_FMA_F32 && ceiling != TGL_CEILING_FMA_F64 &&
         ceiling != TGL_CEILING_COPY)
         return tgl_fail(TGL_BAD_ARGUMENT, "%d is not a tgl_ceiling", (int)ceiling);
@@ -191,7 +193,8 @@ const char *tgl_kernel_name(const tgl_device *dev, int index)
 
 tgl_status tgl_alloc(tgl_device *dev, size_t bytes, void **memory)
 {
-    if (memory == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for the memory is NULL");
+    if (memory == NULL)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the output pointer for the memory is NULL");
     *memory = NULL;
     if (dev == NULL) return no_device();
     return bytes == 0 ? TGL_OK : dev->backend->alloc(dev, bytes, memory);
@@ -202,7 +205,7 @@ void tgl_free(tgl_device *dev, void *memory)
     if (dev != NULL && memory != NULL) dev->backend->free(dev, memory);
 }
 
-/* Checks what upload and download have in common. */
+/* The checks that upload and download share. */
 static tgl_status check_copy(tgl_device *dev, const void *dst, const void *src, size_t bytes)
 {
     if (dev == NULL) return no_device();
@@ -233,7 +236,7 @@ tgl_status tgl_device_sync(tgl_device *dev)
 
 tgl_status tgl_timer_create(tgl_device *dev, tgl_timer **out)
 {
-    if (out == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for the timer is NULL");
+    if (out == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the output pointer for the timer is NULL");
     *out = NULL;
     if (dev == NULL) return no_device();
     tgl_timer *timer = calloc(1, sizeof *timer);
@@ -272,7 +275,7 @@ tgl_status tgl_timer_stop(tgl_timer *timer, void *stream, double *seconds)
 {
     if (timer == NULL || seconds == NULL)
         return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL",
-                        timer == NULL ? "the timer" : "the place for the seconds");
+                        timer == NULL ? "the timer" : "the output pointer for the seconds");
     if (!timer->is_started)
         return tgl_fail(TGL_BAD_ARGUMENT, "tgl_timer_stop() without a tgl_timer_start()");
     if (timer->dev->backend->timer_stop != NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks what a run is given and puts it in the terms of the normalised shape.
+ * Checks the operands of a run and converts them to the normalised shape.
  */
 #include "api/shape.h"
 #include "base/error.h"
@@ -11,14 +11,14 @@
 /* The size of tgl_operands in version 0.2. */
 static const size_t first_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
 
-/* NULL if the pointer may be used for elements of this size (bytes), else what is wrong with it. */
+/* NULL if the pointer is valid for elements of this size in bytes, else what is wrong with it. */
 static const char *pointer_fault(const void *pointer, size_t element)
 {
     if (pointer == NULL) return "is NULL";
-    return ((uintptr_t)pointer & (element - 1)) != 0 ? "is not aligned to its element" : NULL;
+    return ((uintptr_t)pointer & (element - 1)) != 0 ? "is not aligned to its element size" : NULL;
 }
 
-/* Refuses a pointer that is not usable. */
+/* Returns the error if the pointer is invalid. */
 static tgl_status check_pointer(const char *name, tgl_status status, const void *pointer,
                                 size_t element)
 {
@@ -28,8 +28,8 @@ static tgl_status check_pointer(const char *name, tgl_status status, const void 
 
 /* ---- Scalars --------------------------------------------------------------------------------- */
 
-/* `volatile`, because GCC 12 at -O3 puts alpha and beta side by side in one vector register and
- * then takes the way to float and back for no change at all. */
+/* `volatile`, because GCC 12 at -O3 keeps alpha and beta in one vector register and drops the
+ * conversion to float and back. */
 static double rounded_to_f32(double value)
 {
     volatile float narrow = (float)value;
@@ -54,7 +54,7 @@ static tgl_status check_scalars(const tgl_shape *s, const tgl_operands *o)
     return check_pointer("beta_at", TGL_BAD_SCALAR, o->beta_at, element);
 }
 
-/* Sets the scalars, and with them what is read: returns whether C is. */
+/* Sets the scalars and whether there is a product. Returns whether C is read. */
 static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run)
 {
     run->at[TGL_AT_ALPHA] = o->alpha_at;
@@ -66,13 +66,13 @@ static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run
     }
     run->alpha = s->k > 0 ? tgl_scalar_round(s, o->alpha) : 0; /* k == 0: C := beta*C */
     run->beta = tgl_scalar_round(s, o->beta);
-    run->has_product = run->alpha != 0; /* a NaN has one */
+    run->has_product = run->alpha != 0; /* true for a NaN alpha */
     return run->beta != 0;
 }
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* Refuses operands that the plan has no use for. */
+/* Returns an error for operands that the plan does not use. */
 static tgl_status check_kinds(const tgl_shape *s, const tgl_operands *o)
 {
     if (s->pointers && (o->A != NULL || o->B != NULL || o->C != NULL || o->D != NULL))
@@ -92,7 +92,7 @@ static tgl_status check_kinds(const tgl_shape *s, const tgl_operands *o)
     return TGL_OK;
 }
 
-/* A scale in the caller's terms. */
+/* Checks a scale of the problem. The name is the caller's. */
 static tgl_status check_scale(const char *name, const void *scale, tgl_scaling scaling,
                               tgl_type type)
 {
@@ -111,7 +111,7 @@ static tgl_status check_scales(const tgl_shape *s, const tgl_operands *o)
     return check_scale("scale_d", o->scale_d, s->scaling_d, s->type_scale);
 }
 
-/* One of A, B, C, D: the matrix, or the array of pointers to matrices, with its name as such. */
+/* Checks A, B, C or D: the matrix, or the array of pointers to matrices. */
 static tgl_status check_matrix(const tgl_shape *s, const char *name, const char *array_name,
                                tgl_status status, const void *matrix, const void *array,
                                tgl_type type)
@@ -120,7 +120,7 @@ static tgl_status check_matrix(const tgl_shape *s, const char *name, const char 
     return check_pointer(name, status, matrix, tgl_type_size(type));
 }
 
-/* The pointers that the run makes use of. */
+/* Checks the pointers that this run uses. */
 static tgl_status check_used(const tgl_shape *s, const tgl_operands *o, bool has_product,
                              bool reads_c)
 {
@@ -144,7 +144,7 @@ static tgl_status check_used(const tgl_shape *s, const tgl_operands *o, bool has
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* Sets all pointers but those of the scalars. */
+/* Sets all pointers except those of the scalars. */
 static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_c, tgl_run *run)
 {
     const bool swapped = s->swapped, has_product = run->has_product, in_place = s->in_place;
@@ -181,11 +181,11 @@ tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_ru
     TGL_TRY(check_scales(s, o));
     const bool reads_c = take_scalars(s, o, run);
     TGL_TRY(check_used(s, o, run->has_product, reads_c));
-    take_pointers(s, o, reads_c, run); /* every member is set: cheaper than clearing it first */
+    take_pointers(s, o, reads_c, run); /* sets every member, so *run need not be cleared */
     return TGL_OK;
 }
 
-/* One array of a run, by the caller's name of it. */
+/* Checks each pointer of an array. name: the matrix as the caller calls it. */
 static tgl_status check_array(const tgl_shape *s, const void *pointers, char name,
                               tgl_status status, tgl_type type, int64_t promised)
 {
@@ -194,8 +194,9 @@ static tgl_status check_array(const tgl_shape *s, const void *pointers, char nam
         const char *fault = pointer_fault(array[i], tgl_type_size(type));
         if (fault != NULL) return tgl_fail(status, "%c[%lld] %s", name, (long long)i, fault);
         if (promised > 0 && (uintptr_t)array[i] % (uintptr_t)promised != 0)
-            return tgl_fail(status, "%c[%lld] is not aligned to the %lld bytes that were promised",
-                            name, (long long)i, (long long)promised);
+            return tgl_fail(status,
+                            "%c[%lld] is not aligned to the %lld bytes of problem.alignment", name,
+                            (long long)i, (long long)promised);
     }
     return TGL_OK;
 }

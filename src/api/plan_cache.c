@@ -1,28 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of plans in sets of a few: a shape belongs to one set and has room in any slot of it; the
- * one used longest ago gives way. Plans are counted by their users: one that loses its slot lives
- * on until the last call that runs it has returned.
+ * A set-associative table of plans: a shape maps to one set and may be in any slot of it. A new
+ * plan replaces the least recently used one of its set. Plans are reference-counted: a plan that is
+ * replaced is destroyed when the last call that runs it has returned.
+ *
+ * fork() copies the lock as it is at that moment. If another thread of the parent holds it, no
+ * thread will ever release it in the child. The child then starts a new table and leaves the old
+ * one alone.
  */
 #include "api/plan_cache.h"
 #include "api/backend.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { SETS = 64, SLOTS = 8, ALL_SLOTS = SETS * SLOTS };
 
 typedef struct slot {
     tgl_plan *plan; /* NULL: free */
-    uint64_t used;  /* the cache's clock when it was used last; 0 while free */
+    uint64_t used;  /* the cache's counter at the last use; 0 while free */
 } slot;
 
-struct tgl_plan_cache {
+typedef struct plan_table {
     pthread_mutex_t lock;
+    pid_t process;                /* that the table was made in */
+    struct plan_table *inherited; /* the table that this one replaced in a child; NULL: none */
     uint64_t clock;
     slot slots[ALL_SLOTS];
+} plan_table;
+
+struct tgl_plan_cache {
+    _Atomic(plan_table *) table;
 };
 
-/* All members but the epilogue, which no plan here has. */
+/* Compares all members except the epilogue: the plans of this cache have none. */
 static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->swapped == y->swapped &&
@@ -38,10 +50,9 @@ static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
            x->type_scale == y->type_scale;
 }
 
-/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio; the shift brings
- * the high bits, which all of a word has gone into, back to where the next multiplication spreads
- * them. */
-static slot *set_of(tgl_plan_cache *cache, const tgl_shape *s)
+/* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. The shift moves
+ * the well-mixed high bits down, so that the next multiplication uses them. */
+static slot *set_of(plan_table *table, const tgl_shape *s)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
     const int flags = s->pointers * 8 + s->trans_a * 4 + s->trans_b * 2 + s->swapped;
@@ -53,13 +64,13 @@ static slot *set_of(tgl_plan_cache *cache, const tgl_shape *s)
         hash = (hash ^ (uint64_t)words[i]) * golden;
         hash ^= hash >> 32;
     }
-    return &cache->slots[hash % SETS * SLOTS];
+    return &table->slots[hash % SETS * SLOTS];
 }
 
-/* The slot that holds this shape; else the one to give to it. */
-static slot *choose_slot(tgl_plan_cache *cache, const tgl_shape *shape)
+/* The slot that holds this shape, else the slot to replace. */
+static slot *choose_slot(plan_table *table, const tgl_shape *shape)
 {
-    slot *set = set_of(cache, shape), *oldest = set;
+    slot *set = set_of(table, shape), *oldest = set;
     for (slot *s = set; s < set + SLOTS; s++) {
         if (s->plan != NULL && is_same_shape(&s->plan->shape, shape)) return s;
         if (s->used < oldest->used) oldest = s;
@@ -67,24 +78,53 @@ static slot *choose_slot(tgl_plan_cache *cache, const tgl_shape *shape)
     return oldest;
 }
 
+/* A new table, which replaces `inherited`; NULL: no memory. */
+static plan_table *make_table(plan_table *inherited)
+{
+    plan_table *table = calloc(1, sizeof *table);
+    if (table == NULL) return NULL;
+    pthread_mutex_init(&table->lock, NULL);
+    table->process = getpid();
+    table->inherited = inherited;
+    return table;
+}
+
+/* Returns the table with its lock held; NULL: no memory. The process is compared only where the
+ * lock is not free, because getpid() is a system call. In a child the holder may also be a thread
+ * of the child: it finishes its work in the old table, which stays valid. */
+static plan_table *lock_table(tgl_plan_cache *cache)
+{
+    plan_table *table = atomic_load(&cache->table);
+    if (pthread_mutex_trylock(&table->lock) == 0) return table;
+    if (table->process != getpid()) {
+        plan_table *made = make_table(table);
+        if (made == NULL) return NULL;
+        if (atomic_compare_exchange_strong(&cache->table, &table, made)) {
+            table = made;
+        } else { /* another thread was faster */
+            pthread_mutex_destroy(&made->lock);
+            free(made);
+        }
+    }
+    pthread_mutex_lock(&table->lock);
+    return table;
+}
+
 tgl_status tgl_plan_cache_create(tgl_plan_cache **cache)
 {
     *cache = calloc(1, sizeof **cache);
-    if (*cache == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for the plans of a device");
-    pthread_mutex_init(&(*cache)->lock, NULL);
+    plan_table *table = *cache != NULL ? make_table(NULL) : NULL;
+    if (table == NULL) {
+        free(*cache);
+        *cache = NULL;
+        return tgl_fail(TGL_NO_MEMORY, "no memory for the plans of a device");
+    }
+    atomic_init(&(*cache)->table, table);
     return TGL_OK;
 }
 
-void tgl_plan_cache_destroy(tgl_plan_cache *cache)
-{
-    if (cache == NULL) return;
-    tgl_plan_cache_clear(cache);
-    pthread_mutex_destroy(&cache->lock);
-    free(cache);
-}
-
-/* Empties a slot and returns its plan; NULL: there was none. The caller holds the lock, and
- * releases the plan when it no longer does: that may take long. */
+/* Empties a slot and returns its plan, or NULL. The caller holds the lock. It must release the plan
+ * only after it has released the lock, because destroying a plan may take long. */
 static tgl_plan *take(slot *s)
 {
     tgl_plan *plan = s->plan;
@@ -92,38 +132,54 @@ static tgl_plan *take(slot *s)
     return plan;
 }
 
+void tgl_plan_cache_destroy(tgl_plan_cache *cache)
+{
+    if (cache == NULL) return;
+    for (plan_table *table = atomic_load(&cache->table), *next; table != NULL; table = next) {
+        next = table->inherited;
+        for (int i = 0; i < ALL_SLOTS; i++)
+            tgl_plan_release(take(&table->slots[i]));
+        if (table->process == getpid()) pthread_mutex_destroy(&table->lock);
+        free(table);
+    }
+    free(cache);
+}
+
 void tgl_plan_cache_clear(tgl_plan_cache *cache)
 {
     for (int i = 0; i < ALL_SLOTS; i++) {
-        pthread_mutex_lock(&cache->lock);
-        tgl_plan *plan = take(&cache->slots[i]);
-        pthread_mutex_unlock(&cache->lock);
+        plan_table *table = lock_table(cache);
+        if (table == NULL) return;
+        tgl_plan *plan = take(&table->slots[i]);
+        pthread_mutex_unlock(&table->lock);
         tgl_plan_release(plan);
     }
 }
 
 tgl_plan *tgl_plan_cache_find(tgl_plan_cache *cache, const tgl_shape *shape)
 {
-    pthread_mutex_lock(&cache->lock);
-    slot *s = choose_slot(cache, shape);
+    plan_table *table = lock_table(cache);
+    if (table == NULL) return NULL;
+    slot *s = choose_slot(table, shape);
     tgl_plan *plan = s->plan;
     if (plan != NULL && is_same_shape(&plan->shape, shape)) {
         tgl_plan_retain(plan);
-        s->used = ++cache->clock;
+        s->used = ++table->clock;
     } else {
         plan = NULL;
     }
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(&table->lock);
     return plan;
 }
 
 void tgl_plan_cache_keep(tgl_plan_cache *cache, tgl_plan *plan)
 {
+    plan_table *table = lock_table(cache);
+    if (table == NULL) return;
     tgl_plan_retain(plan);
-    pthread_mutex_lock(&cache->lock);
-    slot *s = choose_slot(cache, &plan->shape);
+    slot *s = choose_slot(table, &plan->shape);
     tgl_plan *old = take(s);
-    *s = (slot){plan, ++cache->clock};
-    pthread_mutex_unlock(&cache->lock);
+    *s = (slot){plan, ++table->clock};
+    pthread_mutex_unlock(&table->lock);
     tgl_plan_release(old);
 }

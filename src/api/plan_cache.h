@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plans that tgl_gemm() keeps from call to call, so that a repeated shape is planned once.
+ * The cache of plans that tgl_gemm() uses, so that a repeated shape is planned once.
  */
 #ifndef TGL_PLAN_CACHE_H
 #define TGL_PLAN_CACHE_H
@@ -11,18 +11,18 @@ typedef struct tgl_plan_cache tgl_plan_cache;
 
 tgl_status tgl_plan_cache_create(tgl_plan_cache **cache);
 
-/* Destroys the plans too; none may be in use. */
+/* Destroys the cache and its plans. No plan may be in use. */
 void tgl_plan_cache_destroy(tgl_plan_cache *cache);
 
-/* Lets go of all plans, and so of the memory of those that are not in use. */
+/* Releases all plans. A plan that is in use is destroyed when its last user releases it. */
 void tgl_plan_cache_clear(tgl_plan_cache *cache);
 
-/* The kept plan of this shape, which has no epilogue, or NULL. Give it back with
+/* The cached plan of this shape, or NULL. The shape has no epilogue. Release the plan with
  * tgl_plan_release(). */
 tgl_plan *tgl_plan_cache_find(tgl_plan_cache *cache, const tgl_shape *shape);
 
-/* Keeps `plan`, which has no epilogue, besides its present owner, in place of another if need be.
- */
+/* Adds a plan without an epilogue to the cache, which takes a reference. It may replace another
+ * plan. */
 void tgl_plan_cache_keep(tgl_plan_cache *cache, tgl_plan *plan);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The public calls on plans: making one, running it, and what it says of itself.
+ * The public functions of plans: creating, running and describing them.
  */
 #include "api/backend.h"
 #include "api/plan_cache.h"
+#include "api/small_product.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The sizes in version 0.2. */
+/* The sizes of the structs in version 0.2. */
 static const size_t first_options_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
 static const size_t first_counters_size = TGL_SIZE_UP_TO(tgl_counters, needed_bytes);
 
@@ -17,7 +18,8 @@ static const tgl_plan_options no_options = {.size = sizeof no_options};
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Where memory is short, the plans that tgl_gemm() keeps give way, and what the device keeps. */
+/* Makes a plan. If memory is exhausted, frees the plans that tgl_gemm() caches and the device's
+ * spare memory and tries again. */
 static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
                             const tgl_plan_options *options, tgl_plan **out)
 {
@@ -36,7 +38,7 @@ tgl_status tgl_plan_of_shape(tgl_device *dev, const tgl_shape *shape, tgl_plan *
 tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                            const tgl_plan_options *options, tgl_plan **plan)
 {
-    if (plan == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the place for the plan is NULL");
+    if (plan == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the output pointer for the plan is NULL");
     *plan = NULL;
     if (dev == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the device is NULL");
     tgl_plan_options copy;
@@ -55,7 +57,7 @@ void tgl_plan_destroy(tgl_plan *plan)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* The caller's workspace, if the plan has a use for it. */
+/* Checks the caller's workspace, if the plan uses one. */
 static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
 {
     if (run->workspace == NULL || plan->workspace == 0) return TGL_OK;
@@ -68,8 +70,9 @@ static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* The same product without workspace, made once; NULL: it cannot be made. The fallback and its lock
- * are all of a plan that ever changes. The expression remains the plan's own. */
+/* A plan of the same product without workspace, made on the first call; NULL: it cannot be made.
+ * The fallback and its lock are the only members of a plan that change. The fallback uses the
+ * expression of the plan. */
 static const tgl_plan *find_fallback(const tgl_plan *plan)
 {
     const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
@@ -81,7 +84,7 @@ static const tgl_plan *find_fallback(const tgl_plan *plan)
     return fallback;
 }
 
-/* The device had no memory for the workspace, and has told why. */
+/* Runs the fallback. The error message says why the device had no memory for the workspace. */
 static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     char why[200];
@@ -95,6 +98,7 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
 tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands, void *stream)
 {
     if (plan == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the plan is NULL");
+    if (tgl_small_plan(plan, operands)) return TGL_OK;
     tgl_run run;
     TGL_TRY(tgl_run_make(&plan->shape, operands, &run));
     if (plan->state == NULL) return TGL_OK;
@@ -123,7 +127,7 @@ const char *tgl_plan_kernel(const tgl_plan *plan)
     return plan != NULL ? plan->kernel : "";
 }
 
-/* The plan of a device with a chip. */
+/* Describes the launches of a plan. For devices with a chip. */
 static void explain_launches(const tgl_plan *plan, tgl_text *out)
 {
     const tgl_device *dev = plan->dev;
@@ -161,9 +165,12 @@ tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters)
         return tgl_fail(TGL_BAD_ARGUMENT, "counters.size is %zu; this version knows %zu", size,
                         sizeof *counters);
     if (plan->dev->backend->counters == NULL)
-        return tgl_fail(TGL_UNSUPPORTED, "the %s device does not count; use \"sim\"",
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the device %s does not count memory accesses; use \"sim\"",
                         plan->dev->backend->name);
-    if (plan->state == NULL) return tgl_fail(TGL_UNSUPPORTED, "nothing runs: C has no elements");
+    if (plan->state == NULL)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "there are no counters: C has no elements, so nothing runs");
     tgl_counters all = {.size = sizeof all};
     TGL_TRY(plan->dev->backend->counters(plan, &all));
     all.size = size;

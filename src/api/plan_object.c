@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making and releasing plans. Devices with a chip get a launch list of the planner; a device
- * without plans for itself.
+ * Creating and destroying plans. The planner makes the launch list of a device that has a chip. A
+ * device without a chip has a planner of its own.
  */
 #include "api/backend.h"
+#include "api/small_product.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL: no memory, and the sentence says so. */
+/* NULL: no memory; the error message is set. */
 static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
 {
     tgl_plan *plan = calloc(1, sizeof *plan);
@@ -47,7 +48,7 @@ void tgl_plan_release(tgl_plan *plan)
     free_plan(plan);
 }
 
-/* A device with a chip: the planner chooses, the device compiles and loads. */
+/* For a device with a chip: the planner chooses, the device compiles and loads. */
 static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
 {
     tgl_device *dev = plan->dev;
@@ -62,7 +63,8 @@ static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
     return dev->backend->prepare(plan, NULL);
 }
 
-/* Of a kernel string, the kernels of a device that plans for itself take the name alone. */
+/* Devices without a chip have kernels without options, so the kernel string must be a kernel's
+ * name. */
 static tgl_status check_kernel(const tgl_device *dev, const char *kernel)
 {
     const char *known;
@@ -76,7 +78,7 @@ static tgl_status check_kernel(const tgl_device *dev, const char *kernel)
     return tgl_fail(TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name, kernel);
 }
 
-/* A device that plans for itself. */
+/* For a device with a planner of its own. */
 static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
 {
     if (options->kernel != NULL) TGL_TRY(check_kernel(plan->dev, options->kernel));
@@ -104,11 +106,12 @@ tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan
         free_plan(plan);
         return status;
     }
+    tgl_small_prepare(plan, options);
     *out = plan;
     return TGL_OK;
 }
 
-/* Moves a list that no family made into a plan. */
+/* Moves a launch list that a test built into a plan. */
 static tgl_status take_list(tgl_plan *plan, tgl_launch_list *list)
 {
     plan->list = *list;

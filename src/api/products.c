@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one-shot calls: a plan from the device's cache, or a new one, run once.
+ * The one-shot functions: find a plan in the device's cache or make one, and run it once. A device
+ * may compute small products without a plan.
  */
 #include "api/backend.h"
 #include "api/plan_cache.h"
+#include "api/small_product.h"
 
-/* What these calls cannot be given. */
+/* Returns an error for problems that these functions do not support. */
 static tgl_status check_call(const tgl_shape *shape, tgl_batching batching)
 {
     if (shape->pointers != (batching == TGL_POINTERS))
@@ -28,7 +30,8 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
     tgl_shape shape;
     TGL_TRY(tgl_shape_make(problem, zero_is_tight, &shape));
     TGL_TRY(check_call(&shape, batching));
-    /* C := beta*C is planned as such, so that it is served where k is too large for the kernels. */
+    /* C := beta*C is planned with k = 0, so that it works for a k that is too large for the
+     * kernels. */
     if (tgl_scalar_round(&shape, operands->alpha) == 0) shape.k = 0;
 
     tgl_plan *plan = tgl_plan_cache_find(dev->plans, &shape);
@@ -46,6 +49,7 @@ tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, c
 {
     const tgl_operands operands = {
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
+    if (tgl_small_gemm(dev, problem, &operands)) return TGL_OK;
     return gemm(dev, problem, true, TGL_STRIDED, &operands, stream);
 }
 
@@ -62,7 +66,7 @@ tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double 
     return gemm(dev, problem, true, TGL_POINTERS, &operands, stream);
 }
 
-/* BLAS, unlike tgl_problem, does not take a leading dimension of 0 for a tight matrix. */
+/* In BLAS, unlike in tgl_problem, a leading dimension of 0 is an error. */
 static tgl_status blas_gemm(tgl_device *dev, tgl_problem *problem, tgl_order order,
                             tgl_transpose trans_a, tgl_transpose trans_b, int64_t lda, int64_t ldb,
                             int64_t ldc, const tgl_operands *operands, void *stream)
@@ -80,6 +84,19 @@ tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
                      int64_t m, int64_t n, int64_t k, float alpha, const float *A, int64_t lda,
                      const float *B, int64_t ldb, float beta, float *C, int64_t ldc, void *stream)
 {
+    tgl_small_product small = {.type = TGL_F32,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .lda = lda,
+                               .ldb = ldb,
+                               .ldc = ldc,
+                               .alpha = alpha,
+                               .beta = beta,
+                               .A = A,
+                               .B = B,
+                               .C = C};
+    if (tgl_small_call(dev, order, trans_a, trans_b, &small)) return TGL_OK;
     const tgl_operands operands = {
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
     tgl_problem problem;
@@ -92,6 +109,19 @@ tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tg
                      const double *B, int64_t ldb, double beta, double *C, int64_t ldc,
                      void *stream)
 {
+    tgl_small_product small = {.type = TGL_F64,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .lda = lda,
+                               .ldb = ldb,
+                               .ldc = ldc,
+                               .alpha = alpha,
+                               .beta = beta,
+                               .A = A,
+                               .B = B,
+                               .C = C};
+    if (tgl_small_call(dev, order, trans_a, trans_b, &small)) return TGL_OK;
     const tgl_operands operands = {
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
     tgl_problem problem;

@@ -59,8 +59,8 @@ const char *tgl_type_name(tgl_type type)
 
 #define BIT(type) (1U << (type))
 
-/* The table of tgl_type's comment. Columns: types of A and B, the accumulation type, types of C and
- * D, types of C and D that need a scale. Sets of types are bits. */
+/* The table in the comment of tgl_type. Columns: types of A and B, the accumulation type, types of
+ * C and D, types of C and D that need a scale. The bits of a number are a set of types. */
 static const struct type_row {
     unsigned inputs;
     tgl_type accumulate;
@@ -74,7 +74,7 @@ static const struct type_row {
     {BIT(TGL_I8), TGL_I32, BIT(TGL_I32), BIT(TGL_I8) | BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32)},
 };
 
-/* NULL: A and B do not go together. */
+/* NULL: A and B cannot be combined. */
 static const struct type_row *find_types(tgl_type a, tgl_type b)
 {
     for (size_t i = 0; i < COUNT_OF(type_rows); i++)
@@ -89,15 +89,15 @@ static bool has_scale(const tgl_problem *p)
            p->scaling_d != TGL_SCALING_NONE;
 }
 
-/* The type of C or D, whose name it is. */
+/* Checks the type of C or D. name: 'C' or 'D'. */
 static tgl_status check_result_type(const tgl_problem *p, const struct type_row *row, char name,
                                     tgl_type type)
 {
     if ((row->results & BIT(type)) != 0) return TGL_OK;
     if ((row->scaled_results & BIT(type)) == 0)
-        return tgl_fail(TGL_BAD_TYPE, "A is %s, B is %s, and %c is %s: no such product is defined",
-                        tgl_type_name(p->type_a), tgl_type_name(p->type_b), name,
-                        tgl_type_name(type));
+        return tgl_fail(
+            TGL_BAD_TYPE, "A is %s, B is %s, and %c is %s: these types cannot be combined",
+            tgl_type_name(p->type_a), tgl_type_name(p->type_b), name, tgl_type_name(type));
     if (has_scale(p)) return TGL_OK;
     return tgl_fail(TGL_BAD_TYPE, "A is %s, B is %s, and %c is %s: that needs a scale",
                     tgl_type_name(p->type_a), tgl_type_name(p->type_b), name, tgl_type_name(type));
@@ -121,7 +121,7 @@ static tgl_status check_types(const tgl_problem *p)
 
     const struct type_row *row = find_types(p->type_a, p->type_b);
     if (row == NULL)
-        return tgl_fail(TGL_BAD_TYPE, "A is %s and B is %s: no such product is defined",
+        return tgl_fail(TGL_BAD_TYPE, "A is %s and B is %s: these types cannot be combined",
                         tgl_type_name(p->type_a), tgl_type_name(p->type_b));
     TGL_TRY(check_result_type(p, row, 'C', p->type_c));
     if (p->type_d != 0) TGL_TRY(check_result_type(p, row, 'D', p->type_d));
@@ -165,7 +165,7 @@ static bool is_transpose(tgl_transpose trans)
     return trans == TGL_NO_TRANS || trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
 }
 
-/* The enums in front of the leading dimensions. */
+/* Checks the enums that come before the leading dimensions in tgl_problem. */
 static tgl_status check_enums(const tgl_problem *p)
 {
     if (p->order != TGL_ROW_MAJOR && p->order != TGL_COL_MAJOR)
@@ -187,7 +187,7 @@ static tgl_status check_enums(const tgl_problem *p)
     return TGL_OK;
 }
 
-/* A member that counts something, its name, and the status of a negative one. */
+/* A size or count: its value, its name, and the status if it is negative. */
 typedef struct count {
     const char *name;
     int64_t value;
@@ -203,7 +203,7 @@ static tgl_status check_counts(const count *counts, size_t length)
     return TGL_OK;
 }
 
-/* How a batch is laid out; a batch of pointers has no strides. */
+/* Checks the members that describe a batch. A batch of pointers has no strides. */
 static tgl_status check_batch(const tgl_problem *p)
 {
     const bool strided = p->batching == TGL_STRIDED;
@@ -215,7 +215,7 @@ static tgl_status check_batch(const tgl_problem *p)
     TGL_TRY(check_counts(counts, COUNT_OF(counts)));
     if (p->type_d == 0 && p->stride_d != 0)
         return tgl_fail(TGL_BAD_STRIDE_D,
-                        "stride_d is %lld; it must be 0 where D is C (type_d is 0)",
+                        "stride_d is %lld; it must be 0 because D is C (type_d is 0)",
                         (long long)p->stride_d);
     if (!strided && p->batching != TGL_POINTERS)
         return tgl_fail(TGL_BAD_BATCHING, "batching is %d; use TGL_STRIDED or TGL_POINTERS",
@@ -245,13 +245,13 @@ static tgl_status check_scales(const tgl_problem *p)
 
 /* ---- Matrices as they are stored ------------------------------------------------------------- */
 
-/* A stored matrix: `rows` lines of `row` elements each, `ld` apart. */
+/* A stored matrix: `rows` lines of `row` elements each, with a distance of `ld` elements. */
 typedef struct stored {
     int64_t rows, row, ld, stride;
     size_t element;
 } stored;
 
-/* The matrices of a problem. */
+/* Indices of the matrices of a problem. */
 enum { A, B, C, D, MATRICES };
 
 static const struct {
@@ -265,7 +265,7 @@ static const struct {
     [D] = {'D', "ldd", "stride_d", TGL_BAD_LDD, TGL_BAD_STRIDE_D},
 };
 
-/* How op(X), rows x cols, lies in memory. */
+/* How op(X), rows x cols, is stored. */
 static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_major, int64_t ld,
                         int64_t stride, tgl_type type)
 {
@@ -273,7 +273,7 @@ static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_ma
     return (stored){flip ? cols : rows, flip ? rows : cols, ld, stride, tgl_type_size(type)};
 }
 
-/* Elements from the first to one past the last of one matrix; -1 if that passes int64_t. */
+/* Number of elements from the first to the last of one matrix; -1 if it exceeds int64_t. */
 static int64_t extent(const stored *x)
 {
     if (x->rows == 0 || x->row == 0) return 0;
@@ -282,7 +282,7 @@ static int64_t extent(const stored *x)
     return __builtin_add_overflow(last, x->row, &last) ? -1 : last;
 }
 
-/* Whether the bytes of the whole batch can be counted in int64_t. */
+/* Whether the size of the whole batch in bytes fits in int64_t. */
 static bool is_addressable(const stored *x, int64_t batch)
 {
     const int64_t one = extent(x);
@@ -294,7 +294,7 @@ static bool is_addressable(const stored *x, int64_t batch)
            !__builtin_mul_overflow(all, (int64_t)x->element, &all);
 }
 
-/* Without a D of its own, x[D] is x[C]. */
+/* If the problem has no D, x[D] is x[C]. */
 static void lay_out(const tgl_problem *p, bool zero_is_tight, stored x[MATRICES])
 {
     const bool col_major = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;
@@ -318,18 +318,19 @@ static tgl_status check_leading_dimensions(const tgl_problem *p, const stored x[
                             matrices[i].ld, (long long)x[i].ld,
                             (long long)(x[i].row > 1 ? x[i].row : 1));
     if (p->type_d == 0 && p->ldd != 0)
-        return tgl_fail(TGL_BAD_LDD, "ldd is %lld; it must be 0 where D is C (type_d is 0)",
+        return tgl_fail(TGL_BAD_LDD, "ldd is %lld; it must be 0 because D is C (type_d is 0)",
                         (long long)p->ldd);
     return TGL_OK;
 }
 
-/* Refuses a batch of results of which two would share an element: they lie one behind the other, or
- * side by side, a row of each within ld. result: C or D. is_addressable() has made sure that
- * nothing overflows. */
+/* Returns an error if two results of a batch overlap. Valid layouts: one result behind the other,
+ * or interleaved, with one row of each result within ld. result: C or D. is_addressable() has
+ * excluded overflows. */
 static tgl_status check_overlap(int result, const stored *x, int64_t batch)
 {
     if (batch < 2 || x->stride >= extent(x)) return TGL_OK;
-    const int64_t stride_max = (x->ld - x->row) / (batch - 1); /* where the last row still fits */
+    const int64_t stride_max =
+        (x->ld - x->row) / (batch - 1); /* the largest stride with which the last row still fits */
     if (x->stride >= x->row && x->stride <= stride_max) return TGL_OK;
     if (stride_max < x->row)
         return tgl_fail(matrices[result].bad_stride,
@@ -349,7 +350,7 @@ static tgl_status check_extents(const tgl_problem *p, const stored x[MATRICES])
     const bool pointers = p->batching == TGL_POINTERS;
     if (pointers && p->batch > INT64_MAX / (int64_t)sizeof(void *))
         return tgl_fail(TGL_TOO_LARGE, "the bytes of an array of pointers do not fit in 63 bits");
-    const int64_t batch = pointers && p->batch > 1 ? 1 : p->batch; /* of strided matrices */
+    const int64_t batch = pointers && p->batch > 1 ? 1 : p->batch; /* strided matrices to check */
     for (int i = 0; i < MATRICES; i++)
         if (!is_addressable(&x[i], batch))
             return tgl_fail(TGL_TOO_LARGE, "the bytes of matrix %c do not fit in 63 bits",
@@ -360,7 +361,7 @@ static tgl_status check_extents(const tgl_problem *p, const stored x[MATRICES])
 
 /* ---- The shape ------------------------------------------------------------------------------- */
 
-/* In row-major terms a column-major product has A and B, and with them m and n, exchanged. */
+/* A column-major product is the row-major one with A and B, and m and n, exchanged. */
 static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
 {
     const bool swapped = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;

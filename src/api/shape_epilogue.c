@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks an epilogue and normalises it to row-major. A column-major D is the row-major one with m
- * and n, and so rows and columns, exchanged.
+ * Checks an epilogue and normalises it to row-major. A column-major D becomes the row-major one
+ * with m and n, and rows and columns, exchanged.
  */
 #include "api/shape.h"
 #include "base/error.h"
@@ -36,7 +36,7 @@ static tgl_status check_kinds(const tgl_epilogue *e)
     return TGL_OK;
 }
 
-/* Whether the bytes of a batch of `lines` lines of `length` elements fit in 63 bits. */
+/* Whether the size of a batch of `lines` lines of `length` elements in bytes fits in 63 bits. */
 static bool is_addressable(int64_t lines, int64_t length, int64_t ld, int64_t batch, int64_t stride,
                            tgl_type type)
 {
@@ -48,7 +48,7 @@ static bool is_addressable(int64_t lines, int64_t length, int64_t ld, int64_t ba
            !__builtin_mul_overflow(all, (int64_t)tgl_type_size(type), &all);
 }
 
-/* In terms of the normalised shape. */
+/* Checks strides and leading dimensions of an epilogue that is already normalised. */
 static tgl_status check_layout(const tgl_shape *s)
 {
     const tgl_shape_epilogue *e = &s->epilogue;
@@ -83,8 +83,9 @@ static const char *c_type(tgl_type type)
     return type == TGL_F64 ? "double" : type == TGL_I32 ? "int" : "float";
 }
 
-/* A function, so that the text sees no names but its own; the caller's rows and columns are the
- * kernel's only if the product was not exchanged. NULL: no memory. */
+/* Writes the header with the expression as the body of a function, so that the expression sees only
+ * the function's parameters. row and col are exchanged if the product was exchanged. NULL: no
+ * memory. */
 static char *write_source(const char *expression, const tgl_shape *s)
 {
     const char *type = c_type(s->type_accumulate);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Structs of the caller's that begin with their size. The caller may have been compiled with an
- * older or a newer header than the library.
+ * Reads structs that begin with their size. The caller may have been compiled with an older or
+ * newer header than the library.
  */
 #include "api/shape.h"
 #include "base/error.h"
 
 #include <string.h>
 
-/* A size that no version's struct has: the member was not set. */
+/* Larger than the struct of any version: the member was not initialised. */
 enum { SIZE_MAX_OF_STRUCT = 4096 };
 
 static bool is_zero(const unsigned char *bytes, size_t count)

@@ -54,33 +54,41 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
     return false;
 }
 
-/* Writes the folder's path to `path`, or turns the cache off. */
-static bool choose_folder(tgl_cache *cache, char *path, size_t size)
+/* Writes the folder's path to `path`, or turns the cache off. The first *existing characters name a
+ * folder that is not created: a service account has no home directory on purpose. */
+static bool choose_folder(tgl_cache *cache, char *path, size_t size, size_t *existing)
 {
     const char *own = secure_getenv("TEGULA_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME");
     const char *home = secure_getenv("HOME");
     int length;
+    *existing = 0;
     cache->is_wanted = own == NULL || (own[0] != '\0' && strcmp(own, "off") != 0);
     if (!cache->is_wanted) return turn_off(cache, "TEGULA_CACHE says so");
+    if (own != NULL && own[0] != '/')
+        return turn_off(cache, "TEGULA_CACHE is \"%.200s\", which is not an absolute path", own);
     if (own != NULL) {
         length = snprintf(path, size, "%s", own);
     } else if (xdg != NULL && xdg[0] == '/') { /* the standard says to ignore relative paths */
         length = snprintf(path, size, "%s/tegula", xdg);
+        *existing = (size_t)(strrchr(xdg, '/') - xdg);
     } else if (home != NULL && home[0] == '/') {
         length = snprintf(path, size, "%s/.cache/tegula", home);
+        *existing = strlen(home);
     } else {
-        return turn_off(cache, "HOME is not set; TEGULA_CACHE can name a folder");
+        return turn_off(cache, "HOME is not an absolute path; TEGULA_CACHE can name a folder");
     }
     return length < (int)size || turn_off(cache, "the folder's path is too long");
 }
 
-/* mkdir -p with mode 0700. What cannot be made shows when the folder is opened. */
-static void make_folders(char *path)
+/* mkdir -p with mode 0700, past the first `existing` characters. If a folder cannot be created,
+ * opening it fails. */
+static void make_folders(char *path, size_t existing)
 {
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    char *slash = path + existing + 1;
+    while ((slash = strchr(slash, '/')) != NULL) {
         *slash = '\0';
         mkdir(path, 0700);
-        *slash = '/';
+        *slash++ = '/';
     }
     mkdir(path, 0700);
 }
@@ -107,8 +115,9 @@ static bool open_folder(tgl_cache *cache)
 {
     static const char remark[] = " (TEGULA_CACHE_SIZE is not understood: 256M)";
     char path[sizeof cache->description - sizeof "off ()" - 64];
-    if (!choose_folder(cache, path, sizeof path)) return false;
-    make_folders(path);
+    size_t existing;
+    if (!choose_folder(cache, path, sizeof path, &existing)) return false;
+    make_folders(path, existing);
     cache->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (cache->folder < 0) return turn_off(cache, "%s: %s", path, strerror(errno));
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sentence of a thread's latest failure. It is per thread, so that concurrent calls do not mix
- * their sentences; it is the library's only state outside its objects.
+ * The error message of each thread's latest failure. It is thread-local, so that concurrent calls
+ * do not mix their messages. It is the library's only global state.
  */
 #include "base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { SENTENCE_SIZE = 8192 }; /* bytes; a longer log of a compiler is cut */
+enum { SENTENCE_SIZE = 8192 }; /* bytes; a longer compiler log is truncated */
 
 static _Thread_local char sentence[SENTENCE_SIZE];
 
 void tgl_set_error(const char *format, ...)
 {
-    char text[SENTENCE_SIZE]; /* an argument may be the sentence itself */
+    char text[SENTENCE_SIZE]; /* a buffer of its own, because an argument may be the current message
+                               */
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);

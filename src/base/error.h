@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one way to carry an error: a function that fails returns a tgl_status, and has left one
- * sentence of detail with tgl_fail(), for its thread. tgl_last_error() reads it. No function takes
- * a buffer for messages.
+ * Error reporting: a function that fails returns a tgl_status and has stored an error message for
+ * its thread with tgl_fail(). tgl_last_error() returns the message. No function has a parameter for
+ * messages.
  */
 #ifndef TGL_ERROR_H
 #define TGL_ERROR_H
@@ -15,18 +15,17 @@
 #define TGL_PRINTF(index, first)
 #endif
 
-/* Keeps the sentence of the calling thread, formatted as printf does, in place of the one before.
- */
+/* Replaces the calling thread's error message. The format is that of printf. */
 void tgl_set_error(const char *format, ...) TGL_PRINTF(1, 2);
 
-/* The calling thread's sentence; "" if there is none. Valid until its next failure. */
+/* The calling thread's error message; "" if there is none. Valid until its next failure. */
 const char *tgl_error(void);
 
-/* Keeps the sentence and yields `status`. A macro, so that a reader and an analyser of the caller
- * see which status that is. */
+/* Stores the error message and evaluates to `status`. A macro, so that readers and static analysers
+ * of the calling function see the status. */
 #define tgl_fail(status, ...) (tgl_set_error(__VA_ARGS__), (status))
 
-/* Forwards a failure to the caller. */
+/* Returns from the calling function if the call fails. */
 #define TGL_TRY(call)                                                                              \
     do {                                                                                           \
         tgl_status tgl_try_status = (call);                                                        \

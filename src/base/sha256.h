@@ -12,7 +12,7 @@ enum { TGL_SHA256_BYTES = 32 };
 
 typedef struct tgl_sha256 {
     uint32_t state[8];
-    uint64_t length; /* bytes given so far */
+    uint64_t length; /* bytes added so far */
     unsigned char block[64];
 } tgl_sha256;
 

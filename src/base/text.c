@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Appending to a text of fixed room.
+ * Appends to a text buffer of fixed size.
  */
 #include "base/text.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text that grows in a buffer of fixed size and counts on when the buffer is full, as snprintf
- * does.
+ * Text in a buffer of fixed size. As with snprintf, the length keeps counting when the buffer is
+ * full.
  */
 #ifndef TGL_TEXT_H
 #define TGL_TEXT_H
@@ -12,8 +12,8 @@
 
 typedef struct tgl_text {
     char *at;
-    size_t size;   /* bytes there; 0: `at` may be NULL */
-    size_t length; /* of the whole text */
+    size_t size;   /* size of the buffer in bytes; 0: `at` may be NULL */
+    size_t length; /* of the whole text, without truncation */
 } tgl_text;
 
 void tgl_text_add(tgl_text *text, const char *format, ...) TGL_PRINTF(2, 3);

@@ -7,6 +7,10 @@
  */
 #include "families/cost.h"
 
+#include "families/gemm_launch.h"
+
+#include <math.h>
+
 enum {
     REGISTER_UNIT = 8,      /* registers of a thread are allocated in units of 8: CUDA occupancy */
     SHARED_RESERVED = 1024, /* bytes of shared memory that the system takes for each block: CUDA
@@ -23,9 +27,37 @@ void tgl_reject(tgl_candidate *c, const char *why)
     c->rejected_status = why == tgl_grid_too_large ? TGL_GRID_TOO_LARGE : TGL_UNSUPPORTED;
 }
 
-tgl_shape tgl_example_shape(int64_t m, int64_t n, bool trans_a, bool trans_b)
+/* Whether kernels convert elements of this type to and from the type of sums
+ * (kernels/lib/element.h).
+ */
+static bool is_converted(tgl_type type)
+{
+    return type == TGL_F32 || type == TGL_F64 || type == TGL_F16 || type == TGL_BF16;
+}
+
+const char *tgl_unsupported_on_cuda_cores(const tgl_shape *s, const tgl_chip *chip)
+{
+    const tgl_shape_epilogue *e = &s->epilogue;
+    const bool is_16_bits = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
+    (void)chip;
+    if (!is_16_bits && s->type_a != TGL_F32 && s->type_a != TGL_F64)
+        return "it multiplies F32, F64, F16 and BF16";
+    if (s->type_b != s->type_a) return "A and B must have one type";
+    if (s->type_accumulate != (s->type_a == TGL_F64 ? TGL_F64 : TGL_F32))
+        return "it adds in F32, or in F64 if A and B are F64";
+    if ((s->type_c != s->type_a && !(is_16_bits && s->type_c == TGL_F32)) ||
+        (s->type_d != s->type_a && !(is_16_bits && s->type_d == TGL_F32)))
+        return "C and D must have the type of A and B, or F32 if that has 16 bits";
+    if ((e->bias != TGL_BIAS_NONE && !is_converted(e->type_bias)) ||
+        (e->residual && !is_converted(e->type_residual)))
+        return "bias and residual must be F32, F64, F16 or BF16";
+    return tgl_gemm_unsupported_reason(s);
+}
+
+tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b)
 {
     const int64_t side = TGL_EXAMPLE_SIDE;
+    const tgl_type sums = type == TGL_F64 ? TGL_F64 : TGL_F32;
     return (tgl_shape){
         .m = m,
         .n = n,
@@ -33,22 +65,27 @@ tgl_shape tgl_example_shape(int64_t m, int64_t n, bool trans_a, bool trans_b)
         .trans_a = trans_a,
         .trans_b = trans_b,
         .in_place = true,
-        .type_a = TGL_F32,
-        .type_b = TGL_F32,
-        .type_c = TGL_F32,
-        .type_d = TGL_F32,
-        .type_accumulate = TGL_F32,
+        .type_a = type,
+        .type_b = type,
+        .type_c = type,
+        .type_d = type,
+        .type_accumulate = sums,
         .lda = side,
         .ldb = side,
         .ldc = side,
         .ldd = side,
         .batch = 1,
         .type_scale = TGL_F32,
-        .epilogue = {.type_bias = TGL_F32, .type_residual = TGL_F32},
+        .epilogue = {.type_bias = type, .type_residual = type},
     };
 }
 
 enum { COPY_BYTES_MAX = 16 };
+
+tgl_rectangle tgl_whole(const tgl_shape *shape)
+{
+    return (tgl_rectangle){0, 0, shape->m, shape->n};
+}
 
 int tgl_copy_width(const tgl_shape *s, int64_t edge, int64_t ld, int64_t stride)
 {
@@ -90,8 +127,45 @@ bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl
     return c->resident > 0;
 }
 
+double tgl_fma_lanes(const tgl_chip *chip, tgl_type sums)
+{
+    if (sums != TGL_F64) return chip->fp32_lanes;
+    switch (chip->capability) { /* CUDA programming guide, throughput of arithmetic instructions */
+    case 60:
+    case 70:
+    case 80:
+        return 32;
+    case 90:
+    case 100:
+        return 64;
+    default:
+        return 2;
+    }
+}
+
+double tgl_operand_bytes(const tgl_shape *s)
+{
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
+    return (double)s->batch * ((double)tgl_type_size(s->type_a) * (m * k + k * n) +
+                               (double)tgl_type_size(s->type_d) * m * n);
+}
+
 double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight)
 {
     const double covered = blocks * in_flight / (chip->memory_rate * MEMORY_LATENCY);
     return STREAM_SHARE * chip->memory_rate * (covered < 1 ? covered : 1);
+}
+
+/* ---- Blocks of kernels/lib/wgmma_ring.h ------------------------------------------------------ */
+
+int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks)
+{
+    return tgl_min64(blocks, (int64_t)chip->sms * resident / cluster * cluster);
+}
+
+int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows)
+{
+    const double side_of_square = sqrt((double)chip->sms * bm * bn);
+    const int best = (int)(side_of_square / (bm * cluster) + 0.5);
+    return (int)tgl_min64(best < 1 ? 1 : best, rows);
 }

@@ -36,11 +36,17 @@ extern const char tgl_grid_too_large[];
 /* Rejects a candidate: static text. */
 void tgl_reject(tgl_candidate *c, const char *why);
 
+/* For tgl_family.unsupported_reason of kernels that multiply on CUDA cores. A and B have one type:
+ * F32, with all else F32; F64 likewise; F16 or BF16, with sums in F32, and C and D of that type or
+ * F32. */
+const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip *chip);
+
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* For tgl_family.example: FP32 matrices of 4096 columns as they are stored, and k = 4096. */
+/* For tgl_family.example: matrices of one type with 4096 columns as they are stored, and k = 4096.
+ */
 enum { TGL_EXAMPLE_SIDE = 4096 };
-tgl_shape tgl_example_shape(int64_t m, int64_t n, bool trans_a, bool trans_b);
+tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b);
 
 /* The most elements of A or B that a copy moves at once, in at most 16 bytes: a power of two that
  * divides the edge (0: any), the leading dimension, and the distance of a batch's matrices. Where
@@ -51,6 +57,9 @@ int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t str
 /* The most elements of D that a store moves at once: 16 bytes, or one element if ldd does not allow
  * it. */
 int tgl_store_width(const tgl_shape *shape);
+
+/* All of D. */
+tgl_rectangle tgl_whole(const tgl_shape *shape);
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
@@ -64,7 +73,31 @@ static inline double tgl_larger(double x, double y)
  * too; 0: there is no more. */
 bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl_candidate *c);
 
+/* FMAs of an SM in a clock on CUDA cores, with sums of this type. */
+double tgl_fma_lanes(const tgl_chip *chip, tgl_type sums);
+
+/* Bytes of A and B of all problems, and of D. */
+double tgl_operand_bytes(const tgl_shape *shape);
+
 /* Bytes/s that `blocks` resident blocks read from memory, each with `in_flight` bytes requested. */
 double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight);
+
+/* ---- Blocks of kernels/lib/wgmma_ring.h ------------------------------------------------------ */
+
+enum { TGL_RING_STATIC_SHARED = 1024 }; /* bytes, with the alignment of the stages behind it */
+
+/* Threads of a block: the consumer warpgroups, and the producer, which is a warpgroup if there are
+ * several consumers, and a warp if there is one. */
+static inline int tgl_ring_threads(int consumers)
+{
+    return consumers * 128 + (consumers > 1 ? 128 : 32);
+}
+
+/* Blocks of a persistent grid in clusters that has this many to do, with `resident` on an SM. */
+int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks);
+
+/* Rows of clusters of bm x bn tiles in a band, of `rows` in all: the tiles that are computed at
+ * once cover about as many rows of D as columns. */
+int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows);
 
 #endif

@@ -8,11 +8,11 @@
 #include <string.h>
 
 extern const tgl_family tgl_family_ladder, tgl_family_simt, tgl_family_skinny, tgl_family_gemv,
-    tgl_family_small_batch;
+    tgl_family_small_batch, tgl_family_mma, tgl_family_wgmma, tgl_family_accurate;
 
 static const tgl_family *const families[] = {
-    &tgl_family_ladder, &tgl_family_simt,        &tgl_family_skinny,
-    &tgl_family_gemv,   &tgl_family_small_batch,
+    &tgl_family_ladder,      &tgl_family_simt, &tgl_family_skinny, &tgl_family_gemv,
+    &tgl_family_small_batch, &tgl_family_mma,  &tgl_family_wgmma,  &tgl_family_accurate,
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
@@ -57,4 +57,9 @@ bool tgl_configuration_find(const char *name, size_t length, tgl_choice *choice)
 const char *tgl_choice_name(const tgl_choice *choice)
 {
     return choice->family->configuration(choice->configuration);
+}
+
+int tgl_choice_lines(const tgl_choice *choice)
+{
+    return choice->family->lines != NULL ? choice->family->lines(choice->configuration) : 0;
 }

@@ -48,6 +48,7 @@ typedef struct tgl_candidate {
     bool is_uneven;             /* they share it unequally, so that the last wave is full */
     double blocks;              /* of the grid */
     int64_t workspace_bytes;
+    int64_t repacked_bytes;     /* of them, for copies of operands */
     int64_t launches;           /* of the batch */
     double compute, memory, l2; /* seconds that arithmetic, memory and L2 take, overlapped */
     bool is_predicted;          /* false: of a family that does not predict */
@@ -63,7 +64,7 @@ typedef struct tgl_candidate {
 
 /* ---- The search for candidates --------------------------------------------------------------- */
 
-/* What is the same for all candidates of a configuration. */
+/* Values shared by all candidates of a configuration. */
 typedef struct tgl_search {
     const tgl_chip *chip;
     const tgl_shape *shape; /* of the tiles, if strips are to follow */
@@ -76,6 +77,19 @@ typedef struct tgl_search {
 /* Predicts search->asked with option number `first` and those behind it set to the values (count of
  * them), keeps it if it is better than the best so far, and returns whether it can serve. */
 bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values);
+
+/* ---- What a choice is launched for ----------------------------------------------------------- */
+
+/* A rectangle of D, and the choice that computes it: all of D, D without the rows and columns of
+ * its strips, or a strip. */
+typedef struct tgl_partition {
+    const tgl_chip *chip;
+    const tgl_shape *shape; /* of the whole product */
+    tgl_choice choice;
+    tgl_rectangle part;
+    bool is_strip; /* it is computed beside the tiles of the step before */
+    bool is_last;  /* nothing follows in the launch list */
+} tgl_partition;
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
@@ -90,9 +104,9 @@ struct tgl_family {
     /* Configurations by index 0, 1, ...: the name, NULL past the last. Static text. */
     const char *(*configuration)(int index);
 
-    /* The most rows or columns that a configuration is made for, if it is for few; 0: any. Once
-     * a configuration for fewer lines can serve, configurations made for at least twice the lines
-     * of the product are skipped. */
+    /* The most rows or columns that a configuration is made for; NULL: all are for any number.
+     * Once a configuration for fewer lines can serve, configurations made for at least twice the
+     * lines of the product are skipped. */
     int (*lines)(int configuration);
 
     /* The tile of a configuration beside which strips may lie; NULL: the family has no strips. */
@@ -108,20 +122,17 @@ struct tgl_family {
     /* Fills in the first group of *c for c->choice, or c->rejected. */
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
 
-    /* Adds the steps of a choice that can serve, for a part of D (all of it, or without strips'
-     * rows and columns, or a strip). is_strip: the part is a strip beside the
-     * tiles of the step before. is_last: nothing follows in the list. */
-    void (*launch)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                   const tgl_rectangle *part, bool is_strip, bool is_last,
-                   tgl_list_builder *builder);
+    /* Adds the steps of a choice that can serve. */
+    void (*launch)(const tgl_partition *of, tgl_list_builder *builder);
 
     /* Lines of `tegula explain` about the choice: "split       k 4 ways, ...". May be NULL. */
     void (*explain)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                     tgl_text *out);
 
-    /* A large product that the configuration is made for, with A and B transposed as said: what
-     * tgl_warm() compiles. False: the configuration has no kernel of its own for this layout. */
-    bool (*example)(int configuration, bool trans_a, bool trans_b, tgl_shape *shape);
+    /* A large product that the configuration is made for, with A and B of this type and transposed
+     * as said: what tgl_warm() compiles. False: the configuration has no kernel for this type, or
+     * none of its own for this layout. */
+    bool (*example)(int configuration, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape);
 };
 
 /* families.c: index 0, 1, ... until NULL, in the order in which equal predictions are decided. */
@@ -135,5 +146,8 @@ bool tgl_configuration_find(const char *name, size_t length, tgl_choice *choice)
 
 /* The name of a choice's configuration. */
 const char *tgl_choice_name(const tgl_choice *choice);
+
+/* The most rows or columns that its configuration is made for; 0: any number. */
+int tgl_choice_lines(const tgl_choice *choice);
 
 #endif

@@ -5,10 +5,20 @@
  */
 #include "families/gemm_launch.h"
 
+#include "../../kernels/lib/tma_map.h"
+
 #include <stddef.h>
 #include <string.h>
 
 typedef struct tgl_gemm_args gemm_args;
+
+enum { MAPS = 2 };
+
+/* The parameters of a kernel that takes tensor maps. */
+typedef struct mapped_args {
+    gemm_args args;
+    struct tgl_tensor_map maps[MAPS];
+} mapped_args;
 
 /* ---- What the kernels take ------------------------------------------------------------------- */
 
@@ -21,11 +31,8 @@ static bool is_f32(const tgl_shape *s)
            (!e->residual || e->type_residual == TGL_F32);
 }
 
-const char *tgl_gemm_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+const char *tgl_gemm_unsupported_reason(const tgl_shape *s)
 {
-    (void)chip;
-    if (!is_f32(s))
-        return "there are CUDA kernels for FP32 in IEEE arithmetic only; use the device \"cpu\"";
     if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
         s->scaling_d != TGL_SCALING_NONE)
         return "there are no CUDA kernels with scales";
@@ -33,6 +40,13 @@ const char *tgl_gemm_unsupported_reason(const tgl_shape *s, const tgl_chip *chip
     if (s->m > TGL_EXTENT_MAX || s->n > TGL_EXTENT_MAX || s->k > TGL_EXTENT_MAX)
         return "CUDA kernels take m, n and k up to 2147482623";
     return NULL;
+}
+
+const char *tgl_gemm_unsupported_unless_f32(const tgl_shape *s, const tgl_chip *chip)
+{
+    (void)chip;
+    if (!is_f32(s)) return "it multiplies FP32 only";
+    return tgl_gemm_unsupported_reason(s);
 }
 
 void tgl_gemm_fail(const char *why, tgl_list_builder *builder)
@@ -58,12 +72,25 @@ void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t c
 static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
 {
     const tgl_shape_epilogue *e = &s->epilogue;
-    const tgl_macro macros[] = {
-        {"BIAS", (int)e->bias},       {"ACTIVATION", (int)e->activation},
-        {"RESIDUAL", e->residual},    {"EXPRESSION", e->expression != NULL},
-        {"SEPARATE_D", !s->in_place}, {"DEVICE_SCALARS", s->device_scalars}};
+    const struct {
+        const char *name;
+        int value, otherwise; /* what the kernel takes without the macro */
+    } macros[] = {{"BIAS", (int)e->bias, 0},
+                  {"ACTIVATION", (int)e->activation, 0},
+                  {"RESIDUAL", e->residual, 0},
+                  {"EXPRESSION", e->expression != NULL, 0},
+                  {"SEPARATE_D", !s->in_place, 0},
+                  {"DEVICE_SCALARS", s->device_scalars, 0},
+                  {"TYPE_A", s->type_a, TGL_F32},
+                  {"TYPE_B", s->type_b, TGL_F32},
+                  {"TYPE_C", s->type_c, TGL_F32},
+                  {"TYPE_D", s->type_d, TGL_F32},
+                  {"ACCUMULATE", s->type_accumulate, TGL_F32},
+                  {"TYPE_BIAS", e->bias != TGL_BIAS_NONE ? e->type_bias : TGL_F32, TGL_F32},
+                  {"TYPE_RESIDUAL", e->residual ? e->type_residual : TGL_F32, TGL_F32}};
     for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++)
-        if (macros[i].value != 0) tgl_list_macro(builder, macros[i].name, macros[i].value);
+        if (macros[i].value != macros[i].otherwise)
+            tgl_list_macro(builder, macros[i].name, macros[i].value);
 }
 
 const tgl_kernel *tgl_gemm_kernel(const tgl_gemm_step *step, tgl_list_builder *builder)
@@ -72,11 +99,14 @@ const tgl_kernel *tgl_gemm_kernel(const tgl_gemm_step *step, tgl_list_builder *b
         .name = step->name,
         .file = step->file,
         .symbol = step->symbol,
-        .parameters = "struct tgl_gemm_args",
-        .expression = step->shape->epilogue.expression,
+        .parameters = step->maps != NULL
+                          ? "struct tgl_gemm_args|struct tgl_tensor_map|struct tgl_tensor_map"
+                          : "struct tgl_gemm_args",
+        .expression = step->of->shape->epilogue.expression,
+        .needs = step->needs,
         .local_bytes = step->local_bytes,
     };
-    add_common_macros(step->shape, builder);
+    add_common_macros(step->of->shape, builder);
     return tgl_list_kernel(builder, &kernel);
 }
 
@@ -87,21 +117,30 @@ static int64_t bytes_of(tgl_type type, int64_t elements)
     return elements * (int64_t)tgl_type_size(type);
 }
 
-/* Elements from the beginning of A or B to what the part reads of it. */
+int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part)
+{
+    return part->row * (shape->trans_a ? 1 : shape->lda);
+}
+
+int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part)
+{
+    return part->col * (shape->trans_b ? shape->ldb : 1);
+}
+
 static int64_t offset_a(const tgl_gemm_step *step)
 {
-    return step->part->row * (step->shape->trans_a ? 1 : step->shape->lda);
+    return tgl_gemm_offset_a(step->of->shape, &step->of->part);
 }
 
 static int64_t offset_b(const tgl_gemm_step *step)
 {
-    return step->part->col * (step->shape->trans_b ? step->shape->ldb : 1);
+    return tgl_gemm_offset_b(step->of->shape, &step->of->part);
 }
 
 /* All that is known when the plan is made. */
 static gemm_args known_args(const tgl_gemm_step *step, bool has_product)
 {
-    const tgl_shape *s = step->shape;
+    const tgl_shape *s = step->of->shape;
     const tgl_shape_epilogue *e = &s->epilogue;
     gemm_args args = step->args;
     args.lda = s->lda;
@@ -112,16 +151,18 @@ static gemm_args known_args(const tgl_gemm_step *step, bool has_product)
     args.stride_b = s->stride_b;
     args.stride_c = s->stride_c;
     args.stride_d = s->stride_d;
-    args.m = (int)step->part->m;
-    args.n = (int)step->part->n;
+    args.m = (int)step->of->part.m;
+    args.n = (int)step->of->part.n;
     args.k = has_product ? (int)s->k : 0;
-    args.waits_at_end = step->is_strip;
+    args.waits_at_end = step->of->is_strip;
     if (e->bias != TGL_BIAS_NONE) args.stride_bias = e->stride_bias;
     if (e->residual) {
         args.ld_residual = e->ld_residual;
         args.stride_residual = e->stride_residual;
     }
-    if (!has_product) {
+    if (!has_product && step->is_persistent) {
+        args.splits = 1;
+    } else if (!has_product) {
         args.tiles_whole = (int)step->tiles;
         args.cluster = 1;
     }
@@ -130,15 +171,15 @@ static gemm_args known_args(const tgl_gemm_step *step, bool has_product)
 
 /* ---- Patches --------------------------------------------------------------------------------- */
 
-#define AT(member) ((int)offsetof(gemm_args, member))
+#define AT(member) offsetof(gemm_args, member)
 
 /* A pointer to an operand: `offset` elements from its beginning, and `stride` between problems. */
 static void patch_operand(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
-                          int at, tgl_type type, int64_t offset, int64_t stride)
+                          size_t at, tgl_type type, int64_t offset, int64_t stride)
 {
     const tgl_patch patch = {.value = TGL_VALUE_OPERAND,
                              .index = (int)operand,
-                             .at = at,
+                             .at = (int)at,
                              .offset = bytes_of(type, offset),
                              .step = bytes_of(type, stride) * step->batch_step};
     tgl_list_patch(builder, &patch);
@@ -146,18 +187,12 @@ static void patch_operand(tgl_list_builder *builder, const tgl_gemm_step *step, 
 
 /* An array of pointers, one for each problem. */
 static void patch_array(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
-                        int at)
+                        size_t at)
 {
     const tgl_patch patch = {.value = TGL_VALUE_OPERAND,
                              .index = (int)operand,
-                             .at = at,
+                             .at = (int)at,
                              .step = (int64_t)sizeof(void *) * step->batch_step};
-    tgl_list_patch(builder, &patch);
-}
-
-static void patch_value(tgl_list_builder *builder, tgl_value value, int at, int64_t offset)
-{
-    const tgl_patch patch = {.value = value, .at = at, .offset = offset};
     tgl_list_patch(builder, &patch);
 }
 
@@ -168,18 +203,26 @@ static void patch_arrays(tgl_list_builder *builder, const tgl_gemm_step *step, b
         patch_array(builder, step, TGL_AT_A_ARRAY, AT(A_array));
         patch_array(builder, step, TGL_AT_B_ARRAY, AT(B_array));
     }
-    if (!step->shape->in_place) patch_array(builder, step, TGL_AT_C_ARRAY, AT(C_array));
+    if (!step->of->shape->in_place) patch_array(builder, step, TGL_AT_C_ARRAY, AT(C_array));
     patch_array(builder, step, TGL_AT_D_ARRAY, AT(D_array));
+}
+
+static bool is_repacked(const tgl_gemm_step *step, tgl_operand operand)
+{
+    if (step->keeps_operands) return false;
+    for (int i = 0; step->maps != NULL && i < MAPS; i++)
+        if (step->maps[i].operand == (int)operand) return step->maps[i].base == TGL_VALUE_SCRATCH;
+    return false;
 }
 
 static void patch_matrices(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
-    const tgl_shape *s = step->shape;
-    const int64_t row = step->part->row, col = step->part->col;
-    if (has_product) {
+    const tgl_shape *s = step->of->shape;
+    const int64_t row = step->of->part.row, col = step->of->part.col;
+    if (has_product && !is_repacked(step, TGL_AT_A))
         patch_operand(builder, step, TGL_AT_A, AT(A), s->type_a, offset_a(step), s->stride_a);
+    if (has_product && !is_repacked(step, TGL_AT_B))
         patch_operand(builder, step, TGL_AT_B, AT(B), s->type_b, offset_b(step), s->stride_b);
-    }
     if (!s->in_place)
         patch_operand(builder, step, TGL_AT_C, AT(C), s->type_c, row * s->ldc + col, s->stride_c);
     patch_operand(builder, step, TGL_AT_D, AT(D), s->type_d, row * s->ldd + col, s->stride_d);
@@ -187,25 +230,38 @@ static void patch_matrices(tgl_list_builder *builder, const tgl_gemm_step *step,
 
 static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
-    if (step->shape->device_scalars) {
-        patch_operand(builder, step, TGL_AT_ALPHA, AT(alpha_at), TGL_F32, 0, 0);
-        patch_operand(builder, step, TGL_AT_BETA, AT(beta_at), TGL_F32, 0, 0);
+    const tgl_type type = step->of->shape->type_accumulate;
+    const bool is_f64 = type == TGL_F64;
+    if (step->of->shape->device_scalars) {
+        patch_operand(builder, step, TGL_AT_ALPHA, AT(alpha_at), type, 0, 0);
+        patch_operand(builder, step, TGL_AT_BETA, AT(beta_at), type, 0, 0);
         return;
     }
-    if (has_product) patch_value(builder, TGL_VALUE_ALPHA_F32, AT(alpha), 0);
-    patch_value(builder, TGL_VALUE_BETA_F32, AT(beta), 0);
+    if (has_product)
+        tgl_list_patch_value(builder, is_f64 ? TGL_VALUE_ALPHA_F64 : TGL_VALUE_ALPHA_F32, 0,
+                             AT(alpha), 0);
+    tgl_list_patch_value(builder, is_f64 ? TGL_VALUE_BETA_F64 : TGL_VALUE_BETA_F32, 0, AT(beta), 0);
 }
 
 static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
 {
-    const tgl_shape_epilogue *e = &step->shape->epilogue;
-    const int64_t row = step->part->row, col = step->part->col;
+    const tgl_shape_epilogue *e = &step->of->shape->epilogue;
+    const int64_t row = step->of->part.row, col = step->of->part.col;
     if (e->bias != TGL_BIAS_NONE)
         patch_operand(builder, step, TGL_AT_BIAS, AT(bias), e->type_bias,
                       e->bias == TGL_BIAS_ROW ? row : col, e->stride_bias);
     if (e->residual)
         patch_operand(builder, step, TGL_AT_RESIDUAL, AT(residual), e->type_residual,
                       row * e->ld_residual + col, e->stride_residual);
+}
+
+static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step)
+{
+    for (int i = 0; step->maps != NULL && i < MAPS; i++) {
+        tgl_list_patch_value(
+            builder, TGL_VALUE_TENSOR_MAP, tgl_list_tensor(builder, &step->maps[i]),
+            offsetof(mapped_args, maps) + (size_t)i * sizeof(struct tgl_tensor_map), 0);
+    }
 }
 
 /* ---- Order ----------------------------------------------------------------------------------- */
@@ -241,12 +297,12 @@ static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool 
     return true;
 }
 
-/* Strips fill the last wave of the launch before them, however large: they begin when its last
- * block has begun, which has waited for all that came before. */
+/* Strips fill the last wave of the launch before them. They start when the last block of that
+ * launch has started; it has waited for all earlier launches. */
 static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 {
-    if ((step->chip->features & TGL_HAS_OVERLAP) == 0) return TGL_AFTER_ALL;
-    return step->is_strip ? TGL_BESIDE : overlaps ? TGL_WAITS : TGL_AFTER_ALL;
+    if ((step->of->chip->features & TGL_HAS_OVERLAP) == 0) return TGL_AFTER_ALL;
+    return step->of->is_strip ? TGL_BESIDE : overlaps ? TGL_WAITS : TGL_AFTER_ALL;
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -254,7 +310,7 @@ static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 /* The launch, but for kernel, conditions and order. */
 static tgl_launch make_launch(const tgl_gemm_step *step, const gemm_args *args, bool has_product)
 {
-    const int64_t batch = step->shape->batch;
+    const int64_t batch = step->of->shape->batch;
     const int64_t repeats = tgl_ceil_div(batch, step->batch_step);
     const int64_t blocks = has_product || step->tiles == 0 ? step->blocks : step->tiles;
     return (tgl_launch){
@@ -263,11 +319,12 @@ static tgl_launch make_launch(const tgl_gemm_step *step, const gemm_args *args, 
         .threads = (unsigned)step->threads,
         .dynamic_shared = step->dynamic_shared,
         .flag = -1,
-        .part = *step->part,
+        .part = step->of->part,
         .repeats = repeats,
         .count = step->batch_step,
         .last_count = (int)(batch - (repeats - 1) * step->batch_step),
         .count_in_grid_z = !step->loops_over_batch,
+        .is_persistent = step->is_persistent && !step->has_whole_grid,
     };
 }
 
@@ -281,19 +338,23 @@ static void add_launch(const tgl_gemm_step *step, const regions *at, bool has_pr
                        gemm_args *args, tgl_launch *launch, tgl_list_builder *builder)
 {
     if (builder->status != TGL_OK) return;
-    const bool overlaps = may_overlap(launch, step->chip);
+    const bool overlaps = may_overlap(launch, step->of->chip);
     launch->order = order_of(step, overlaps);
     args->overlaps =
-        !step->is_last || (overlaps && all_overlap(builder->list, step->chip, has_product));
-    tgl_list_launch(builder, launch, args, sizeof *args);
-    (step->shape->pointers ? patch_arrays : patch_matrices)(builder, step, has_product);
+        !step->of->is_last || (overlaps && all_overlap(builder->list, step->of->chip, has_product));
+    const mapped_args bytes = {.args = *args};
+    tgl_list_launch(builder, launch, &bytes, step->maps != NULL ? sizeof bytes : sizeof *args);
+    if (has_product) patch_maps(builder, step);
+    (step->of->shape->pointers ? patch_arrays : patch_matrices)(builder, step, has_product);
     patch_scalars(builder, step, has_product);
     patch_epilogue(builder, step);
-    patch_value(builder, TGL_VALUE_COUNT, AT(batch), 0);
+    tgl_list_patch_value(builder, TGL_VALUE_COUNT, 0, AT(batch), 0);
     if (step->scratch_bytes > 0)
-        patch_value(builder, TGL_VALUE_SCRATCH, AT(workspace), at->scratch);
+        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), at->scratch);
+    if (step->has_tables)
+        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), step->tables_at);
     if (step->counter_bytes > 0)
-        patch_value(builder, TGL_VALUE_COUNTERS, AT(counters), at->counters);
+        tgl_list_patch_value(builder, TGL_VALUE_COUNTERS, 0, AT(counters), at->counters);
 }
 
 static void add_condition(tgl_launch *launch, tgl_operand operand, tgl_type type, int vec,
@@ -319,7 +380,7 @@ static void add_without_product(const tgl_gemm_step *step, const regions *at,
 
 static void add_aligned(const tgl_gemm_step *step, const regions *at, tgl_list_builder *builder)
 {
-    const tgl_shape *s = step->shape;
+    const tgl_shape *s = step->of->shape;
     gemm_args args = known_args(step, true);
     tgl_launch launch = make_launch(step, &args, true);
     launch.kernel = step->aligned;
@@ -343,26 +404,53 @@ void tgl_gemm_add_step(const tgl_gemm_step *step, tgl_list_builder *builder)
 {
     const regions at = {.scratch = tgl_list_scratch(builder, step->scratch_bytes),
                         .counters = tgl_list_counters(builder, step->counter_bytes)};
-    tgl_list_step(builder, !step->is_strip       ? "tiles"
-                           : step->part->col > 0 ? "strip of columns"
-                                                 : "strip of rows");
-    if (!step->shape->device_scalars) add_without_product(step, &at, builder);
+    tgl_list_step(builder, !step->of->is_strip      ? "tiles"
+                           : step->of->part.col > 0 ? "strip of columns"
+                                                    : "strip of rows");
+    if (!step->of->shape->device_scalars) add_without_product(step, &at, builder);
     add_aligned(step, &at, builder);
     if (step->unaligned != NULL) add_unaligned(step, &at, builder);
 }
 
+tgl_launch tgl_prepass_launch(const tgl_partition *of, const tgl_kernel *kernel, double blocks,
+                              int threads)
+{
+    return (tgl_launch){
+        .kernel = kernel,
+        .conditions = {{.kind = TGL_IF_PRODUCT}},
+        .condition_count = 1,
+        .grid = {(unsigned)blocks, 1, 1},
+        .cluster = {1, 1, 1},
+        .threads = (unsigned)threads,
+        .order = (of->chip->features & TGL_HAS_OVERLAP) != 0 ? TGL_WAITS : TGL_AFTER_ALL,
+        .flag = -1,
+        .repeats = 1,
+        .count = (int)of->shape->batch,
+        .last_count = (int)of->shape->batch,
+    };
+}
+
 /* ---- Text ------------------------------------------------------------------------------------ */
 
-static const char *copy_name(int vec)
+static const char *copy_name(tgl_type type, int vec)
 {
-    return vec == 4 ? "float4" : vec == 2 ? "float2" : "scalar";
+    const int64_t bytes = bytes_of(type, vec);
+    if (vec == 1) return "scalar";
+    if (type == TGL_F32) return vec == 4 ? "float4" : "float2";
+    return bytes == 16 ? "16-byte" : bytes == 8 ? "8-byte" : "4-byte";
+}
+
+void tgl_gemm_explain_split(int splits, int64_t depth, int64_t workspace_bytes, tgl_text *out)
+{
+    tgl_text_add(out, "split       k %d ways, %lld deep; %.2f MB of partial sums\n", splits,
+                 (long long)depth, 1e-6 * (double)workspace_bytes);
 }
 
 void tgl_gemm_explain_copies(const tgl_shape *shape, int vec_a, int vec_b, tgl_text *out)
 {
     if (vec_a == 1 && vec_b == 1) return;
-    tgl_text_add(out, "alignment   %s copies of A, %s copies of B%s\n", copy_name(vec_a),
-                 copy_name(vec_b),
+    tgl_text_add(out, "alignment   %s copies of A, %s copies of B%s\n",
+                 copy_name(shape->type_a, vec_a), copy_name(shape->type_b, vec_b),
                  shape->pointers ? ", as their promised alignment allows"
                                  : "; scalar copies for unaligned pointers");
 }

@@ -9,14 +9,12 @@
 #include "../../kernels/lib/gemm_args.h"
 #include "families/cost.h"
 
-/* One step: a part of D by one family. The family fills it in; members that it leaves out are 0. */
+/* One step. The family fills it in; members that it leaves out are 0. */
 typedef struct tgl_gemm_step {
-    const tgl_chip *chip;
-    const tgl_shape *shape; /* of the whole problem */
-    const tgl_rectangle *part;
-    bool is_strip, is_last;                       /* as family->launch() has them */
+    const tgl_partition *of;
     const char *name;                             /* of the configuration */
     const char *file, *symbol;                    /* of the kernel */
+    unsigned needs;                               /* features of the chip */
     int local_bytes;                              /* of a thread: see tgl_kernel */
     int threads;                                  /* of a block */
     int dynamic_shared, dynamic_shared_unaligned; /* bytes of a block, of the two kernels below */
@@ -26,10 +24,22 @@ typedef struct tgl_gemm_step {
                        computed by one block; 0: the grid is always the same */
     int batch_step; /* problems of the batch in a launch */
     bool loops_over_batch; /* within a block; else the problems are gridDim.z */
+    bool is_persistent;  /* the grid is `blocks` at most, with or without a product, in clusters of
+                            args.cluster; each block takes tiles and problems in turn */
+    bool has_whole_grid; /* persistent, but the grid is never smaller */
     int64_t scratch_bytes, counter_bytes;
+    bool has_tables; /* args.workspace is scratch of the list's that an earlier step has filled, */
+    int64_t tables_at; /* from this byte on; scratch_bytes is then 0 */
 
-    /* What is the family's: raster, tiles_whole, splits, cluster, k_chunk, small_k_major. */
+    /* Set by the family: raster, tiles_whole, splits, cluster, k_chunk, small_k_major. */
     struct tgl_gemm_args args;
+
+    /* Of kernels that read A and B by TMA: two tensor maps, which are parameters behind the struct,
+     * in this order. An operand whose map is based on scratch is repacked: its pointer stays NULL,
+     * unless the kernel reads it besides (keeps_operands).
+     * NULL: the kernel reads A and B by their pointers. */
+    const tgl_tensor *maps;
+    bool keeps_operands;
 
     /* The kernel for the widest copies that sizes and strides allow, if the matrices begin at a
      * multiple of them; and that for matrices that begin anywhere, NULL if the other serves them.
@@ -37,8 +47,10 @@ typedef struct tgl_gemm_step {
     const tgl_kernel *aligned, *unaligned;
 } tgl_gemm_step;
 
-/* For tgl_family.unsupported_reason: FP32 with IEEE arithmetic, extents that kernels can count. */
-const char *tgl_gemm_unsupported_reason(const tgl_shape *shape, const tgl_chip *chip);
+/* For tgl_family.unsupported_reason. The first: no scales, extents that kernels can count; all
+ * families need that. The second, for the families of CUDA cores: FP32 besides. */
+const char *tgl_gemm_unsupported_reason(const tgl_shape *shape);
+const char *tgl_gemm_unsupported_unless_f32(const tgl_shape *shape, const tgl_chip *chip);
 
 /* The list fails: a choice that cannot serve is a mistake of the caller's. */
 void tgl_gemm_fail(const char *why, tgl_list_builder *builder);
@@ -60,6 +72,18 @@ const tgl_kernel *tgl_gemm_kernel(const tgl_gemm_step *step, tgl_list_builder *b
 
 /* Adds the step with its alternatives: without a product; aligned; unaligned. */
 void tgl_gemm_add_step(const tgl_gemm_step *step, tgl_list_builder *builder);
+
+/* A launch of a pre-pass, which a run without a product skips: `blocks` blocks for the whole batch,
+ * which write only workspace. */
+tgl_launch tgl_prepass_launch(const tgl_partition *of, const tgl_kernel *kernel, double blocks,
+                              int threads);
+
+/* The offset, in elements, of the first element of A or B that the part reads. */
+int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part);
+int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part);
+
+/* For tgl_family.explain: that all tiles are split over K. */
+void tgl_gemm_explain_split(int splits, int64_t depth, int64_t workspace_bytes, tgl_text *out);
 
 /* For tgl_family.explain: how A and B are copied. */
 void tgl_gemm_explain_copies(const tgl_shape *shape, int vec_a, int vec_b, tgl_text *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/gemv.cu: an FP32 matrix times one vector, or up to four, bound by reading the matrix once.
+ * gemm/gemv.cu: a matrix times one vector, or up to four, bound by reading the matrix once.
  * Blocks are short, and as wide as the matrix and the chip suggest.
  */
 #include "families/gemm_launch.h"
@@ -11,20 +11,21 @@
 
 typedef struct gemv_row {
     const char *name;
-    int count;           /* vectors, at most */
-    int registers;       /* of a thread; an SM holds as many threads as these allow */
-    int lines;           /* of a thread, where the matrix is K-major */
-    int unroll_k_major;  /* float4 of each line that a thread loads at once */
-    int unroll_mn_major; /* float4 that it loads at once where the matrix is MN-major */
+    int count; /* vectors, at most */
+    struct gemv_layout {
+        int registers;       /* of a thread; an SM holds as many threads as these allow */
+        int lines;           /* of a thread, where the matrix is K-major */
+        int unroll_k_major;  /* 16-byte loads of each line that a thread issues at once */
+        int unroll_mn_major; /* those where the matrix is MN-major */
+    } f32, bits16, f64;
 } gemv_row;
 
-/* Name, COUNT, registers; LINES and UNROLL where the matrix is K-major; UNROLL where it is
- * MN-major.
- */
+/* Name, COUNT; registers, LINES and UNROLL where the matrix is K-major, UNROLL where it is
+ * MN-major: of F32, of 16-bit types, of F64. */
 static const gemv_row rows[] = {
-    {"gemv", 1, 64, 1, 4, 8},
-    {"gemv_2", 2, 64, 1, 4, 8},
-    {"gemv_4", 4, 128, 2, 4, 8},
+    {"gemv", 1, {64, 1, 4, 8}, {64, 1, 4, 4}, {64, 1, 4, 8}},
+    {"gemv_2", 2, {64, 1, 4, 8}, {64, 1, 4, 2}, {64, 1, 4, 8}},
+    {"gemv_4", 4, {128, 2, 4, 8}, {128, 2, 4, 4}, {128, 2, 4, 8}},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -45,6 +46,8 @@ static int lines(int index)
 /* How a configuration serves a shape on a chip. */
 typedef struct geometry {
     const gemv_row *row;
+    const struct gemv_layout *layout;
+    int size;                   /* bytes of an element of A or B */
     int threads, static_shared; /* of a block; bytes */
     int batch_step;             /* problems of the batch in a launch */
     bool big_a;                 /* A is the matrix, B the vectors */
@@ -62,13 +65,20 @@ typedef struct geometry {
 static int resident_threads(const geometry *g)
 {
     enum { REGISTERS_PER_SM = 65536 };
-    return REGISTERS_PER_SM / g->row->registers;
+    return REGISTERS_PER_SM / g->layout->registers;
 }
 
-/* float4 of the matrix that a thread loads at once. */
+/* Elements of A or B in 16 bytes. */
+static int pack_of(const geometry *g)
+{
+    return 16 / g->size;
+}
+
+/* Loads of 16 bytes of the matrix that a thread issues at once. */
 static int loads_of(const geometry *g)
 {
-    return g->k_major ? g->row->lines * g->row->unroll_k_major : g->row->unroll_mn_major;
+    const struct gemv_layout *l = g->layout;
+    return g->k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
 }
 
 /* Lines of a thread. An element of a strided vector is a load, and a place in L1, of its own: it
@@ -76,7 +86,7 @@ static int loads_of(const geometry *g)
 static int lines_of(const geometry *g)
 {
     if (g->is_strided) return loads_of(g);
-    return g->k_major ? g->row->lines : 1;
+    return g->k_major ? g->layout->lines : 1;
 }
 
 static int unroll_of(const geometry *g)
@@ -91,7 +101,7 @@ static void share_lines(const tgl_shape *s, int sms, geometry *g)
     const int64_t groups = tgl_ceil_div(g->length, lines_of(g));
     const int most = groups * g->batch_step < sms ? 512 : 256;
     g->lanes_k = 4;
-    while (g->lanes_k < most && 4 * unroll_of(g) * g->lanes_k < s->k)
+    while (g->lanes_k < most && pack_of(g) * unroll_of(g) * g->lanes_k < s->k)
         g->lanes_k *= 2;
     g->threads = g->lanes_k > 256 ? g->lanes_k : 256;
 }
@@ -104,28 +114,33 @@ static void share_columns(const tgl_shape *s, int sms, geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
     const int64_t room = (int64_t)ENOUGH_THREADS * sms;
-    const int64_t quads = tgl_ceil_div(g->length, 4) * g->batch_step;
+    const int64_t packs = tgl_ceil_div(g->length, pack_of(g)) * g->batch_step;
     const int resident = resident_threads(g);
-    const int most = 8 * quads > room ? resident / 32 : resident / 8;
+    const int most = 8 * packs > room ? resident / 32 : resident / 8;
     g->lanes_k = 8;
     while (g->lanes_k < most && 2 * unroll_of(g) * g->lanes_k <= s->k &&
-           (8 * quads > room || 2 * g->lanes_k * quads <= room))
+           (8 * packs > room || 2 * g->lanes_k * packs <= room))
         g->lanes_k *= 2;
     g->threads = g->lanes_k < resident / 32  ? 256
                  : g->lanes_k < resident / 8 ? resident / 2
                                              : resident;
+    /* Columns of 16 bits are twice as wide: half of the block gives twice as many blocks. */
+    if (g->size == 2 && g->threads == resident && packs * g->lanes_k < (int64_t)resident * sms)
+        g->threads = resident / 2;
 }
 
-/* Elements in a load of the matrix: 4 or 1. Those of several vectors have to be as wide where the
- * matrix is K-major; whether a single one is aligned the kernel finds out. */
+/* Elements in a load of the matrix; of F32 4 or 1. Where the matrix is K-major and its loads have
+ * 16 bytes, those of several vectors have to be as wide; whether a single one is aligned the kernel
+ * finds out. */
 static int width_of(const tgl_shape *s, const geometry *g)
 {
-    const int a = tgl_copy_width(s, 0, s->lda, s->stride_a);
-    const int b = tgl_copy_width(s, 0, s->ldb, s->stride_b);
-    const int matrix = g->big_a ? a : b, vectors = g->big_a ? b : a;
-    const bool is_wide = matrix == 4 && (g->k_major || g->length % 4 == 0) &&
-                         (vectors == 4 || !g->k_major || g->row->count == 1);
-    return is_wide ? 4 : 1;
+    const int64_t edge = g->k_major ? 0 : g->length;
+    const int a = tgl_copy_width(s, g->big_a ? edge : 0, s->lda, s->stride_a);
+    const int b = tgl_copy_width(s, g->big_a ? 0 : edge, s->ldb, s->stride_b);
+    const int matrix = g->big_a ? a : b, vectors = g->big_a ? b : a, pack = pack_of(g);
+    const bool is_wide = matrix == pack && (vectors == pack || !g->k_major || g->row->count == 1);
+    if (is_wide) return pack;
+    return g->size == 4 ? 1 : matrix < pack ? matrix : pack / 2;
 }
 
 /* Which operand is the matrix, how both lie, and how wide their loads are. */
@@ -134,6 +149,8 @@ static const char *look_at_operands(const tgl_shape *s, geometry *g)
     const int count = g->row->count;
     if (tgl_min64(s->m, s->n) > count)
         return count == 1 ? "it takes one row or column" : "it takes fewer rows or columns";
+    g->size = (int)tgl_type_size(s->type_a);
+    g->layout = g->size == 2 ? &g->row->bits16 : g->size == 8 ? &g->row->f64 : &g->row->f32;
     g->big_a = s->m > s->n;
     g->k_major = g->big_a ? !s->trans_a : s->trans_b;
     g->length = g->big_a ? s->m : s->n;
@@ -141,7 +158,7 @@ static const char *look_at_operands(const tgl_shape *s, geometry *g)
     g->is_strided = g->k_major && is_apart;
     if (g->is_strided && count > 1) return "its vectors must be contiguous";
     const int width = width_of(s, g);
-    const bool is_wide_in_both = g->k_major && count > 1;
+    const bool is_wide_in_both = g->k_major && count > 1 && width == pack_of(g);
     g->vec_a = g->big_a || is_wide_in_both ? width : 1;
     g->vec_b = !g->big_a || is_wide_in_both ? width : 1;
     return NULL;
@@ -157,8 +174,9 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s, const
     g->batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX);
     (g->k_major ? share_lines : share_columns)(s, chip->sms, g);
     const int warps = g->k_major ? g->lanes_k / 32 : g->threads / 32; /* that share K */
-    g->tile = g->threads / g->lanes_k * (g->k_major ? lines_of(g) : 4);
-    g->static_shared = (warps > 0 ? warps : 1) * g->tile * g->row->count * (int)sizeof(float);
+    g->tile = g->threads / g->lanes_k * (g->k_major ? lines_of(g) : pack_of(g));
+    g->static_shared =
+        (warps > 0 ? warps : 1) * g->tile * g->row->count * (int)tgl_type_size(s->type_accumulate);
     g->blocks = (int)tgl_ceil_div(g->length, g->tile);
     return NULL;
 }
@@ -168,14 +186,17 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s, const
 /* Fitted to measurements on an H200; what several vectors add, to two products on it, 2x4096x4096
  * NT (18.1 us) and 4x4096x4096 NN (18.5 us). */
 enum {
-    LAUNCH_CYCLES = 2500, /* of a launch, */
-    MORE_CYCLES = 2500,   /* and of several vectors */
-    SECTOR_BYTES = 32,    /* that an element of a strided vector takes of L2, */
-    L1_LINE_BYTES = 128,  /* and of L1 */
+    LAUNCH_CYCLES = 2500, /* of a launch */
+    MORE_CYCLES = 2500,   /* of a launch with several vectors, in addition */
+    SECTOR_BYTES = 32,    /* read from L2 for an element of a strided vector */
+    L1_LINE_BYTES = 128,  /* occupied in L1 by an element of a strided vector */
 };
-static const double LOADS_SHARE = 0.75;      /* of their loads, that blocks have in flight */
-static const double FFMA_SHARE = 0.5;        /* of further vectors' FFMAs, not hidden by loads */
-static const double VECTORS_SHARE = 2.0 / 3; /* of L1, that keeps them while the matrix passes */
+static const double LOADS_SHARE = 0.75; /* fraction of a block's loads that are in flight */
+static const double FFMA_SHARE =
+    0.5; /* fraction of further vectors' FFMAs that loads do not hide */
+static const double FFMA_SHARE_16 = 1.5; /* with elements of 16 bits, which take half the time to
+                                            load and have to be converted: 4 rows of 28672x8192 */
+static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that can keep the vectors */
 
 /* Bytes of the vectors that come from L2: to each SM once if its L1 keeps them, else to each block.
  */
@@ -183,10 +204,10 @@ static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const geome
                            double blocks)
 {
     const double elements = g->row->count * (double)s->k;
-    const double in_l1 = elements * (g->is_strided ? L1_LINE_BYTES : 4);
+    const double in_l1 = elements * (g->is_strided ? L1_LINE_BYTES : g->size);
     const double on_all = (double)s->batch * chip->sms;
     const bool is_kept = in_l1 <= VECTORS_SHARE * chip->shared_per_sm;
-    return elements * (g->is_strided ? SECTOR_BYTES : 4) *
+    return elements * (g->is_strided ? SECTOR_BYTES : g->size) *
            (is_kept && on_all < blocks ? on_all : blocks);
 }
 
@@ -208,12 +229,13 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double in_flight = LOADS_SHARE * 16 * g->threads * loads_of(g);
     const double clock = 1e6 * chip->clock_mhz;
     const double around = (LAUNCH_CYCLES + (g->row->count > 1 ? MORE_CYCLES : 0)) / clock;
-    const double ffmas = batch * length * k / ((double)chip->fp32_lanes * chip->sms) / clock;
+    const double ffmas =
+        batch * length * k / (tgl_fma_lanes(chip, s->type_accumulate) * chip->sms) / clock;
+    const double share = g->size == 2 ? FFMA_SHARE_16 : FFMA_SHARE;
     c->compute = count * ffmas + around;
-    c->memory =
-        4 * batch * (length * k + count * (length + k)) / tgl_stream_rate(chip, active, in_flight) +
-        FFMA_SHARE * (count - 1) * ffmas + strided_seconds(chip, s, g) + around;
-    c->l2 = (4 * batch * length * k + vector_bytes(chip, s, g, c->blocks)) / chip->l2_rate;
+    c->memory = tgl_operand_bytes(s) / tgl_stream_rate(chip, active, in_flight) +
+                share * (count - 1) * ffmas + strided_seconds(chip, s, g) + around;
+    c->l2 = (g->size * batch * length * k + vector_bytes(chip, s, g, c->blocks)) / chip->l2_rate;
 }
 
 static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
@@ -225,7 +247,7 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
         return;
     }
     c->threads = g.threads;
-    c->registers = g.row->registers;
+    c->registers = g.layout->registers;
     c->shared_bytes = g.static_shared;
     c->splits = 1;
     c->launches = tgl_ceil_div(s->batch, g.batch_step);
@@ -238,11 +260,15 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 static void add_macros(const geometry *g, bool is_unaligned, tgl_list_builder *builder)
 {
     /* A scalar load of an MN-major matrix takes an address of its own: with several vectors, more
-     * than so many would not find registers. */
-    enum { NARROW_UNROLL_MAX = 4 };
+     * loads than this would exceed the registers. A 16-bit load takes a register of its own, too.
+     */
+    enum { NARROW_UNROLL_MAX = 4, NARROW_UNROLL_MAX_OF_16_BITS = 2 };
     const int count = g->row->count, unroll = unroll_of(g);
     const int width = is_unaligned ? 1 : g->big_a ? g->vec_a : g->vec_b;
-    const bool is_less = width == 1 && count > 1 && unroll > NARROW_UNROLL_MAX;
+    const int most = width > 1      ? unroll
+                     : g->size == 2 ? NARROW_UNROLL_MAX_OF_16_BITS
+                     : count > 1    ? NARROW_UNROLL_MAX
+                                    : unroll;
     const tgl_macro macros[] = {{"BIG_A", g->big_a},
                                 {"ALONG_K", g->k_major},
                                 {"COUNT", count},
@@ -250,28 +276,22 @@ static void add_macros(const geometry *g, bool is_unaligned, tgl_list_builder *b
                                 {"WARPS", g->threads / 32},
                                 {"LANES_K", g->lanes_k},
                                 {"LINES", lines_of(g)},
-                                {"UNROLL", is_less ? NARROW_UNROLL_MAX : unroll},
+                                {"UNROLL", unroll < most ? unroll : most},
                                 {"MIN_BLOCKS", resident_threads(g) / g->threads}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                   const tgl_rectangle *part, bool is_strip, bool is_last,
-                   tgl_list_builder *builder)
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
-    const tgl_shape own = tgl_part_shape(shape, part);
-    const char *why = make_geometry(chip, &own, choice, &g);
+    const tgl_shape own = tgl_part_shape(of->shape, &of->part);
+    const char *why = make_geometry(of->chip, &own, &of->choice, &g);
     if (why != NULL) {
         tgl_gemm_fail(why, builder);
         return;
     }
     tgl_gemm_step step = {
-        .chip = chip,
-        .shape = shape,
-        .part = part,
-        .is_strip = is_strip,
-        .is_last = is_last,
+        .of = of,
         .name = g.row->name,
         .file = "gemm/gemv.cu",
         .symbol = "sgemm_gemv",
@@ -284,11 +304,11 @@ static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choic
         .args = {.splits = 1,
                  .cluster = 1,
                  .k_chunk = INT_MAX,
-                 .small_k_major = g.big_a ? shape->trans_b : !shape->trans_a},
+                 .small_k_major = g.big_a ? of->shape->trans_b : !of->shape->trans_a},
     };
     add_macros(&g, false, builder);
     step.aligned = tgl_gemm_kernel(&step, builder);
-    if (tgl_gemm_has_unaligned(shape, g.vec_a, g.vec_b)) {
+    if (tgl_gemm_has_unaligned(of->shape, g.vec_a, g.vec_b)) {
         add_macros(&g, true, builder);
         step.unaligned = tgl_gemm_kernel(&step, builder);
     }
@@ -306,22 +326,22 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
 }
 
 /* Vectors as rows of A: with A transposed they are strided, which several must not be. */
-static bool example(int index, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
-    *shape = tgl_example_shape(rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    *shape = tgl_example_shape(type, rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     geometry g = {.row = &rows[index]};
     return look_at_operands(shape, &g) == NULL;
 }
 
 const tgl_family tgl_family_gemv = {
     .name = "gemv",
-    .summary = "an FP32 matrix times up to 4 vectors",
+    .summary = "a matrix times up to 4 vectors",
     .options = options,
     .serves_strips = true,
     .has_short_blocks = true,
     .configuration = configuration,
     .lines = lines,
-    .unsupported_reason = tgl_gemm_unsupported_reason,
+    .unsupported_reason = tgl_unsupported_on_cuda_cores,
     .predict = predict,
     .launch = launch,
     .explain = explain,

@@ -87,12 +87,6 @@ static const char *configuration(int index)
     return index >= 0 && index < ROWS ? rows[index].name : NULL;
 }
 
-static int lines(int index)
-{
-    (void)index;
-    return 0;
-}
-
 static void tile(int index, int *m, int *n)
 {
     *m = rows[index].bm;
@@ -562,23 +556,17 @@ static void add_macros(const geometry *g, const tgl_shape *s, const tgl_choice *
     add_schedule(find_schedule(t, s, vec_a, vec_b, vec_d), choice, is_unaligned, builder);
 }
 
-static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                   const tgl_rectangle *part, bool is_strip, bool is_last,
-                   tgl_list_builder *builder)
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
-    const tgl_shape own = tgl_part_shape(shape, part);
-    const char *why = make_geometry(chip, &own, choice, &g);
+    const tgl_shape own = tgl_part_shape(of->shape, &of->part);
+    const char *why = make_geometry(of->chip, &own, &of->choice, &g);
     if (why != NULL) {
         tgl_gemm_fail(why, builder);
         return;
     }
     tgl_gemm_step step = {
-        .chip = chip,
-        .shape = shape,
-        .part = part,
-        .is_strip = is_strip,
-        .is_last = is_last,
+        .of = of,
         .name = g.row->name,
         .file = "gemm/simt.cu",
         .symbol = "sgemm_simt",
@@ -599,10 +587,10 @@ static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choic
                  .cluster = g.cluster,
                  .k_chunk = g.k_chunk},
     };
-    add_macros(&g, &own, choice, false, builder);
+    add_macros(&g, &own, &of->choice, false, builder);
     step.aligned = tgl_gemm_kernel(&step, builder);
-    if (tgl_gemm_has_unaligned(shape, g.vec_a, g.vec_b)) {
-        add_macros(&g, &own, choice, true, builder);
+    if (tgl_gemm_has_unaligned(of->shape, g.vec_a, g.vec_b)) {
+        add_macros(&g, &own, &of->choice, true, builder);
         step.unaligned = tgl_gemm_kernel(&step, builder);
     }
     tgl_gemm_add_step(&step, builder);
@@ -628,9 +616,10 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     tgl_gemm_explain_copies(shape, g.vec_a, g.vec_b, out);
 }
 
-static bool example(int index, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
-    *shape = tgl_example_shape(TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    if (type != TGL_F32) return false;
     return rows[index].min_blocks == 1 || trans_a || !trans_b; /* see make_geometry() */
 }
 
@@ -639,9 +628,8 @@ const tgl_family tgl_family_simt = {
     .summary = "FP32 products of any shape",
     .options = options,
     .configuration = configuration,
-    .lines = lines,
     .tile = tile,
-    .unsupported_reason = tgl_gemm_unsupported_reason,
+    .unsupported_reason = tgl_gemm_unsupported_unless_f32,
     .search = search,
     .predict = predict,
     .launch = launch,

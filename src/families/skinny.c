@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/skinny.cu: FP32 products with at most 16 rows or columns, bound by reading the big operand
- * once. A block takes units of work: tiles of D, or splits of tiles over K.
+ * gemm/skinny.cu: products with at most 16 rows or columns, bound by reading the big operand once.
+ * A block takes units of work: tiles of D, or splits of tiles over K.
  */
 #include "families/gemm_launch.h"
 
@@ -14,8 +14,8 @@ typedef struct skinny_layout {
     int warps;
     int results; /* times count, of a thread */
     int lanes_k; /* lanes that share K; only where the big operand is K-major */
-    int unroll;  /* float4 of K in a step, where copies are float4; else 1 */
-    int stages;  /* steps in a warp's ring, for narrow copies */
+    int unroll;  /* groups of K in a step, if copies have 16 bytes */
+    int stages;  /* steps in a warp's ring, for narrow copies of F32 */
     int depth;   /* K of the small operand in shared memory */
     int min_blocks;
     int registers; /* of a thread, as compiled for sm_90a */
@@ -24,19 +24,36 @@ typedef struct skinny_layout {
 typedef struct skinny_row {
     const char *name;
     int count; /* rows or columns of the small operand, at most */
-    skinny_layout mn_major, k_major;
+    struct {
+        skinny_layout mn_major, k_major;
+    } f32, bits16, f64;
 } skinny_row;
 
 /* Name, COUNT; WARPS, RESULTS, LANES_K, UNROLL, STAGES, DEPTH, MIN_BLOCKS, registers where the big
- * operand is MN-major, then where it is K-major. */
+ * operand is MN-major, then where it is K-major: of F32, of 16-bit types, of F64. The depth is such
+ * that a block fits the 99 KB of shared memory that a block may have from compute capability 8.6
+ * on.
+ */
 // clang-format off
 static const skinny_row rows[] = {
-    {"skinny_1",     1, {16, 4, 1, 2, 3, 4096, 1, 126}, {16, 2, 32, 4, 4, 4096, 1, 126}},
-    {"skinny_2",     2, { 8, 4, 1, 2, 3, 1024, 2, 128}, { 8, 4,  8, 2, 3, 1024, 2, 128}},
-    {"skinny_4",     4, { 8, 8, 1, 1, 2,  512, 2, 128}, { 8, 4,  8, 2, 3, 1024, 2, 128}},
-    {"skinny_4_r8",  4, { 8, 8, 1, 1, 2,  512, 2, 128}, { 8, 8,  8, 2, 2, 1024, 1, 255}},
-    {"skinny_8",     8, { 8, 4, 1, 1, 3,  512, 2, 128}, {12, 4,  8, 2, 3,  512, 1, 168}},
-    {"skinny_16",   16, {12, 4, 1, 2, 3,  384, 1, 168}, {12, 4,  8, 2, 3,  512, 1, 168}},
+    {"skinny_1", 1, {{16, 4, 1, 2, 3, 4096, 1, 126}, {16, 2, 32, 4, 4, 4096, 1, 126}},
+                    {{16, 8, 1, 2, 0, 4096, 1, 128}, {16, 2, 32, 4, 0, 4096, 1, 128}},
+                    {{16, 2, 1, 2, 0, 2048, 1, 128}, {16, 2, 32, 4, 0, 2048, 1, 128}}},
+    {"skinny_2", 2, {{ 8, 4, 1, 2, 3, 1024, 2, 128}, { 8, 4,  8, 2, 3, 1024, 2, 128}},
+                    {{ 8, 8, 1, 2, 0, 2048, 2, 128}, { 8, 4,  8, 2, 0, 2048, 2, 128}},
+                    {{ 8, 4, 1, 1, 0, 1024, 2, 128}, { 8, 4,  8, 2, 0, 1024, 2, 128}}},
+    {"skinny_4", 4, {{ 8, 8, 1, 1, 2,  512, 2, 128}, { 8, 4,  8, 2, 3, 1024, 2, 128}},
+                    {{ 8, 8, 1, 1, 0, 1024, 2, 128}, { 8, 4,  8, 2, 0, 1024, 2, 128}},
+                    {{ 8, 4, 1, 1, 0,  512, 2, 128}, { 8, 4,  8, 2, 0,  512, 2, 128}}},
+    {"skinny_4_r8", 4, {{ 8, 8, 1, 1, 2,  512, 2, 128}, { 8, 8,  8, 2, 2, 1024, 1, 255}},
+                       {{ 8, 8, 1, 2, 0, 1024, 1, 255}, { 8, 8,  8, 2, 0, 1024, 1, 255}},
+                       {{ 8, 8, 1, 1, 0,  512, 1, 255}, { 8, 8,  8, 1, 0,  512, 1, 255}}},
+    {"skinny_8", 8, {{ 8, 4, 1, 1, 3,  512, 2, 128}, {12, 4,  8, 2, 3,  512, 1, 168}},
+                    {{12, 8, 1, 1, 0,  768, 1, 168}, {12, 4,  8, 2, 0, 1024, 1, 168}},
+                    {{12, 4, 1, 1, 0,  192, 1, 168}, {12, 4,  8, 2, 0,  512, 1, 168}}},
+    {"skinny_16", 16, {{12, 4, 1, 2, 3,  384, 1, 168}, {12, 4,  8, 2, 3,  512, 1, 168}},
+                      {{ 8, 8, 1, 1, 0,  512, 1, 255}, { 8, 4,  8, 2, 0,  512, 1, 255}},
+                      {{12, 2, 1, 1, 0,  192, 1, 168}, { 8, 4,  8, 1, 0,  256, 1, 255}}},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -62,6 +79,7 @@ static int lines(int index)
 typedef struct geometry {
     const skinny_row *row;
     const skinny_layout *layout;
+    int size;                                              /* bytes of an element of A or B */
     int threads, dynamic_shared, dynamic_shared_unaligned; /* of a block; bytes */
     int batch_step;                                        /* problems of the batch in a launch */
     bool big_a;                                            /* A is the big operand */
@@ -72,14 +90,41 @@ typedef struct geometry {
     int k_chunk;       /* K of a unit; INT_MAX: all */
     int splits;        /* blocks that share a tile, at most */
     int blocks;        /* of the grid, in x */
-    int64_t workspace; /* floats of partial sums */
+    int64_t workspace; /* bytes of partial sums */
     int64_t counters;
 } geometry;
+
+/* Elements of A or B in 16 bytes. */
+static int pack_of(const geometry *g)
+{
+    return 16 / g->size;
+}
+
+/* K that a thread multiplies in a group. */
+static int group_of(const geometry *g)
+{
+    return g->k_major ? pack_of(g) : 4;
+}
 
 /* K that a block multiplies in a step: units are multiples of it. */
 static int step_of(const geometry *g)
 {
-    return 4 * g->layout->unroll * (g->k_major ? g->layout->lanes_k : g->layout->warps);
+    return group_of(g) * g->layout->unroll * (g->k_major ? g->layout->lanes_k : g->layout->warps);
+}
+
+/* Whether loads go straight into registers; else through rings in shared memory. */
+static bool is_straight(const geometry *g, int width)
+{
+    return g->size != 4 || width == 4;
+}
+
+/* Groups of K in a step of the kernel with copies of this width. Scalar loads of 16 bits take a
+ * register each, which is twice as many. */
+static int unroll_of(const geometry *g, int width)
+{
+    const int unroll = g->layout->unroll;
+    if (!is_straight(g, width)) return 1;
+    return g->size == 2 && width == 1 && unroll > 1 ? unroll / 2 : unroll;
 }
 
 /* Floats of a step in a warp's ring, where steps are not unrolled, padded as the kernel has it. */
@@ -90,26 +135,38 @@ static int stage_floats(const geometry *g)
     return 32 * l->results * 4 + (g->k_major ? lines_of_warp * (l->lanes_k % 32) : 0);
 }
 
-/* The rings if copies are narrow, two buffers for the small operand, and where the big one is
- * MN-major the warps' sums. */
+/* The rings if copies of F32 are narrow; two buffers for the small operand, or one for the
+ * converted and one for the stored elements of 16 bits; and where the big one is MN-major the
+ * warps' sums. */
 static int shared_bytes(const geometry *g, int width)
 {
-    enum { SUM_LINE = 40 };
     const skinny_layout *l = g->layout;
-    const int count = g->row->count;
-    const int rings = width == 4 ? 0 : l->warps * l->stages * stage_floats(g);
-    const int small = l->depth / 4 * (count * 4 + (count > 1 ? 4 : 0));
-    const int sums = l->warps * (count < 4 ? count : 4) * l->results * SUM_LINE;
-    return (rings + 2 * small + (g->k_major ? 0 : sums)) * (int)sizeof(float);
+    const int count = g->row->count, sum_size = g->size == 8 ? 8 : 4;
+    const int rings = is_straight(g, width) ? 0 : l->warps * l->stages * stage_floats(g) * 4;
+    const int units = count * group_of(g) * sum_size / 16;
+    const int small = l->depth / group_of(g) * (units + 1 - units % 2) * 16;
+    const int places = g->size == 2 ? small + count * (l->depth + 8) * 2 : 2 * small;
+    const int sum_line = width == 8 ? 36 : 40;
+    const int sums = l->warps * (count < 4 ? count : 4) * l->results * sum_line * sum_size;
+    return rings + places + (g->k_major ? 0 : sums);
+}
+
+static const skinny_layout *layout_of(const geometry *g)
+{
+    const skinny_row *row = g->row;
+    if (g->size == 2) return g->k_major ? &row->bits16.k_major : &row->bits16.mn_major;
+    if (g->size == 8) return g->k_major ? &row->f64.k_major : &row->f64.mn_major;
+    return g->k_major ? &row->f32.k_major : &row->f32.mn_major;
 }
 
 /* Which operand is big, how it lies, and how wide its copies are. */
 static void look_at_operands(const tgl_shape *s, geometry *g)
 {
+    g->size = (int)tgl_type_size(s->type_a);
     g->big_a = s->m > s->n;
     g->k_major = g->big_a ? !s->trans_a : s->trans_b;
     g->length = g->big_a ? s->m : s->n;
-    g->layout = g->k_major ? &g->row->k_major : &g->row->mn_major;
+    g->layout = layout_of(g);
     g->width = tgl_copy_width(s, g->k_major ? 0 : g->length, g->big_a ? s->lda : s->ldb,
                               g->big_a ? s->stride_a : s->stride_b);
     const skinny_layout *l = g->layout;
@@ -142,7 +199,8 @@ static const char *share_work(const tgl_shape *s, const tgl_choice *choice, geom
     const int64_t each = units / g->blocks; /* the fewest of a block */
     g->splits = (int)(each == 1 ? per_tile : tgl_ceil_div(per_tile - 1, each) + 1);
     g->counters = g->batch_step * tiles_of(g);
-    g->workspace = (int64_t)g->batch_step * g->blocks * 2 * g->tile * g->row->count;
+    g->workspace = (int64_t)g->batch_step * g->blocks * 2 * g->tile * g->row->count *
+                   (int64_t)tgl_type_size(s->type_accumulate);
     return NULL;
 }
 
@@ -164,25 +222,20 @@ enum {
     SUM_CYCLES = 2500,    /* of adding up partial sums */
 };
 
-/* Whether loads go straight into registers; else through rings in shared memory. */
-static bool is_straight(const geometry *g)
-{
-    return g->width == 4;
-}
-
 /* Bytes that a block has requested at once. */
 static double bytes_in_flight(const geometry *g)
 {
-    const int steps = is_straight(g) ? g->layout->unroll : g->layout->stages - 1;
-    return 16.0 * g->threads * g->layout->results * steps;
+    const int steps = is_straight(g, g->width) ? unroll_of(g, g->width) : g->layout->stages - 1;
+    const int packs = g->k_major ? g->layout->results : 4 * g->layout->results / pack_of(g);
+    return 16.0 * g->threads * packs * steps;
 }
 
-/* The share of the FFMAs' time that loads do not hide: more with few warps, and all of it with
+/* The fraction of the FFMAs' time that is not hidden by loads: more with few warps, and 1 with
  * narrow copies. blocks: of an SM. */
 static double ffma_share(const geometry *g, int blocks)
 {
     const int warps = blocks * g->threads / 32 / TGL_SCHEDULERS;
-    return !is_straight(g) ? 1 : warps < 3 ? 0.8 : 0.5;
+    return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : 0.5;
 }
 
 /* Arithmetic and loads mostly take turns: a share of the arithmetic's time is added to that of
@@ -191,27 +244,28 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
                          tgl_candidate *c)
 {
     const double k = (double)s->k, batch = (double)s->batch, length = (double)g->length;
-    const double clock = 1e6 * chip->clock_mhz, small = (double)(g->big_a ? s->n : s->m);
+    const double clock = 1e6 * chip->clock_mhz;
     const double slots = (double)chip->sms * c->resident;
     const int64_t tiles = tiles_of(g), units = tiles * units_of_tile(s, g);
     c->blocks = batch * g->blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    /* What blocks with fewer units than others, and the last round, leave idle. */
+    /* The idle time of blocks with fewer units than others, and of the last round. */
     const double most = (double)tgl_ceil_div(units, g->blocks);
     const double balance = batch * (double)units / (rounds * active * most);
-    const double lanes = (double)chip->fp32_lanes * chip->sms;
+    const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
     const int on_one = (int)((active + chip->sms - 1) / chip->sms); /* blocks of an SM */
     const double busy = active / ((double)on_one * chip->sms);      /* share of the SMs */
-    const double ffmas = batch * g->row->count * (double)(tiles * g->tile) * k;
+    /* Converting an element of 16 bits takes as long as an FFMA. */
+    const double ffmas = batch * (g->row->count + (g->size == 2)) * (double)(tiles * g->tile) * k;
     const double sums = g->splits > 1 ? 2 * (double)g->workspace : 0;
     const double around = g->splits > 1 ? BLOCK_CYCLES + SUM_CYCLES : BLOCK_CYCLES;
     c->compute = ffmas / (lanes * clock * busy * balance);
-    c->memory = 4 * (batch * (length * (k + small) + small * k) + sums) /
+    c->memory = (tgl_operand_bytes(s) + sums) /
                     (tgl_stream_rate(chip, active, bytes_in_flight(g)) * balance) +
                 ffma_share(g, on_one) * c->compute + rounds * around / clock;
     if (c->blocks > chip->sms) c->memory += TGL_LATE_LAUNCH_SECONDS;
-    c->l2 = 4 * batch * (g->row->count * k * (double)tiles + length * k) / chip->l2_rate;
+    c->l2 = g->size * batch * (g->row->count * k * (double)tiles + length * k) / chip->l2_rate;
 }
 
 static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
@@ -226,8 +280,7 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
     c->registers = g.layout->registers;
     c->shared_bytes = g.dynamic_shared;
     c->splits = g.splits;
-    c->workspace_bytes =
-        g.workspace * (int64_t)sizeof(float) + g.counters * (int64_t)sizeof(unsigned);
+    c->workspace_bytes = g.workspace + g.counters * (int64_t)sizeof(unsigned);
     c->launches = tgl_ceil_div(s->batch, g.batch_step);
     c->is_predicted = true;
     if (tgl_predict_occupancy(chip, g.dynamic_shared_unaligned, c)) predict_time(chip, s, &g, c);
@@ -241,8 +294,8 @@ static void try_work(tgl_search *in, int64_t splits, int64_t blocks)
     tgl_search_try(in, SPLITS, 2, values);
 }
 
-/* Whole tiles, as many for each block; or all work in equal shares for as many blocks as the chip
- * holds; or tiles in equal parts, a block each. */
+/* Tries whole tiles, the same number for each block; equal work for all resident blocks; and equal
+ * parts of tiles, one block each. */
 static void search(tgl_search *in)
 {
     enum { UNITS = 24 }; /* of work for a block: so many that one more or less matters little */
@@ -271,7 +324,7 @@ static void add_macros(const geometry *g, bool is_unaligned, tgl_list_builder *b
                                 {"VEC", width},
                                 {"RESULTS", l->results},
                                 {"LANES_K", l->lanes_k},
-                                {"UNROLL", width == 4 ? l->unroll : 1},
+                                {"UNROLL", unroll_of(g, width)},
                                 {"STAGES", l->stages},
                                 {"WARPS", l->warps},
                                 {"DEPTH", l->depth},
@@ -279,23 +332,17 @@ static void add_macros(const geometry *g, bool is_unaligned, tgl_list_builder *b
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                   const tgl_rectangle *part, bool is_strip, bool is_last,
-                   tgl_list_builder *builder)
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
-    const tgl_shape own = tgl_part_shape(shape, part);
-    const char *why = make_geometry(&own, choice, &g);
+    const tgl_shape own = tgl_part_shape(of->shape, &of->part);
+    const char *why = make_geometry(&own, &of->choice, &g);
     if (why != NULL) {
         tgl_gemm_fail(why, builder);
         return;
     }
     tgl_gemm_step step = {
-        .chip = chip,
-        .shape = shape,
-        .part = part,
-        .is_strip = is_strip,
-        .is_last = is_last,
+        .of = of,
         .name = g.row->name,
         .file = "gemm/skinny.cu",
         .symbol = "sgemm_skinny",
@@ -307,16 +354,16 @@ static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choic
         .vec_b = g.big_a ? 1 : g.width,
         .blocks = g.blocks,
         .batch_step = g.batch_step,
-        .scratch_bytes = g.workspace * (int64_t)sizeof(float),
+        .scratch_bytes = g.workspace,
         .counter_bytes = g.counters * (int64_t)sizeof(unsigned),
         .args = {.splits = g.splits,
                  .cluster = 1,
                  .k_chunk = g.k_chunk,
-                 .small_k_major = g.big_a ? shape->trans_b : !shape->trans_a},
+                 .small_k_major = g.big_a ? of->shape->trans_b : !of->shape->trans_a},
     };
     add_macros(&g, false, builder);
     step.aligned = tgl_gemm_kernel(&step, builder);
-    if (tgl_gemm_has_unaligned(shape, step.vec_a, step.vec_b)) {
+    if (tgl_gemm_has_unaligned(of->shape, step.vec_a, step.vec_b)) {
         add_macros(&g, true, builder);
         step.unaligned = tgl_gemm_kernel(&step, builder);
     }
@@ -331,26 +378,24 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     geometry g;
     (void)chip;
     if (make_geometry(shape, choice, &g) != NULL) return;
-    if (g.splits > 1)
-        tgl_text_add(out, "split       k %d ways, %d deep; %.2f MB of partial sums\n", g.splits,
-                     g.k_chunk, 4e-6 * (double)g.workspace);
+    if (g.splits > 1) tgl_gemm_explain_split(g.splits, g.k_chunk, g.workspace, out);
     tgl_gemm_explain_copies(shape, g.big_a ? g.width : 1, g.big_a ? 1 : g.width, out);
 }
 
-static bool example(int index, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
-    *shape = tgl_example_shape(rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    *shape = tgl_example_shape(type, rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     return true;
 }
 
 const tgl_family tgl_family_skinny = {
     .name = "skinny",
-    .summary = "FP32 products with at most 16 rows or columns",
+    .summary = "products with at most 16 rows or columns",
     .options = options,
     .serves_strips = true,
     .configuration = configuration,
     .lines = lines,
-    .unsupported_reason = tgl_gemm_unsupported_reason,
+    .unsupported_reason = tgl_unsupported_on_cuda_cores,
     .search = search,
     .predict = predict,
     .launch = launch,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/small_batch.cu: batches of small FP32 products. A block computes whole products, one or two
+ * gemm/small_batch.cu: batches of small products. A block computes whole products, one or two
  * at a time, and loops over the batch.
  */
 #include "families/gemm_launch.h"
@@ -17,15 +17,17 @@ typedef struct small_batch_row {
     int per_block;  /* products that a block computes at once */
     int min_blocks; /* that must be resident on an SM, which bounds the registers */
     int registers;  /* of a thread, as compiled for sm_90a */
+    int min_blocks_more, registers_more; /* the same for kernels that need more registers */
 } small_batch_row;
 
-/* Name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers. */
+/* Name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers; the last two for F64, and for
+ * 16-bit types whose copies are narrower than 16 bytes. */
 // clang-format off
 static const small_batch_row rows[] = {
-    {"small_batch_16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96},
-    {"small_batch_32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96},
-    {"small_batch_48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96},
-    {"small_batch_64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168},
+    {"small_batch_16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96, 12, 168},
+    {"small_batch_32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96,  6, 168},
+    {"small_batch_48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96,  1, 168},
+    {"small_batch_64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168,  2, 255},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -40,12 +42,6 @@ static const char *configuration(int index)
     return index >= 0 && index < ROWS ? rows[index].name : NULL;
 }
 
-static int lines(int index)
-{
-    (void)index;
-    return 0;
-}
-
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a choice serves a shape. */
@@ -57,16 +53,18 @@ typedef struct geometry {
     int blocks;                  /* of the grid */
 } geometry;
 
-/* As the kernel has it: lines of a K-major operand have four floats more every four lines. */
-static int tile_floats(int edge, int bk, bool k_major)
+/* As the kernel has it: lines of a K-major operand have 16 bytes more every four lines. */
+static int tile_bytes(int edge, int bk, bool k_major, int size)
 {
-    return edge * bk + (k_major ? edge : 0);
+    return edge * bk * size + (k_major ? edge / 4 * 16 : 0);
 }
 
-static int stage_floats(const small_batch_row *t, const tgl_shape *s)
+static int stage_bytes(const small_batch_row *t, const tgl_shape *s)
 {
-    const int both = tile_floats(t->bm, t->bk, !s->trans_a) + tile_floats(t->bn, t->bk, s->trans_b);
-    return (both + 31) / 32 * 32 + 16;
+    const int size = (int)tgl_type_size(s->type_a);
+    const int both =
+        tile_bytes(t->bm, t->bk, !s->trans_a, size) + tile_bytes(t->bn, t->bk, s->trans_b, size);
+    return (both + 127) / 128 * 128 + 64;
 }
 
 /* Whether offsets within a tile, in elements, pass 31 bits. */
@@ -74,6 +72,13 @@ static bool is_wide(const small_batch_row *t, const tgl_shape *s)
 {
     const int edge = t->bm > t->bn ? t->bm : t->bn, most = edge > t->bk ? edge : t->bk;
     return (s->lda > s->ldb ? s->lda : s->ldb) >= INT_MAX / most;
+}
+
+/* Whether a kernel with copies of these widths needs more registers. */
+static bool needs_more(const tgl_shape *s, int vec_a, int vec_b)
+{
+    const int size = (int)tgl_type_size(s->type_a);
+    return size == 8 || (size == 2 && (vec_a < 8 || vec_b < 8));
 }
 
 /* NULL, or why the choice cannot serve. */
@@ -86,7 +91,7 @@ static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, g
     if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
     if (is_wide(t, s)) return "the leading dimensions are too large for it";
     g->threads = t->bm / t->tm * (t->bn / t->tn) * t->per_block;
-    g->dynamic_shared = t->stages * t->per_block * stage_floats(t, s) * (int)sizeof(float);
+    g->dynamic_shared = t->stages * t->per_block * stage_bytes(t, s);
     g->vec_a = tgl_copy_width(s, s->trans_a ? s->m : s->k, s->lda, s->stride_a);
     g->vec_b = tgl_copy_width(s, s->trans_b ? s->k : s->n, s->ldb, s->stride_b);
     g->batch_step = (int)tgl_min64(s->batch, BATCH_MAX);
@@ -102,15 +107,15 @@ enum {
     LAUNCH_CYCLES = 2000,    /* of a launch */
     BLOCK_CYCLES = 1500,     /* of a block before its first tile has come */
     TILE_CYCLES = 1000,      /* of a tile of K, however small */
-    COPY_CYCLES = 6,         /* of a warp's float4 copies, one of each thread */
+    COPY_CYCLES = 6,         /* of a warp's 16-byte copies, one of each thread */
     NARROW_COPY_CYCLES = 13, /* of narrower ones */
 };
 static const double FFMA_SHARE = 0.6; /* of the FFMAs' time, that loads do not hide */
 
 /* Cycles of an SM for a product's copies of an operand. */
-static double copy_cycles(double edge, double depth, int vec)
+static double copy_cycles(double edge, double depth, int vec, int size)
 {
-    return edge * depth / vec / 32 * (vec == 4 ? COPY_CYCLES : NARROW_COPY_CYCLES);
+    return edge * depth / vec / 32 * (vec * size == 16 ? COPY_CYCLES : NARROW_COPY_CYCLES);
 }
 
 static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
@@ -128,12 +133,14 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const int64_t tiles = tgl_ceil_div(s->k, t->bk), quads = tgl_ceil_div(s->k, 4);
     const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads,
                  depth = (double)(tiles * t->bk);
-    const double copies = copy_cycles(t->bm, depth, g->vec_a) + copy_cycles(t->bn, depth, g->vec_b);
+    const int size = (int)tgl_type_size(s->type_a);
+    const double copies =
+        copy_cycles(t->bm, depth, g->vec_a, size) + copy_cycles(t->bn, depth, g->vec_b, size);
     const double in_flight =
-        4.0 * t->per_block * (t->stages - 1) * (m + n) * (k < t->bk ? k : t->bk);
-    const double bytes = 4 * batch * (m * k + k * n + m * n);
-    const double work =
-        batch * (ffmas / chip->fp32_lanes * FFMA_SHARE + copies) / (chip->sms * clock * busy);
+        (double)size * t->per_block * (t->stages - 1) * (m + n) * (k < t->bk ? k : t->bk);
+    const double bytes = tgl_operand_bytes(s);
+    const double lanes = tgl_fma_lanes(chip, s->type_accumulate);
+    const double work = batch * (ffmas / lanes * FFMA_SHARE + copies) / (chip->sms * clock * busy);
     const double around = (LAUNCH_CYCLES + BLOCK_CYCLES * rounds) / clock;
     c->memory = bytes / tgl_stream_rate(chip, active, in_flight) + work + around;
     c->compute = around + TILE_CYCLES * rounds * (double)(turns * tiles) / clock;
@@ -149,7 +156,7 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
         return;
     }
     c->threads = g.threads;
-    c->registers = g.row->registers;
+    c->registers = needs_more(s, g.vec_a, g.vec_b) ? g.row->registers_more : g.row->registers;
     c->shared_bytes = g.dynamic_shared;
     c->splits = 1;
     c->launches = tgl_ceil_div(s->batch, g.batch_step);
@@ -170,6 +177,8 @@ static void add_macros(const geometry *g, const tgl_shape *s, bool is_unaligned,
                        tgl_list_builder *builder)
 {
     const small_batch_row *t = g->row;
+    const int vec_a = is_unaligned ? 1 : g->vec_a, vec_b = is_unaligned ? 1 : g->vec_b;
+    const bool more = needs_more(s, vec_a, vec_b);
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"BK", t->bk},
@@ -177,35 +186,29 @@ static void add_macros(const geometry *g, const tgl_shape *s, bool is_unaligned,
                                 {"TN", t->tn},
                                 {"STAGES", t->stages},
                                 {"PER_BLOCK", t->per_block},
-                                {"MIN_BLOCKS", t->min_blocks},
+                                {"MIN_BLOCKS", more ? t->min_blocks_more : t->min_blocks},
                                 {"TRANS_A", s->trans_a},
                                 {"TRANS_B", s->trans_b},
-                                {"VEC_A", is_unaligned ? 1 : g->vec_a},
-                                {"VEC_B", is_unaligned ? 1 : g->vec_b}};
+                                {"VEC_A", vec_a},
+                                {"VEC_B", vec_b}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                   const tgl_rectangle *part, bool is_strip, bool is_last,
-                   tgl_list_builder *builder)
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
-    const tgl_shape own = tgl_part_shape(shape, part);
-    const char *why = make_geometry(&own, choice, &g);
+    const tgl_shape own = tgl_part_shape(of->shape, &of->part);
+    const char *why = make_geometry(&own, &of->choice, &g);
     if (why != NULL) {
         tgl_gemm_fail(why, builder);
         return;
     }
     tgl_gemm_step step = {
-        .chip = chip,
-        .shape = shape,
-        .part = part,
-        .is_strip = is_strip,
-        .is_last = is_last,
+        .of = of,
         .name = g.row->name,
         .file = "gemm/small_batch.cu",
         .symbol = "sgemm_small_batch",
-        .local_bytes = g.row->min_blocks > 1 ? TGL_SPILL_MAX : 0,
+        .local_bytes = TGL_SPILL_MAX,
         .threads = g.threads,
         .dynamic_shared = g.dynamic_shared,
         .dynamic_shared_unaligned = g.dynamic_shared,
@@ -218,7 +221,7 @@ static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choic
     };
     add_macros(&g, &own, false, builder);
     step.aligned = tgl_gemm_kernel(&step, builder);
-    if (tgl_gemm_has_unaligned(shape, g.vec_a, g.vec_b)) {
+    if (tgl_gemm_has_unaligned(of->shape, g.vec_a, g.vec_b)) {
         add_macros(&g, &own, true, builder);
         step.unaligned = tgl_gemm_kernel(&step, builder);
     }
@@ -236,19 +239,18 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
         tgl_gemm_explain_copies(shape, g.vec_a, g.vec_b, out);
 }
 
-static bool example(int index, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
-    *shape = tgl_example_shape(rows[index].bm, rows[index].bn, trans_a, trans_b);
+    *shape = tgl_example_shape(type, rows[index].bm, rows[index].bn, trans_a, trans_b);
     return true;
 }
 
 const tgl_family tgl_family_small_batch = {
     .name = "small_batch",
-    .summary = "batches of FP32 products of at most 64 rows and columns",
+    .summary = "batches of products of at most 64 rows and columns",
     .options = options,
     .configuration = configuration,
-    .lines = lines,
-    .unsupported_reason = tgl_gemm_unsupported_reason,
+    .unsupported_reason = tgl_unsupported_on_cuda_cores,
     .search = search,
     .predict = predict,
     .launch = launch,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chips by name. The columns up to L2 are the manufacturer's, but for the clock, which is the one a
- * chip keeps under load where that is known and the boost clock elsewhere. Memory rates are nine
- * tenths of what the data sheet says, which is about what copies reach.
+ * The table of chips. The columns up to L2 are from the manufacturer, except for the clock: the
+ * clock under load if it is known, else the boost clock. Memory rates are 0.9 times the rate in the
+ * data sheet, which is about what copies reach.
  */
 #include "plan/chips.h"
 #include "plan/kernel_source.h"
@@ -12,20 +12,21 @@
 #define L2_SHARE          (2.0 / 3)
 #define L2_RATE(sms, mhz) (64.0 * 1e6 * (mhz) * (sms)*L2_SHARE)
 
-/* Columns: name, text, capability, features, SMs, MHz, FP32 lanes, threads, registers and bytes of
- * shared memory an SM, shared memory a block, blocks a cluster, L2, memory rate, L2 rate. */
+/* Columns: name, text, capability, features, SMs, MHz, FP32 lanes per SM, FLOPs of the tensor cores
+ * per SM and clock for 16-bit types and for F64, threads, registers and bytes of shared memory per
+ * SM, shared memory per block, blocks per cluster, L2 bytes, memory rate, L2 rate. */
 // clang-format off
 #define SM_80 TGL_HAS_ASYNC_COPY
 #define SM_89 (SM_80 | TGL_HAS_FP8_MMA)
 #define SM_90 (SM_89 | TGL_HAS_CLUSTERS | TGL_HAS_OVERLAP | TGL_HAS_TMA | TGL_HAS_WGMMA)
 static const tgl_chip chips[] = {
-    {"h200",    "NVIDIA H200",             90, SM_90, 132, 1980, 128, 2048, 65536, 233472, 232448, 8,  60 << 20, 0.9 * 4.80e12, L2_RATE(132, 1980)},
-    {"h100",    "NVIDIA H100 80GB HBM3",   90, SM_90, 132, 1980, 128, 2048, 65536, 233472, 232448, 8,  50 << 20, 0.9 * 3.35e12, L2_RATE(132, 1980)},
-    {"a100",    "NVIDIA A100-SXM4-80GB",   80, SM_80, 108, 1410,  64, 2048, 65536, 167936, 166912, 1,  40 << 20, 0.9 * 2.04e12, L2_RATE(108, 1410)},
-    {"l40s",    "NVIDIA L40S",             89, SM_89, 142, 2520, 128, 1536, 65536, 102400, 101376, 1,  96 << 20, 0.9 * 0.86e12, L2_RATE(142, 2520)},
-    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, SM_89, 128, 2520, 128, 1536, 65536, 102400, 101376, 1,  72 << 20, 0.9 * 1.01e12, L2_RATE(128, 2520)},
-    {"rtx3090", "NVIDIA GeForce RTX 3090", 86, SM_80,  82, 1695, 128, 1536, 65536, 102400, 101376, 1,   6 << 20, 0.9 * 0.94e12, L2_RATE(82, 1695)},
-    {"t4",      "Tesla T4",                75, 0,     40, 1590,  64, 1024, 65536,  65536,  65536, 1,   4 << 20, 0.9 * 0.32e12, L2_RATE(40, 1590)},
+    {"h200",    "NVIDIA H200",             90, SM_90, 132, 1980, 128, 4096, 256, 2048, 65536, 233472, 232448, 8,  60 << 20, 0.9 * 4.80e12, L2_RATE(132, 1980)},
+    {"h100",    "NVIDIA H100 80GB HBM3",   90, SM_90, 132, 1980, 128, 4096, 256, 2048, 65536, 233472, 232448, 8,  50 << 20, 0.9 * 3.35e12, L2_RATE(132, 1980)},
+    {"a100",    "NVIDIA A100-SXM4-80GB",   80, SM_80, 108, 1410,  64, 2048, 128, 2048, 65536, 167936, 166912, 1,  40 << 20, 0.9 * 2.04e12, L2_RATE(108, 1410)},
+    {"l40s",    "NVIDIA L40S",             89, SM_89, 142, 2520, 128, 1024,   0, 1536, 65536, 102400, 101376, 1,  96 << 20, 0.9 * 0.86e12, L2_RATE(142, 2520)},
+    {"rtx4090", "NVIDIA GeForce RTX 4090", 89, SM_89, 128, 2520, 128,  512,   0, 1536, 65536, 102400, 101376, 1,  72 << 20, 0.9 * 1.01e12, L2_RATE(128, 2520)},
+    {"rtx3090", "NVIDIA GeForce RTX 3090", 86, SM_80,  82, 1695, 128,  512,   0, 1536, 65536, 102400, 101376, 1,   6 << 20, 0.9 * 0.94e12, L2_RATE(82, 1695)},
+    {"t4",      "Tesla T4",                75, 0,     40, 1590,  64, 1024,   0, 1024, 65536,  65536,  65536, 1,   4 << 20, 0.9 * 0.32e12, L2_RATE(40, 1590)},
 };
 // clang-format on
 enum { CHIPS = sizeof chips / sizeof chips[0] };
@@ -52,6 +53,20 @@ const tgl_chip *tgl_chip_of(const char *device_name)
 int tgl_chip_fp32_lanes(int capability)
 {
     return capability < 70 ? 0 : capability <= 80 ? 64 : 128;
+}
+
+int tgl_chip_tensor_flops(int capability)
+{
+    if (capability < 70) return 0;
+    if (capability < 80) return 1024;
+    if (capability == 80) return 2048;
+    if (capability == 90) return 4096;
+    return capability == 100 || capability == 103 ? 8192 : 512;
+}
+
+int tgl_chip_tensor_f64_flops(int capability)
+{
+    return capability == 80 ? 128 : capability == 90 ? 256 : capability == 100 ? 128 : 0;
 }
 
 unsigned tgl_chip_features(int capability)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Descriptions of kernels, and the lookup in the embedded sources.
+ * Copies and compares kernel descriptions, and finds embedded sources.
  */
 #include "plan/kernel_source.h"
 #include "plan/sources.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* src/cuda/cuda_measure.c chooses their grids. Columns: name, file, symbol, parameters. */
+/* Columns: name, file, symbol, parameters. src/cuda/cuda_measure.c chooses the grids. */
 static const tgl_kernel measure_kernels[] = {
     {.name = "measure/ffma",
      .file = "measure/ffma.cu",

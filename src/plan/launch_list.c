@@ -46,7 +46,7 @@ static void stick_no_memory(tgl_list_builder *b)
     stick(b, tgl_fail(TGL_NO_MEMORY, "no memory for a launch list"));
 }
 
-/* Room for one more element at the end of an array: its address; NULL after a failure. */
+/* Appends an element to an array. Returns its address, or NULL after a failure. */
 static void *append(tgl_list_builder *b, void *array, int *count, size_t element)
 {
     void **at = array;
@@ -70,7 +70,7 @@ void tgl_list_begin(tgl_list_builder *b, tgl_launch_list *list)
 
 void tgl_list_macro(tgl_list_builder *b, const char *name, int64_t value)
 {
-    enum { NUMBER = 24 }; /* characters of "=", a 64-bit number and a blank, at most */
+    enum { NUMBER = 24 }; /* maximum length of "=", a 64-bit number and a blank */
     const size_t need = b->macro_length + strlen(name) + NUMBER + 1;
     if (b->status != TGL_OK) return;
     if (need > b->macro_room) {
@@ -102,7 +102,7 @@ const tgl_kernel *tgl_list_kernel(tgl_list_builder *b, const tgl_kernel *kernel)
     return *place;
 }
 
-/* Adds bytes to a region of the workspace; returns where they begin. */
+/* Reserves bytes in a region of the workspace. Returns their offset. */
 static int64_t reserve(tgl_list_builder *b, size_t *region, int64_t bytes)
 {
     const int64_t at = (int64_t)*region;
@@ -175,6 +175,13 @@ void tgl_list_patch(tgl_list_builder *b, const tgl_patch *patch)
     if (own != NULL) *own = *patch;
 }
 
+void tgl_list_patch_value(tgl_list_builder *builder, tgl_value value, int index, size_t at,
+                          int64_t offset)
+{
+    const tgl_patch patch = {.value = value, .index = index, .at = (int)at, .offset = offset};
+    tgl_list_patch(builder, &patch);
+}
+
 int tgl_list_tensor(tgl_list_builder *b, const tgl_tensor *tensor)
 {
     tgl_tensor *own = append(b, &b->list->maps, &b->list->map_count, sizeof *own);
@@ -213,7 +220,7 @@ static int value_bytes(tgl_value value)
     return TGL_ARGUMENT_BYTES_MAX + 1;
 }
 
-/* Why a patch makes no sense; NULL: it does. */
+/* NULL, or why a patch is invalid. */
 static const char *patch_fault(const tgl_launch_list *list, const tgl_launch *launch,
                                const tgl_patch *p)
 {
@@ -239,7 +246,7 @@ static const char *patch_fault(const tgl_launch_list *list, const tgl_launch *la
     }
 }
 
-/* Why a flag makes no sense for the step that looks at it; NULL: it does. */
+/* NULL, or why a flag is invalid for the step that tests it. */
 static const char *flag_fault(const tgl_launch_list *list, int index, int step)
 {
     if (index < 0) return NULL;
@@ -302,8 +309,7 @@ static tgl_status check_tensor(const tgl_tensor *t)
     for (int i = 0; i < t->rank && ok; i++)
         ok = t->size[i] > 0 && t->box[i] >= 1 && t->box[i] <= 256 &&
              (i == 0 || t->stride[i] % 16 == 0);
-    return ok ? TGL_OK
-              : tgl_fail(TGL_BAD_ARGUMENT, "a launch list has a tensor map that makes no sense");
+    return ok ? TGL_OK : tgl_fail(TGL_BAD_ARGUMENT, "a launch list has an invalid tensor map");
 }
 
 static tgl_status check_launch(const tgl_launch_list *list, int step, const tgl_launch *launch)
@@ -384,7 +390,7 @@ static void put_f32(unsigned char *to, double value)
     memcpy(to, &narrow, sizeof narrow);
 }
 
-/* Without a product alpha is 0, so that an infinite one adds nothing. */
+/* alpha of a run; 0 without a product, so that an infinite alpha adds nothing. */
 static double alpha_of(const tgl_run *run)
 {
     return run->has_product ? run->alpha : 0;
@@ -394,6 +400,16 @@ static const void *tensor_address(const tgl_tensor *t, const tgl_run *run, const
 {
     const char *base = t->base == TGL_VALUE_SCRATCH ? scratch : run->at[t->operand];
     return base != NULL ? base + t->offset : NULL;
+}
+
+tgl_tensor tgl_tensor_at(const tgl_tensor *tensor, const void **address)
+{
+    enum { ALIGNMENT = 16 }; /* of the address in a map: CUDA driver API, cuTensorMapEncodeTiled */
+    tgl_tensor own = *tensor;
+    const size_t beyond = (uintptr_t)*address % ALIGNMENT;
+    own.size[0] += (int64_t)(beyond / tgl_type_size(tensor->type));
+    *address = (const char *)*address - beyond;
+    return own;
 }
 
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A launch list: everything that happens on a GPU for one product. It is made once, when a plan is
- * made, and does not change; at each run a device fills in pointers and scalars and launches. The
- * executors (cuda/cuda_execute.c, sim/sim_execute.c) know no kernel family and decide nothing but
- * what the list leaves to a run.
+ * A launch list: everything that happens on a GPU for one product. It is made when a plan is made
+ * and does not change. At each run a device fills in pointers and scalars and launches the kernels.
+ * The executors (cuda/cuda_execute.c, sim/sim_execute.c) contain no code of a particular kernel
+ * family and no planning.
  *
  * A list is a sequence of steps: pre-passes, main kernels, strips, reductions. A step has one
- * launch or several alternatives, of which a run takes the first whose conditions hold; if none
- * holds, the step is left out. All kernels of all alternatives are compiled when the plan is made.
+ * launch or several alternatives. A run takes the first alternative whose conditions hold, and
+ * skips the step if none holds. The kernels of all alternatives are compiled when the plan is made.
  *
- * Memory of a run besides its operands:
- *   scratch    workspace whose content is undefined when the list begins
- *   counters   workspace that is zero when the list begins, and that the list leaves zero
- * Both come from one workspace, counters first: see tgl_list_workspace().
+ * A run has memory besides its operands, in one workspace (tgl_list_workspace()):
+ *   counters   zero before and after each execution of the list
+ *   scratch    undefined when the list starts
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
@@ -23,82 +22,88 @@
 
 /* ---- Values that a run fills in -------------------------------------------------------------- */
 
-/* What an argument of a launch becomes at a run. */
+/* What a run writes into a launch's argument. */
 typedef enum tgl_value {
-    TGL_VALUE_OPERAND,    /* pointer: run.at[index] + offset bytes; a NULL stays NULL */
-    TGL_VALUE_SCRATCH,    /* pointer: the run's scratch + offset */
-    TGL_VALUE_COUNTERS,   /* pointer: the run's counters + offset */
-    TGL_VALUE_ALPHA_F32,  /* float: run.alpha; 0 without a product */
-    TGL_VALUE_BETA_F32,   /* float: run.beta */
-    TGL_VALUE_ALPHA_F64,  /* double */
-    TGL_VALUE_BETA_F64,   /* double */
-    TGL_VALUE_COUNT,      /* int: problems of the batch that this repeat of the launch computes */
-    TGL_VALUE_TENSOR_MAP, /* 128 bytes: list.maps[index], encoded for the run's pointers */
+    TGL_VALUE_OPERAND,   /* pointer: run.at[index] + offset bytes; NULL stays NULL */
+    TGL_VALUE_SCRATCH,   /* pointer: the run's scratch + offset */
+    TGL_VALUE_COUNTERS,  /* pointer: the run's counters + offset */
+    TGL_VALUE_ALPHA_F32, /* float: run.alpha; 0 without a product */
+    TGL_VALUE_BETA_F32,  /* float: run.beta */
+    TGL_VALUE_ALPHA_F64, /* double */
+    TGL_VALUE_BETA_F64,  /* double */
+    TGL_VALUE_COUNT, /* int: the number of products that this repetition of the launch computes */
+    TGL_VALUE_TENSOR_MAP, /* 128 bytes: list.maps[index], encoded for the pointers of the run */
 } tgl_value;
 
 typedef struct tgl_patch {
     tgl_value value;
     int index;      /* a tgl_operand, or a tensor map of the list */
-    int at;         /* where the value goes, in the launch's argument bytes */
+    int at;         /* offset of the value in the launch's argument bytes */
     int64_t offset; /* bytes from the base of the operand, scratch or counters */
-    int64_t step;   /* bytes more for each repeat of the launch */
+    int64_t step;   /* bytes added for each repetition of the launch */
 } tgl_patch;
 
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
-/* A tensor map in neutral terms; cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it.
- * Dimension 0 is the one that is contiguous. Elements outside the tensor are read as zero. */
+/* A tensor map. cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it. Dimension 0 is
+ * contiguous. Elements outside the tensor are read as zero.
+ *
+ * The hardware requires an address that is a multiple of 16. For any other address the map begins
+ * at the multiple below, and dimension 0 is larger by the elements in between: a kernel that may
+ * get such operands adds that number to its coordinates (lib/tma.h). */
 enum { TGL_TENSOR_RANK_MAX = 5 };
 typedef struct tgl_tensor {
     tgl_value base;                      /* TGL_VALUE_OPERAND or TGL_VALUE_SCRATCH */
     int operand;                         /* a tgl_operand */
     int64_t offset;                      /* bytes from the base */
     tgl_type type;                       /* of the elements */
-    bool round_to_tf32;                  /* F32 elements become TF32 on the way */
+    bool round_to_tf32;                  /* F32 elements are rounded to TF32 by the copy */
     int rank;                            /* 1..5 */
     int64_t size[TGL_TENSOR_RANK_MAX];   /* elements */
-    int64_t stride[TGL_TENSOR_RANK_MAX]; /* bytes; stride[0] is the element's size. Others:
+    int64_t stride[TGL_TENSOR_RANK_MAX]; /* bytes; stride[0] is the element size, the others are
                                             multiples of 16 */
-    int box[TGL_TENSOR_RANK_MAX];        /* elements of a copy, 1..256 each */
+    int box[TGL_TENSOR_RANK_MAX];        /* elements of a copy, 1..256 per dimension */
     int swizzle_bytes;                   /* 0, 32, 64 or 128 */
 } tgl_tensor;
+
+/* Rounds *address down to a multiple of 16. Returns the tensor with the larger dimension 0. */
+tgl_tensor tgl_tensor_at(const tgl_tensor *tensor, const void **address);
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
 /* A condition of an alternative. */
 typedef enum tgl_condition_kind {
-    TGL_IF_ALIGNED,    /* the operand's address + offset is a multiple of `alignment` bytes; NULL is
-                        * aligned
-                        */
-    TGL_IF_MISALIGNED, /* it is not */
-    TGL_IF_NO_PRODUCT, /* alpha is known to the host to be 0: A and B are not read */
-    TGL_IF_PRODUCT,    /* the opposite */
+    TGL_IF_ALIGNED, /* the operand's address + offset is a multiple of `alignment` bytes; true for
+                       NULL */
+    TGL_IF_MISALIGNED, /* the opposite of TGL_IF_ALIGNED */
+    TGL_IF_NO_PRODUCT, /* the host knows that alpha is 0: A and B are not read */
+    TGL_IF_PRODUCT,    /* the opposite of TGL_IF_NO_PRODUCT */
 } tgl_condition_kind;
 
 typedef struct tgl_condition {
     tgl_condition_kind kind;
     tgl_operand operand;
     int alignment;  /* bytes */
-    int64_t offset; /* bytes, of a part of the operand */
+    int64_t offset; /* bytes from the operand's address */
 } tgl_condition;
 
 enum { TGL_CONDITIONS_MAX = 4 };
 
-/* What a launch has to wait for. */
+/* When a launch starts. */
 typedef enum tgl_ordering {
-    TGL_AFTER_ALL, /* starts when all that came before in the stream is complete */
-    TGL_WAITS,     /* may start while the launch before it runs, and waits itself for all that came
-                      before (griddepcontrol.wait) before it touches global memory */
-    TGL_BESIDE, /* may run beside the launch before it, on whose results it does not depend: only on
-                   what came before that launch. It waits for that launch before it ends */
+    TGL_AFTER_ALL, /* when all earlier work in the stream is complete */
+    TGL_WAITS, /* may start while the launch before it runs; the kernel itself waits for all earlier
+                  launches (griddepcontrol.wait) before it accesses global memory */
+    TGL_BESIDE, /* may run concurrently with the launch before it, and depends only on the launches
+                   before that one. It waits for the launch before it at its end */
 } tgl_ordering;
 
-/* A part of D: rows [row, row + m), columns [col, col + n). */
+/* A partition of D: rows [row, row + m), columns [col, col + n). */
 typedef struct tgl_rectangle {
     int64_t row, col, m, n;
 } tgl_rectangle;
 
-/* The shape of the problem that computes such a part alone. */
+/* The shape of the problem that computes only this partition. */
 static inline tgl_shape tgl_part_shape(const tgl_shape *shape, const tgl_rectangle *part)
 {
     tgl_shape own = *shape;
@@ -111,18 +116,22 @@ typedef struct tgl_launch {
     const tgl_kernel *kernel;
     tgl_condition conditions[TGL_CONDITIONS_MAX]; /* all must hold */
     int condition_count;
-    unsigned grid[3], cluster[3], threads; /* cluster: 1, 1, 1 without; threads: of a block, in x */
-    int dynamic_shared;                    /* bytes of a block */
-    /* The kernel takes its work from a loop over blocks: a device may make grid[0] smaller, down to
-     * the blocks (or whole clusters) that are resident at once, by its driver's occupancy. */
+    unsigned grid[3];
+    unsigned cluster[3]; /* 1, 1, 1 without clusters */
+    unsigned threads;    /* per block, in x */
+    int dynamic_shared;  /* bytes per block */
+    /* The blocks of the kernel loop over the work. A device may reduce grid[0] to the number of
+     * blocks (or whole clusters) that are resident at the same time, as reported by the driver. */
     bool is_persistent;
     tgl_ordering order;
-    int flag; /* of list.flags: the kernel returns at once unless it is set; -1: it always runs. A
-                 launch that returns at once still waits for what came before (TGL_WAITS) */
-    tgl_rectangle part; /* of D, that it writes; m == 0: it writes none of D, only workspace */
+    int flag; /* index in list.flags: the kernel returns at once if the flag is not set; -1: it
+                 always runs. A launch that returns at once still waits for earlier launches
+                 (TGL_WAITS) */
+    tgl_rectangle part; /* the partition of D that it writes; m == 0: it writes only workspace */
 
-    /* A batch that is larger than a grid: `repeats` launches, of `count` problems each but the
-     * last, which has last_count. count_in_grid_z: grid[2] is that number. */
+    /* A batch that is larger than a grid: the launch is repeated `repeats` times, with `count`
+     * products each and last_count in the last repetition. count_in_grid_z: grid[2] is this number.
+     */
     int64_t repeats;
     int count, last_count;
     bool count_in_grid_z;
@@ -133,14 +142,15 @@ typedef struct tgl_launch {
     int patch_count;
 } tgl_launch;
 
-/* Alternatives. */
+/* A step: one launch, or several alternatives. */
 typedef struct tgl_step {
-    const char *what; /* "tiles", "strip of columns", "repack A": for people */
+    const char *what; /* for messages: "tiles", "strip of columns", "repack A" */
     tgl_launch *launches;
     int launch_count;
 } tgl_step;
 
-/* A word of the counters that one step may set and others look at. Steps by their index. */
+/* A word of the counters that one step may set and later steps test. set_by and cleared_by are
+ * indices of steps. */
 typedef struct tgl_flag {
     int64_t offset; /* bytes, in the counters */
     unsigned mask;
@@ -155,27 +165,27 @@ typedef struct tgl_launch_list {
     tgl_flag *flags;
     int flag_count;
     size_t scratch_bytes, counter_bytes; /* multiples of TGL_WORKSPACE_ALIGNMENT */
-    tgl_kernel **kernels;                /* owned; launches point to them */
+    tgl_kernel **kernels;                /* owned by the list; launches point to them */
     int kernel_count;
 } tgl_launch_list;
 
-/* Bytes of workspace that a run needs: counters, then scratch. */
+/* Bytes of workspace per run: counters, then scratch. */
 static inline size_t tgl_list_workspace(const tgl_launch_list *list)
 {
     return list->counter_bytes + list->scratch_bytes;
 }
 
-/* Releases what a list holds; the struct itself is the caller's. */
+/* Frees the content of a list, but not the struct. */
 void tgl_list_free(tgl_launch_list *list);
 
 /* ---- Building -------------------------------------------------------------------------------- */
 
-/* A failure (no memory, an argument out of range) sticks: later calls do nothing, and
- * tgl_list_end() returns it. */
+/* After a failure (no memory, an argument out of range) all later calls do nothing, and
+ * tgl_list_end() returns the failure. */
 typedef struct tgl_list_builder {
     tgl_launch_list *list;
     tgl_status status;
-    char *macros; /* of the kernel that is being described */
+    char *macros; /* for the next kernel */
     size_t macro_length, macro_room;
 } tgl_list_builder;
 
@@ -184,15 +194,15 @@ void tgl_list_begin(tgl_list_builder *builder, tgl_launch_list *list);
 /* Adds a macro to the description of the next kernel: " NAME=value". */
 void tgl_list_macro(tgl_list_builder *builder, const char *name, int64_t value);
 
-/* Adds a kernel with the macros since the last one (kernel->macros is ignored), or finds the same
- * one in the list. Texts are copied. NULL after a failure. */
+/* Adds a kernel with the macros given since the last kernel (kernel->macros is ignored), or finds
+ * an equal one in the list. Copies all texts. NULL after a failure. */
 const tgl_kernel *tgl_list_kernel(tgl_list_builder *builder, const tgl_kernel *kernel);
 
 /* Reserves workspace; returns its offset. */
 int64_t tgl_list_scratch(tgl_list_builder *builder, int64_t bytes);
 int64_t tgl_list_counters(tgl_list_builder *builder, int64_t bytes);
 
-/* Adds a step without launches; what: static text. */
+/* Adds a step without launches. what: static text. */
 void tgl_list_step(tgl_list_builder *builder, const char *what);
 
 /* Adds an alternative to the latest step, with a copy of the arguments and without patches.
@@ -203,30 +213,33 @@ void tgl_list_launch(tgl_list_builder *builder, const tgl_launch *launch, const 
 /* Adds a patch to the latest launch. */
 void tgl_list_patch(tgl_list_builder *builder, const tgl_patch *patch);
 
+/* Adds a patch that is the same in all repetitions: the value at byte `at` of the arguments. */
+void tgl_list_patch_value(tgl_list_builder *builder, tgl_value value, int index, size_t at,
+                          int64_t offset);
+
 /* Adds a tensor map or a flag; returns its index. */
 int tgl_list_tensor(tgl_list_builder *builder, const tgl_tensor *tensor);
 int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
 
-/* TGL_OK, or the failure that stuck, with its sentence; the list is then freed. Also checks the
- * list: TGL_GRID_TOO_LARGE, and TGL_BAD_ARGUMENT for what only a wrong family can have built (a
- * patch outside the arguments, an alignment that is no power of two, a flag that nothing sets
- * before it is looked at). */
+/* Returns TGL_OK, or the first failure with its error message; the list is then freed. Also checks
+ * the list: TGL_GRID_TOO_LARGE, and TGL_BAD_ARGUMENT for errors in a family (a patch outside the
+ * arguments, an alignment that is not a power of two, a flag that no earlier step sets). */
 tgl_status tgl_list_end(tgl_list_builder *builder);
 
 /* ---- At a run -------------------------------------------------------------------------------- */
 
-/* The alternative of a step for a run; NULL: the step is left out. */
+/* The alternative that a run takes; NULL: the run skips the step. */
 const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 
-/* Writes the arguments of repeat number `repeat` to `bytes` (launch->argument_bytes of room).
- * encode: writes the 128 bytes of a tensor map; may be NULL if the list has none. */
+/* Writes the arguments of repetition number `repeat` to `bytes` (launch->argument_bytes). encode:
+ * writes the 128 bytes of a tensor map; may be NULL if the list has none. */
 typedef tgl_status tgl_encode_fn(void *context, const tgl_tensor *tensor, int map,
                                  const void *address, void *to);
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,
                            const tgl_run *run, char *counters, char *scratch, int64_t repeat,
                            tgl_encode_fn *encode, void *context, unsigned char *bytes);
 
-/* Problems of the batch in a repeat. */
+/* Number of products in a repetition. */
 static inline int tgl_launch_count(const tgl_launch *launch, int64_t repeat)
 {
     return repeat + 1 < launch->repeats ? launch->count : launch->last_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the planner considered, and what a plan launches, as text.
+ * Writes the planner's candidates, its choice and the launches of a plan as text.
  */
 #include "base/integers.h"
 #include "plan/planner.h"
@@ -9,7 +9,7 @@
 
 /* ---- The problem ----------------------------------------------------------------------------- */
 
-/* Bytes of all matrices if each moves once, C only if D is another matrix. */
+/* Bytes of all matrices if each is moved once. C counts only if D is another matrix. */
 static double bytes_moved(const tgl_shape *s)
 {
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
@@ -81,7 +81,7 @@ static double peak(const tgl_chip *chip)
 static void add_chip(tgl_text *out, const tgl_chip *chip)
 {
     tgl_text_add(out,
-                 "planned for %s: %d SMs, %.1f TFLOP/s at %d MHz, %.0f GB/s of memory, "
+                 "chip        %s: %d SMs, %.1f TFLOP/s at %d MHz, %.0f GB/s of memory, "
                  "%.0f of L2; memory binds below %.1f FLOP/byte\n",
                  chip->text, chip->sms, 1e-12 * peak(chip), chip->clock_mhz,
                  1e-9 * chip->memory_rate, 1e-9 * chip->l2_rate, peak(chip) / chip->memory_rate);
@@ -111,22 +111,22 @@ static void add_candidate(tgl_text *out, const tgl_candidate *c)
                      c->splits, c->strip_count, c->resident, c->waves, ceiling(c));
 }
 
-/* The best way of each configuration, without strips and with them: at most two each. Returns how
- * many. */
+/* Lists the best candidates of each configuration without and with strips, at most two each.
+ * Returns their number. */
 static int list_candidates(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *candidates)
 {
     tgl_choice choice;
     int count = 0;
     for (int i = 0; tgl_configuration_at(i, &choice); i++) {
         if (choice.family->is_on_request) continue;
-        tgl_planner_best_of(chip, shape, &choice, 0, TGL_WORKSPACE_MAX, &candidates[count++]);
-        tgl_planner_best_of(chip, shape, &choice, 1, TGL_WORKSPACE_MAX, &candidates[count]);
+        tgl_planner_best_of(chip, shape, &choice, 0, TGL_WORKSPACE_DEFAULT, &candidates[count++]);
+        tgl_planner_best_of(chip, shape, &choice, 1, TGL_WORKSPACE_DEFAULT, &candidates[count]);
         if (candidates[count].rejected == NULL) count++;
     }
     return count;
 }
 
-/* The fastest first. */
+/* Sorted by predicted time. */
 static void add_candidates(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape)
 {
     tgl_choice choice;
@@ -142,7 +142,7 @@ static void add_candidates(tgl_text *out, const tgl_chip *chip, const tgl_shape 
     qsort(candidates, (size_t)count, sizeof *candidates, by_seconds);
     tgl_text_add(out,
                  "candidates              predicted    splits strips  blocks    waves  bound by\n"
-                 "                                                    an SM\n");
+                 "                                                   per SM\n");
     for (int i = 0; i < count; i++)
         add_candidate(out, &candidates[i]);
     free(candidates);
@@ -170,7 +170,7 @@ static void add_prediction(tgl_text *out, const tgl_chip *chip, const tgl_shape 
     const int threads = c->resident * c->threads;
     tgl_text_add(out, "block       %d threads of %d registers, %d bytes of shared memory\n",
                  c->threads, c->registers, c->shared_bytes);
-    tgl_text_add(out, "occupancy   %d block%s an SM: %d of %d threads (%.0f %%)\n", c->resident,
+    tgl_text_add(out, "occupancy   %d block%s per SM: %d of %d threads (%.0f %%)\n", c->resident,
                  c->resident == 1 ? "" : "s", threads, chip->threads_per_sm,
                  100.0 * threads / chip->threads_per_sm);
     tgl_text_add(out, "waves       %.2f (%.0f blocks)\n", c->waves, c->blocks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists candidates, chooses, and puts launch lists together.
+ * Enumerates candidates, chooses one, and builds its launch list.
  */
 #include "plan/planner.h"
 #include "base/integers.h"
@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double LAUNCH_SECONDS = 1e-6;   /* of a launch after another */
-static const double STRIP_SECONDS = 1e-6;    /* of a strip's launch after another of the same run */
-static const double STRIP_SHARE = 0.6;       /* of its time alone, that a strip adds where the tiles
-                                                leave no SM idle */
-static const double ONE_BLOCK_PENALTY = 1.2; /* on the time of a strip whose blocks need a whole SM,
-                                                which they have to wait for beside tiles */
+static const double LAUNCH_SECONDS = 1e-6; /* per launch, back to back */
+static const double STRIP_SECONDS = 1e-6;  /* per launch of a strip */
+/* Where launches may overlap, a strip adds this share of its time alone beyond what idle SMs hide.
+ */
+static const double STRIP_SHARE = 0.6;
+/* Time penalty for strip candidates with one block per SM: such a block has to wait for an SM
+ * without tiles. */
+static const double ONE_BLOCK_PENALTY = 1.2;
 
 /* ---- One candidate --------------------------------------------------------------------------- */
 
@@ -25,22 +27,38 @@ static double larger(double x, double y)
     return x > y ? x : y;
 }
 
+/* Whether the candidate's workspace is within a limit. */
+static bool has_room(const tgl_candidate *c, int64_t workspace_max)
+{
+    return workspace_max == TGL_WORKSPACE_DEFAULT
+               ? c->workspace_bytes - c->repacked_bytes <= TGL_WORKSPACE_MAX
+               : c->workspace_bytes <= workspace_max;
+}
+
+/* The part of a limit that a candidate's workspace leaves. */
+static int64_t room_beside(const tgl_candidate *c, int64_t workspace_max)
+{
+    return workspace_max == TGL_WORKSPACE_DEFAULT
+               ? TGL_WORKSPACE_MAX - (c->workspace_bytes - c->repacked_bytes)
+               : workspace_max - c->workspace_bytes;
+}
+
 static void make_candidate(const tgl_search *search, const tgl_choice *choice, tgl_candidate *c)
 {
     const tgl_chip *chip = search->chip;
     *c = (tgl_candidate){
         .choice = *choice, .rejected_status = TGL_UNSUPPORTED, .splits = 1, .launches = 1};
     choice->family->predict(chip, search->shape, c);
-    if (c->rejected == NULL && c->workspace_bytes > search->workspace_max)
-        c->rejected = "its partial sums would take more workspace than there may be";
+    if (c->rejected == NULL && !has_room(c, search->workspace_max))
+        c->rejected = "it needs more workspace than the limit";
     if (c->rejected != NULL || !c->is_predicted) return;
     c->waves = c->blocks / ((double)chip->sms * c->resident);
     c->overhead = LAUNCH_SECONDS * (double)c->launches;
     c->seconds = larger(c->compute, larger(c->memory, c->l2)) + c->overhead;
 }
 
-/* Takes the candidate if it is better than the best so far. one_block: factor on the time of
- * candidates with one block an SM. */
+/* Replaces *best if the candidate is better. one_block: time penalty for candidates with one block
+ * per SM. */
 static void take_better(const tgl_candidate *candidate, double one_block, tgl_candidate *best)
 {
     const bool is_first = best->choice.family == NULL;
@@ -68,8 +86,8 @@ static bool has_fixed_options(const tgl_choice *choice)
     return false;
 }
 
-/* The best candidate of a configuration for all of the shape, without strips. has_strips: they are
- * to follow. */
+/* The best candidate of a configuration for the whole shape, without strips. has_strips: strips
+ * will be added. */
 static void choose_whole(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *asked,
                          bool has_strips, int64_t workspace_max, tgl_candidate *best)
 {
@@ -90,21 +108,23 @@ static void choose_whole(const tgl_chip *chip, const tgl_shape *shape, const tgl
 
 static const char *no_strips_reason(const tgl_family *family, const tgl_shape *s)
 {
-    if (family->tile == NULL) return "strips lie beside the tiles of kernels that have tiles";
-    if (s->pointers) return "a batch of pointers has no strips";
-    if (s->epilogue.expression != NULL) return "in a strip an expression's row and col are others";
-    if (s->batch > TGL_GRID_YZ_MAX) return "strips are for batches of a single launch";
+    if (family->tile == NULL) return "this kernel does not support strips";
+    if (s->pointers) return "strips are not supported for arrays of pointers";
+    if (s->epilogue.expression != NULL)
+        return "strips are not supported with an epilogue expression";
+    if (s->batch > TGL_GRID_YZ_MAX)
+        return "strips are not supported for batches of several launches";
     return NULL;
 }
 
-/* What of `size` lies past the last whole tile, if a strip can take it; else 0. */
+/* The number of rows or columns beyond the last whole tile if a strip can compute them, else 0. */
 static int64_t strip_width(int64_t size, int tile)
 {
     return size > tile && size % tile <= TGL_STRIP_WIDTH_MAX ? size % tile : 0;
 }
 
-/* The rectangles beside whole tiles: columns right of them, then rows below them. *tiles: the rest.
- * Returns how many; 0: there are none, *why says why. */
+/* Divides D into whole tiles (*tiles) and strips: the columns right of the tiles, the rows below
+ * them. Returns the number of strips. If it is 0, *why is the reason. */
 static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectangle *tiles,
                        tgl_rectangle strips[TGL_STRIPS_MAX], const char **why)
 {
@@ -117,12 +137,12 @@ static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectang
     *tiles = (tgl_rectangle){0, 0, m, n};
     if (right > 0) strips[count++] = (tgl_rectangle){0, n, s->m, right};
     if (below > 0) strips[count++] = (tgl_rectangle){m, 0, below, n};
-    if (count == 0) *why = "its tiles leave no strip of 1 to 16 rows or columns";
+    if (count == 0) *why = "whole tiles do not leave 1 to 16 rows or columns of D";
     return count;
 }
 
-/* The best strip configuration for this number of lines. Beside tiles, a block that
- * needs a whole SM has to wait for one: it must be much faster to be worth it. */
+/* The best candidate for a strip with this number of rows or columns. While tiles run, a block that
+ * needs a whole SM has to wait for one, so it must be much faster to be chosen. */
 static void choose_for_strip(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {
@@ -132,14 +152,14 @@ static void choose_for_strip(const tgl_chip *chip, const tgl_shape *shape, int64
     *best = (tgl_candidate){.choice.family = NULL};
     for (int i = 0; tgl_configuration_at(i, &choice); i++) {
         const bool is_served = best->choice.family != NULL && best->rejected == NULL;
-        const int made_for = choice.family->lines(choice.configuration);
+        const int made_for = tgl_choice_lines(&choice);
         if (!choice.family->serves_strips || (is_served && made_for >= 2 * lines)) continue;
         choose_whole(chip, shape, &choice, false, workspace_max, &c);
         take_better(&c, ONE_BLOCK_PENALTY, best);
     }
 }
 
-/* What the last round of blocks leaves idle, as time of the whole chip. */
+/* SM time that the last wave leaves idle, as seconds of the whole chip. */
 static double idle_seconds(const tgl_chip *chip, const tgl_candidate *c)
 {
     const double rounds = ceil(c->blocks / chip->sms);
@@ -147,8 +167,9 @@ static double idle_seconds(const tgl_chip *chip, const tgl_candidate *c)
     return c->compute * (1 - c->blocks / (rounds * chip->sms));
 }
 
-/* Where launches may overlap, strips begin as soon as the last block of tiles has, and take what is
- * idle first; elsewhere when all have ended. */
+/* Adds a strip to the candidate. If launches may overlap, the strip starts when the last block of
+ * tiles has started, and uses the idle SMs first. Otherwise it starts when all tiles are complete.
+ */
 static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const tgl_candidate *alone,
                       tgl_candidate *c)
 {
@@ -167,9 +188,9 @@ static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const tgl
     c->seconds += strip->adds;
 }
 
-/* The best candidate of a configuration with strips, all of them; best->rejected where there can be
- * none. without: the best candidate that has none, which it must be faster than; NULL if strips are
- * demanded. */
+/* The best candidate of a configuration with all its strips; best->rejected if there is none.
+ * without: the best candidate without strips, which the result must beat; NULL if strips are
+ * required. */
 static void choose_with_strips(const tgl_chip *chip, const tgl_shape *shape,
                                const tgl_choice *asked, int64_t workspace_max,
                                const tgl_candidate *without, tgl_candidate *best)
@@ -185,10 +206,10 @@ static void choose_with_strips(const tgl_chip *chip, const tgl_shape *shape,
         const tgl_shape few = tgl_part_shape(shape, &strips[i]);
         tgl_candidate alone;
         if (without != NULL && !(best->seconds < without->seconds)) {
-            best->rejected = "it is no faster with strips";
+            best->rejected = "it is not faster with strips";
             return;
         }
-        choose_for_strip(chip, &few, workspace_max - best->workspace_bytes, &alone);
+        choose_for_strip(chip, &few, room_beside(best, workspace_max), &alone);
         if (alone.rejected != NULL)
             best->rejected = alone.rejected;
         else
@@ -196,7 +217,8 @@ static void choose_with_strips(const tgl_chip *chip, const tgl_shape *shape,
     }
 }
 
-/* The best candidate of a configuration, with strips as asked: -1 if they pay, 0, 1. */
+/* The best candidate of a configuration. strips: -1: if they are predicted to be faster; 0: none;
+ * 1: required. */
 static void choose_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *asked,
                       int strips, int64_t workspace_max, tgl_candidate *best)
 {
@@ -215,8 +237,8 @@ static void choose_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_ch
     best->may_have_strips = find_strips(asked, shape, &tiles, parts, &why) > 0;
 }
 
-/* The chip, with usual numbers for what its driver does not tell and what is not known of one so
- * old: a missing rate would make predictions infinite, and no candidate could be chosen. */
+/* A copy of the chip with typical values for unknown properties (older drivers). A rate of 0 would
+ * make all predictions infinite. */
 static tgl_chip with_usual_rates(const tgl_chip *chip)
 {
     enum { USUAL_LANES = 64, USUAL_MHZ = 1500 };
@@ -236,17 +258,17 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
 
 /* ---- The choice ------------------------------------------------------------------------------ */
 
-/* The best candidate by prediction. */
+/* The best candidate by predicted time. */
 static void choose_predicted(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
-    bool is_streamed = false; /* a configuration for as few lines as there are serves */
+    bool is_streamed = false; /* a configuration for this number of rows or columns was found */
     tgl_choice choice;
     tgl_candidate c;
     *best = (tgl_candidate){.choice.family = NULL};
     for (int i = 0; tgl_configuration_at(i, &choice); i++) {
-        const int made_for = choice.family->lines(choice.configuration);
+        const int made_for = tgl_choice_lines(&choice);
         if (choice.family->is_on_request || (is_streamed && made_for >= 2 * lines)) continue;
         choose_of(chip, shape, &choice, -1, workspace_max, &c);
         is_streamed = is_streamed || (made_for > 0 && c.rejected == NULL);
@@ -254,8 +276,8 @@ static void choose_predicted(const tgl_chip *chip, const tgl_shape *shape, int64
     }
 }
 
-/* The row of the tuned table that speaks of the shape, in place of the best by prediction. Strips
- * are as they were measured for just this shape, else as predicted to be best. */
+/* Replaces the choice by that of the tuned table if it has an entry for this shape or a similar
+ * one. Strips are as measured if the entry is for this shape, else as predicted. */
 static void consult_tuned(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
                           tgl_candidate *best)
 {
@@ -271,7 +293,7 @@ static void consult_tuned(const tgl_chip *chip, const tgl_shape *shape, int64_t 
     best->is_tuned = true;
 }
 
-/* Families that say no to the problem or chip as a whole all say why; the first reason counts. */
+/* NULL, or the reason of the first family if no family supports the problem and chip. */
 static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *shape)
 {
     const tgl_family *family;
@@ -308,7 +330,7 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
 
 static const char strips_option[] = "strips";
 
-/* Finds an option of the family, or strips; NULL: it has none of that name. */
+/* The place of an option of the family, or of `strips`; NULL: there is no such option. */
 static int64_t *find_option(tgl_request *request, const char *name, size_t length, int64_t *strips)
 {
     const tgl_family *family = request->choice.family;
@@ -321,7 +343,7 @@ static int64_t *find_option(tgl_request *request, const char *name, size_t lengt
     return NULL;
 }
 
-/* Reads "NAME=VALUE" of `length` characters. */
+/* Parses "NAME=VALUE" of `length` characters. */
 static tgl_status parse_option(tgl_request *request, const char *text, size_t length,
                                int64_t *strips)
 {
@@ -349,7 +371,7 @@ tgl_status tgl_request_make(const char *kernel, int64_t workspace_limit, tgl_req
 {
     *request = (tgl_request){.strips = -1,
                              .workspace_max = workspace_limit > 0    ? workspace_limit
-                                              : workspace_limit == 0 ? TGL_WORKSPACE_MAX
+                                              : workspace_limit == 0 ? TGL_WORKSPACE_DEFAULT
                                                                      : 0};
     if (workspace_limit < -1)
         return tgl_fail(TGL_BAD_ARGUMENT, "workspace_limit is %lld; it must be at least -1",
@@ -361,7 +383,7 @@ tgl_status tgl_request_make(const char *kernel, int64_t workspace_limit, tgl_req
     request->is_named = true;
     int64_t strips = TGL_UNSET;
     for (const char *text = kernel + name; *text != '\0';) {
-        text++; /* the colon or comma */
+        text++; /* skips the colon or comma */
         const size_t length = strcspn(text, ",");
         TGL_TRY(parse_option(request, text, length, &strips));
         text += length;
@@ -401,15 +423,22 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape, const 
                             tgl_launch_list *list)
 {
     const tgl_chip known = with_usual_rates(chip);
-    const tgl_rectangle tiles = tgl_candidate_tiles(shape, c);
+    const tgl_partition tiles = {.chip = &known,
+                                 .shape = shape,
+                                 .choice = c->choice,
+                                 .part = tgl_candidate_tiles(shape, c),
+                                 .is_last = c->strip_count == 0};
     tgl_list_builder builder;
     tgl_list_begin(&builder, list);
-    c->choice.family->launch(&known, shape, &c->choice, &tiles, false, c->strip_count == 0,
-                             &builder);
+    tiles.choice.family->launch(&tiles, &builder);
     for (int i = 0; i < c->strip_count; i++) {
-        const tgl_strip *strip = &c->strips[i];
-        strip->choice.family->launch(&known, shape, &strip->choice, &strip->part, true,
-                                     i + 1 == c->strip_count, &builder);
+        const tgl_partition strip = {.chip = &known,
+                                     .shape = shape,
+                                     .choice = c->strips[i].choice,
+                                     .part = c->strips[i].part,
+                                     .is_strip = true,
+                                     .is_last = i + 1 == c->strip_count};
+        strip.choice.family->launch(&strip, &builder);
     }
     return tgl_list_end(&builder);
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner: which configuration of which family a problem gets on a chip. A pure function of the
- * problem, the chip's facts and the tuned table. It lists the candidates, predicts how long each
- * takes, and takes the least, unless this shape or one nearby was measured. It knows no device.
+ * The planner chooses a configuration of a kernel family for a problem on a chip. It depends only
+ * on the problem, the properties of the chip and the tuned table. It enumerates the candidates,
+ * predicts the time of each, and takes the fastest, unless this shape or a similar one was
+ * measured. It contains no device code.
  */
 #ifndef TGL_PLANNER_H
 #define TGL_PLANNER_H
 
 #include "families/family.h"
 
-/* What a plan is asked to be: a kernel string, taken apart. */
+/* What a kernel string asks for. */
 typedef struct tgl_request {
-    bool is_named;         /* choice.family and configuration are given */
-    tgl_choice choice;     /* options that are given; all TGL_UNSET if none is named */
-    int strips;            /* -1: the planner chooses; 0: none; 1: they are demanded */
+    bool is_named;         /* choice.family and choice.configuration are set */
+    tgl_choice choice;     /* with the given options; all TGL_UNSET if no kernel is named */
+    int strips;            /* -1: the planner chooses; 0: none; 1: required */
     int64_t workspace_max; /* bytes */
 } tgl_request;
 
@@ -21,7 +22,7 @@ typedef struct tgl_request {
  * workspace_limit: as in tgl_plan_options. TGL_UNKNOWN_KERNEL; TGL_BAD_ARGUMENT. */
 tgl_status tgl_request_make(const char *kernel, int64_t workspace_limit, tgl_request *request);
 
-/* The kernel string that asks for just this candidate. Returns text. */
+/* The kernel string of exactly this candidate. Returns text. */
 const char *tgl_candidate_string(const tgl_candidate *candidate, char *text, size_t size);
 enum { TGL_KERNEL_STRING_SIZE = 160 };
 
@@ -33,16 +34,16 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
 void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                          int strips, int64_t workspace_max, tgl_candidate *best);
 
-/* What of D a candidate's own family computes: all but the strips. */
+/* The partition of D that the candidate's own family computes: all of D except the strips. */
 tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *candidate);
 
-/* *list := the launches of a candidate that can serve, which the caller frees. TGL_NO_MEMORY;
+/* *list := the launches of a candidate that is not rejected. The caller frees it. TGL_NO_MEMORY;
  * TGL_GRID_TOO_LARGE. */
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape,
                             const tgl_candidate *candidate, tgl_launch_list *list);
 
-/* plan_text.c: the problem; one launch; the candidates, the choice and the ceiling that binds it.
- */
+/* plan_text.c: write the problem; one launch; the candidates, the choice and the resource that
+ * limits it. */
 void tgl_text_problem(tgl_text *out, const tgl_shape *shape);
 void tgl_text_launch(tgl_text *out, const tgl_step *step, const tgl_launch *launch);
 void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape,

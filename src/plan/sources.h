@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text files embedded at build time (cmake/embed.cmake), ordered by name.
+ * The table of text files embedded at build time (cmake/embed.cmake), sorted by name.
  */
 #ifndef TGL_SOURCES_H
 #define TGL_SOURCES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking up measurements.
+ * Finds entries of the tuned table.
  */
 #include "plan/tuned.h"
 
@@ -13,11 +13,11 @@ static const tgl_tuned table[] = {
     {.chip = NULL},
 };
 
-/* How far apart shapes may be: the sum of the dimensions' distances in powers of two. Half a power
- * is 1.4 times as many rows, or a fifth more of all three. */
+/* Maximum distance of a similar shape: the sum over the dimensions of |log2 of their ratio|. 0.5 is
+ * a factor of 1.4 in one dimension, or of 1.12 in each of three. */
 static const double NEAR = 0.5;
-static const double SLOWER =
-    1.1; /* than predicted to be best, that a row of a shape nearby may be */
+/* How much slower than the best candidate an entry for a similar shape may be, by prediction. */
+static const double SLOWER = 1.1;
 
 enum { WIDE_BYTES = 16 }; /* of the widest copies and stores */
 
@@ -27,14 +27,14 @@ const tgl_tuned *tgl_tuned_at(int index)
     return index >= 0 && index < rows ? &table[index] : NULL;
 }
 
-/* Whether lines that begin so many elements apart allow the widest copies. */
+/* Whether a line length of this number of elements allows the widest copies. */
 static bool is_wide(const tgl_shape *s, int64_t elements)
 {
     return elements * (int64_t)tgl_type_size(s->type_d) % WIDE_BYTES == 0;
 }
 
-/* Whether both shapes allow the same wide copies along M and N: tiles that suit wide copies do not
- * suit single elements. */
+/* Whether both shapes allow the same copy widths along M and N: tiles for wide copies are slow with
+ * single elements, and the other way round. */
 static bool is_alike(const tgl_tuned *row, const tgl_shape *s)
 {
     const int64_t a = s->trans_a ? s->m : 0, row_a = s->trans_a ? row->m : 0;
@@ -42,14 +42,22 @@ static bool is_alike(const tgl_tuned *row, const tgl_shape *s)
     return is_wide(s, a) == is_wide(s, row_a) && is_wide(s, b) == is_wide(s, row_b);
 }
 
-static double apart(int64_t x, int64_t y)
+static double log2_ratio(int64_t x, int64_t y)
 {
     return fabs(log2((double)x / (double)y));
 }
 
+/* The type as it is in the table: "tf32" for F32 that may be rounded to TF32, for which there are
+ * other kernels. */
+static const char *tuned_type(const tgl_shape *s)
+{
+    const bool is_tf32 = s->type_a == TGL_F32 && s->compute == TGL_COMPUTE_TF32;
+    return is_tf32 ? "tf32" : tgl_type_name(s->type_a);
+}
+
 static bool is_of_type(const tgl_tuned *row, const tgl_shape *s)
 {
-    return strcmp(row->type, tgl_type_name(s->type_a)) == 0 && tgl_shape_is_all(s, s->type_a) &&
+    return strcmp(row->type, tuned_type(s)) == 0 && tgl_shape_is_all(s, s->type_a) &&
            (row->layout[0] == 'T') == s->trans_a && (row->layout[1] == 'T') == s->trans_b;
 }
 
@@ -60,8 +68,8 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s)
     if (s->k == 0) return NULL;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
         if (strcmp(row->chip, chip) != 0 || !is_of_type(row, s) || !is_alike(row, s)) continue;
-        const double distance = apart(row->m, s->m) + apart(row->n, s->n) + apart(row->k, s->k) +
-                                apart(row->batch, s->batch);
+        const double distance = log2_ratio(row->m, s->m) + log2_ratio(row->n, s->n) +
+                                log2_ratio(row->k, s->k) + log2_ratio(row->batch, s->batch);
         if (distance > least || (nearest != NULL && distance == least)) continue;
         least = distance;
         nearest = row;
@@ -69,10 +77,10 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s)
     return nearest;
 }
 
-/* Whether lines of a matrix, and the matrices of a batch, begin where the widest copies can go if
- * and only if they do in a tight matrix with lines of `row` elements. */
-static bool lies_as_measured(const tgl_shape *s, int64_t row, int64_t lines, int64_t ld,
-                             int64_t stride)
+/* Whether the matrix allows the widest copies if and only if the measured one did. The measured
+ * matrices were contiguous, with lines of `row` elements. */
+static bool has_measured_width(const tgl_shape *s, int64_t row, int64_t lines, int64_t ld,
+                               int64_t stride)
 {
     if (is_wide(s, ld) != is_wide(s, row)) return false;
     return s->batch == 1 || (stride > 0 && is_wide(s, stride) == is_wide(s, row * lines));
@@ -83,11 +91,11 @@ bool tgl_tuned_is_for(const tgl_tuned *row, const tgl_shape *s)
     return row->m == s->m && row->n == s->n && row->k == s->k && row->batch == s->batch &&
            is_of_type(row, s) && s->in_place && !s->device_scalars && !s->pointers &&
            tgl_epilogue_is_none(&s->epilogue) &&
-           lies_as_measured(s, s->trans_a ? s->m : s->k, s->trans_a ? s->k : s->m, s->lda,
-                            s->stride_a) &&
-           lies_as_measured(s, s->trans_b ? s->k : s->n, s->trans_b ? s->n : s->k, s->ldb,
-                            s->stride_b) &&
-           lies_as_measured(s, s->n, s->m, s->ldd, s->stride_d);
+           has_measured_width(s, s->trans_a ? s->m : s->k, s->trans_a ? s->k : s->m, s->lda,
+                              s->stride_a) &&
+           has_measured_width(s, s->trans_b ? s->k : s->n, s->trans_b ? s->n : s->k, s->ldb,
+                              s->stride_b) &&
+           has_measured_width(s, s->n, s->m, s->ldd, s->stride_d);
 }
 
 bool tgl_tuned_holds(const tgl_tuned *row, const tgl_shape *s, const tgl_candidate *tuned,

@@ -264,5 +264,6 @@ AT(tgl_warm_options, archs, 8, 8);
 AT(tgl_warm_options, kernel, 16, 8);
 AT(tgl_warm_options, report, 24, 8);
 AT(tgl_warm_options, user, 32, 8);
+AT(tgl_warm_options, type, 40, 4);
 /* NOLINTEND(bugprone-sizeof-expression) */
 #endif

@@ -7,7 +7,7 @@
  *     tgl_status status = tgl_device_open("auto", NULL, &dev);
  *     if (status != TGL_OK) { fprintf(stderr, "%s\n", tgl_status_text(status)); return 1; }
  *
- *     // Memory of the device; on the CPU any memory will do.
+ *     // Memory of the device. The cpu device accepts any host memory.
  *     void *A, *B, *C;                     // A: m x k, B: k x n, C: m x n, row-major
  *     tgl_alloc(dev, m * k * sizeof(float), &A);
  *     tgl_alloc(dev, k * n * sizeof(float), &B);
@@ -26,17 +26,17 @@
  * Conventions that hold for every function:
  *   - Sizes, leading dimensions and strides are int64_t and count elements; sizes of memory are
  *     size_t and count bytes.
- *   - A function that can fail returns a tgl_status, and tgl_last_error() has a sentence of detail,
- *     kept for each thread. After a TGL_BAD_* or TGL_UNSUPPORTED nothing the caller owns has been
- *     changed; after a failure of the device the result of the product is undefined.
- *   - Structs that begin with `size` may grow in later versions. The caller sets size to the sizeof
- *     that it was compiled with. A smaller struct than the library's is accepted from the size of
- *     version 0.2 on, and members that it lacks have their default, 0. A larger one is accepted if
- *     all bytes that the library does not know are 0.
- *   - The library never exits, prints, or changes the caller's state: current CUDA context,
- *     floating-point mode, signal handlers, environment.
- *   - A device may be used by many threads at once; so may a plan. A timer belongs to one
- *     thread at a time. Closing a device or destroying an object must not overlap its other uses.
+ *   - A function that can fail returns a tgl_status. tgl_last_error() returns the message
+ *     of the calling thread's latest failure. After a TGL_BAD_* or TGL_UNSUPPORTED the caller's
+ *     memory is unchanged. After a failure of the device the result of the product is undefined.
+ *   - Structs that begin with `size` may get more members in later versions. The caller sets size
+ *     to sizeof the struct. The library accepts the struct of every version since 0.2: members that
+ *     an older struct does not have are 0, the default, and the additional bytes of a newer struct
+ *     must be 0.
+ *   - The library never exits, prints, or changes the caller's current CUDA context, floating-point
+ *     mode, signal handlers or environment.
+ *   - Several threads may use a device or a plan at the same time. A timer belongs to one thread at
+ *     a time. Closing a device or destroying an object must not overlap another use of it.
  *   - Results are bitwise the same from run to run on one device with one version of the library.
  *   - Handles are opaque; destroying NULL does nothing.
  */
@@ -65,49 +65,49 @@ extern "C" {
 /* The values are pinned: they do not change between versions, and new ones are added at the end. */
 typedef enum tgl_status {
     TGL_OK = 0,
-    TGL_BAD_ARGUMENT = 1,  /* a NULL that must not be, or a struct of a size that is not accepted */
-    TGL_BAD_ORDER = 2,     /* neither TGL_ROW_MAJOR nor TGL_COL_MAJOR */
-    TGL_BAD_TRANS_A = 3,   /* not one of tgl_transpose */
-    TGL_BAD_TRANS_B = 4,   /* not one of tgl_transpose */
-    TGL_BAD_TYPE = 5,      /* a value outside tgl_type, or types that do not go together */
-    TGL_BAD_COMPUTE = 6,   /* a value outside tgl_compute */
-    TGL_BAD_M = 7,         /* negative */
-    TGL_BAD_N = 8,         /* negative */
-    TGL_BAD_K = 9,         /* negative */
-    TGL_BAD_LDA = 10,      /* less than a row (row-major) or column (column-major) of A as stored */
-    TGL_BAD_LDB = 11,      /* likewise for B */
-    TGL_BAD_LDC = 12,      /* likewise for C */
-    TGL_BAD_BATCH = 13,    /* a negative batch count */
-    TGL_BAD_STRIDE_A = 14, /* a negative stride between the A of a batch */
-    TGL_BAD_STRIDE_B = 15, /* likewise for B */
-    TGL_BAD_STRIDE_C = 16, /* negative, or so small that two C of the batch would overlap */
-    TGL_BAD_A = 17,        /* A is NULL though it would be read, or not aligned to its element */
-    TGL_BAD_B = 18,        /* likewise for B */
-    TGL_BAD_C = 19,        /* likewise for C, which is read or written */
-    TGL_TOO_LARGE = 20,    /* the bytes of a matrix, a batch or an array do not fit in 63 bits */
-    TGL_UNSUPPORTED = 21,  /* a valid request that this device or version has no kernel for */
-    TGL_NO_DEVICE = 22,    /* the name is unknown, or the machine has no such device */
-    TGL_NO_MEMORY = 23,    /* host or device memory is exhausted */
-    TGL_NO_COMPILER = 24,  /* NVRTC (cuda) or a C compiler (sim) was not found */
-    TGL_COMPILE = 25,      /* a kernel did not compile; tgl_last_error() has the compiler's log */
-    TGL_GRID_TOO_LARGE = 26, /* the kernel would need a larger grid than the device has */
-    TGL_DRIVER = 27,         /* the driver or operating system refused a call */
-    TGL_DEVICE_LOST = 28,    /* a kernel faulted: the device object can only be closed now; CUDA may
+    TGL_BAD_ARGUMENT = 1,    /* a pointer that must not be NULL, or a struct of a wrong size */
+    TGL_BAD_ORDER = 2,       /* neither TGL_ROW_MAJOR nor TGL_COL_MAJOR */
+    TGL_BAD_TRANS_A = 3,     /* not one of tgl_transpose */
+    TGL_BAD_TRANS_B = 4,     /* not one of tgl_transpose */
+    TGL_BAD_TYPE = 5,        /* a value outside tgl_type, or an invalid combination of types */
+    TGL_BAD_COMPUTE = 6,     /* a value outside tgl_compute */
+    TGL_BAD_M = 7,           /* negative */
+    TGL_BAD_N = 8,           /* negative */
+    TGL_BAD_K = 9,           /* negative */
+    TGL_BAD_LDA = 10,        /* less than a row (row-major) or column (column-major) of stored A */
+    TGL_BAD_LDB = 11,        /* less than a row (row-major) or column (column-major) of stored B */
+    TGL_BAD_LDC = 12,        /* less than a row (row-major) or column (column-major) of C */
+    TGL_BAD_BATCH = 13,      /* a negative batch count */
+    TGL_BAD_STRIDE_A = 14,   /* negative */
+    TGL_BAD_STRIDE_B = 15,   /* negative */
+    TGL_BAD_STRIDE_C = 16,   /* negative, or so small that two C of the batch would overlap */
+    TGL_BAD_A = 17,          /* A is read but NULL, or not aligned to its element size */
+    TGL_BAD_B = 18,          /* B is read but NULL, or not aligned to its element size */
+    TGL_BAD_C = 19,          /* C is accessed but NULL, or not aligned to its element size */
+    TGL_TOO_LARGE = 20,      /* the size of a matrix, batch or array in bytes exceeds 63 bits */
+    TGL_UNSUPPORTED = 21,    /* a valid request for which this device or version has no kernel */
+    TGL_NO_DEVICE = 22,      /* the name is unknown, or the machine has no such device */
+    TGL_NO_MEMORY = 23,      /* host or device memory is exhausted */
+    TGL_NO_COMPILER = 24,    /* NVRTC (cuda) or a C compiler (sim) was not found */
+    TGL_COMPILE = 25,        /* a kernel did not compile; tgl_last_error() has the compiler's log */
+    TGL_GRID_TOO_LARGE = 26, /* the kernel would need a grid larger than the device's limit */
+    TGL_DRIVER = 27,         /* a call to the CUDA driver or the operating system failed */
+    TGL_DEVICE_LOST = 28,    /* a kernel faulted. The device object can only be closed now. CUDA may
                                 also stop this process's work on other GPUs */
-    TGL_KERNEL_FAULT = 29,   /* sim: a kernel made an illegal access, a race, or missed a barrier */
-    TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel names no kernel of this device */
-    TGL_BAD_SETTING = 31,    /* an environment variable holds a value that is not understood */
-    TGL_BAD_BATCHING = 32,   /* a value outside tgl_batching, or the call for the other one */
+    TGL_KERNEL_FAULT = 29,   /* sim: an illegal access, a race or a missing barrier in a kernel */
+    TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel is not a kernel of this device */
+    TGL_BAD_SETTING = 31,    /* an environment variable has an invalid value */
+    TGL_BAD_BATCHING = 32,   /* a value outside tgl_batching, or a call for the other batching */
     TGL_BAD_ALIGNMENT = 33,  /* an alignment that is neither 0 nor a power of two */
-    TGL_BAD_EPILOGUE = 34,   /* a member of tgl_epilogue makes no sense */
-    TGL_BAD_BIAS = 35,       /* like TGL_BAD_A; also a bias where the epilogue has none */
-    TGL_BAD_RESIDUAL = 36,   /* like TGL_BAD_BIAS, for the residual */
-    TGL_BAD_LDD = 37,        /* like TGL_BAD_LDC, for D */
-    TGL_BAD_STRIDE_D = 38,   /* like TGL_BAD_STRIDE_C, for D */
-    TGL_BAD_D = 39,          /* like TGL_BAD_C, for D; also a D where the problem has none */
-    TGL_BAD_SCALAR = 40, /* alpha or beta: a NULL device pointer, or one not aligned to its type */
-    TGL_BAD_SCALE = 41,  /* a scale that is NULL, not aligned, or not part of the problem */
-    TGL_BAD_WORKSPACE = 42, /* the caller's workspace is too small or not aligned to 256 bytes */
+    TGL_BAD_EPILOGUE = 34,   /* an invalid member of tgl_epilogue */
+    TGL_BAD_BIAS = 35,       /* the bias is NULL or not aligned, or the epilogue has no bias */
+    TGL_BAD_RESIDUAL = 36,   /* the same for the residual */
+    TGL_BAD_LDD = 37,        /* less than a row (row-major) or column (column-major) of D */
+    TGL_BAD_STRIDE_D = 38,   /* negative, or so small that two D of the batch would overlap */
+    TGL_BAD_D = 39,          /* D is NULL or not aligned, or the problem has no D */
+    TGL_BAD_SCALAR = 40,     /* a device pointer to alpha or beta is NULL or not aligned */
+    TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale */
+    TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
 } tgl_status;
 
 /* The identifier of a status, such as "TGL_BAD_LDA", and one sentence that explains it.
@@ -115,7 +115,7 @@ typedef enum tgl_status {
 TGL_API const char *tgl_status_name(tgl_status status);
 TGL_API const char *tgl_status_text(tgl_status status);
 
-/* The version of the library that is linked, "0.2.0". Static text. */
+/* The version of the linked library, "0.2.0". Static text. */
 TGL_API const char *tgl_version(void);
 
 /* ---- Devices --------------------------------------------------------------------------------- */
@@ -124,71 +124,71 @@ typedef struct tgl_device tgl_device;
 
 typedef struct tgl_device_options {
     size_t size;         /* sizeof(tgl_device_options) */
-    int threads;         /* cpu: the most threads to use; 0: OMP_NUM_THREADS, or all there are */
-    int current_context; /* cuda: 1: use the CUDA context that is current in the calling thread,
-                            which must outlive the device and belong to the GPU that is named; 0:
-                            the GPU's primary context */
+    int threads;         /* cpu: the maximum number of threads; 0: OMP_NUM_THREADS if set, else the
+                            number of processors */
+    int current_context; /* cuda: 1: use the calling thread's current CUDA context, which must
+                            belong to the named GPU and outlive the device; 0: use the GPU's primary
+                            context */
 } tgl_device_options;
 
 /* Opens a device by name and stores it in *dev; the caller closes it.
  *   "auto"    the first CUDA device if there is one, else the CPU
- *   "cpu"     the host's processor; always there
- *   "cuda"    the first CUDA device; "cuda:N" the N-th
- *   "sim"     the CUDA kernels, run on the host by the simulator; not in a setuid program, as it
- *             runs a C compiler
+ *   "cpu"     the host's processor, always available
+ *   "cuda"    the first CUDA device; "cuda:N" is device number N, counted from 0
+ *   "sim"     the simulator, which runs the CUDA kernels on the host. It runs a C compiler, so it
+ *             does not open in a setuid program.
  * options may be NULL. On failure *dev is NULL.
  * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_DEVICE; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_DRIVER;
- * TGL_BAD_SETTING (an environment variable such as TEGULA_CPU holds a value that is not
- * understood).
+ * TGL_BAD_SETTING (an environment variable such as TEGULA_CPU has an invalid value).
  */
 TGL_API tgl_status tgl_device_open(const char *name, const tgl_device_options *options,
                                    tgl_device **dev);
 
-/* Releases the device and all it caches. Plans, timers and memory of the device must be gone first.
- */
+/* Releases the device and its caches. Its plans and timers must be destroyed and its memory freed
+ * before. */
 TGL_API void tgl_device_close(tgl_device *dev);
 
-/* The name of the opened device in full: "cpu", "cuda:0", "sim". Valid until the device is closed.
- */
+/* The full name of the device: "cpu", "cuda:0", "sim". Valid until the device is closed. */
 TGL_API const char *tgl_device_name(const tgl_device *dev);
 
-/* Copies the sentence of detail of the calling thread's latest failed call to text, at most size
- * bytes with the terminating zero, and returns the length of the whole sentence (as snprintf does).
- * The sentence may have several lines: that of TGL_COMPILE contains the compiler's log. Empty if
- * no call of this thread has failed yet. Call it right after a failure: a later call may leave
- * another sentence even if it succeeds, where it tried something else first. */
+/* Copies the error message of the calling thread's latest failed call to text, at most size bytes
+ * with the terminating zero, and returns the length of the whole message, as snprintf does. The
+ * message may have several lines: with TGL_COMPILE it contains the compiler's log. It is empty if
+ * no call of this thread has failed yet. Call this function right after a failure: a later call may
+ * replace the message even if it succeeds, because some calls try alternatives that may fail. */
 TGL_API size_t tgl_last_error(char *text, size_t size);
 
-/* The properties of a device as pairs of text: index 0, 1, ... until it returns TGL_BAD_ARGUMENT.
- * *key and *value are valid until the device is closed. They are for people to read; programs use
+/* The properties of a device as pairs of text, for people to read: index 0, 1, ... until it returns
+ * TGL_BAD_ARGUMENT. *key and *value are valid until the device is closed. Programs should use
  * tgl_device_number(). */
 TGL_API tgl_status tgl_device_property(const tgl_device *dev, int index, const char **key,
                                        const char **value);
 
-/* Properties of a device that are numbers. */
+/* Numeric properties of a device. */
 typedef enum tgl_number {
-    TGL_NUMBER_PROCESSORS = 0,         /* SMs of a GPU; processors that the cpu device may use */
-    TGL_NUMBER_CLOCK_HZ = 1,           /* cuda: the highest clock of the SMs */
-    TGL_NUMBER_MEMORY_BYTES = 2,       /* of the device */
-    TGL_NUMBER_MEMORY_BYTES_PER_S = 3, /* cuda: bandwidth by clock and bus width */
-    TGL_NUMBER_L1_BYTES = 4, /* cpu: the data cache of a core; cuda: shared memory of an SM */
+    TGL_NUMBER_PROCESSORS = 0,         /* cuda: SMs; cpu: processors that this process may use */
+    TGL_NUMBER_CLOCK_HZ = 1,           /* cuda: the maximum SM clock */
+    TGL_NUMBER_MEMORY_BYTES = 2,       /* the device's memory */
+    TGL_NUMBER_MEMORY_BYTES_PER_S = 3, /* cuda: peak bandwidth, from memory clock and bus width */
+    TGL_NUMBER_L1_BYTES = 4, /* cpu: L1 data cache of a core; cuda: shared memory of an SM */
     TGL_NUMBER_L2_BYTES = 5,
     TGL_NUMBER_L3_BYTES = 6,            /* cpu */
     TGL_NUMBER_CAPABILITY = 7,          /* cuda: 90 for compute capability 9.0 */
-    TGL_NUMBER_FP32_LANES = 8,          /* cuda: FP32 multiply-adds of an SM in a clock */
-    TGL_NUMBER_THREADS = 9,             /* cpu: threads that a product uses at most */
-    TGL_NUMBER_SHARED_BLOCK_BYTES = 10, /* cuda: the most shared memory of a thread block */
+    TGL_NUMBER_FP32_LANES = 8,          /* cuda: FP32 multiply-adds per SM and clock */
+    TGL_NUMBER_THREADS = 9,             /* cpu: the maximum number of threads of a product */
+    TGL_NUMBER_SHARED_BLOCK_BYTES = 10, /* cuda: the maximum shared memory of a thread block */
 } tgl_number;
 
-/* *value := the property. Returns TGL_OK; TGL_UNSUPPORTED: the device has no such property, or does
- * not know it; TGL_BAD_ARGUMENT. */
+/* *value := the property. Returns TGL_OK; TGL_UNSUPPORTED (the device has no such property or
+ * cannot determine it); TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_device_number(const tgl_device *dev, tgl_number number, double *value);
 
-/* A ceiling of the device, measured now (it takes a fraction of a second and the whole device). */
+/* Upper bounds of the device's speed, measured when tgl_device_measure() is called. A measurement
+ * takes a fraction of a second and needs the device to be idle otherwise. */
 typedef enum tgl_ceiling {
     TGL_CEILING_FMA_F32 = 0, /* FLOP/s of a loop of independent FP32 fused multiply-adds */
     TGL_CEILING_FMA_F64 = 1, /* the same in FP64 */
-    TGL_CEILING_COPY = 2,    /* bytes/s of a large copy within the device, read plus written */
+    TGL_CEILING_COPY = 2,    /* bytes/s, read plus written, of a large copy in device memory */
 } tgl_ceiling;
 
 /* Returns TGL_OK and *value > 0; TGL_UNSUPPORTED (sim); TGL_NO_MEMORY; TGL_DRIVER. */
@@ -196,34 +196,35 @@ TGL_API tgl_status tgl_device_measure(tgl_device *dev, tgl_ceiling ceiling, doub
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* *memory := `bytes` bytes of the device, aligned to 256 bytes and not initialised; the caller
- * gives it back with tgl_free(). 0 bytes give NULL. Memory from any other allocator that the device
- * can address serves every function below as well (cpu, sim: all host memory). */
+/* *memory := `bytes` bytes of device memory, aligned to 256 bytes and not initialised. The caller
+ * frees it with tgl_free(). 0 bytes give NULL. The functions below also accept memory from any
+ * other allocator if the device can address it (cpu, sim: all host memory). */
 TGL_API tgl_status tgl_alloc(tgl_device *dev, size_t bytes, void **memory);
 TGL_API void tgl_free(tgl_device *dev, void *memory);
 
-/* Copies host memory to the device, or back. The copy comes after all work that `stream` has been
- * given before (NULL: the default stream); the call returns when the copy is complete. cpu and sim
- * ignore the stream. A stream that is being captured gives TGL_UNSUPPORTED. */
+/* Copy host memory to the device, or back. The copy starts after the work that is already in
+ * `stream` (NULL: the default stream), and the call returns when the copy is complete. cpu and sim
+ * ignore the stream. Returns TGL_UNSUPPORTED if the stream is being captured. */
 TGL_API tgl_status tgl_upload(tgl_device *dev, void *device_dst, const void *host_src, size_t bytes,
                               void *stream);
 TGL_API tgl_status tgl_download(tgl_device *dev, void *host_dst, const void *device_src,
                                 size_t bytes, void *stream);
 
-/* Waits for all work given to the device. Returns TGL_OK, or the failure of that work. */
+/* Waits for all work of the device. Returns TGL_OK, or the failure of that work. */
 TGL_API tgl_status tgl_device_sync(tgl_device *dev);
 
 /* ---- Problems -------------------------------------------------------------------------------- */
 
-/* The element types. Which types go together, and how their products are accumulated:
+/* The element types. The valid combinations, and the type in which products are accumulated:
  *     A, B                        accumulated in   C, D
  *     F32                         F32              F32
  *     F64                         F64              F64
- *     F16 or BF16, A's = B's      F32              that type, or F32
+ *     F16 or BF16, A and B alike  F32              the type of A and B, or F32
  *     F8_E4M3, F8_E5M2 (mixed)    F32              F16, BF16 or F32
- *     I8                          I32              I32; or I8, F16, BF16, F32 through a scale
- * Other combinations are TGL_BAD_TYPE. This version has kernels for F32 (all devices) and F64
- * (cpu); the other rows give TGL_UNSUPPORTED. */
+ *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
+ * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows on all
+ * devices. On cuda before compute capability 8.0, F64, F16 and BF16 are supported only with few
+ * rows or columns or small matrices. The other rows give TGL_UNSUPPORTED. */
 typedef enum tgl_type {
     TGL_F32 = 1,
     TGL_F64 = 2,
@@ -238,19 +239,20 @@ typedef enum tgl_type {
 /* Bytes of an element, or 0 for a value outside tgl_type. */
 TGL_API size_t tgl_type_size(tgl_type type);
 
-/* The arithmetic that a product may use. ACCURATE, TF32 and FAST are permissions: arithmetic that
- * is more exact serves them too, so they are never unsupported where IEEE is supported. */
+/* The arithmetic that a product may use. ACCURATE, TF32 and FAST are permissions: the library may
+ * use more exact arithmetic instead, so they are supported wherever IEEE is supported. */
 typedef enum tgl_compute {
     TGL_COMPUTE_DEFAULT = 0,  /* the library chooses IEEE or ACCURATE */
     TGL_COMPUTE_IEEE = 1,     /* every product and sum rounded as IEEE 754 says, in the
                                  accumulation type; fused multiply-adds are used */
     TGL_COMPUTE_ACCURATE = 2, /* any arithmetic within the error bound of sums in the accumulation
-                                 type; F32 may be computed from several 16-bit words */
-    TGL_COMPUTE_TF32 = 3,     /* F32 inputs may be rounded to TF32, 10 bits of fraction */
-    TGL_COMPUTE_FAST = 4,     /* 8-bit inputs may be summed with the tensor cores' own precision */
+                                 type; an F32 value may be split into several 16-bit values */
+    TGL_COMPUTE_TF32 = 3,     /* F32 inputs may be rounded to TF32 (10 bits of mantissa) */
+    TGL_COMPUTE_FAST = 4, /* products of 8-bit inputs may be accumulated in the reduced precision
+                             of the tensor cores */
 } tgl_compute;
 
-/* CBLAS's values, so that its enums may be cast. */
+/* The values are those of CBLAS, so that its enums may be cast to these. */
 typedef enum tgl_order { TGL_ROW_MAJOR = 101, TGL_COL_MAJOR = 102 } tgl_order;
 typedef enum tgl_transpose {
     TGL_NO_TRANS = 111,
@@ -258,10 +260,10 @@ typedef enum tgl_transpose {
     TGL_CONJ_TRANS = 113, /* the same as TGL_TRANS: all types are real */
 } tgl_transpose;
 
-/* How the matrices of a batch are found. */
+/* How the matrices of a batch are addressed. X is A, B, C or D. */
 typedef enum tgl_batching {
     TGL_STRIDED = 0,  /* X[i] = X + i*stride_x */
-    TGL_POINTERS = 1, /* X[i] is the i-th of an array of pointers */
+    TGL_POINTERS = 1, /* X[i] is element i of an array of pointers */
 } tgl_batching;
 
 /* Where alpha and beta of a run come from. */
@@ -271,19 +273,19 @@ typedef enum tgl_scalars {
                                that are read when the product runs */
 } tgl_scalars;
 
-/* A factor that the elements of a matrix are multiplied by. For 8-bit types. */
+/* How many scale factors a matrix has. Elements are multiplied by their factor. For 8-bit types. */
 typedef enum tgl_scaling {
     TGL_SCALING_NONE = 0,
-    TGL_SCALING_TENSOR = 1, /* one for the matrix */
-    TGL_SCALING_LINE = 2,   /* one for each row of A, column of B or row of D */
-    TGL_SCALING_BLOCK = 3,  /* one for each 128 of k in a row of A; for each 128 x 128 of B */
+    TGL_SCALING_TENSOR = 1, /* one factor for the matrix */
+    TGL_SCALING_LINE = 2,   /* one factor for each row of A, column of B or row of D */
+    TGL_SCALING_BLOCK = 3,  /* one factor for each block: 1 x 128 of A, 128 x 128 of B */
 } tgl_scaling;
 
 /* One matrix product or a batch of them,
  *     D[i] := alpha * op(A[i]) * op(B[i]) + beta * C[i],   i = 0 .. batch-1
- * with op(A): m x k, op(B): k x n, C and D: m x n, op(X) = X or X^T. D is C itself unless type_d
- * says otherwise. Element (r, c) of a stored matrix X is X[r*ldx + c] in row-major and X[r + c*ldx]
- * in column-major order. Start from tgl_problem_init(): a struct of zeros is not a valid problem.
+ * with op(A): m x k, op(B): k x n, C and D: m x n, op(X) = X or X^T. If type_d is 0, the result
+ * overwrites C. Element (r, c) of a stored matrix X is X[r*ldx + c] in row-major and X[r + c*ldx]
+ * in column-major order. Call tgl_problem_init() first: a struct of zeros is not a valid problem.
  */
 typedef struct tgl_problem {
     size_t size; /* sizeof(tgl_problem) */
@@ -291,72 +293,74 @@ typedef struct tgl_problem {
     tgl_order order;
     tgl_transpose trans_a, trans_b;
     tgl_type type_a, type_b, type_c;
-    tgl_type type_d; /* 0: D is C: the result replaces C. Else D is another matrix, of this type */
-    tgl_type type_accumulate; /* 0: as the table of tgl_type says; else it must be that type */
+    tgl_type type_d; /* 0: the result overwrites C. Else D is another matrix, of this type */
+    tgl_type type_accumulate; /* 0 or the accumulation type in the table of tgl_type */
     tgl_compute compute;
     tgl_scalars scalars;
-    int64_t lda, ldb, ldc; /* elements; 0: tight, the least that is legal */
-    int64_t ldd;           /* of D where it is another matrix than C; else 0 */
-    int64_t batch;         /* 1: one product; 0: none, nothing is done */
-    /* TGL_STRIDED: elements from one matrix of a batch to the next; 0 shares A or B, and C where D
-     * is another matrix. No two results may share an element: either the stride is at least the
-     * extent of one result, or the results are interleaved: stride >= row, and (batch-1)*stride +
-     * row <= leading dimension, where row is the length of a row (column-major: a column). */
+    int64_t lda, ldb, ldc; /* elements; 0: the minimum, no padding between rows or columns */
+    int64_t ldd;           /* of D if it is not C; else 0 */
+    int64_t batch;         /* 1: one product; 0: nothing is computed */
+    /* TGL_STRIDED: elements from one matrix of a batch to the next. 0: all products use the same
+     * matrix, which is allowed for A and B, and for C if D is another matrix. Results must not
+     * overlap. Either the stride is at least the extent of one result, or the results are
+     * interleaved: stride >= row, and (batch-1)*stride + row <= leading dimension, where row is the
+     * length of a row (column-major: of a column). */
     int64_t stride_a, stride_b, stride_c;
-    int64_t stride_d; /* of D where it is another matrix than C; else 0 */
+    int64_t stride_d; /* of D if it is not C; else 0 */
     tgl_batching batching;
-    /* TGL_POINTERS: bytes, a power of two, that every A[i] and B[i] is promised to be a multiple
-     * of. Kernels copy up to 16 bytes at once where they may. 0: no more than an element. */
+    /* TGL_POINTERS: the alignment in bytes, a power of two, that the caller guarantees for every
+     * A[i] and B[i]. Kernels use loads of up to 16 bytes if it allows them. 0: the element size. */
     int64_t alignment;
-    tgl_scaling scaling_a, scaling_b, scaling_d; /* no kernel of this version has any */
-    tgl_type type_scale;                         /* of all scales; 0: TGL_F32 */
+    tgl_scaling scaling_a, scaling_b, scaling_d; /* not supported by the kernels of this version */
+    tgl_type type_scale;                         /* of all scale factors; 0: TGL_F32 */
 } tgl_problem;
 
-/* *problem := C := alpha*A*B + beta*C with A and B of `type`, and C of the same (I8: I32),
- * row-major, not transposed, tight, strided, batch 1. size: sizeof(tgl_problem). Returns TGL_OK;
- * TGL_BAD_ARGUMENT: problem is NULL, or size is less than that of version 0.2. The sizes and the
- * type are checked when the problem is used. */
+/* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32), row-major, not
+ * transposed, without padding, batch 1. size: sizeof(tgl_problem). Returns TGL_OK; TGL_BAD_ARGUMENT
+ * (problem is NULL, or size is smaller than the struct of version 0.2). The sizes and the type are
+ * checked when the problem is used. */
 TGL_API tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, int64_t m,
                                     int64_t n, int64_t k);
 
-/* TGL_OK, or the first thing found wrong with the problem, about in the order of its members; the
- * sentence is in tgl_last_error(). */
+/* Returns TGL_OK, or the status of the first error in the problem, which tgl_last_error()
+ * describes. Members are checked roughly in the order of the struct. */
 TGL_API tgl_status tgl_problem_check(const tgl_problem *problem);
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* C := alpha*op(A)*op(B) + beta*C as `problem` describes, BLAS semantics to the letter:
+/* C := alpha*op(A)*op(B) + beta*C as `problem` describes, with BLAS semantics:
  *   alpha == 0   neither A nor B is read (they may be NULL): C := beta*C
  *   beta == 0    C is not read: a NaN in C does not reach the result
  *   k == 0       C := beta*C, whatever alpha is
  *   m, n or batch == 0   no memory is touched; pointers may be NULL
- *   NaN and Inf  propagate as in the formula; but for the cases above a NaN alpha or beta makes
+ *   NaN and Inf  propagate as in the formula. Except in the cases above, a NaN alpha or beta makes
  *                all of C NaN
  * alpha and beta are rounded to the accumulation type. C must not overlap A or B.
- * A, B, C: memory of `dev` aligned to their element, owned by the caller, valid until the stream
- * has completed this product. stream: a CUstream or cudaStream_t (NULL: the default stream);
- * ignored by cpu and sim, which are done when the call returns. Returns TGL_OK; a TGL_BAD_* (C
- * untouched); TGL_TOO_LARGE; TGL_UNSUPPORTED; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_COMPILE;
+ * A, B, C: memory of `dev` aligned to the element size, owned by the caller, valid until the stream
+ * has completed this product. stream: a CUstream or cudaStream_t (NULL: the default stream). cpu
+ * and sim ignore it: the product is complete when the call returns. Returns TGL_OK; a TGL_BAD_* (C
+ * unchanged); TGL_TOO_LARGE; TGL_UNSUPPORTED; TGL_NO_MEMORY; TGL_NO_COMPILER; TGL_COMPILE;
  * TGL_GRID_TOO_LARGE; TGL_DRIVER; TGL_DEVICE_LOST; TGL_KERNEL_FAULT.
  *
- * The first call of a shape makes a plan and keeps it; later calls find it, as long as the shape is
- * among the latest few hundred. Problems with device scalars or with a D other than C need a plan
- * of the caller's: TGL_UNSUPPORTED. To capture a product into a CUDA graph, make the plan yourself,
- * capture tgl_plan_run(), and keep the plan as long as the graph: the library may let go of its own
- * plans, and so of their code, before the graph is gone. */
+ * The first call with a problem creates a plan. The device caches the plans of the latest few
+ * hundred problems, and later calls reuse them. Problems with device scalars or with a D other than
+ * C give TGL_UNSUPPORTED here: use tgl_plan_create(). To capture a product into a CUDA graph,
+ * create a plan, capture tgl_plan_run(), and keep the plan as long as the graph: the device may
+ * drop a cached plan, and unload its kernels, while the graph still needs them. */
 TGL_API tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha,
                             const void *A, const void *B, double beta, void *C, void *stream);
 
 /* tgl_gemm() for a problem whose batching is TGL_POINTERS. A, B, C: arrays of problem->batch
- * pointers, in memory of `dev` themselves, valid until the stream has completed this product.
- * Pointers of A and B may repeat; no C may overlap another matrix. cpu and sim check each pointer
- * (TGL_BAD_A and the like); cuda cannot, and a bad pointer makes the kernel fault there. */
+ * pointers. The arrays are in memory of `dev` too and valid until the stream has completed this
+ * product. Pointers in A and B may repeat. No C may overlap another matrix. cpu and sim check each
+ * pointer (TGL_BAD_A, TGL_BAD_B, TGL_BAD_C). cuda cannot: there a bad pointer makes the kernel
+ * fault. */
 TGL_API tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double alpha,
                                     const void *const *A, const void *const *B, double beta,
                                     void *const *C, void *stream);
 
-/* tgl_gemm() with the arguments of BLAS. lda, ldb and ldc are checked as BLAS does: at least 1, and
- * at least a row (row-major) or column of the stored matrix. */
+/* tgl_gemm() with the arguments of BLAS. lda, ldb and ldc are checked as in BLAS: at least 1, and
+ * at least the length of a row (column-major: of a column) of the stored matrix. */
 TGL_API tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                              tgl_transpose trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                              const float *A, int64_t lda, const float *B, int64_t ldb, float beta,
@@ -368,234 +372,243 @@ TGL_API tgl_status tgl_dgemm(tgl_device *dev, tgl_order order, tgl_transpose tra
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
 
-/* One of these is added to each element of a row, or of a column, of C. */
+/* A vector that is added to every column or to every row of the result. */
 typedef enum tgl_bias {
     TGL_BIAS_NONE = 0,
-    TGL_BIAS_ROW = 1,    /* bias[row]: m of them */
-    TGL_BIAS_COLUMN = 2, /* bias[column]: n of them */
+    TGL_BIAS_ROW = 1,    /* element (row, column) gets bias[row]; m elements */
+    TGL_BIAS_COLUMN = 2, /* element (row, column) gets bias[column]; n elements */
 } tgl_bias;
 
-/* A NaN stays NaN in all of them. */
+/* All of these map NaN to NaN. */
 typedef enum tgl_activation {
     TGL_ACTIVATION_NONE = 0,
-    TGL_ACTIVATION_RELU = 1, /* x, or 0 where that is greater */
-    TGL_ACTIVATION_GELU = 2, /* x/2 * (1 + erf(x/sqrt(2))); NaN at -Inf, as the formula says */
-    TGL_ACTIVATION_SILU = 3, /* x / (1 + exp(-x)); NaN at -Inf, as the formula says */
+    TGL_ACTIVATION_RELU = 1, /* max(x, 0) */
+    TGL_ACTIVATION_GELU = 2, /* x/2 * (1 + erf(x/sqrt(2))); NaN at -Inf, as the formula gives */
+    TGL_ACTIVATION_SILU = 3, /* x / (1 + exp(-x)); NaN at -Inf, as the formula gives */
 } tgl_activation;
 
-/* What a plan does to each element before it is stored, while it is still in a register:
+/* What a plan computes from the sum of an element before it stores the element:
  *     D := activation(alpha*op(A)*op(B) + beta*C + bias) + residual
- * computed in the accumulation type and rounded once, to D's type. The rules of tgl_gemm() hold for
- * the part in parentheses: alpha == 0 reads neither A nor B, beta == 0 does not read C, and bias,
- * activation and residual have their effect all the same.
+ * in the accumulation type, rounded once to D's type. As in tgl_gemm(), alpha == 0 reads neither A
+ * nor B and beta == 0 does not read C. Bias, activation and residual are still applied then.
  *
- * expression: a C expression of the accumulation type T, in place of the activation and the sum:
+ * expression: a C expression of the accumulation type T, instead of the activation and the sum:
  *     D := expression + residual
  * It may use
  *     T acc               alpha*op(A)*op(B)
  *     T c                 beta*C; 0 if beta is 0
- *     T bias              that of the row or column; 0 without a bias
- *     long long row, col  of the element in D as the caller sees it, whatever the order
- * and the functions of C and CUDA: fmaxf(), expf() ..., besides relu(x), gelu(x) and silu(x). It is
- * compiled with the kernel; if that fails, tgl_plan_create() returns TGL_COMPILE and
+ *     T bias              the bias of the row or column; 0 without a bias
+ *     long long row, col  the element's indices in D as the caller sees it, in either order
+ * and the functions of C and CUDA such as fmaxf() and expf(), and relu(x), gelu(x) and silu(x). It
+ * is compiled into the kernel. If that fails, tgl_plan_create() returns TGL_COMPILE, and
  * tgl_last_error() has the compiler's log, in which the expression is the file "expression". The
- * text is code: it must not come from someone who may not run code here. Devices cuda and sim. */
+ * expression is code that runs on this machine: do not take it from an untrusted source. Devices
+ * cuda and sim only. */
 typedef struct tgl_epilogue {
     size_t size; /* sizeof(tgl_epilogue) */
     tgl_bias bias;
     tgl_activation activation;
     int residual;            /* 1: a matrix of D's sizes and order is added last */
     const char *expression;  /* NULL: none; else activation must be TGL_ACTIVATION_NONE */
-    int64_t ld_residual;     /* elements; 0: tight */
-    int64_t stride_bias;     /* elements from one problem of a batch to the next, strided or of */
-    int64_t stride_residual; /* pointers; 0: all problems share it */
+    int64_t ld_residual;     /* elements; 0: the minimum, no padding */
+    int64_t stride_bias;     /* elements from one product of a batch to the next, with either */
+    int64_t stride_residual; /* tgl_batching; 0: all products use the same one */
     tgl_type type_bias, type_residual; /* 0: D's type */
 } tgl_epilogue;
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* A problem prepared for a device: kernels chosen, compiled and loaded. A plan is immutable and may
- * be run from many threads and on many streams at once.
+/* A problem prepared for a device: its kernels are chosen, compiled and loaded. A plan is
+ * immutable. Several threads may run it at the same time, on several streams.
  *
- * Workspace. Some plans need memory for partial results: tgl_plan_workspace_size() bytes.
- *   - The caller may give it with each run (tgl_operands.workspace). Runs that may be under way at
- *     the same time need one each.
- *   - Else the device lends it: cuda keeps one arena for each stream, which all plans share and
- *     which grows when a plan needs more. A run that is captured into a CUDA graph does not use an
- *     arena: it allocates and frees its workspace by nodes of the graph (drivers for CUDA 11.4 and
- *     later; else TGL_UNSUPPORTED, and the caller must give it).
- * Where the device has no memory left for it, the run plans and compiles the product once more,
- * with kernels that need no workspace, and uses those.
+ * Workspace. Some plans need tgl_plan_workspace_size() bytes of memory for partial results.
+ *   - The caller may pass it to each run (tgl_operands.workspace). Runs that may overlap in time
+ *     need a workspace each.
+ *   - Otherwise the device provides it: cuda keeps one arena for each stream, which all plans share
+ *     and which grows when a plan needs more. A run that is captured into a CUDA graph does not use
+ *     an arena: the graph allocates and frees its workspace with memory nodes. This needs a driver
+ *     for CUDA 11.4 or later; with an older one the run returns TGL_UNSUPPORTED, and the caller
+ *     must pass a workspace.
+ *   - If the device has no memory left for the workspace, the run plans and compiles the product
+ *     once more with kernels that need none, and uses those.
  *
- * Otherwise a run compiles nothing, does not wait for the GPU, and can be captured into a CUDA
- * graph. The plan must outlive the graph. cpu: a run takes a packing buffer of the device;
- * concurrent runs may allocate one more. */
+ * Except in that last case, a run compiles nothing, does not wait for the GPU, and can be captured
+ * into a CUDA graph. The plan must outlive the graph. cpu: a run uses a packing buffer that the
+ * device owns; concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;
 
 typedef struct tgl_plan_options {
     size_t size; /* sizeof(tgl_plan_options) */
-    /* A name from tgl_kernel_name(), and options after a colon that fix how it is used, such as
-     * "simt_128x256x8:splits=4". docs/command-line.md lists the options of each kernel. They are
-     * for measurements: the result is the same, but for rounding. NULL: the planner chooses. */
+    /* NULL: the planner chooses the kernel. Else a name from tgl_kernel_name(), and after a colon
+     * options that fix what the planner would otherwise choose, such as "simt_128x256x8:splits=4"
+     * (4-way split-K). docs/command-line.md lists the options of each kernel. They are meant for
+     * measurements and change the result only by rounding. */
     const char *kernel;
-    const tgl_epilogue *epilogue; /* NULL: none. The ladder's kernels have none. */
-    /* The most bytes of workspace that the plan may need: 0: the default, the planner's own bounds;
-     * -1: none. */
+    const tgl_epilogue *epilogue; /* NULL: none. The ladder's kernels do not support epilogues. */
+    /* The maximum workspace of the plan in bytes. 0: the planner's default limit; -1: no workspace.
+     */
     int64_t workspace_limit;
 } tgl_plan_options;
 
-/* *plan := a plan for `problem`, which is copied, as are the options, which may be NULL. The caller
- * destroys it, before the device is closed. Returns as tgl_gemm(), and TGL_UNKNOWN_KERNEL;
- * TGL_BAD_EPILOGUE; TGL_BAD_ARGUMENT (an option that the kernel does not have). On failure *plan is
- * NULL. */
+/* *plan := a plan for `problem`. The problem and the options are copied; options may be NULL. The
+ * caller destroys the plan before it closes the device. Returns what tgl_gemm() returns, or
+ * TGL_UNKNOWN_KERNEL; TGL_BAD_EPILOGUE; TGL_BAD_ARGUMENT (an option that the kernel does not have).
+ * On failure *plan is NULL. */
 TGL_API tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                                    const tgl_plan_options *options, tgl_plan **plan);
 TGL_API void tgl_plan_destroy(tgl_plan *plan);
 
-/* Bytes of workspace that a run needs; 0 if it needs none. The plan of a NULL needs none. */
+/* Bytes of workspace that a run of the plan needs; 0 if it needs none or if plan is NULL. */
 TGL_API size_t tgl_plan_workspace_size(const tgl_plan *plan);
 
-/* tgl_gemm() for a plan that is kept, with scalars of the host and without D, bias or residual. */
+/* Runs a plan with alpha and beta from the host, without a separate D, bias or residual. The other
+ * arguments are those of tgl_gemm(). */
 TGL_API tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
                                 double beta, void *C, void *stream);
 
-/* What a run is given. Members that the plan has no use for are NULL or 0. All pointers lead to
- * memory of the device; only D (or C, where that is the result) and the workspace are written, and
- * neither may overlap another operand. */
+/* The operands of a run. Members that the plan does not use must be NULL or 0. All pointers are to
+ * memory of the device. The run writes only the result (D, or C if the problem has no D) and the
+ * workspace. Neither may overlap another operand. */
 typedef struct tgl_operands {
     size_t size;                    /* sizeof(tgl_operands) */
     double alpha, beta;             /* TGL_SCALARS_HOST; rounded to the accumulation type */
-    const void *alpha_at, *beta_at; /* TGL_SCALARS_DEVICE: one of the accumulation type each;
-                                       beta_at NULL: beta is 0 */
-    const void *A, *B;              /* of a plan whose batching is TGL_STRIDED */
-    void *C;                        /* is not written where D is another matrix */
-    void *D;                        /* where the problem's type_d is not 0 */
+    const void *alpha_at, *beta_at; /* TGL_SCALARS_DEVICE: pointers to values of the accumulation
+                                       type; beta_at NULL: beta is 0 */
+    const void *A, *B;              /* batching TGL_STRIDED */
+    void *C;                        /* batching TGL_STRIDED; only read if the problem has a D */
+    void *D;                        /* if the problem's type_d is not 0 */
     const void *const *A_array, *const *B_array; /* TGL_POINTERS, as in tgl_gemm_batched() */
     void *const *C_array;
     void *const *D_array;
-    const void *bias, *residual;             /* of a plan whose epilogue has them */
-    const void *scale_a, *scale_b, *scale_d; /* of a problem that has them */
-    void *workspace; /* NULL: the device lends it; else aligned to 256 bytes */
+    const void *bias, *residual;             /* if the plan's epilogue has them */
+    const void *scale_a, *scale_b, *scale_d; /* if the problem has them */
+    void *workspace; /* NULL: the device provides it; else aligned to 256 bytes */
     size_t workspace_bytes;
 } tgl_operands;
 
-/* tgl_plan_run() for any plan. Returns as tgl_gemm(), and TGL_BAD_BIAS; TGL_BAD_RESIDUAL;
- * TGL_BAD_D; TGL_BAD_SCALAR; TGL_BAD_SCALE; TGL_BAD_WORKSPACE; TGL_BAD_BATCHING (pointers to
- * matrices where arrays belong, or the other way round). */
+/* Runs any plan. Returns what tgl_gemm() returns, or TGL_BAD_BIAS; TGL_BAD_RESIDUAL; TGL_BAD_D;
+ * TGL_BAD_SCALAR; TGL_BAD_SCALE; TGL_BAD_WORKSPACE; TGL_BAD_BATCHING (pointers to matrices for a
+ * plan with TGL_POINTERS, or arrays of pointers for a plan with TGL_STRIDED). */
 TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands,
                                          void *stream);
 
-/* The kernel of the plan as tgl_plan_options.kernel takes it: "simt_128x256x8:splits=4" makes the
- * same plan again. Valid as long as the plan. */
+/* The kernel of the plan in the syntax of tgl_plan_options.kernel, such as
+ * "simt_128x256x8:splits=4". A plan created with this string is the same. Valid as long as the
+ * plan.
+ */
 TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
 
-/* Writes what the plan does and why, lines of text, as snprintf does. */
+/* Writes a description of the plan and of the reasons for its choices, several lines of text. size
+ * and the result are those of snprintf. */
 TGL_API size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size);
 
-/* The chips whose plans can be explained without one at hand: index 0, 1, ... until NULL. */
+/* The GPUs for which tgl_chip_explain() can plan, present or not: index 0, 1, ... until NULL. */
 TGL_API const char *tgl_chip_name(int index);
 
-/* Writes which kernel the cuda device would run for `problem` on such a chip ("h200"), and why, as
- * lines of text: the candidates with the times that the planner predicts, those rejected with the
- * reason, and what limits the choice. At most size bytes with the terminating zero; *length is that
- * of the whole text. options may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT (of the options);
- * TGL_NO_DEVICE (the chip is not known); what tgl_problem_check() returns; TGL_BAD_EPILOGUE;
- * TGL_TOO_LARGE; TGL_NO_MEMORY; TGL_UNKNOWN_KERNEL; TGL_UNSUPPORTED; TGL_GRID_TOO_LARGE. */
+/* Writes which kernel the cuda device would run for `problem` on a GPU named by tgl_chip_name(),
+ * and why: the candidates with their predicted times, the rejected ones with the reason, and the
+ * resource that limits the chosen kernel. Writes at most size bytes with the terminating zero;
+ * *length is the length of the whole text. options may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT
+ * (invalid options); TGL_NO_DEVICE (unknown chip); what tgl_problem_check() returns;
+ * TGL_BAD_EPILOGUE; TGL_TOO_LARGE; TGL_NO_MEMORY; TGL_UNKNOWN_KERNEL; TGL_UNSUPPORTED;
+ * TGL_GRID_TOO_LARGE. */
 TGL_API tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem,
                                     const tgl_plan_options *options, char *text, size_t size,
                                     size_t *length);
 
-/* What the latest successful run of a plan did to memory, counted exactly by the simulator. A
- * request is one instruction executed by a warp. docs/simulator.md says how the hardware's rules
- * are modelled. */
+/* The memory accesses of a plan's latest successful run, counted exactly by the simulator. A
+ * request is one memory instruction executed by a warp. docs/simulator.md describes how the
+ * hardware is modelled. */
 typedef struct tgl_counters {
-    size_t size;          /* sizeof(tgl_counters), set by the caller; what the library does not
-                             know of a larger struct stays as it is */
+    size_t size;          /* sizeof(tgl_counters), set by the caller; members that the library does
+                             not know are left unchanged */
     int64_t blocks;       /* of all launches */
-    int64_t threads;      /* of a block of the plan's main kernel */
-    int64_t shared_bytes; /* of a block of the plan's main kernel */
-    int64_t barriers;     /* __syncthreads passed, over all blocks */
+    int64_t threads;      /* per block of the plan's main kernel */
+    int64_t shared_bytes; /* per block of the plan's main kernel */
+    int64_t barriers;     /* executions of __syncthreads(), one per block */
 
-    /* sectors: 32-byte pieces of memory that a request touches; 4 a request for neighbouring
-     * floats. bytes: what the threads asked for. */
+    /* sectors: aligned 32-byte segments of memory that a request touches; 4 if the 32 lanes access
+     * consecutive floats. bytes: the sum of the sizes that the lanes requested. */
     int64_t global_load_requests, global_load_sectors, global_load_bytes;
     int64_t global_store_requests, global_store_sectors, global_store_bytes;
 
-    /* wavefronts: passes over the banks of shared memory. conflicts: those that would not be there
-     * without bank conflicts. */
+    /* wavefronts: passes over the banks of shared memory. conflicts: the additional wavefronts that
+     * bank conflicts cause. */
     int64_t shared_load_requests, shared_load_wavefronts, shared_load_conflicts, shared_load_bytes;
     int64_t shared_store_requests, shared_store_wavefronts, shared_store_conflicts,
         shared_store_bytes;
 
-    /* cp.async: from global to shared memory, counted neither as loads nor as stores above. */
+    /* cp.async: copies from global to shared memory, not included in the loads and stores above. */
     int64_t async_copy_requests, async_copy_sectors, async_copy_bytes;
     int64_t async_copy_wavefronts, async_copy_conflicts;
 
-    int64_t needed_bytes; /* A and B once, C once, and once more if it is read, bias and residual */
+    int64_t needed_bytes; /* the minimum traffic: A, B, C if read, bias, residual and the result,
+                             once each */
 } tgl_counters;
 
-/* Returns TGL_OK and *counters; TGL_UNSUPPORTED on a device that does not count (all but sim), and
- * before the first run; TGL_BAD_ARGUMENT. */
+/* Returns TGL_OK and *counters; TGL_UNSUPPORTED on devices other than sim, and before the first
+ * run; TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters);
 
-/* The kernels of a device by name: index 0, 1, ... until NULL. Static text. Not every kernel takes
- * every problem: tgl_plan_create() says TGL_UNSUPPORTED and why. */
+/* The names of a device's kernels: index 0, 1, ... until NULL. Static text. A kernel need not
+ * support every problem: tgl_plan_create() then returns TGL_UNSUPPORTED with a reason. */
 TGL_API const char *tgl_kernel_name(const tgl_device *dev, int index);
 
 /* ---- Timing ---------------------------------------------------------------------------------- */
 
-/* A stopwatch on a device's own clock: events in the stream on CUDA, the host's clock elsewhere. It
- * times whatever the stream does between the calls, other libraries' work included. */
+/* Measures the time between two points of a stream: with CUDA events on cuda, with the host's clock
+ * on the other devices. The time includes the work of other libraries in the stream. */
 typedef struct tgl_timer tgl_timer;
 
 TGL_API tgl_status tgl_timer_create(tgl_device *dev, tgl_timer **timer);
 TGL_API void tgl_timer_destroy(tgl_timer *timer);
 TGL_API tgl_status tgl_timer_start(tgl_timer *timer, void *stream);
 
-/* Waits for the work since tgl_timer_start() and stores the seconds it took. */
+/* Waits for the work since tgl_timer_start() and stores its duration in seconds. */
 TGL_API tgl_status tgl_timer_stop(tgl_timer *timer, void *stream, double *seconds);
 
-/* ---- Compiling ahead ------------------------------------------------------------------------- */
+/* ---- Compiling ahead of time ----------------------------------------------------------------- */
 
-/* What compiling one CUDA kernel for one architecture gave. Pointers are valid until the callback
- * returns. Counts are -1 where the compiler did not say. */
+/* The result of compiling one CUDA kernel for one architecture. Pointers are valid until the
+ * callback returns. Counts that the compiler did not report are -1. */
 typedef struct tgl_warm_report {
     size_t size;         /* sizeof(tgl_warm_report) as the library knows it */
-    const char *kernel;  /* "ladder/naive"; of a kernel that is compiled for each layout
+    const char *kernel;  /* "ladder/naive"; with the transposes if each has a kernel of its own:
                             "simt_64x64x16 NT" */
     const char *arch;    /* "sm_90a" */
-    tgl_status status;   /* TGL_OK; TGL_COMPILE or TGL_NO_MEMORY; TGL_DRIVER: it was not kept */
-    const char *message; /* of a failure: the compiler's log, or a sentence */
+    tgl_status status;   /* TGL_OK; TGL_COMPILE; TGL_NO_MEMORY; TGL_DRIVER (not stored) */
+    const char *message; /* after a failure: the compiler's log or a sentence */
     double seconds;
-    int from_cache;     /* 1: the disk cache had it */
-    int is_clean;       /* 1: no register is spilled and no array lies in local memory, unless the
-                           kernel is meant to be so */
-    int registers;      /* of a thread */
-    int shared_bytes;   /* of a block, static */
-    int local_bytes;    /* of a thread */
-    int spill_bytes;    /* stored and loaded by spills */
+    int from_cache;     /* 1: it was found in the disk cache */
+    int is_clean;       /* 1: no register spills and no arrays in local memory, or within what is
+                           expected of this kernel, and no serialised wgmma instructions */
+    int registers;      /* per thread */
+    int shared_bytes;   /* per block, static */
+    int local_bytes;    /* per thread */
+    int spill_bytes;    /* spill stores plus spill loads */
     const char *symbol; /* of the kernel in the image */
-    const void *image;  /* what the driver would load, a cubin or PTX; NULL after a failure */
+    const void *image;  /* the cubin or PTX that the driver would load; NULL after a failure */
     size_t image_size;
 } tgl_warm_report;
 
 typedef struct tgl_warm_options {
     size_t size;        /* sizeof(tgl_warm_options) */
-    const char *archs;  /* "sm_80,sm_90a"; "newest" and "all" that the compiler knows; NULL: all */
-    const char *kernel; /* only this one; NULL: all */
-    void (*report)(const tgl_warm_report *report, void *user); /* after each; may be NULL */
+    const char *archs;  /* "sm_80,sm_90a"; "newest" or "all": what NVRTC supports; NULL: all */
+    const char *kernel; /* only this kernel; NULL: all */
+    void (*report)(const tgl_warm_report *report, void *user); /* called per kernel; may be NULL */
     void *user;                                                /* passed to report */
+    tgl_type type; /* of A, B, C and D; 0: F32, or else BF16 or F64 for a kernel without F32 */
 } tgl_warm_options;
 
-/* Compiles CUDA kernels into the disk cache (docs/environment.md says where that is), where GPUs
- * find them: the ladder's, those that measure ceilings, and each configuration of the production
- * families for each transposition, as one large product takes it whose matrices allow the widest
- * copies. Products of other sizes or alignment, or with an epilogue, may have a kernel left to be
- * compiled, when they are planned for the first time. It takes NVRTC but neither GPU nor driver.
- * Returns TGL_OK, also with TEGULA_CACHE=off, where nothing is kept; TGL_BAD_ARGUMENT;
- * TGL_NO_COMPILER; TGL_UNSUPPORTED (an architecture that NVRTC does not know); TGL_UNKNOWN_KERNEL;
- * TGL_COMPILE or TGL_NO_MEMORY if a kernel did not compile, TGL_DRIVER if it was not kept, after
- * all others were tried; TGL_DRIVER at once if the cache has no folder. */
+/* Compiles CUDA kernels into the disk cache (docs/environment.md says where it is): the ladder's
+ * kernels, those that tgl_device_measure() runs, and every configuration of the production kernels
+ * in all four transpositions, for one large product with 16-byte aligned matrices. The first plan
+ * of a product of another size or alignment, or with an epilogue, may still compile a kernel. Needs
+ * NVRTC, but neither a GPU nor a driver.
+ * Returns TGL_OK, also with TEGULA_CACHE=off, where nothing is stored; TGL_BAD_ARGUMENT;
+ * TGL_BAD_TYPE; TGL_NO_COMPILER; TGL_UNSUPPORTED (NVRTC does not support the architecture);
+ * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder. After all kernels were tried:
+ * TGL_COMPILE or TGL_NO_MEMORY if one did not compile, TGL_DRIVER if one could not be stored. */
 TGL_API tgl_status tgl_warm(const tgl_warm_options *options);
 
 #ifdef __cplusplus

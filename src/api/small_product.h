@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products that a device computes without a plan (tgl_backend.run_small), because they take less
+ * time than finding or running one. The functions return false where the device does not do that,
+ * and for every argument that is invalid or unusual: the general way then gives the result or the
+ * error.
+ */
+#ifndef TGL_SMALL_PRODUCT_H
+#define TGL_SMALL_PRODUCT_H
+
+#include "api/backend.h"
+
+/* A call with the arguments of tgl_sgemm() or tgl_dgemm(): *x has the caller's type, m, n, k,
+ * leading dimensions, alpha, beta and pointers. Changes *x. */
+bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_a,
+                    tgl_transpose trans_b, tgl_small_product *x);
+
+/* A call with the arguments of tgl_gemm(). */
+bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *problem,
+                    const tgl_operands *operands);
+
+/* Sets plan->small if runs of the plan can be computed in this way. */
+void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options);
+
+/* A run of a plan. */
+bool tgl_small_plan(const tgl_plan *plan, const tgl_operands *operands);
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm/accurate.cu: FP32 products on Hopper's f16 tensor cores, within the error bound of FP32
+ * sums. A pre-pass makes two words of each element. docs/accuracy.md has the bound.
+ */
+#include "families/decompose.h"
+#include "families/gemm_launch.h"
+
+#include <math.h>
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+typedef struct accurate_row {
+    const char *name;
+    int bm, bn;     /* the tile that a block computes */
+    int consumers;  /* warpgroups that multiply, with 64 rows each */
+    int stages;     /* of bm + bn lines of 128 bytes */
+    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
+    int registers;  /* per thread at launch, as compiled for sm_90a */
+    bool spills;    /* outside of the main loop, without clusters too */
+    double share;   /* fraction of the f16 peak that the main loop reaches: measured on an H200 at
+                       4096 and   8192 cubed, less the pre-pass and what the last wave leaves idle */
+} accurate_row;
+
+/* Name, BM, BN, CONSUMERS, STAGES, MIN_BLOCKS, registers, spills, share. A thread of a
+ * consumer holds 2 * (BN / 2) sums. */
+// clang-format off
+static const accurate_row rows[] = {
+    {"accurate_128x192", 128, 192, 2, 5, 1, 168, false, 0.64},
+    {"accurate_128x160", 128, 160, 2, 5, 1, 168, false, 0.54},
+    {"accurate_128x128", 128, 128, 2, 6, 1, 168, false, 0.48},
+    {"accurate_192x128", 192, 128, 3, 4, 1, 128, true, 0.55},
+    {"accurate_128x96",  128,  96, 2, 7, 1, 168, false, 0.47},
+    {"accurate_128x64",  128,  64, 2, 8, 1, 168, false, 0.41},
+    {"accurate_64x128",   64, 128, 1, 4, 2, 168, true, 0.48},
+};
+// clang-format on
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* cluster: blocks that share the right operand's tiles, 1 or 2. raster: rows of clusters of tiles
+ * in a band. slab: steps of 64 of K between additions in FP32. ordered: 1: consumers take turns. */
+static const char *const options[] = {"cluster", "raster", "slab", "ordered", NULL};
+enum { CLUSTER, RASTER, SLAB, ORDERED };
+
+static const char *configuration(int index)
+{
+    return index >= 0 && index < ROWS ? rows[index].name : NULL;
+}
+
+/* ---- What it takes --------------------------------------------------------------------------- */
+
+/* Below, FFMA's own errors are smaller than those of two words (docs/accuracy.md). */
+enum { DEPTH_MIN = 256 };
+
+static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+{
+    if (s->type_a != TGL_F32 || s->type_b != TGL_F32 || s->type_accumulate != TGL_F32)
+        return "it multiplies FP32";
+    if (s->compute != TGL_COMPUTE_ACCURATE) return "the product asks for other arithmetic";
+    if (s->k < DEPTH_MIN) return "below k = 256 it is less accurate than FFMA";
+    if ((chip->features & TGL_HAS_WGMMA) == 0) return "the chip has no wgmma";
+    if ((chip->features & TGL_HAS_TMA) == 0) return "the chip or its driver has no TMA";
+    if (s->pointers) return "it takes no batches of pointers";
+    if (s->batch > TGL_EXTENT_MAX) return "it counts the problems of a batch in 31 bits";
+    return tgl_gemm_unsupported_reason(s);
+}
+
+/* ---- Geometry -------------------------------------------------------------------------------- */
+
+/* How a choice serves a shape on a chip. */
+typedef struct geometry {
+    const accurate_row *row;
+    int cluster, raster, slab;
+    bool ordered;
+    int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
+    int64_t units;                   /* of clusters */
+    int threads, shared;             /* shared: dynamic, bytes of a block */
+    int64_t blocks;                  /* of the grid */
+    tgl_decompose operands[2];
+    int64_t word_bytes, table_bytes, maxima_bytes; /* of workspace */
+} geometry;
+
+enum { LINE_BYTES = 128, BK = 64 /* of K in a stage */ };
+
+/* As struct shared of the kernel has it. */
+static int shared_bytes(const accurate_row *t)
+{
+    enum { BARRIER = 8, CHUNK = 16 * 40 /* sums of a warp */, ORDER = 128 * (int)sizeof(int) };
+    return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+           t->consumers *
+               (4 * CHUNK * (int)sizeof(float) + t->bn * (int)sizeof(int) + ORDER + BARRIER);
+}
+
+static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a)
+{
+    tgl_decompose d = {
+        .operand = is_a ? TGL_AT_A : TGL_AT_B,
+        .transposes = is_a ? s->trans_a : !s->trans_b,
+        .offset = is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part),
+        .lines = is_a ? part->m : part->n,
+        .length = s->k,
+        .ld = is_a ? s->lda : s->ldb,
+        .stride = is_a ? s->stride_a : s->stride_b,
+    };
+    d.count = d.stride == 0 ? 1 : s->batch;
+    return d;
+}
+
+static void place_workspace(geometry *g)
+{
+    int64_t at = 0;
+    for (int i = 0; i < 2; i++) {
+        g->operands[i].words = at;
+        at += tgl_round_up(tgl_decompose_word_bytes(&g->operands[i]), TGL_WORKSPACE_ALIGNMENT);
+    }
+    g->word_bytes = at;
+    g->table_bytes = tgl_round_up(tgl_decompose_table_bytes(g->operands), TGL_WORKSPACE_ALIGNMENT);
+    tgl_decompose_place_tables(g->operands, at);
+    at += g->table_bytes;
+    for (int i = 0; i < 2; i++) {
+        g->operands[i].maxima = at;
+        at += tgl_round_up(tgl_decompose_maxima_bytes(&g->operands[i]), TGL_WORKSPACE_ALIGNMENT);
+    }
+    g->maxima_bytes = at - g->word_bytes - g->table_bytes;
+}
+
+/* NULL, or why the options cannot serve. */
+static const char *take_options(const tgl_chip *chip, const tgl_choice *choice, geometry *g)
+{
+    const int64_t cluster = tgl_option(choice, CLUSTER, 1), slab = tgl_option(choice, SLAB, 1);
+    if (cluster != 1 && cluster != 2) return "it has clusters of 1 or 2 blocks";
+    if (cluster > chip->cluster_max) return "the chip has no clusters";
+    if (slab < 1 || 2 * slab > g->row->stages) return "the stages of a slab must be in its ring";
+    g->cluster = (int)cluster;
+    g->slab = (int)slab;
+    g->ordered = tgl_option(choice, ORDERED, 0) != 0 && g->row->consumers > 1;
+    return NULL;
+}
+
+/* NULL, or why the choice cannot serve. */
+static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                 const tgl_rectangle *part, const tgl_choice *choice, geometry *g)
+{
+    const accurate_row *t = &rows[choice->configuration];
+    *g = (geometry){.row = t};
+    const char *why = take_options(chip, choice, g);
+    if (why != NULL) return why;
+    g->operands[0] = operand_of(s, part, true);
+    g->operands[1] = operand_of(s, part, false);
+    g->tile_rows = tgl_ceil_div(part->m, t->bm * g->cluster);
+    g->tile_columns = tgl_ceil_div(part->n, t->bn);
+    /* The kernel counts all tiles in 31 bits, and up to a grid past the last. */
+    if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch > TGL_GRID_X_MAX / 2.0)
+        return tgl_grid_too_large;
+    why = tgl_decompose_fault(chip, g->operands);
+    if (why != NULL) return why;
+    g->units = g->tile_rows * g->tile_columns * s->batch;
+    const int64_t raster = tgl_option(choice, RASTER, 0);
+    g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
+                           : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
+    g->threads = tgl_ring_threads(t->consumers);
+    g->shared = shared_bytes(t);
+    g->blocks = tgl_persistent_blocks(chip, t->min_blocks, g->cluster, g->units * g->cluster);
+    place_workspace(g);
+    return NULL;
+}
+
+/* ---- Predicted time -------------------------------------------------------------------------- */
+
+/* From the sizes of the parts, and what gemm/wgmma.cu reaches. */
+enum {
+    UNIT_CYCLES = 2500,       /* of a tile, before its first wgmma and after its last, without: */
+    STORE_BYTES_A_CLOCK = 48, /* sums that an SM stores */
+};
+static const double START_SECONDS = 3e-6; /* of the launch, to the first wgmma */
+static const double MEMORY_SHARE = 0.85;  /* of a copy's rate */
+
+/* Cycles of an SM for BK of K of a tile: three products. */
+static double step_cycles(const tgl_chip *chip, const accurate_row *t)
+{
+    enum { PRODUCTS = 3 };
+    return PRODUCTS * 2.0 * t->bm * t->bn * BK / (chip->tensor_flops * t->share);
+}
+
+static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+                         tgl_candidate *c)
+{
+    const accurate_row *t = g->row;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double depth = ceil(k / BK), clock = 1e6 * chip->clock_mhz;
+    const double units = (double)g->units * g->cluster;
+    const double waves = ceil(units / (double)chip->sms); /* units of the busiest SM */
+    const double tail = UNIT_CYCLES + 4.0 * t->bm * t->bn / STORE_BYTES_A_CLOCK;
+    const bool overlaps = c->resident > 1 && waves > 1; /* tails with other blocks' loops */
+    const double cycles =
+        waves * depth * step_cycles(chip, t) + (overlaps ? waves / 2 + 0.5 : waves) * tail;
+    const double start = START_SECONDS + tgl_decompose_seconds(chip, g->operands);
+    c->blocks = (double)g->blocks;
+    c->compute = start + cycles / clock;
+    c->memory = start + 4 * batch * (m * k + k * n + m * n) / (MEMORY_SHARE * chip->memory_rate);
+    c->l2 = start +
+            2 * units * depth * LINE_BYTES * (t->bm + (double)t->bn / g->cluster) / chip->l2_rate;
+}
+
+static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+{
+    geometry g;
+    const tgl_rectangle part = tgl_whole(s);
+    const char *why = make_geometry(chip, s, &part, &c->choice, &g);
+    if (why != NULL) {
+        tgl_reject(c, why);
+        return;
+    }
+    c->threads = g.threads;
+    c->registers = g.row->registers;
+    c->shared_bytes = g.shared + TGL_RING_STATIC_SHARED;
+    c->workspace_bytes = g.word_bytes + g.table_bytes + g.maxima_bytes;
+    c->repacked_bytes = g.word_bytes;
+    c->launches = 3;
+    c->is_predicted = true;
+    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* The map of an operand's words. parts: blocks of a cluster that load a part of the tile each. */
+static tgl_tensor tensor_of(const tgl_decompose *d, int edge, int parts)
+{
+    const int64_t size = (int64_t)tgl_type_size(TGL_F16), pitch = tgl_decompose_pitch(d);
+    return (tgl_tensor){
+        .base = TGL_VALUE_SCRATCH,
+        .operand = (int)d->operand,
+        .offset = d->words,
+        .type = TGL_F16,
+        .rank = 3,
+        .size = {d->length, d->lines, 2 * d->count},
+        .stride = {size, pitch * size, d->lines * pitch * size},
+        .box = {BK, edge / parts, 1},
+        .swizzle_bytes = LINE_BYTES,
+    };
+}
+
+static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *builder)
+{
+    const accurate_row *t = g->row;
+    const tgl_macro macros[] = {{"BM", t->bm},
+                                {"BN", t->bn},
+                                {"STAGES", t->stages},
+                                {"CONSUMERS", t->consumers},
+                                {"CLUSTER", g->cluster},
+                                {"MIN_BLOCKS", t->min_blocks},
+                                {"SLAB", g->slab},
+                                {"ORDERED", g->ordered},
+                                {"A_ALONG_K", !s->trans_a},
+                                {"B_ALONG_K", s->trans_b}};
+    tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
+}
+
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
+{
+    geometry g;
+    const char *why = make_geometry(of->chip, of->shape, &of->part, &of->choice, &g);
+    if (why != NULL) {
+        tgl_gemm_fail(why, builder);
+        return;
+    }
+    const int64_t scratch =
+        tgl_list_scratch(builder, g.word_bytes + g.table_bytes + g.maxima_bytes);
+    for (int i = 0; i < 2; i++) {
+        g.operands[i].words += scratch;
+        g.operands[i].maxima += scratch;
+    }
+    tgl_decompose_place_tables(g.operands, scratch + g.word_bytes);
+    tgl_decompose_add_steps(of, g.operands, builder);
+    const tgl_tensor maps[] = {tensor_of(&g.operands[0], g.row->bm, 1),
+                               tensor_of(&g.operands[1], g.row->bn, g.cluster)};
+    tgl_gemm_step step = {
+        .of = of,
+        .name = g.row->name,
+        .file = "gemm/accurate.cu",
+        .symbol = "gemm_accurate",
+        .local_bytes = g.row->spills || g.cluster > 1 ? TGL_SPILL_MAX : 0,
+        .needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (g.cluster > 1 ? TGL_HAS_CLUSTERS : 0),
+        .threads = g.threads,
+        .dynamic_shared = g.shared,
+        .vec_a = 1,
+        .vec_b = 1,
+        .blocks = g.blocks,
+        .batch_step = (int)of->shape->batch,
+        .loops_over_batch = true,
+        .is_persistent = true,
+        .maps = maps,
+        .keeps_operands = true,
+        .has_tables = true,
+        .tables_at = scratch + g.word_bytes,
+        .args = {.raster = g.raster, .splits = 1, .cluster = g.cluster},
+    };
+    add_macros(of->shape, &g, builder);
+    step.aligned = tgl_gemm_kernel(&step, builder);
+    tgl_gemm_add_step(&step, builder);
+}
+
+/* ---- Text and examples ----------------------------------------------------------------------- */
+
+static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                    tgl_text *out)
+{
+    geometry g;
+    const tgl_rectangle part = tgl_whole(shape);
+    if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
+    tgl_text_add(out,
+                 "arithmetic  three f16 products of scaled words, added in FP32 every %d of k;\n"
+                 "            FFMA for tiles with Inf, NaN or too wide exponents\n",
+                 g.slab * BK);
+    tgl_text_add(out, "bound       |error| <= %.0f * 2^-24 * (|op(A)||op(B)|); of FFMA: %.0f\n",
+                 2.0 * ceil((double)shape->k / (g.slab * BK)) + 42.0 * g.slab + 10,
+                 (double)shape->k);
+    tgl_text_add(out, "tiles       %lld x %lld, clusters of %d, bands of %d rows\n",
+                 (long long)g.tile_rows * g.cluster, (long long)g.tile_columns, g.cluster,
+                 g.raster * g.cluster);
+    tgl_text_add(out, "words       %.2f MB, and %.2f MB of tables\n", 1e-6 * (double)g.word_bytes,
+                 1e-6 * (double)(g.table_bytes + g.maxima_bytes));
+}
+
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+{
+    (void)index;
+    *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    shape->compute = TGL_COMPUTE_ACCURATE;
+    return type == TGL_F32;
+}
+
+const tgl_family tgl_family_accurate = {
+    .name = "accurate",
+    .summary = "FP32 accuracy from the f16 tensor cores of sm_90a",
+    .options = options,
+    .configuration = configuration,
+    .unsupported_reason = unsupported_reason,
+    .predict = predict,
+    .launch = launch,
+    .explain = explain,
+    .example = example,
+};

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm/wgmma.cu: products of f16, bf16 and TF32 on Hopper's tensor cores. Operands that TMA cannot
+ * read as they lie are repacked by a pre-pass.
+ */
+#include "families/gemm_launch.h"
+#include "families/repack.h"
+
+#include <limits.h>
+#include <math.h>
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+typedef struct wgmma_row {
+    const char *name;
+    int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
+    int consumers; /* warpgroups that multiply */
+    bool alternates; /* each of them has tiles of its own, in turn */
+    int stages;      /* of bm + bn lines of 128 bytes */
+    int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
+    int registers;   /* per thread at launch, as compiled for sm_90a */
+} wgmma_row;
+
+/* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, MIN_BLOCKS, registers. Two consumers take all of an
+ * SM's registers. Of blocks with one consumer an SM holds two, if their tile leaves room for enough
+ * stages: the epilogue of one then overlaps with the main loop of the other. Where consumers
+ * alternate (_alt), it overlaps within a block. */
+// clang-format off
+static const wgmma_row rows[] = {
+    {"wgmma_128x256",     128, 256, 2, false, 4, 1, 168},
+    {"wgmma_256x128",     256, 128, 2, false, 4, 1, 168},
+    {"wgmma_128x192",     128, 192, 2, false, 5, 1, 168},
+    {"wgmma_128x160",     128, 160, 2, false, 5, 1, 168},
+    {"wgmma_128x128",     128, 128, 2, false, 6, 1, 168},
+    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 1, 168},
+    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 1, 168},
+    {"wgmma_128x64",      128,  64, 1, false, 4, 2, 168},
+    {"wgmma_64x256",       64, 256, 1, false, 5, 1, 255},
+    {"wgmma_64x128",       64, 128, 1, false, 4, 2, 168},
+    {"wgmma_64x64",        64,  64, 1, false, 6, 2, 120},
+    {"wgmma_64x32",        64,  32, 1, false, 8, 2, 80},
+    {"wgmma_64x16",        64,  16, 1, false, 9, 2, 64},
+};
+// clang-format on
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* splits: blocks that share the K of a tile. exchanged: 1: tiles are those of D^T. cluster: blocks
+ * that share the right operand's tiles, 1 or 2. whole: tiles of a cluster, from the first on, that
+ * are not split. in_cluster: 1: the blocks that share a tile form a cluster, and add up its sums
+ * there instead of in the workspace. raster: rows of clusters of tiles in a band. */
+static const char *const options[] = {"splits",     "exchanged", "cluster", "whole",
+                                      "in_cluster", "raster",    NULL};
+enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER };
+
+static const char *configuration(int index)
+{
+    return index >= 0 && index < ROWS ? rows[index].name : NULL;
+}
+
+/* ---- What it takes --------------------------------------------------------------------------- */
+
+static bool is_tf32(const tgl_shape *s)
+{
+    return s->type_a == TGL_F32;
+}
+
+static bool has_types(const tgl_shape *s)
+{
+    const bool is_half = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
+    if (s->type_a != s->type_b || s->type_accumulate != TGL_F32) return false;
+    return is_half || (is_tf32(s) && s->compute == TGL_COMPUTE_TF32);
+}
+
+/* The strides of a tensor map are below 2^40 bytes (CUDA driver API, cuTensorMapEncodeTiled). */
+static bool has_small_strides(const tgl_shape *s)
+{
+    const int64_t most = ((int64_t)1 << 40) / (int64_t)tgl_type_size(s->type_a) - 1;
+    return s->lda <= most && s->ldb <= most && s->stride_a <= most && s->stride_b <= most;
+}
+
+static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+{
+    if (!has_types(s)) return "it multiplies f16, bf16, and FP32 as TF32";
+    if ((chip->features & TGL_HAS_WGMMA) == 0) return "the chip has no wgmma";
+    if ((chip->features & TGL_HAS_TMA) == 0) return "the chip or its driver has no TMA";
+    if (s->pointers) return "tensor maps describe no batches of pointers";
+    if (!has_small_strides(s)) return "TMA takes strides below 2^40 bytes";
+    if (s->batch > TGL_EXTENT_MAX) return "it counts the problems of a batch in 31 bits";
+    return tgl_gemm_unsupported_reason(s);
+}
+
+/* ---- Geometry -------------------------------------------------------------------------------- */
+
+/* One of the two operands, as the kernel sees it. */
+typedef struct side {
+    tgl_operand operand;
+    bool along_k;       /* K-major in memory */
+    int64_t edge, k;    /* extents */
+    int64_t ld, stride; /* elements */
+    int64_t offset;     /* of the part, in elements */
+    int64_t count;      /* matrices */
+    bool is_direct;     /* TMA reads it as it lies; else it is repacked */
+} side;
+
+/* How a choice serves a shape on a chip. */
+typedef struct geometry {
+    const wgmma_row *row;
+    bool exchanged;
+    side left, right;
+    int bk, cluster, raster, splits;
+    bool in_cluster;
+    int64_t k_chunk;
+    int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
+    int64_t tiles, whole;            /* of clusters, in the batch; those that are not split */
+    int64_t units;                   /* of clusters */
+    int threads, shared;             /* shared: dynamic, bytes of a block */
+    int64_t blocks;                  /* of the grid */
+    int64_t sums, counters;          /* bytes of workspace */
+    tgl_repack repacks[2];
+    int repack_count;
+    int64_t repacked_bytes;
+} geometry;
+
+enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
+
+/* Distances that TMA can take: of lines, if there are several, and of matrices. */
+static bool is_direct(const tgl_shape *s, const side *x)
+{
+    const int64_t size = (int64_t)tgl_type_size(s->type_a);
+    const int64_t lines_of_x = x->along_k ? x->edge : x->k;
+    if (x->k == 0) return true; /* it is not read */
+    if (is_tf32(s) && !x->along_k) return false;
+    return (lines_of_x == 1 || x->ld * size % TMA_ALIGNMENT == 0) &&
+           (x->count == 1 || x->stride * size % TMA_ALIGNMENT == 0);
+}
+
+static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a)
+{
+    side x = {
+        .operand = is_a ? TGL_AT_A : TGL_AT_B,
+        .along_k = is_a ? !s->trans_a : s->trans_b,
+        .edge = is_a ? part->m : part->n,
+        .k = s->k,
+        .ld = is_a ? s->lda : s->ldb,
+        .stride = is_a ? s->stride_a : s->stride_b,
+        .offset = is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part),
+    };
+    x.count = x.stride == 0 ? 1 : s->batch;
+    x.is_direct = is_direct(s, &x);
+    return x;
+}
+
+/* 16-bit operands keep their major dimension; TF32 becomes K-major. */
+static tgl_repack repack_of(const tgl_shape *s, const side *x)
+{
+    const bool becomes_k_major = x->along_k || is_tf32(s);
+    return (tgl_repack){
+        .operand = x->operand,
+        .type = s->type_a,
+        .transposes = becomes_k_major != x->along_k,
+        .rounds_to_tf32 = is_tf32(s),
+        .offset = x->offset,
+        .lines = becomes_k_major ? x->edge : x->k,
+        .length = becomes_k_major ? x->k : x->edge,
+        .ld = x->ld,
+        .stride = x->stride,
+        .count = x->count,
+    };
+}
+
+static void add_repacks(const tgl_shape *s, geometry *g)
+{
+    const side *const sides[] = {&g->left, &g->right};
+    for (int i = 0; i < 2; i++) {
+        if (sides[i]->is_direct) continue;
+        tgl_repack *r = &g->repacks[g->repack_count++];
+        *r = repack_of(s, sides[i]);
+        r->scratch = g->repacked_bytes;
+        g->repacked_bytes += tgl_round_up(tgl_repack_bytes(r), TGL_WORKSPACE_ALIGNMENT);
+    }
+}
+
+/* As struct shared of the kernel has it. */
+static int shared_bytes(const wgmma_row *t, bool exchanged)
+{
+    const int chunk = t->bn < 32 ? t->bn : 32;
+    const int chunk_floats = exchanged ? chunk * 20 : 16 * (chunk + 8);
+    return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * 8) +
+           t->consumers * 4 * chunk_floats * (int)sizeof(float);
+}
+
+static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+{
+    const int64_t asked = tgl_min64(tgl_option(choice, SPLITS, 1), TGL_SPLITS_MAX);
+    g->splits = 1;
+    g->k_chunk = tgl_round_up(s->k, g->bk);
+    if (asked < 2 || (s->k <= g->bk && !g->in_cluster)) return;
+    g->k_chunk = tgl_round_up(tgl_ceil_div(s->k, asked), g->bk);
+    if (g->in_cluster)
+        g->splits = (int)asked;
+    else if (g->k_chunk > 0)
+        g->splits = (int)tgl_ceil_div(s->k, g->k_chunk);
+}
+
+/* Why the choice's clusters cannot be; NULL: they can. */
+static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice, const geometry *g)
+{
+    enum { PART_MIN = 16, PART = 32 }; /* columns that a block of the cluster stores */
+    const wgmma_row *t = g->row;
+    const int64_t splits = tgl_option(choice, SPLITS, 1);
+    const int64_t part = splits > 0 ? t->bn / splits : 0;
+    if (g->cluster != 1 && g->cluster != 2) return "right tiles are shared by 1 or 2 blocks";
+    if (g->cluster > chip->cluster_max) return "the chip has no clusters";
+    if (g->cluster == 2 && t->min_blocks > 1 && t->bm * t->bn > 64 * 128)
+        return "with clusters it would spill registers";
+    if (t->alternates && splits > 1) return "consumers that alternate split no tiles";
+    if (!g->in_cluster) return NULL;
+    if (g->cluster > 1) return "blocks that share a tile share right tiles with no other";
+    if (splits < 2 || splits > chip->cluster_max) return "a cluster cannot have as many blocks";
+    if (part * splits != t->bn || (part != PART_MIN && part % PART != 0))
+        return "the blocks of a cluster cannot share the columns of a tile";
+    return NULL;
+}
+
+/* Sets what is counted: tiles, units, blocks. */
+static const char *count_units(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                               geometry *g)
+{
+    enum { UNITS_MAX = (1 << 30) - 1 }; /* of lib/wgmma_units.h */
+    const wgmma_row *t = g->row;
+    g->tile_rows = tgl_ceil_div(g->left.edge, t->bm * g->cluster);
+    g->tile_columns = tgl_ceil_div(g->right.edge, t->bn);
+    if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch * g->splits > UNITS_MAX)
+        return tgl_grid_too_large;
+    g->tiles = g->tile_rows * g->tile_columns * s->batch;
+    const bool is_split = g->splits > 1 && !g->in_cluster;
+    g->whole = is_split ? tgl_min64(tgl_option(choice, WHOLE, 0), g->tiles) : 0;
+    g->units = g->whole + (g->tiles - g->whole) * g->splits;
+    g->blocks = g->in_cluster
+                    ? g->units
+                    : tgl_persistent_blocks(chip, t->min_blocks, g->cluster, g->units * g->cluster);
+    if (is_split) {
+        const int64_t tiles = (g->tiles - g->whole) * g->cluster;
+        g->sums = tiles * g->splits * t->bm * t->bn * (int64_t)sizeof(float);
+        g->counters = tiles * (int64_t)sizeof(unsigned);
+    }
+    return NULL;
+}
+
+/* NULL, or why the choice cannot serve. */
+static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                 const tgl_rectangle *part, const tgl_choice *choice, geometry *g)
+{
+    const wgmma_row *t = &rows[choice->configuration];
+    *g = (geometry){.row = t, .exchanged = tgl_option(choice, EXCHANGED, 0) != 0};
+    g->cluster = (int)tgl_min64(tgl_option(choice, CLUSTER, 1), INT_MAX);
+    g->in_cluster = tgl_option(choice, IN_CLUSTER, 0) != 0;
+    const char *fault = cluster_fault(chip, choice, g);
+    if (fault != NULL) return fault;
+    g->left = side_of(s, part, !g->exchanged);
+    g->right = side_of(s, part, g->exchanged);
+    g->bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
+    split(s, choice, g);
+    fault = count_units(chip, s, choice, g);
+    if (fault != NULL) return fault;
+    const int64_t raster = tgl_option(choice, RASTER, 0);
+    g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
+                           : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
+    g->threads = tgl_ring_threads(t->consumers);
+    g->shared = shared_bytes(t, g->exchanged);
+    add_repacks(s, g);
+    return tgl_repack_fault(g->repacks, g->repack_count);
+}
+
+/* ---- Predicted time -------------------------------------------------------------------------- */
+
+/* Fitted to the times of all configurations on an H200 (bf16: squares of 512..8192; 16, 64 and 128
+ * rows x 8192 x 4096), most of which come out within a tenth. Cycles are those of the clock in the
+ * table of chips. */
+enum {
+    SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
+    TMA_BYTES_A_CLOCK = 63,     /* that one SM receives */
+    LATENCY_CYCLES = 2100,      /* from the release of a stage to its next tile, from memory */
+    OUTSIDE_CYCLES = 7,         /* of a line of a tile that is outside of the matrix */
+    TILE_CYCLES = 1000,         /* of a tile, before its first wgmma and after its last, without: */
+    STORE_BYTES_A_CLOCK = 65,   /* sums that an SM stores */
+    REDUCE_CYCLES = 11000,      /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 40,     /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 1500,   /* not measured: two barriers of the cluster, without: */
+    CLUSTER_BYTES_A_CLOCK = 20, /* not measured: sums that an SM reads from others */
+};
+static const double START_SECONDS = 2.9e-6; /* of the launch, to the first tile */
+static const double LOOP_SHARE = 0.86;      /* of the peak, in short kernels; see slowed() */
+static const double NARROW_LINES = 0.43;    /* more time of a line of 32 elements instead of 64 */
+static const double MEMORY_SHARE = 0.93;    /* of a copy's rate */
+static const double OVERLAP = 4.8;          /* see overlapped() */
+
+/* The time of what happens at once: little more than the longest, more if two are equal. */
+static double overlapped(double x, double y, double z)
+{
+    const double longest = tgl_larger(x, tgl_larger(y, z));
+    if (longest <= 0) return 0;
+    return longest *
+           pow(pow(x / longest, OVERLAP) + pow(y / longest, OVERLAP) + pow(z / longest, OVERLAP),
+               1 / OVERLAP);
+}
+
+/* Elements of a line of an MN-major tile: LINE() of the kernel. */
+static int line_of(int edge)
+{
+    return edge % 64 == 0 ? 64 : edge % 32 == 0 ? 32 : 16;
+}
+
+/* Cycles in which TMA brings `lines` lines of an operand's tile, on the average of its tiles. */
+static double copy_cycles(const tgl_shape *s, const side *x, int lines)
+{
+    const double tiles = (double)tgl_ceil_div(x->edge > 0 ? x->edge : 1, lines);
+    const double outside = (tiles * lines - (double)x->edge) / tiles;
+    const bool has_lines_of_k = x->along_k || is_tf32(s);
+    const double narrow = has_lines_of_k ? 1 : 1 + NARROW_LINES * (64.0 / line_of(lines) - 1);
+    return (double)lines * LINE_BYTES * narrow / TMA_BYTES_A_CLOCK + outside * OUTSIDE_CYCLES;
+}
+
+/* Cycles of an SM to multiply `bk` of K of a tile. wgmma reads both operands from shared memory. */
+static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
+{
+    const wgmma_row *t = g->row;
+    const double rate = is_tf32(s) ? chip->tensor_flops / 2.0 : chip->tensor_flops;
+    const double flops = 2.0 * t->bm * t->bn * g->bk;
+    const int right_reads = t->bm / 64; /* each wgmma of 64 rows reads the right tile */
+    const double bytes = LINE_BYTES * (t->bm + (double)t->bn * right_reads);
+    return tgl_larger(flops / rate, bytes / SHARED_BYTES_A_CLOCK);
+}
+
+/* K steps of all units. */
+static double all_steps(const tgl_shape *s, const geometry *g)
+{
+    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
+    return g->cluster * ((double)g->whole * depth + (double)(g->units - g->whole) * chunk);
+}
+
+/* Factor on the time of products: the chip lowers its clock when all SMs multiply for longer, the
+ * more the more bytes they move for it. */
+static double slowed(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
+{
+    static const double MOST = 0.35 / 48;     /* for each byte that an SM receives in a clock, */
+    static const double HALF_SECONDS = 57e-6; /* half of it in kernels of this time */
+    const wgmma_row *t = g->row;
+    const double busy = fmin(1, (double)g->units * g->cluster / chip->sms); /* share of SMs */
+    const double step = product_cycles(chip, s, g);
+    const double cycles = all_steps(s, g) / (busy * chip->sms) * step;
+    const double seconds = cycles / (1e6 * chip->clock_mhz);
+    const double bytes_a_clock = LINE_BYTES * (t->bm + t->bn) / step;
+    return 1 + MOST * bytes_a_clock * busy * seconds / (seconds + HALF_SECONDS);
+}
+
+/* Cycles of an SM for `bk` of K of a tile, if it has `resident` blocks. */
+static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+                          double resident)
+{
+    const wgmma_row *t = g->row;
+    /* In a cluster a stage is free when both blocks have released it. */
+    const double in_flight = t->stages - (g->cluster > 1 ? 1.5 : 1);
+    return overlapped(product_cycles(chip, s, g) / LOOP_SHARE * slowed(chip, s, g),
+                      copy_cycles(s, &g->left, t->bm) + copy_cycles(s, &g->right, t->bn),
+                      LATENCY_CYCLES / (resident * in_flight));
+}
+
+/* Cycles from the last wgmma of a unit to the next unit. */
+static double tail_cycles(const geometry *g, bool is_split)
+{
+    const double sums = 4.0 * g->row->bm * g->row->bn;
+    const double tail = TILE_CYCLES + sums / STORE_BYTES_A_CLOCK;
+    if (!is_split) return tail;
+    if (g->in_cluster) return tail + REDUCE_IN_CLUSTER + sums / CLUSTER_BYTES_A_CLOCK;
+    return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;
+}
+
+/* Cycles of the busiest SM for units that begin together, each `depth` of K steps deep. */
+static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+                          int64_t units, double depth, bool is_split)
+{
+    const wgmma_row *t = g->row;
+    const double waves = ceil((double)(units * g->cluster) / chip->sms);
+    const bool overlaps = t->min_blocks > 1 && waves > 1; /* tails with other blocks' loops */
+    const double step = step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
+    const double loop = depth * step, tail = tail_cycles(g, is_split);
+    if (waves > 0 && t->alternates) return waves * tgl_larger(loop, (loop + tail) / 2) + tail;
+    return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
+}
+
+static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+                         tgl_candidate *c)
+{
+    const wgmma_row *t = g->row;
+    const double size = (double)tgl_type_size(s->type_a), batch = (double)s->batch;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
+    const double depth = ceil(k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
+    const double cycles = wave_cycles(chip, s, g, g->whole, depth, false) +
+                          wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1);
+    const double start = START_SECONDS + tgl_repack_seconds(chip, g->repacks, g->repack_count);
+    const double bytes =
+        batch * (size * (m * k + k * n) + (double)tgl_type_size(s->type_d) * m * n);
+    const double memory = bytes / (MEMORY_SHARE * chip->memory_rate);
+    c->blocks = (double)g->blocks;
+    c->is_uneven = g->whole > 0;
+    c->compute = start + overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0);
+    c->memory = start + memory;
+    c->l2 =
+        start + all_steps(s, g) * LINE_BYTES * (t->bm + (double)t->bn / g->cluster) / chip->l2_rate;
+}
+
+static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+{
+    geometry g;
+    const tgl_rectangle part = tgl_whole(s);
+    const char *why = make_geometry(chip, s, &part, &c->choice, &g);
+    if (why != NULL) {
+        tgl_reject(c, why);
+        return;
+    }
+    c->threads = g.threads;
+    c->registers = g.row->registers;
+    c->shared_bytes = g.shared + TGL_RING_STATIC_SHARED;
+    c->splits = g.splits;
+    c->workspace_bytes = g.repacked_bytes + g.sums + g.counters;
+    c->repacked_bytes = g.repacked_bytes;
+    c->launches = 1 + (g.repack_count > 0);
+    c->is_predicted = true;
+    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+}
+
+/* ---- Search ---------------------------------------------------------------------------------- */
+
+enum {
+    DEPTH_MIN = 4, /* K steps that a block is worth */
+    IN_CLUSTER_MAX =
+        2, /* splits: clusters of 4 took 105 us where the workspace took 58 (256x4096x14336
+              NT in bf16 on an H200), since not all of them fit the chip at once */
+};
+
+/* Splits worth a try: all up to 8, then in steps of about a quarter. */
+static int next_splits(int splits)
+{
+    return splits < 8 ? splits + 1 : splits + splits / 4;
+}
+
+/* All tiles split, in the workspace or in clusters. most: splits. */
+static void try_splits(tgl_search *in, int64_t exchanged, double tiles, int most)
+{
+    for (int i = 2; i <= most && tiles * (i - 1) < 2 * in->chip->sms; i = next_splits(i)) {
+        const int64_t values[] = {i, exchanged, 1};
+        tgl_search_try(in, SPLITS, 3, values);
+        const int64_t in_cluster[] = {i, exchanged, 1, 0, 1};
+        if (i <= IN_CLUSTER_MAX) tgl_search_try(in, SPLITS, 5, in_cluster);
+    }
+}
+
+/* The tiles of the last wave split, if they fill no more than half of it. */
+static void try_tail(tgl_search *in, int64_t exchanged, double tiles, int most)
+{
+    const int64_t slots = (int64_t)in->chip->sms * rows[in->asked.configuration].min_blocks;
+    if (tiles <= (double)slots || tiles > INT_MAX) return;
+    const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
+    for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++) {
+        const int64_t values[] = {i, exchanged, 1, whole};
+        tgl_search_try(in, SPLITS, 4, values);
+    }
+}
+
+static void search(tgl_search *in)
+{
+    const tgl_shape *s = in->shape;
+    const int bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
+    const wgmma_row *t = &rows[in->asked.configuration];
+    const int most = (int)tgl_min64(s->k / (DEPTH_MIN * bk), TGL_SPLITS_MAX);
+    for (int exchanged = 0; exchanged < 2; exchanged++) {
+        const int64_t left = exchanged ? s->n : s->m, right = exchanged ? s->m : s->n;
+        const double tiles = (double)tgl_ceil_div(left, t->bm) *
+                             (double)tgl_ceil_div(right, t->bn) * (double)s->batch;
+        const int64_t alone[] = {1, exchanged, 1}, pairs[] = {1, exchanged, 2};
+        tgl_search_try(in, SPLITS, 3, alone);
+        if (left > t->bm && tiles >= in->chip->sms) tgl_search_try(in, SPLITS, 3, pairs);
+        try_splits(in, exchanged, tiles, most);
+        try_tail(in, exchanged, tiles, most);
+    }
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* The map of an operand. parts: blocks of a cluster that load a part of the tile each. */
+static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x, int edge,
+                            int parts)
+{
+    const int64_t size = (int64_t)tgl_type_size(s->type_a);
+    int64_t ld = x->ld, stride = x->stride, base = x->offset * size;
+    bool along_k = x->along_k;
+    for (int i = 0; i < g->repack_count; i++) {
+        const tgl_repack *r = &g->repacks[i];
+        if (r->operand != x->operand) continue;
+        ld = tgl_repack_pitch(r);
+        stride = tgl_repack_stride(r);
+        base = r->scratch;
+        along_k = along_k || r->transposes;
+    }
+    const int64_t edge_size = x->edge > 0 ? x->edge : 1, k_size = x->k > 0 ? x->k : 1;
+    return (tgl_tensor){
+        .base = x->is_direct ? TGL_VALUE_OPERAND : TGL_VALUE_SCRATCH,
+        .operand = (int)x->operand,
+        .offset = base,
+        .type = s->type_a,
+        .round_to_tf32 = is_tf32(s) && x->is_direct,
+        .rank = 3,
+        .size = {along_k ? k_size : edge_size, along_k ? edge_size : k_size, x->count},
+        /* Of a single line or matrix the distance does not matter, but has to be legal. */
+        .stride = {size, tgl_round_up(ld * size, TMA_ALIGNMENT),
+                   x->count > 1 ? stride * size : TMA_ALIGNMENT},
+        .box = {along_k ? g->bk : line_of(edge), (along_k ? edge : g->bk) / parts, 1},
+        .swizzle_bytes = along_k ? LINE_BYTES : line_of(edge) * (int)size,
+    };
+}
+
+static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *builder)
+{
+    const wgmma_row *t = g->row;
+    const tgl_macro macros[] = {{"BM", t->bm},
+                                {"BN", t->bn},
+                                {"STAGES", t->stages},
+                                {"CONSUMERS", t->consumers},
+                                {"ALTERNATE", t->alternates},
+                                {"MIN_BLOCKS", t->min_blocks},
+                                {"CLUSTER", g->cluster},
+                                {"CLUSTER_SPLITS", g->in_cluster ? g->splits : 1},
+                                {"EXCHANGED", g->exchanged},
+                                {"LEFT_ALONG_K", g->left.along_k || is_tf32(s)},
+                                {"RIGHT_ALONG_K", g->right.along_k || is_tf32(s)}};
+    tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
+}
+
+/* A few bytes, once a tile: where the sums of a tile and those of other blocks are in registers. */
+static bool may_spill(const geometry *g)
+{
+    enum { REGISTERS_MAX = 255 }; /* of a thread: CUDA programming guide, compute capabilities */
+    return g->in_cluster || g->row->registers == REGISTERS_MAX;
+}
+
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
+{
+    geometry g;
+    const char *why = make_geometry(of->chip, of->shape, &of->part, &of->choice, &g);
+    if (why != NULL) {
+        tgl_gemm_fail(why, builder);
+        return;
+    }
+    const int64_t scratch = tgl_list_scratch(builder, g.repacked_bytes);
+    for (int i = 0; i < g.repack_count; i++)
+        g.repacks[i].scratch += scratch;
+    if (g.repack_count > 0) tgl_repack_add_step(of, g.repacks, g.repack_count, builder);
+    const tgl_tensor maps[] = {tensor_of(of->shape, &g, &g.left, g.row->bm, 1),
+                               tensor_of(of->shape, &g, &g.right, g.row->bn, g.cluster)};
+    const int cluster = g.in_cluster ? g.splits : g.cluster;
+    tgl_gemm_step step = {
+        .of = of,
+        .name = g.row->name,
+        .file = "gemm/wgmma.cu",
+        .symbol = "gemm_wgmma",
+        .needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (cluster > 1 ? TGL_HAS_CLUSTERS : 0),
+        .local_bytes = may_spill(&g) ? TGL_SPILL_MAX : 0,
+        .threads = g.threads,
+        .dynamic_shared = g.shared,
+        .vec_a = 1,
+        .vec_b = 1,
+        .blocks = g.blocks,
+        .batch_step = (int)of->shape->batch,
+        .loops_over_batch = true,
+        .is_persistent = true,
+        .has_whole_grid = g.in_cluster,
+        .maps = maps,
+        .scratch_bytes = g.sums,
+        .counter_bytes = g.counters,
+        .args = {.raster = g.raster,
+                 .tiles_whole = (int)g.whole,
+                 .splits = g.splits,
+                 .cluster = cluster,
+                 .k_chunk = (int)g.k_chunk},
+    };
+    add_macros(of->shape, &g, builder);
+    step.aligned = tgl_gemm_kernel(&step, builder);
+    tgl_gemm_add_step(&step, builder);
+}
+
+/* ---- Text and examples ----------------------------------------------------------------------- */
+
+static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                    tgl_text *out)
+{
+    geometry g;
+    const tgl_rectangle part = tgl_whole(shape);
+    if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
+    tgl_text_add(out, "tiles       %lld x %lld%s, clusters of %d, bands of %d rows\n",
+                 (long long)g.tile_rows * g.cluster, (long long)g.tile_columns,
+                 g.exchanged ? " of the transposed D" : "", g.cluster, g.raster * g.cluster);
+    if (g.whole > 0)
+        tgl_text_add(out, "whole       %lld tiles, the others split\n", (long long)g.whole);
+    if (g.splits > 1 && g.in_cluster)
+        tgl_text_add(out, "split       k %d ways, %lld deep, added up in clusters\n", g.splits,
+                     (long long)g.k_chunk);
+    else if (g.splits > 1)
+        tgl_gemm_explain_split(g.splits, g.k_chunk, g.sums, out);
+    for (int i = 0; i < g.repack_count; i++)
+        tgl_text_add(out, "repack      %s, %.2f MB%s\n",
+                     g.repacks[i].operand == TGL_AT_A ? "A" : "B",
+                     1e-6 * (double)tgl_repack_bytes(&g.repacks[i]),
+                     g.repacks[i].transposes ? ", transposed" : "");
+}
+
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+{
+    (void)index;
+    *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    if (type == TGL_F32) {
+        shape->compute = TGL_COMPUTE_TF32;
+        return !trans_a && trans_b; /* other layouts become this one */
+    }
+    return type == TGL_F16 || type == TGL_BF16;
+}
+
+const tgl_family tgl_family_wgmma = {
+    .name = "wgmma",
+    .summary = "f16, bf16 and TF32 on the tensor cores of sm_90a",
+    .options = options,
+    .configuration = configuration,
+    .unsupported_reason = unsupported_reason,
+    .search = search,
+    .predict = predict,
+    .launch = launch,
+    .explain = explain,
+    .example = example,
+};

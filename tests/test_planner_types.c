@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the planner chooses for products of 16-bit types and TF32 on an H200. Each choice is the
+ * fastest of the configurations that were measured there, or within a twentieth of it.
+ */
+#include "plan_shape.h"
+
+static tgl_shape product(tgl_type type, int64_t m, int64_t n, int64_t k, bool trans_b)
+{
+    tgl_shape s = transposed_shape_of(m, n, k, false, trans_b);
+    s.type_a = s.type_b = s.type_c = s.type_d = type;
+    if (type == TGL_F32) s.compute = TGL_COMPUTE_TF32;
+    return s;
+}
+
+/* Among the configurations whose names begin so. */
+static tgl_candidate best_named(const char *prefix, const tgl_shape *shape)
+{
+    const tgl_chip *chip = chip_of("h200");
+    tgl_candidate best = {.seconds = 1e9}, c;
+    tgl_choice choice;
+    for (int i = 0; tgl_configuration_at(i, &choice); i++) {
+        if (strncmp(tgl_choice_name(&choice), prefix, strlen(prefix)) != 0) continue;
+        tgl_planner_best_of(chip, shape, &choice, -1, TGL_WORKSPACE_DEFAULT, &c);
+        if (c.rejected == NULL && c.seconds < best.seconds) best = c;
+    }
+    assert_non_null(best.choice.family);
+    return best;
+}
+
+/* The configuration's name is one of those in `names`, each followed by a blank. */
+static void assert_one_of(const tgl_candidate *c, const char *names)
+{
+    char text[300], name[80];
+    snprintf(name, sizeof name, "%s ", tgl_choice_name(&c->choice));
+    if (strstr(names, name) == NULL)
+        fail_msg("%s is none of %s", tgl_candidate_string(c, text, sizeof text), names);
+}
+
+static void assert_time(const tgl_candidate *c, double microseconds)
+{
+    assert_true(c->seconds > 0.85e-6 * microseconds && c->seconds < 1.15e-6 * microseconds);
+}
+
+static void squares(void **state)
+{
+    (void)state;
+    static const struct {
+        tgl_type type;
+        int64_t side;
+        const char *names;
+        double microseconds; /* measured */
+    } cases[] = {
+        {TGL_BF16, 1024, "wgmma_128x128 wgmma_64x128 wgmma_128x64 wgmma_64x64 ", 9.5},
+        {TGL_BF16, 2048, "wgmma_128x256 wgmma_256x128 wgmma_128x128 ", 26.3},
+        {TGL_BF16, 4096, "wgmma_128x256 wgmma_256x128 ", 200},
+        {TGL_F16, 8192, "wgmma_128x256 wgmma_256x128 ", 1600},
+        {TGL_F32, 4096, "wgmma_128x256 wgmma_256x128 ", 435},
+        {TGL_F32, 8192, "wgmma_128x256 wgmma_256x128 ", 3400},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const int64_t side = cases[i].side;
+        const tgl_shape s = product(cases[i].type, side, side, side, cases[i].type == TGL_F32);
+        const tgl_candidate c = choose("h200", &s);
+        assert_one_of(&c, cases[i].names);
+        assert_time(&c, cases[i].microseconds);
+    }
+}
+
+/* 288 tiles of 128 x 256 are 2.2 waves: narrower tiles, or the last wave's tiles split. */
+static void last_waves_are_filled(void **state)
+{
+    (void)state;
+    const tgl_shape s = product(TGL_BF16, 3001, 3001, 3001, false);
+    const tgl_candidate c = choose("h200", &s);
+    assert_true(c.seconds < 120e-6); /* 145 us with 128 x 96 */
+    const tgl_candidate tiles = choose_on(chip_of("h200"), &s, "wgmma_128x256:splits=1");
+    assert_true(c.seconds < 0.9 * tiles.seconds);
+    const tgl_candidate tail = choose_on(chip_of("h200"), &s, "wgmma_128x256:splits=4,whole=264");
+    assert_true(tail.is_uneven && tail.seconds < tiles.seconds);
+}
+
+/* Few rows are bound by memory: n lies along wgmma's rows, and as many bytes as memory needs are in
+ * flight. */
+static void few_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m;
+        const char *names;
+        double microseconds; /* measured at least */
+    } cases[] = {
+        {16, "wgmma_64x16 ", 20},
+        {64, "wgmma_64x64 wgmma_64x256 wgmma_128x64 wgmma_64x128 ", 22.4},
+        {128, "wgmma_128x128 ", 24},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const tgl_shape s = product(TGL_BF16, cases[i].m, 8192, 4096, true);
+        const tgl_candidate c = best_named("wgmma_", &s);
+        assert_one_of(&c, cases[i].names);
+        assert_time(&c, cases[i].microseconds);
+    }
+    for (int64_t n = 28672; n <= 57344; n += 28672) {
+        const tgl_shape s = product(TGL_BF16, 16, n, 8192, true);
+        const tgl_candidate c = best_named("wgmma_", &s);
+        assert_one_of(&c, "wgmma_64x16 wgmma_64x32 ");
+        assert_true((double)(n * 8192 * 2) / c.seconds > 3.8e12);
+    }
+}
+
+/* Lines outside of a matrix cost TMA more than lines within. */
+static void tiles_are_not_much_larger_than_the_matrix(void **state)
+{
+    (void)state;
+    const tgl_shape few = product(TGL_BF16, 16, 8192, 4096, true),
+                    more = product(TGL_BF16, 128, 8192, 4096, true);
+    const tgl_candidate slow = choose_on(chip_of("h200"), &few, "wgmma_128x64:exchanged=0"),
+                        fast = choose_on(chip_of("h200"), &more, "wgmma_128x64:exchanged=0");
+    assert_true(slow.seconds > 1.3 * fast.seconds); /* 55 us and 30 us */
+}
+
+/* Operands that TMA cannot read are repacked, which costs about as much as copying them. */
+static void repacking_is_predicted(void **state)
+{
+    (void)state;
+    const tgl_shape even = product(TGL_BF16, 4096, 4096, 4096, false);
+    tgl_shape odd = even;
+    odd.lda++;
+    const tgl_chip *chip = chip_of("h200");
+    const tgl_candidate as_is = choose_on(chip, &even, "wgmma_128x256"),
+                        repacked = choose_on(chip, &odd, "wgmma_128x256");
+    assert_int_equal(as_is.launches, 1);
+    assert_int_equal(repacked.launches, 2);
+    const double copy = 4.0 * 4096 * 4096 / chip->memory_rate;
+    assert_true(repacked.seconds > as_is.seconds + copy);
+    assert_true(repacked.seconds < as_is.seconds + 2 * copy + 5e-6);
+    assert_in_range(repacked.repacked_bytes, 2 * 4096 * 4096, 3 * 4096 * 4096);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(squares),
+        cmocka_unit_test(last_waves_are_filled),
+        cmocka_unit_test(few_rows),
+        cmocka_unit_test(tiles_are_not_much_larger_than_the_matrix),
+        cmocka_unit_test(repacking_is_predicted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
