@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FP32 GEMV: a matrix times up to COUNT vectors (m or n is at most COUNT). It is bound by the
- * memory bandwidth of reading the matrix once. A block computes few results over all of k and ends
- * soon: the hardware's block scheduler then balances the load, and SMs full of blocks keep enough
- * loads in flight without software prefetching. Nothing is staged in shared memory: the vectors
- * stay in L1.
+ * GEMV: a matrix times up to COUNT vectors (m or n is at most COUNT), of F32 or a 16-bit type with
+ * sums in F32, or of F64. It is bound by the memory bandwidth of reading the matrix once. A block
+ * computes few results over all of k and ends soon: the hardware's block scheduler then balances
+ * the load, and SMs full of blocks keep enough loads in flight without software prefetching.
+ * Nothing is staged in shared memory: the vectors stay in L1.
  *
  *   ALONG_K 1   The matrix is K-major. LANES_K threads share the k of LINES rows: if LANES_K is the
  *               block's size, the block reads one row at a time, or LINES of them.
- *   ALONG_K 0   The matrix is MN-major. A thread has four columns, neighbours in memory or
- *               LANES_LENGTH apart; LANES_K threads share their k.
+ *   ALONG_K 0   The matrix is MN-major. A thread has a pack of columns (16 bytes), neighbours in
+ *               memory or LANES_LENGTH apart; LANES_K threads share their k.
  *
  * A result is the product of one row or column of the matrix and one vector. For each result a
- * thread has four sums or more if the matrix is K-major, else up to two. The sums of a warp are
- * added by a butterfly of shuffles, those of several warps through shared memory, in pairs: no
- * chain of additions is long.
+ * thread has four sums or more (of F64 two) if the matrix is K-major, else up to two. The sums of a
+ * warp are added by a butterfly of shuffles, those of several warps through shared memory, in
+ * pairs: no chain of additions is long.
  *
  * Grid: x = tiles of results, z = batch.
  */
@@ -23,6 +23,7 @@
 #include "lib/launch_order.h"
 #include "lib/load_store.h"
 #include "lib/operands.h"
+#include "lib/shuffle.h"
 
 #ifndef BIG_A
 #define BIG_A 0 /* 1: A is the matrix (n <= COUNT), 0: B (m <= COUNT) */
@@ -34,8 +35,8 @@
 #define COUNT 1 /* vectors: 1, 2 or 4; missing ones repeat the first and are not stored */
 #endif
 #ifndef VEC
-/* Floats of a load: 1, or 4, which divides alignment, leading dimension and edge of the matrix. If
- * it is K-major and COUNT is not 1, 4 divides those of the vectors too. */
+/* Elements of a load, up to 16 bytes: divides alignment, leading dimension and edge of the matrix.
+ * If it is K-major and COUNT is not 1, and VEC is 16 bytes, it divides those of the vectors too. */
 #define VEC 4
 #endif
 #ifndef WARPS
@@ -48,7 +49,7 @@
 #define LINES 1 /* ALONG_K: rows of a thread, which share its loads of the vectors; else 1 */
 #endif
 #ifndef UNROLL
-#define UNROLL 4 /* groups of four floats of each line that a thread loads at once */
+#define UNROLL 4 /* packs of each line that a thread loads at once */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 4
@@ -57,43 +58,47 @@
 #define NAME sgemm_gemv
 #endif
 
+#include "lib/packs.h"
+
 #define THREADS      (WARPS * 32)
 #define LANES_LENGTH (THREADS / LANES_K)
-#define RESULTS      (ALONG_K ? LINES : 4) /* of a thread, times COUNT */
+#define RESULTS      (ALONG_K ? LINES : PACK) /* of a thread, times COUNT */
 #define TILE         (LANES_LENGTH * RESULTS)
-#define STEP         (LANES_K * UNROLL * (ALONG_K ? 4 : 1)) /* k of one iteration */
+#define STEP         (LANES_K * UNROLL * (ALONG_K ? PACK : 1)) /* k of one iteration */
 
-/* The number of this thread among those that share K, and among those with other results. */
+/* This thread's index along K, and along the results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
 #define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* bit 0 of K_LANE, in the thread number */
 
-/* The distance between elements of a group of four, in K or along the length: neighbours, or as far
- * apart as the scalar loads of all lanes. */
-#define ELEMENT (VEC == 4 ? 1 : ALONG_K ? LANES_K : LANES_LENGTH)
+/* The stride between the loads of a pack, along K or along the results: one load of every lane.
+ * PLACE_OF(e): the offset of element e of a pack from its first element. */
+#define DISTANCE    (VEC * (ALONG_K ? LANES_K : LANES_LENGTH))
+#define PLACE_OF(e) ((e) / VEC * DISTANCE + (e) % VEC)
 
-/* Whether vectors are loaded by float4 loads: a single one if it is aligned, several always, since
+/* Whether vectors are loaded by 16-byte loads: a single one if it is aligned, several always, since
  * VEC then promises it. In a partial last step a single vector is loaded by scalar loads, which are
  * few.
  */
-#define FOURS_OF_VECTOR  (ALONG_K && VEC == 4)
-#define FOURS_TO_THE_END (FOURS_OF_VECTOR && COUNT > 1)
+#define PACKS_OF_VECTOR  (ALONG_K && CHUNKS == 1)
+#define PACKS_TO_THE_END (PACKS_OF_VECTOR && COUNT > 1)
 
-/* Groups of four sums of a thread for each vector. ALONG_K: one for each line. Else one for the
- * four results, or two that are used alternately. */
+/* Groups of sums of a thread for each vector. ALONG_K: one for each line, of up to four sums. Else
+ * one for the results of a pack, or two that are used alternately. */
 #define CHAINS (ALONG_K || UNROLL < 2 ? 1 : 2)
-#define FOURS  (LINES * CHAINS)
+#define GROUPS (LINES * CHAINS)
+#define SUMS   (ALONG_K && PACK > 4 ? 4 : PACK)
 
-/* Groups of four of a line for which the vectors are loaded at once. Several vectors take many
- * registers, and their loads hit in L1. */
+/* Packs of a line for which the vectors are loaded at once. Several vectors take many registers,
+ * and their loads hit in L1. */
 #ifndef TURN
-#define TURN (COUNT == 1 ? UNROLL : 1)
+#define TURN (COUNT == 1 && !IS_16_BITS ? UNROLL : 1)
 #endif
 
 /* Loads of the matrix come before those of several vectors, and before all arithmetic. Left to
  * itself ptxas, short of registers, loads the rest of a step only after part of it has arrived and
  * been multiplied. It keeps the order of loads across __syncwarp(). */
-#if COUNT == 1
+#if COUNT == 1 && !IS_16_BITS
 #define KEEP_ORDER()
 #else
 #define KEEP_ORDER() __syncwarp()
@@ -102,11 +107,8 @@
 /* Warps that share K, whose sums are added through shared memory. */
 #define PARTS (LANES_K * K_BIT > 32 ? LANES_K * K_BIT / 32 : 1)
 
-#if TYPE_A != TYPE_F32 || TYPE_B != TYPE_F32 || ACCUMULATE != TYPE_F32
-#error "this kernel multiplies FP32"
-#endif
-#if (VEC != 1 && VEC != 4) || THREADS % LANES_K || (!ALONG_K && LANES_LENGTH > 32)
-#error "VEC is 1 or 4; LANES_K divides the block; LANES_LENGTH is at most a warp"
+#if THREADS % LANES_K || (!ALONG_K && LANES_LENGTH > 32)
+#error "LANES_K divides the block; LANES_LENGTH is at most a warp"
 #endif
 #if COUNT != 1 && COUNT != 2 && COUNT != 4
 #error "COUNT is 1, 2 or 4"
@@ -115,13 +117,12 @@
 #error "a thread has several lines only of a K-major matrix"
 #endif
 
-/* Pointers of a thread to the matrix: one for each line, or for each element of its group of four.
- */
-#define PLACES (ALONG_K ? LINES : VEC == 4 ? 1 : 4)
+/* Pointers of a thread to the matrix: one for each line, or for each load of its pack. */
+#define PLACES (ALONG_K ? LINES : CHUNKS)
 
 /* What a thread loads next of its problem of the batch. */
 struct cursor {
-    const float *matrix[PLACES], *vector[COUNT];
+    const element_t *matrix[PLACES], *vector[COUNT];
     long long ld, step; /* of the matrix; between elements of a vector */
 };
 
@@ -149,17 +150,30 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
                       min(first + LENGTH_LANE + i * LANES_LENGTH, length - 1) * c.ld + K_LANE * VEC;
 #else
 #pragma unroll
-    for (int i = 0; i < 4 / VEC; i++)
+    for (int i = 0; i < CHUNKS; i++)
         c.matrix[i] = (BIG_A ? A : B) + K_LANE * c.ld +
-                      min(first + LENGTH_LANE * VEC + i * ELEMENT, length - VEC);
+                      min(first + LENGTH_LANE * VEC + i * DISTANCE, length - VEC);
 #endif
     return c;
 }
 
-/* A step: groups of four of the matrix, and the vectors' elements for TURN of them. */
+/* Loads of a vector, which stay in L1: of a pack, and of one element. */
+#if IS_16_BITS
+#define LOAD_VECTOR(to, at) convert_words(to, __ldca((const uint4 *)(at)))
+static __device__ __forceinline__ element_t load_cached(const element_t *at)
+{
+    const element_t x = {__ldca(&at->bits)};
+    return x;
+}
+#else
+#define LOAD_VECTOR(to, at) convert_chunk(to, __ldca((const chunk_t *)(at)))
+#define load_cached(at)     __ldca(at)
+#endif
+
+/* A step: packs of the matrix, and the vectors' elements for TURN of them. */
 struct step {
-    float matrix[UNROLL][LINES][4];
-    float vector[TURN][COUNT][ALONG_K ? 4 : 1];
+    pack_t matrix[UNROLL][LINES];
+    accumulate_t vector[TURN][COUNT][ALONG_K ? PACK : 1];
 };
 
 /* Loads the matrix's part of a step, of which `left` of k exist for this thread; is_whole: all of
@@ -169,24 +183,25 @@ static __device__ __forceinline__ void load_matrix(struct step *s, const struct 
 {
 #pragma unroll
     for (int i = 0; i < UNROLL * LINES; i++) {
-        const int u = i / LINES, line = i % LINES, p = u * LANES_K * (ALONG_K ? 4 : 1);
-        const float *from = c->matrix[line] + p * (ALONG_K ? 1 : c->ld);
-        if (VEC == 4 && (is_whole || p + (ALONG_K ? 3 : 0) < left)) {
-            unpack(s->matrix[u][line], __ldcs((const float4 *)from));
+        const int u = i / LINES, line = i % LINES, p = u * LANES_K * (ALONG_K ? PACK : 1);
+        const element_t *from = c->matrix[line] + p * (ALONG_K ? 1 : c->ld);
+        if (CHUNKS == 1 && (is_whole || p + (ALONG_K ? PACK - 1 : 0) < left)) {
+            s->matrix[u][line].chunk[0] = load_chunk(from);
             continue;
         }
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
-            const bool exists = is_whole || p + (ALONG_K ? e * ELEMENT : 0) < left;
-            const float *x =
-                ALONG_K ? from + e * ELEMENT : c->matrix[ALONG_K || VEC == 4 ? 0 : e] + p * c->ld;
-            s->matrix[u][line][e] = exists ? __ldcs(x) : 0.0f;
+        for (int i = 0; i < CHUNKS; i++) {
+            const element_t *x =
+                ALONG_K || CHUNKS == 1 ? from + i * DISTANCE : c->matrix[i % PLACES] + p * c->ld;
+            s->matrix[u][line].chunk[i] = is_whole  ? load_chunk(x)
+                                          : ALONG_K ? load_part_of_chunk(x, p + i * DISTANCE, left)
+                                                    : load_part_of_chunk(x, 0, p < left ? VEC : 0);
         }
     }
 }
 
-/* Loads the vectors' elements for TURN groups of four from `first` on. is_plain: the vectors allow
- * float4 loads wherever the matrix does. __ldca(), not __ldg(): a strip runs beside another launch,
+/* Loads the vectors' elements for TURN packs from `first` on. is_plain: the vectors allow 16-byte
+ * loads wherever the matrix does. __ldca(), not __ldg(): a strip runs beside another launch,
  * and only its fence (start_after_earlier_launches()) orders these loads after the stores of
  * launches before. A fence does not order non-coherent loads (PTX ISA, ld.global.nc). */
 static __device__ __forceinline__ void load_vectors(struct step *s, const struct cursor *c,
@@ -195,40 +210,43 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
 {
 #pragma unroll
     for (int i = 0; i < TURN * COUNT; i++) {
-        const int p = (first + i / COUNT) * LANES_K * (ALONG_K ? 4 : 1);
-        const float *from = c->vector[i % COUNT];
-        float *to = s->vector[i / COUNT][i % COUNT];
-        if (is_plain && (is_whole || (FOURS_TO_THE_END && p + 3 < left))) {
-            unpack(to, __ldca((const float4 *)(from + p)));
+        const int p = (first + i / COUNT) * LANES_K * (ALONG_K ? PACK : 1);
+        const element_t *from = c->vector[i % COUNT];
+        accumulate_t *to = s->vector[i / COUNT][i % COUNT];
+        if (is_plain && (is_whole || (PACKS_TO_THE_END && p + PACK - 1 < left))) {
+            LOAD_VECTOR(to, from + p);
             continue;
         }
 #pragma unroll
-        for (int e = 0; e < (ALONG_K ? 4 : 1); e++) {
-            const bool exists = is_whole || p + e * ELEMENT < left;
-            to[e] = exists ? __ldca(from + (p + e * ELEMENT) * c->step) : 0.0f;
+        for (int e = 0; e < (ALONG_K ? PACK : 1); e++) {
+            const bool exists = is_whole || p + PLACE_OF(e) < left;
+            to[e] = exists ? from_a(load_cached(from + (p + PLACE_OF(e)) * c->step)) : 0;
         }
     }
 }
 
-/* acc += TURN groups of four from `first` on, times the vectors. */
-static __device__ __forceinline__ void multiply_turn(float (*acc)[COUNT][4], const struct step *s,
-                                                     int first)
+/* acc += TURN packs from `first` on, times the vectors. */
+static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][SUMS],
+                                                     const struct step *s, int first)
 {
 #pragma unroll
     for (int i = 0; i < TURN * LINES * COUNT; i++) {
         const int turn = i / (LINES * COUNT), line = i / COUNT % LINES, v = i % COUNT;
         const int u = first + turn;
+        accumulate_t x[PACK];
+        unpack_all(x, &s->matrix[u][line]);
 #pragma unroll
-        for (int e = 0; e < 4; e++)
-            acc[ALONG_K ? line : u % CHAINS][v][e] +=
-                s->matrix[u][line][e] * s->vector[turn][v][ALONG_K ? e : 0];
+        for (int e = 0; e < PACK; e++)
+            acc[ALONG_K ? line : u % CHAINS][v][e % SUMS] +=
+                x[e] * s->vector[turn][v][ALONG_K ? e : 0];
     }
 }
 
 /* acc += a step of which `left` of k exist. */
-static __device__ __forceinline__ void multiply_step(float (*acc)[COUNT][4], struct step *s,
-                                                     const struct cursor *c, int left,
-                                                     const bool is_whole, const bool is_plain)
+static __device__ __forceinline__ void multiply_step(accumulate_t (*acc)[COUNT][SUMS],
+                                                     struct step *s, const struct cursor *c,
+                                                     int left, const bool is_whole,
+                                                     const bool is_plain)
 {
     left -= K_LANE * (ALONG_K ? VEC : 1);
     load_matrix(s, c, left, is_whole);
@@ -241,8 +259,8 @@ static __device__ __forceinline__ void multiply_step(float (*acc)[COUNT][4], str
 }
 
 /* acc += all of k. */
-static __device__ __forceinline__ void multiply(float (*acc)[COUNT][4], struct cursor c, int k,
-                                                const bool is_plain)
+static __device__ __forceinline__ void multiply(accumulate_t (*acc)[COUNT][SUMS], struct cursor c,
+                                                int k, const bool is_plain)
 {
     struct step s;
 #pragma unroll 1
@@ -259,7 +277,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[COUNT][4], struct c
 }
 
 /* x[0] := the sum of x[0..count-1], in pairs; count is a power of two. */
-static __device__ __forceinline__ void add_pairs(float *x, const int count)
+static __device__ __forceinline__ void add_pairs(accumulate_t *x, const int count)
 {
 #pragma unroll
     for (int half = count / 2; half > 0; half /= 2)
@@ -269,50 +287,49 @@ static __device__ __forceinline__ void add_pairs(float *x, const int count)
 }
 
 /* sums of this thread := the sums over all lanes of its warp that share K. */
-static __device__ __forceinline__ void add_lanes(float (*sums)[COUNT])
+static __device__ __forceinline__ void add_lanes(accumulate_t (*sums)[COUNT])
 {
 #pragma unroll
     for (int lanes = K_BIT; lanes < 32 && lanes < LANES_K * K_BIT; lanes *= 2)
 #pragma unroll
         for (int i = 0; i < RESULTS * COUNT; i++)
-            sums[i / COUNT][i % COUNT] +=
-                __shfl_xor_sync(0xffffffffu, sums[i / COUNT][i % COUNT], lanes);
+            sums[i / COUNT][i % COUNT] += shuffle_xor(sums[i / COUNT][i % COUNT], lanes);
 }
 
-static __device__ __forceinline__ void store_result(const struct tgl_gemm_args *args, float sum,
-                                                    int at, int v)
+static __device__ __forceinline__ void store_result(const struct tgl_gemm_args *args,
+                                                    accumulate_t sum, int at, int v)
 {
     const int row = BIG_A ? at : v, col = BIG_A ? v : at, batch = (int)blockIdx.z;
     const struct epilogue_operands with = epilogue_operands(args, D_OF(args, batch), batch);
     epilogue_store(args, &with, sum, row, col);
 }
 
-/* The place of a result in shared memory: neighbours in D are neighbours. */
+/* The index of a result in shared memory, in the order of D. */
 #define PLACE(at, vector) (BIG_A ? (at)*COUNT + (vector) : (vector)*TILE + (at))
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
 {
-    __shared__ float parts[PARTS][TILE * COUNT];
+    __shared__ accumulate_t parts[PARTS][TILE * COUNT];
     start_after_earlier_launches(args.waits_at_end);
     if (args.overlaps) let_later_launches_start();
     struct cursor c = first_step(&args);
-    float acc[FOURS][COUNT][4] = {{{0.0f}}};
+    accumulate_t acc[GROUPS][COUNT][SUMS] = {{{0}}};
     /* All threads take the same branch. */
-    if (c.step == 1 && (!FOURS_OF_VECTOR || COUNT > 1 || rows_are_aligned(c.vector[0], 0))) {
+    if (c.step == 1 && (!PACKS_OF_VECTOR || COUNT > 1 || rows_are_packed(c.vector[0], 0))) {
         c.step = 1; /* which the compiler knows from now on */
-        multiply(acc, c, DEPTH_OF(&args), FOURS_OF_VECTOR);
+        multiply(acc, c, DEPTH_OF(&args), PACKS_OF_VECTOR);
     } else
         multiply(acc, c, DEPTH_OF(&args), false);
 
-    float sums[RESULTS][COUNT];
+    accumulate_t sums[RESULTS][COUNT];
 #pragma unroll
     for (int i = 0; i < RESULTS * COUNT; i++) {
         const int r = i / COUNT, v = i % COUNT;
 #if ALONG_K
-        add_pairs(acc[r][v], 4);
+        add_pairs(acc[r][v], SUMS);
         sums[r][v] = acc[r][v][0];
 #else
-        float chains[CHAINS];
+        accumulate_t chains[CHAINS];
 #pragma unroll
         for (int chain = 0; chain < CHAINS; chain++)
             chains[chain] = acc[chain][v][r];
@@ -325,8 +342,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 #pragma unroll
         for (int i = 0; i < RESULTS * COUNT; i++) {
             const int r = i / COUNT, v = i % COUNT;
-            const int at =
-                !ALONG_K && VEC == 4 ? LENGTH_LANE * RESULTS + r : LENGTH_LANE + r * LANES_LENGTH;
+            const int at = ALONG_K ? LENGTH_LANE + r * LANES_LENGTH
+                                   : LENGTH_LANE * VEC + r / VEC * DISTANCE + r % VEC;
             parts[threadIdx.x / 32 % PARTS][PLACE(at, v)] = sums[r][v];
         }
     __syncthreads();
@@ -338,7 +355,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         const int at = (int)blockIdx.x * TILE + line;
         if (place >= TILE * COUNT || at >= (BIG_A ? args.m : args.n)) continue;
         if (COUNT > 1 && v >= (BIG_A ? args.n : args.m)) continue;
-        float own[PARTS];
+        accumulate_t own[PARTS];
 #pragma unroll
         for (int part = 0; part < PARTS; part++)
             own[part] = parts[part][place];

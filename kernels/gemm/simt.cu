@@ -2,41 +2,43 @@
  *
  * FP32 GEMM with IEEE arithmetic (FFMA), all transposes, any shape and alignment, sm_75 and later.
  *
- * A block computes a BM x BN tile of D, a warp WM x WN of it, a thread TM x TN, as the ladder's
- * last rung does. STAGES tiles of op(A) and op(B), BK deep, arrive by cp.async. Every thread holds
- * two fragments of each: one is multiplied while the other is loaded. What is added to the ladder:
+ * As in the last rung of the ladder, a block computes a BM x BN tile of D, a warp WM x WN of it,
+ * and a thread TM x TN. STAGES tiles of op(A) and op(B), BK deep, are copied by cp.async. Every
+ * thread holds two fragments of each: one is multiplied while the other is loaded. Additions to the
+ * ladder:
  *
  *   transposes    Shared memory holds both operands as [BK][edge], MN-major. A tile of an MN-major
  *                 operand (contiguous in M or N) is copied as it is, VEC floats at once. A tile of
- *                 a K-major operand is transposed by scalar copies, for which any alignment will
- *                 do. Its groups of four floats are swizzled by an amount that depends on k, so
- *                 that the floats of one copy go to different banks.
- *   indices       If a thread has few copies, each has an address in registers that moves along k.
- *                 Else each has an offset within the tile, which fits 32 bits (WIDE_OFFSETS 0) and
- *                 never changes, and the tile's address moves. Stages are numbered by their offset
- *                 in bytes: an integer multiplication in the loop, even by 4, would take the place
- *                 of FFMAs.
- *   slices        Sliced K: a small tile with enough results for each thread has work for few warps
- *                 only. Then SLICES groups of warps compute the same tile. Of every BK * SLICES of
- *                 k each slice takes BK, and at the end the sums are added through shared memory.
- *   edges         A tile that would reach past the last row or column begins earlier, so that it
- *                 ends there. The neighbouring block stores the elements that both compute, and
- *                 warps whose elements it stores only copy. If the matrix is smaller than a tile,
+ *                 a K-major operand is transposed by scalar copies, which work for any alignment.
+ *                 Its groups of four floats are swizzled by an amount that depends on k, so that
+ *                 the floats of one copy go to different banks.
+ *   indices       If a thread has few copies, each has an address in registers that advances along
+ *                 K. Otherwise each has a constant 32-bit offset within the tile (64-bit with
+ *                 WIDE_OFFSETS), and the address of the tile advances. Stages are numbered by their
+ *                 offset in bytes: an integer multiplication in the loop, even by 4, would take an
+ *                 issue slot of the FFMA pipe.
+ *   slices        A small tile with enough results per thread has only few warps. With slices,
+ *                 SLICES groups of warps compute the same tile. Each slice takes BK of every
+ *                 BK * SLICES steps along K. At the end the sums are added through shared memory.
+ *   edges         A tile that would reach past the last row or column starts earlier, so that it
+ *                 ends there. Elements that two blocks compute are stored by the block before, and
+ *                 warps without elements to store only copy. If the matrix is smaller than a tile,
  *                 rows and columns inside replace those outside. The K remainder comes first,
  *                 padded with zeros.
- *   block order   Bands of `raster` rows of tiles, so that blocks that run at once share operands
- *                 in L2. Tiles at the last column and row come last: they have the least work,
- *                 which fills the end of the last wave.
- *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks. Each group
- * of `cluster` of them adds its sums through distributed shared memory, each block a part of the
- * tile. If there are several groups, these leave their sums in the workspace, and the last to
- * finish adds them. Without clusters, the block of the first split keeps its sums in registers if
- * it comes last. The order of additions is always the same: results are bitwise the same every run.
- * The first group of all tiles comes before the second of all: if the first takes more of k than
- * the others, small blocks are left for SMs that find no large one. This code does not slow
- * products that are not split: ptxas allocates registers better with it. unaligned     rows of D
- * (LINES_OF_C: ldd is not a multiple of 4) are stored line by line. batch         gridDim.z
- * problems.
+ *   block order   Bands of `raster` rows of tiles, so that concurrent blocks share operands in L2.
+ *                 Partial tiles of the last column and row come last: they have the least work,
+ *                 which shortens the last wave.
+ *   split-K       Tiles with number tiles_whole and above are computed by `splits` blocks each. A
+ *                 cluster of `cluster` blocks adds its sums through distributed shared memory, each
+ *                 block a part of the tile. If a tile has several clusters, they store their sums
+ *                 in the workspace, and the last one to finish adds them. Without clusters, the
+ *                 block of the first split keeps its sums in registers if it finishes last. The
+ *                 order of additions is fixed, so results are bitwise the same in every run. The
+ *                 first clusters of all tiles come before the second ones: if the first split is
+ *                 deeper than the others, the short blocks fill the SMs at the end. This code does
+ *                 not slow products without split-K: ptxas allocates registers better with it.
+ *   unaligned     With LINES_OF_C (ldd is not a multiple of 4), tiles of D are stored line by line.
+ *   batch         gridDim.z problems.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
  * blocks along x, of which tiles_whole and splits are multiples.
@@ -105,10 +107,10 @@
 #define MIN_BLOCKS 1 /* blocks that an SM must hold, which bounds the registers */
 #endif
 /* The schedule: when copies of the next tile and loads of the next fragments are issued while a
- * tile is multiplied. The first copy comes after COPY_FROM rows of a thread's FFMAs (a row has TN,
- * a step of k has TM rows), then one every COPY_EVERY rows (0: all at once). In a step, the first
- * load comes after LOAD_FROM FFMAs, then one every LOAD_EVERY. Scalar copies, of which there are
- * many, delay loads right behind them: they are spread over most of a large tile. */
+ * tile is multiplied. The first copy is issued after COPY_FROM rows of a thread's FFMAs (a row has
+ * TN FFMAs, a step along K has TM rows), then one every COPY_EVERY rows (0: all at once). In a
+ * step, the first load is issued after LOAD_FROM FFMAs, then one every LOAD_EVERY. Scalar copies
+ * are many and delay the loads that follow them, so they are spread over most of a large tile. */
 #define SPREADS_COPIES (TM * TN >= 64 && (VEC_A == 1 || VEC_B == 1))
 #ifndef COPY_FROM
 #define COPY_FROM ((SPREADS_COPIES ? 1 : TM * TN >= 128 ? 3 : 0) * TM)
@@ -144,7 +146,7 @@
 #define B_COPIES          COPIES(BN, VEC_B)
 #define LOADS             ((TM + TN) / 4) /* float4 loads of a thread's fragments */
 
-/* This thread's slice, and its number in the slice. */
+/* The slice of this thread, and its index in the slice. */
 #if SLICES > 1
 #define SLICE  ((int)threadIdx.x / SLICE_THREADS)
 #define THREAD (threadIdx.x % SLICE_THREADS)
@@ -177,7 +179,7 @@
 
 #include "lib/simt_copies.h"
 
-/* Four neighbours at depth p, a constant: one LDS.128, with the swizzle undone. */
+/* Loads four adjacent floats at depth p, a constant: one LDS.128, with the swizzle undone. */
 static __device__ __forceinline__ void load4(float *fragment, const float *at, const int p,
                                              const bool k_major)
 {
@@ -189,8 +191,8 @@ static __device__ __forceinline__ void load4(float *fragment, const float *at, c
     fragment[(7 - r) % 4] = v.w;
 }
 
-/* A thread's rows and columns of a stage, at depth 0. Written with in_stage(), ptxas would arrive
- * at another order of the main loop, which the schedules are not for. */
+/* A thread's rows and columns in a stage, at depth 0. With in_stage() here, ptxas would order the
+ * main loop differently, and the tuned schedules would not apply. */
 struct source {
     const float *A, *B;
 };
@@ -214,15 +216,15 @@ static __device__ __forceinline__ void load_part(int i, float *a, float *b,
         load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
 }
 
-/* The number of the copy or load to issue at this turn, if one is issued every `every` turns from
- * `from` on; else -1. */
+/* The index of the copy or load to issue at position `turn` of the schedule, if one is issued at
+ * every `every`-th position from `from` on; else -1. */
 static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
 {
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
 }
 
-/* Issues the copy of the next tile that comes before this row of a thread's FFMAs, if there is one.
- * row: among those of a whole tile. */
+/* Issues the copy of the next tile that the schedule has before this row of a thread's FFMAs, if
+ * any. row: counted over the whole tile. */
 static __device__ __forceinline__ void copy_at(int row, const struct arrival *next)
 {
 #if COPY_EVERY > 0
@@ -232,10 +234,10 @@ static __device__ __forceinline__ void copy_at(int row, const struct arrival *ne
 #endif
 }
 
-/* acc += a * b^T at depth p of a tile, while the next fragments are loaded, from depth `next_p` of
- * `from`, and copies of the next tile are issued. Odd rows go backwards, so that neighbouring
- * FFMAs share a register. In most configurations columns 0 2 1 3 of each four are the order from
- * which ptxas makes the fewest register bank conflicts. */
+/* acc += a * b^T at depth p of a tile, while the next fragments are loaded from depth `next_p` of
+ * `from` and copies of the next tile are issued. Odd rows run backwards, so that consecutive FFMAs
+ * share a register. With the column order 0 2 1 3 in each group of four, ptxas generates the fewest
+ * register bank conflicts in most configurations. */
 static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b,
                                                 const int p, bool loads, float *next_a,
                                                 float *next_b, const struct source *from,
@@ -267,8 +269,9 @@ static __device__ __forceinline__ void await_tile(void)
     block_barrier();
 }
 
-/* acc := op(A) * op(B), k deep. A, B: the block's tiles; rows, cols: of the matrix from there on;
- * row, col: the thread's place in the block. A warp that is idle only copies. */
+/* acc := op(A) * op(B) over k. A, B: the first tiles of the block; rows, cols: the rows and columns
+ * of the matrix from there on; row, col: the thread's position in the block. An idle warp only
+ * copies. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct stage *stages,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -341,15 +344,15 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct s
     }
 }
 
-/* Where a thread's results go: the first one to D[row][col]. The neighbouring block stores elements
- * above first_row or left of first_col. */
+/* The position of a thread's results: the first one is D[row][col]. Elements above first_row or
+ * left of first_col are stored by the neighbouring block. */
 struct place {
     struct epilogue_operands with;
     int row, col, first_row, first_col;
     bool aligned; /* ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4 */
 };
 
-/* Stores four neighbours, from (i, j) of the thread's tile on. */
+/* Stores four adjacent elements, starting at (i, j) of the thread's tile. */
 static __device__ __forceinline__ void
 store4(const struct tgl_gemm_args *args, const struct place *at, const float *sum, int i, int j)
 {
@@ -359,13 +362,13 @@ store4(const struct tgl_gemm_args *args, const struct place *at, const float *su
                         at->aligned);
 }
 
-/* Partial sums are added PART elements of a thread's tile at a time. The slices of a cluster's
- * blocks take these parts in turn. AT_ONCE groups are loaded at once, to have 32 loads in flight.
- */
+/* Partial sums are added PART elements of a thread's tile at a time. These parts are distributed
+ * round-robin over the slices of a cluster's blocks. The sums of AT_ONCE groups of blocks are
+ * loaded together, to have 32 loads in flight. */
 enum { PART = TM * TN >= 128 ? 16 : TM * TN >= 32 ? 8 : 4, AT_ONCE = 32 / PART };
 
-/* sums[] := part number `part` of a thread's tile, summed over `count` groups, whose sums lie BM *
- * BN apart in the workspace. */
+/* sums[] := part number `part` of a thread's tile, added over `count` groups. The sums of a group
+ * are BM * BN floats of the workspace. */
 static __device__ __forceinline__ void add_groups(float *sums, const float *workspace, int part,
                                                   int count)
 {
@@ -381,9 +384,9 @@ static __device__ __forceinline__ void add_groups(float *sums, const float *work
 }
 
 /* Stores this thread's sums in shared memory, in place of the tiles of A and B: BM * BN floats for
- * each slice. Element e of a thread is at e * SLICE_THREADS from `all` on. The stores are scalar:
- * float4 stores would tie the accumulators to aligned groups of four registers, in the main loop
- * too, where acc[i][j] must be in another register bank than b[j]. */
+ * each slice. Element e of a thread is at offset e * SLICE_THREADS in `all`. The stores are scalar:
+ * float4 stores would force the accumulators into aligned groups of four registers, also in the
+ * main loop, where acc[i][j] must be in another register bank than b[j]. */
 static __device__ __forceinline__ void leave_sums(float *all, float (*acc)[TN])
 {
     ASYNC_WAIT(0);   /* zeros still arrive after the last tile */
@@ -425,8 +428,8 @@ static __device__ __forceinline__ void add_slices_and_store(const struct tgl_gem
 #if LINES_OF_C
 #define WARPS_N (BN / WN)
 
-/* Lines that a warp stores at a time, and the stores of a line: 32 neighbours each, which begin on
- * 128 bytes except in the first. */
+/* The number of lines that a warp stores at a time, and the number of stores per line. A store has
+ * 32 adjacent elements, aligned to 128 bytes except for the first one. */
 enum { LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
 
 #if 4 * LANES_M * WARPS_M * (BN + PAD) > STAGES * STAGE_FLOATS || 4 * LANES_M % WARPS_N || BN % 32
@@ -434,12 +437,12 @@ enum { LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
     "lines of D replace the tiles of A and B; warps have equally many, of a multiple of 32 floats"
 #endif
 
-/* Stores a tile of which this block has the complete sums. A thread would store its groups of four
- * of an unaligned row by scalar stores, and each of a warp's stores would touch as many sectors as
- * a float4 store does, four times those that hold its results. So lines pass through shared memory,
- * in place of the tiles of A and B, four lines of a thread at a time, and a warp stores elements
- * that lie in the same 128 bytes. All elements of a line, in shared memory and in C, are loaded
- * before its first store: the compiler does not move loads across stores. */
+/* Stores a tile with unaligned rows, of which this block has the complete sums. If each thread
+ * stored its groups of four elements with scalar stores, each store of a warp would touch four
+ * times the sectors that its results occupy. Therefore the lines are transposed through shared
+ * memory, in place of the tiles of A and B, four lines of a thread at a time, and a warp stores
+ * elements of the same 128 bytes. All elements of a line, in shared memory and in C, are loaded
+ * before its first store, because the compiler does not move loads across stores. */
 static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args, float *shared,
                                                    float (*acc)[TN], const struct place *at,
                                                    int row, int col)
@@ -447,7 +450,7 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int tile_row = at->row - row, tile_col = at->col - col, own_line = row % WM;
     const int col_from = max(0, at->first_col - tile_col), col_to = min(BN, args->n - tile_col);
-    /* Shifted, so that threads in one column of the warp write to different banks. */
+    /* The offset puts the threads of one column of the warp into different banks. */
     float *to_shared =
         shared + (row / WM * 4 * LANES_M + own_line) * (BN + PAD) + own_line / 4 % PAD + col;
     ASYNC_WAIT(0); /* zeros still arrive after the last tile */
@@ -489,8 +492,8 @@ static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *a
 }
 #endif
 
-/* Adds a tile's partial sums and stores the results. tile: its number among the split tiles of the
- * whole batch; split: the number of this block in the tile. */
+/* Adds a tile's partial sums and stores the results. tile: its index among the split tiles of the
+ * whole batch; split: the index of this block among the splits of the tile. */
 static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_args *args,
                                                         float *shared, float (*acc)[TN], int tile,
                                                         int split, const struct place *at)
@@ -532,10 +535,10 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
 }
 
 #if SLICES == 1
-/* acc := the sum over the blocks of a split tile, without clusters. All blocks store theirs in the
- * workspace, except the first split if it finds itself to be the last block, as it usually is if it
- * takes most of k. False: other blocks have yet to come, and the last of them continues. tile,
- * split: as for reduce_and_store(). */
+/* acc := the sum over the blocks of a split tile, without clusters. All blocks store their sums in
+ * the workspace, except for the first split if it finishes last. It usually does if it is deeper
+ * than the others. False: other blocks have not finished yet, and the last of them continues. tile,
+ * split: as in reduce_and_store(). */
 static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *args,
                                                   float (*acc)[TN], int tile, int split)
 {
@@ -564,8 +567,8 @@ static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *ar
 }
 #endif
 
-/* The first row and column of a tile: first come tiles inside the matrix, in bands, then those of a
- * partial last column, then those of a partial last row. */
+/* The first row and column of a tile. The order of tiles: whole tiles, in bands; then the tiles of
+ * a partial last column; then those of a partial last row. */
 static __device__ __forceinline__ void place_tile(const struct tgl_gemm_args *args, int tile,
                                                   int *row, int *col)
 {
@@ -604,12 +607,13 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
         split_tile = cluster % split_tiles;
         split = cluster / split_tiles * args.cluster + item % args.cluster;
         tile = args.tiles_whole + split_tile;
-        k -= (args.splits - 1) * args.k_chunk; /* of the first split */
+        k -= (args.splits - 1) * args.k_chunk; /* depth of the first split */
         if (split > 0) first = k + (split - 1) * args.k_chunk, k = args.k_chunk;
     }
     int block_row, block_col;
     place_tile(&args, tile, &block_row, &block_col);
-    const int tile_row = max(0, min(block_row, args.m - BM)); /* of what the block computes */
+    const int tile_row =
+        max(0, min(block_row, args.m - BM)); /* of the tile that the block computes */
     const int tile_col = max(0, min(block_col, args.n - BN));
 
     const int batch = (int)blockIdx.z;
@@ -620,9 +624,10 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
-    /* Neighbouring warps, which are on different schedulers, lie below one another: if columns are
-     * missing, all schedulers have less work. The shuffle tells the compiler that the value is the
-     * same in a warp's threads, so that barriers after a branch on it need no reconvergence. */
+    /* Consecutive warps, which are on different schedulers, compute tiles of one column of D: if
+     * columns are missing, all schedulers have less work. The shuffle tells the compiler that the
+     * value is the same in all threads of a warp, so that barriers after a branch on it need no
+     * reconvergence. */
     const int warp = __shfl_sync(0xffffffffu, (int)THREAD / 32, 0), lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;

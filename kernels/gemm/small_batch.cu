@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FP32 GEMM for batches of small products, one tile of D each: m up to BM, n up to BN, any k. Such
- * a product takes less time than the loads of its operands, so blocks are persistent: they compute
- * one product after the other, and copy the operands of the next ones, STAGES - 1 tiles of k ahead,
- * while they multiply.
+ * GEMM for batches of small products, one tile of D each: m up to BM, n up to BN, any k. A and B
+ * are F32 or a 16-bit type, with sums in F32, or F64. Such a product takes less time than the loads
+ * of its operands, so blocks are persistent: they compute one product after the other, and copy the
+ * operands of the next ones, STAGES - 1 tiles of k ahead, while they multiply.
  *
  * GROUP threads compute a product, TM x TN results each. A block has PER_BLOCK such groups; a block
- * of a single warp is best. Both operands have the same layout in shared memory as in global
- * memory, so that for all transposes VEC floats are copied at once: a K-major operand as lines of
- * BK floats, an MN-major one as BK lines. In both cases a thread reads groups of four: four of k of
- * a row, or four neighbours of one k. Elements outside of the operands are filled with zeros.
+ * of a single warp is best. Both operands have the same type and layout in shared memory as in
+ * global memory, so that for all transposes VEC elements are copied at once: a K-major operand as
+ * lines of BK elements, an MN-major one as BK lines. In both cases a thread reads groups of four:
+ * four of k of a row, or four neighbours of one k. Elements outside of the operands are filled with
+ * zeros.
  *
  * Grid: x = blocks, each of which takes every gridDim.x'th PER_BLOCK products of args.batch.
  */
@@ -18,7 +19,7 @@
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
 #include "lib/launch_order.h"
-#include "lib/load_store.h"
+#include "lib/operand_type.h"
 #include "lib/operands.h"
 
 #ifndef BM
@@ -49,7 +50,7 @@
 #define TRANS_B 0 /* 0: B is k x n; 1: n x k */
 #endif
 #ifndef VEC_A
-#define VEC_A 1 /* floats of a copy: divides A's alignment, lda, stride and contiguous edge */
+#define VEC_A 1 /* elements of a copy: divides A's alignment, lda, stride and contiguous edge */
 #endif
 #ifndef VEC_B
 #define VEC_B 1 /* the same for B */
@@ -68,9 +69,6 @@
 #define A_ALONG_K (!TRANS_A)
 #define B_ALONG_K TRANS_B
 
-#if TYPE_A != TYPE_F32 || TYPE_B != TYPE_F32 || ACCUMULATE != TYPE_F32
-#error "this kernel multiplies FP32"
-#endif
 #if BM % TM || BN % TN || BK % 4 || TM % 4 || TN % 4 || STAGES < 2
 #error                                                                                             \
     "a tile is a grid of threads, a thread a grid of 4 x 4; BK: a multiple of 4; STAGES: 2 or more"
@@ -79,28 +77,36 @@
 #error "GROUP * PER_BLOCK: whole warps"
 #endif
 
-/* A K-major tile is padded by four floats every four lines, so that neighbouring threads, which are
+/* A K-major tile is padded by 16 bytes every four lines, so that neighbouring threads, which are
  * four lines apart, read from different banks. The tiles of neighbouring groups are half of the
- * banks apart. */
-#define TILE_FLOATS(edge, k_major) ((edge)*BK + ((k_major) ? (edge) : 0))
-#define A_FLOATS                   TILE_FLOATS(BM, A_ALONG_K)
-#define STAGE                      ((A_FLOATS + TILE_FLOATS(BN, B_ALONG_K) + 31) / 32 * 32 + 16)
+ * banks apart. All in elements. */
+#define TILE_SIZE(edge, k_major) ((edge)*BK + ((k_major) ? (edge) / 4 * PACK : 0))
+#define A_SIZE                   TILE_SIZE(BM, A_ALONG_K)
+#define ALL_BANKS                (8 * PACK) /* 128 bytes */
+#define STAGE                                                                                      \
+    ((A_SIZE + TILE_SIZE(BN, B_ALONG_K) + ALL_BANKS - 1) / ALL_BANKS * ALL_BANKS + ALL_BANKS / 2)
 
 static __device__ __forceinline__ int place_of(int line, int at, const int edge, const bool k_major)
 {
-    return k_major ? line * BK + line / 4 * 4 + at : line * edge + at;
+    return k_major ? line * BK + line / 4 * PACK + at : line * edge + at;
 }
 
 /* A tile of an operand, of which `inside` rows or columns and `depth` of k exist. */
 struct tile {
-    const float *x; /* its first element */
+    const element_t *x; /* its first element */
     unsigned ld;
     int inside, depth;
 };
 
-/* This thread's copy number i of a tile, `vec` floats. */
-static __device__ __forceinline__ void copy_some(float *shared, const struct tile *tile, int i,
-                                                 const int edge, const int vec, const bool k_major)
+/* cp.async copies 4 bytes at least. A copy of 2 bytes has two phases instead: the load into a
+ * register, and the store to shared memory. */
+enum { COPY, LOAD, STORE };
+
+/* Copy number i of this thread, `vec` elements: COPY: by cp.async; LOAD: only the load into
+ * *loaded; STORE: only the store of *loaded. */
+static __device__ __forceinline__ void copy_some(element_t *shared, const struct tile *tile, int i,
+                                                 const int edge, const int vec, const bool k_major,
+                                                 const int what, element_t *loaded)
 {
     const int per_line = (k_major ? BK : edge) / vec, copies = (k_major ? edge : BK) * per_line;
     const int copy = (int)threadIdx.x % GROUP + i * GROUP;
@@ -108,59 +114,105 @@ static __device__ __forceinline__ void copy_some(float *shared, const struct til
     const int line = copy / per_line, at = copy % per_line * vec;
     const bool valid = line < (k_major ? tile->inside : tile->depth) &&
                        at < (k_major ? tile->depth : tile->inside);
+#if TYPE_A == TYPE_F32
     async_copy_or_zero(&shared[place_of(line, at, edge, k_major)],
                        tile->x + (valid ? line * tile->ld + at : 0u), vec, valid);
+    (void)what, (void)loaded;
+#else
+    element_t *to = &shared[place_of(line, at, edge, k_major)];
+    const element_t *from = tile->x + (valid ? line * tile->ld + at : 0u);
+    const element_t zero = {0};
+    const int bytes = vec * (int)sizeof(element_t);
+    if (what == COPY)
+        async_copy_bytes(to, from, bytes, valid ? bytes : 0);
+    else if (what == LOAD)
+        *loaded = valid ? *from : zero;
+    else
+        *to = *loaded;
+#endif
 }
 
-/* All copies of a tile. Unrolled, their places stay in registers, which many would not fit. */
-static __device__ __forceinline__ void copy_tile(float *shared, const struct tile *tile,
+/* Issues all copies of a tile. The loop is unrolled, so that addresses stay in registers. */
+static __device__ __forceinline__ void copy_tile(element_t *shared, const struct tile *tile,
                                                  const int edge, const int vec, const bool k_major)
 {
     const int copies = (BK * edge / vec + GROUP - 1) / GROUP;
+#if IS_16_BITS
+    if (vec == 1) {
+        const int at_once = copies < 16 ? copies : 16; /* loads, and then their stores */
+        element_t loaded[16];
+#pragma unroll 1
+        for (int first = 0; first < copies; first += at_once) {
+#pragma unroll
+            for (int i = 0; i < at_once; i++)
+                if (first + i < copies)
+                    copy_some(shared, tile, first + i, edge, vec, k_major, LOAD, &loaded[i]);
+#pragma unroll
+            for (int i = 0; i < at_once; i++)
+                if (first + i < copies)
+                    copy_some(shared, tile, first + i, edge, vec, k_major, STORE, &loaded[i]);
+        }
+        return;
+    }
+#endif
     if (copies <= 8) {
 #pragma unroll
         for (int i = 0; i < copies; i++)
-            copy_some(shared, tile, i, edge, vec, k_major);
+            copy_some(shared, tile, i, edge, vec, k_major, COPY, 0);
     } else {
 #pragma unroll 4
         for (int i = 0; i < copies; i++)
-            copy_some(shared, tile, i, edge, vec, k_major);
+            copy_some(shared, tile, i, edge, vec, k_major, COPY, 0);
     }
+}
+
+/* Loads four consecutive elements of shared memory. */
+static __device__ __forceinline__ void load_four(accumulate_t *to, const element_t *shared)
+{
+#if IS_16_BITS
+    const uint2 words = *(const uint2 *)shared;
+    convert_pair(&to[0], words.x);
+    convert_pair(&to[2], words.y);
+#elif TYPE_A == TYPE_F64
+    load_unit(&to[0], &shared[0]);
+    load_unit(&to[2], &shared[2]);
+#else
+    unpack(to, *(const float4 *)shared);
+#endif
 }
 
 /* f[i][p]: the thread's i'th row or column, k = p .. p+3 of the tile. lane: the thread's number
  * among `lanes` along the edge. */
-static __device__ __forceinline__ void load_fours(float (*f)[4], const float *tile, int lane, int p,
-                                                  const int count, const int lanes, const int edge,
-                                                  const bool k_major)
+static __device__ __forceinline__ void load_fours(accumulate_t (*f)[4], const element_t *tile,
+                                                  int lane, int p, const int count, const int lanes,
+                                                  const int edge, const bool k_major)
 {
     if (k_major) {
 #pragma unroll
         for (int i = 0; i < count; i++)
-            unpack(f[i], *(const float4 *)&tile[place_of(lane * 4 + i / 4 * 4 * lanes + i % 4, p,
-                                                         edge, true)]);
+            load_four(f[i], &tile[place_of(lane * 4 + i / 4 * 4 * lanes + i % 4, p, edge, true)]);
     } else {
 #pragma unroll
         for (int j = 0; j < 4; j++)
 #pragma unroll
             for (int i = 0; i < count; i += 4) {
-                const float4 v =
-                    *(const float4 *)&tile[place_of(p + j, lane * 4 + i * lanes, edge, false)];
-                f[i][j] = v.x, f[i + 1][j] = v.y, f[i + 2][j] = v.z, f[i + 3][j] = v.w;
+                accumulate_t v[4];
+                load_four(v, &tile[place_of(p + j, lane * 4 + i * lanes, edge, false)]);
+                f[i][j] = v[0], f[i + 1][j] = v[1], f[i + 2][j] = v[2], f[i + 3][j] = v[3];
             }
     }
 }
 
 /* acc += a tile of k, `depth` deep. */
-static __device__ __forceinline__ void multiply_tile(float (*acc)[TN], const float *stage,
-                                                     int lane_m, int lane_n, int depth)
+static __device__ __forceinline__ void
+multiply_tile(accumulate_t (*acc)[TN], const element_t *stage, int lane_m, int lane_n, int depth)
 {
 #pragma unroll
     for (int p = 0; p < BK; p += 4) {
         if (p >= depth) break;
-        float a[TM][4], b[TN][4];
+        accumulate_t a[TM][4], b[TN][4];
         load_fours(a, stage, lane_m, p, TM, LANES_M, BM, A_ALONG_K);
-        load_fours(b, stage + A_FLOATS, lane_n, p, TN, LANES_N, BN, B_ALONG_K);
+        load_fours(b, stage + A_SIZE, lane_n, p, TN, LANES_N, BN, B_ALONG_K);
 #pragma unroll
         for (int q = 0; q < 4; q++)
 #pragma unroll
@@ -181,7 +233,7 @@ struct copier {
 
 /* Copies the next tile of k, if there is one; if not, the group of copies is empty. multiplies: A
  * and B may be read. */
-static __device__ __forceinline__ void copy_step(struct copier *c, float *stages,
+static __device__ __forceinline__ void copy_step(struct copier *c, element_t *stages,
                                                  const struct tgl_gemm_args *args, bool multiplies)
 {
     const int product = c->product + (int)threadIdx.x / GROUP;
@@ -190,14 +242,14 @@ static __device__ __forceinline__ void copy_step(struct copier *c, float *stages
         const long long at = exists ? product : 0;
         const element_a *A = A_OF(args, at);
         const element_b *B = B_OF(args, at);
-        float *stage = stages + c->stage * (PER_BLOCK * STAGE);
+        element_t *stage = stages + c->stage * (PER_BLOCK * STAGE);
         const int depth = min(BK, args->k - c->k);
         const struct tile a = {A + (A_ALONG_K ? c->k : c->k * args->lda), (unsigned)args->lda,
                                exists ? args->m : 0, depth};
         const struct tile b = {B + (B_ALONG_K ? c->k : c->k * args->ldb), (unsigned)args->ldb,
                                exists ? args->n : 0, depth};
         copy_tile(stage, &a, BM, VEC_A, A_ALONG_K);
-        copy_tile(stage + A_FLOATS, &b, BN, VEC_B, B_ALONG_K);
+        copy_tile(stage + A_SIZE, &b, BN, VEC_B, B_ALONG_K);
         c->stage = c->stage + 1 == STAGES ? 0 : c->stage + 1;
         c->k += BK;
         if (c->k >= args->k) c->k = 0, c->product += gridDim.x * PER_BLOCK;
@@ -217,11 +269,11 @@ static __device__ __forceinline__ void wait_for_copies(void)
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
 {
-    DYNAMIC_SHARED(float, shared, STAGES *PER_BLOCK *STAGE);
+    DYNAMIC_SHARED(element_t, shared, STAGES * PER_BLOCK * STAGE);
     wait_for_earlier_launches();
     const int group = (int)threadIdx.x / GROUP, thread = (int)threadIdx.x % GROUP;
     const int lane_m = thread / LANES_N, lane_n = thread % LANES_N;
-    float *stages = shared + group * STAGE;
+    element_t *stages = shared + group * STAGE;
 
     const bool multiplies = has_product(&args);
     struct copier copier = {(int)blockIdx.x * PER_BLOCK, 0, 0};
@@ -232,7 +284,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     int stage = 0;
     for (int first = (int)blockIdx.x * PER_BLOCK; first < args.batch;
          first += gridDim.x * PER_BLOCK) {
-        float acc[TM][TN] = {{0.0f}};
+        accumulate_t acc[TM][TN] = {{0}};
         for (int k = 0; multiplies && k < args.k; k += BK) {
             wait_for_copies();
             copy_step(&copier, stages, &args, multiplies);

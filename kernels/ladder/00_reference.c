@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 0: reference. The triple loop of the definition, in C on the CPU, which the other rungs are
- * checked against: `tegula ladder` compiles it in.
+ * Rung 0: reference. The triple loop of the definition, in C on the CPU. `tegula ladder` contains
+ * it and compares the results of the other rungs with it.
  *
- * A product of two floats is exact in double, which has more than twice their bits, and a sum of k
- * of them in double is off by at most k units of 2^-53: next to what a float can tell, nothing. The
- * sum of magnitudes beside it is the measure of a result's error: u*|A||B|, with u = 2^-24, is what
- * one rounding to float in a sum of these terms may cost.
- * The loops run in the order i, p, j: the innermost one over neighbours in rows of B and of the
- * result, of which the compiler makes vectors. In the order i, j, p it would stride through B.
+ * The product of two floats is exact in double, and a sum of k products in double has an error of
+ * at most k units of 2^-53, which is negligible relative to the precision of float. The sum of
+ * magnitudes is the scale for a result's error: u*|A||B| with u = 2^-24 is the error that one
+ * rounding to float in a sum of these terms can cause.
+ *
+ * The loops run in the order i, p, j: the innermost loop accesses adjacent elements of rows of B
+ * and of the result, so the compiler vectorises it. In the order i, j, p it would stride through B.
  */
 #include "reference.h"
 

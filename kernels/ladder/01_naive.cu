@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 1: naive. C := alpha*A*B + beta*C, all row-major, one thread an element of C.
+ * Rung 1: naive. C := alpha*A*B + beta*C, all row-major, one thread per element of C.
  *
- * Neighbouring threads, which run in step as a warp, compute neighbours in a column of C. Each of
- * their loads of A then touches 32 rows, and memory moves in sectors of 32 bytes: a sector for
- * every four bytes asked for.
- * Look at: sectors per request, l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum over
- * l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum: 32 for A, 1 for B (one element for all), 16.5
- * between them; 32 for the stores of C.
+ * Adjacent threads of a warp compute adjacent elements of a column of C. Each of their loads of A
+ * then touches 32 rows. Memory is accessed in sectors of 32 bytes, so every 4 bytes of A cost a
+ * whole sector.
+ *
+ *          A                B               C
+ *     t0 > a . . .      b . . . . .      t0
+ *     t1 > a . . .      . . . . . .      t1       one load of A by a warp touches 32 rows:
+ *     t2 > a . . .      . . . . . .      t2       32 sectors for 32 floats, 7/8 of them unused
+ *     ...                                ...
+ *
+ * Look at: sectors per request, the first metric over the second: 32 for A, 1 for B (the same
+ * element for all lanes), 16.5 on average; 32 for the stores of C. For ncu --metrics:
+ *     l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
+ *     l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
+ *     l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum
+ *     l1tex__t_requests_pipe_lsu_mem_global_op_st.sum
  */
 #include "lib/load_store.h"
 
 #ifndef BM
-#define BM 32 /* rows of C that a block computes: neighbouring threads */
+#define BM 32 /* rows of C that a block computes, one per thread of a warp */
 #endif
 #ifndef BN
 #define BN 8 /* columns */

@@ -2,11 +2,18 @@
  *
  * Rung 2: coalesced.
  *
- * Changed: neighbouring threads compute neighbours in a row of C. Nothing else.
- * Why: the 32 floats of B that a warp asks for are now one line of 128 bytes, four sectors, and the
- * element of A is the same for all of them.
- * Look at: sectors per request, l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum over
- * l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum: 4 for B, 1 for A, 2.5 between them.
+ * Changed: adjacent threads compute adjacent elements of a row of C.
+ *
+ *          A                B                            C
+ *     all> a . . .      t0 t1 t2 ... t31     row p       t0 t1 t2 ... t31
+ *                       one line, 4 sectors              one line, 4 sectors
+ *
+ * Why: the 32 floats of B that a warp loads are now one line of 128 bytes, four sectors, and all
+ * lanes load the same element of A.
+ * Look at: sectors per request, the first metric over the second: 4 for B, 1 for A, 2.5 on
+ * average. For ncu --metrics:
+ *     l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum
+ *     l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
  */
 #include "lib/load_store.h"
 
@@ -14,7 +21,7 @@
 #define BM 8 /* rows of C that a block computes */
 #endif
 #ifndef BN
-#define BN 32 /* columns: neighbouring threads */
+#define BN 32 /* columns, one per thread of a warp */
 #endif
 #define THREADS (BM * BN)
 

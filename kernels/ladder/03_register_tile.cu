@@ -2,14 +2,24 @@
  *
  * Rung 3: register tile.
  *
- * Changed: a thread computes TM x TN elements of C, straight from global memory: four steps of K at
- * a time, a float4 of A for each of its rows, then a float4 of B for each step. Shared memory comes
- * later; this is what registers alone can do.
- * Why: the rungs before issue two loads for one FFMA. Here a value of A serves TN of them and a
- * value of B TM.
- * Look at: smsp__sass_inst_executed_op_global_ld.sum over smsp__sass_thread_inst_executed_op_ffma_
- * pred_on.sum / 32: 2 before, (TM + TN) / (4 TM TN) now; l1tex__t_sectors_lookup_hit.sum, since it
- * is L1 that now serves what neighbours share.
+ * Changed: a thread computes TM x TN elements of C directly from global memory, four steps along K
+ * at a time: it loads a float4 of A for each of its rows, and then a float4 of B for each step.
+ * There is no shared memory yet.
+ *
+ *                  b b b b        one step along K: 4 + 4 values, 16 FFMAs
+ *            a     x x x x
+ *            a     x x x x
+ *            a     x x x x
+ *            a     x x x x
+ *
+ * Why: the rungs before execute two loads per FFMA. Here each value of A is used in TN FFMAs and
+ * each value of B in TM.
+ * Look at: global loads per FFMA, the first metric over 1/32 of the second: 2 before, (TM + TN) /
+ * (4 TM TN) now; and the hits in L1, which serves the values that adjacent threads share. For ncu
+ * --metrics:
+ *     smsp__sass_inst_executed_op_global_ld.sum
+ *     smsp__sass_thread_inst_executed_op_ffma_pred_on.sum
+ *     l1tex__t_sectors_lookup_hit.sum
  */
 #include "lib/load_store.h"
 
@@ -44,7 +54,8 @@ __global__ void __launch_bounds__(THREADS)
     for (int p = 0; p < k; p += 4) {
         float a[TM][4];
 #pragma unroll
-        for (int i = 0; i < TM; i++) /* rows below the last repeat it: they are not stored */
+        for (int i = 0; i < TM;
+             i++) /* rows below the last one repeat it; their results are not stored */
             unpack(a[i], load_float4(&A[min(row + i, m - 1) * lda + p], k - p, a_aligned));
 #pragma unroll
         for (int q = 0; q < 4; q++) {

@@ -2,11 +2,23 @@
  *
  * Rung 5: one-dimensional thread tile.
  *
- * Changed: a thread computes TM elements of C, one below the other, from the tiles in shared
- * memory. Why: the value of B that it loads serves TM FFMAs. Shared loads for each FFMA: 2 before,
- * 1 + 1/TM now, and the loads of A along a row of its tile can be merged into wide ones. Look at:
- * smsp__inst_executed_op_shared_ld.sum against smsp__sass_thread_inst_executed_op_ffma_ pred_on.sum
- * / 32; smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.
+ * Changed: a thread computes TM = 8 elements of a column of C, from the tiles in shared memory.
+ * With 512 threads the block's tile is 64 x 64 instead of 32 x 32, and BK is 8 instead of 32, so
+ * that every thread loads one element of each tile.
+ *
+ *                  b                 one step along K: 8 + 1 values, 8 FFMAs
+ *            a     x
+ *            a     x
+ *            ...   ...
+ *            a     x
+ *
+ * Why: each loaded value of B is used in TM FFMAs. Shared loads per FFMA drop from 2 to 1 + 1/TM =
+ * 1.125 in the source, and from 1.25 to 0.375 in the machine code, where ptxas merges the loads
+ * along the rows of A's tile: 16 LDS.128 and 8 LDS for 64 FFMAs.
+ * Look at: shared loads per FFMA, the first metric over 1/32 of the second. For ncu --metrics:
+ *     smsp__inst_executed_op_shared_ld.sum
+ *     smsp__sass_thread_inst_executed_op_ffma_pred_on.sum
+ *     smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio
  */
 #include "lib/load_store.h"
 
@@ -14,7 +26,7 @@
 #define BM 64 /* rows of C that a block computes */
 #endif
 #ifndef BN
-#define BN 64 /* columns: neighbouring threads */
+#define BN 64 /* columns, one per thread of a warp */
 #endif
 #ifndef BK
 #define BK 8 /* depth of a tile in shared memory */
@@ -37,7 +49,7 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / BN * TM, col = tid % BN; /* in the block */
+    const int row = tid / BN * TM, col = tid % BN; /* within the block */
 
     float acc[TM] = {0.0f};
     for (int tile = 0; tile < k; tile += BK) {
@@ -53,7 +65,7 @@ __global__ void __launch_bounds__(THREADS)
             const bool inside = tile + p < k && block_col + c < n;
             Bs[p][c] = inside ? B[(tile + p) * ldb + block_col + c] : 0.0f;
         }
-        __syncthreads();
+        __syncthreads(); /* the tiles are complete */
 
 #pragma unroll
         for (int p = 0; p < BK; p++) {
@@ -62,7 +74,7 @@ __global__ void __launch_bounds__(THREADS)
             for (int i = 0; i < TM; i++)
                 acc[i] += As[row + i][p] * b;
         }
-        __syncthreads();
+        __syncthreads(); /* all threads have read them */
     }
 
     if (block_col + col >= n) return;

@@ -2,12 +2,23 @@
  *
  * Rung 6: two-dimensional thread tile.
  *
- * Changed: a thread computes TM x TN elements of C. For each step of K it loads TM values of A and
- * TN of B from shared memory into registers, and multiplies each with each.
- * Why: TM + TN values loaded serve TM * TN FFMAs: a quarter of a value each for 8 x 8. The block's
- * tile grows with it, so global memory is asked for less, too.
- * Look at: smsp__inst_executed_op_shared_ld.sum against smsp__sass_thread_inst_executed_op_ffma_
- * pred_on.sum / 32; l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum, which rung 8 removes.
+ * Changed: a thread computes TM x TN elements of C. For each step along K it loads TM values of A
+ * and TN of B from shared memory into registers and computes all their products. The block's tile
+ * is 128 x 128 instead of 64 x 64, which 256 threads compute.
+ *
+ *                  b b b b b b b b        one step along K: 8 + 8 values, 64 FFMAs
+ *            a     x x x x x x x x
+ *            a     x x x x x x x x
+ *            ...   ...
+ *            a     x x x x x x x x
+ *
+ * Why: TM + TN loaded values are used in TM * TN FFMAs: a quarter of a value per FFMA for 8 x 8.
+ * The block's tile is larger, too, so there are fewer accesses to global memory.
+ * Look at: shared loads per FFMA, the first metric over 1/32 of the second; and bank conflicts,
+ * which rungs 9 and 10 remove. For ncu --metrics:
+ *     smsp__inst_executed_op_shared_ld.sum
+ *     smsp__sass_thread_inst_executed_op_ffma_pred_on.sum
+ *     l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
  */
 #include "lib/load_store.h"
 
@@ -41,8 +52,7 @@ __global__ void __launch_bounds__(THREADS)
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int row = tid / (BN / TN) * TM; /* of the thread, within the block */
-    const int col = tid % (BN / TN) * TN;
+    const int row = tid / (BN / TN) * TM, col = tid % (BN / TN) * TN; /* within the block */
 
     float acc[TM][TN] = {{0.0f}};
     for (int tile = 0; tile < k; tile += BK) {
@@ -58,7 +68,7 @@ __global__ void __launch_bounds__(THREADS)
             const bool inside = tile + p < k && block_col + c < n;
             Bs[p][c] = inside ? B[(tile + p) * ldb + block_col + c] : 0.0f;
         }
-        __syncthreads();
+        __syncthreads(); /* the tiles are complete */
 
 #pragma unroll
         for (int p = 0; p < BK; p++) {
@@ -75,7 +85,7 @@ __global__ void __launch_bounds__(THREADS)
                 for (int j = 0; j < TN; j++)
                     acc[i][j] += a[i] * b[j];
         }
-        __syncthreads();
+        __syncthreads(); /* all threads have read them */
     }
 
 #pragma unroll

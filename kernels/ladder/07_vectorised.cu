@@ -2,15 +2,22 @@
  *
  * Rung 7: vectorised.
  *
- * Changed: global memory is read and written four floats at a time where rows are aligned to 16
- * bytes (one by one where they are not). A's tile is transposed on its way into shared memory, so
- * that the TM values of A which a thread needs at one step of K lie side by side, and come as
- * float4 like those of B.
- * Why: fewer instructions for the same bytes.
- * Look at: LDG.E.128, LDS.128 and STG.E.128 in the SASS, smsp__inst_executed.sum down; but
- * l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum up: a thread's floats are 8 apart from its
- * neighbour's, and the transposing stores of a warp meet in the same banks. The next rung's
- * subject.
+ * Changed: global memory is read and written as float4 where rows are aligned to 16 bytes, else as
+ * scalars. The tile of A is transposed when it is stored in shared memory, so that the TM values
+ * of A that a thread needs at one step along K are contiguous and are loaded as float4, like those
+ * of B.
+ *
+ *     A in global memory (a thread: 4 floats of a row)      As[p][row]
+ *     row 0   [p0 p1 p2 p3] ...                             p0: row 0, row 1, row 2, ...
+ *     row 1   [p0 p1 p2 p3] ...                             p1: row 0, row 1, ...
+ *
+ * Why: fewer instructions for the same bytes. The price is bank conflicts: the float4 of adjacent
+ * threads are 8 floats apart, and the transposing stores of a warp use the same banks. Rungs 9 and
+ * 10 remove these conflicts.
+ * Look at: LDG.E.128, LDS.128 and STG.E.128 in the SASS, and with ncu --metrics
+ *     smsp__inst_executed.sum (decreases)
+ *     l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum (increases)
+ *     l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum (increases)
  */
 #include "lib/load_store.h"
 
@@ -70,7 +77,7 @@ __global__ void __launch_bounds__(THREADS)
             *(float4 *)&Bs[p][c] =
                 load_float4(&B[(tile + p) * ldb + block_col + c], count, b_aligned);
         }
-        __syncthreads();
+        __syncthreads(); /* the tiles are complete */
 
 #pragma unroll
         for (int p = 0; p < BK; p++) {
@@ -87,7 +94,7 @@ __global__ void __launch_bounds__(THREADS)
                 for (int j = 0; j < TN; j++)
                     acc[i][j] += a[i] * b[j];
         }
-        __syncthreads();
+        __syncthreads(); /* all threads have read them */
     }
 
 #pragma unroll

@@ -10,12 +10,12 @@
 #define TGL_ASYNC_COPY_H
 
 #ifndef ASYNC_COPY_L2
-#define ASYNC_COPY_L2 "" /* ".L2::128B": L2 fetches that many bytes at once */
+#define ASYNC_COPY_L2 "" /* ".L2::128B": L2 fetches 128 bytes on a miss */
 #endif
 
 #ifdef TGL_SIM
-/* The simulator's run time supplies these: `bytes` are written to shared memory when the group is
- * waited for, the first `valid_bytes` of them from global memory, zeros after that. */
+/* The simulator's run time defines these. When the group is waited for, `bytes` are written to
+ * shared memory: the first `valid_bytes` from global memory, then zeros. */
 void tgl_sim_async_copy(void *shared, const void *global, int bytes, int valid_bytes);
 void tgl_sim_async_commit(void);
 void tgl_sim_async_wait(int groups_pending);
@@ -31,8 +31,8 @@ void tgl_sim_async_wait(int groups_pending);
                  "l"(global), "r"(valid_bytes))
 #endif
 
-/* `width` floats (1, 2 or 4, a constant), both addresses on as many, if `active`; else nothing
- * happens. 16-byte copies bypass L1. */
+/* Copies `width` floats (1, 2 or 4, a constant) if `active`. Both addresses are aligned to the
+ * width. 16-byte copies bypass L1. */
 static __device__ __forceinline__ void async_copy(float *shared, const float *global,
                                                   const int width, bool active)
 {
@@ -52,8 +52,8 @@ static __device__ __forceinline__ void async_copy(float *shared, const float *gl
 #endif
 }
 
-/* One float, and four floats, if `active`. A predicate, not a branch: the compiler can then mix
- * copies with arithmetic. */
+/* Copies one float, or four floats, if `active`. A predicate instead of a branch lets the compiler
+ * interleave copies with arithmetic. */
 static __device__ __forceinline__ void async_copy_float(float *shared, const float *global,
                                                         bool active)
 {
@@ -66,8 +66,8 @@ static __device__ __forceinline__ void async_copy_float4(float *shared, const fl
     async_copy(shared, global, 4, active);
 }
 
-/* `width` floats as above if they are valid; else shared memory gets zeros and global memory is not
- * read. */
+/* Copies `width` floats as above if they are valid. Otherwise writes zeros to shared memory and
+ * does not read global memory. */
 static __device__ __forceinline__ void async_copy_or_zero(float *shared, const float *global,
                                                           const int width, bool valid)
 {
@@ -91,6 +91,29 @@ static __device__ __forceinline__ void async_copy_float_or_zero(float *shared, c
                                                                 bool valid)
 {
     async_copy_or_zero(shared, global, 1, valid);
+}
+
+/* `bytes` bytes (4, 8 or 16, a constant) of any type, both addresses aligned to them: the first
+ * `valid_bytes` of them are copied, the others become zeros. Only the valid bytes are read. The
+ * copy costs one predicate if valid_bytes is a choice between 0 and `bytes`, else four
+ * instructions. */
+static __device__ __forceinline__ void async_copy_bytes(void *shared, const void *global,
+                                                        const int bytes, int valid_bytes)
+{
+#ifdef TGL_SIM
+    tgl_sim_async_copy(shared, global, bytes, valid_bytes);
+#elif __CUDA_ARCH__ >= 800
+    if (bytes == 16)
+        TGL_CP_ASYNC_OR_ZERO("cg", "16", shared, global, valid_bytes);
+    else if (bytes == 8)
+        TGL_CP_ASYNC_OR_ZERO("ca", "8", shared, global, valid_bytes);
+    else
+        TGL_CP_ASYNC_OR_ZERO("ca", "4", shared, global, valid_bytes);
+#else
+    for (int i = 0; i < bytes / 2; i++)
+        ((unsigned short *)shared)[i] =
+            2 * i < valid_bytes ? ((const unsigned short *)global)[i] : (unsigned short)0;
+#endif
 }
 
 /* Commits the copies issued since the last call as a group, which may be empty. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A barrier of all threads of a block, like __syncthreads(), which its warps may reach at different
- * places of the code. PTX allows that, since the hardware counts warps: only the threads of one
- * warp must execute the same instruction (PTX ISA, bar.sync).
+ * A barrier of all threads of a block, like __syncthreads(), which the warps may call at different
+ * places in the code. PTX allows this: only the threads of one warp must execute the same
+ * instruction (PTX ISA, bar.sync).
  */
 #ifndef TGL_BLOCK_BARRIER_H
 #define TGL_BLOCK_BARRIER_H

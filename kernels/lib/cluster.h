@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clusters (sm_90 and later): neighbouring blocks of a grid that run at the same time, wait for
- * each other and read each other's shared memory. The host gives their number at launch; chips
- * without clusters run clusters of one block.
+ * Thread block clusters (sm_90 and later): neighbouring blocks of a grid that run at the same time,
+ * synchronise, and read each other's shared memory. The host sets the cluster size at launch. On
+ * chips without clusters it is 1.
  */
 #ifndef TGL_CLUSTER_H
 #define TGL_CLUSTER_H
@@ -18,12 +18,12 @@ void tgl_sim_cluster_barrier(void);
 float tgl_sim_cluster_load(const float *shared, int rank);
 #endif
 
-/* A barrier of all threads of the cluster's blocks, and so of this one's. What they wrote before,
- * all of them can read after. */
+/* A barrier of all threads of the cluster's blocks. Writes before it are visible to all of them
+ * after it. */
 static __device__ __forceinline__ void cluster_sync(void)
 {
 #if TGL_HAS_CLUSTERS
-    /* Release and acquire, which are what these do if nothing else is said. */
+    /* Without a qualifier these have release and acquire semantics. */
     asm volatile("barrier.cluster.arrive.aligned;\n"
                  "barrier.cluster.wait.aligned;" ::
                      : "memory");
@@ -34,7 +34,8 @@ static __device__ __forceinline__ void cluster_sync(void)
 #endif
 }
 
-/* What the cluster's block number `rank` has where `shared` points in this one. */
+/* Reads the shared memory of the cluster's block number `rank`, at the address that `shared` has in
+ * this block. */
 static __device__ __forceinline__ float cluster_load(const float *shared, int rank)
 {
 #if TGL_HAS_CLUSTERS

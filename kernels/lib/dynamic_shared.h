@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared memory whose size the host gives at launch, the only way to more than 48 KB.
+ * Dynamic shared memory, whose size the host sets at launch. More than 48 KB of shared memory are
+ * available only in this way.
  */
 #ifndef TGL_DYNAMIC_SHARED_H
 #define TGL_DYNAMIC_SHARED_H
 
+/* alignment: 16 to 1024 bytes. Static shared memory of the kernel lies before it. */
 #ifdef TGL_SIM
-#define DYNAMIC_SHARED(type, name, count) __shared__ __align__(16) type name[count]
+#define DYNAMIC_SHARED_ALIGNED(alignment, type, name, count)                                       \
+    __shared__ __align__(alignment)                                                                \
+    type name[count]
 #else
-#define DYNAMIC_SHARED(type, name, count) extern __shared__ __align__(16) type name[]
+#define DYNAMIC_SHARED_ALIGNED(alignment, type, name, count)                                       \
+    extern __shared__ __align__(alignment)                                                         \
+    type name[]
 #endif
+
+#define DYNAMIC_SHARED(type, name, count) DYNAMIC_SHARED_ALIGNED(16, type, name, count)
 
 #endif

@@ -2,14 +2,18 @@
  *
  * The element types of a production kernel. Each macro is a number of tgl_type; the pointers of
  * lib/gemm_args.h are cast to these types where a kernel first uses them (lib/operands.h), and
- * elements are converted to and from the accumulation type by the functions below. FP32 and FP64
- * have kernels so far; a new type adds its C type and conversions here.
+ * elements are converted to and from the accumulation type by the functions below: exactly, or
+ * rounded to nearest even. A new type adds its C type and its conversions here.
  */
 #ifndef TGL_ELEMENT_H
 #define TGL_ELEMENT_H
 
-#define TYPE_F32 1 /* as tgl_type has them */
-#define TYPE_F64 2
+#include "lib/half.h"
+
+#define TYPE_F32  1 /* as tgl_type has them */
+#define TYPE_F64  2
+#define TYPE_F16  3
+#define TYPE_BF16 4
 
 #ifndef TYPE_A
 #define TYPE_A TYPE_F32
@@ -39,7 +43,7 @@
 #define DEVICE_SCALARS 0 /* 0: alpha and beta are arguments; 1: they are in device memory */
 #endif
 
-#define HAS_TYPE(type) ((type) == TYPE_F32 || (type) == TYPE_F64)
+#define HAS_TYPE(type) ((type) >= TYPE_F32 && (type) <= TYPE_BF16)
 #if !HAS_TYPE(TYPE_A) || !HAS_TYPE(TYPE_B) || !HAS_TYPE(TYPE_C) || !HAS_TYPE(TYPE_D)
 #error "A, B, C and D: no kernel has elements of this type yet"
 #endif
@@ -52,6 +56,8 @@
 
 #define ELEMENT_1           float
 #define ELEMENT_2           double
+#define ELEMENT_3           struct f16
+#define ELEMENT_4           struct bf16
 #define ELEMENT_PASTE(type) ELEMENT_##type
 #define ELEMENT_OF(type)    ELEMENT_PASTE(type)
 
@@ -63,24 +69,46 @@ typedef ELEMENT_OF(TYPE_BIAS) element_bias;
 typedef ELEMENT_OF(TYPE_RESIDUAL) element_residual;
 typedef ELEMENT_OF(ACCUMULATE) accumulate_t;
 
+/* Element to accumulation type, and back, by the element's type. */
+#define FROM_1(x)                  ((accumulate_t)(x))
+#define FROM_2(x)                  ((accumulate_t)(x))
+#define FROM_3(x)                  ((accumulate_t)f16_to_float(x))
+#define FROM_4(x)                  ((accumulate_t)bf16_to_float(x))
+#define TO_1(x)                    ((float)(x))
+#define TO_2(x)                    ((double)(x))
+#define TO_3(x)                    float_to_f16((float)(x))
+#define TO_4(x)                    float_to_bf16((float)(x))
+#define CONVERT_PASTE(to, type, x) to##_##type(x)
+#define CONVERT(to, type, x)       CONVERT_PASTE(to, type, x)
+
+static __device__ __forceinline__ accumulate_t from_a(element_a x)
+{
+    return CONVERT(FROM, TYPE_A, x);
+}
+
+static __device__ __forceinline__ accumulate_t from_b(element_b x)
+{
+    return CONVERT(FROM, TYPE_B, x);
+}
+
 static __device__ __forceinline__ accumulate_t from_c(element_c x)
 {
-    return (accumulate_t)x;
+    return CONVERT(FROM, TYPE_C, x);
 }
 
 static __device__ __forceinline__ accumulate_t from_bias(element_bias x)
 {
-    return (accumulate_t)x;
+    return CONVERT(FROM, TYPE_BIAS, x);
 }
 
 static __device__ __forceinline__ accumulate_t from_residual(element_residual x)
 {
-    return (accumulate_t)x;
+    return CONVERT(FROM, TYPE_RESIDUAL, x);
 }
 
 static __device__ __forceinline__ element_d to_d(accumulate_t x)
 {
-    return (element_d)x;
+    return CONVERT(TO, TYPE_D, x);
 }
 
 #endif

@@ -29,10 +29,9 @@
 #error "an expression has the place of the activation"
 #endif
 
-/* Four neighbours of C are one 16-byte load, and those of D one store, where they are aligned. */
 #define HAS_FLOAT4 (TYPE_C == TYPE_F32 && TYPE_D == TYPE_F32)
 
-/* What an epilogue reads and writes, of one problem of the batch. */
+/* The operands of the epilogue, of one problem of the batch. */
 struct epilogue_operands {
     element_d *D;
 #if SEPARATE_D
@@ -77,15 +76,18 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #define BESIDE(args, with, d, row, col) (d)
 #endif
 
-/* Whether all rows of C and D start on 16 bytes, as float4 loads and stores need it. A macro: with
- * a function ptxas arrives at another order of simt.cu's main loop, which the schedules are not
- * for. */
-#define IS_ON_16_BYTES(matrix, ld) ((unsigned long long)(matrix) % 16 == 0 && (ld) % 4 == 0)
+#define BYTES_OF_FOUR(type) ((type) == TYPE_F16 || (type) == TYPE_BF16 ? 8 : 16) /* F64: 2 x 16 */
+
+/* Whether all rows of C and D start where four neighbours can be accessed at once: on 16 bytes, or
+ * on 8 with elements of 16 bits. A macro: with a function ptxas schedules simt.cu's main loop
+ * differently, and src/families/simt_schedules.inc was tuned for this schedule. */
+#define ARE_ON(bytes, matrix, ld) ((unsigned long long)(matrix) % (bytes) == 0 && (ld) % 4 == 0)
 #if SEPARATE_D
 #define ROWS_ARE_ON_16_BYTES(args, with)                                                           \
-    (IS_ON_16_BYTES((with)->D, (args)->ldd) && IS_ON_16_BYTES((with)->C, (args)->ldc))
+    (ARE_ON(BYTES_OF_FOUR(TYPE_D), (with)->D, (args)->ldd) &&                                      \
+     ARE_ON(BYTES_OF_FOUR(TYPE_C), (with)->C, (args)->ldc))
 #else
-#define ROWS_ARE_ON_16_BYTES(args, with) IS_ON_16_BYTES((with)->D, (args)->ldd)
+#define ROWS_ARE_ON_16_BYTES(args, with) ARE_ON(BYTES_OF_FOUR(TYPE_D), (with)->D, (args)->ldd)
 #endif
 
 /* A NaN stays a NaN, which fmaxf() would replace by 0. */
@@ -180,6 +182,45 @@ static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args
     *d = to_d(epilogue(args, with, sum, BETA(args, with) != 0 ? from_c(*c) : 0, row, col));
 }
 
+#if !HAS_FLOAT4
+/* Four neighbours of C: 8 bytes at once, or 16, or twice 16. */
+static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const element_c *c)
+{
+#if TYPE_C == TYPE_F32
+    const float4 v = *(const float4 *)c;
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+#elif TYPE_C == TYPE_F64
+    const double2 low = *(const double2 *)c, high = *(const double2 *)(c + 2);
+    to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+#else
+    const uint2 v = *(const uint2 *)c;
+    const element_c four[4] = {{(unsigned short)v.x},
+                               {(unsigned short)(v.x >> 16)},
+                               {(unsigned short)v.y},
+                               {(unsigned short)(v.y >> 16)}};
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        to[i] = from_c(four[i]);
+#endif
+}
+
+static __device__ __forceinline__ void store_four_of_d(element_d *d, const accumulate_t *v)
+{
+#if TYPE_D == TYPE_F32
+    *(float4 *)d = make_float4((float)v[0], (float)v[1], (float)v[2], (float)v[3]);
+#elif TYPE_D == TYPE_F64
+    *(double2 *)d = make_double2(v[0], v[1]);
+    *(double2 *)(d + 2) = make_double2(v[2], v[3]);
+#elif TYPE_D == TYPE_F16
+    *(uint2 *)d = make_uint2(floats_to_f16((float)v[0], (float)v[1]),
+                             floats_to_f16((float)v[2], (float)v[3]));
+#else
+    *(uint2 *)d = make_uint2(floats_to_bf16((float)v[0], (float)v[1]),
+                             floats_to_bf16((float)v[2], (float)v[3]));
+#endif
+}
+#endif
+
 /* Four neighbours of a row: D[row][col..col+3], of which those from number `from` on and before
  * number `to` are stored. aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */
 static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_args *args,
@@ -189,7 +230,8 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
 {
     element_d *d = with->D + row * args->ldd + col;
     const element_c *c = BESIDE(args, with, d, row, col);
-    if (HAS_FLOAT4 && aligned && from <= 0 && to >= 4) {
+    if (aligned && from <= 0 && to >= 4) {
+#if HAS_FLOAT4
         float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (BETA(args, with) != 0) v = *(const float4 *)c;
         v.x = epilogue(args, with, sum[0], v.x, row, col);
@@ -197,6 +239,14 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
         v.z = epilogue(args, with, sum[2], v.z, row, col + 2);
         v.w = epilogue(args, with, sum[3], v.w, row, col + 3);
         *(float4 *)d = v;
+#else
+        accumulate_t v[4] = {0, 0, 0, 0};
+        if (BETA(args, with) != 0) load_four_of_c(v, c);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            v[i] = epilogue(args, with, sum[i], v[i], row, col + i);
+        store_four_of_d(d, v);
+#endif
         return;
     }
 #pragma unroll

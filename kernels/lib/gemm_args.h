@@ -40,7 +40,8 @@ struct tgl_gemm_args {
     int tiles_whole; /* tiles that one block computes alone; */
     int splits;      /* each other tile is computed by this many blocks, */
     int cluster;     /* which add up in clusters of this many, */
-    int k_chunk;     /* each k_chunk deep (a multiple of BK; the first of them takes the rest) */
+    int k_chunk; /* each k_chunk deep (a multiple of BK; the first of them takes the rest, in mma.cu
+                    the last) */
     union tgl_scalar alpha, beta;
     const void *alpha_at,
         *beta_at; /* used instead by kernels with DEVICE_SCALARS; beta_at may be NULL */
@@ -49,12 +50,11 @@ struct tgl_gemm_args {
     unsigned *counters; /* batch * split tiles * cluster: zero before and after a launch */
 
     bool overlaps;     /* the next launch may start early: this one leaves it room */
-    bool waits_at_end; /* a strip: it began early and depends on nothing that still runs, but what
-                          follows it depends on the launch before it, too */
+    bool waits_at_end; /* a strip: it starts early, beside the launch before it. The launch after
+                          it waits for both */
 
     int batch;          /* problems of this launch; used by gemm/small_batch.cu */
-    bool small_k_major; /* skinny.cu, gemv.cu: the operand that is not the big one is contiguous in
-                           K */
+    bool small_k_major; /* skinny.cu, gemv.cu: the small operand is K-major */
 
     const void *bias;     /* m or n elements; NULL where the epilogue has none */
     const void *residual; /* m x n, added last */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Programmatic dependent launches (sm_90 and later). A launch with that attribute may start while
- * the one before it in the stream still runs, and waits here for its results: the time to place
- * blocks and to read code and arguments is hidden. On other chips launches run one after the other.
+ * Programmatic dependent launch (sm_90 and later). A launch with this attribute may start while the
+ * launch before it in the stream still runs, and waits for its results in the kernel. This hides
+ * the time to distribute blocks and to fetch code and arguments. On other chips launches run one
+ * after the other.
  */
 #ifndef TGL_LAUNCH_ORDER_H
 #define TGL_LAUNCH_ORDER_H
@@ -11,8 +12,8 @@
 void tgl_sim_wait_for_launches(void);
 #endif
 
-/* Returns when all earlier launches of the stream are complete and their stores visible. Before it
- * nothing may touch global memory. */
+/* Returns when all earlier launches of the stream are complete and their stores visible. A kernel
+ * must not access global memory before. */
 static __device__ __forceinline__ void wait_for_earlier_launches(void)
 {
 #ifdef TGL_SIM
@@ -30,13 +31,13 @@ static __device__ __forceinline__ void let_later_launches_start(void)
 #endif
 }
 
-/* For a launch that may be a strip: it runs beside the launch before it and does not depend on that
- * launch. Every block of the launch before has waited for all earlier launches before it let the
- * strip start, so these are complete, and a strip need not wait at its start. Only lines that L1
- * holds from before must be dropped, which a fence does for all loads except non-coherent ones
- * (ld.global.nc, __ldg()): kernels that serve strips have none. The launch after a strip waits for
- * the strip alone, so the strip has to wait for the launch before it ends. Its last block does, and
- * with it the launch; the other blocks exit and free their SMs. */
+/* For a launch that may be a strip. A strip runs concurrently with the launch before it and does
+ * not depend on it. Every block of the launch before has waited for all earlier launches before it
+ * let the strip start, so these are complete, and the strip need not wait at its start. It only has
+ * to drop lines that L1 cached before. A fence does this for all loads except non-coherent ones
+ * (ld.global.nc, __ldg()), which kernels for strips must not use. The launch after a strip waits
+ * for the strip only, so the strip itself has to wait for the launch before it. Its last block
+ * waits at the end; the other blocks exit and free their SMs. */
 static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {
     if (is_strip)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads that run a step ahead of the arithmetic also run once past the last tile, and load values
- * that are not used: this is cheaper than a condition in the loop. The simulator reports reads of
- * shared memory that was never written, so there these loads are left out.
+ * Loads that are issued one step ahead of the arithmetic are also issued once behind the last tile.
+ * The loaded values are not used, and this is cheaper than a condition in the loop. The simulator
+ * reports reads of uninitialised shared memory, so it omits these loads.
  */
 #ifndef TGL_LOAD_AHEAD_H
 #define TGL_LOAD_AHEAD_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * float4 (128-bit) loads and stores, and scalar ones where four floats do not exist or are
- * unaligned.
+ * float4 (128-bit) loads and stores, and scalar ones where rows are unaligned or fewer than four
+ * floats exist.
  */
 #ifndef TGL_LOAD_STORE_H
 #define TGL_LOAD_STORE_H
 
-/* Whether every row of a matrix starts on 16 bytes, as float4 loads and stores need it. */
+/* Whether every row of a matrix is aligned to 16 bytes, as float4 loads and stores require. */
 static __device__ __forceinline__ bool rows_are_aligned(const float *matrix, long long ld)
 {
     return (unsigned long long)matrix % 16 == 0 && ld % 4 == 0;
@@ -21,13 +21,13 @@ static __device__ __forceinline__ void unpack(float *to, float4 v)
     to[3] = v.w;
 }
 
-/* Four floats of shared memory, on 16 bytes, into registers: one LDS.128. */
+/* Loads four floats of shared memory, aligned to 16 bytes, into registers: one LDS.128. */
 static __device__ __forceinline__ void load_fragment(float *fragment, const float *shared)
 {
     unpack(fragment, *(const float4 *)shared);
 }
 
-/* p[0..3]; only the first `count` exist (it may be negative), the others read as 0. */
+/* p[0..3]; only the first `count` elements exist (count may be negative), the others are 0. */
 static __device__ __forceinline__ float4 load_float4(const float *p, int count, bool aligned)
 {
     if (aligned && count >= 4) return *(const float4 *)p;
@@ -35,13 +35,14 @@ static __device__ __forceinline__ float4 load_float4(const float *p, int count, 
                        count > 3 ? p[3] : 0.0f);
 }
 
-/* One element of alpha*A*B + beta*C: beta == 0 does not read C. */
+/* Stores one element of alpha*A*B + beta*C. beta == 0 does not read C. */
 static __device__ __forceinline__ void store_float(float *c, float sum, float alpha, float beta)
 {
     *c = beta == 0.0f ? alpha * sum : alpha * sum + beta * *c;
 }
 
-/* The same for c[0..3], of which the first `count` exist. sum: four floats in registers. */
+/* The same for c[0..3], of which the first `count` elements exist. sum: four floats in registers.
+ */
 static __device__ __forceinline__ void store_float4(float *c, const float *sum, float alpha,
                                                     float beta, int count, bool aligned)
 {

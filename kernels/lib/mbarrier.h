@@ -25,6 +25,7 @@ typedef unsigned long long mbarrier; /* in shared memory */
 void tgl_sim_mbarrier_init(const void *barrier, int arrivals);
 void tgl_sim_mbarrier_fence(void);
 void tgl_sim_mbarrier_arrive(const void *barrier, unsigned bytes);
+void tgl_sim_mbarrier_arrive_at(const void *barrier, int rank);
 void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity);
 
 /* Macros, so that the simulator knows the line of the call. The functions below say what they do.
@@ -33,11 +34,12 @@ void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity);
 #define mbarrier_init_fence()                      tgl_sim_mbarrier_fence()
 #define mbarrier_arrive(barrier)                   tgl_sim_mbarrier_arrive(barrier, 0)
 #define mbarrier_arrive_and_expect(barrier, bytes) tgl_sim_mbarrier_arrive(barrier, bytes)
+#define mbarrier_arrive_at(barrier, rank)          tgl_sim_mbarrier_arrive_at(barrier, rank)
 #define mbarrier_wait(barrier, parity)             tgl_sim_mbarrier_wait(barrier, parity)
 
 #else
 
-/* arrivals: of a phase. By one thread, before all other uses. */
+/* arrivals: the number of arrivals per phase. One thread calls it, before all other uses. */
 static __device__ __forceinline__ void mbarrier_init(mbarrier *barrier, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(
@@ -46,8 +48,8 @@ static __device__ __forceinline__ void mbarrier_init(mbarrier *barrier, int arri
                  : "memory");
 }
 
-/* By the thread that has initialised barriers: makes them known to TMA and to the cluster. Other
- * threads of the block may use them after a __syncthreads() that follows. */
+/* Makes mbarriers that the thread has initialised visible to TMA and to the cluster. Other threads
+ * of the block may use them after a following __syncthreads(). */
 static __device__ __forceinline__ void mbarrier_init_fence(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;\n"
@@ -64,6 +66,19 @@ static __device__ __forceinline__ void mbarrier_arrive(mbarrier *barrier)
                  : "memory");
 }
 
+/* One arrival at an mbarrier of the block with this rank in the cluster, at the offset in shared
+ * memory that `barrier` has in this block. The blocks need a cluster_sync() after
+ * mbarrier_init_fence(), and another one before they end. */
+static __device__ __forceinline__ void mbarrier_arrive_at(mbarrier *barrier, int rank)
+{
+    unsigned address = (unsigned)__cvta_generic_to_shared(barrier);
+    asm volatile("mapa.shared::cluster.u32 %0, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [%0];"
+                 : "+r"(address)
+                 : "r"(rank)
+                 : "memory");
+}
+
 /* One arrival, and `bytes` of copies that the phase waits for as well. */
 static __device__ __forceinline__ void mbarrier_arrive_and_expect(mbarrier *barrier, unsigned bytes)
 {
@@ -74,7 +89,8 @@ static __device__ __forceinline__ void mbarrier_arrive_and_expect(mbarrier *barr
 }
 
 /* Returns when the phase of this parity is complete: at once if the barrier is already in the phase
- * after it. The copies that it counted have then arrived, for this thread. */
+ * after it. The copies that it counted have then arrived, for this thread. A new mbarrier is in its
+ * phase 0. A wait for parity 1 then asks for the phase before that, which counts as complete. */
 static __device__ __forceinline__ void mbarrier_wait(mbarrier *barrier, unsigned parity)
 {
     unsigned is_complete;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part of gemm/simt.cu: the layout of tiles of op(A) and op(B) in shared memory, and this
- * thread's copies that bring them there. An operand is described by its edge (BM or BN), the floats
- * of a copy (vec), and whether it is K-major: constants, so that all that follows from them is
- * constant too.
+ * A part of gemm/simt.cu: the layout of tiles of op(A) and op(B) in shared memory, and a thread's
+ * copies of these tiles. The parameters `edge` (BM or BN), `vec` (floats per copy) and `k_major`
+ * describe an operand. They are constants, so the compiler evaluates everything that depends on
+ * them.
  */
 #ifndef TGL_SIMT_COPIES_H
 #define TGL_SIMT_COPIES_H
 
 #define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
-/* Whether a warp makes narrow copies of an MN-major operand line by line: RUN of a thread's copies
- * are then from one line, constant distances apart, and one address serves them all. */
+/* Whether a warp copies an MN-major operand with narrow copies line by line. RUN copies of a thread
+ * are then from one line, constant distances apart, and share one address. */
 #define BY_LINES(edge, vec, k_major)                                                               \
     (INSIDE && !(k_major) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
-/* Whether each of a thread's copies, or each run of them, has an address in registers. */
+/* Whether each of a thread's copies, or each run of them, has its own address in registers. */
 #define FEW_ADDRESSES(edge, vec, k_major)                                                          \
     (!(k_major) && COPIES(edge, vec) / (BY_LINES(edge, vec, k_major) ? RUN(edge, vec) : 1) <= 4)
 
@@ -31,7 +31,8 @@ struct stage {
     float B[BK][BN + PAD];
 };
 
-/* A slice's shared memory, in stages: at the end partial sums replace the tiles. */
+/* A slice's part of shared memory is divided into stages. At the end partial sums replace the
+ * tiles. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
 #define STAGE_BYTES  (STAGE_FLOATS * 4)
 #if BM * BN > STAGES * STAGE_FLOATS
@@ -51,10 +52,10 @@ static __device__ __forceinline__ struct stage *in_stage(struct stage *stages, i
     return (struct stage *)((char *)stages + stage);
 }
 
-/* The line of this thread's copy number i, and its place in the line. The copies of a tile, each
+/* The line of this thread's copy number i, and its position in the line. The copies of a tile, each
  * `vec` floats of an MN-major operand or one float of a K-major one, are distributed over the
- * slice's threads in order. The three cases are one formula; written like this, all places of a
- * thread are constant distances from its first one. */
+ * slice's threads in order. The three cases compute the same; written like this, the compiler sees
+ * that all positions of a thread are constant distances from its first one. */
 static __device__ __forceinline__ unsigned copy_line(int i, const unsigned per_line)
 {
     if (SLICE_THREADS % per_line == 0) return THREAD / per_line + i * (SLICE_THREADS / per_line);
@@ -87,19 +88,19 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
     return copy_line(i, edge / vec);
 }
 
-/* The global addresses of this thread's copies of an operand's tile. If these are few
- * (FEW_ADDRESSES), each has an address that moves from tile to tile; else each has a constant
- * offset in bytes from the tile, and only the tile's address moves. The copies of a RUN share an
- * address. */
+/* The global addresses of this thread's copies of an operand's tile. If there are few
+ * (FEW_ADDRESSES), each has its own address, which advances from tile to tile. Otherwise each has a
+ * constant offset in bytes from the tile, and only the tile's address advances. The copies of a RUN
+ * share an address. */
 struct origin {
     const char *at[COPIES_MAX];
     const char *tile;
     tile_offset offsets[COPIES_MAX];
 };
 
-/* `inside`: rows or columns of the matrix from the tile's first one on. For those outside, rows or
- * columns spread over the inside are copied: if all lanes of a warp copied the same one, the copies
- * would be serialised. */
+/* inside: the number of rows or columns of the matrix from the tile's first one on. Rows or columns
+ * outside are replaced by different ones inside: if all lanes of a warp copied the same one, the
+ * copies would be serialised. */
 static __device__ __forceinline__ void locate_copies(struct origin *from, const int copies,
                                                      const float *tile, long long ld, int inside,
                                                      const int edge, const int vec,
@@ -128,7 +129,7 @@ copy_from(int i, const struct origin *from, const int edge, const int vec, const
            in_run * 32 * vec;
 }
 
-/* On to the tile that is this many bytes further. */
+/* Advances by this number of bytes, to the next tile. */
 static __device__ __forceinline__ void move_copies(struct origin *from, const int copies,
                                                    long long bytes)
 {
@@ -138,17 +139,17 @@ static __device__ __forceinline__ void move_copies(struct origin *from, const in
         from->at[i] += bytes;
 }
 
-/* The swizzle of a K-major operand: elements of a group of four neighbours at depth p are rotated
- * by this many. A warp's copy is 32 / BK lines, BK deep: without it, depths p and p + 8 would meet
- * in the same banks. */
+/* The swizzle of a K-major operand: the four elements of a group at depth p are rotated by this
+ * number of positions. A warp's copy covers 32 / BK lines, BK deep. Without the swizzle, depths p
+ * and p + 8 would use the same banks. */
 static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_major)
 {
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* If lines and threads divide one another, a thread's copies are constant distances apart in shared
- * memory, and LDGSTS has an immediate for the distance. Returns the first copy of those that copy
- * number i is a constant distance from. */
+/* If the number of lines is a multiple of the number of threads or the other way round, a thread's
+ * copies are constant distances apart in shared memory, and LDGSTS has an immediate offset for the
+ * distance. Returns the first copy from which copy number i is a constant distance. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {
@@ -159,7 +160,7 @@ static __device__ __forceinline__ int first_of(int i, const int edge, const int 
     return SLICE_THREADS % per_line == 0 || per_line % SLICE_THREADS == 0 ? 0 : i;
 }
 
-/* The distance of copy number i from that one, in floats. */
+/* The distance of copy number i from that copy, in floats. */
 static __device__ __forceinline__ int from_first(int i, const int edge, const int vec,
                                                  const bool k_major)
 {
@@ -185,7 +186,7 @@ static __device__ __forceinline__ float *copy_to(float *tile, int i, const int e
     return &tile[p * (edge + PAD) + swizzled] + from_first(i, edge, vec, k_major);
 }
 
-/* Whether this thread has a copy number i: not all threads have the last one. */
+/* Whether this thread has a copy number i: the last copy exists only for some threads. */
 static __device__ __forceinline__ bool has_copy(int i, const int edge, const int vec)
 {
     return (i + 1) * SLICE_THREADS * vec <= BK * edge ||

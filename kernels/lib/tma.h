@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TMA (sm_90 and later): one thread has a box of a tensor copied from global to shared memory. The
- * tensor map says where the tensor lies and how large the box is; elements outside the tensor
- * arrive as zeros. An mbarrier counts the bytes of the whole box, zeros included, when they have
- * arrived.
+ * TMA (sm_90 and later): one thread issues a copy of a box of a tensor from global to shared
+ * memory. The tensor map contains the address and strides of the tensor and the size of the box.
+ * Elements outside the tensor are read as zero. An mbarrier counts the bytes of the whole box,
+ * zeros included.
  *
- * The box lies densely in shared memory, dimension 0 contiguous, on 128 bytes; with a swizzle of
- * 32, 64 or 128 bytes on 256, 512 or 1024.
+ * The box is contiguous in shared memory, in dimension 0 first, and aligned to 128 bytes; with a
+ * swizzle of 32, 64 or 128 bytes to 256, 512 or 1024.
+ *
+ * A thread can also issue a store of a box from shared to global memory. Like copies of cp.async,
+ * stores form groups. Elements outside the tensor are not stored.
+ *
+ * TMA and wgmma access shared memory through the async proxy. A thread that has written data which
+ * one of them will read calls fence_proxy_async() in between (PTX ISA, "Proxies").
  */
 #ifndef TGL_TMA_H
 #define TGL_TMA_H
@@ -15,12 +21,31 @@
 #include "lib/tma_map.h"
 
 #ifdef TGL_SIM
+/* mask: the ranks of the blocks that receive the box, as for tma_load_3d_multicast(). */
 void tgl_sim_tma_load(void *shared, const void *map, const int *at, int rank, const void *barrier);
+void tgl_sim_tma_load_multicast(void *shared, const void *map, const int *at, int rank,
+                                const void *barrier, unsigned mask);
+void tgl_sim_tma_store(const void *map, const void *shared, const int *at, int rank);
+void tgl_sim_tma_store_commit(void);
+void tgl_sim_tma_store_wait(int pending, int is_read_only);
+void tgl_sim_fence_proxy_async(void);
+
 #define tma_load_2d(shared, map, x, y, barrier)                                                    \
     tgl_sim_tma_load(shared, map, (const int[2]){x, y}, 2, barrier)
+#define tma_load_3d(shared, map, x, y, z, barrier)                                                 \
+    tgl_sim_tma_load(shared, map, (const int[3]){x, y, z}, 3, barrier)
+#define tma_load_3d_multicast(shared, map, x, y, z, barrier, mask)                                 \
+    tgl_sim_tma_load_multicast(shared, map, (const int[3]){x, y, z}, 3, barrier, mask)
+#define tma_store_3d(map, x, y, z, shared)                                                         \
+    tgl_sim_tma_store(map, shared, (const int[3]){x, y, z}, 3)
+#define tma_store_commit()           tgl_sim_tma_store_commit()
+#define TMA_STORE_WAIT(pending)      tgl_sim_tma_store_wait(pending, 0)
+#define TMA_STORE_WAIT_READ(pending) tgl_sim_tma_store_wait(pending, 1)
+#define fence_proxy_async()          tgl_sim_fence_proxy_async()
+#define tma_prefetch_map(map)        ((void)(map))
 #else
 
-/* Copies the box whose first element is (x, y), x in dimension 0. x and y may lie outside the
+/* Copies the box whose first element is (x, y), x in dimension 0. x and y may be outside the
  * tensor. `map` is a parameter of the kernel. */
 static __device__ __forceinline__ void tma_load_2d(void *shared, const struct tgl_tensor_map *map,
                                                    int x, int y, mbarrier *barrier)
@@ -31,11 +56,79 @@ static __device__ __forceinline__ void tma_load_2d(void *shared, const struct tg
                  : "memory");
 }
 
+static __device__ __forceinline__ void tma_load_3d(void *shared, const struct tgl_tensor_map *map,
+                                                   int x, int y, int z, mbarrier *barrier)
+{
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
+        "l"(map), "r"(x), "r"(y), "r"(z), "r"((unsigned)__cvta_generic_to_shared(barrier))
+        : "memory");
+}
+
+/* Copies the box to the blocks of the cluster whose ranks are set in `mask`, at the offset in
+ * shared memory that `shared` has in this block. The mbarrier of each block at the offset of
+ * `barrier` counts its bytes. */
+static __device__ __forceinline__ void tma_load_3d_multicast(void *shared,
+                                                             const struct tgl_tensor_map *map,
+                                                             int x, int y, int z, mbarrier *barrier,
+                                                             unsigned mask)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(shared)),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"((unsigned)__cvta_generic_to_shared(barrier)),
+                 "h"((unsigned short)mask)
+                 : "memory");
+}
+
+/* Stores the box whose first element is (x, y, z) from shared memory, asynchronously. */
+static __device__ __forceinline__ void tma_store_3d(const struct tgl_tensor_map *map, int x, int y,
+                                                    int z, const void *shared)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group "
+                 "[%0, {%1, %2, %3}], [%4];" ::"l"(map),
+                 "r"(x), "r"(y), "r"(z), "r"((unsigned)__cvta_generic_to_shared(shared))
+                 : "memory");
+}
+
+/* The stores of the thread since the last call form a group. */
+static __device__ __forceinline__ void tma_store_commit(void)
+{
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/* Waits until at most `pending` groups of the thread are unfinished; READ: until at most `pending`
+ * groups still read shared memory. pending: a constant. */
+#define TMA_STORE_WAIT(pending)                                                                    \
+    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory")
+#define TMA_STORE_WAIT_READ(pending)                                                               \
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
+
+/* Makes the thread's earlier writes to shared memory visible to TMA and wgmma. */
+static __device__ __forceinline__ void fence_proxy_async(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Prefetches the tensor map. */
+static __device__ __forceinline__ void tma_prefetch_map(const struct tgl_tensor_map *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 #endif
 
-/* Where byte number `byte` of a box lies that was copied with a swizzle of 128 bytes: 16-byte chunk
- * number c of row r, of 128 bytes, is in the place of chunk c ^ (r % 8). Columns of the box then
- * lie in different banks. */
+/* The number of elements of a map's dimension 0 before the operand, which begins at `address`: the
+ * map of an operand that is not 16-byte aligned begins at the multiple of 16 below. */
+static __device__ __forceinline__ int tma_shift(const void *address, int element_bytes)
+{
+    return (int)((unsigned long long)address % 16) / element_bytes;
+}
+
+/* The offset of byte number `byte` of a box that was copied with a swizzle of 128 bytes: in row r
+ * of 128 bytes, the 16-byte chunk c is at the position of chunk c ^ (r % 8). The rows of a column
+ * of chunks are thus in different banks. */
 static __device__ __forceinline__ unsigned swizzle_128(unsigned byte)
 {
     return byte ^ (byte >> 7 & 7) << 4;

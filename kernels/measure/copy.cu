@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bandwidth of global memory: 16 bytes a thread and access, DEPTH of them under way at once.
- * count: 16-byte elements.
+ * Measures the bandwidth of global memory: 16 bytes per thread and access, DEPTH accesses in
+ * flight. count: 16-byte elements.
  */
 #define DEPTH 4
 

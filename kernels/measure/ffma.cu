@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rate of FP32 fused multiply-adds: CHAINS independent chains a thread, so that the next can
- * start while the last is under way, and nothing else. The host counts CHAINS * iterations * 2
- * operations a thread.
+ * Measures the rate of FP32 fused multiply-adds: CHAINS independent chains per thread, to hide the
+ * latency of each. The host counts CHAINS * iterations * 2 operations per thread.
  */
 #define CHAINS 8 /* as in src/cuda/cuda_measure.c */
 #define UNROLL 64
@@ -24,5 +23,6 @@ __global__ void __launch_bounds__(256) measure_ffma(int iterations, float a, flo
 #pragma unroll
     for (int i = 0; i < CHAINS; i++)
         sum += x[i];
-    if (sum == -1.0f) *out = sum; /* never so, but the compiler must keep the chains */
+    if (sum == -1.0f)
+        *out = sum; /* never true, but it keeps the compiler from removing the chains */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUDA's words as C, for the simulator: included before a kernel file, which gcc or clang then
- * compiles with -O0 -fsanitize=thread. What is more than a word is in run_time.h. No system header
- * is included: a kernel has none under NVRTC either.
+ * CUDA keywords, types and functions as C, for the simulator: included before a kernel file, which
+ * gcc or clang compiles with -O0 -fsanitize=thread. Functions that need the host are in run_time.h.
+ * No system header is included, because kernels have none with NVRTC either.
  */
 #ifndef TGL_CUDA_WORDS_H
 #define TGL_CUDA_WORDS_H
@@ -11,8 +11,8 @@
 
 /* ---- Qualifiers ------------------------------------------------------------------------------ */
 
-/* Device functions are always inlined, as NVRTC does: each use is then an instruction of its own to
- * the counts, and gcc does not lose sight of a float4 that is stored as a call returns it. */
+/* Device functions are always inlined, as by NVRTC. Each use then has its own instructions in the
+ * counts, and gcc instruments a float4 that is stored directly from a call's return value. */
 #define __global__
 #define __device__      __attribute__((always_inline, unused))
 #define __forceinline__ inline
@@ -21,9 +21,9 @@
 #define __constant__      static const
 #define __grid_constant__ /* a parameter whose address the kernel uses */
 
-/* Shared memory is a section of the object, found by the names that the linker gives its ends. One
- * block runs at a time. The guard sees to it that there always is a section, and lies between the
- * arrays and whatever the linker puts before. */
+/* Shared memory is a section of the object. The linker defines symbols for its start and end. One
+ * block runs at a time. The guard makes sure that the section exists, and separates the arrays from
+ * what the linker places before them. */
 #define __shared__ static __attribute__((section("tgl_shared")))
 extern char __start_tgl_shared[] __attribute__((visibility("hidden")));
 extern char __stop_tgl_shared[] __attribute__((visibility("hidden")));
@@ -36,8 +36,8 @@ typedef __SIZE_TYPE__ size_t;
 
 /* ---- Vectors --------------------------------------------------------------------------------- */
 
-/* A vector is read and written in one piece, as the hardware does. gcc does so with structs; clang
- * may split them, and has vectors with members instead. */
+/* A vector is loaded and stored in one access, as by the hardware. gcc does so with structs; clang
+ * may split them, but has vector types with members. */
 #ifdef __clang__
 #define TGL_SIM_VECTOR2(name, type)                                                                \
     typedef type name __attribute__((ext_vector_type(2), aligned(2 * sizeof(type))))
@@ -61,7 +61,7 @@ TGL_SIM_VECTOR2(uint2, unsigned);
 TGL_SIM_VECTOR4(uint4, unsigned);
 TGL_SIM_VECTOR2(double2, double);
 
-/* Through a variable, so that storing the result is one access and not one a member. */
+/* Uses a variable, so that storing the result is one access and not one per member. */
 #define TGL_SIM_MAKE(type, ...)                                                                    \
     __extension__({                                                                                \
         type tgl_made = {__VA_ARGS__};                                                             \
@@ -94,7 +94,25 @@ uint3 tgl_sim_grid_size(void);
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
 
-/* One rounding but for rare double ones, and no call into the mathematics library. */
+/* The functions of C's <math.h>, which NVRTC declares itself. */
+double acos(double), acosh(double), asin(double), asinh(double), atan(double), atanh(double),
+    cbrt(double), ceil(double), cos(double), cosh(double), erf(double), erfc(double), exp(double),
+    exp2(double), expm1(double), fabs(double), floor(double), lgamma(double), log(double),
+    log10(double), log1p(double), log2(double), nearbyint(double), rint(double), round(double),
+    sin(double), sinh(double), sqrt(double), tan(double), tanh(double), tgamma(double),
+    trunc(double), atan2(double, double), copysign(double, double), fdim(double, double),
+    fmax(double, double), fmin(double, double), fmod(double, double), hypot(double, double),
+    pow(double, double), remainder(double, double);
+float acosf(float), acoshf(float), asinf(float), asinhf(float), atanf(float), atanhf(float),
+    cbrtf(float), ceilf(float), cosf(float), coshf(float), erff(float), erfcf(float), expf(float),
+    exp2f(float), expm1f(float), fabsf(float), floorf(float), lgammaf(float), logf(float),
+    log10f(float), log1pf(float), log2f(float), nearbyintf(float), rintf(float), roundf(float),
+    sinf(float), sinhf(float), sqrtf(float), tanf(float), tanhf(float), tgammaf(float),
+    truncf(float), atan2f(float, float), copysignf(float, float), fdimf(float, float),
+    fmaxf(float, float), fminf(float, float), fmodf(float, float), hypotf(float, float),
+    powf(float, float), remainderf(float, float);
+
+/* Rounds once, except for rare double roundings, and does not call the mathematics library. */
 #define fmaf(a, b, c)      ((float)((double)(a) * (double)(b) + (double)(c)))
 #define fma(a, b, c)       __builtin_fma((a), (b), (c))
 #define __fmaf_rn(a, b, c) fmaf(a, b, c)
@@ -104,10 +122,7 @@ uint3 tgl_sim_grid_size(void);
 #define fmaxf(a, b)        __builtin_fmaxf((a), (b))
 #define fminf(a, b)        __builtin_fminf((a), (b))
 #define sqrtf(x)           __builtin_sqrtf(x)
-#define expf(x)            __builtin_expf(x)
-#define erff(x)            __builtin_erff(x)
-#define tanhf(x)           __builtin_tanhf(x)
-#define __expf(x)          __builtin_expf(x)
+#define __expf(x)          expf(x)
 #define __fdividef(a, b)   ((float)(a) / (float)(b))
 
 #define TGL_SIM_PICK(a, b, relation)                                                               \
@@ -118,9 +133,22 @@ uint3 tgl_sim_grid_size(void);
 #define min(a, b) TGL_SIM_PICK(a, b, <)
 #define max(a, b) TGL_SIM_PICK(a, b, >)
 
+#define TGL_SIM_BITS(to, from, x)                                                                  \
+    __extension__({                                                                                \
+        union {                                                                                    \
+            from from_;                                                                            \
+            to to_;                                                                                \
+        } tgl_bits = {(x)};                                                                        \
+        tgl_bits.to_;                                                                              \
+    })
+#define __uint_as_float(x) TGL_SIM_BITS(float, unsigned, x)
+#define __float_as_uint(x) TGL_SIM_BITS(unsigned, float, x)
+#define __int_as_float(x)  TGL_SIM_BITS(float, int, x)
+#define __float_as_int(x)  TGL_SIM_BITS(int, float, x)
+
 #define __clz(x) ((x) == 0 ? 32 : __builtin_clz((unsigned)(x)))
 
-/* Cache hints change no result. */
+/* Cache hints do not change results. */
 #define __ldg(p)     (*(p))
 #define __ldcg(p)    (*(p))
 #define __ldca(p)    (*(p))

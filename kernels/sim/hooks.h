@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a kernel compiled for the simulator and the simulator know of each other: the kernel's
- * shared object calls the host through tgl_sim_hooks, and the host finds the rest in tgl_sim_image,
- * the one symbol that the object exports. Included on both sides.
+ * The interface between a kernel compiled for the simulator and the simulator. The kernel's shared
+ * object calls the host through tgl_sim_hooks. The host finds everything else in tgl_sim_image, the
+ * only symbol that the object exports. Included on both sides.
  */
 #ifndef TGL_SIM_HOOKS_H
 #define TGL_SIM_HOOKS_H
 
-/* The loops that a thread is in, found by its steps from one block of code to the next, and how
- * often it has gone round each: what lanes of a warp do in the same round belongs together. */
-enum { TGL_SIM_LOOPS = 12 }; /* one within the other, that are followed */
+/* The loops that a thread is in and their iteration numbers, derived from its steps from one basic
+ * block to the next. Accesses of the lanes of a warp in the same iteration are counted together. */
+enum { TGL_SIM_LOOPS = 12 }; /* maximum nesting depth that is recorded */
 
 typedef struct tgl_sim_loop {
-    const char *begin, *end;  /* the first and the last of its blocks that are known */
-    unsigned long long place; /* hash of this loop and the outer ones, with their rounds */
+    const char *begin, *end; /* the first and last of its basic blocks that are known */
+    unsigned long long
+        place; /* hash of this loop and the enclosing ones with their iteration numbers */
 } tgl_sim_loop;
 
 typedef struct tgl_sim_loops {
-    const char *at;        /* the block that runs */
-    long long rounds_left; /* before the thread is taken to be in an endless loop */
+    const char *at;        /* the current basic block */
+    long long rounds_left; /* until the thread is considered to be in an endless loop */
     int depth;
-    tgl_sim_loop loop[TGL_SIM_LOOPS]; /* the innermost one last */
+    tgl_sim_loop loop[TGL_SIM_LOOPS]; /* the innermost loop is last */
 } tgl_sim_loops;
 
 static inline unsigned long long tgl_sim_place_in_loops(const tgl_sim_loops *loops)
@@ -28,25 +29,29 @@ static inline unsigned long long tgl_sim_place_in_loops(const tgl_sim_loops *loo
     return loops->depth > 0 ? loops->loop[loops->depth - 1].place : 0;
 }
 
-/* Filled in by the host before a launch. `run` is the host's and comes back to it in each call;
- * `pc` is the return address of the access, by which the host finds file and line. A call may not
- * return before other CUDA threads have run, or at all if the kernel has done something illegal. */
+/* Filled in by the host before a launch. `run` is the host's and is passed to each call. `pc` is
+ * the return address of the access, from which the host finds file and line. Other CUDA threads may
+ * run before a call returns. It does not return if the kernel has made an error. */
 typedef struct tgl_sim_hooks {
     void *run;
     void (*access)(void *run, const void *address, unsigned bytes, int is_write, const void *pc);
+    /* Called before the accesses to some elements of aligned words, where the kernel on a GPU loads
+     * the words whole. */
+    void (*wide_load)(void *run, const void *words, unsigned bytes, const void *pc);
     void (*barrier)(void *run, const void *pc);
     void (*cluster_barrier)(void *run, const void *pc);
-    /* What block number `rank` of the cluster has where `shared` points in this one. */
+    /* Reads the shared memory of the cluster's block number `rank`, at the address that `shared`
+     * has in this block. */
     float (*cluster_load)(void *run, const float *shared, int rank, const void *pc);
     void (*warp_barrier)(void *run, unsigned lanes, const void *pc);
-    /* The value that lane `source` of the warp gives; every lane of `lanes` takes part. */
+    /* Returns the value that lane `source` of the warp passes. Every lane of `lanes` takes part. */
     unsigned (*shuffle)(void *run, unsigned lanes, unsigned value, int source, const void *pc);
     void (*async_copy)(void *run, void *shared, const void *global, int bytes, int valid_bytes,
                        const void *pc);
     void (*async_commit)(void *run);
     void (*async_wait)(void *run, int groups_pending);
 
-    /* An atomic read-modify-write of 4 bytes is about to happen; __threadfence(); and
+    /* Called before an atomic read-modify-write of 4 bytes; for __threadfence(); for
      * wait_for_earlier_launches() of lib/launch_order.h. */
     void (*atomic)(void *run, const void *address, const void *pc);
     void (*fence)(void *run, const void *pc);
@@ -57,19 +62,48 @@ typedef struct tgl_sim_hooks {
     void (*mbarrier_fence)(void *run);
     void (*mbarrier_arrive)(void *run, const void *barrier, unsigned bytes, const void *pc);
     void (*mbarrier_wait)(void *run, const void *barrier, unsigned parity, const void *pc);
+    void (*mbarrier_arrive_at)(void *run, const void *barrier, int rank, const void *pc);
+    /* mask: ranks of the blocks of the cluster that receive the box; 0: this block, no multicast */
     void (*tma_load)(void *run, void *shared, const void *map, const int *at, int rank,
-                     const void *barrier, const void *pc);
+                     const void *barrier, unsigned mask, const void *pc);
+    void (*tma_store)(void *run, const void *map, const void *shared, const int *at, int rank,
+                      const void *pc);
+    void (*tma_store_commit)(void *run);
+    void (*tma_store_wait)(void *run, int pending, int is_read_only);
+    void (*fence_proxy_async)(void *run);
 
-    void (*endless)(void *run, const void *pc); /* no rounds are left */
-    tgl_sim_loops *loops;                       /* of the thread that runs */
-    /* x, y, z, set whenever another CUDA thread goes on. */
+    /* lib/named_barrier.h */
+    void (*named_barrier)(void *run, int id, int threads, const void *pc);
+
+    /* lib/mma.h and lib/ldmatrix.h. The registers are those of the calling lane. type: a tgl_type,
+     * F32 for TF32 */
+    void (*mma)(void *run, int type, void *acc, const void *a, const void *b, const void *pc);
+    void (*ldmatrix)(void *run, unsigned *to, const void *row, int count, int is_transposed,
+                     const void *pc);
+    void (*stmatrix)(void *run, void *row, const unsigned *from, int count, int is_transposed,
+                     const void *pc);
+
+    /* lib/wgmma.h */
+    unsigned long long (*wgmma_tile)(void *run, const void *shared, int swizzle, int atom_bytes,
+                                     int group_bytes, const void *pc);
+    void (*wgmma)(void *run, float *acc, unsigned long long left, unsigned long long right,
+                  int type, int n, int left_k_major, int right_k_major, int scale_d,
+                  const void *pc);
+    void (*wgmma_fence)(void *run);
+    void (*wgmma_commit)(void *run);
+    void (*wgmma_wait)(void *run, int pending);
+    void (*set_registers)(void *run, int count, const void *pc);
+
+    void (*endless)(void *run, const void *pc); /* called when rounds_left is 0 */
+    tgl_sim_loops *loops;                       /* of the running thread */
+    /* x, y, z; set whenever the running CUDA thread changes */
     unsigned thread[3], block[3], block_dim[3], grid_dim[3];
 } tgl_sim_hooks;
 
 typedef struct tgl_sim_image {
     tgl_sim_hooks *hooks;
-    /* Calls the __global__ function with the arguments that lie here, laid out as a C struct of its
-     * parameters. */
+    /* Calls the __global__ function with the arguments at this address, laid out as a C struct of
+     * its parameters. */
     void (*entry)(const void *arguments);
     char *shared_begin, *shared_end;
 } tgl_sim_image;

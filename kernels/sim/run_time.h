@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a kernel compiled for the simulator calls: the functions behind CUDA's words, and those by
- * which the compiler announces accesses (-fsanitize=thread) and blocks of code
- * (-fsanitize-coverage=trace-pc), in place of the sanitizers' own run times. All pass on to the
- * host. Compiled apart from the kernel, without these flags, and linked to it.
+ * The functions that a kernel compiled for the simulator calls: the functions behind CUDA's
+ * keywords, and those that the compiler calls for accesses (-fsanitize=thread) and basic blocks
+ * (-fsanitize-coverage=trace-pc), in place of the sanitizers' run times. All call the host.
+ * Compiled separately from the kernel, without these flags, and linked to it.
  */
 #ifndef TGL_SIM_RUN_TIME_H
 #define TGL_SIM_RUN_TIME_H
@@ -14,7 +14,7 @@
 
 typedef __SIZE_TYPE__ size_t;
 
-/* Where code runs before the host has filled in the hooks: as the object is loaded. */
+/* Used by code that runs before the host has filled in the hooks, while the object is loaded. */
 static tgl_sim_loops loops_at_load;
 
 tgl_sim_hooks tgl_sim = {.loops = &loops_at_load};
@@ -77,7 +77,7 @@ TGL_SIM_ACCESS(__tsan_write2, 2, 1)
 TGL_SIM_ACCESS(__tsan_write4, 4, 1)
 TGL_SIM_ACCESS(__tsan_write8, 8, 1)
 TGL_SIM_ACCESS(__tsan_write16, 16, 1)
-/* "unaligned": the compiler could not prove the alignment; the host looks at the address. */
+/* "unaligned": the compiler could not prove the alignment; the host checks the address. */
 TGL_SIM_ACCESS(__tsan_unaligned_read2, 2, 0)
 TGL_SIM_ACCESS(__tsan_unaligned_read4, 4, 0)
 TGL_SIM_ACCESS(__tsan_unaligned_read8, 8, 0)
@@ -87,7 +87,7 @@ TGL_SIM_ACCESS(__tsan_unaligned_write4, 4, 1)
 TGL_SIM_ACCESS(__tsan_unaligned_write8, 8, 1)
 TGL_SIM_ACCESS(__tsan_unaligned_write16, 16, 1)
 
-/* Structs of other sizes are moved in words. */
+/* Structs of other sizes are accessed in words. */
 static void access_range(const char *p, size_t bytes, int is_write, const void *pc)
 {
     for (; bytes >= 4; p += 4, bytes -= 4)
@@ -106,8 +106,8 @@ void __tsan_write_range(void *p, size_t bytes)
     access_range(p, bytes, 1, TGL_SIM_PC);
 }
 
-/* clang turns copies of structs into calls of one of these. volatile: or the loops would become
- * calls of what they define. */
+/* clang replaces copies of structs by calls of these functions. volatile, because otherwise the
+ * loops would become calls of the functions that they define. */
 static void *copy_range(void *to, const void *from, size_t bytes, const void *pc)
 {
     access_range(from, bytes, 0, pc);
@@ -147,7 +147,7 @@ void *__tsan_memset(void *to, int value, size_t bytes)
 
 /* ---- Atomics and fences ---------------------------------------------------------------------- */
 
-/* A load and a store to the counts; no other thread runs between the two. */
+/* Counted as a load and a store. No other thread runs between the two. */
 #define TGL_SIM_ATOMIC(name, result)                                                               \
     unsigned name(unsigned *address, unsigned value)                                               \
     {                                                                                              \
@@ -174,11 +174,12 @@ void tgl_sim_wait_for_launches(void)
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
-/* Another round of the loop that begins at `begin` and goes at least as far as `end`: of the
- * innermost loop, or of one that was not known yet. */
+/* Counts another iteration of the loop from `begin` at least to `end`: the innermost loop, or a new
+ * one. */
 static void count_round(tgl_sim_loops *loops, const char *begin, const char *end)
 {
-    const unsigned long long mix = 0x9e3779b97f4a7c15u; /* odd: a product loses nothing */
+    const unsigned long long mix =
+        0x9e3779b97f4a7c15u; /* odd, so that the multiplication is invertible */
     if (--loops->rounds_left == 0) tgl_sim.endless(tgl_sim.run, begin);
     while (loops->depth > 0 && loops->loop[loops->depth - 1].begin > begin)
         loops->depth--;
@@ -194,8 +195,8 @@ static void count_round(tgl_sim_loops *loops, const char *begin, const char *end
     loop->place = (loop->place + 1) * mix;
 }
 
-/* Called at the start of each block of code. At -O0 the blocks lie in the order of the source: a
- * step back starts another round of a loop, and a step past a loop's end leaves it. */
+/* Called at the start of each basic block. At -O0 the blocks are in the order of the source: a
+ * backward jump starts another iteration of a loop, and a jump past a loop's end leaves it. */
 void __sanitizer_cov_trace_pc(void)
 {
     tgl_sim_loops *loops = tgl_sim.loops;
@@ -213,7 +214,7 @@ void __syncthreads(void)
     tgl_sim.barrier(tgl_sim.run, TGL_SIM_PC);
 }
 
-/* One place for all who call it. */
+/* The address is the same for all callers, because warps may call it at different places. */
 void tgl_sim_block_barrier(void)
 {
     tgl_sim.barrier(tgl_sim.run, (const char *)tgl_sim_block_barrier + 1);
@@ -244,7 +245,8 @@ int tgl_sim_lane(void)
     return (int)(tgl_sim.thread[0] % 32);
 }
 
-/* The lane to read from, within segments of `width` lanes; out of the segment: the lane's own. */
+/* The lane to read from, within segments of `width` lanes. If `source` is outside the segment, the
+ * lane reads its own value. */
 int tgl_sim_in_segment(int source, int width)
 {
     const int lane = tgl_sim_lane();
@@ -266,6 +268,64 @@ void tgl_sim_async_commit(void)
 void tgl_sim_async_wait(int groups_pending)
 {
     tgl_sim.async_wait(tgl_sim.run, groups_pending);
+}
+
+/* ---- lib/half.h ------------------------------------------------------------------------------ */
+
+static unsigned bits_of(float x)
+{
+    const union {
+        float value;
+        unsigned bits;
+    } word = {x};
+    return word.bits;
+}
+
+static float float_of(unsigned bits)
+{
+    const union {
+        unsigned bits;
+        float value;
+    } word = {bits};
+    return word.value;
+}
+
+/* bits / 2^shift, rounded to nearest even. A fraction that overflows carries into the exponent. */
+static unsigned shift_to_even(unsigned bits, int shift)
+{
+    const unsigned kept = bits >> shift, rest = bits & ((1u << shift) - 1),
+                   half = 1u << (shift - 1);
+    return kept + (rest > half || (rest == half && kept % 2 == 1));
+}
+
+unsigned short tgl_sim_float_to_bf16(float x)
+{
+    return (unsigned short)(x != x ? 0x7fff : shift_to_even(bits_of(x), 16));
+}
+
+/* Removes 13 bits of the fraction. From 65520 on the result is Inf. Below 2^-14 it is denormal, a
+ * multiple of 2^-24: adding 2^-1 to the magnitude rounds to this multiple, and leaves it in the
+ * last bits of the fraction. */
+unsigned short tgl_sim_float_to_f16(float x)
+{
+    const unsigned sign = bits_of(x) >> 16 & 0x8000, magnitude = bits_of(x) & 0x7fffffff;
+    if (x != x) return 0x7fff;
+    if (magnitude >= 0x477ff000) return (unsigned short)(sign | 0x7c00);
+    if (magnitude < 0x38800000)
+        return (unsigned short)(sign | (bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f)));
+    return (unsigned short)(sign | (shift_to_even(magnitude, 13) - (112u << 10)));
+}
+
+float tgl_sim_f16_to_float(unsigned short bits)
+{
+    const unsigned sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31,
+                   fraction = bits & 0x3ff;
+    if (exponent == 31) return float_of(sign | 0x7f800000 | fraction << 13);
+    if (exponent == 0) {
+        const float magnitude = (float)fraction * 0x1p-24f;
+        return sign ? -magnitude : magnitude;
+    }
+    return float_of(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
 /* ---- lib/mbarrier.h and lib/tma.h ------------------------------------------------------------ */
@@ -290,9 +350,129 @@ void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity)
     tgl_sim.mbarrier_wait(tgl_sim.run, barrier, parity, TGL_SIM_PC);
 }
 
+void tgl_sim_mbarrier_arrive_at(const void *barrier, int rank)
+{
+    tgl_sim.mbarrier_arrive_at(tgl_sim.run, barrier, rank, TGL_SIM_PC);
+}
+
 void tgl_sim_tma_load(void *shared, const void *map, const int *at, int rank, const void *barrier)
 {
-    tgl_sim.tma_load(tgl_sim.run, shared, map, at, rank, barrier, TGL_SIM_PC);
+    tgl_sim.tma_load(tgl_sim.run, shared, map, at, rank, barrier, 0, TGL_SIM_PC);
+}
+
+void tgl_sim_tma_load_multicast(void *shared, const void *map, const int *at, int rank,
+                                const void *barrier, unsigned mask)
+{
+    tgl_sim.tma_load(tgl_sim.run, shared, map, at, rank, barrier, mask, TGL_SIM_PC);
+}
+
+void tgl_sim_tma_store(const void *map, const void *shared, const int *at, int rank)
+{
+    tgl_sim.tma_store(tgl_sim.run, map, shared, at, rank, TGL_SIM_PC);
+}
+
+void tgl_sim_tma_store_commit(void)
+{
+    tgl_sim.tma_store_commit(tgl_sim.run);
+}
+
+void tgl_sim_tma_store_wait(int pending, int is_read_only)
+{
+    tgl_sim.tma_store_wait(tgl_sim.run, pending, is_read_only);
+}
+
+void tgl_sim_fence_proxy_async(void)
+{
+    tgl_sim.fence_proxy_async(tgl_sim.run);
+}
+
+/* ---- lib/named_barrier.h --------------------------------------------------------------------- */
+
+void tgl_sim_named_barrier(int id, int threads)
+{
+    tgl_sim.named_barrier(tgl_sim.run, id, threads, TGL_SIM_PC);
+}
+
+/* ---- lib/mma.h and lib/ldmatrix.h ------------------------------------------------------------ */
+
+enum { TYPE_F32 = 1, TYPE_F64, TYPE_F16, TYPE_BF16 }; /* values of tgl_type */
+
+void tgl_sim_mma_f16(float *acc, const unsigned *a, const unsigned *b)
+{
+    tgl_sim.mma(tgl_sim.run, TYPE_F16, acc, a, b, TGL_SIM_PC);
+}
+
+void tgl_sim_mma_bf16(float *acc, const unsigned *a, const unsigned *b)
+{
+    tgl_sim.mma(tgl_sim.run, TYPE_BF16, acc, a, b, TGL_SIM_PC);
+}
+
+void tgl_sim_mma_tf32(float *acc, const unsigned *a, const unsigned *b)
+{
+    tgl_sim.mma(tgl_sim.run, TYPE_F32, acc, a, b, TGL_SIM_PC);
+}
+
+void tgl_sim_mma_f64(double *acc, const double *a, const double *b)
+{
+    tgl_sim.mma(tgl_sim.run, TYPE_F64, acc, a, b, TGL_SIM_PC);
+}
+
+unsigned tgl_sim_round_to_tf32(unsigned bits)
+{
+    const int is_finite = (bits >> 23 & 0xff) != 0xff;
+    return is_finite ? (bits + 0x1000) & ~0x1fffu : bits;
+}
+
+void tgl_sim_ldmatrix(unsigned *to, const void *row, int count, int transposed)
+{
+    tgl_sim.ldmatrix(tgl_sim.run, to, row, count, transposed, TGL_SIM_PC);
+}
+
+void tgl_sim_stmatrix(void *row, const unsigned *from, int count, int transposed)
+{
+    tgl_sim.stmatrix(tgl_sim.run, row, from, count, transposed, TGL_SIM_PC);
+}
+
+/* ---- lib/mma_copies.h ------------------------------------------------------------------------ */
+
+void tgl_sim_wide_load(const void *words, unsigned bytes)
+{
+    tgl_sim.wide_load(tgl_sim.run, words, bytes, TGL_SIM_PC);
+}
+
+/* ---- lib/wgmma.h ----------------------------------------------------------------------------- */
+
+unsigned long long tgl_sim_wgmma_tile(const void *shared, int swizzle, int atom_bytes,
+                                      int group_bytes)
+{
+    return tgl_sim.wgmma_tile(tgl_sim.run, shared, swizzle, atom_bytes, group_bytes, TGL_SIM_PC);
+}
+
+void tgl_sim_wgmma(float *acc, unsigned long long left, unsigned long long right, int type, int n,
+                   int left_k_major, int right_k_major, int scale_d)
+{
+    tgl_sim.wgmma(tgl_sim.run, acc, left, right, type, n, left_k_major, right_k_major, scale_d,
+                  TGL_SIM_PC);
+}
+
+void tgl_sim_wgmma_fence(void)
+{
+    tgl_sim.wgmma_fence(tgl_sim.run);
+}
+
+void tgl_sim_wgmma_commit(void)
+{
+    tgl_sim.wgmma_commit(tgl_sim.run);
+}
+
+void tgl_sim_wgmma_wait(int pending)
+{
+    tgl_sim.wgmma_wait(tgl_sim.run, pending);
+}
+
+void tgl_sim_set_registers(int count)
+{
+    tgl_sim.set_registers(tgl_sim.run, count, TGL_SIM_PC);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: nothing that is wrong, only slow: a warp reads a column of a tile of 32, which
- * is one bank.
+ * Correct, but slow: a warp reads a column of a 32 x 32 tile, whose elements are all in one bank.
  */
 #define TILE 16
 
@@ -11,7 +10,7 @@ __global__ void __launch_bounds__(256)
 {
     __shared__ float As[32][32];
     __shared__ float Bs[32][8];
-    const int x = (int)threadIdx.x % 32, y = (int)threadIdx.x / 32; /* y is the warp, of 8 */
+    const int x = (int)threadIdx.x % 32, y = (int)threadIdx.x / 32; /* y is the warp, 8 in total */
     const int row = (int)blockIdx.y * 32 + x, col = (int)blockIdx.x * 8 + y;
     float sum = 0.0f;
     for (int first = 0; first < k; first += 32) {

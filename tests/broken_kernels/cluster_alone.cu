@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: the second block does not come to the barrier that the first waits at.
+ * Broken on purpose: the second block does not reach the barrier at which the first one waits.
  */
 #include "lib/cluster.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: the second half of a block waits for the block alone.
+ * Broken on purpose: one half of a block waits at a barrier of the cluster, the other at one of the
+ * block.
  */
 #include "lib/cluster.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: no block waits until the other has read what it has.
+ * Broken on purpose: a block may exit before the other one has read its shared memory.
  */
 #include "lib/cluster.h"
 

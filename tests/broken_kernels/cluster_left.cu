@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: the second block does not wait until the first has read what it has.
+ * Broken on purpose: the second block may exit before the first one has read its shared memory.
  */
 #include "lib/cluster.h"
 

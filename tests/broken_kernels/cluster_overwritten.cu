@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: the second block overwrites what the first may still read.
+ * Broken on purpose: the second block overwrites data that the first one may still read.
  */
 #include "lib/cluster.h"
 

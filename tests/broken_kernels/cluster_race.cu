@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: a block overwrites what the other may still read.
+ * Broken on purpose: a block overwrites data that the other one may still read.
  */
 #include "lib/cluster.h"
 

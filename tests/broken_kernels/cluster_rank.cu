@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: there is no such block.
+ * Broken on purpose: the rank is not a block of the cluster.
  */
 #include "lib/cluster.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: a barrier of the block does not wait for the other one, which has written
- * nothing yet.
+ * Broken on purpose: a barrier of the block does not wait for the other block, which may not have
+ * written its data yet.
  */
 #include "lib/cluster.h"
 

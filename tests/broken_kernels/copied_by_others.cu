@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Broken on purpose: each thread waits for its own copies, but there is no barrier before it reads
- * what others have copied.
+ * data that other threads have copied.
  */
 #include "lib/async_copy.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: what cp.async copies is read before it is waited for.
+ * Broken on purpose: data of a cp.async is read before the copy is waited for.
  */
 #include "lib/async_copy.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: one thread never comes out of its loop.
+ * Broken on purpose: the loop of one thread does not end.
  */
 #define TILE 16
 

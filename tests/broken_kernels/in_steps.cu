@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A launch of several that pass data to each other: macros say what it does, and when it waits for
- * those before it.
+ * One of several launches that exchange data: macros select what it does, and when it waits for
+ * earlier launches.
  */
 #include "lib/launch_order.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: the wait leaves one group open, which is the one that is read next.
+ * Broken on purpose: the wait allows one group to be unfinished, and this group is read next.
  */
 #include "lib/async_copy.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: the mbarrier counts two arrivals, and only one comes.
+ * Broken on purpose: the mbarrier expects two arrivals, and only one comes.
  */
 #include "lib/mbarrier.h"
 

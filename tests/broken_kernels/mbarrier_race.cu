@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: thread 0 writes after it has arrived, so that those who wait are not ordered
- * with that.
+ * Broken on purpose: thread 0 writes after its arrival, so the write is not ordered before the
+ * reads of the waiting threads.
  */
 #include "lib/mbarrier.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: four floats are read at once from rows that do not start on 16 bytes.
+ * Broken on purpose: float4 loads from rows that are not aligned to 16 bytes.
  */
 #define TILE 16
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Broken on purpose: the second barrier is missing, so a fast thread overwrites a tile that slow
- * ones still read.
+ * threads still read.
  */
 #define TILE 16
 

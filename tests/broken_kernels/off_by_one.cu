@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: the loop goes one step too far along k.
+ * Broken on purpose: the loop makes one step too many along K.
  */
 #define TILE 16
 

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Blocks leave partial results in the workspace and count themselves; the last one reads them all.
- * As it stands that is right; each macro leaves out what makes it so.
+ * Blocks store partial results in the workspace and increment a counter; the last block reads all
+ * results. Without macros this is correct. Each macro removes a part of the synchronisation.
  */
+#ifdef NAMED_BARRIERS
+#include "lib/named_barrier.h"
+#define BARRIER() named_barrier(1, 256)
+#else
+#define BARRIER() __syncthreads()
+#endif
 #ifdef BARRIER_AND_FENCE_BY_ALL
 #define FENCE_OF_ALL() __threadfence()
 #else
@@ -22,7 +28,7 @@ __global__ void __launch_bounds__(256)
 
     FENCE_OF_ALL();
 #ifndef NO_BARRIER_BEFORE
-    __syncthreads();
+    BARRIER();
 #endif
     if (thread == 0) {
 #if !defined(NO_FENCE_BEFORE) && !defined(BARRIER_AND_FENCE_BY_ALL)
@@ -41,7 +47,7 @@ __global__ void __launch_bounds__(256)
         __threadfence();
 #endif
     }
-    __syncthreads();
+    BARRIER();
     if (!is_last) return;
 #ifdef NO_BARRIER_AFTER
     if (thread == 0) __threadfence();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: threads outside of C leave before the barrier that the others wait at.
+ * Broken on purpose: threads outside of C exit before a barrier at which the others wait.
  */
 #define TILE 16
 

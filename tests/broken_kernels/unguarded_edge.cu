@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: nothing keeps the threads of the last blocks within C.
+ * Broken on purpose: there is no check that the threads of the last blocks are inside C.
  */
 #define TILE 16
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: at the edge the tile is not filled, and read all the same.
+ * Broken on purpose: at the edge the tile is not written, but it is read.
  */
 #define TILE 16
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: the guard asks for the leading dimension instead of the width of C, so that
- * what lies between the rows is overwritten.
+ * Broken on purpose: the check uses the leading dimension instead of the width of C, so the padding
+ * between rows is overwritten.
  */
 #define TILE 16
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The main kernel of the probe family: C := alpha*A*B + beta*C. A cluster of two blocks computes a
- * tile of C, each block over half of K. Tiles of A come through a tensor map, by TMA, two ahead;
- * those of B by plain loads. Then each block adds up and stores half of the tile's rows.
+ * tile of C, each block over half of K. Tiles of A are copied by TMA through a tensor map, two
+ * ahead; tiles of B by plain loads. At the end each block adds and stores half of the tile's rows.
  */
 #include "lib/cluster.h"
 #include "lib/launch_order.h"
@@ -10,10 +10,10 @@
 
 #define BM      32 /* rows and columns of a tile of C */
 #define BN      32
-#define BK      32 /* a row of a tile of A is the 128 bytes of the swizzle */
+#define BK      32 /* a row of a tile of A has the 128 bytes of the swizzle */
 #define STAGES  2  /* tiles of A in shared memory */
 #define THREADS 128
-#define TN      8 /* neighbours in a row of C that a thread computes */
+#define TN      8 /* adjacent elements of a row of C per thread */
 
 /* Element (row, p) of a tile of A. */
 static __device__ __forceinline__ float element_of_A(const float *tile, int row, int p)
@@ -82,5 +82,5 @@ __global__ void __launch_bounds__(THREADS)
         float *to = &C[(row + r) * ldc + col + c];
         if (row + r < m && col + c < n) *to = alpha * sum + (beta != 0.0f ? beta * *to : 0.0f);
     }
-    cluster_sync(); /* no block leaves while the other reads its sums */
+    cluster_sync(); /* no block exits while the other one reads its sums */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The last step of the probe family, which returns at once unless the flag is set: negates C, and
- * clears the flag. A block for each row of C; the last of them clears.
+ * The last step of the probe family: negates C and clears the flag, or returns at once if the flag
+ * is not set. One block per row of C; the last block clears the flag.
  */
 #include "lib/launch_order.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pre-pass of the probe family: sets a flag if A has an element beyond a threshold; with
- * REPACKS it also copies A to the workspace, where rows begin on 16 bytes. A block for each row of
- * A.
+ * The pre-pass of the probe family: sets a flag if A has an element beyond a threshold. With
+ * REPACKS it also copies A to the workspace, with rows aligned to 16 bytes. One block per row of A.
  */
 #include "lib/launch_order.h"
 

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 11: warp tiles.
+ * Rung 17: double buffer.
  *
- * Changed: a warp owns a WM x WN part of the block's tile, its lanes a grid of 4 x 8 in z-order,
- * and a thread has 16 x 8 results instead of 8 x 8. The block's tile doubles with them.
- * Why: a warp needs WM + WN values of a step instead of a wide, flat strip's, and eight lanes in
- * turn ask for at most four different float4 of A and two of B, which shared memory serves in one
- * go each. A thread loads 24 values for 128 FFMAs, where it was 16 for 64.
- * The price is registers: one block of eight warps is all that fits a multiprocessor, and no second
- * block computes while this one moves its tiles. So they move amid the FFMAs: the next tile is
- * asked for after the first step and stored before the last two, not in a lump at the barrier.
- * Look at: l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum for each FFMA,
- * smsp__inst_executed_pipe_fma.sum / smsp__inst_executed.sum.
+ * Changed: two tiles in shared memory. The next tile is stored into the buffer that is not
+ * multiplied from.
+ *
+ *     rung 16    multiply 0 | barrier | store 1 | barrier | multiply 1 | barrier | store 2 | ...
+ *     rung 17    multiply 0 | store 1 | barrier | multiply 1 | store 2 | barrier | ...
+ *
+ * Why: one barrier per tile instead of two. The barrier between the last read of a tile and the
+ * store of the next one is not needed if these are different memory: a warp stores into a buffer
+ * that all warps finished reading before the last barrier. So it can store the next tile before
+ * the other warps have finished this one.
+ * Look at: ncu --metrics
+ *     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio (decreases)
+ *     smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio (near 0)
  */
 #include "lib/load_store.h"
 
@@ -19,32 +22,21 @@
 #define BM 128 /* rows of C that a block computes */
 #endif
 #ifndef BN
-#define BN 256 /* columns */
+#define BN 128 /* columns */
 #endif
 #ifndef BK
 #define BK 8 /* depth of a tile in shared memory */
 #endif
-#ifndef WM
-#define WM 64 /* rows of C that a warp computes */
-#endif
-#ifndef WN
-#define WN 64 /* columns */
-#endif
 #ifndef TM
-#define TM 16 /* rows of C that a thread computes */
+#define TM 8 /* rows of C that a thread computes */
 #endif
 #ifndef TN
 #define TN 8 /* columns */
 #endif
-#define THREADS (BM / WM * (BN / WN) * 32)
-#define LANES_M (WM / TM) /* the lanes of a warp, as a grid */
-#define LANES_N (WN / TN)
+#define THREADS (BM / TM * (BN / TN))
 
-#if BM % WM || BN % WN || LANES_M * LANES_N != 32 || (LANES_M != 4 && LANES_N != 4)
-#error "a block is a grid of warps, a warp a grid of 4 x 8 or 8 x 4 threads"
-#endif
-#if TM % 4 || TN % 4 || BK % 4
-#error "TM, TN and BK are multiples of four"
+#if BM % TM || BN % TN || TM % 4 || TN % 4 || BK % 4 || THREADS > 1024
+#error "a block is a grid of at most 1024 threads; TM, TN and BK are multiples of four"
 #endif
 #if THREADS % (BK / 4) || BM % (THREADS / (BK / 4))
 #error "every load must be made by the whole block: whole rows of A's tile"
@@ -53,13 +45,13 @@
 #error "every load must be made by the whole block: whole rows of B's tile"
 #endif
 
-/* A thread's rows and columns come in groups of four, one group in each of TM/4 stripes of its
- * warp's tile. */
-#define ROW_STEP (4 * LANES_M)
-#define COL_STEP (4 * LANES_N)
+/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of the block's
+ * tile. */
+#define ROW_STEP (BM / (TM / 4))
+#define COL_STEP (BN / (TN / 4))
 
-/* Where a thread's first float4 lies in the tiles of A and of B, p being the step of K; how many
- * rows of a tile the block loads at once; and how many times. */
+/* The position of a thread's first float4 in the tiles of A and of B (p is the step along K), the
+ * number of rows of a tile that the block loads at once, and the number of such loads. */
 #define A_ROW   ((int)threadIdx.x / (BK / 4))
 #define A_P     ((int)threadIdx.x % (BK / 4) * 4)
 #define A_ROWS  (THREADS / (BK / 4))
@@ -74,43 +66,43 @@ struct tile {
     float B[BK][BN];
 };
 
-/* Where a thread's part of the next tile comes from: its first float4 of A and of B. The others lie
+/* The source of a thread's part of the next tile: its first float4 of A and of B. The others are
  * A_ROWS and B_ROWS rows further down each. */
 struct source {
     const float *a, *b;
     long long lda, ldb;
-    int rows, cols;            /* of the matrices, from there on */
+    int rows, cols;            /* of the matrices, from this tile on */
     bool a_aligned, b_aligned; /* every row starts on 16 bytes */
-    bool inside;               /* so they do, and all of the block's rows and columns exist */
+    bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
 };
 
-/* What a thread carries from global to shared memory: its part of a tile. */
-struct cargo {
+/* A thread's part of a tile, between global and shared memory. */
+struct staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
 
-/* What lies outside of the matrices is 0. */
-static __device__ __forceinline__ void fetch(struct cargo *cargo, const struct source *from,
-                                             int depth)
+/* Elements outside the matrices are 0. */
+static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
+                                                 int depth)
 {
     if (from->inside && depth >= BK) {
 #pragma unroll
         for (int i = 0; i < A_LOADS; i++)
-            cargo->a[i] = *(const float4 *)&from->a[i * A_ROWS * from->lda];
+            staged->a[i] = *(const float4 *)&from->a[i * A_ROWS * from->lda];
 #pragma unroll
         for (int i = 0; i < B_LOADS; i++)
-            cargo->b[i] = *(const float4 *)&from->b[i * B_ROWS * from->ldb];
+            staged->b[i] = *(const float4 *)&from->b[i * B_ROWS * from->ldb];
         return;
     }
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
         const int count = i * A_ROWS < from->rows ? depth - A_P : 0;
-        cargo->a[i] = load_float4(&from->a[i * A_ROWS * from->lda], count, from->a_aligned);
+        staged->a[i] = load_float4(&from->a[i * A_ROWS * from->lda], count, from->a_aligned);
     }
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++) {
         const int count = B_P + i * B_ROWS < depth ? from->cols : 0;
-        cargo->b[i] = load_float4(&from->b[i * B_ROWS * from->ldb], count, from->b_aligned);
+        staged->b[i] = load_float4(&from->b[i * B_ROWS * from->ldb], count, from->b_aligned);
     }
 }
 
@@ -120,22 +112,22 @@ static __device__ __forceinline__ void advance(struct source *from)
     from->b += BK * from->ldb;
 }
 
-static __device__ __forceinline__ void unload(struct tile *to, const struct cargo *cargo)
+static __device__ __forceinline__ void store_tile(struct tile *to, const struct staged *staged)
 {
 #pragma unroll
     for (int i = 0; i < A_LOADS; i++) {
         float a[4];
-        unpack(a, cargo->a[i]);
+        unpack(a, staged->a[i]);
 #pragma unroll
         for (int q = 0; q < 4; q++)
             to->A[A_P + q][A_ROW + i * A_ROWS] = a[q];
     }
 #pragma unroll
     for (int i = 0; i < B_LOADS; i++)
-        *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = cargo->b[i];
+        *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = staged->b[i];
 }
 
-/* The values that a thread multiplies at one step of K, from that row of each tile. */
+/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -159,19 +151,15 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-__global__ void __launch_bounds__(THREADS, 1)
-    sgemm_warp_tiles(int m, int n, int k, float alpha, const float *A, long long lda,
-                     const float *B, long long ldb, float beta, float *C, long long ldc)
+__global__ void __launch_bounds__(THREADS, 2) /* at most 128 registers */
+    sgemm_double_buffer(int m, int n, int k, float alpha, const float *A, long long lda,
+                        const float *B, long long ldb, float beta, float *C, long long ldc)
 {
     __shared__ __align__(16) struct tile tiles[2];
 
     const int tid = (int)threadIdx.x;
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int warp = tid / 32, lane = tid % 32;
-    const int lane_m = LANES_M == 4 ? lane / 2 % 4 : lane / 8 * 2 + lane % 2; /* z-order */
-    const int lane_n = LANES_N == 4 ? lane / 2 % 4 : lane / 8 * 2 + lane % 2;
-    const int row = warp / (BN / WN) * WM + lane_m * 4; /* of the first group of four */
-    const int col = warp % (BN / WN) * WN + lane_n * 4;
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* of the first group of four */
     const bool c_aligned = rows_are_aligned(C, ldc);
     struct source from;
     from.a = &A[(block_row + A_ROW) * lda + A_P];
@@ -185,11 +173,11 @@ __global__ void __launch_bounds__(THREADS, 1)
     from.inside = from.a_aligned && from.b_aligned && block_row + BM <= m && block_col + BN <= n;
 
     float acc[TM][TN] = {{0.0f}};
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is one of zeros */
-    struct cargo cargo;
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    struct staged staged;
     if (k > 0) {
-        fetch(&cargo, &from, k);
-        unload(&tiles[0], &cargo);
+        load_tile(&staged, &from, k);
+        store_tile(&tiles[0], &staged);
         __syncthreads();
     }
     for (int left = k, now = 0; left > 0; left -= BK, now ^= 1) {
@@ -197,10 +185,10 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
         for (int p = 0; p < BK; p++) {
             load_fragments(a[p % 2], b[p % 2], &tiles[now].A[p][row], &tiles[now].B[p][col]);
-            if (p == 1 && left > BK) fetch(&cargo, &from, left - BK);
-            if (p == BK - 2 && left > BK) unload(&tiles[now ^ 1], &cargo);
+            if (p == 0 && left > BK) load_tile(&staged, &from, left - BK);
             multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
         }
+        if (left > BK) store_tile(&tiles[now ^ 1], &staged);
         __syncthreads();
     }
     multiply(acc, a[1], b[1]);

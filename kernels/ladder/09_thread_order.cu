@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 8: conflict-free.
+ * Rung 9: thread order.
  *
- * Changed: three orders. A thread's TM x TN results are groups of 4 x 4, spread over the block, so
- * that neighbouring threads load neighbouring float4. A row of A's tile is padded by four floats,
- * so that the transposing stores of a warp fall into different banks. And the FFMAs run through
- * every other row of results backwards, so that each shares a register with the one before it.
- * Why: shared memory has 32 banks of four bytes; two lanes that want different words of one bank
- * wait for each other. Registers have banks, too, and a reuse cache that spares a read.
- * Look at: l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum and ..._op_st.sum (about 0),
- * .reuse on the FFMAs in the SASS.
+ * Changed: a thread's TM x TN results are no longer adjacent. They are groups of 4 x 4,
+ * distributed over the block's tile, so that adjacent threads load adjacent float4.
+ *
+ *     columns of a row of threads; each entry is one group of 4 columns
+ *     rung 7: t0 t0 t1 t1 t2 t2 ... t15 t15            lanes are 8 floats apart
+ *     rung 9: t0 t1 t2 ... t15 | t0 t1 t2 ... t15      lanes are 4 floats apart
+ *
+ * Why: shared memory has 32 banks of four bytes, and accesses to different words of one bank are
+ * serialised. A float4 load is served for 8 lanes at a time. In rung 7 these read 8 groups at a
+ * distance of 8 floats, which lie in half of the banks: two wavefronts instead of one.
+ * Look at: ncu --metrics
+ *     l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum (about 0)
+ *     l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum (unchanged; the next rung)
  */
 #include "lib/load_store.h"
 
@@ -37,16 +42,16 @@
 #error "every load of four floats must be made by the whole block"
 #endif
 
-/* A thread's rows and columns come in groups of four, one group in each of TM/4 stripes of the
- * block. */
+/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of the block's
+ * tile. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 
 __global__ void __launch_bounds__(THREADS)
-    sgemm_conflict_free(int m, int n, int k, float alpha, const float *A, long long lda,
-                        const float *B, long long ldb, float beta, float *C, long long ldc)
+    sgemm_thread_order(int m, int n, int k, float alpha, const float *A, long long lda,
+                       const float *B, long long ldb, float beta, float *C, long long ldc)
 {
-    __shared__ __align__(16) float As[BK][BM + 4]; /* transposed and padded */
+    __shared__ __align__(16) float As[BK][BM]; /* transposed */
     __shared__ __align__(16) float Bs[BK][BN];
 
     const int tid = (int)threadIdx.x;
@@ -74,7 +79,7 @@ __global__ void __launch_bounds__(THREADS)
             *(float4 *)&Bs[p][c] =
                 load_float4(&B[(tile + p) * ldb + block_col + c], count, b_aligned);
         }
-        __syncthreads();
+        __syncthreads(); /* the tiles are complete */
 
 #pragma unroll
         for (int p = 0; p < BK; p++) {
@@ -93,7 +98,7 @@ __global__ void __launch_bounds__(THREADS)
                     acc[i][j] += a[i] * b[j];
                 }
         }
-        __syncthreads();
+        __syncthreads(); /* all threads have read them */
     }
 
 #pragma unroll

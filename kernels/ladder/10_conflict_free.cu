@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 9: register prefetch.
+ * Rung 10: conflict-free.
  *
- * Changed: two sets of fragments. While one is multiplied, the other is loaded with the values for
- * the next step of K.
- * Why: a load from shared memory takes some thirty cycles; now the FFMAs of a step need no load
- * that was issued just before them. Yet it gains nothing: ptxas, which has all BK steps unrolled
- * before it, moves the loads of rung 8 ahead just so, and the two loops are the same 605
- * instructions but for the order of a few (sm_90a). Over a barrier no compiler moves them; that is
- * where the next rungs need this one.
- * Look at: smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active, and the distance
- * from an LDS.128 to the FFMA that needs it in the SASS, of both rungs.
+ * Changed: each row of A's tile in shared memory is padded by four floats.
+ *
+ *     bank of As[p][r], of 32:   p = 0   r + 0           without padding every p begins in bank 0
+ *                                p = 1   r + 4           (BM = 128 is a multiple of 32)
+ *                                p = 2   r + 8
+ *                                p = 3   r + 12
+ *
+ * Why: two adjacent lanes load the eight floats of a row of A, p = 0..3 and p = 4..7, and store
+ * them into eight rows of the transposed tile. Each of the four store instructions of a warp
+ * writes to two of these rows: lanes 0, 2, ... to As[q][r] and lanes 1, 3, ... to As[4 + q][r],
+ * for 16 values of r. Without padding the two rows use the same 16 banks. With it they are 16
+ * banks apart, and no two lanes share a bank.
+ * Look at: ncu --metrics
+ *     l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum (about 0)
+ *     l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum
  */
 #include "lib/load_store.h"
 
@@ -38,38 +44,14 @@
 #error "every load of four floats must be made by the whole block"
 #endif
 
-/* A thread's rows and columns come in groups of four, one group in each of TM/4 stripes of the
- * block. */
+/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of the block's
+ * tile. */
 #define ROW_STEP (BM / (TM / 4))
 #define COL_STEP (BN / (TN / 4))
 
-/* The values that a thread multiplies at one step of K, from that row of each tile. */
-static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
-                                                      const float *B_row)
-{
-#pragma unroll
-    for (int i = 0; i < TM; i += 4)
-        load_fragment(&a[i], &A_row[i / 4 * ROW_STEP]);
-#pragma unroll
-    for (int j = 0; j < TN; j += 4)
-        load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
-}
-
-/* acc += a * b^T, every other row backwards. */
-static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
-{
-#pragma unroll
-    for (int i = 0; i < TM; i++)
-#pragma unroll
-        for (int s = 0; s < TN; s++) {
-            const int j = i % 2 ? TN - 1 - s : s;
-            acc[i][j] += a[i] * b[j];
-        }
-}
-
 __global__ void __launch_bounds__(THREADS)
-    sgemm_register_prefetch(int m, int n, int k, float alpha, const float *A, long long lda,
-                            const float *B, long long ldb, float beta, float *C, long long ldc)
+    sgemm_conflict_free(int m, int n, int k, float alpha, const float *A, long long lda,
+                        const float *B, long long ldb, float beta, float *C, long long ldc)
 {
     __shared__ __align__(16) float As[BK][BM + 4]; /* transposed and padded */
     __shared__ __align__(16) float Bs[BK][BN];
@@ -99,17 +81,26 @@ __global__ void __launch_bounds__(THREADS)
             *(float4 *)&Bs[p][c] =
                 load_float4(&B[(tile + p) * ldb + block_col + c], count, b_aligned);
         }
-        __syncthreads();
+        __syncthreads(); /* the tiles are complete */
 
-        float a[2][TM], b[2][TN];
-        load_fragments(a[0], b[0], &As[0][row], &Bs[0][col]);
 #pragma unroll
         for (int p = 0; p < BK; p++) {
-            if (p + 1 < BK)
-                load_fragments(a[(p + 1) % 2], b[(p + 1) % 2], &As[p + 1][row], &Bs[p + 1][col]);
-            multiply(acc, a[p % 2], b[p % 2]);
+            float a[TM], b[TN];
+#pragma unroll
+            for (int i = 0; i < TM; i += 4)
+                load_fragment(&a[i], &As[p][row + i / 4 * ROW_STEP]);
+#pragma unroll
+            for (int j = 0; j < TN; j += 4)
+                load_fragment(&b[j], &Bs[p][col + j / 4 * COL_STEP]);
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int s = 0; s < TN; s++) {
+                    const int j = i % 2 ? TN - 1 - s : s;
+                    acc[i][j] += a[i] * b[j];
+                }
         }
-        __syncthreads();
+        __syncthreads(); /* all threads have read them */
     }
 
 #pragma unroll

@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rung 12: asynchronous copy.
+ * Rung 24: block order.
  *
- * Changed: cp.async moves global memory to shared memory past the registers, STAGES - 1 tiles
- * ahead, so that a copy has the time of more than one tile's multiplications to arrive. A is still
- * transposed on the way: its copies are single floats, for which any address and leading dimension
- * will do. B keeps its layout and goes in fours where its rows are aligned.
- * The ragged part of K comes first, padded with zeros, so that the loop need not guard it. Rows and
- * columns outside of the matrices repeat the last one inside: nobody stores what becomes of them.
- * Why: no thread waits for memory or holds it in registers, and little but FFMA is left in the
- * loop. Look at: smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active (gone), LDGSTS
- * in the SASS, smsp__inst_executed_pipe_fma.sum / smsp__inst_executed.sum (above 0.9).
+ * Changed: the order in which blocks take tiles of C. The grid has one dimension, and consecutive
+ * blocks go down the columns of bands of BAND rows.
+ *
+ *     rung 23                          rung 24, BAND = 2
+ *     0  1  2  3  4  5                 0  2  4  6  8 10
+ *     6  7  8  9 10 11                 1  3  5  7  9 11
+ *     12 ...                           12 ...
+ *
+ *     six blocks at once:              six blocks at once:
+ *     1 row of A, 6 columns of B       2 rows of A, 3 columns of B
+ *
+ * Why: the blocks that run at the same time share rows of A and columns of B in L2. R rows and S
+ * columns of tiles need R * BM rows of A and S * BN columns of B for R * S tiles; for a given R * S
+ * the sum is smallest if R * BM = S * BN. On 132 SMs and n = 8192 the rows of rung 23 give 4 x 32
+ * tiles, bands of 8 give 8 x 16.
+ * It matters only where A and B do not fit in L2.
+ * Look at: ncu --metrics
+ *     dram__bytes_read.sum (decreases at large sizes)
+ *     lts__t_sectors_op_read_lookup_hit.sum
+ *     lts__t_sectors_op_read.sum
  */
 #include "lib/async_copy.h"
 #include "lib/load_store.h"
@@ -39,27 +50,31 @@
 #ifndef STAGES
 #define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
+#ifndef BAND
+#define BAND 8 /* rows of tiles that the blocks of a band go through column by column */
+#endif
 #define THREADS (BM / WM * (BN / WN) * 32)
 #define LANES_M (WM / TM) /* the lanes of a warp, as a grid */
 #define LANES_N (WN / TN)
 
-#if BM % WM || BN % WN || LANES_M * LANES_N != 32 || (LANES_M != 4 && LANES_N != 4)
-#error "a block is a grid of warps, a warp a grid of 4 x 8 or 8 x 4 threads"
+#if BM % WM || BN % WN || LANES_M != 4 || LANES_N != 8
+#error "a block is a grid of warps, a warp a grid of 4 x 8 threads"
 #endif
 #if TM % 4 || TN % 4 || BK % 4 || STAGES < 2
-#error "TM, TN and BK are multiples of four, two tiles at least are in flight"
+#error "TM, TN and BK are multiples of four, STAGES is at least 2"
 #endif
 #if THREADS % BK || BM % (THREADS / BK) || THREADS % BN || BK % (THREADS * 4 / BN)
 #error "every copy must be made by the whole block: whole rows of A's tile and of B's"
 #endif
 
-/* A thread's rows and columns come in groups of four, one group in each of TM/4 stripes of its
- * warp's tile. */
-#define ROW_STEP        (4 * LANES_M)
-#define COL_STEP        (4 * LANES_N)
-#define A_ROWS          (THREADS / BK) /* rows of A in one pass of the block, float by float */
-#define A_COPIES        (BM / A_ROWS)
-#define B_ROWS(width)   (THREADS * (width) / BN) /* likewise of B's, `width` floats a thread */
+/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
+ * tile. */
+#define ROW_STEP (4 * LANES_M)
+#define COL_STEP (4 * LANES_N)
+#define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
+#define A_COPIES (BM / A_ROWS)
+/* rows of B that the block copies at once, `width` floats per thread */
+#define B_ROWS(width)   (THREADS * (width) / BN)
 #define B_COPIES(width) (BK / B_ROWS(width))
 
 struct tile {
@@ -67,8 +82,8 @@ struct tile {
     float B[BK][BN];
 };
 
-/* The first tile of K, `depth` deep, the rest zeros. A, B: the block's first elements, of which
- * `rows` rows and `cols` columns are inside of the matrices. */
+/* Copies the first tile along K: `depth` deep, the rest zeros. A, B: the block's first elements, of
+ * which `rows` rows and `cols` columns are inside the matrices. */
 static __device__ __forceinline__ void copy_first_tile(struct tile *to, const float *A,
                                                        long long lda, const float *B, long long ldb,
                                                        int rows, int cols, int depth)
@@ -85,10 +100,10 @@ static __device__ __forceinline__ void copy_first_tile(struct tile *to, const fl
     }
 }
 
-/* Where a thread's copies of the next tile come from. */
+/* The source of a thread's copies of the next tile. */
 struct source {
     const float *a[A_COPIES];
-    const float *b; /* its other copies: B_ROWS further down each */
+    const float *b; /* its other copies are B_ROWS rows further down each */
     long long ldb;
 };
 
@@ -117,7 +132,7 @@ static __device__ __forceinline__ void advance(struct source *from, int depth)
     from->b += depth * from->ldb;
 }
 
-/* The values that a thread multiplies at one step of K, from that row of each tile. */
+/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
 static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
                                                       const float *B_row)
 {
@@ -141,8 +156,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a
         }
 }
 
-/* acc := A*B for the block, k > 0. row, col: the thread's first, within the block. width: of the
- * copies of B; a constant, as this is inlined. */
+/* acc := A*B for the block, k > 0. row, col: the thread's first, within the block. width: floats
+ * per copy of B; a constant, because this function is inlined. */
 static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
                                                       const float *A, long long lda, const float *B,
                                                       long long ldb, int rows, int cols, int k,
@@ -165,11 +180,11 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
 #pragma unroll
     for (int t = 1; t < STAGES - 1; t++) {
         copy_tile(&tiles[t], &from, width, t < count);
-        async_commit(); /* perhaps of nothing: the waits count groups */
+        async_commit(); /* the group may be empty: the waits count groups */
         advance(&from, BK);
     }
 
-    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is one of zeros */
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
     int read = 0, write = STAGES - 1;
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
@@ -185,21 +200,32 @@ static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct t
         write = read;
         read = read + 1 < STAGES ? read + 1 : 0;
         ASYNC_WAIT(STAGES - 2);
-        __syncthreads(); /* the next tile is there, and everybody has read this one */
+        __syncthreads(); /* the next tile has arrived, and all threads have read this one */
     }
     multiply(acc, a[1], b[1]);
 }
 
+/* The first row and column of the block's tile. The grid has one dimension. */
+static __device__ __forceinline__ void find_tile(int m, int n, int *row, int *col)
+{
+    const int rows = (m + BM - 1) / BM, columns = (n + BN - 1) / BN;
+    const int band = (int)blockIdx.x / (BAND * columns),
+              in_band = (int)blockIdx.x % (BAND * columns);
+    const int band_rows = min(rows - band * BAND, BAND); /* the last band may have fewer */
+    *row = (band * BAND + in_band % band_rows) * BM;
+    *col = in_band / band_rows * BN;
+}
+
 __global__ void __launch_bounds__(THREADS, 1)
-    sgemm_async_copy(int m, int n, int k, float alpha, const float *A, long long lda,
-                     const float *B, long long ldb, float beta, float *C, long long ldc)
+    sgemm_block_order(int m, int n, int k, float alpha, const float *A, long long lda,
+                      const float *B, long long ldb, float beta, float *C, long long ldc)
 {
     __shared__ __align__(16) struct tile tiles[STAGES];
 
-    const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
+    int block_row, block_col;
+    find_tile(m, n, &block_row, &block_col);
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    const int lane_m = LANES_M == 4 ? lane / 2 % 4 : lane / 8 * 2 + lane % 2; /* z-order */
-    const int lane_n = LANES_N == 4 ? lane / 2 % 4 : lane / 8 * 2 + lane % 2;
+    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* drawn in rung 20 */
     const int row = warp / (BN / WN) * WM + lane_m * 4; /* of the first group of four */
     const int col = warp % (BN / WN) * WN + lane_n * 4;
     const bool b_aligned = rows_are_aligned(B, ldb) && n % 4 == 0;

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GEMM on the tensor cores by mma.sync, sm_80 and later: f16 and bf16 with sums in FP32, FP32
+ * rounded to tf32, f64. All transposes, any shape, alignment down to an element.
+ *
+ * A block computes a BM x BN tile of D, a warp WM x WN of it. STAGES tiles of op(A) and op(B), BK
+ * deep, arrive by cp.async; lib/mma_copies.h has their layout in shared memory, in which no load of
+ * a fragment has bank conflicts. A step is one mma.sync deep; the fragments of the next step, or of
+ * the next 16 rows, are loaded while others are multiplied.
+ *
+ *   fragments     16-bit elements by ldmatrix, transposed where the operand is MN-major. A K-major
+ *                 tf32 operand by ldmatrix as well, as pairs of 16 bits; others by scalar loads.
+ *   slices        If tiles are small and few, SLICES groups of warps share the steps of a tile, and
+ *                 add their sums through shared memory.
+ *   edges         Elements outside of the matrices are zeros in shared memory.
+ *   block order   Bands of `raster` rows of tiles, so that blocks that run at once share operands
+ *                 in L2.
+ *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks, each k_chunk
+ *                 deep but the last, which takes the rest. They leave their sums in the workspace,
+ *                 and the last to finish adds them, always in the same order.
+ *   epilogue      16 rows of a warp at a time pass through shared memory, so that neighbouring
+ *                 lanes store neighbouring groups of four.
+ *
+ * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
+ */
+#define ASYNC_COPY_L2 ".L2::128B" /* a miss loads 128 bytes into L2 */
+#include "lib/dynamic_shared.h"
+#include "lib/epilogue.h"
+#include "lib/gemm_args.h"
+#include "lib/last_block.h"
+#include "lib/launch_order.h"
+#include "lib/ldmatrix.h"
+#include "lib/mma.h"
+#include "lib/operands.h"
+
+#ifndef BM
+#define BM 128 /* rows of D that a block computes */
+#endif
+#ifndef BN
+#define BN 128 /* columns */
+#endif
+#ifndef BK
+#define BK 16 /* depth of a tile in shared memory, in elements */
+#endif
+#ifndef WM
+#define WM 64 /* rows of D that a warp computes */
+#endif
+#ifndef WN
+#define WN 32 /* columns */
+#endif
+#ifndef STAGES
+#define STAGES 4 /* tiles in shared memory: one is multiplied while the others arrive */
+#endif
+#ifndef SLICES
+#define SLICES 1 /* groups of warps that share the K of a tile */
+#endif
+#ifndef FRAGMENTS
+#define FRAGMENTS                                                                                  \
+    2 /* 2: room for the fragments of two steps; 1: of A, for those of 32 rows only                \
+       */
+#endif
+#ifndef TRANS_A
+#define TRANS_A 0 /* 0: A is m x k; 1: k x m */
+#endif
+#ifndef TRANS_B
+#define TRANS_B 0 /* 0: B is k x n; 1: n x k */
+#endif
+#ifndef VEC_A
+#define VEC_A 1 /* elements of a copy, at most 16 bytes: divides A's alignment and lda */
+#endif
+#ifndef VEC_B
+#define VEC_B 1 /* the same for B and ldb */
+#endif
+#ifndef TAIL_A
+#define TAIL_A 1 /* 0: VEC_A divides the lines of A, too: m or k */
+#endif
+#ifndef TAIL_B
+#define TAIL_B 1 /* the same for B: n or k */
+#endif
+
+#define FRAGMENT 4 /* elements or registers of a lane's fragment of A, or of two of B */
+#if TYPE_A == TYPE_F64
+#define SIZE  8 /* bytes of an element */
+#define MMA_K 8 /* depth of a step, in elements */
+#define MMA   mma_f64
+typedef double fragment_t;
+#else
+typedef unsigned fragment_t;
+#if TYPE_A == TYPE_F32
+#define SIZE  4
+#define MMA_K 8
+#define MMA   mma_tf32
+#else
+#define SIZE  2
+#define MMA_K 16
+#if TYPE_A == TYPE_BF16
+#define MMA mma_bf16
+#else
+#define MMA mma_f16
+#endif
+#endif
+#endif
+
+#define WARPS_M       (BM / WM)
+#define SLICE_THREADS (WARPS_M * (BN / WN) * 32)
+#define THREADS       (SLICE_THREADS * SLICES)
+#define STEPS         (BK / MMA_K / SLICES) /* of a tile, for each slice */
+#define MT            (WM / 16)             /* a warp's part of D: MT x NT results of mma.sync */
+#define NT            (WN / 8)
+#define SUMS          (MT * NT * 4) /* of a thread */
+#define A_K_MAJOR     (!TRANS_A)
+#define B_K_MAJOR     TRANS_B
+#define A_BYTES       (BM * BK * SIZE)
+#define STAGE_BYTES   ((BM + BN) * BK * SIZE)
+
+/* The pitch of the buffer through which a warp passes its results to the epilogue: pairs of results
+ * in four rows are in different banks. Lanes read f64 as two pairs, so the second pair of each four
+ * columns is in the second half of the row. */
+#define PITCH       (WN + 8)
+#define COLUMN(col) (ACCUMULATE == TYPE_F64 ? (col) / 2 % 2 * (WN / 2 + 4) + (col) / 4 * 2 : (col))
+#define RESULTS     (SLICE_THREADS / 32 * 16 * PITCH)
+#define SLICE_SUMS  ((SLICES - 1) * BM * BN)
+#define SUMS_BYTES                                                                                 \
+    ((RESULTS > SLICE_SUMS ? RESULTS : SLICE_SUMS) * (ACCUMULATE == TYPE_F64 ? 8 : 4))
+#define SHARED_BYTES (STAGES * STAGE_BYTES > SUMS_BYTES ? STAGES * STAGE_BYTES : SUMS_BYTES)
+
+#if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64)
+#error "A and B have the same type; sums are FP32, or FP64 of FP64"
+#endif
+#if BM % WM || BN % WN || WM % 16 || WN % 16
+#error "a block is a grid of warps, a warp a grid of 16 x 16"
+#endif
+#if (BM & (BM - 1)) || (BN & (BN - 1)) || (BK & (BK - 1)) || (SLICES & (SLICES - 1))
+#error "BM, BN, BK and SLICES are powers of two"
+#endif
+#if STEPS % 2 || STEPS < 2 || STAGES < 3
+#error "a slice has an even number of steps in a tile; STAGES: at least 3"
+#endif
+
+#define PLACES_MAX                                                                                 \
+    (PLACES_OF_THREAD(BM, 1) > PLACES_OF_THREAD(BN, 1) ? PLACES_OF_THREAD(BM, 1)                   \
+                                                       : PLACES_OF_THREAD(BN, 1))
+#include "lib/mma_copies.h"
+
+#if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
+    (IS_PLAIN(VEC_B) && !IS_IN_COLUMNS(BN, B_K_MAJOR))
+#error "copies through registers need lines of at most THREADS / 8 times 16 bytes"
+#endif
+
+/* ---- Fragments ------------------------------------------------------------------------------- */
+
+/* Where a lane reads its fragments of an operand: line by line, with the swizzle of its lines.
+ * In steps of 8 lines, or of 32 bytes in a line, neither depends on the fragment. */
+struct lane_source {
+    unsigned at;  /* bytes from the beginning of a tile */
+    unsigned mix; /* to be XORed to the last 7 bits of an offset in a line */
+};
+
+/* first: the warp's first row or column; depth: the slice's first k. */
+static __device__ __forceinline__ struct lane_source
+lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, const bool is_a)
+{
+    const unsigned lane = threadIdx.x % 32;
+    unsigned line, byte;
+    if (!USES_LDMATRIX(k_major)) {
+        line = k_major ? lane / 4 : lane % 4;
+        byte = (k_major ? lane % 4 : lane / 4) * SIZE;
+    } else if (k_major == is_a) {
+        line = lane % 16;
+        byte = lane / 16 * 16;
+    } else {
+        line = lane % 8 + lane / 16 * 8;
+        byte = lane / 8 % 2 * 16;
+    }
+    const unsigned lines = k_major ? first : depth, bytes = (k_major ? depth : first) * SIZE;
+    struct lane_source source;
+    source.at = (lines + line) * LINE_BYTES(edge, k_major) + bytes / 128 * 128;
+    source.mix = bytes % 128 ^ byte ^ swizzle_of(line, edge, k_major);
+    return source;
+}
+
+/* The fragments of 16 rows of A or 16 columns of B, `e` from the warp's first one, at depth p: one
+ * fragment of A, or two of B. */
+static __device__ __forceinline__ void load_fragment(fragment_t *to, const char *tile,
+                                                     const struct lane_source *from, const int e,
+                                                     const int p, const int edge,
+                                                     const bool k_major, const bool is_a)
+{
+    const int line_bytes = LINE_BYTES(edge, k_major);
+    const char *at = tile + from->at;
+#if SIZE < 8
+    if (USES_LDMATRIX(k_major)) {
+        const unsigned bytes = (k_major ? p : e) * SIZE;
+        at += (k_major ? e : p) * line_bytes + bytes / 128 * 128 + (bytes % 128 ^ from->mix);
+        if (k_major)
+            ldmatrix_x4(to, at);
+        else
+            ldmatrix_x4_trans(to, at);
+        return;
+    }
+#endif
+#pragma unroll
+    for (int i = 0; i < FRAGMENT; i++) {
+        const int own_e = e + (is_a ? i % 2 : i / (FRAGMENT / 2)) * 8;
+        const int own_p = p + (is_a ? i / 2 : i % (FRAGMENT / 2)) * 4;
+        const unsigned bytes = (k_major ? own_p : own_e) * SIZE;
+        to[i] = *(const fragment_t *)(at + (k_major ? own_e : own_p) * line_bytes +
+                                      bytes / 128 * 128 + (bytes % 128 ^ from->mix));
+    }
+}
+
+/* Groups of 16 rows of A, and steps of B, of which a thread has room for the fragments. */
+#define A_GROUPS (FRAGMENTS == 2 ? 2 * MT : 2)
+#define B_STEPS  (FRAGMENTS == 0 ? 1 : 2)
+struct fragments {
+    fragment_t a[A_GROUPS][FRAGMENT], b[B_STEPS][NT / 2][FRAGMENT];
+};
+
+/* group: the number of 16 rows, counted from the first step of a tile on. */
+static __device__ __forceinline__ void load_a(struct fragments *to, const char *stage,
+                                              const struct lane_source *a, const int group)
+{
+    const int in_tile = group % (STEPS * MT);
+    load_fragment(to->a[group % A_GROUPS], stage, a, in_tile % MT * 16, in_tile / MT * MMA_K, BM,
+                  A_K_MAJOR, true);
+}
+
+/* Fragments from number `first` to before `last` of a step, two of 8 columns each. */
+static __device__ __forceinline__ void load_b(struct fragments *to, const char *stage,
+                                              const struct lane_source *b, const int step,
+                                              const int first, const int last)
+{
+#pragma unroll
+    for (int j = first; j < last; j++)
+        load_fragment(to->b[step % B_STEPS][j], stage + A_BYTES, b, j * 16, step % STEPS * MMA_K,
+                      BN, B_K_MAJOR, false);
+}
+
+#if TYPE_A == TYPE_F32
+static __device__ __forceinline__ void round_fragments(fragment_t (*of)[FRAGMENT], const int count)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+#pragma unroll
+        for (int e = 0; e < FRAGMENT; e++)
+            of[i][e] = round_to_tf32(of[i][e]);
+}
+#else
+#define round_fragments(of, count) (void)0
+#endif
+
+/* acc += a * b, 16 rows of a step. Columns go back and forth, so that neighbouring instructions
+ * share a fragment. */
+static __device__ __forceinline__ void multiply(accumulate_t (*acc)[NT][4], struct fragments *of,
+                                                const int step, const int row)
+{
+    const int group = (step * MT + row) % A_GROUPS;
+    round_fragments(&of->a[group], 1);
+#pragma unroll
+    for (int t = 0; t < NT; t++) {
+        const int j = row % 2 ? NT - 1 - t : t;
+        MMA(acc[row][j], of->a[group], &of->b[step % B_STEPS][j / 2][j % 2 * (FRAGMENT / 2)]);
+    }
+}
+
+/* ---- Main loop ------------------------------------------------------------------------------- */
+
+/* The next tile to copy. */
+struct arrival {
+    char *stage;
+    struct origin A, B;
+    int k_left; /* from the tile on; not positive: there is none, and zeros are copied */
+};
+
+/* Copies of a tile of A by cp.async are issued in its first step, those of B halfway through it.
+ * Copies through registers are stored as late as possible: at the end of the tile or, if registers
+ * are scarce, at its half. */
+#define END_A   (FRAGMENTS == 2 ? STEPS - 1 : (STEPS - 1) / 2)       /* the step that stores A's */
+#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* that begins with B's */
+#define END_B   (STEPS - 1)
+
+static __device__ __forceinline__ void begin_A(struct loaded *in, const struct arrival *next)
+{
+    if (IS_PLAIN(VEC_A))
+        load_places(in, next->stage, &next->A, next->k_left, BM, A_K_MAJOR);
+    else
+        copy_places(next->stage, &next->A, next->k_left, BM, VEC_A, A_K_MAJOR, TAIL_A);
+}
+
+static __device__ __forceinline__ void end_A(const struct loaded *in, const struct arrival *next)
+{
+    if (IS_PLAIN(VEC_A)) store_places(next->stage, in, &next->A, next->k_left, BM, A_K_MAJOR);
+}
+
+static __device__ __forceinline__ void begin_B(struct loaded *in, const struct arrival *next)
+{
+    if (IS_PLAIN(VEC_B))
+        load_places(in, next->stage + A_BYTES, &next->B, next->k_left, BN, B_K_MAJOR);
+    else
+        copy_places(next->stage + A_BYTES, &next->B, next->k_left, BN, VEC_B, B_K_MAJOR, TAIL_B);
+}
+
+static __device__ __forceinline__ void end_B(const struct loaded *in, const struct arrival *next)
+{
+    if (IS_PLAIN(VEC_B))
+        store_places(next->stage + A_BYTES, in, &next->B, next->k_left, BN, B_K_MAJOR);
+}
+
+static __device__ __forceinline__ void to_next_tile(struct arrival *next)
+{
+    next->A.from += next->A.tile;
+    next->B.from += next->B.tile;
+    next->k_left -= BK;
+}
+
+/* acc += op(A) * op(B), next->k_left deep. source_*: of the lane's fragments. */
+static __device__ __forceinline__ void multiply_tiles(accumulate_t (*acc)[NT][4], char *stages,
+                                                      struct arrival *next,
+                                                      const struct lane_source *source_a,
+                                                      const struct lane_source *source_b)
+{
+    struct loaded in_a, in_b;
+    struct fragments of;
+    int left = (next->k_left + BK - 1) / BK;
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; s++) {
+        next->stage = stages + s * STAGE_BYTES;
+        begin_A(&in_a, next);
+        if (FRAGMENTS < 2) end_A(&in_a, next);
+        begin_B(&in_b, next);
+        if (FRAGMENTS == 2) end_A(&in_a, next);
+        end_B(&in_b, next);
+        async_commit();
+        to_next_tile(next);
+    }
+    ASYNC_WAIT(STAGES - 2);
+    __syncthreads();
+    int read = 0, write = (STAGES - 1) * STAGE_BYTES;
+#pragma unroll
+    for (int i = 0; i < A_GROUPS / 2; i++)
+        load_a(&of, stages, source_a, i);
+    if (B_STEPS == 2) load_b(&of, stages, source_b, 0, 0, NT / 2);
+    for (; left > 0; left--) {
+        next->stage = stages + write;
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            const bool is_last = step == STEPS - 1;
+#pragma unroll
+            for (int i = 0; i < MT; i++) {
+                /* The next tile is awaited when all fragments of this one have been loaded. */
+                if (is_last && i == (FRAGMENTS == 2 ? 0 : MT - 1)) {
+                    async_commit();
+                    ASYNC_WAIT(STAGES - 2);
+                    __syncthreads(); /* the next tile has arrived, and all have read this one */
+                    write = read;
+                    read = read == (STAGES - 1) * STAGE_BYTES ? 0 : read + STAGE_BYTES;
+                }
+                if (FRAGMENTS == 0) {
+                    if (i == 0) load_b(&of, stages + read, source_b, step, 0, NT / 2);
+                    load_a(&of, stages + read, source_a, step * MT + i + 1);
+                } else if (FRAGMENTS == 1) {
+                    load_a(&of, stages + read, source_a, step * MT + i + 1);
+                    const int first = is_last ? 0 : i * (NT / 2) / MT;
+                    const int last = is_last && i < MT - 1 ? 0 : (i + 1) * (NT / 2) / MT;
+                    load_b(&of, stages + read, source_b, step + 1, first, last);
+                } else if (i == 0) {
+#pragma unroll
+                    for (int r = 0; r < MT; r++)
+                        load_a(&of, stages + read, source_a, (step + 1) * MT + r);
+                    load_b(&of, stages + read, source_b, step + 1, 0, NT / 2);
+                }
+                if (step == 0 && i == 0) begin_A(&in_a, next);
+                if (i == 0) round_fragments(of.b[step % B_STEPS], NT / 2);
+                if (step == BEGIN_B && i == MT / 2) begin_B(&in_b, next);
+                multiply(acc, &of, step, i);
+            }
+            if (step == END_A) end_A(&in_a, next);
+            if (step == END_B) end_B(&in_b, next);
+        }
+        to_next_tile(next);
+    }
+    ASYNC_WAIT(0); /* zeros still arrive after the last tile */
+    __syncthreads();
+}
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+#define SUM(acc, e) (acc)[(e) / (NT * 4)][(e) / 4 % NT][(e) % 4]
+
+#if SLICES > 1
+/* acc of the first slice := the sum over the slices. */
+static __device__ __forceinline__ void add_slices(accumulate_t (*acc)[NT][4], accumulate_t *shared)
+{
+    const int slice = (int)threadIdx.x / SLICE_THREADS, thread = (int)threadIdx.x % SLICE_THREADS;
+    if (slice > 0)
+#pragma unroll
+        for (int e = 0; e < SUMS; e++)
+            shared[((slice - 1) * SUMS + e) * SLICE_THREADS + thread] = SUM(acc, e);
+    __syncthreads();
+    if (slice == 0)
+#pragma unroll 1
+        for (int s = 0; s < SLICES - 1; s++)
+#pragma unroll
+            for (int e = 0; e < SUMS; e++)
+                SUM(acc, e) += shared[(s * SUMS + e) * SLICE_THREADS + thread];
+    __syncthreads();
+}
+#endif
+
+/* acc := the sum over the blocks of a split tile. All blocks store theirs in the workspace, but the
+ * first split if it finds itself to be the last block. False: other blocks have yet to come, and
+ * the last of them continues. tile: its number among the split tiles of the batch; split: the
+ * number of this block in the tile; is_idle: the thread has no sums. */
+static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *args,
+                                                  accumulate_t (*acc)[NT][4], int tile, int split,
+                                                  bool is_idle)
+{
+    unsigned *counter = &args->counters[tile];
+    accumulate_t *from =
+        (accumulate_t *)args->workspace + (long long)tile * args->splits * (BM * BN) + threadIdx.x;
+    if (!others_have_come(split == 0, counter, args->splits)) {
+        accumulate_t *own = from + (long long)split * (BM * BN);
+        if (!is_idle)
+#pragma unroll
+            for (int e = 0; e < SUMS; e++)
+                own[e * SLICE_THREADS] = SUM(acc, e);
+        if (!comes_last(counter, args->splits)) return false;
+    }
+    take_sums(counter);
+    if (is_idle) return true;
+    if (split > 0)
+#pragma unroll
+        for (int e = 0; e < SUMS; e++)
+            SUM(acc, e) = __ldcg(&from[e * SLICE_THREADS]);
+#pragma unroll 1
+    for (int s = 1; s < args->splits; s++) {
+        from += BM * BN;
+#pragma unroll
+        for (int e = 0; e < SUMS; e++)
+            SUM(acc, e) += __ldcg(&from[e * SLICE_THREADS]);
+    }
+    return true;
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+/* Stores two adjacent results of a row. */
+static __device__ __forceinline__ void leave_pair(accumulate_t *to, const accumulate_t *sums)
+{
+#if ACCUMULATE == TYPE_F64
+    *(double2 *)to = make_double2(sums[0], sums[1]);
+#else
+    *(float2 *)to = make_float2(sums[0], sums[1]);
+#endif
+}
+
+static __device__ __forceinline__ void take_four(accumulate_t *sums, const accumulate_t *from)
+{
+#if ACCUMULATE == TYPE_F64
+    const double2 low = *(const double2 *)from, high = *(const double2 *)(from + COLUMN(2));
+    sums[0] = low.x, sums[1] = low.y, sums[2] = high.x, sums[3] = high.y;
+#else
+    const float4 v = *(const float4 *)from;
+    sums[0] = v.x, sums[1] = v.y, sums[2] = v.z, sums[3] = v.w;
+#endif
+}
+
+/* Stores a warp's results, the first of which is D[row][col]. own: 16 rows in shared memory, which
+ * this warp alone uses. */
+static __device__ __forceinline__ void store_results(const struct tgl_gemm_args *args,
+                                                     const struct epilogue_operands *with,
+                                                     accumulate_t *own, accumulate_t (*acc)[NT][4],
+                                                     int row, int col)
+{
+    enum { FOURS_OF_ROW = WN / 4 };
+    const int lane = (int)threadIdx.x % 32;
+    const bool is_aligned = ROWS_ARE_ON_16_BYTES(args, with);
+    accumulate_t *to = own + lane / 4 * PITCH + COLUMN(lane % 4 * 2);
+#pragma unroll
+    for (int i = 0; i < MT; i++) {
+        __syncwarp(); /* the 16 rows before have been read */
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            leave_pair(to + COLUMN(j * 8), &acc[i][j][0]);
+            leave_pair(to + COLUMN(j * 8) + 8 * PITCH, &acc[i][j][2]);
+        }
+        __syncwarp();
+#pragma unroll
+        for (int f = 0; f < 16 * FOURS_OF_ROW; f += 32) {
+            const int in_row = (f + lane) / FOURS_OF_ROW, in_col = (f + lane) % FOURS_OF_ROW * 4;
+            const int to_row = row + i * 16 + in_row, to_col = col + in_col;
+            accumulate_t sums[4];
+            take_four(sums, own + in_row * PITCH + COLUMN(in_col));
+            if (to_row < args->m && to_col < args->n)
+                epilogue_store4(args, with, sums, to_row, to_col, 0, args->n - to_col, is_aligned);
+        }
+    }
+}
+
+/* ---- The kernel ------------------------------------------------------------------------------ */
+
+/* The first row and column of a tile. */
+static __device__ __forceinline__ void place_tile(const struct tgl_gemm_args *args, int tile,
+                                                  int *row, int *col)
+{
+    const int tiles_m = (args->m + BM - 1) / BM, tiles_n = (args->n + BN - 1) / BN;
+    const int band = tile / (args->raster * tiles_n);
+    const int in_band = tile - band * args->raster * tiles_n;
+    const int height = min(args->raster, tiles_m - band * args->raster);
+    *row = (band * args->raster + in_band % height) * BM;
+    *col = in_band / height * BN;
+}
+
+/* At least one block an SM: without this ptxas saves registers by spilling some. */
+__global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_args args)
+{
+    DYNAMIC_SHARED(char, shared, SHARED_BYTES);
+    wait_for_earlier_launches();
+    if (args.overlaps) let_later_launches_start();
+
+    int tile = (int)blockIdx.x, first = 0, k = DEPTH_OF(&args);
+    const int item = tile - args.tiles_whole;
+    int split_tiles = 0, split_tile = 0, split = 0;
+    if (item >= 0) {
+        split_tiles = ((int)gridDim.x - args.tiles_whole) / args.splits;
+        split_tile = item % split_tiles;
+        split = item / split_tiles;
+        tile = args.tiles_whole + split_tile;
+        if (k > 0) {
+            first = split * args.k_chunk;
+            k = split < args.splits - 1 ? args.k_chunk : k - first;
+        }
+    }
+    int block_row, block_col;
+    place_tile(&args, tile, &block_row, &block_col);
+
+    /* The shuffle tells the compiler that the value is the same in a warp's threads. */
+    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
+    const int slice = warp / (SLICE_THREADS / 32), in_slice = warp % (SLICE_THREADS / 32);
+    const int warp_row = in_slice % WARPS_M * WM, warp_col = in_slice / WARPS_M * WN;
+
+    const int batch = (int)blockIdx.z;
+    accumulate_t acc[MT][NT][4] = {{{0}}};
+    if (k > 0) {
+        struct arrival next = {
+            shared,
+            origin_of(A_OF(&args, batch), args.lda,
+                      TRANS_A ? block_row + first * args.lda : block_row * args.lda + first,
+                      args.m - block_row, BM, VEC_A, A_K_MAJOR),
+            origin_of(B_OF(&args, batch), args.ldb,
+                      TRANS_B ? block_col * args.ldb + first : block_col + first * args.ldb,
+                      args.n - block_col, BN, VEC_B, B_K_MAJOR),
+            k,
+        };
+        const int depth = slice * STEPS * MMA_K;
+        const struct lane_source a = lane_source(warp_row, depth, BM, A_K_MAJOR, true);
+        const struct lane_source b = lane_source(warp_col, depth, BN, B_K_MAJOR, false);
+        multiply_tiles(acc, shared, &next, &a, &b);
+    }
+#if SLICES > 1
+    add_slices(acc, (accumulate_t *)shared);
+#endif
+    if (item >= 0 && !add_splits(&args, acc, batch * split_tiles + split_tile, split, slice > 0))
+        return;
+    if (slice > 0) return;
+    const struct epilogue_operands with = epilogue_operands(&args, D_OF(&args, batch), batch);
+    store_results(&args, &with, (accumulate_t *)shared + in_slice * 16 * PITCH, acc,
+                  block_row + warp_row, block_col + warp_col);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pre-pass: copies matrices of any alignment, of a launch's one or two jobs, to where TMA can
+ * read them: lines begin on 16 bytes. TRANSPOSED: lines of the result are columns in memory.
+ * ROUND_TF32: FP32 elements are rounded to TF32, to nearest.
+ *
+ *   lines       A warp writes a part of a line, 16 bytes a thread at a time, and reads the two
+ *               aligned 16-byte words that hold them. Only at the ends of a line, where these words
+ *               may lie outside of the matrix, it reads single elements.
+ *   transposed  A block moves 64 x 64 elements through shared memory; for elements of 4 bytes.
+ *
+ * Every thread has all its loads in flight before it uses the first one: a launch is short, and its
+ * operands come from memory.
+ */
+#include "lib/launch_order.h"
+#include "lib/repack_args.h"
+#include "lib/unaligned.h"
+
+#ifndef ELEMENT_BYTES
+#define ELEMENT_BYTES 2 /* 2 or 4 */
+#endif
+#ifndef ROUND_TF32
+#define ROUND_TF32 0
+#endif
+#ifndef TRANSPOSED_0
+#define TRANSPOSED_0 0 /* of the first job */
+#endif
+#ifndef TRANSPOSED_1
+#define TRANSPOSED_1 0 /* of the second */
+#endif
+
+#if (TRANSPOSED_0 || TRANSPOSED_1 || ROUND_TF32) && ELEMENT_BYTES != 4
+#error "only elements of 4 bytes are transposed or rounded"
+#endif
+
+#define THREADS    256
+#define WARPS      (THREADS / 32)
+#define PER_VECTOR (16 / ELEMENT_BYTES)    /* elements in 16 bytes */
+#define PER_LANE   4                       /* vectors of a lane: REPACK_VECTORS / 32 */
+#define TILE       64                      /* edge of a transposed tile */
+#define ROWS       (TILE * TILE / THREADS) /* of a thread */
+
+#if ELEMENT_BYTES == 4
+typedef unsigned element;
+#else
+typedef unsigned short element;
+#endif
+
+#if ROUND_TF32
+#include "lib/mma.h"
+#define rounded(bits) round_to_tf32(bits)
+#else
+#define rounded(bits) (bits)
+#endif
+
+/* 16 bytes of a line from element number `first` on, one by one, zeros past its end. */
+static __device__ __forceinline__ uint4 read_end(const element *line, int first, int length)
+{
+    unsigned w[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < PER_VECTOR; i++)
+        if (first + i < length)
+            w[i * ELEMENT_BYTES / 4] |= (unsigned)line[first + i] << i * ELEMENT_BYTES % 4 * 8;
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+/* A warp's part of a line. */
+static __device__ __forceinline__ void
+copy_lines(const struct tgl_repack_job *job, const element *from, element *to, int along, int down)
+{
+    const int number = down * WARPS + (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    if (number >= job->lines) return;
+    const element *line = from + number * job->ld;
+    uint4 *result = (uint4 *)(to + number * job->pitch);
+    const int vectors = (job->length + PER_VECTOR - 1) / PER_VECTOR;
+    const int first = along * 32 * PER_LANE + lane;
+    /* A vector's first byte is number `skip` of an aligned word. */
+    const int skip = (int)((unsigned long long)line % 16), before = skip / ELEMENT_BYTES;
+    const int reach = skip == 0 ? PER_VECTOR : 2 * PER_VECTOR - before;
+    const uint4 zero = make_uint4(0, 0, 0, 0);
+    uint4 low[PER_LANE], high[PER_LANE];
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) {
+        const int at = (first + i * 32) * PER_VECTOR;
+        const bool is_inside = at >= before && at <= job->length - reach;
+        const uint4 *words = (const uint4 *)((const char *)(line + at) - skip);
+        low[i] = is_inside ? words[0] : zero;
+        high[i] = is_inside && skip != 0 ? words[1] : zero;
+    }
+#pragma unroll
+    for (int i = 0; i < PER_LANE; i++) {
+        const int at = (first + i * 32) * PER_VECTOR;
+        const bool is_inside = at >= before && at <= job->length - reach;
+        if (first + i * 32 >= vectors) continue;
+        const uint4 v =
+            is_inside ? join_words(low[i], high[i], skip) : read_end(line, at, job->length);
+        result[first + i * 32] = make_uint4(rounded(v.x), rounded(v.y), rounded(v.z), rounded(v.w));
+    }
+}
+
+#if TRANSPOSED_0 || TRANSPOSED_1
+/* A tile: element number p of line l is from[p * ld + l]. */
+static __device__ __forceinline__ void transpose_tile(const struct tgl_repack_job *job,
+                                                      const element *from, element *to, int along,
+                                                      int down)
+{
+    __shared__ element tile[TILE][TILE + 1];
+    const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
+    const int line = down * TILE, p = along * TILE;
+    element v[ROWS];
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        const int row = p + y + i * (THREADS / TILE);
+        v[i] = line + x < job->lines && row < job->length ? from[row * job->ld + line + x] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; i++)
+        tile[y + i * (THREADS / TILE)][x] = v[i];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < TILE; i += THREADS / TILE)
+        if (line + y + i < job->lines && p + x < job->length)
+            to[(line + y + i) * job->pitch + p + x] = rounded(tile[x][y + i]);
+}
+#endif
+
+static __device__ __forceinline__ void do_job(const struct tgl_repack_job *job, int block,
+                                              const bool transposed)
+{
+    const int in_matrix = job->blocks_along * job->blocks_down;
+    const int matrix = block / in_matrix, in_it = block - matrix * in_matrix;
+    const int down = in_it / job->blocks_along, along = in_it - down * job->blocks_along;
+    const element *from = (const element *)job->from + matrix * job->stride_from;
+    element *to = (element *)job->to + matrix * job->stride_to;
+#if TRANSPOSED_0 || TRANSPOSED_1
+    if (transposed)
+        transpose_tile(job, from, to, along, down);
+    else
+#endif
+        copy_lines(job, from, to, along, down);
+    (void)transposed;
+}
+
+__global__ void __launch_bounds__(THREADS) repack(const struct tgl_repack_args args)
+{
+    wait_for_earlier_launches();
+    let_later_launches_start();
+    if (args.alpha_at && *args.alpha_at == 0) return;
+    const int block = (int)blockIdx.x;
+    if (block < args.first_blocks)
+        do_job(&args.jobs[0], block, TRANSPOSED_0);
+    else
+        do_job(&args.jobs[1], block - args.first_blocks, TRANSPOSED_1);
+}

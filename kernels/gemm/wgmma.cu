@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GEMM on the tensor cores of sm_90a by wgmma: f16, bf16, and FP32 rounded to TF32.
+ *
+ * The two operands are called left and right, as wgmma has them: a tile of sums is BM rows of the
+ * left operand times BN columns of the right one. Usually left is op(A) and right op(B). With
+ * EXCHANGED left is op(B)^T and right op(A)^T, and the tile is one of D^T: wgmma's 64 rows then lie
+ * along n, for products of few rows.
+ *
+ *   producer      One warp, or one warpgroup if there are several consumers (setmaxnreg takes whole
+ *                 ones), of which a single thread works: it fills a ring of STAGES stages by TMA. A
+ *                 stage is BM x BK of left and BN x BK of right, BK being 128 bytes, with a swizzle
+ *                 that wgmma undoes. Elements outside the matrices arrive as zeros.
+ *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
+ *                 stage's products are one group of wgmmas; the next group is issued before the
+ *                 group before it is waited for, and only then that one's stage is released.
+ *                 With ALTERNATE each consumer has tiles of its own, in turn: one stores its
+ *                 tile while the other one multiplies.
+ *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K), TF32 is
+ *                 K-major. gemm/repack.cu brings other operands into such a form.
+ *   clusters      CLUSTER neighbouring tiles along left share their right tile: each block loads a
+ *                 part of it and sends it to all (multicast).
+ *   persistent    The grid has at most the blocks that are resident at once. Each takes every
+ *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
+ *                 the consumers store. Units are ordered in bands of `raster` rows of tiles, so
+ *                 that blocks that run at once share operands in L2.
+ *   split-K       If `splits` is above 1, a unit is a tile and k_chunk of its K. Sums go to the
+ *                 workspace, and the last unit of a tile adds them in the order of K: results are
+ *                 bitwise the same every run. With CLUSTER_SPLITS the units of a tile are the
+ *                 blocks of a cluster: each adds up some columns, which it reads from the others'
+ *                 shared memory. A block has one unit then, because its sums take the place of the
+ *                 stages.
+ *   epilogue      Each warp moves its sums through shared memory of its own, so that it reads C and
+ *                 stores D in whole lines.
+ *
+ * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages,
+ * lib/wgmma_units.h the units of work, lib/wgmma_store.h split-K and the epilogue.
+ *
+ * The tensor maps left_map and right_map are three-dimensional: the contiguous dimension, the other
+ * one, and the batch.
+ */
+#include "lib/dynamic_shared.h"
+#include "lib/launch_order.h"
+#include "lib/wgmma_ring.h"
+#include "lib/wgmma_store.h"
+#include "lib/wgmma_units.h"
+
+/* Registers of a thread: 384 threads start with 168, of which the producer gives most back. */
+#define PRODUCER_REGISTERS 40
+#define CONSUMER_REGISTERS 232
+
+struct shared {
+    unsigned char stages[STAGES][STAGE_BYTES]; /* left, then right */
+    __align__(16) float chunks[CONSUMERS * 4][CHUNK_LINES * CHUNK_PITCH];
+    struct ring ring;
+};
+
+/* ---- Producer -------------------------------------------------------------------------------- */
+
+/* By one thread: fills the stages of all units of the block. */
+static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
+                                               const struct tgl_tensor_map *left_map,
+                                               const struct tgl_tensor_map *right_map,
+                                               struct shared *shared, int depth)
+{
+    const int clusters = (int)gridDim.x / CLUSTER;
+    const int units = unit_count(args);
+    /* A matrix that all problems of the batch share is number 0. */
+    const bool has_lefts = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
+    const bool has_rights = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
+    struct source left = source_of(args, left_map, !EXCHANGED);
+    struct source right = source_of(args, right_map, EXCHANGED);
+    struct place at = {0, 0};
+    for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
+        const struct unit u = find_unit(args, i, depth);
+        left.edge = u.left;
+        left.z = has_lefts ? u.batch : 0;
+        right.edge = u.right;
+        right.z = has_rights ? u.batch : 0;
+        for (int step = u.first; step < u.first + u.steps; step++) {
+            unsigned char *stage = shared->stages[at.stage];
+            mbarrier *full = &shared->ring.full[at.stage];
+            mbarrier_wait(&shared->ring.empty[at.stage], at.parity ^ 1);
+            mbarrier_arrive_and_expect(full, STAGE_BYTES);
+            load_left(stage, &left, step * BK, full);
+            load_right(stage + LEFT_BYTES, &right, step * BK, full);
+            advance(&at);
+        }
+    }
+}
+
+/* ---- Consumers: the main loop ---------------------------------------------------------------- */
+
+/* The products of one stage. is_first: the sums begin here. */
+static __device__ __forceinline__ void multiply_stage(float (*acc)[ACC], const unsigned char *stage,
+                                                      int group, bool is_first)
+{
+    const wgmma_tile left = tile_of(stage + group * WM * 128, LEFT_ALONG_K, BM);
+    const wgmma_tile right = tile_of(stage + LEFT_BYTES, RIGHT_ALONG_K, BN);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < K_STEPS; k++)
+#pragma unroll
+        for (int i = 0; i < M_STEPS; i++)
+            wgmma(acc[i], left + (i * M_STEP + k * K_STEP(LEFT_ALONG_K, BM)),
+                  right + k * K_STEP(RIGHT_ALONG_K, BN), k > 0 || !is_first);
+    wgmma_commit();
+}
+
+/* acc := the sums of a unit. */
+static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
+                                                const struct unit *u, int group, struct place *at)
+{
+    int before = 0; /* the stage before */
+    for (int step = 0; step < u->steps; step++) {
+        mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+        multiply_stage(acc, shared->stages[at->stage], group, step == 0);
+        WGMMA_WAIT(acc, 1);
+        if (step > 0) release(&shared->ring, before);
+        before = at->stage;
+        advance(at);
+    }
+    WGMMA_WAIT(acc, 0);
+#pragma unroll
+    for (int i = 0; i < M_STEPS; i++)
+        WGMMA_HOLD(acc[i]);
+    if (u->steps > 0) release(&shared->ring, before);
+    if (u->steps == 0) {
+#pragma unroll
+        for (int i = 0; i < M_STEPS * ACC; i++)
+            acc[i / ACC][i % ACC] = 0.0f;
+    }
+}
+
+/* ---- Consumers ------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
+                                               struct shared *shared, int group, int depth)
+{
+    const int clusters = (int)gridDim.x / CLUSTER;
+    const int units = unit_count(args);
+    float *chunk = shared->chunks[threadIdx.x / 32];
+    struct place at = {0, 0};
+#if ALTERNATE
+    int is_own = group; /* whether the unit before was this consumer's */
+    group = 0;          /* it has all rows of a tile */
+#endif
+    for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
+        const struct unit u = find_unit(args, i, depth);
+#if ALTERNATE
+        is_own ^= 1;
+        if (!is_own) {
+            skip(&at, u.steps);
+            continue;
+        }
+#endif
+        float acc[M_STEPS][ACC];
+        multiply(acc, shared, &u, group, &at);
+#if CLUSTER_SPLITS > 1
+        add_cluster(acc, (float *)shared->stages, u.split);
+#else
+        if (u.splits > 1 && !add_splits(acc, args, &u)) continue;
+#endif
+        store_sums(args, acc, chunk, &u, group);
+    }
+}
+
+/* ---- The kernel ------------------------------------------------------------------------------ */
+
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+    gemm_wgmma(const struct tgl_gemm_args args,
+               const __grid_constant__ struct tgl_tensor_map left_map,
+               const __grid_constant__ struct tgl_tensor_map right_map)
+{
+    DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
+    const int group = (int)threadIdx.x / 128; /* the warpgroup */
+    if (threadIdx.x == CONSUMER_THREADS && args.k > 0) {
+        tma_prefetch_map(&left_map);
+        tma_prefetch_map(&right_map);
+    }
+    make_barriers(&shared->ring);
+    wait_for_earlier_launches();
+    if (args.overlaps) let_later_launches_start();
+    const int depth = DEPTH_OF(&args);
+    if (group == CONSUMERS) {
+#if CONSUMERS > 1
+        REGISTERS_DECREASE(PRODUCER_REGISTERS);
+#endif
+        if (threadIdx.x == CONSUMER_THREADS) produce(&args, &left_map, &right_map, shared, depth);
+#if CLUSTER_SPLITS > 1
+        __syncwarp();
+        cluster_sync(); /* that of add_cluster() */
+#endif
+    } else {
+#if CONSUMERS > 1
+        REGISTERS_INCREASE(CONSUMER_REGISTERS);
+#endif
+        consume(&args, shared, group, depth);
+    }
+#if CLUSTER > 1 || CLUSTER_SPLITS > 1
+    __syncwarp();
+    cluster_sync(); /* other blocks may still arrive at this one's barriers, or read its sums */
+#endif
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rung 8: register order.
+ *
+ * Changed: every other row of a thread's FFMAs runs in reverse order.
+ *
+ *     rung 7   row 0  b0 b1 b2 ... b7      now   row 0  b0 b1 b2 ... b7
+ *              row 1  b0 b1 b2 ... b7            row 1  b7 b6 b5 ... b0    b7 is used twice
+ *              row 2  b0 b1 b2 ... b7            row 2  b0 b1 b2 ... b7    and so is b0
+ *
+ * Why: registers have banks, too, and an operand that is used twice in succession is kept in a
+ * reuse cache and need not be read again. Where a row ends, the FFMAs of rung 7 change both
+ * operands; now one of them stays.
+ * Look at: the .reuse flags on the FFMAs in the SASS (cuobjdump -sass), and with ncu --metrics
+ *     smsp__inst_executed_pipe_fma.sum (unchanged)
+ *     smsp__issue_active.avg.pct_of_peak_sustained_active
+ */
+#include "lib/load_store.h"
+
+#ifndef BM
+#define BM 128 /* rows of C that a block computes */
+#endif
+#ifndef BN
+#define BN 128 /* columns */
+#endif
+#ifndef BK
+#define BK 8 /* depth of a tile in shared memory */
+#endif
+#ifndef TM
+#define TM 8 /* rows of C that a thread computes */
+#endif
+#ifndef TN
+#define TN 8 /* columns */
+#endif
+#define THREADS (BM / TM * (BN / TN))
+
+#if BM % TM || BN % TN || TM % 4 || TN % 4 || BK % 4 || THREADS > 1024
+#error "a block is a grid of at most 1024 threads; TM, TN and BK are multiples of four"
+#endif
+#if BM * BK / 4 % THREADS || BK * BN / 4 % THREADS
+#error "every load of four floats must be made by the whole block"
+#endif
+
+__global__ void __launch_bounds__(THREADS)
+    sgemm_register_order(int m, int n, int k, float alpha, const float *A, long long lda,
+                         const float *B, long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ __align__(16) float As[BK][BM]; /* transposed */
+    __shared__ __align__(16) float Bs[BK][BN];
+
+    const int tid = (int)threadIdx.x;
+    const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
+    const int row = tid / (BN / TN) * TM, col = tid % (BN / TN) * TN; /* within the block */
+    const bool a_aligned = rows_are_aligned(A, lda), b_aligned = rows_are_aligned(B, ldb);
+    const bool c_aligned = rows_are_aligned(C, ldc);
+
+    float acc[TM][TN] = {{0.0f}};
+    for (int tile = 0; tile < k; tile += BK) {
+#pragma unroll
+        for (int i = 0; i < BM * BK / 4; i += THREADS) {
+            const int r = (i + tid) / (BK / 4), p = (i + tid) % (BK / 4) * 4;
+            const int count = block_row + r < m ? k - (tile + p) : 0;
+            float a[4];
+            unpack(a, load_float4(&A[(block_row + r) * lda + tile + p], count, a_aligned));
+#pragma unroll
+            for (int q = 0; q < 4; q++)
+                As[p + q][r] = a[q];
+        }
+#pragma unroll
+        for (int i = 0; i < BK * BN / 4; i += THREADS) {
+            const int p = (i + tid) / (BN / 4), c = (i + tid) % (BN / 4) * 4;
+            const int count = tile + p < k ? n - (block_col + c) : 0;
+            *(float4 *)&Bs[p][c] =
+                load_float4(&B[(tile + p) * ldb + block_col + c], count, b_aligned);
+        }
+        __syncthreads(); /* the tiles are complete */
+
+#pragma unroll
+        for (int p = 0; p < BK; p++) {
+            float a[TM], b[TN];
+#pragma unroll
+            for (int i = 0; i < TM; i += 4)
+                load_fragment(&a[i], &As[p][row + i]);
+#pragma unroll
+            for (int j = 0; j < TN; j += 4)
+                load_fragment(&b[j], &Bs[p][col + j]);
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+#pragma unroll
+                for (int s = 0; s < TN; s++) {
+                    const int j = i % 2 ? TN - 1 - s : s;
+                    acc[i][j] += a[i] * b[j];
+                }
+        }
+        __syncthreads(); /* all threads have read them */
+    }
+
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const int r = block_row + row + i, c = block_col + col + j;
+            if (r < m) store_float4(&C[r * ldc + c], &acc[i][j], alpha, beta, n - c, c_aligned);
+        }
+}

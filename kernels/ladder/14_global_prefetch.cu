@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rung 14: global prefetch.
+ *
+ * Changed: the loads of the next tile are issued before the multiplication of a tile. The data
+ * waits in registers (struct staged) and is stored into shared memory afterwards.
+ *
+ *     rung 13    load | store | barrier | multiply | barrier | load | store | barrier | multiply
+ *     rung 14    load next tile -> registers ............... | store |
+ *                multiply this tile                | barrier | store | barrier | multiply next
+ *
+ * Why: a load from global memory takes some six hundred cycles. In rung 13 the stores into shared
+ * memory wait for it, and with them the whole block. Now it passes while FFMAs are executed, which
+ * do not depend on it. The cost is registers: 8 floats of a thread are in transit.
+ * Look at: ncu --metrics
+ *     smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio (decreases)
+ *     launch__registers_per_thread (increases)
+ */
+#include "lib/load_store.h"
+
+#ifndef BM
+#define BM 128 /* rows of C that a block computes */
+#endif
+#ifndef BN
+#define BN 128 /* columns */
+#endif
+#ifndef BK
+#define BK 8 /* depth of a tile in shared memory */
+#endif
+#ifndef TM
+#define TM 8 /* rows of C that a thread computes */
+#endif
+#ifndef TN
+#define TN 8 /* columns */
+#endif
+#define THREADS (BM / TM * (BN / TN))
+
+#if BM % TM || BN % TN || TM % 4 || TN % 4 || BK % 4 || THREADS > 1024
+#error "a block is a grid of at most 1024 threads; TM, TN and BK are multiples of four"
+#endif
+#if THREADS % (BK / 4) || BM % (THREADS / (BK / 4))
+#error "every load must be made by the whole block: whole rows of A's tile"
+#endif
+#if THREADS % (BN / 4) || BK % (THREADS / (BN / 4))
+#error "every load must be made by the whole block: whole rows of B's tile"
+#endif
+
+/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of the block's
+ * tile. */
+#define ROW_STEP (BM / (TM / 4))
+#define COL_STEP (BN / (TN / 4))
+
+/* The position of a thread's first float4 in the tiles of A and of B (p is the step along K), the
+ * number of rows of a tile that the block loads at once, and the number of such loads. */
+#define A_ROW   ((int)threadIdx.x / (BK / 4))
+#define A_P     ((int)threadIdx.x % (BK / 4) * 4)
+#define A_ROWS  (THREADS / (BK / 4))
+#define A_LOADS (BM / A_ROWS)
+#define B_P     ((int)threadIdx.x / (BN / 4))
+#define B_COL   ((int)threadIdx.x % (BN / 4) * 4)
+#define B_ROWS  (THREADS / (BN / 4))
+#define B_LOADS (BK / B_ROWS)
+
+struct tile {
+    float A[BK][BM + 4]; /* transposed and padded */
+    float B[BK][BN];
+};
+
+/* The source of a thread's part of the next tile: its first float4 of A and of B. The others are
+ * A_ROWS and B_ROWS rows further down each. */
+struct source {
+    const float *a, *b;
+    long long lda, ldb;
+    int rows, cols;            /* of the matrices, from this tile on */
+    bool a_aligned, b_aligned; /* every row starts on 16 bytes */
+    bool inside; /* the rows are aligned, and all rows and columns of the block's tile exist */
+};
+
+/* A thread's part of a tile, between global and shared memory. */
+struct staged {
+    float4 a[A_LOADS], b[B_LOADS];
+};
+
+/* Elements outside the matrices are 0. */
+static __device__ __forceinline__ void load_tile(struct staged *staged, const struct source *from,
+                                                 int depth)
+{
+    if (from->inside && depth >= BK) {
+#pragma unroll
+        for (int i = 0; i < A_LOADS; i++)
+            staged->a[i] = *(const float4 *)&from->a[i * A_ROWS * from->lda];
+#pragma unroll
+        for (int i = 0; i < B_LOADS; i++)
+            staged->b[i] = *(const float4 *)&from->b[i * B_ROWS * from->ldb];
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < A_LOADS; i++) {
+        const int count = i * A_ROWS < from->rows ? depth - A_P : 0;
+        staged->a[i] = load_float4(&from->a[i * A_ROWS * from->lda], count, from->a_aligned);
+    }
+#pragma unroll
+    for (int i = 0; i < B_LOADS; i++) {
+        const int count = B_P + i * B_ROWS < depth ? from->cols : 0;
+        staged->b[i] = load_float4(&from->b[i * B_ROWS * from->ldb], count, from->b_aligned);
+    }
+}
+
+static __device__ __forceinline__ void advance(struct source *from)
+{
+    from->a += BK;
+    from->b += BK * from->ldb;
+}
+
+static __device__ __forceinline__ void store_tile(struct tile *to, const struct staged *staged)
+{
+#pragma unroll
+    for (int i = 0; i < A_LOADS; i++) {
+        float a[4];
+        unpack(a, staged->a[i]);
+#pragma unroll
+        for (int q = 0; q < 4; q++)
+            to->A[A_P + q][A_ROW + i * A_ROWS] = a[q];
+    }
+#pragma unroll
+    for (int i = 0; i < B_LOADS; i++)
+        *(float4 *)&to->B[B_P + i * B_ROWS][B_COL] = staged->b[i];
+}
+
+/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
+                                                      const float *B_row)
+{
+#pragma unroll
+    for (int i = 0; i < TM; i += 4)
+        load_fragment(&a[i], &A_row[i / 4 * ROW_STEP]);
+#pragma unroll
+    for (int j = 0; j < TN; j += 4)
+        load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
+}
+
+/* acc += a * b^T, every other row backwards. */
+static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
+{
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int s = 0; s < TN; s++) {
+            const int j = i % 2 ? TN - 1 - s : s;
+            acc[i][j] += a[i] * b[j];
+        }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    sgemm_global_prefetch(int m, int n, int k, float alpha, const float *A, long long lda,
+                          const float *B, long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ __align__(16) struct tile tile;
+
+    const int tid = (int)threadIdx.x;
+    const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
+    const int row = tid / (BN / TN) * 4, col = tid % (BN / TN) * 4; /* of the first group of four */
+    const bool c_aligned = rows_are_aligned(C, ldc);
+    struct source from;
+    from.a = &A[(block_row + A_ROW) * lda + A_P];
+    from.b = &B[B_P * ldb + block_col + B_COL];
+    from.lda = lda;
+    from.ldb = ldb;
+    from.rows = m - block_row - A_ROW;
+    from.cols = n - block_col - B_COL;
+    from.a_aligned = rows_are_aligned(A, lda);
+    from.b_aligned = rows_are_aligned(B, ldb);
+    from.inside = from.a_aligned && from.b_aligned && block_row + BM <= m && block_col + BN <= n;
+
+    float acc[TM][TN] = {{0.0f}};
+    struct staged staged;
+    if (k > 0) {
+        load_tile(&staged, &from, k);
+        store_tile(&tile, &staged);
+        __syncthreads();
+    }
+    for (int left = k; left > 0; left -= BK) {
+        advance(&from);
+        if (left > BK) load_tile(&staged, &from, left - BK);
+
+        float a[2][TM], b[2][TN];
+        load_fragments(a[0], b[0], &tile.A[0][row], &tile.B[0][col]);
+#pragma unroll
+        for (int p = 0; p < BK; p++) {
+            if (p + 1 < BK)
+                load_fragments(a[(p + 1) % 2], b[(p + 1) % 2], &tile.A[p + 1][row],
+                               &tile.B[p + 1][col]);
+            multiply(acc, a[p % 2], b[p % 2]);
+        }
+        __syncthreads(); /* all threads have read the tile */
+        if (left > BK) store_tile(&tile, &staged);
+        __syncthreads(); /* the next tile is complete */
+    }
+
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const int r = block_row + row + i / 4 * ROW_STEP + i % 4,
+                      c = block_col + col + j / 4 * COL_STEP;
+            if (r < m) store_float4(&C[r * ldc + c], &acc[i][j], alpha, beta, n - c, c_aligned);
+        }
+}

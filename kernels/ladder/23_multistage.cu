@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rung 23: multistage.
+ *
+ * Changed: three tiles in shared memory instead of two, or as many as STAGES says. A copy is
+ * requested STAGES - 1 tiles before it is needed.
+ *
+ *     tiles in shared memory      t: multiplied     t+1: arriving     t+2: requested
+ *
+ *     copies of tile   t+2 issued      t+3 issued      t+4 issued
+ *     multiplication   | tile t        | tile t+1      | tile t+2      |
+ *     waits for              t+1 here ^      t+2 here ^
+ *
+ * cp.async counts groups, not tiles: every iteration commits one group, an empty one at the end,
+ * so that "all but the newest STAGES - 2 groups are complete" always means "the next tile has
+ * arrived".
+ *
+ * Why: with two tiles a copy has the time of one multiplication, about 2000 cycles. That covers
+ * the latency of a single access, but not that of a queue of them in a busy memory system.
+ * Look at: LDGSTS in the SASS, and with ncu --metrics
+ *     smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio (near 0)
+ *     smsp__inst_executed_pipe_fma.sum
+ *     smsp__inst_executed.sum
+ */
+#include "lib/async_copy.h"
+#include "lib/load_store.h"
+
+#ifndef BM
+#define BM 128 /* rows of C that a block computes */
+#endif
+#ifndef BN
+#define BN 256 /* columns */
+#endif
+#ifndef BK
+#define BK 8 /* depth of a tile in shared memory */
+#endif
+#ifndef WM
+#define WM 64 /* rows of C that a warp computes */
+#endif
+#ifndef WN
+#define WN 64 /* columns */
+#endif
+#ifndef TM
+#define TM 16 /* rows of C that a thread computes */
+#endif
+#ifndef TN
+#define TN 8 /* columns */
+#endif
+#ifndef STAGES
+#define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
+#endif
+#define THREADS (BM / WM * (BN / WN) * 32)
+#define LANES_M (WM / TM) /* the lanes of a warp, as a grid */
+#define LANES_N (WN / TN)
+
+#if BM % WM || BN % WN || LANES_M != 4 || LANES_N != 8
+#error "a block is a grid of warps, a warp a grid of 4 x 8 threads"
+#endif
+#if TM % 4 || TN % 4 || BK % 4 || STAGES < 2
+#error "TM, TN and BK are multiples of four, STAGES is at least 2"
+#endif
+#if THREADS % BK || BM % (THREADS / BK) || THREADS % BN || BK % (THREADS * 4 / BN)
+#error "every copy must be made by the whole block: whole rows of A's tile and of B's"
+#endif
+
+/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
+ * tile. */
+#define ROW_STEP (4 * LANES_M)
+#define COL_STEP (4 * LANES_N)
+#define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
+#define A_COPIES (BM / A_ROWS)
+/* rows of B that the block copies at once, `width` floats per thread */
+#define B_ROWS(width)   (THREADS * (width) / BN)
+#define B_COPIES(width) (BK / B_ROWS(width))
+
+struct tile {
+    float A[BK][BM + 4]; /* transposed and padded */
+    float B[BK][BN];
+};
+
+/* Copies the first tile along K: `depth` deep, the rest zeros. A, B: the block's first elements, of
+ * which `rows` rows and `cols` columns are inside the matrices. */
+static __device__ __forceinline__ void copy_first_tile(struct tile *to, const float *A,
+                                                       long long lda, const float *B, long long ldb,
+                                                       int rows, int cols, int depth)
+{
+#pragma unroll
+    for (int i = 0; i < A_COPIES; i++) {
+        const int r = (int)threadIdx.x / BK + i * A_ROWS, p = (int)threadIdx.x % BK;
+        async_copy_float_or_zero(&to->A[p][r], &A[min(r, rows - 1) * lda + p], p < depth);
+    }
+#pragma unroll
+    for (int i = 0; i < B_COPIES(1); i++) {
+        const int p = (int)threadIdx.x / BN + i * B_ROWS(1), c = (int)threadIdx.x % BN;
+        async_copy_float_or_zero(&to->B[p][c], &B[p * ldb + min(c, cols - 1)], p < depth);
+    }
+}
+
+/* The source of a thread's copies of the next tile. */
+struct source {
+    const float *a[A_COPIES];
+    const float *b; /* its other copies are B_ROWS rows further down each */
+    long long ldb;
+};
+
+static __device__ __forceinline__ void copy_tile(struct tile *to, const struct source *from,
+                                                 const int width, bool active)
+{
+#pragma unroll
+    for (int i = 0; i < A_COPIES; i++)
+        async_copy_float(&to->A[threadIdx.x % BK][threadIdx.x / BK + i * A_ROWS], from->a[i],
+                         active);
+#pragma unroll
+    for (int i = 0; i < B_COPIES(width); i++) {
+        float *b = &to->B[threadIdx.x * width / BN + i * B_ROWS(width)][threadIdx.x * width % BN];
+        if (width == 4)
+            async_copy_float4(b, from->b + i * B_ROWS(width) * from->ldb, active);
+        else
+            async_copy_float(b, from->b + i * B_ROWS(width) * from->ldb, active);
+    }
+}
+
+static __device__ __forceinline__ void advance(struct source *from, int depth)
+{
+#pragma unroll
+    for (int i = 0; i < A_COPIES; i++)
+        from->a[i] += depth;
+    from->b += depth * from->ldb;
+}
+
+/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
+                                                      const float *B_row)
+{
+#pragma unroll
+    for (int i = 0; i < TM; i += 4)
+        load_fragment(&a[i], &A_row[i / 4 * ROW_STEP]);
+#pragma unroll
+    for (int j = 0; j < TN; j += 4)
+        load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
+}
+
+/* acc += a * b^T, every other row backwards. */
+static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
+{
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int s = 0; s < TN; s++) {
+            const int j = i % 2 ? TN - 1 - s : s;
+            acc[i][j] += a[i] * b[j];
+        }
+}
+
+/* acc := A*B for the block, k > 0. row, col: the thread's first, within the block. width: floats
+ * per copy of B; a constant, because this function is inlined. */
+static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
+                                                      const float *A, long long lda, const float *B,
+                                                      long long ldb, int rows, int cols, int k,
+                                                      int row, int col, const int width)
+{
+    const int count = (k + BK - 1) / BK, depth = k - (count - 1) * BK; /* of the first tile */
+    struct source from;
+    from.ldb = ldb;
+#pragma unroll
+    for (int i = 0; i < A_COPIES; i++) {
+        const int r = (int)threadIdx.x / BK + i * A_ROWS;
+        from.a[i] = &A[min(r, rows - 1) * lda + threadIdx.x % BK];
+    }
+    const int c = (int)threadIdx.x * width % BN;
+    from.b = &B[threadIdx.x * width / BN * ldb + min(c, cols - width)];
+
+    copy_first_tile(&tiles[0], A, lda, B, ldb, rows, cols, depth);
+    async_commit();
+    advance(&from, depth);
+#pragma unroll
+    for (int t = 1; t < STAGES - 1; t++) {
+        copy_tile(&tiles[t], &from, width, t < count);
+        async_commit(); /* the group may be empty: the waits count groups */
+        advance(&from, BK);
+    }
+
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    int read = 0, write = STAGES - 1;
+    ASYNC_WAIT(STAGES - 2);
+    __syncthreads();
+    for (int t = 0; t < count; t++) {
+#pragma unroll
+        for (int p = 0; p < BK; p++) {
+            load_fragments(a[p % 2], b[p % 2], &tiles[read].A[p][row], &tiles[read].B[p][col]);
+            if (p == 2) copy_tile(&tiles[write], &from, width, t + STAGES - 1 < count);
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
+        }
+        async_commit();
+        advance(&from, BK);
+        write = read;
+        read = read + 1 < STAGES ? read + 1 : 0;
+        ASYNC_WAIT(STAGES - 2);
+        __syncthreads(); /* the next tile has arrived, and all threads have read this one */
+    }
+    multiply(acc, a[1], b[1]);
+}
+
+__global__ void __launch_bounds__(THREADS, 1)
+    sgemm_multistage(int m, int n, int k, float alpha, const float *A, long long lda,
+                     const float *B, long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ __align__(16) struct tile tiles[STAGES];
+
+    const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* drawn in rung 20 */
+    const int row = warp / (BN / WN) * WM + lane_m * 4; /* of the first group of four */
+    const int col = warp % (BN / WN) * WN + lane_n * 4;
+    const bool b_aligned = rows_are_aligned(B, ldb) && n % 4 == 0;
+    const bool c_aligned = rows_are_aligned(C, ldc);
+
+    float acc[TM][TN] = {{0.0f}};
+    A += block_row * lda;
+    B += block_col;
+    if (k > 0 && b_aligned)
+        multiply_tiles(acc, tiles, A, lda, B, ldb, m - block_row, n - block_col, k, row, col, 4);
+    else if (k > 0)
+        multiply_tiles(acc, tiles, A, lda, B, ldb, m - block_row, n - block_col, k, row, col, 1);
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const int r = block_row + row + i / 4 * ROW_STEP + i % 4,
+                      c = block_col + col + j / 4 * COL_STEP;
+            if (r < m) store_float4(&C[r * ldc + c], &acc[i][j], alpha, beta, n - c, c_aligned);
+        }
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rung 25: slices.
+ *
+ * Changed: SLICES groups of warps share the steps of every tile. Each group has sums of the whole
+ * block's tile; at the end they are added through shared memory, always in the same order.
+ * Also changed, because of the slices:
+ *   - The block's tile is 64 x 64 x 16 instead of 128 x 256 x 8, so that there are more blocks, and
+ *     a thread computes 8 x 8 results instead of 16 x 8.
+ *   - __launch_bounds__ asks for two blocks per SM instead of one.
+ *   - The copies are issued at step 1 instead of 2, because a slice has only four steps of a tile.
+ *
+ *     a tile, BK = 16       k 0..3    4..7    8..11   12..15
+ *     multiplied by slice     0        1        2        3        64 threads each, 8 x 8 results
+ *
+ *     at the end            acc of 0  +=  acc of 1,  then 2,  then 3       (shared memory, 16 KB)
+ *
+ * Why: 512 x 512 is 8 tiles of 128 x 256, for 132 SMs. Tiles of 64 x 64 are 64, but two warps are
+ * too few to hide the latency of shared memory, and smaller thread tiles would need more loads.
+ * With slices a block has eight warps with thread tiles of 8 x 8. At large sizes this rung is
+ * slower than rung 24: a tile of 64 x 64 needs more loads per FFMA. Adjacent lanes copy 16 k of a
+ * row of A, and the padding by 4 floats separates the banks of 8 of them: these copies take two
+ * wavefronts.
+ * Look at: ncu --metrics
+ *     sm__warps_active.avg.pct_of_peak_sustained_active
+ *     smsp__issue_active.avg.pct_of_peak_sustained_active (increases at small sizes)
+ */
+#include "lib/async_copy.h"
+#include "lib/load_store.h"
+
+#ifndef BM
+#define BM 64 /* rows of C that a block computes */
+#endif
+#ifndef BN
+#define BN 64 /* columns */
+#endif
+#ifndef BK
+#define BK 16 /* depth of a tile in shared memory */
+#endif
+#ifndef WM
+#define WM 32 /* rows of C that a warp computes */
+#endif
+#ifndef WN
+#define WN 64 /* columns */
+#endif
+#ifndef TM
+#define TM 8 /* rows of C that a thread computes */
+#endif
+#ifndef TN
+#define TN 8 /* columns */
+#endif
+#ifndef STAGES
+#define STAGES 3 /* tiles in shared memory: one is multiplied while the others arrive */
+#endif
+#ifndef BAND
+#define BAND 8 /* rows of tiles that the blocks of a band go through column by column */
+#endif
+#ifndef SLICES
+#define SLICES 4 /* groups of warps that share the K of each tile */
+#endif
+#define SLICE_THREADS (BM / WM * (BN / WN) * 32)
+#define THREADS       (SLICE_THREADS * SLICES)
+#define STEPS         (BK / SLICES) /* of a tile, for each slice */
+#define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
+#define LANES_N       (WN / TN)
+
+#if BM % WM || BN % WN || LANES_M != 4 || LANES_N != 8
+#error "a block is a grid of warps, a warp a grid of 4 x 8 threads"
+#endif
+#if TM % 4 || TN % 4 || BK % 4 || STAGES < 2
+#error "TM, TN and BK are multiples of four, STAGES is at least 2"
+#endif
+#if BK % SLICES || STEPS % 2 || STEPS < 4
+#error "a slice has an even number of steps of a tile, at least four"
+#endif
+#if STAGES * BK * (BM + 4 + BN) < BM * BN
+#error "the sums of a slice take the place of the tiles"
+#endif
+#if THREADS % BK || BM % (THREADS / BK) || THREADS % BN || BK % (THREADS * 4 / BN)
+#error "every copy must be made by the whole block: whole rows of A's tile and of B's"
+#endif
+
+/* A thread's rows and columns are groups of four, one group in each of TM/4 stripes of its warp's
+ * tile. */
+#define ROW_STEP (4 * LANES_M)
+#define COL_STEP (4 * LANES_N)
+#define A_ROWS   (THREADS / BK) /* rows of A that the block copies at once, as scalars */
+#define A_COPIES (BM / A_ROWS)
+/* rows of B that the block copies at once, `width` floats per thread */
+#define B_ROWS(width)   (THREADS * (width) / BN)
+#define B_COPIES(width) (BK / B_ROWS(width))
+
+struct tile {
+    float A[BK][BM + 4]; /* transposed and padded */
+    float B[BK][BN];
+};
+
+/* Copies the first tile along K: `depth` deep, the rest zeros. A, B: the block's first elements, of
+ * which `rows` rows and `cols` columns are inside the matrices. */
+static __device__ __forceinline__ void copy_first_tile(struct tile *to, const float *A,
+                                                       long long lda, const float *B, long long ldb,
+                                                       int rows, int cols, int depth)
+{
+#pragma unroll
+    for (int i = 0; i < A_COPIES; i++) {
+        const int r = (int)threadIdx.x / BK + i * A_ROWS, p = (int)threadIdx.x % BK;
+        async_copy_float_or_zero(&to->A[p][r], &A[min(r, rows - 1) * lda + p], p < depth);
+    }
+#pragma unroll
+    for (int i = 0; i < B_COPIES(1); i++) {
+        const int p = (int)threadIdx.x / BN + i * B_ROWS(1), c = (int)threadIdx.x % BN;
+        async_copy_float_or_zero(&to->B[p][c], &B[p * ldb + min(c, cols - 1)], p < depth);
+    }
+}
+
+/* The source of a thread's copies of the next tile. */
+struct source {
+    const float *a[A_COPIES];
+    const float *b; /* its other copies are B_ROWS rows further down each */
+    long long ldb;
+};
+
+static __device__ __forceinline__ void copy_tile(struct tile *to, const struct source *from,
+                                                 const int width, bool active)
+{
+#pragma unroll
+    for (int i = 0; i < A_COPIES; i++)
+        async_copy_float(&to->A[threadIdx.x % BK][threadIdx.x / BK + i * A_ROWS], from->a[i],
+                         active);
+#pragma unroll
+    for (int i = 0; i < B_COPIES(width); i++) {
+        float *b = &to->B[threadIdx.x * width / BN + i * B_ROWS(width)][threadIdx.x * width % BN];
+        if (width == 4)
+            async_copy_float4(b, from->b + i * B_ROWS(width) * from->ldb, active);
+        else
+            async_copy_float(b, from->b + i * B_ROWS(width) * from->ldb, active);
+    }
+}
+
+static __device__ __forceinline__ void advance(struct source *from, int depth)
+{
+#pragma unroll
+    for (int i = 0; i < A_COPIES; i++)
+        from->a[i] += depth;
+    from->b += depth * from->ldb;
+}
+
+/* Loads the values that a thread multiplies at one step along K, from these rows of the tiles. */
+static __device__ __forceinline__ void load_fragments(float *a, float *b, const float *A_row,
+                                                      const float *B_row)
+{
+#pragma unroll
+    for (int i = 0; i < TM; i += 4)
+        load_fragment(&a[i], &A_row[i / 4 * ROW_STEP]);
+#pragma unroll
+    for (int j = 0; j < TN; j += 4)
+        load_fragment(&b[j], &B_row[j / 4 * COL_STEP]);
+}
+
+/* acc += a * b^T, every other row backwards. */
+static __device__ __forceinline__ void multiply(float (*acc)[TN], const float *a, const float *b)
+{
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int s = 0; s < TN; s++) {
+            const int j = i % 2 ? TN - 1 - s : s;
+            acc[i][j] += a[i] * b[j];
+        }
+}
+
+/* acc := the slice's part of A*B for the block, k > 0. row, col: the thread's first, within the
+ * block. first: the slice's first step of a tile. width: floats per copy of B; a constant, because
+ * this function is inlined. */
+static __device__ __forceinline__ void multiply_tiles(float (*acc)[TN], struct tile *tiles,
+                                                      const float *A, long long lda, const float *B,
+                                                      long long ldb, int rows, int cols, int k,
+                                                      int row, int col, int first, const int width)
+{
+    const int count = (k + BK - 1) / BK, depth = k - (count - 1) * BK; /* of the first tile */
+    struct source from;
+    from.ldb = ldb;
+#pragma unroll
+    for (int i = 0; i < A_COPIES; i++) {
+        const int r = (int)threadIdx.x / BK + i * A_ROWS;
+        from.a[i] = &A[min(r, rows - 1) * lda + threadIdx.x % BK];
+    }
+    const int c = (int)threadIdx.x * width % BN;
+    from.b = &B[threadIdx.x * width / BN * ldb + min(c, cols - width)];
+
+    copy_first_tile(&tiles[0], A, lda, B, ldb, rows, cols, depth);
+    async_commit();
+    advance(&from, depth);
+#pragma unroll
+    for (int t = 1; t < STAGES - 1; t++) {
+        copy_tile(&tiles[t], &from, width, t < count);
+        async_commit(); /* the group may be empty: the waits count groups */
+        advance(&from, BK);
+    }
+
+    float a[2][TM] = {{0.0f}}, b[2][TN] = {{0.0f}}; /* the first product is with zeros */
+    int read = 0, write = STAGES - 1;
+    ASYNC_WAIT(STAGES - 2);
+    __syncthreads();
+    for (int t = 0; t < count; t++) {
+#pragma unroll
+        for (int p = 0; p < STEPS; p++) {
+            load_fragments(a[p % 2], b[p % 2], &tiles[read].A[first + p][row],
+                           &tiles[read].B[first + p][col]);
+            if (p == 1) copy_tile(&tiles[write], &from, width, t + STAGES - 1 < count);
+            multiply(acc, a[(p + 1) % 2], b[(p + 1) % 2]); /* of the step before */
+        }
+        async_commit();
+        advance(&from, BK);
+        write = read;
+        read = read + 1 < STAGES ? read + 1 : 0;
+        ASYNC_WAIT(STAGES - 2);
+        __syncthreads(); /* the next tile has arrived, and all threads have read this one */
+    }
+    multiply(acc, a[1], b[1]);
+}
+
+/* Adds the sums of the other slices to those of slice 0, in their order. sums: shared memory, which
+ * the tiles no longer need. */
+static __device__ __forceinline__ void add_slices(float (*acc)[TN], float *sums, int slice)
+{
+    const int t = (int)threadIdx.x % SLICE_THREADS;
+    for (int s = 1; s < SLICES; s++) {
+        __syncthreads(); /* the tiles, or the sums before, have been read */
+#pragma unroll
+        for (int i = 0; i < TM * TN; i++)
+            if (slice == s) sums[i * SLICE_THREADS + t] = acc[i / TN][i % TN];
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < TM * TN; i++)
+            if (slice == 0) acc[i / TN][i % TN] += sums[i * SLICE_THREADS + t];
+    }
+}
+
+/* The first row and column of the block's tile. The grid has one dimension. */
+static __device__ __forceinline__ void find_tile(int m, int n, int *row, int *col)
+{
+    const int rows = (m + BM - 1) / BM, columns = (n + BN - 1) / BN;
+    const int band = (int)blockIdx.x / (BAND * columns),
+              in_band = (int)blockIdx.x % (BAND * columns);
+    const int band_rows = min(rows - band * BAND, BAND); /* the last band may have fewer */
+    *row = (band * BAND + in_band % band_rows) * BM;
+    *col = in_band / band_rows * BN;
+}
+
+__global__ void __launch_bounds__(THREADS, 2)
+    sgemm_slices(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,
+                 long long ldb, float beta, float *C, long long ldc)
+{
+    __shared__ __align__(16) struct tile tiles[STAGES];
+
+    int block_row, block_col;
+    find_tile(m, n, &block_row, &block_col);
+    const int slice = (int)threadIdx.x / SLICE_THREADS;
+    const int warp = (int)threadIdx.x % SLICE_THREADS / 32, lane = (int)threadIdx.x % 32;
+    const int lane_m = lane / 2 % 4, lane_n = lane / 8 * 2 + lane % 2; /* drawn in rung 20 */
+    const int row = warp / (BN / WN) * WM + lane_m * 4; /* of the first group of four */
+    const int col = warp % (BN / WN) * WN + lane_n * 4;
+    const bool b_aligned = rows_are_aligned(B, ldb) && n % 4 == 0;
+    const bool c_aligned = rows_are_aligned(C, ldc);
+
+    float acc[TM][TN] = {{0.0f}};
+    A += block_row * lda;
+    B += block_col;
+    if (k > 0 && b_aligned)
+        multiply_tiles(acc, tiles, A, lda, B, ldb, m - block_row, n - block_col, k, row, col,
+                       slice * STEPS, 4);
+    else if (k > 0)
+        multiply_tiles(acc, tiles, A, lda, B, ldb, m - block_row, n - block_col, k, row, col,
+                       slice * STEPS, 1);
+    add_slices(acc, (float *)tiles, slice);
+    if (slice != 0) return;
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const int r = block_row + row + i / 4 * ROW_STEP + i % 4,
+                      c = block_col + col + j / 4 * COL_STEP;
+            if (r < m) store_float4(&C[r * ldc + c], &acc[i][j], alpha, beta, n - c, c_aligned);
+        }
+}

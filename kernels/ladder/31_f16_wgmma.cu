@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rung 31: wgmma and TMA (sm_90a).
+ *
+ * Changed, two things: Hopper's instructions for products and for copies. wgmma multiplies tiles of
+ * shared memory directly: the four warps of a warpgroup together multiply 64 x 16 by 16 x 128,
+ * asynchronously. TMA copies a whole box of a matrix, which one thread requests; an mbarrier counts
+ * its bytes. STAGES is 4 instead of 3.
+ *
+ *     a stage, 32 KB, in rows of 128 bytes; TMA writes them with the swizzle of rung 29, and wgmma
+ *     undoes it
+ *
+ *     A: one box of 64 x 128           B: two boxes of 64 x 64
+ *     row 0     k 0 .. 63              k 0    col 0 .. 63        k 0    col 64 .. 127
+ *     row 1     k 0 .. 63              k 1    col 0 .. 63        k 1    col 64 .. 127
+ *     ...                              ...                       ...
+ *     row 127                          k 63                      k 63
+ *     warpgroup 0: rows 0..63          both warpgroups read all of it
+ *     warpgroup 1: rows 64..127
+ *
+ *     sums of a thread, as in rung 28 for each warp's 16 rows, 8 columns after the other:
+ *     acc[i]    row     16 * (warp of the warpgroup) + lane / 4 + 8 * (i / 2 % 2)
+ *               column  8 * (i / 4) + 2 * (lane % 4) + i % 2
+ *
+ * Elements outside the matrices become zeros. TMA needs rows that are multiples of 16 bytes
+ * apart: for other operands the host adds a launch that copies them (gemm/repack.cu). It needs an
+ * address that is a multiple of 16, too: for others the map begins before the matrix, and the
+ * kernel adds the difference to its coordinates (tma_shift()).
+ *
+ * Why: fragments of A and B need no registers and no instructions, and mma.sync cannot use the
+ * whole tensor core: wgmma has more than 1.5 times its rate.
+ * Look at: HGMMA and UTMALDG in the SASS, and with ncu --metrics
+ *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
+ *     smsp__inst_executed.sum (decreases)
+ *     launch__registers_per_thread (decreases)
+ */
+#include "lib/dynamic_shared.h"
+#include "lib/load_store_half.h"
+#include "lib/tma.h"
+
+#define BM      128 /* rows of C that a block computes: 64 for each warpgroup */
+#define BN      128 /* columns */
+#define BK      64  /* depth of a tile: 128 bytes */
+#define STAGES  4   /* tiles in shared memory: one is multiplied while the others arrive */
+#define THREADS (BM / 64 * 128)
+
+#define WGMMA_TYPE          TYPE_F16
+#define WGMMA_N             BN
+#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
+#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#include "lib/wgmma.h"
+
+#define BOX_BYTES   (64 * BK * 2) /* 64 columns of B */
+#define A_BYTES     (BM * BK * 2)
+#define B_BYTES     (BN * BK * 2)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+
+struct shared {
+    unsigned char stages[STAGES][STAGE_BYTES]; /* A, then B */
+    mbarrier full[STAGES];                     /* the tiles have arrived */
+};
+
+/* By one thread: requests the tiles at row, col and p. */
+static __device__ __forceinline__ void load_tiles(struct shared *to, int stage,
+                                                  const struct tgl_tensor_map *a_map,
+                                                  const struct tgl_tensor_map *b_map, int row,
+                                                  int col, int p, int a_shift, int b_shift)
+{
+    unsigned char *tiles = to->stages[stage];
+    mbarrier *full = &to->full[stage];
+    mbarrier_arrive_and_expect(full, STAGE_BYTES);
+    tma_load_2d(tiles, a_map, p + a_shift, row, full);
+#pragma unroll
+    for (int box = 0; box < BN / 64; box++)
+        tma_load_2d(tiles + A_BYTES + box * BOX_BYTES, b_map, col + box * 64 + b_shift, p, full);
+}
+
+/* acc += the product of a stage's tiles, in the warpgroup's 64 rows; is_first: acc := it. */
+static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
+                                                bool is_first)
+{
+    /* 128: the swizzle; 1024: 8 rows of 128 bytes; BOX_BYTES: from 64 columns to the next 64 */
+    const wgmma_tile a = make_wgmma_tile(stage + group * 64 * BK * 2, 128, 0, 1024);
+    const wgmma_tile b = make_wgmma_tile(stage + A_BYTES, 128, BOX_BYTES, 1024);
+    wgmma_fence();
+    /* p: 32 bytes of each row of A, 16 rows of 128 bytes of B. Descriptors count 16-byte units. */
+#pragma unroll
+    for (int p = 0; p < BK; p += 16)
+        wgmma(acc, a + p * 2 / 16, b + p * 128 / 16, p > 0 || !is_first);
+    wgmma_commit();
+}
+
+__global__ void __launch_bounds__(THREADS)
+    hgemm_wgmma(int m, int n, int k, float alpha, const struct f16 *A, long long lda,
+                const struct f16 *B, long long ldb, float beta, struct f16 *C, long long ldc,
+                const __grid_constant__ struct tgl_tensor_map a_map,
+                const __grid_constant__ struct tgl_tensor_map b_map)
+{
+    DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
+    (void)lda, (void)ldb; /* the maps know them */
+
+    const int group = (int)threadIdx.x / 128; /* the warpgroup */
+    const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
+    const int a_shift = tma_shift(A, 2), b_shift = tma_shift(B, 2);
+    const int steps = (k + BK - 1) / BK;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++)
+            mbarrier_init(&shared->full[i], 1);
+        mbarrier_init_fence();
+        for (int t = 0; t < STAGES && t < steps; t++)
+            load_tiles(shared, t, &a_map, &b_map, block_row, block_col, t * BK, a_shift, b_shift);
+    }
+    __syncthreads();
+
+    float acc[BN / 2];
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++)
+        acc[i] = 0.0f; /* only for k = 0; else the first wgmma replaces them */
+    for (int t = 0; t < steps; t++) {
+        const int stage = t % STAGES;
+        mbarrier_wait(&shared->full[stage], t / STAGES % 2);
+        multiply(acc, shared->stages[stage], group, t == 0);
+        WGMMA_WAIT(acc, 0);
+        __syncthreads(); /* both warpgroups have read the stage */
+        if (threadIdx.x == 0 && t + STAGES < steps)
+            load_tiles(shared, stage, &a_map, &b_map, block_row, block_col, (t + STAGES) * BK,
+                       a_shift, b_shift);
+        __syncwarp(); /* all lanes of a warp must come together to wgmma */
+    }
+    WGMMA_HOLD(acc); /* keeps reads of acc behind the wait (lib/wgmma.h) */
+
+    const int lane = (int)threadIdx.x % 32;
+    const int row = block_row + (int)threadIdx.x / 32 * 16 + lane / 4;
+    const int col = block_col + lane % 4 * 2;
+    const bool c_aligned = half_rows_are_aligned(C, ldc, 4);
+#pragma unroll
+    for (int i = 0; i < BN / 2; i += 2) {
+        const int r = row + i / 2 % 2 * 8, c = col + i / 4 * 8;
+        if (r < m) store_half_pair(&C[r * ldc + c], &acc[i], alpha, beta, n - c, c_aligned);
+    }
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rung 33: persistent blocks, multicast, and stores under the next tile.
+ *
+ * Changed: a block does not end with its tile. The grid has as many blocks as the chip holds at
+ * once, in clusters of two, and each cluster takes pairs of tiles in turn. This enables two more
+ * changes, multicast and stores by TMA. They need 3-D tensor maps, because lib/tma.h has multicast
+ * and stores for three dimensions only (z is 0), and memory for the results, which leaves room for
+ * three stages instead of four.
+ *
+ *   persistent    producer     | tile 0    | tile 1     | tile 2     |       runs ahead by STAGES
+ *                 consumers      | multiply 0 | store | multiply 1 | store |
+ *                 TMA                            | stores of tile 0 |        under the wgmmas of 1
+ *
+ *   multicast     The blocks of a cluster have tiles below each other, with the same columns of B.
+ *                 Each loads its own A, and half of the rows of B for both:
+ *
+ *                      block 0: A rows 0..127     B  k  0..31  -> both blocks
+ *                      block 1: A rows 128..255   B  k 32..63  -> both blocks
+ *
+ *                 A stage is free when the consumers of both blocks have read it, because the other
+ *                 block's half is written into it, too: `empty` counts four arrivals.
+ *
+ *   stores        The results go to shared memory as f16 by stmatrix, as boxes of 64 x 64 with the
+ *                 swizzle of rung 29, which TMA stores. The consumers go on with the next tile, and
+ *                 wait for TMA only before they overwrite the boxes. A fence makes what threads
+ *                 have written visible to TMA, which reads it through the async proxy.
+ *
+ *                      a consumer's 64 x 256 results     | box 0 | box 1 | box 2 | box 3 |
+ *                                                        64 rows of 128 bytes each
+ *
+ * Pairs of tiles are taken in bands, as in rung 24. The second tile of a pair may lie below C: it
+ * loads zeros and stores nothing, so that both blocks do the same number of steps. TMA stores need
+ * rows of C that are multiples of 16 bytes apart; for others the threads store the boxes element by
+ * element.
+ *
+ * Why: in rung 32 the tensor cores idle while a block starts, fills its ring, and stores its tile;
+ * a tile of 128 x 256 of f16 is 64 KB. Multicast halves what the L2 cache delivers of B.
+ * Look at: UTMASTG and UTMALDG.2D.MULTICAST in the SASS, and with ncu --metrics
+ *     launch__waves_per_multiprocessor (at most 1)
+ *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
+ *     lts__t_sectors_op_read.sum (decreases)
+ */
+#include "lib/cluster.h"
+#include "lib/dynamic_shared.h"
+#include "lib/ldmatrix.h"
+#include "lib/load_store_half.h"
+#include "lib/named_barrier.h"
+#include "lib/opaque.h"
+#include "lib/tma.h"
+
+#define BM        128 /* rows of C in a tile: 64 for each consumer */
+#define BN        256 /* columns */
+#define BK        64  /* depth of a tile: 128 bytes */
+#define STAGES    3   /* tiles in shared memory */
+#define CLUSTER   2   /* blocks that share B */
+#define BAND      4   /* rows of pairs of tiles that are gone through column by column */
+#define CONSUMERS (BM / 64)
+#define THREADS   (CONSUMERS * 128 + 128)
+
+#define PRODUCER_REGISTERS 40
+#define CONSUMER_REGISTERS 232
+
+#define WGMMA_TYPE          TYPE_F16
+#define WGMMA_N             BN
+#define WGMMA_LEFT_K_MAJOR  1 /* rows of A's tile are rows of M */
+#define WGMMA_RIGHT_K_MAJOR 0 /* rows of B's tile are rows of K */
+#include "lib/wgmma.h"
+
+#define BOX_BYTES   (64 * 128) /* 64 rows of 128 bytes */
+#define A_BYTES     (BM * BK * 2)
+#define B_BYTES     (BN * BK * 2)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+
+struct shared {
+    unsigned char stages[STAGES][STAGE_BYTES];            /* A, then B */
+    unsigned char results[CONSUMERS][BN / 64][BOX_BYTES]; /* f16 */
+    mbarrier full[STAGES], empty[STAGES];
+};
+
+/* The place in the ring of stages. parity: of the phase of its barriers. */
+struct place {
+    int stage;
+    unsigned parity;
+};
+
+static __device__ __forceinline__ void advance(struct place *at)
+{
+    if (++at->stage == STAGES) {
+        at->stage = 0;
+        at->parity ^= 1;
+    }
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* Pairs of tiles below each other. */
+static __device__ __forceinline__ int pair_rows(int m)
+{
+    return (m + BM * CLUSTER - 1) / (BM * CLUSTER);
+}
+
+static __device__ __forceinline__ int pair_count(int m, int n)
+{
+    return pair_rows(m) * ((n + BN - 1) / BN);
+}
+
+/* The first row and column of this block's tile of a pair. */
+static __device__ __forceinline__ void find_tile(int pair, int m, int n, int *row, int *col)
+{
+    const int columns = (n + BN - 1) / BN;
+    const int band = pair / (BAND * columns), in_band = pair % (BAND * columns);
+    const int band_rows = min(pair_rows(m) - band * BAND, BAND); /* the last band may have fewer */
+    const int rank = (int)blockIdx.x % CLUSTER;
+    *row = ((band * BAND + in_band % band_rows) * CLUSTER + rank) * BM;
+    *col = in_band / band_rows * BN;
+}
+
+/* ---- Producer -------------------------------------------------------------------------------- */
+
+/* By one thread: fills the stages for all tiles of the block. */
+static __device__ __forceinline__ void produce(struct shared *shared,
+                                               const struct tgl_tensor_map *a_map,
+                                               const struct tgl_tensor_map *b_map, int m, int n,
+                                               int steps, int a_shift, int b_shift)
+{
+    const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* of the rows of B */
+    struct place at = {0, 0};
+    for (int pair = (int)blockIdx.x / CLUSTER; pair < pair_count(m, n);
+         pair += (int)gridDim.x / CLUSTER) {
+        int row, col;
+        find_tile(pair, m, n, &row, &col);
+        for (int t = 0; t < steps; t++) {
+            unsigned char *a = shared->stages[at.stage], *b = a + A_BYTES + half * 128;
+            mbarrier *full = &shared->full[at.stage];
+            mbarrier_wait(&shared->empty[at.stage], at.parity ^ 1); /* as in rung 32 */
+            /* STAGE_BYTES include the other block's half, whose bytes may come before this arrival:
+             * the phase cannot complete without it. */
+            mbarrier_arrive_and_expect(full, STAGE_BYTES);
+            tma_load_3d(a, a_map, t * BK + a_shift, row, 0, full);
+#pragma unroll
+            for (int box = 0; box < BN / 64; box++)
+                tma_load_3d_multicast(b + box * BOX_BYTES, b_map, col + box * 64 + b_shift,
+                                      t * BK + half, 0, full, (1 << CLUSTER) - 1);
+            advance(&at);
+        }
+    }
+}
+
+/* ---- Consumers ------------------------------------------------------------------------------- */
+
+/* acc += the product of a stage's tiles, in the warpgroup's 64 rows; is_first: acc := it. */
+static __device__ __forceinline__ void multiply(float *acc, const unsigned char *stage, int group,
+                                                bool is_first)
+{
+    /* 128: the swizzle; 1024: 8 rows of 128 bytes; BOX_BYTES: from 64 columns to the next 64 */
+    const wgmma_tile a = make_wgmma_tile(stage + group * 64 * BK * 2, 128, 0, 1024);
+    const wgmma_tile b = make_wgmma_tile(stage + A_BYTES, 128, BOX_BYTES, 1024);
+    wgmma_fence();
+    /* p: 32 bytes of each row of A, 16 rows of 128 bytes of B. Descriptors count 16-byte units. */
+#pragma unroll
+    for (int p = 0; p < BK; p += 16)
+        wgmma(acc, a + p * 2 / 16, b + p * 128 / 16, p > 0 || !is_first);
+    wgmma_commit();
+}
+
+/* By all threads of a consumer, after the wait for the wgmmas that read the stage: arrives at
+ * `empty` of both blocks. Threads 0 and 1 arrive for the warpgroup; as in rung 32, we rely on a
+ * wgmma completing for all four warps together. */
+static __device__ __forceinline__ void release(struct shared *shared, int stage)
+{
+    if (threadIdx.x % 128 < CLUSTER)
+        mbarrier_arrive_at(&shared->empty[stage], (int)threadIdx.x % 128);
+    __syncwarp(); /* all lanes of a warp must come together to wgmma and bar.sync */
+}
+
+/* acc := the product, in the warpgroup's 64 rows of a tile. */
+static __device__ __forceinline__ void multiply_tile(float *acc, struct shared *shared, int group,
+                                                     int steps, struct place *at)
+{
+    int before = 0; /* the stage before */
+    for (int t = 0; t < steps; t++) {
+        mbarrier_wait(&shared->full[at->stage], at->parity);
+        multiply(acc, shared->stages[at->stage], group, t == 0);
+        WGMMA_WAIT(acc, 1); /* those of the stage before are done */
+        if (t > 0) release(shared, before);
+        before = at->stage;
+        advance(at);
+    }
+    WGMMA_WAIT(acc, 0);
+    WGMMA_HOLD(acc); /* keeps reads of acc behind the wait (lib/wgmma.h) */
+    if (steps > 0) release(shared, before);
+    if (steps == 0) {
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++)
+            acc[i] = 0.0f;
+    }
+}
+
+/* The place of 16 bytes in a consumer's results: 8 columns from col on. */
+static __device__ __forceinline__ unsigned char *result_at(unsigned char (*boxes)[BOX_BYTES],
+                                                           int row, int col)
+{
+    return boxes[col / 64] + swizzle_128((unsigned)(row * 128 + col % 64 * 2));
+}
+
+/* Where a tile of C is. */
+struct destination {
+    struct f16 *C;
+    long long ldc;
+    int m, n, row, col; /* row, col: of the warpgroup's first result */
+    float alpha, beta;
+};
+
+/* Puts the warpgroup's results into shared memory. The rows and columns of acc are those of rung
+ * 31: four registers are a thread's elements of two 8 x 8 matrices, one below the other. */
+static __device__ __forceinline__ void put_results(unsigned char (*boxes)[BOX_BYTES],
+                                                   const float *acc, const struct destination *to)
+{
+    const int thread = opaque((int)threadIdx.x % 128); /* or 16 addresses stay in registers */
+    const int lane = thread % 32, first = thread / 32 * 16;
+#pragma unroll
+    for (int c = 0; c < BN; c += 16) {
+        unsigned matrices[4]; /* rows 0..7, rows 8..15; then the same of the next 8 columns */
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const float *sum = &acc[c / 2 + i * 2];
+            const int row = to->row + first + lane / 4 + i % 2 * 8;
+            const int col = to->col + c + i / 2 * 8 + lane % 4 * 2;
+            const struct f16 *C = &to->C[row * to->ldc + col];
+            const float beta0 = row < to->m && col < to->n ? to->beta : 0.0f;
+            const float beta1 = row < to->m && col + 1 < to->n ? to->beta : 0.0f;
+            matrices[i] = floats_to_f16(finish_half(C, sum[0], to->alpha, beta0),
+                                        finish_half(C + 1, sum[1], to->alpha, beta1));
+        }
+        stmatrix_x4(result_at(boxes, first + lane % 16, c + lane / 16 * 8), matrices);
+    }
+}
+
+/* By one thread: TMA stores the boxes. Those parts that are outside of C are not stored. */
+static __device__ __forceinline__ void store_boxes(const struct tgl_tensor_map *c_map,
+                                                   unsigned char (*boxes)[BOX_BYTES],
+                                                   const struct destination *to)
+{
+    const int shift = tma_shift(to->C, 2);
+#pragma unroll
+    for (int box = 0; box < BN / 64; box++)
+        tma_store_3d(c_map, to->col + box * 64 + shift, to->row, 0, boxes[box]);
+    tma_store_commit();
+}
+
+/* By all threads of a consumer, where TMA cannot store. */
+static __device__ __forceinline__ void store_elements(unsigned char (*boxes)[BOX_BYTES],
+                                                      const struct destination *to)
+{
+    for (int i = (int)threadIdx.x % 128; i < 64 * BN; i += 128) {
+        const int row = i / BN, col = i % BN;
+        const struct f16 *from = (const struct f16 *)result_at(boxes, row, col / 8 * 8);
+        if (to->row + row < to->m && to->col + col < to->n)
+            to->C[(to->row + row) * to->ldc + to->col + col] = from[col % 8];
+    }
+}
+
+/* ---- The kernel ------------------------------------------------------------------------------ */
+
+/* Initialises the mbarriers of both blocks. Called first. */
+static __device__ __forceinline__ void make_barriers(struct shared *shared)
+{
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            mbarrier_init(&shared->full[i], 1);
+            mbarrier_init(&shared->empty[i], CONSUMERS * CLUSTER);
+        }
+        mbarrier_init_fence();
+    }
+    __syncwarp();
+    cluster_sync();
+}
+
+/* Multiplies and stores all tiles of the block. */
+static __device__ __forceinline__ void consume(struct shared *shared, struct destination to,
+                                               const struct tgl_tensor_map *c_map,
+                                               bool stores_by_tma, int group, int steps)
+{
+    const bool is_first = threadIdx.x % 128 == 0;
+    unsigned char(*boxes)[BOX_BYTES] = shared->results[group];
+    struct place at = {0, 0};
+    for (int pair = (int)blockIdx.x / CLUSTER; pair < pair_count(to.m, to.n);
+         pair += (int)gridDim.x / CLUSTER) {
+        float acc[BN / 2];
+        multiply_tile(acc, shared, group, steps, &at);
+        find_tile(pair, to.m, to.n, &to.row, &to.col);
+        to.row += group * 64;
+        if (is_first) TMA_STORE_WAIT_READ(0); /* the boxes of the tile before have been read */
+        __syncwarp();
+        named_barrier(1 + group, 128);
+        put_results(boxes, acc, &to);
+        fence_proxy_async(); /* what this thread has written is visible to TMA */
+        named_barrier(1 + group, 128);
+        if (!stores_by_tma)
+            store_elements(boxes, &to);
+        else if (is_first)
+            store_boxes(c_map, boxes, &to);
+        __syncwarp();
+    }
+    if (is_first) TMA_STORE_WAIT_READ(0);
+}
+
+__global__ void __launch_bounds__(THREADS, 1)
+    hgemm_persistent(int m, int n, int k, float alpha, const struct f16 *A, long long lda,
+                     const struct f16 *B, long long ldb, float beta, struct f16 *C, long long ldc,
+                     int stores_by_tma, const __grid_constant__ struct tgl_tensor_map a_map,
+                     const __grid_constant__ struct tgl_tensor_map b_map,
+                     const __grid_constant__ struct tgl_tensor_map c_map)
+{
+    DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
+    (void)lda, (void)ldb; /* the maps know them */
+
+    const int group = (int)threadIdx.x / 128; /* the warpgroup */
+    const int steps = (k + BK - 1) / BK;
+    make_barriers(shared);
+    if (group == CONSUMERS) {
+        REGISTERS_DECREASE(PRODUCER_REGISTERS);
+        if (threadIdx.x % 128 == 0)
+            produce(shared, &a_map, &b_map, m, n, steps, tma_shift(A, 2), tma_shift(B, 2));
+    } else {
+        REGISTERS_INCREASE(CONSUMER_REGISTERS);
+        const struct destination to = {C, ldc, m, n, 0, 0, alpha, beta};
+        consume(shared, to, &c_map, stores_by_tma, group, steps);
+    }
+    __syncwarp();
+    cluster_sync(); /* the other block may still arrive at this one's barriers */
+}

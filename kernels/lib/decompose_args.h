@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What gemm/decompose.cu, the kernel that multiplies its words, and the host share: plain C.
+ *
+ * A line is a row of op(A) or a column of op(B). Its elements x are scaled by a power of two, 2^s,
+ * so that the largest lies in [2^14, 2^15), and are kept as two words of f16,
+ *     hi = f16(x * 2^s),   lo = f16((x * 2^s - hi) * 2^11).
+ * docs/accuracy.md says which elements two words hold, and why.
+ */
+#ifndef TGL_DECOMPOSE_ARGS_H
+#define TGL_DECOMPOSE_ARGS_H
+
+enum {
+    TGL_TOP_EXPONENT = 14,    /* of a line's largest element when it is scaled */
+    TGL_LOW_EXPONENT = -13,   /* the least exponent of scaled elements that two words hold */
+    TGL_WORD_EXPONENT = 11,   /* lo is scaled by 2^11, the precision of f16 */
+    TGL_PANEL_LINES = 64,     /* lines that share a panel */
+    TGL_LISTED_MAX = 127,     /* elements in a panel's list: a panel has 2048 bytes */
+    TGL_MODEST_EXPONENT = 60, /* see TGL_PANEL_WIDE */
+};
+
+/* States of a panel. */
+enum {
+    TGL_PANEL_NOT_FINITE = 1, /* a line has an Inf or a NaN */
+    TGL_PANEL_WIDE = 2,       /* a line's |s| is above TGL_MODEST_EXPONENT */
+};
+
+/* An element that two words do not hold: both are 0 instead. */
+struct tgl_listed {
+    int line, k; /* line: within the panel */
+    float value;
+    int unused;
+};
+
+struct tgl_panel {
+    unsigned state;
+    unsigned count; /* of listed elements, in no order; above TGL_LISTED_MAX: the list is not
+                       complete */
+    unsigned unused[2];
+    struct tgl_listed listed[TGL_LISTED_MAX];
+};
+
+/* A matrix, or as many as there are in a batch: `lines` lines of `length` elements. All distances
+ * in elements. */
+struct tgl_decompose_job {
+    const float *from;
+    unsigned short *to;       /* of each matrix: hi, then lo, lines x pitch each */
+    unsigned *maxima;         /* of each matrix: parts x lines bit patterns of |x| */
+    int *exponents;           /* of each matrix: s of padded_lines lines */
+    struct tgl_panel *panels; /* of each matrix: padded_lines / TGL_PANEL_LINES */
+    long long ld, pitch, stride;
+    int lines, length, padded_lines;
+    int part,
+        parts; /* elements of a line that a block of the first launch reads; at most 32 parts */
+    int maxima_down;             /* blocks of the first launch that share the lines of a matrix */
+    int span;                    /* elements of a line that a block of the second launch takes */
+    int split_along, split_down; /* blocks of the second launch that share a line; all lines */
+};
+
+struct tgl_decompose_args {
+    struct tgl_decompose_job jobs[2];
+    int first_maxima, first_split; /* blocks of the first job, in the two launches */
+    const float *alpha_at; /* in device memory; the matrices are not read if it is 0. NULL: they
+                              are */
+};
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Packs: 16 bytes of elements of A or B, as a thread loads them from global memory that is read
+ * once, and their conversion to the accumulation type. A pack takes one load, or several of VEC
+ * elements (a macro of the kernel) where the operand is not aligned to 16 bytes. Elements stay as
+ * they were loaded until they are multiplied: a conversion waits for the load.
+ */
+#ifndef TGL_PACKS_H
+#define TGL_PACKS_H
+
+#include "lib/operand_type.h"
+
+#if PACK % VEC
+#error "VEC: a power of two, of at most 16 bytes"
+#endif
+#define CHUNKS (PACK / VEC) /* loads of a pack */
+
+/* What a load of VEC elements gives. */
+#if TYPE_A == TYPE_F64 && VEC == 2
+typedef double2 chunk_t;
+#elif TYPE_A == TYPE_F32 && VEC == 4
+typedef float4 chunk_t;
+#elif TYPE_A == TYPE_F32 && VEC == 2
+typedef float2 chunk_t;
+#elif !IS_16_BITS && VEC == 1
+typedef element_t chunk_t;
+#elif VEC == 8
+typedef uint4 chunk_t; /* elements 2i and 2i + 1 are the lower and the upper half of word i */
+#elif VEC == 4
+typedef uint2 chunk_t;
+#elif VEC == 2
+typedef unsigned chunk_t;
+#else
+typedef unsigned short chunk_t;
+#endif
+
+typedef struct pack {
+    chunk_t chunk[CHUNKS]; /* a register each at least: joining two of them waits for the loads */
+} pack_t;
+
+/* Whether all rows of a matrix start on 16 bytes. */
+static __device__ __forceinline__ bool rows_are_packed(const element_t *matrix, long long ld)
+{
+    return (unsigned long long)matrix % 16 == 0 && ld % PACK == 0;
+}
+
+/* ---- Loads ----------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ chunk_t load_chunk(const element_t *at)
+{
+    return __ldcs((const chunk_t *)at);
+}
+
+#ifndef LOAD_SCALAR
+#define LOAD_SCALAR(at) __ldcs(at)
+#endif
+
+/* The same by scalar loads of those elements e for which first + e < left; the others are 0. */
+static __device__ __forceinline__ chunk_t load_part_of_chunk(const element_t *at, int first,
+                                                             int left)
+{
+#if IS_16_BITS
+#define OR_0(e) (first + (e) < left ? (unsigned)LOAD_SCALAR(&at[e].bits) : 0u)
+#define PAIR(e) (OR_0(e) | OR_0((e) + 1) << 16)
+#else
+#define OR_0(e) (first + (e) < left ? LOAD_SCALAR(&at[e]) : (element_t)0)
+#endif
+#if VEC == 1
+    return (chunk_t)OR_0(0);
+#elif TYPE_A == TYPE_F64
+    return make_double2(OR_0(0), OR_0(1));
+#elif TYPE_A == TYPE_F32 && VEC == 4
+    return make_float4(OR_0(0), OR_0(1), OR_0(2), OR_0(3));
+#elif TYPE_A == TYPE_F32
+    return make_float2(OR_0(0), OR_0(1));
+#elif VEC == 8
+    return make_uint4(PAIR(0), PAIR(2), PAIR(4), PAIR(6));
+#elif VEC == 4
+    return make_uint2(PAIR(0), PAIR(2));
+#else
+    return PAIR(0);
+#endif
+#undef PAIR
+#undef OR_0
+}
+
+/* ---- Conversion ------------------------------------------------------------------------------ */
+
+/* The VEC elements of a load. */
+static __device__ __forceinline__ void convert_chunk(accumulate_t *to, chunk_t chunk)
+{
+#if VEC == 1 && IS_16_BITS
+    const element_t x = {chunk};
+    to[0] = from_a(x);
+#elif VEC == 1
+    to[0] = chunk;
+#elif VEC == 8
+    convert_words(to, chunk);
+#elif IS_16_BITS && VEC == 4
+    convert_pair(&to[0], chunk.x);
+    convert_pair(&to[2], chunk.y);
+#elif IS_16_BITS
+    convert_pair(&to[0], chunk);
+#elif VEC == 4
+    unpack(to, chunk);
+#else
+    to[0] = chunk.x, to[1] = chunk.y;
+#endif
+}
+
+/* All elements of a pack. */
+static __device__ __forceinline__ void unpack_all(accumulate_t *to, const pack_t *pack)
+{
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++)
+        convert_chunk(&to[c * VEC], pack->chunk[c]);
+}
+
+/* Elements `first` to first + UNIT - 1 of a pack; first: a constant, a multiple of UNIT. */
+static __device__ __forceinline__ void unpack_unit(accumulate_t *to, const pack_t *pack,
+                                                   const int first)
+{
+#if VEC == 8
+    convert_pair(&to[0], first == 0 ? pack->chunk[0].x : pack->chunk[0].z);
+    convert_pair(&to[2], first == 0 ? pack->chunk[0].y : pack->chunk[0].w);
+#else
+#pragma unroll
+    for (int c = 0; c < UNIT / VEC; c++)
+        convert_chunk(&to[c * VEC], pack->chunk[first / VEC + c]);
+#endif
+}
+
+#endif

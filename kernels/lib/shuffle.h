@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exchange of sums between the lanes of a warp.
+ */
+#ifndef TGL_SHUFFLE_H
+#define TGL_SHUFFLE_H
+
+#include "lib/element.h"
+
+/* The value that the lane has whose number differs in the bits `lanes`. The simulator's shuffles
+ * move 4 bytes. */
+#if ACCUMULATE == TYPE_F64 && defined(TGL_SIM)
+static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
+{
+    union {
+        double value;
+        unsigned words[2];
+    } x = {value};
+    x.words[0] = __shfl_xor_sync(0xffffffffu, x.words[0], lanes);
+    x.words[1] = __shfl_xor_sync(0xffffffffu, x.words[1], lanes);
+    return x.value;
+}
+#else
+#define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, value, lanes)
+#endif
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * wgmma (sm_90a): the four warps of a warpgroup multiply two tiles of shared memory together,
+ *     acc (64 x N) := acc * scale_d + left (64 x K) * right (K x N),   K of 32 bytes,
+ * asynchronously. The file that includes this one defines the variant of wgmma:
+ *
+ *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, or TYPE_F32: elements are read as TF32, without
+ *                          their low 13 bits
+ *     WGMMA_N              16, 32, 64, 96, 128, 160, 192 or 256
+ *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
+ *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 is K-major only.
+ *
+ * The accumulator is float acc[WGMMA_N / 2] of each thread, which has to stay in registers. With
+ * warp = threadIdx.x / 32 % 4 and lane = threadIdx.x % 32, acc[i] is the element
+ *     row = 16 * warp + lane / 4 + 8 * (i / 2 % 2)
+ *     col = 8 * (i / 4) + 2 * (lane % 4) + i % 2
+ * (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": matrix D).
+ *
+ *     wgmma_fence();                       // before the first wgmma, and after the threads have
+ *                                          // written to acc
+ *     for (int i = 0; i < 4; i++)          // BK of 128 bytes
+ *         wgmma(acc, left + i * LEFT_STEP, right + i * RIGHT_STEP, 1);
+ *     wgmma_commit();                      // these form a group
+ *     WGMMA_WAIT(acc, 0);                  // now acc may be read, and the tiles overwritten
+ *
+ * All threads of the warpgroup execute these calls together. If threads have written a tile, they
+ * call fence_proxy_async() (lib/tma.h) before the wgmma that reads it; a tile that TMA has written
+ * needs no fence.
+ */
+#ifndef TGL_WGMMA_H
+#define TGL_WGMMA_H
+
+#include "lib/element.h"
+
+#if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32
+#error "WGMMA_TYPE: f16, bf16 or f32"
+#endif
+#if WGMMA_TYPE == TYPE_F32 && !(WGMMA_LEFT_K_MAJOR && WGMMA_RIGHT_K_MAJOR)
+#error "tf32 tiles are K-major"
+#endif
+
+/* ---- Descriptors ----------------------------------------------------------------------------- */
+
+/* A tile in shared memory, as TMA writes it with a swizzle (PTX ISA, "Matrix Descriptor Format").
+ * An atom is 8 lines of `swizzle` bytes (128, 64 or 32), and begins at a multiple of its size:
+ *
+ *   K-major   A line is one row of the tile, and holds `swizzle` bytes of its K. group_bytes: from
+ *             8 rows to the next 8. atom_bytes is not used.
+ *   MN-major  A line is one k, and holds `swizzle` bytes of M or N. group_bytes: from 8 k to the
+ *             next 8. atom_bytes: from `swizzle` bytes of M or N to the next ones, if the tile is
+ *             wider.
+ *
+ * Bits: 0..13 address, 16..29 atom_bytes (leading byte offset), 32..45 group_bytes (stride byte
+ * offset), each without its low four bits; 62..63: 1, 2, 3 for a swizzle of 128, 64, 32 bytes. The
+ * base offset (49..51) is 0, because atoms are aligned. Adding n / 16 to a descriptor moves the
+ * tile by n bytes. In a K-major tile the next K is 32 bytes further in the same lines, because the
+ * hardware applies the swizzle to the sum. */
+typedef unsigned long long wgmma_tile;
+
+#ifdef TGL_SIM
+wgmma_tile tgl_sim_wgmma_tile(const void *shared, int swizzle, int atom_bytes, int group_bytes);
+#define make_wgmma_tile(shared, swizzle, atom_bytes, group_bytes)                                  \
+    tgl_sim_wgmma_tile(shared, swizzle, atom_bytes, group_bytes)
+#else
+static __device__ __forceinline__ wgmma_tile make_wgmma_tile(const void *shared, const int swizzle,
+                                                             const int atom_bytes,
+                                                             const int group_bytes)
+{
+    const unsigned long long kind = swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3;
+    return (unsigned long long)((unsigned)__cvta_generic_to_shared(shared) >> 4 & 0x3fff) |
+           (unsigned long long)(atom_bytes >> 4) << 16 |
+           (unsigned long long)(group_bytes >> 4) << 32 | kind << 62;
+}
+#endif
+
+/* ---- Instructions ---------------------------------------------------------------------------- */
+
+#ifdef TGL_SIM
+
+/* acc receives its values in tgl_sim_wgmma_wait(), which leaves at most `pending` groups
+ * unfinished. Between tgl_sim_wgmma() and the wait, acc must not be accessed, and the tiles must
+ * not be written.
+ */
+void tgl_sim_wgmma(float *acc, wgmma_tile left, wgmma_tile right, int type, int n, int left_k_major,
+                   int right_k_major, int scale_d);
+void tgl_sim_wgmma_fence(void);
+void tgl_sim_wgmma_commit(void);
+void tgl_sim_wgmma_wait(int pending);
+
+#define wgmma(acc, left, right, scale_d)                                                           \
+    tgl_sim_wgmma(acc, left, right, WGMMA_TYPE, WGMMA_N, WGMMA_LEFT_K_MAJOR, WGMMA_RIGHT_K_MAJOR,  \
+                  scale_d)
+#define wgmma_fence()            tgl_sim_wgmma_fence()
+#define wgmma_commit()           tgl_sim_wgmma_commit()
+#define WGMMA_WAIT(acc, pending) tgl_sim_wgmma_wait(pending)
+#define WGMMA_HOLD(acc)          (void)0
+
+#else
+
+/* Texts of the registers number 10 * t, 10 * t + 1, ... of an asm statement. */
+#define R2(t)    "%" #t "0, %" #t "1"
+#define R4(t)    R2(t) ", %" #t "2, %" #t "3"
+#define R6(t)    R4(t) ", %" #t "4, %" #t "5"
+#define R8(t)    R6(t) ", %" #t "6, %" #t "7"
+#define R10(t)   R8(t) ", %" #t "8, %" #t "9"
+#define R40      R10() ", " R10(1) ", " R10(2) ", " R10(3)
+#define R80      R40 ", " R10(4) ", " R10(5) ", " R10(6) ", " R10(7)
+
+/* Operands acc[i], acc[i + 1], ... of an asm statement. */
+#define ACC4(i)  "+f"(acc[i]), "+f"(acc[i + 1]), "+f"(acc[i + 2]), "+f"(acc[i + 3])
+#define ACC8(i)  ACC4(i), ACC4(i + 4)
+#define ACC16(i) ACC8(i), ACC8(i + 8)
+#define ACC32(i) ACC16(i), ACC16(i + 16)
+#define ACC64(i) ACC32(i), ACC32(i + 32)
+
+/* Registers and operands of the accumulator, and the number of the operand after them. */
+#if WGMMA_N == 16
+#define WGMMA_SHAPE     "m64n16"
+#define WGMMA_REGISTERS R8()
+#define WGMMA_ACC       ACC8(0)
+#define WGMMA_INPUTS    "%8, %9, p"
+#define WGMMA_SCALE_D   "%10"
+#elif WGMMA_N == 32
+#define WGMMA_SHAPE     "m64n32"
+#define WGMMA_REGISTERS R10() ", " R6(1)
+#define WGMMA_ACC       ACC16(0)
+#define WGMMA_INPUTS    "%16, %17, p"
+#define WGMMA_SCALE_D   "%18"
+#elif WGMMA_N == 64
+#define WGMMA_SHAPE     "m64n64"
+#define WGMMA_REGISTERS R10() ", " R10(1) ", " R10(2) ", " R2(3)
+#define WGMMA_ACC       ACC32(0)
+#define WGMMA_INPUTS    "%32, %33, p"
+#define WGMMA_SCALE_D   "%34"
+#elif WGMMA_N == 96
+#define WGMMA_SHAPE     "m64n96"
+#define WGMMA_REGISTERS R40 ", " R8(4)
+#define WGMMA_ACC       ACC32(0), ACC16(32)
+#define WGMMA_INPUTS    "%48, %49, p"
+#define WGMMA_SCALE_D   "%50"
+#elif WGMMA_N == 128
+#define WGMMA_SHAPE     "m64n128"
+#define WGMMA_REGISTERS R40 ", " R10(4) ", " R10(5) ", " R4(6)
+#define WGMMA_ACC       ACC64(0)
+#define WGMMA_INPUTS    "%64, %65, p"
+#define WGMMA_SCALE_D   "%66"
+#elif WGMMA_N == 160
+#define WGMMA_SHAPE     "m64n160"
+#define WGMMA_REGISTERS R80
+#define WGMMA_ACC       ACC64(0), ACC16(64)
+#define WGMMA_INPUTS    "%80, %81, p"
+#define WGMMA_SCALE_D   "%82"
+#elif WGMMA_N == 192
+#define WGMMA_SHAPE     "m64n192"
+#define WGMMA_REGISTERS R80 ", " R10(8) ", " R6(9)
+#define WGMMA_ACC       ACC64(0), ACC32(64)
+#define WGMMA_INPUTS    "%96, %97, p"
+#define WGMMA_SCALE_D   "%98"
+#elif WGMMA_N == 256
+#define WGMMA_SHAPE     "m64n256"
+#define WGMMA_REGISTERS R80 ", " R10(8) ", " R10(9) ", " R10(10) ", " R10(11) ", " R8(12)
+#define WGMMA_ACC       ACC64(0), ACC64(64)
+#define WGMMA_INPUTS    "%128, %129, p"
+#define WGMMA_SCALE_D   "%130"
+#else
+#error "WGMMA_N: 16, 32, 64, 96, 128, 160, 192 or 256"
+#endif
+
+/* After scale_d: the signs of both inputs, and for 16-bit types whether they are MN-major. */
+#if WGMMA_TYPE == TYPE_F32
+#define WGMMA_TYPES  "k8.f32.tf32.tf32"
+#define WGMMA_SUFFIX ", 1, 1;"
+#else
+#if WGMMA_TYPE == TYPE_F16
+#define WGMMA_TYPES "k16.f32.f16.f16"
+#else
+#define WGMMA_TYPES "k16.f32.bf16.bf16"
+#endif
+#if WGMMA_LEFT_K_MAJOR && WGMMA_RIGHT_K_MAJOR
+#define WGMMA_SUFFIX ", 1, 1, 0, 0;"
+#elif WGMMA_LEFT_K_MAJOR
+#define WGMMA_SUFFIX ", 1, 1, 0, 1;"
+#elif WGMMA_RIGHT_K_MAJOR
+#define WGMMA_SUFFIX ", 1, 1, 1, 0;"
+#else
+#define WGMMA_SUFFIX ", 1, 1, 1, 1;"
+#endif
+#endif
+
+/* scale_d: 0: the product replaces acc; 1: it is added to acc. */
+static __device__ __forceinline__ void wgmma(float *acc, wgmma_tile left, wgmma_tile right,
+                                             int scale_d)
+{
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, " WGMMA_SCALE_D ", 0;\n"
+                 "wgmma.mma_async.sync.aligned." WGMMA_SHAPE WGMMA_TYPES " {" WGMMA_REGISTERS
+                 "}, " WGMMA_INPUTS WGMMA_SUFFIX " }"
+                 : WGMMA_ACC
+                 : "l"(left), "l"(right), "r"(scale_d));
+}
+
+static __device__ __forceinline__ void wgmma_fence(void)
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+static __device__ __forceinline__ void wgmma_commit(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+/* Waits until at most `pending` groups, a constant, are unfinished. */
+#define WGMMA_WAIT(acc, pending)                                                                   \
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory")
+
+/* Emits no instruction. It prevents the compiler from moving reads of acc before the last wait: the
+ * asm statement of the wait does not mention acc. */
+static __device__ __forceinline__ void wgmma_hold(float *acc)
+{
+    asm volatile("" : WGMMA_ACC::"memory");
+}
+#define WGMMA_HOLD(acc) wgmma_hold(acc)
+
+#endif
+
+/* ---- Registers ------------------------------------------------------------------------------- */
+
+/* setmaxnreg: reduces the registers per thread to `count`, or waits until they can be increased to
+ * `count`. All warps of the warpgroup execute it. count: a constant, 24 to 256, a multiple of 8. */
+#ifdef TGL_SIM
+void tgl_sim_set_registers(int count);
+#define REGISTERS_DECREASE(count) tgl_sim_set_registers(count)
+#define REGISTERS_INCREASE(count) tgl_sim_set_registers(count)
+#else
+#define REGISTERS_DECREASE(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
+#define REGISTERS_INCREASE(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
+#endif
+
+#endif

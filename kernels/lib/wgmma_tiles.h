@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tiles of a kernel that multiplies by wgmma what TMA brings: its parameters, and how tiles lie
+ * in shared memory. A stage is BM x BK of left and then BN x BK of right, BK being 128 bytes, with
+ * a swizzle that wgmma undoes. Elements outside of the matrices arrive as zeros. gemm/wgmma.cu says
+ * what left, right and EXCHANGED are.
+ */
+#ifndef TGL_WGMMA_TILES_H
+#define TGL_WGMMA_TILES_H
+
+#include "lib/element.h"
+#include "lib/gemm_args.h"
+#include "lib/tma.h"
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+#ifndef BM
+#define BM 128 /* rows of left in a tile: 64 for each consumer that works on it, or a multiple */
+#endif
+#ifndef BN
+#define BN 128 /* columns of right in a tile: N of one wgmma */
+#endif
+#ifndef STAGES
+#define STAGES 4
+#endif
+#ifndef CONSUMERS
+#define CONSUMERS 2 /* warpgroups that multiply: 1 to 3 */
+#endif
+#ifndef ALTERNATE
+#define ALTERNATE 0 /* 1: consumers take tiles in turn: one stores while the other multiplies */
+#endif
+#ifndef CLUSTER
+#define CLUSTER 1 /* blocks that share right tiles: 1 or 2 */
+#endif
+#ifndef CLUSTER_SPLITS
+#define CLUSTER_SPLITS 1 /* blocks that share the K of a tile and add up its sums in a cluster */
+#endif
+#ifndef MIN_BLOCKS
+#define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
+#endif
+#ifndef EXCHANGED
+#define EXCHANGED 0 /* 1: left is op(B)^T, right is op(A)^T */
+#endif
+#ifndef LEFT_ALONG_K
+#define LEFT_ALONG_K 1 /* 1: left is K-major; 0: contiguous in its rows */
+#endif
+#ifndef RIGHT_ALONG_K
+#define RIGHT_ALONG_K 0 /* 1: right is K-major; 0: contiguous in its columns */
+#endif
+
+#ifndef WGMMA_TYPE
+#define WGMMA_TYPE TYPE_A /* of the elements that TMA brings */
+#endif
+#define WGMMA_N             BN
+#define WGMMA_LEFT_K_MAJOR  LEFT_ALONG_K
+#define WGMMA_RIGHT_K_MAJOR RIGHT_ALONG_K
+#include "lib/wgmma.h"
+
+#if TYPE_A != TYPE_B
+#error "wgmma multiplies elements of one type"
+#endif
+#if BM % (64 * (ALTERNATE ? 1 : CONSUMERS)) != 0 || CONSUMERS < 1 || CONSUMERS > 3
+#error "BM is 64 rows for each consumer, or a multiple"
+#endif
+#if ALTERNATE && (CONSUMERS != 2 || CLUSTER_SPLITS > 1)
+#error "two consumers take tiles in turn, and no other block adds to them"
+#endif
+#if CLUSTER != 1 && CLUSTER != 2
+#error "CLUSTER is 1 or 2"
+#endif
+#if CLUSTER_SPLITS > 1 && (CLUSTER > 1 || BN % (16 * CLUSTER_SPLITS) != 0)
+#error "blocks that share a tile share right tiles with no other, and take columns of it each"
+#endif
+
+#define ELEMENT_BYTES    (WGMMA_TYPE == TYPE_F32 ? 4 : 2)
+#define BK               (128 / ELEMENT_BYTES)
+#define K_STEPS          4 /* wgmmas along a stage's K, 32 bytes each */
+#define WM               (ALTERNATE ? BM : BM / CONSUMERS)
+#define M_STEPS          (WM / 64) /* wgmmas along a consumer's rows */
+#define ACC              (BN / 2)  /* sums of a thread and wgmma */
+#define CONSUMER_THREADS (128 * CONSUMERS)
+#define THREADS          (CONSUMER_THREADS + (CONSUMERS > 1 ? 128 : 32))
+
+/* ---- Shared memory --------------------------------------------------------------------------- */
+
+/* Elements of a line of an MN-major tile: its edge is divided into columns of this width, each with
+ * BK lines. The swizzle is as wide as a line: 128, 64 or 32 bytes. */
+#define LINE(edge)  ((edge) % 64 == 0 ? 64 : (edge) % 32 == 0 ? 32 : 16)
+#define LEFT_BYTES  (BM * 128)
+#define RIGHT_BYTES (BN * 128)
+#define STAGE_BYTES (LEFT_BYTES + RIGHT_BYTES)
+
+/* Groups of 8 rows, or of 8 k, in a tile as wgmma sees it, and the distance of its K steps. */
+#define GROUP_BYTES(along_k, edge) ((along_k) ? 1024 : LINE(edge) * 16)
+#define K_STEP(along_k, edge)      (((along_k) ? 32 : LINE(edge) * 32) / 16)
+/* 64 rows further in the left tile. */
+#define M_STEP (64 * 128 / 16)
+
+static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared,
+                                                     const bool along_k, const int edge)
+{
+    return make_wgmma_tile(shared, along_k ? 128 : LINE(edge) * 2, LINE(edge) * 128,
+                           GROUP_BYTES(along_k, edge));
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+/* Where TMA finds a tile of an operand: its map, the first row or column of the tile, the number of
+ * the matrix in the batch, and what is added to the contiguous coordinate (tma_shift()). */
+struct source {
+    const struct tgl_tensor_map *map;
+    int edge, z, shift;
+};
+
+/* The left tile from depth p on. */
+static __device__ __forceinline__ void load_left(unsigned char *to, const struct source *from,
+                                                 int p, mbarrier *full)
+{
+    if (LEFT_ALONG_K) {
+        tma_load_3d(to, from->map, p + from->shift, from->edge, from->z, full);
+    } else {
+#pragma unroll
+        for (int i = 0; i < BM / LINE(BM); i++)
+            tma_load_3d(to + i * LINE(BM) * 128, from->map, from->edge + i * LINE(BM) + from->shift,
+                        p, from->z, full);
+    }
+}
+
+/* This block's part of the right tile, to all blocks of the cluster. */
+static __device__ __forceinline__ void load_right(unsigned char *to, const struct source *from,
+                                                  int p, mbarrier *full)
+{
+#if CLUSTER > 1
+    const int rank = (int)blockIdx.x % CLUSTER;
+    const unsigned all = (1u << CLUSTER) - 1;
+    if (RIGHT_ALONG_K) {
+        tma_load_3d_multicast(to + rank * (RIGHT_BYTES / CLUSTER), from->map, p + from->shift,
+                              from->edge + rank * (BN / CLUSTER), from->z, full, all);
+    } else {
+        to += rank * (LINE(BN) * 128 / CLUSTER);
+#pragma unroll
+        for (int i = 0; i < BN / LINE(BN); i++)
+            tma_load_3d_multicast(to + i * LINE(BN) * 128, from->map,
+                                  from->edge + i * LINE(BN) + from->shift,
+                                  p + rank * (BK / CLUSTER), from->z, full, all);
+    }
+#else
+    if (RIGHT_ALONG_K) {
+        tma_load_3d(to, from->map, p + from->shift, from->edge, from->z, full);
+    } else {
+#pragma unroll
+        for (int i = 0; i < BN / LINE(BN); i++)
+            tma_load_3d(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN) + from->shift,
+                        p, from->z, full);
+    }
+#endif
+}
+
+/* Of op(A), or op(B). The pointer is NULL if the operand is repacked. */
+static __device__ __forceinline__ struct source
+source_of(const struct tgl_gemm_args *args, const struct tgl_tensor_map *map, const bool is_a)
+{
+    struct source from;
+    from.map = map;
+    from.edge = from.z = 0;
+    from.shift = tma_shift(is_a ? args->A : args->B, ELEMENT_BYTES);
+    return from;
+}
+
+#endif

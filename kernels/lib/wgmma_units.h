@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Units of work: a tile, or with split-K a tile and k_chunk of its K. The first tiles_whole tiles
+ * are one unit each; the others, which would not fill the last wave, have `splits` units. The
+ * blocks of a persistent grid take every gridDim.x'th unit. There are less than 2^30. Tiles are
+ * ordered in bands of `raster` rows, so that blocks that run at once share operands in L2.
+ */
+#ifndef TGL_WGMMA_UNITS_H
+#define TGL_WGMMA_UNITS_H
+
+#include "lib/wgmma_tiles.h"
+
+/* What a block computes at a time: K steps [first, first + steps) of a tile. */
+struct unit {
+    int left, right; /* the first row of left, and column of right, of the tile */
+    int batch;
+    int split, splits; /* its number among the units of the tile */
+    int first, steps;
+    int tile; /* among the tiles that have several units, over all problems of the batch */
+};
+
+static __device__ __forceinline__ int left_extent(const struct tgl_gemm_args *args)
+{
+    return EXCHANGED ? args->n : args->m;
+}
+
+static __device__ __forceinline__ int right_extent(const struct tgl_gemm_args *args)
+{
+    return EXCHANGED ? args->m : args->n;
+}
+
+/* Rows of clusters of tiles, and columns of tiles. */
+static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args)
+{
+    return (left_extent(args) + BM * CLUSTER - 1) / (BM * CLUSTER);
+}
+
+static __device__ __forceinline__ int tile_columns(const struct tgl_gemm_args *args)
+{
+    return (right_extent(args) + BN - 1) / BN;
+}
+
+/* Tiles of a cluster, of all problems. */
+static __device__ __forceinline__ int tile_count(const struct tgl_gemm_args *args)
+{
+    return tile_rows(args) * tile_columns(args) * args->batch;
+}
+
+/* Units of a cluster: one for each of the first tiles_whole tiles, `splits` for each other tile. */
+static __device__ __forceinline__ int unit_count(const struct tgl_gemm_args *args)
+{
+#if CLUSTER_SPLITS > 1
+    return tile_count(args) * CLUSTER_SPLITS;
+#else
+    const int whole = args->tiles_whole;
+    return whole + (tile_count(args) - whole) * args->splits;
+#endif
+}
+
+/* The unit's tile, as a number among all of them; sets what it has of its K. */
+static __device__ __forceinline__ int find_tile(const struct tgl_gemm_args *args, int number,
+                                                struct unit *u)
+{
+    u->split = 0;
+    u->splits = 1;
+    u->tile = 0;
+#if CLUSTER_SPLITS > 1
+    u->splits = CLUSTER_SPLITS;
+    u->split = number % CLUSTER_SPLITS; /* the block's rank */
+    return number / CLUSTER_SPLITS;
+#else
+    const int whole = args->tiles_whole;
+    if (args->splits == 1 || number < whole) return number;
+    const int rest = tile_count(args) - whole;
+    number -= whole;
+    u->splits = args->splits;
+    u->split = number / rest;
+    number -= u->split * rest;
+    u->tile = number * CLUSTER + (int)blockIdx.x % CLUSTER;
+    return number + whole;
+#endif
+}
+
+/* Sets the unit's K steps. depth: K of the product. */
+static __device__ __forceinline__ void find_steps(const struct tgl_gemm_args *args, int depth,
+                                                  struct unit *u)
+{
+    const int all = (depth + BK - 1) / BK;
+    u->first = 0;
+    u->steps = all;
+    if (u->splits > 1) {
+        const int chunk = args->k_chunk / BK;
+        u->first = u->split * chunk;
+        u->steps = u->first >= all ? 0 : all - u->first < chunk ? all - u->first : chunk;
+    }
+}
+
+static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_args *args,
+                                                        int number, int depth)
+{
+    const int rows = tile_rows(args), columns = tile_columns(args),
+              rank = (int)blockIdx.x % CLUSTER;
+    const int tiles = rows * columns;
+    struct unit u;
+    number = find_tile(args, number, &u);
+    u.batch = 0;
+    if (args->batch > 1) {
+        u.batch = number / tiles;
+        number -= u.batch * tiles;
+    }
+    const int band = number / (args->raster * columns);
+    const int in_band = number - band * args->raster * columns, first_row = band * args->raster;
+    const int band_rows = rows - first_row < args->raster ? rows - first_row : args->raster;
+    u.left = ((first_row + in_band % band_rows) * CLUSTER + rank) * BM;
+    u.right = in_band / band_rows * BN;
+    find_steps(args, depth, &u);
+    return u;
+}
+
+#endif

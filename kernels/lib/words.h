@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Powers of two, and elements scaled by them (lib/decompose_args.h).
+ */
+#ifndef TGL_WORDS_H
+#define TGL_WORDS_H
+
+#include "lib/decompose_args.h"
+
+/* 2^e, -126 <= e <= 127. */
+static __device__ __forceinline__ float power_of_two(int e)
+{
+    return __int_as_float((e + 127) << 23);
+}
+
+/* 2^e, -149 <= e <= 127: also denormal numbers. */
+static __device__ __forceinline__ float any_power_of_two(int e)
+{
+    return e >= -126 ? power_of_two(e) : __int_as_float(1 << (e + 149));
+}
+
+/* Both are powers of two, and their product is 2^s, which may lie outside of a float's range: s is
+ * in [-113, 163]. */
+struct scale {
+    float first, second;
+};
+
+static __device__ __forceinline__ struct scale scale_of(int s)
+{
+    const int half = s / 2;
+    struct scale scale;
+    scale.first = power_of_two(half);
+    scale.second = power_of_two(s - half);
+    return scale;
+}
+
+/* x * 2^s, exact unless it is below the range of two words: the first product lies between x and
+ * the second one. */
+static __device__ __forceinline__ float scaled(float x, struct scale scale)
+{
+    return x * scale.first * scale.second;
+}
+
+/* Whether two words do not hold x, whose scaled value this is. */
+static __device__ __forceinline__ bool is_below_words(float x, float scaled_x)
+{
+    return x != 0.0f && fabsf(scaled_x) < 1.0f / (1 << -TGL_LOW_EXPONENT);
+}
+
+#endif
