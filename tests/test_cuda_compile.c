@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The real NVRTC, where there is one: what the library reads out of its log, and its errors. That
- * every kernel compiles is for `tegula warm` to show.
+ * The real NVRTC, if there is one: what the library reads from its log, and compile errors. `tegula
+ * warm` tests that every kernel compiles.
  */
 #include "support.h"
 
@@ -14,7 +14,7 @@ static void assert_error_has(const char *words)
     if (strstr(tgl_error(), words) == NULL) fail_msg("%s", tgl_error());
 }
 
-/* A kernel on a file of the ladder. */
+/* A kernel that is a file of the ladder. */
 static tgl_kernel kernel_with(const char *macros)
 {
     return (tgl_kernel){.name = "test",
@@ -49,7 +49,7 @@ static void machine_code_comes_with_its_resources(void **state)
     free(binary.image);
 }
 
-/* 16 x 16 results a thread do not fit 255 registers. */
+/* 16 x 16 results per thread do not fit in 255 registers. */
 static void spills_are_read_from_the_log(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void a_file_that_is_not_embedded(void **state)
     assert_error_has("not embedded");
 }
 
-/* The list is longer than any buffer of fixed size is likely to be; the last macro counts. */
+/* The list is longer than any plausible fixed-size buffer. The last macro must have its effect. */
 static void long_lists_of_macros_are_whole(void **state)
 {
     (void)state;
@@ -171,6 +171,44 @@ static void a_source_of_the_caller_s(void **state)
     free(binary.image);
 }
 
+/* wgmma is asynchronous unless something between its commit and its wait has to do with its sums.
+ */
+static void serialised_wgmmas_are_read_from_the_log(void **state)
+{
+    (void)state;
+    const tgl_kernel kernel = {.name = "test",
+                               .file = "test/none.cu",
+                               .symbol = "multiply",
+                               .source =
+                                   "#define TYPE_A 4\n"
+                                   "#define WGMMA_TYPE TYPE_A\n"
+                                   "#define WGMMA_N 16\n"
+                                   "#define WGMMA_LEFT_K_MAJOR 1\n"
+                                   "#define WGMMA_RIGHT_K_MAJOR 1\n"
+                                   "#include \"lib/wgmma.h\"\n"
+                                   "__global__ void multiply(float *to, wgmma_tile x, int n)\n"
+                                   "{\n"
+                                   "    float acc[8] = {0};\n"
+                                   "    for (int i = 0; i < n; i++) {\n"
+                                   "        wgmma_fence();\n"
+                                   "        wgmma(acc, x, x, 1);\n"
+                                   "        wgmma_commit();\n"
+                                   "        if (TOUCHES) acc[i % 2] += 1;\n"
+                                   "        WGMMA_WAIT(acc, 0);\n"
+                                   "    }\n"
+                                   "    WGMMA_HOLD(acc);\n"
+                                   "    for (int i = 0; i < 8; i++) to[i] = acc[i];\n"
+                                   "}\n"};
+    for (int touches = 0; touches < 2; touches++) {
+        tgl_kernel own = kernel;
+        tgl_binary binary;
+        own.macros = touches ? "TOUCHES=1" : "TOUCHES=0";
+        assert_status(tgl_cuda_compile(&nvrtc, NULL, &own, "sm_90a", true, &binary), TGL_OK);
+        assert_int_equal(binary.uses.serialises, touches);
+        free(binary.image);
+    }
+}
+
 static void the_build_is_known(void **state)
 {
     (void)state;
@@ -194,6 +232,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_not_embedded),
         cmocka_unit_test(long_lists_of_macros_are_whole),
         cmocka_unit_test(a_source_of_the_caller_s),
+        cmocka_unit_test(serialised_wgmmas_are_read_from_the_log),
         cmocka_unit_test(the_build_is_known),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

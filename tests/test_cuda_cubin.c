@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The FFMAs of a cubin (bench/cubin.c) and how long they take: of one that is made up, and of
- * broken ones.
+ * Finding the FFMAs of a cubin and their stall counts (bench/cubin.c), in an artificial cubin and
+ * in damaged ones.
  */
 #include "support.h"
 
@@ -10,7 +10,7 @@
 #include <elf.h>
 #include <string.h>
 
-/* A file of three sections: none, the names, the code. */
+/* A file with three sections: none, the names, the code. */
 typedef struct file {
     Elf64_Ehdr header;
     Elf64_Shdr sections[3];
@@ -22,7 +22,7 @@ static file make_file(void)
 {
     file f = {.header = {.e_shoff = offsetof(file, sections), .e_shnum = 3, .e_shstrndx = 1},
               .names = "\0.shstrtab\0.text.kernel",
-              /* IADD3, FFMA, FFMA that a predicate guards, a constant that looks like one */
+              /* IADD3, FFMA, FFMA with a predicate, a constant that looks like an FFMA */
               .code = {0x7210, 1, 0x7223, 2, 0x1223, 3, 0x1224, 0x7223}};
     memcpy(f.header.e_ident, ELFMAG, SELFMAG);
     f.header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -42,7 +42,7 @@ static void ffmas_of_a_kernel_are_counted(void **state)
     assert_int_equal(tgl_cubin_ffmas(&f, sizeof f, "kernels"), 0);
 }
 
-/* What the last FFMA stalls comes after it. */
+/* The stall after the last FFMA is not included. */
 static void stall_counts_are_summed(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda device on a real GPU; skipped where there is none. Every kernel against a reference, the
- * caller's context, threads, exhausted memory, and a kernel that faults. `make gpu` runs it before
- * a release. test_cuda_streams.c has streams and graphs.
+ * The cuda device on a real GPU; skipped if there is none. Every kernel compared with a reference,
+ * the caller's context, threads, exhausted memory, and a kernel that faults. `make gpu` runs it
+ * before a release. test_cuda_streams.c tests streams and graphs.
  */
 #include "driver_calls.h"
 #include "support.h"
@@ -27,7 +27,7 @@ static int setup_cuda(void **state)
 typedef struct product {
     int m, n, k;
     int pad;    /* elements between rows */
-    int offset; /* elements before the first: 1 breaks every alignment but the element's */
+    int offset; /* elements before the first: 1 breaks every alignment except that of the element */
     double alpha, beta;
 } product;
 
@@ -39,12 +39,12 @@ static const product products[] = {
     {1, 1000, 300, 0, 0, 1, 0},    {1000, 1, 300, 1, 0, 1, 0},  {255, 255, 255, 1, 1, 2, -1},
 };
 
-/* A rows x cols matrix as it lies in memory: NaN around the elements. */
+/* A rows x cols matrix in memory, with NaN around its elements. */
 typedef struct matrix {
     int rows, cols, ld, offset;
     size_t count;
     float *host;
-    float *dev; /* with its offset */
+    float *dev; /* including the offset */
     void *memory;
 } matrix;
 
@@ -83,7 +83,7 @@ static double at(const matrix *x, int i, int j)
     return (double)x->host[x->offset + i * x->ld + j];
 }
 
-/* What C should be and how far it may be off, with the bound of sequential summation. */
+/* The expected C and the accepted errors, with the error bound of sequential summation. */
 static void reference(const product *p, const matrix *A, const matrix *B, const matrix *C,
                       double *expected, double *bound)
 {
@@ -107,18 +107,18 @@ static void compare(const char *kernel, const product *p, const matrix *before, 
     for (size_t x = 0; x < before->count; x++) {
         const int64_t place = (int64_t)x - before->offset;
         const int i = (int)(place / before->ld), j = (int)(place % before->ld);
-        if (place < 0 || i >= p->m || j >= p->n) { /* around C nothing may change */
+        if (place < 0 || i >= p->m || j >= p->n) { /* elements around C must not change */
             assert_memory_equal(&after[x], &before->host[x], sizeof after[x]);
             continue;
         }
         const double error = fabs((double)after[x] - expected[i * p->n + j]);
-        if (!(error <= bound[i * p->n + j])) /* NaN does not pass */
+        if (!(error <= bound[i * p->n + j])) /* a NaN fails, too */
             fail_msg("%s, m=%d n=%d k=%d alpha=%g beta=%g: C(%d, %d) is %g, not %g", kernel, p->m,
                      p->n, p->k, p->alpha, p->beta, i, j, (double)after[x], expected[i * p->n + j]);
     }
 }
 
-/* False: the kernel does not take the product. */
+/* False: the kernel does not support the product. */
 static bool run_kernel(tgl_device *dev, const char *kernel, const product *p, const matrix *A,
                        const matrix *B, const matrix *C, float *result)
 {
@@ -130,11 +130,11 @@ static bool run_kernel(tgl_device *dev, const char *kernel, const product *p, co
     const size_t bytes = C->count * sizeof *C->host;
     tgl_plan *plan;
     const tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
-    if (status == TGL_UNSUPPORTED) return false; /* too many rows for it */
+    if (status == TGL_UNSUPPORTED) return false; /* the kernel supports fewer rows */
     assert_ok(status);
     float *again = malloc(bytes);
     assert_true(again != NULL && result != NULL);
-    for (int i = 0; i < 2; i++) { /* bitwise the same both times */
+    for (int i = 0; i < 2; i++) { /* both results must be bitwise equal */
         assert_ok(tgl_upload(dev, C->memory, C->host, bytes, NULL));
         assert_ok(tgl_plan_run(plan, p->alpha, A->dev, B->dev, p->beta, C->dev, NULL));
         assert_ok(tgl_download(dev, i == 0 ? result : again, C->memory, bytes, NULL));
@@ -174,7 +174,7 @@ static void every_kernel_agrees_with_the_reference(void **state)
 
 /* ---- Epilogues and pointers ------------------------------------------------------------------ */
 
-/* gelu(what `reference` says + bias[row]) + residual, and the error that passes. */
+/* gelu(reference + bias[row]) + residual, and the accepted error. */
 static void finish_reference(const product *p, const matrix *bias, const matrix *residual,
                              double *expected, double *bound)
 {
@@ -188,7 +188,7 @@ static void finish_reference(const product *p, const matrix *bias, const matrix 
         }
 }
 
-/* False: the kernel does not take the product. */
+/* False: the kernel does not support the product. */
 static bool run_epilogue(tgl_device *dev, const char *kernel, const product *p, const matrix *A,
                          const matrix *B, const matrix *C, const matrix *bias,
                          const matrix *residual, float *result)
@@ -286,7 +286,8 @@ static void an_expression_knows_rows_and_columns(void **state)
     if (strstr(text, "scale") == NULL) fail_msg("%s", text);
 }
 
-/* Products of small numbers are exact. C[i] := A[i]*B, where A[i] and C[i] lie in another order. */
+/* Products of small numbers are exact. C[i] := A[i]*B, where the order of A[i] and of C[i] in
+ * memory differ. */
 static void batches_of_pointers(void **state)
 {
     enum { BATCH = 300, M = 17, N = 20, K = 24 };
@@ -366,7 +367,7 @@ static void start(const adder *x, void *stream)
     assert_ok(tgl_plan_run(x->plan, 1, x->A, x->B, 1, x->C, stream));
 }
 
-/* Fails unless `times` runs have added up; then frees all. */
+/* Fails unless C has been incremented `times` times; then frees everything. */
 static void finish(adder *x, int times)
 {
     static const size_t count = (size_t)SIDE * SIDE;
@@ -382,7 +383,7 @@ static void finish(adder *x, int times)
     tgl_free(x->dev, x->C);
 }
 
-/* ---- What the caller does with the driver himself -------------------------------------------- */
+/* ---- Callers that use the driver API directly ------------------------------------------------ */
 
 static void the_caller_s_context_stays(void **state)
 {
@@ -391,7 +392,7 @@ static void the_caller_s_context_stays(void **state)
     DRIVER(destroy, "cuCtxDestroy_v2", void *);
     void *mine, *now;
     assert_int_equal(get(&now), 0);
-    assert_null(now); /* so far none has been made current */
+    assert_null(now); /* no context has been made current yet */
     assert_int_equal(create(&mine, 0, 0), 0);
     adder work = make_adder(*state);
     start(&work, NULL);
@@ -406,7 +407,7 @@ static void the_caller_s_context_stays(void **state)
     assert_null(now);
 }
 
-/* Work is done in it, and it stays as it was. */
+/* The context is used and stays current. */
 static void a_device_on_the_caller_s_context(void **state)
 {
     DRIVER(get, "cuCtxGetCurrent", void **);
@@ -474,8 +475,8 @@ static void time_passes(void **state)
     finish(&work, 100);
 }
 
-/* The measured rate is near the one on paper, 2 operations a lane and clock, and never far above.
- */
+/* The measured rate is close to the theoretical one (2 operations per lane and clock) and not far
+ * above it. */
 static void ceilings_are_plausible(void **state)
 {
     static const tgl_number factors[] = {TGL_NUMBER_PROCESSORS, TGL_NUMBER_CLOCK_HZ,
@@ -495,7 +496,7 @@ static void ceilings_are_plausible(void **state)
 
 /* ---- A kernel that faults -------------------------------------------------------------------- */
 
-/* In a process of its own, as a fault may end all CUDA work of a process. */
+/* In a process of its own, because a fault may end all CUDA work of a process. */
 static void fault(void)
 {
     tgl_device *dev, *other = NULL;
@@ -515,7 +516,7 @@ static void fault(void)
         const tgl_status status = tgl_alloc(other, 1, &memory);
         const size_t length = tgl_last_error(message, sizeof message);
         print_message("cuda:1: %s: %s\n", tgl_status_name(status), status == TGL_OK ? "" : message);
-        if (status != TGL_OK && status != TGL_DEVICE_LOST) exit(7); /* CUDA leaves both open */
+        if (status != TGL_OK && status != TGL_DEVICE_LOST) exit(7); /* CUDA allows both */
         if (status == TGL_OK) tgl_free(other, memory);
         if (status != TGL_OK && length < 20) exit(9);
         if (tgl_device_sync(other) != status) exit(8);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the host does for epilogues and batches of pointers on the cuda device, over stand-ins for
- * NVIDIA's libraries: operands of a batch that takes several launches, and which kernels are
- * compiled.
+ * The host side of epilogues and batches of pointers on the cuda device, with the fake libraries:
+ * the operands of a batch that takes several launches, and which kernels are compiled.
  */
 #include "fake_cuda/setup.h"
 
@@ -63,7 +62,7 @@ static void a_batch_of_several_launches(void **state)
     free(A), free(B), free(C);
 }
 
-/* Compilations that a plan takes with this epilogue. */
+/* The number of compilations for a plan with this epilogue. */
 static int compilations_for(tgl_device *dev, const tgl_epilogue *e)
 {
     const tgl_problem problem = problem_of(TGL_F32, 129, 129, 129); /* one variant */
@@ -76,7 +75,8 @@ static int compilations_for(tgl_device *dev, const tgl_epilogue *e)
     return compilations() - before;
 }
 
-/* By a device that has loaded them, and by one that finds them on disk. */
+/* Tested with a device that has loaded the kernels, and with one that finds them in the disk cache.
+ */
 static void kernels_are_known_by_their_epilogue(void **state)
 {
     (void)state;
@@ -95,7 +95,8 @@ static void kernels_are_known_by_their_epilogue(void **state)
             assert_int_equal(compilations_for(dev, &all[i]), !again);
             assert_int_equal(compilations_for(dev, &all[i]), 0);
         }
-        assert_int_equal(compilations_for(dev, NULL), 0); /* the same as none of all */
+        assert_int_equal(compilations_for(dev, NULL),
+                         0); /* the same as an epilogue with nothing in it */
         tgl_device_close(dev);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan of the cuda device launches, over the fake libraries: what overlaps and lies in
- * clusters, strips, and what only lists that no family makes have.
+ * The launches of plans on the cuda device, with the fake libraries: overlapping launches,
+ * clusters, strips, and features of launch lists that no family uses.
  */
 #include "fake_cuda/setup.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- How kernels are launched ---------------------------------------------------------------- */
 
-/* m x n x 1024 by tiles of 32 x 32 with so many splits, of ones: what it was launched with. */
+/* Runs m x n x 1024 of ones with 32 x 32 tiles and this number of splits. Returns the launch. */
 static fake_cuda_launch launch_of(tgl_device *dev, int m, int n, int splits, double alpha)
 {
     const tgl_problem problem = problem_of(TGL_F32, m, n, 1024);
@@ -31,7 +31,7 @@ static fake_cuda_launch launch_of(tgl_device *dev, int m, int n, int splits, dou
     return latest_launch();
 }
 
-/* The stand-in has four SMs: larger grids wait for the launch before them. */
+/* The fake device has four SMs: larger grids wait for the launch before them. */
 static void launches_overlap_and_lie_in_clusters(void **state)
 {
     (void)state;
@@ -55,7 +55,7 @@ static void launches_overlap_and_lie_in_clusters(void **state)
     tgl_device_close(dev);
 }
 
-/* Of a matrix times a vector they do however many blocks there are. */
+/* Launches of a GEMV overlap with any number of blocks. */
 static void short_blocks_overlap(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void older_chips_drivers_and_compilers_launch_plainly(void **state)
 
 enum { SIDE_MAX = 200, DEEP = 8192, ROOM = 48 * DEEP };
 
-/* m x n x k by tiles of 32 x 32 with strips, run once: C := 2*A*B + C, of small integers. */
+/* Runs m x n x k once, with 32 x 32 tiles and strips: C := 2*A*B + C of small integers. */
 static tgl_plan *run_strips(tgl_device *dev, int m, int n, int k, int splits, float *C)
 {
     static float A[ROOM], B[ROOM];
@@ -130,9 +130,9 @@ static int blocks_of(const fake_cuda_launch *l)
     return (int)(l->grid[0] * l->grid[1] * l->grid[2]);
 }
 
-/* The tiles, the columns right of them, the rows below. A strip begins while the launch before it
- * runs, however large that is, and sees to it that whatever follows comes after both. On four
- * SMs a run lets the next one begin only if all its launches are small. */
+/* The steps are tiles, the columns right of them, the rows below. A strip starts while the launch
+ * before it runs, for any grid size, and the launches after the strip start after both. On four SMs
+ * a run lets the next run start early only if all its launches are small. */
 static void strips_follow_their_tiles(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void older_chips_launch_strips_in_turn(void **state)
     tgl_device_close(dev);
 }
 
-/* Its tiles are under way all the same. */
+/* The tiles have already been launched. */
 static void a_strip_that_cannot_be_launched_fails_the_run(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void a_strip_that_cannot_be_launched_fails_the_run(void **state)
     tgl_device_close(dev);
 }
 
-/* Parts that are under way at once have partial sums and counters of their own. */
+/* Tiles and strips that run concurrently have separate partial sums and counters. */
 static void strips_have_partial_sums_of_their_own(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static tgl_kernel kernel_named(const char *symbol)
                         .source = source};
 }
 
-/* Blocks of 256 threads; the launch's kernel is of the builder's list. */
+/* Blocks of 256 threads. The builder's list owns the launch's kernel. */
 static tgl_launch launch_with(tgl_list_builder *b, const char *symbol, unsigned blocks,
                               tgl_ordering order)
 {
@@ -301,7 +301,7 @@ static void run(const tgl_plan *plan, double alpha)
     if (status != TGL_OK) fail_msg("%s", tgl_error());
 }
 
-/* The stand-in has four SMs of 2048 threads. */
+/* The fake device has four SMs of 2048 threads. */
 static void persistent_kernels_get_what_is_resident(void **state)
 {
     (void)state;
@@ -329,7 +329,7 @@ static void persistent_kernels_get_what_is_resident(void **state)
     tgl_device_close(dev);
 }
 
-/* Beside a step that is left out there is nothing that it may overlap with. */
+/* If the step before is skipped, there is no launch to overlap with. */
 static void beside_a_step_that_is_left_out(void **state)
 {
     (void)state;
@@ -358,7 +358,7 @@ static void beside_a_step_that_is_left_out(void **state)
     tgl_device_close(dev);
 }
 
-/* The driver knows how long a kernel's parameters are. */
+/* The driver reports the size of a kernel's parameters. */
 static void arguments_of_a_wrong_size_are_refused(void **state)
 {
     (void)state;
@@ -401,7 +401,7 @@ static void features_that_are_not_there(void **state)
 
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
-/* A list whose kernel takes the map of A, 4 x 8 floats, and a number. */
+/* A plan whose kernel has the tensor map of A (4 x 8 floats) and a number as parameters. */
 static tgl_status plan_with_map(tgl_device *dev, const char *parameters, tgl_plan **plan)
 {
     const tgl_tensor tensor = {.base = TGL_VALUE_OPERAND,
@@ -432,7 +432,7 @@ static tgl_status plan_with_map(tgl_device *dev, const char *parameters, tgl_pla
 
 static const char map_and_number[] = "struct tgl_tensor_map|long long";
 
-/* The stand-in's map begins with the address. */
+/* The fake's tensor map starts with the address. */
 static void tensor_maps_are_kept_by_address(void **state)
 {
     (void)state;
@@ -450,11 +450,17 @@ static void tensor_maps_are_kept_by_address(void **state)
             assert_int_equal(latest_launch().bytes[128], 42);
         }
     assert_int_equal(encoded_maps(), before + 4);
-    for (int i = 0; i < ADDRESSES; i++) /* more than are kept */
+    for (int i = 0; i < ADDRESSES; i++) /* more than are cached */
         assert_status(tgl_plan_run(plan, 1, A + (ptrdiff_t)i * STEP, A, 0, &C, NULL), TGL_OK);
     assert_int_equal(encoded_maps(), before + 6);
     assert_status(plan_with_map(dev, "struct tgl_tensor_map", &plan_of_less), TGL_BAD_ARGUMENT);
-    assert_status(tgl_plan_run(plan, 1, A + 1, A, 0, &C, NULL), TGL_DRIVER);
+    /* The map begins at a multiple of 16. */
+    const float *const begin = A;
+    assert_status(tgl_plan_run(plan, 1, A + 1, A, 0, &C, NULL), TGL_OK);
+    assert_memory_equal(latest_launch().bytes, &begin, sizeof begin);
+    setenv("FAKE_CUDA_FAIL", "cuTensorMapEncodeTiled=1", 1);
+    assert_status(tgl_plan_run(plan, 1, A + 2, A, 0, &C, NULL), TGL_DRIVER);
+    unsetenv("FAKE_CUDA_FAIL");
     assert_last_error("encoding a tensor map");
     assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, &C, NULL), TGL_OK);
     assert_memory_equal(latest_launch().bytes, "\0\0\0\0\0\0\0\0", 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels in the memory of the cuda device, over the fake libraries: who shares them, how long they
- * stay, and what goes into their compilation.
+ * Loaded kernels on the cuda device, with the fake libraries: sharing, lifetime, and the inputs of
+ * their compilation.
  */
 #include "fake_cuda/setup.h"
 
@@ -9,9 +9,9 @@
 
 #include <pthread.h>
 
-enum { UNUSED_MAX = 256 }; /* modules without users that a device keeps, at most */
+enum { UNUSED_MAX = 256 }; /* maximum number of modules without users that a device keeps */
 
-/* *plan := a plan of one launch of a kernel with these macros; or why not. */
+/* *plan := a plan with one launch of a kernel with these macros. */
 static tgl_status make_plan(tgl_device *dev, const char *macros, tgl_plan **plan)
 {
     const tgl_shape shape = {.m = 1,
@@ -99,7 +99,7 @@ static void plans_share_a_module(void **state)
     assert_int_equal(loaded_modules(), 0);
 }
 
-/* The stand-in reports a module that is unloaded while its kernels may run. */
+/* The fake reports a module that is unloaded while its kernels may still run. */
 static void unused_modules_are_bounded(void **state)
 {
     (void)state;
@@ -108,17 +108,17 @@ static void unused_modules_are_bounded(void **state)
     tgl_plan *kept = plan_number(dev, -1);
     for (int i = 0; i < MANY; i++) {
         pass_through(dev, i, i + 1);
-        pass_through(dev, -2, -1); /* used again and again */
+        pass_through(dev, -2, -1); /* used repeatedly */
         assert_in_range(loaded_modules(), 1, UNUSED_MAX + 3);
     }
     const int before = compilations();
     setenv("TEGULA_CACHE", "/nonexistent", 1);
     run(kept);
     pass_through(dev, -2, -1);
-    pass_through(dev, MANY - 100, MANY); /* the latest are there */
+    pass_through(dev, MANY - 100, MANY); /* the latest ones are still loaded */
     assert_int_equal(compilations(), before);
     const int modules = loaded_modules();
-    pass_through(dev, 0, 1); /* the first is not, but on disk */
+    pass_through(dev, 0, 1); /* the first one is not, but it is in the disk cache */
     assert_int_equal(loaded_modules(), modules + 1);
     tgl_plan_destroy(kept);
     tgl_device_close(dev);
@@ -142,7 +142,7 @@ static void modules_of_plans_stay(void **state)
     tgl_device_close(dev);
 }
 
-/* If the device cannot be waited for, a later load unloads. */
+/* If waiting for the device fails, a later load unloads the modules. */
 static void unloading_is_put_off(void **state)
 {
     (void)state;
@@ -156,7 +156,7 @@ static void unloading_is_put_off(void **state)
     tgl_device_close(dev);
 }
 
-/* Also where all memory is taken. */
+/* Also if all memory is in use. */
 static void closing_waits_for_work(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void a_capture_goes_on_while_modules_are_unloaded(void **state)
     tgl_device_close(dev);
 }
 
-/* A list that was cut would compile another kernel. */
+/* A truncated list would compile another kernel. */
 static void all_macros_are_compiled(void **state)
 {
     (void)state;

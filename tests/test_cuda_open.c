@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening CUDA devices, over the fake libraries: what is there, what is missing, and what is said
- * of it.
+ * Opening CUDA devices, with the fake libraries: devices, missing devices, and the error messages.
  */
 #include "fake_cuda/setup.h"
 
@@ -10,7 +9,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-/* What "auto" opens. */
+/* Checks which device "auto" opens. */
 static void assert_auto_is(const char *name)
 {
     tgl_device *dev = open_device("auto");
@@ -46,7 +45,7 @@ static void without_a_device(void **state)
     setenv("FAKE_CUDA_FAIL", "cuInit=100", 1);
     assert_open_fails("cuda", TGL_NO_DEVICE, "CUDA_ERROR_NO_DEVICE");
     assert_auto_is("cpu");
-    setenv("FAKE_CUDA_FAIL", "cuInit=999", 1); /* an error that the driver has no name for */
+    setenv("FAKE_CUDA_FAIL", "cuInit=999", 1); /* an error for which the driver has no name */
     assert_open_fails("cuda", TGL_NO_DEVICE, "no CUDA device");
     unsetenv("FAKE_CUDA_FAIL");
     setenv("FAKE_CUDA_DEVICES", "0", 1);
@@ -73,7 +72,8 @@ static void without_a_compiler(void **state)
     (void)state;
     setenv("TEGULA_NVRTC", "/nonexistent", 1);
     assert_open_fails("cuda", TGL_NO_COMPILER, "/nonexistent");
-    assert_open_fails("auto", TGL_NO_COMPILER, "TEGULA_NVRTC"); /* there is a GPU: say so */
+    assert_open_fails("auto", TGL_NO_COMPILER,
+                      "TEGULA_NVRTC"); /* there is a GPU, so the failure is reported */
     setenv("TEGULA_NVRTC", FAKE_LIBCUDA, 1);
     assert_open_fails("cuda", TGL_NO_COMPILER, "no NVRTC");
     setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);
@@ -93,7 +93,8 @@ static void the_compiler_s_folder_serves(void **state)
     tgl_device_close(open_device("cuda"));
 }
 
-/* The fake knows an architecture that makes it known from a real one that may be installed. */
+/* An architecture that only the fake supports distinguishes it from a real NVRTC that may be
+ * installed. */
 static void toolkits_and_wheels_are_searched(void **state)
 {
     (void)state;
@@ -103,7 +104,7 @@ static void toolkits_and_wheels_are_searched(void **state)
                   {"VIRTUAL_ENV", "lib/python3.11/site-packages/nvidia/cu13/lib"}};
     if (dlopen("libnvrtc.so", RTLD_NOW) != NULL || dlopen("libnvrtc.so.13", RTLD_NOW) != NULL ||
         dlopen("libnvrtc.so.12", RTLD_NOW) != NULL)
-        skip(); /* the loader's path comes first */
+        skip(); /* the loader's path is searched first */
     unsetenv("TEGULA_NVRTC");
     setenv("FAKE_NVRTC_ARCHS", "81", 1);
     for (size_t i = 0; i < COUNT_OF(places); i++) {
@@ -114,7 +115,7 @@ static void toolkits_and_wheels_are_searched(void **state)
         assert_int_equal(system(command), 0);
         setenv(places[i].variable, folder, 1);
         tgl_nvrtc nvrtc;
-        if (i == 0 || access("/usr/local/cuda", F_OK) != 0) { /* which comes before wheels */
+        if (i == 0 || access("/usr/local/cuda", F_OK) != 0) { /* searched before wheels */
             assert_status(tgl_nvrtc_open(&nvrtc), TGL_OK);
             assert_int_equal(nvrtc.archs[0], 81);
             tgl_nvrtc_close(&nvrtc);
@@ -125,8 +126,8 @@ static void toolkits_and_wheels_are_searched(void **state)
     }
 }
 
-/* Columns: compute capability, what NVRTC knows, what is compiled for (NULL: nothing serves).
- * Tegras (87, 101) are for themselves. */
+/* Columns: compute capability, what NVRTC supports, what is compiled for (NULL: nothing). Tegras
+ * (87, 101) are incompatible with other GPUs. */
 static void architectures(void **state)
 {
     (void)state;
@@ -206,7 +207,7 @@ static void properties_are_numbers_too(void **state)
     tgl_device_close(dev);
 }
 
-/* Versions compare as numbers, in the names of files and folders alike. */
+/* Versions are compared as numbers, in the names of files and folders. */
 static void the_highest_version_comes_first(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static void the_highest_version_comes_first(void **state)
 
 /* ---- The caller's context -------------------------------------------------------------------- */
 
-/* Makes the primary context of a device current; pop_context() undoes it. */
+/* Makes the primary context of a device current; pop_context() reverts it. */
 static CUcontext push_context(int device)
 {
     CUresult (*retain)(CUcontext *, CUdevice), (*push)(CUcontext);
@@ -259,7 +260,7 @@ static tgl_status open_current(const char *name, tgl_device **dev)
     return tgl_device_open(name, &options, dev);
 }
 
-/* The device neither creates a context nor takes it away. */
+/* The device neither creates nor destroys a context. */
 static void the_current_context_is_used(void **state)
 {
     (void)state;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams and graphs on a real GPU; skipped where there is none. Plans with split-K have a
- * workspace, which runs on different streams and in graphs must not share.
+ * Streams and graphs on a real GPU; skipped if there is none. Plans with split-K have a workspace,
+ * which runs on different streams and in graphs must not share.
  */
 #include "driver_calls.h"
 
 enum { SIDE = 200, DEPTH = 1024, BATCH_MAX = 3, STREAMS = 3, NON_BLOCKING = 1 };
 
-/* The kernel, and products of a batch, each with sums of its own in the workspace. Splits: 4:
- * within a cluster, where there are clusters; 11: by the workspace; 16: by both. NULL: as the
- * planner likes. */
+/* A kernel, and the number of products of a batch; each has its own sums in the workspace. 4 splits
+ * are reduced in a cluster (if there are clusters), 11 in the workspace, 16 in both. NULL: the
+ * planner's choice. */
 typedef struct sharing {
     const char *kernel;
     int batch;
@@ -28,7 +28,8 @@ static const sharing ways[] = {
     {"simt_32x32x32:splits=11,strips=1", BATCH_MAX},
 };
 
-/* C := A*B + C with A of ones: adds DEPTH times B's value to each element of C, exactly. */
+/* C := A*B + C with A of ones: increments each element of C by DEPTH times the value of B, exactly.
+ */
 typedef struct adder {
     tgl_device *dev;
     tgl_plan *plan;
@@ -40,7 +41,7 @@ static void *room_for_C(tgl_device *dev)
     return constant_floats(dev, (size_t)BATCH_MAX * SIDE * SIDE, 0);
 }
 
-/* What the elements of B are in a product of the batch. */
+/* The value of B's elements in a product of the batch. */
 static float value_of_B(size_t product)
 {
     return (float)(2 + product);
@@ -86,7 +87,7 @@ static void free_adder(adder *x)
     tgl_free(x->dev, x->B);
 }
 
-/* Fails unless `times` runs have added up in C; then frees it. */
+/* Fails unless C has been incremented `times` times; then frees it. */
 static void finish(tgl_device *dev, void *C, int batch, int times)
 {
     static const size_t count = (size_t)SIDE * SIDE;
@@ -139,7 +140,7 @@ static void destroy_stream(void *stream)
     assert_int_equal(destroy(stream), 0);
 }
 
-/* Beside a capture, the caller waits in the relaxed mode, too. */
+/* During a capture, the caller must wait in the relaxed mode, too. */
 static void destroy_stream_relaxed(void *stream)
 {
     DRIVER(exchange, "cuThreadExchangeStreamCaptureMode", int *);
@@ -207,8 +208,8 @@ static void a_plan_can_be_captured_into_a_graph(void **state)
     }
 }
 
-/* One plan on the default stream, on others that do not wait for it, and in a graph, all at once.
- * The default stream comes first, last and in between. */
+/* Runs one plan concurrently on the default stream, on streams that do not synchronise with it, and
+ * in a graph. The default stream is used first, last and in between. */
 static void a_plan_is_shared_by_streams_and_a_graph(void **state)
 {
     DRIVER(launch, "cuGraphLaunch", void *, void *);
@@ -290,10 +291,11 @@ static void streams_come_and_go(void **state)
     free_adder(&work);
 }
 
-/* Of the caller's workspace every byte is written before; it need not be zero. */
+/* All bytes of the caller's workspace are overwritten before; it need not be zero. */
 static void the_caller_s_workspace_need_not_be_clean(void **state)
 {
     DRIVER(fill, "cuMemsetD8_v2", void *, unsigned char, size_t);
+    DRIVER(wait, "cuCtxSynchronize", void);
     for (size_t way = 0; way < COUNT_OF(ways); way++) {
         adder work = make_adder(*state, ways[way]);
         const size_t bytes = tgl_plan_workspace_size(work.plan);
@@ -301,6 +303,7 @@ static void the_caller_s_workspace_need_not_be_clean(void **state)
         if (bytes > 0) {
             assert_ok(tgl_alloc(*state, bytes, &memory));
             assert_int_equal(fill(memory, 0xff, bytes), 0);
+            assert_int_equal(wait(), 0); /* the stream of the runs does not wait for the fill */
         }
         const tgl_operands operands = {.size = sizeof operands,
                                        .alpha = 1,
@@ -336,7 +339,7 @@ static void a_capture_survives_all_else(void **state)
     assert_int_equal(begin(captured, 0), 0);
     add(&work, in_graph, captured);
     assert_ok(tgl_device_open("cuda:0", NULL, &second));
-    /* Copies on the default stream are the caller's affair: these streams do not block on it. */
+    /* Copies on the default stream are allowed here, since these streams do not block on it. */
     adder other = make_adder(second, ways[4]);
     void *C = room_for_C(second);
     add(&other, C, stream);
@@ -358,9 +361,9 @@ static void a_capture_survives_all_else(void **state)
 
 /* ---- Strips ---------------------------------------------------------------------------------- */
 
-/* A strip begins beside the tiles, and reads an A that the launch before these has just written: it
- * must not find what its caches have kept of the A before. A := alpha * ones * ones, another alpha
- * each time; then C := A*B, each time into another C. */
+/* A strip starts concurrently with the tiles and reads an A that the launch before the tiles has
+ * just written. It must not read an old A from its caches. A := alpha * ones * ones, with a
+ * different alpha each time; then C := A*B, each time into another C. */
 static void strips_read_what_was_just_written(void **state)
 {
     enum { TIMES = 96, INNER = 8, VALUES = 13 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workspace on the cuda device, over the fake libraries: arenas of streams, captured runs, the
- * caller's memory, and what happens when memory runs out. The stand-in reports memory of one stream
- * that is used on another or in a graph, memory that is freed too early, and counters that are not
- * zero: see fake_cuda/fake_cuda.h.
+ * Workspace on the cuda device, with the fake libraries: arenas of streams, captured runs, the
+ * caller's memory, and exhausted memory. The fake reports memory of one stream that is used on
+ * another or in a graph, memory that is freed too early, and counters that are not zero: see
+ * fake_cuda/fake_cuda.h.
  */
 #include "fake_cuda/setup.h"
 
@@ -13,9 +13,9 @@
 
 enum { M = 64, N = 64, K = 1024, ONE_ARENA = (2 << 20) + (64 << 10) };
 
-static float A[M * K], B[K * N], C[M * N]; /* the stand-in takes any memory */
+static float A[M * K], B[K * N], C[M * N]; /* the fake accepts any memory */
 
-/* C := A*B of ones, in 11 splits of K, which add up in the workspace. */
+/* C := A*B of ones with 11-way split-K, which adds in the workspace. */
 static tgl_plan *split_plan(tgl_device *dev, int k)
 {
     const tgl_problem problem = problem_of(TGL_F32, M, N, k);
@@ -58,7 +58,7 @@ static void a_plan_takes_no_memory_and_no_stream_when_it_is_made(void **state)
     tgl_device_close(dev);
 }
 
-/* Runs on different streams wait for nothing, and share nothing. */
+/* Runs on different streams do not wait for each other and share nothing. */
 static void streams_have_arenas_of_their_own(void **state)
 {
     (void)state;
@@ -75,12 +75,12 @@ static void streams_have_arenas_of_their_own(void **state)
         for (int j = 0; j < i; j++)
             assert_true(counters[i] != counters[j] && sums[i] != sums[j]);
     }
-    for (int i = STREAMS - 1; i >= 0; i--) { /* plans share that of a stream */
+    for (int i = STREAMS - 1; i >= 0; i--) { /* all plans share the arena of a stream */
         assert_status(run(other, streams[i]), TGL_OK);
         assert_ptr_equal(latest_launch().args.counters, counters[i]);
         assert_ptr_equal(latest_launch().args.workspace, sums[i]);
     }
-    assert_status(run(plan, (void *)1), TGL_OK); /* another name of the default stream */
+    assert_status(run(plan, (void *)1), TGL_OK); /* CU_STREAM_LEGACY, the default stream */
     assert_ptr_equal(latest_launch().args.counters, counters[0]);
     unsetenv("FAKE_CUDA_FAIL");
     assert_int_equal(memory_taken(), STREAMS * ONE_ARENA);
@@ -89,7 +89,7 @@ static void streams_have_arenas_of_their_own(void **state)
     tgl_device_close(dev);
 }
 
-/* A plan whose workspace is of this size, or more: a batch of as many products as it takes. */
+/* A plan with at least this workspace: a batch of the necessary number of products. */
 static tgl_plan *plan_with(tgl_device *dev, size_t bytes)
 {
     const tgl_plan_options options = {.size = sizeof options,
@@ -104,7 +104,7 @@ static tgl_plan *plan_with(tgl_device *dev, size_t bytes)
     }
 }
 
-/* alpha = 0: without a product the workspace is lent all the same. */
+/* alpha = 0: even without a product the run gets workspace. */
 static tgl_status run_empty(const tgl_plan *plan, void *stream)
 {
     static float room[4096 * M * N];
@@ -133,7 +133,7 @@ static void arenas_grow(void **state)
     }
 }
 
-/* The handle of a stream that is gone may be that of a new one, whose arena is another. */
+/* A new stream may have the handle of a destroyed one, but it has another arena. */
 static void arenas_are_bounded_by_number(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void arenas_are_bounded_by_bytes(void **state)
         assert_runs(plan, streams[i]);
         assert_in_range(memory_taken(), 1, BYTES / 4);
     }
-    /* The least recently used arenas gave way: the latest four are there. */
+    /* The least recently used arenas were evicted: the latest four exist. */
     setenv("FAKE_CUDA_FAIL", "cuMemAllocAsync=2", 1);
     for (int i = STREAMS - 4; i < STREAMS; i++)
         assert_runs(plan, streams[i]);
@@ -174,7 +174,7 @@ static void arenas_are_bounded_by_bytes(void **state)
     tgl_device_close(dev);
 }
 
-/* What the bound has no room for is allocated for the run. */
+/* Workspace beyond the limit is allocated for the run. */
 static void too_much_for_an_arena(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void too_much_for_an_arena(void **state)
     tgl_device_close(dev);
 }
 
-/* An arena that another thread's capture keeps from being evicted: the wait for it fails. */
+/* An arena cannot be evicted if waiting for its work fails because of another thread's capture. */
 static void arenas_that_cannot_be_evicted_stay(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void arenas_that_cannot_be_evicted_stay(void **state)
     tgl_device_close(dev);
 }
 
-/* Other streams' arenas give way first; then the product is computed without workspace. */
+/* Other streams' arenas are evicted first; then the product is computed without workspace. */
 static void out_of_memory(void **state)
 {
     (void)state;
@@ -219,7 +219,7 @@ static void out_of_memory(void **state)
     assert_int_equal(latest_launch().args.splits, 11);
     assert_int_equal(memory_taken(), BYTES - 1000);
     tgl_plan_destroy(plan);
-    tgl_device_close(dev); /* gives the arena back, but not the caller's memory */
+    tgl_device_close(dev); /* frees the arena, but not the caller's memory */
 
     dev = open_device("cuda");
     plan = split_plan(dev, K);
@@ -232,7 +232,7 @@ static void out_of_memory(void **state)
     tgl_device_close(dev);
 }
 
-/* A launch that finds no memory is no reason to compute the product without workspace: the launches
+/* If a launch runs out of memory, the product is not computed again without workspace: the launches
  * before it have changed C. */
 static void out_of_memory_after_a_launch(void **state)
 {
@@ -253,7 +253,7 @@ static void out_of_memory_after_a_launch(void **state)
     tgl_device_close(dev);
 }
 
-/* The counters of launches that were interrupted are cleared before the next run. */
+/* The counters of interrupted launches are cleared before the next run. */
 static void a_failed_run_clears_the_counters(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void a_failed_run_clears_the_counters(void **state)
     setenv("FAKE_CUDA_FAIL", "cuMemsetD8Async=1", 1);
     assert_status(run(plan, NULL), TGL_DRIVER);
     unsetenv("FAKE_CUDA_FAIL");
-    assert_status(run(plan, NULL), TGL_OK); /* a misuse if they were not */
+    assert_status(run(plan, NULL), TGL_OK); /* a misuse if the counters were not cleared */
     tgl_plan_destroy(plan);
     tgl_device_close(dev);
 }
@@ -289,7 +289,7 @@ static void *run_often(void *data)
     return NULL;
 }
 
-/* Two on each stream, more streams than there is room for. */
+/* Two threads per stream, and more streams than arenas fit. */
 static void threads_share_streams(void **state)
 {
     (void)state;
@@ -313,7 +313,7 @@ static void threads_share_streams(void **state)
 
 /* ---- The caller's workspace ------------------------------------------------------------------ */
 
-/* Its counters need not be zero, no arena is made, and nothing waits. */
+/* The caller's counters need not be zero, no arena is created, and nothing waits. */
 static void the_caller_s_workspace(void **state)
 {
     (void)state;
@@ -364,7 +364,8 @@ static void a_captured_run_uses_no_arena(void **state)
     void *graph = end_capture(stream);
     assert_runs(plan, stream);
     assert_ptr_equal(latest_launch().args.counters, arena);
-    for (int i = 0; i < 3; i++) { /* with garbage in its counters but for the graph's own memset */
+    for (int i = 0; i < 3;
+         i++) { /* the kernels leave garbage in the counters; the graph's own memset clears them */
         memset(C, 0, sizeof C);
         launch_graph(graph, i == 1 ? other : stream);
         assert_true(C[0] == K && C[M * N - 1] == K);
@@ -432,7 +433,7 @@ static void copies_are_not_captured(void **state)
     tgl_device_close(dev);
 }
 
-/* All of this in the thread that captures: the strictest case. */
+/* All of this in the capturing thread, the strictest case. */
 static void use_everything(tgl_device *dev, tgl_plan *plan)
 {
     enum { STREAMS = 8 };
@@ -483,7 +484,7 @@ static void nothing_ends_a_capture_under_way(void **state)
     }
 }
 
-/* It waits for blocking streams, one of which is being captured. */
+/* The default stream waits for blocking streams, one of which is being captured. */
 static void the_default_stream_beside_a_capture(void **state)
 {
     (void)state;
@@ -503,7 +504,7 @@ static void the_default_stream_beside_a_capture(void **state)
 
 /* ---- Older drivers --------------------------------------------------------------------------- */
 
-/* They cannot tell streams apart: each run allocates and frees. */
+/* Such drivers cannot identify streams: each run allocates and frees. */
 static void drivers_without_stream_numbers(void **state)
 {
     (void)state;

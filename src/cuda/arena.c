@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arenas: see arena.h. Two kinds of locks: that of the table, which is held for a moment, and that
- * of each arena, which is held from a list's first launch to its last, since two threads of the
- * host may use one stream. A thread that waits for an arena's lock has counted itself among the
- * users, so that no thread evicts the arena. Order: an arena's lock, then the
- * table's. A thread that holds an arena's lock only tries to lock another one.
+ * Arenas: see arena.h. There are two kinds of locks. The table's lock is held only briefly. An
+ * arena's lock is held from the first launch of a list to the last, since two host threads may use
+ * one stream. A thread that waits for an arena's lock is already counted as a user, so no other
+ * thread evicts the arena. Lock order: an arena's lock, then the table's. A thread that holds an
+ * arena's lock locks another arena only with trylock.
  */
 #include "cuda/arena.h"
 
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* Memory grows in these steps, so that a little more is often there already. */
+/* Memory is allocated in multiples of these sizes, so that it grows less often. */
 enum { COUNTER_UNIT = 64 << 10, SCRATCH_UNIT = 2 << 20 };
 
 typedef struct memory {
@@ -21,23 +21,23 @@ typedef struct memory {
 } memory;
 
 typedef struct tgl_arena {
-    /* Under the table's lock: */
-    bool is_taken; /* false: the row is free, and nothing else counts */
+    /* Protected by the table's lock: */
+    bool is_taken; /* false: the row is free, and the other members are undefined */
     uint64_t stream;
-    int users;           /* threads that use it or wait for it; and the one that evicts it */
-    uint64_t latest_use; /* of the table's clock */
+    int users;           /* threads that use, wait for or evict it */
+    uint64_t latest_use; /* value of the table's clock */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     memory counters, scratch;
     bool is_dirty;  /* the counters may not be zero */
-    CUevent passed; /* of the arena that all streams share; recorded after each run */
+    CUevent passed; /* only for the arena that all streams share; recorded after each run */
 } tgl_arena;
 
 typedef struct tgl_arenas {
     pthread_mutex_t lock;
     uint64_t clock;
-    size_t bytes, bytes_max; /* of all arenas */
-    bool is_shared;          /* one arena serves all streams, which wait for each other's runs */
+    size_t bytes, bytes_max; /* of all arenas together */
+    bool is_shared;          /* one arena for all streams, whose runs wait for each other */
     tgl_arena arena[TGL_ARENAS_MAX];
 } tgl_arenas;
 
@@ -53,7 +53,7 @@ tgl_arenas *tgl_arenas_create(const tgl_cuda *cuda)
     return arenas;
 }
 
-/* No work of the arena is under way. */
+/* No work that uses the arena may be running. */
 static void free_arena(const tgl_cuda *cuda, tgl_arena *arena)
 {
     if (!atomic_load(&cuda->is_lost)) {
@@ -87,8 +87,8 @@ static void unpin(tgl_arenas *arenas, tgl_arena *arena)
     pthread_mutex_unlock(&arenas->lock);
 }
 
-/* The least recently used arena without users, with the caller as its user; NULL: there is none.
- */
+/* The least recently used arena without users, with the caller as its new user; NULL: there is
+ * none. */
 static tgl_arena *pin_oldest(tgl_arenas *arenas)
 {
     tgl_arena *oldest = NULL;
@@ -104,14 +104,14 @@ static tgl_arena *pin_oldest(tgl_arenas *arenas)
     return oldest;
 }
 
-/* Makes the oldest arena give its memory and its row back. False: none can. A thread that has come
- * to wait for it meanwhile finds it without memory. The capture mode is relaxed. */
+/* Frees the memory and the row of the oldest arena. False: all are in use. A thread that starts to
+ * wait for the arena in the meantime finds it empty. The capture mode is relaxed. */
 static bool evict_one(const tgl_cuda *cuda)
 {
     tgl_arenas *arenas = cuda->arenas;
     tgl_arena *arena = pin_oldest(arenas);
     if (arena == NULL) return false;
-    if (pthread_mutex_trylock(&arena->lock) != 0) { /* another thread is just leaving it */
+    if (pthread_mutex_trylock(&arena->lock) != 0) { /* another thread is about to release it */
         unpin(arenas, arena);
         return false;
     }
@@ -127,7 +127,7 @@ static bool evict_one(const tgl_cuda *cuda)
     return done;
 }
 
-/* The arena of a stream, with the caller as its user; NULL: there is none, and no free row. */
+/* The arena of a stream, with the caller as its new user; NULL: there is none and no free row. */
 static tgl_arena *pin(tgl_arenas *arenas, uint64_t stream)
 {
     tgl_arena *found = NULL, *free_row = NULL;
@@ -156,7 +156,7 @@ void tgl_arenas_trim(const tgl_cuda *cuda)
         ;
 }
 
-/* Counts bytes for an arena that grows. False: the bound leaves no room. */
+/* Reserves bytes for an arena that grows. False: the limit would be exceeded. */
 static bool reserve(const tgl_cuda *cuda, size_t bytes)
 {
     tgl_arenas *arenas = cuda->arenas;
@@ -180,7 +180,7 @@ static void unreserve(tgl_arenas *arenas, size_t bytes)
 
 /* ---- Growing: the arena's lock is held, the capture mode relaxed ----------------------------- */
 
-/* In stream order where the driver can, else after the work that uses the memory. */
+/* Frees in stream order if the driver supports it, else after the work that uses the memory. */
 static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdeviceptr old,
                          CUstream stream)
 {
@@ -198,7 +198,8 @@ static CUresult allocate(const tgl_cuda *cuda, CUdeviceptr *at, size_t bytes, CU
                                  : cuda->driver.cuMemAlloc(at, bytes);
 }
 
-/* Where memory is exhausted, the other arenas give way. After a failure *it is empty. */
+/* Allocates a larger memory in place of *it. If memory is exhausted, evicts other arenas. After a
+ * failure *it is empty. */
 static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it, size_t bytes,
                         CUstream stream)
 {
@@ -212,13 +213,13 @@ static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it
     return result;
 }
 
-/* What a memory grows to. */
+/* The size to which a memory grows. */
 static size_t grown(const memory *it, size_t wanted, int64_t unit)
 {
     return wanted <= it->bytes ? it->bytes : (size_t)tgl_round_up((int64_t)wanted, unit);
 }
 
-/* Both memories, whose bytes are counted already. */
+/* Replaces both memories. Their bytes are already reserved. */
 static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t counters,
                              size_t scratch, CUstream stream)
 {
@@ -232,7 +233,7 @@ static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t coun
     return result;
 }
 
-/* *fits: false if the bound leaves no room; then nothing has changed. */
+/* *fits: false if the limit would be exceeded; then nothing has changed. */
 static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
                        CUstream stream, bool *fits)
 {
@@ -255,9 +256,9 @@ static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list 
 
 /* ---- Arenas for a run ------------------------------------------------------------------------ */
 
-/* Drivers that cannot tell streams apart, nor allocate in stream order, have one arena, and a run
- * waits for the run before it whatever its stream: a handle may be that of another stream by now.
- */
+/* For drivers that cannot identify streams or cannot allocate in stream order. There is one arena,
+ * and a run waits for the run before it on any stream, because a stream handle may have been reused
+ * for another stream. */
 static tgl_status wait_for_others(tgl_device *dev, tgl_arena *arena, CUstream stream)
 {
     const tgl_cuda *cuda = dev->state;
@@ -295,7 +296,7 @@ static tgl_status find_arena(tgl_device *dev, CUstream stream, tgl_arena **arena
     return TGL_OK;
 }
 
-/* space->arena stays NULL if the bound leaves no room. */
+/* space->arena stays NULL if the limit would be exceeded. */
 static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, CUstream stream,
                              tgl_workspace *space)
 {
@@ -373,7 +374,8 @@ tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, cons
                     tgl_list_workspace(list), dev->name, cuda->arenas->bytes_max);
 }
 
-/* A failure to record leaves no way to wait later, so that the work is waited for now. */
+/* If the event cannot be recorded, later runs cannot wait for it, so this waits for the work now.
+ */
 static CUresult record_passed(const tgl_driver *driver, const tgl_arena *arena, CUstream stream)
 {
     CUresult result = driver->cuEventRecord(arena->passed, stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the driver says about a GPU, as the planner and `tegula info` want it.
+ * Gets the properties of a GPU from the driver, for the planner and `tegula info`.
  */
 #include "cuda/cuda_state.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns: the attribute, where it goes. */
+/* Columns: the attribute, the member that it is stored in. */
 static const struct {
     int attribute;
     size_t offset;
@@ -47,7 +47,7 @@ tgl_status tgl_cuda_read_facts(tgl_device *dev)
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0] && result == CUDA_SUCCESS; i++)
         result = driver->cuDeviceGetAttribute((int *)((char *)facts + attributes[i].offset),
                                               attributes[i].attribute, cuda->device);
-    /* A driver that does not know this attribute refuses it. */
+    /* A driver that does not know this attribute returns an error. */
     if (driver->cuMemAllocAsync != NULL && driver->cuMemFreeAsync != NULL &&
         driver->cuDeviceGetAttribute(&has_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
                                      cuda->device) == CUDA_SUCCESS)
@@ -55,7 +55,7 @@ tgl_status tgl_cuda_read_facts(tgl_device *dev)
     return tgl_cuda_check(dev, result, "asking the driver about the device");
 }
 
-/* The features of the chip that the driver and the architecture of the code let kernels use. */
+/* The features that the chip, the driver and the architecture of the compiled code support. */
 static unsigned usable_features(const tgl_cuda *cuda, int code)
 {
     const unsigned extended = TGL_HAS_CLUSTERS | TGL_HAS_OVERLAP;
@@ -66,14 +66,15 @@ static unsigned usable_features(const tgl_cuda *cuda, int code)
     return features;
 }
 
-/* For a chip in the planner's table that table's rates, which are nearer to what is reached. */
+/* Uses the rates of the table of chips if it has the chip, since they are closer to measurements.
+ */
 static void make_chip(tgl_cuda *cuda, int code)
 {
     const cuda_facts *facts = &cuda->facts;
     const tgl_chip *known = tgl_chip_of(facts->name);
     const unsigned features = usable_features(cuda, code);
     const int clock_mhz = facts->clock_khz / 1000;
-    /* Two transfers a clock; copies reach nine tenths of it. */
+    /* Memory transfers twice per clock. Copies reach about 0.9 of this rate. */
     const double paper = 2e3 * facts->memory_clock_khz * facts->memory_bus_bits / 8;
     cuda->chip = (tgl_chip){
         .name = known != NULL ? known->name : "",
@@ -83,6 +84,9 @@ static void make_chip(tgl_cuda *cuda, int code)
         .sms = facts->sms,
         .clock_mhz = clock_mhz,
         .fp32_lanes = tgl_chip_fp32_lanes(facts->capability),
+        .tensor_flops =
+            known != NULL ? known->tensor_flops : tgl_chip_tensor_flops(facts->capability),
+        .tensor_f64_flops = tgl_chip_tensor_f64_flops(facts->capability),
         .threads_per_sm = facts->threads_per_sm,
         .registers_per_sm = facts->registers_per_sm,
         .shared_per_sm = facts->shared_bytes_per_sm,
@@ -120,7 +124,7 @@ double tgl_cuda_number(const tgl_device *dev, tgl_number number)
         return 1e3 * facts->clock_khz;
     case TGL_NUMBER_MEMORY_BYTES:
         return (double)facts->memory_bytes;
-    case TGL_NUMBER_MEMORY_BYTES_PER_S: /* two transfers a clock */
+    case TGL_NUMBER_MEMORY_BYTES_PER_S: /* two transfers per clock */
         return 2e3 * facts->memory_clock_khz * facts->memory_bus_bits / 8;
     case TGL_NUMBER_L1_BYTES:
         return facts->shared_bytes_per_sm;
@@ -160,20 +164,20 @@ void tgl_cuda_list_properties(tgl_cuda *cuda)
     add(cuda, "compute capability", "%d.%d", facts->capability / 10, facts->capability % 10);
     add(cuda, "SMs", "%d", facts->sms);
     add(cuda, "clock", "%.0f MHz", 1e-3 * facts->clock_khz);
-    if (lanes > 0) /* 2 operations a lane and clock */
+    if (lanes > 0) /* 2 operations per lane and clock */
         add(cuda, "FP32 peak", "%.1f TFLOP/s = 2 x %.0f MHz x %d lanes x %d",
             2e-9 * facts->clock_khz * lanes * facts->sms, 1e-3 * facts->clock_khz, lanes,
             facts->sms);
     add(cuda, "memory", "%.1f GiB", (double)facts->memory_bytes / (1 << 30));
-    if (facts->memory_clock_khz > 0) /* two transfers a clock */
+    if (facts->memory_clock_khz > 0) /* two transfers per clock */
         add(cuda, "memory bandwidth", "%.0f GB/s = 2 x %.0f MHz x %d bits",
             2e-6 * facts->memory_clock_khz * facts->memory_bus_bits / 8,
             1e-3 * facts->memory_clock_khz, facts->memory_bus_bits);
     add(cuda, "L2 cache", "%d KiB", facts->l2_bytes / 1024);
-    add(cuda, "shared memory", "%d KiB an SM, at most %d KiB a block",
+    add(cuda, "shared memory", "%d KiB per SM, at most %d KiB per block",
         facts->shared_bytes_per_sm / 1024, facts->shared_bytes_per_block / 1024);
-    add(cuda, "registers", "%d an SM", facts->registers_per_sm);
-    add(cuda, "threads", "%d an SM", facts->threads_per_sm);
+    add(cuda, "registers", "%d per SM", facts->registers_per_sm);
+    add(cuda, "threads", "%d per SM", facts->threads_per_sm);
     add(cuda, "driver", "CUDA %d.%d", facts->driver_version / 1000,
         facts->driver_version / 10 % 100);
     add(cuda, "NVRTC", "%d.%d", cuda->nvrtc.version / 1000, cuda->nvrtc.version / 10 % 100);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all files of this backend need of the driver: its errors as statuses, the device's context,
- * and captures that are under way.
+ * Driver errors as statuses, the device's context, and stream captures.
  */
 #include "cuda/cuda_state.h"
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* After these the context refuses all further work. */
+/* After these errors all further calls in the context fail. */
 static bool is_fatal(CUresult result)
 {
     switch (result) {

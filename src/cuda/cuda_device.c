@@ -10,7 +10,7 @@
 
 /* ---- Open and close -------------------------------------------------------------------------- */
 
-/* The GPU with this number. */
+/* Finds the GPU with this number. */
 static tgl_status find_device(tgl_device *dev, int index)
 {
     tgl_cuda *cuda = dev->state;
@@ -23,8 +23,8 @@ static tgl_status find_device(tgl_device *dev, int index)
                           "opening the CUDA device");
 }
 
-/* The calling thread's context and its GPU, whose number is *index. A number that was given must be
- * the same. */
+/* Uses the calling thread's context and its GPU, and sets *index to the GPU's number. If the caller
+ * gave a number, it must be the same. */
 static tgl_status use_current_context(tgl_device *dev, int *index)
 {
     tgl_cuda *cuda = dev->state;
@@ -65,7 +65,7 @@ static tgl_status retain_context(tgl_device *dev)
     return TGL_OK;
 }
 
-/* Everything in its order; release() finds what a failure leaves behind. */
+/* Opens everything in order. After a failure, release() frees what was opened. */
 static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
 {
     tgl_cuda *cuda = dev->state;
@@ -87,7 +87,7 @@ static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
     return uses_current ? TGL_OK : retain_context(dev);
 }
 
-/* No work is under way. */
+/* No work may be running. */
 static void release(tgl_cuda *cuda)
 {
     tgl_modules_destroy(cuda);
@@ -112,8 +112,8 @@ static tgl_status cuda_open(tgl_device *dev, int index, const tgl_device_options
     return status;
 }
 
-/* Kernels that are still running must not lose their code or workspace. A lost context refuses
- * everything; releasing it frees all that is left. */
+/* Waits for running kernels, because their code and workspace are freed next. In a lost context all
+ * calls fail; releasing the context then frees everything. */
 static void cuda_close(tgl_device *dev)
 {
     tgl_cuda *cuda = dev->state;
@@ -154,12 +154,12 @@ static void cuda_free(tgl_device *dev, void *memory)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     tgl_cuda_scope scope;
-    if (tgl_cuda_enter_relaxed(dev, &scope) != TGL_OK) return; /* gone with the context */
+    if (tgl_cuda_enter_relaxed(dev, &scope) != TGL_OK) return; /* a lost context has freed it */
     tgl_cuda_check(dev, driver->cuMemFree(memory), "freeing memory");
     tgl_cuda_leave(&scope);
 }
 
-/* Nothing is enqueued if the stream is being captured. */
+/* Returns an error if the stream is being captured, since nothing may be enqueued then. */
 static tgl_status check_copy(tgl_device *dev, CUstream stream)
 {
     bool captured;
@@ -170,7 +170,7 @@ static tgl_status check_copy(tgl_device *dev, CUstream stream)
                     "the host that may be gone");
 }
 
-/* The context is current. src is the host's memory, or dst. */
+/* The context is current. Either src or dst is host memory. */
 static tgl_status copy(tgl_device *dev, void *dst, const void *src, size_t bytes, bool is_upload,
                        CUstream stream)
 {

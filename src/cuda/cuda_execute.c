@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executes launch lists. prepare() decides all that does not depend on a run's pointers: functions,
- * grids of persistent kernels, attributes of launches. run() chooses the alternatives, fills in the
- * arguments on its stack, and launches.
+ * Executes launch lists. prepare() does everything that does not depend on the pointers of a run:
+ * functions, grids of persistent kernels, launch attributes. run() chooses alternatives, fills in
+ * the arguments on its stack, and launches.
  */
 #include "base/integers.h"
 #include "cuda/arena.h"
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARAMETERS_MAX = 24 }; /* of a kernel that takes tensor maps */
+enum { PARAMETERS_MAX = 24 }; /* parameters of a kernel that takes tensor maps */
 
-/* What tgl_kernel.parameters calls a tensor map. */
+/* the type of a tensor map in tgl_kernel.parameters */
 static const char map_type[] = "struct tgl_tensor_map";
 
 /* One alternative of a step, ready to be launched. */
@@ -23,26 +23,26 @@ typedef struct cuda_launch {
     const tgl_launch *of;
     const tgl_module *module;
     unsigned grid_x;
-    /* Programmatic serialization (if is_early), then the cluster dimension. The first is skipped at
-     * a run if there is no launch to overlap. */
+    /* The first attribute is programmatic stream serialization (if is_early), the second the
+     * cluster dimension. A run skips the first if there is no earlier launch to overlap with. */
     CUlaunchAttribute attributes[2];
     unsigned attribute_count;
-    bool is_early; /* attributes[0] is that one */
-    /* Of a kernel that takes tensor maps: where each parameter lies in the arguments. */
+    bool is_early; /* attributes[0] is programmatic stream serialization */
+    /* For a kernel that takes tensor maps: the offset of each parameter in the arguments. */
     int parameter_at[PARAMETERS_MAX];
-    int parameter_count; /* 0: the arguments are passed as one block */
+    int parameter_count; /* 0: the arguments are passed as one block of bytes */
 } cuda_launch;
 
 typedef struct cuda_plan {
-    cuda_launch *launches; /* all alternatives of the list, step by step */
-    int *first;            /* of each step: its first alternative */
+    cuda_launch *launches; /* all alternatives of the list, ordered by step */
+    int *first;            /* index of the first alternative of each step */
     int launch_count;
     tgl_tensor_maps *maps; /* NULL: the list has none */
 } cuda_plan;
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* Blocks in z, of the first launch of a batch. */
+/* grid[2] of the first launch of a batch. */
 static unsigned depth_of(const tgl_launch *launch)
 {
     return launch->count_in_grid_z ? (unsigned)launch->count : launch->grid[2];
@@ -86,7 +86,8 @@ static tgl_status make_attributes(const tgl_cuda *cuda, cuda_launch *launch)
     return TGL_OK;
 }
 
-/* The blocks of a launch that are resident at once: on an SM, or in clusters on the device. */
+/* The number of blocks of a launch that are resident at once: per SM, or with clusters on the whole
+ * device. */
 static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64_t *blocks)
 {
     const tgl_launch *of = launch->of;
@@ -97,7 +98,7 @@ static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64
     if (cluster_blocks(of) > 1) {
         const unsigned grid[3] = {of->grid[0], of->grid[1], depth_of(of)};
         CUlaunchConfig config = config_of(launch, grid, NULL);
-        config.attributes += launch->is_early; /* only that of the cluster */
+        config.attributes += launch->is_early; /* only the cluster attribute */
         config.attribute_count -= launch->is_early;
         result = driver->cuOccupancyMaxActiveClusters(&count, function, &config);
         *blocks = count * cluster_blocks(of);
@@ -109,7 +110,8 @@ static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64
     return result;
 }
 
-/* A persistent kernel gets no more blocks, in whole clusters, than are resident at once. */
+/* Limits the grid of a persistent kernel to the number of blocks, in whole clusters, that are
+ * resident at once. */
 static tgl_status choose_grid(tgl_device *dev, cuda_launch *launch)
 {
     const tgl_launch *of = launch->of;
@@ -130,10 +132,10 @@ static tgl_status refuse_arguments(const tgl_launch *of, int bytes)
                     of->kernel->name, bytes, of->argument_bytes);
 }
 
-/* Where the parameters lie in the arguments, a C struct, by where the driver says that the kernel
- * expects them. Both are the same but for tensor maps: these are aligned to 64 bytes, and the
- * kernel's parameters begin at an address that is not (for sm_90, NVRTC 13.0, at 0x210: the first
- * map is expected 48 bytes on). */
+/* Finds the offset of each parameter in the arguments, a C struct, from the offsets that the driver
+ * reports. They differ only behind tensor maps: maps are aligned to 64 bytes, but the kernel's
+ * parameter space starts at an address that is not (for sm_90 and NVRTC 13.0 at 0x210, so that the
+ * first map is at offset 48). */
 static tgl_status find_parameters(const tgl_driver *driver, cuda_launch *launch)
 {
     enum { MAP_ALIGNMENT = 64 };
@@ -166,8 +168,9 @@ static size_t count_parameters(const char *types)
     return count;
 }
 
-/* The driver refuses a launch whose arguments are longer than the kernel's parameters, and takes a
- * shorter one without a word. Before 12.4 it cannot be asked. */
+/* Checks the size of the arguments. The driver returns an error if the arguments are longer than
+ * the kernel's parameters, but ignores missing ones. Drivers before CUDA 12.4 do not report the
+ * parameters. */
 static tgl_status check_arguments(const tgl_driver *driver, const cuda_launch *launch,
                                   const char *types)
 {
@@ -176,7 +179,7 @@ static tgl_status check_arguments(const tgl_driver *driver, const cuda_launch *l
     const CUresult result = driver->cuFuncGetParamInfo(launch->module->function,
                                                        count_parameters(types) - 1, &offset, &size);
     if (result != CUDA_SUCCESS || offset + size == (size_t)launch->of->argument_bytes)
-        return TGL_OK; /* a kernel with fewer parameters is refused at its launch */
+        return TGL_OK; /* the driver reports surplus arguments at the launch */
     return refuse_arguments(launch->of, (int)(offset + size));
 }
 
@@ -229,7 +232,7 @@ static void free_plan(tgl_device *dev, cuda_plan *made)
     free(made);
 }
 
-/* One cuda_launch for each launch of the list. NULL: no memory. */
+/* Allocates one cuda_launch for each launch of the list. NULL: no memory. */
 static cuda_plan *make_plan(const tgl_launch_list *list)
 {
     int count = 0;
@@ -255,7 +258,7 @@ static cuda_plan *make_plan(const tgl_launch_list *list)
 
 tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *kernel)
 {
-    (void)kernel; /* the list says it */
+    (void)kernel; /* in the list */
     tgl_device *dev = plan->dev;
     tgl_cuda_scope scope;
     cuda_plan *made = make_plan(&plan->list);
@@ -281,8 +284,8 @@ void tgl_cuda_unprepare(tgl_plan *plan)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* One launch with these arguments: `parameters` or `extra`, as cuLaunchKernel() takes them.
- * may_overlap: a launch that may start early does so. */
+/* Launches once, with `parameters` or `extra` as in cuLaunchKernel(). may_overlap: the launch may
+ * start early if its order allows it. */
 static CUresult launch(const tgl_driver *driver, cuda_launch *it, const unsigned grid[3],
                        bool may_overlap, void **parameters, void **extra, CUstream stream)
 {
@@ -298,7 +301,7 @@ static CUresult launch(const tgl_driver *driver, cuda_launch *it, const unsigned
                                   1, (unsigned)of->dynamic_shared, stream, parameters, extra);
 }
 
-/* The same with the arguments as one block of bytes, or each by its place in it. */
+/* Launches once, with the arguments as one block of bytes or as separate parameters. */
 static CUresult launch_bytes(const tgl_driver *driver, cuda_launch *it, const unsigned grid[3],
                              bool may_overlap, unsigned char *bytes, CUstream stream)
 {
@@ -312,7 +315,7 @@ static CUresult launch_bytes(const tgl_driver *driver, cuda_launch *it, const un
     return launch(driver, it, grid, may_overlap, parameters, NULL, stream);
 }
 
-/* All launches of an alternative: more than one for a batch that is larger than a grid. */
+/* Launches an alternative, several times if the batch is larger than a grid. */
 static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_overlap,
                              const tgl_run *run, const tgl_workspace *space, CUstream stream)
 {
@@ -332,10 +335,9 @@ static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_ove
     return TGL_OK;
 }
 
-/* A launch beside the one before it depends only on what came before that one. If the step before
- * was left out, the preceding launch may be one that this launch depends on, so it does not start
- * early.
- */
+/* A TGL_BESIDE launch depends only on the launches before the preceding one. If the preceding step
+ * was skipped, the launch before it may be one that this launch depends on, so it does not start
+ * early. */
 static tgl_status run_list(const tgl_plan *plan, const tgl_run *run, const tgl_workspace *space,
                            CUstream stream)
 {
@@ -382,14 +384,14 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
     const tgl_launch *of = launch->of;
     const double total = (double)launch->grid_x * of->grid[1] * depth_of(of);
     int64_t at_once = 0;
-    tgl_text_add(out, "registers   %d a thread, local memory %d bytes a thread\n",
+    tgl_text_add(out, "registers   %d per thread, %d bytes of local memory per thread\n",
                  module->registers, module->local_bytes);
-    tgl_text_add(out, "shared      %d bytes a block, static, and %d dynamic\n",
+    tgl_text_add(out, "shared      %d bytes static and %d dynamic per block\n",
                  module->shared_bytes, of->dynamic_shared);
     if (resident_blocks(cuda, launch, &at_once) == CUDA_SUCCESS && at_once > 0) {
         const double blocks = (double)at_once / cuda->facts.sms;
         tgl_text_add(out,
-                     "occupancy   %.3g block%s an SM: %.0f of %d threads (%.0f %%)\n"
+                     "occupancy   %.3g block%s per SM: %.0f of %d threads (%.0f %%)\n"
                      "waves       %.2f (%.0f blocks, %lld at once on %d SMs)\n",
                      blocks, blocks == 1 ? "" : "s", blocks * of->threads,
                      cuda->facts.threads_per_sm,
@@ -400,7 +402,7 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
                  module->from_cache ? "from the cache" : "by NVRTC", module->seconds);
 }
 
-/* The first alternative of each step, with its name if there are several steps. */
+/* Describes the first alternative of each step, with the name of the step if there are several. */
 void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
 {
     const tgl_cuda *cuda = plan->dev->state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ceilings that every percentage is taken of: the rate of independent fused multiply-adds, and
- * the bandwidth of a large copy. Each is run for a while to warm the chip up, then timed by events
- * again and again; the median counts.
+ * Measures the upper bounds of speed: the rate of independent fused multiply-adds, and the
+ * bandwidth of a large copy. After a warm-up, each is timed several times with events. The result
+ * is the median.
  */
 #include "base/clock.h"
 #include "cuda/cuda_state.h"
@@ -11,17 +11,17 @@
 
 enum { REPEATS = 21, WARM_UP_MS = 150 };
 
-/* What the measuring kernels are written for; see kernels/measure. */
+/* These numbers must match the kernels in kernels/measure. */
 enum { FMA_THREADS = 256, FMA_CHAINS = 8, COPY_THREADS = 512, COPY_BLOCKS_PER_SM = 16 };
 
-/* One thing to time: `work` gives it to the stream, which is the measurement's own. */
+/* One thing to time. `work` enqueues it in the measurement's own stream. */
 typedef struct trial {
     tgl_device *dev;
     CUstream stream;
     CUresult (*work)(const struct trial *t);
     const tgl_module *module;
     CUdeviceptr src, dst;
-    size_t bytes; /* of the copy, one way */
+    size_t bytes; /* of the copy, in one direction */
     int iterations;
     bool is_f64;
 } trial;
@@ -31,20 +31,20 @@ static const tgl_cuda *cuda_of(const trial *t)
     return t->dev->state;
 }
 
-/* As many blocks as are resident at once: one wave, without a tail. */
+/* As many blocks as are resident at once: one full wave. */
 static unsigned fma_blocks(const tgl_cuda *cuda)
 {
     return (unsigned)(cuda->facts.sms * (cuda->facts.threads_per_sm / FMA_THREADS));
 }
 
-/* With these factors x stays finite and all bits of it keep changing, as in a real product. */
+/* With these factors x stays finite and its bits keep changing, as in a real product. */
 static CUresult run_fma(const trial *t)
 {
     const tgl_cuda *cuda = cuda_of(t);
     int iterations = t->iterations;
     double a = -1.00001, b = 0.3;
     float a_f32 = (float)a, b_f32 = (float)b;
-    CUdeviceptr out = NULL; /* never written to */
+    CUdeviceptr out = NULL; /* the kernel does not write to it */
     void *f32[] = {&iterations, &a_f32, &b_f32, &out}, *f64[] = {&iterations, &a, &b, &out};
     return cuda->driver.cuLaunchKernel(t->module->function, fma_blocks(cuda), 1, 1, FMA_THREADS, 1,
                                        1, 0, t->stream, t->is_f64 ? f64 : f32, NULL);
@@ -119,7 +119,7 @@ static tgl_status measure_fma(trial *fma, const char *kernel, double *value)
     return TGL_OK;
 }
 
-/* Two buffers far larger than L2: 1 GiB each, or less if the memory is taken. */
+/* Allocates two buffers that are far larger than L2: 1 GiB each, or less if memory is short. */
 static tgl_status allocate(trial *copy)
 {
     const tgl_driver *driver = &cuda_of(copy)->driver;
@@ -136,7 +136,7 @@ static tgl_status allocate(trial *copy)
     return tgl_cuda_check(copy->dev, result, "allocating memory for a copy");
 }
 
-/* The better of a kernel and the driver's own copy. */
+/* The faster of a copy kernel and the driver's copy. */
 static tgl_status measure_buffers(trial *copy, double *value)
 {
     const tgl_driver *driver = &cuda_of(copy)->driver;
@@ -163,7 +163,8 @@ static tgl_status measure_copy(trial *copy, double *value)
     return status;
 }
 
-/* A launch takes a few milliseconds; FP64 gets fewer iterations, as most chips have few lanes. */
+/* A launch takes a few milliseconds. FP64 runs fewer iterations, because most chips have few FP64
+ * lanes. */
 static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
 {
     t->is_f64 = ceiling == TGL_CEILING_FMA_F64;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels in the device's memory, in a hash table by what decides their code. A kernel is compiled
- * and loaded on first use, by one thread while others that want it wait; different kernels are
- * compiled side by side. Plans hold the modules that they use. Those without users stay for later
- * plans, up to a bound; beyond it the least recently used ones are unloaded when another is loaded,
- * many at once, since each time means waiting for the GPU.
+ * The table of loaded kernels, hashed by what determines their code. The first thread that needs a
+ * kernel compiles and loads it, and other threads that need the same kernel wait. Different kernels
+ * are compiled concurrently. Plans hold references to their modules. Modules without references
+ * stay loaded for later plans, up to a limit. Beyond it, the least recently used ones are unloaded,
+ * many at a time, because unloading has to wait for the GPU.
  */
 #include "base/clock.h"
 #include "cuda/cuda_state.h"
@@ -13,13 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHARED_WITHOUT_ASKING = 48 * 1024 };   /* bytes; a kernel that wants more must opt in */
-enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 }; /* modules; how many stay when the bound is passed */
+/* bytes; kernels that need more must set an attribute */
+enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
+/* modules without users: the limit, and how many stay loaded when it is exceeded */
+enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 };
 enum { BUCKETS = 512 };
 
 typedef struct tgl_modules {
-    pthread_mutex_t lock;   /* of all here, and of the modules' users */
-    pthread_cond_t changed; /* a module is ready, or has failed */
+    pthread_mutex_t lock;   /* protects this struct and the modules' user counts */
+    pthread_cond_t changed; /* signals that a module is ready or has failed */
     uint64_t clock;
     int unused; /* modules without users */
     tgl_module *bucket[BUCKETS];
@@ -27,7 +29,7 @@ typedef struct tgl_modules {
 
 /* ---- Compiling and loading: without the lock ------------------------------------------------- */
 
-/* A driver takes the code of compilers of its own major version and of those before. */
+/* A driver loads the code of compilers of its own and of earlier major versions. */
 static tgl_status check_load(tgl_device *dev, CUresult result)
 {
     const tgl_cuda *cuda = dev->state;
@@ -47,8 +49,8 @@ static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, 
     return tgl_cuda_compile(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name, look, binary);
 }
 
-/* An image from the cache that the driver refuses was built for another chip, or damaged where no
- * checksum sees it: it is compiled once more. */
+/* If the driver cannot load an image from the cache, it is compiled once more: it may be for
+ * another chip, or be damaged in a way that the checksum does not detect. */
 static tgl_status load_image(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -66,8 +68,8 @@ static tgl_status load_image(tgl_device *dev, tgl_module *module)
     return check_load(dev, result);
 }
 
-/* Finds the function, has it loaded now (the driver would otherwise do so at the first launch,
- * which may be in the middle of a graph capture), and asks what it uses. */
+/* Finds the function and loads it. Otherwise the driver would load it at the first launch, perhaps
+ * during a graph capture. Also gets its resource usage. */
 static tgl_status find_function(tgl_device *dev, tgl_module *module)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -132,7 +134,7 @@ static void hold(tgl_modules *modules, tgl_module *module)
     module->latest_use = ++modules->clock;
 }
 
-/* A module to be loaded, with one user. NULL: no memory. */
+/* Adds a module that is still to be loaded, with one user. NULL: no memory. */
 static tgl_module *add(tgl_modules *modules, const tgl_kernel *kernel)
 {
     tgl_module *module = calloc(1, sizeof *module);
@@ -187,7 +189,7 @@ static void unload_oldest(const tgl_cuda *cuda, tgl_modules *modules, int kept)
     }
 }
 
-/* Lets launches ask for so much dynamic shared memory. */
+/* Allows launches with this amount of dynamic shared memory. */
 static tgl_status allow_shared(tgl_device *dev, tgl_module *module, int dynamic_shared)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
@@ -219,7 +221,7 @@ tgl_modules *tgl_modules_create(void)
     return modules;
 }
 
-/* A lost context refuses to unload; releasing it frees the modules. */
+/* In a lost context unloading fails; releasing the context frees the modules. */
 void tgl_modules_destroy(tgl_cuda *cuda)
 {
     tgl_modules *modules = cuda->modules;
@@ -237,7 +239,7 @@ void tgl_modules_destroy(tgl_cuda *cuda)
     cuda->modules = NULL;
 }
 
-/* Takes the lock again. */
+/* Loads a module that add() returned. Called without the lock, returns with it. */
 static tgl_status load_added(tgl_device *dev, tgl_module *module)
 {
     tgl_modules *modules = ((tgl_cuda *)dev->state)->modules;
@@ -251,7 +253,7 @@ static tgl_status load_added(tgl_device *dev, tgl_module *module)
     return status;
 }
 
-/* Called with the lock, returns with the lock; *module has one more user. */
+/* Called with the lock, returns with the lock. Adds a user to *module. */
 static tgl_status find_or_load(tgl_device *dev, const tgl_kernel *kernel, tgl_module **module)
 {
     tgl_cuda *cuda = dev->state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds libcuda and its functions.
+ * Loads libcuda and finds its functions.
  */
 #include "cuda/driver.h"
 
@@ -73,13 +73,13 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* libcuda starts threads of its own, so it stays in memory once loaded. */
+/* Opens a library. It is never closed, because libcuda starts threads. */
 static void *load_library(const char *path)
 {
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* NULL, or the name of the first required function that the library does not have. */
+/* NULL, or the name of the first required function that is missing. */
 static const char *find_functions(tgl_driver *driver)
 {
     for (int i = 0; i < FUNCTIONS; i++) {
@@ -90,7 +90,7 @@ static const char *find_functions(tgl_driver *driver)
     return NULL;
 }
 
-/* The library is open. */
+/* Finds the functions and initialises the driver. The library is open. */
 static tgl_status start(tgl_driver *driver)
 {
     const char *missing = find_functions(driver);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the library needs of the CUDA driver API, declared here so that no CUDA header is needed at
- * build time and libcuda is found at run time. Types, names and values follow the public
- * documentation of the driver API; functions whose binary interface has changed since CUDA 3.1 are
- * looked up by their versioned names (cuMemAlloc is cuMemAlloc_v2), as its headers do.
+ * The part of the CUDA driver API that the library uses. It is declared here so that no CUDA header
+ * is needed at build time and libcuda is loaded at run time. Types, names and values follow the
+ * public documentation of the driver API. Functions whose binary interface has changed since CUDA
+ * 3.1 are looked up by their versioned names (cuMemAlloc is cuMemAlloc_v2), as the CUDA headers do.
  */
 #ifndef TGL_CUDA_DRIVER_H
 #define TGL_CUDA_DRIVER_H
@@ -75,7 +75,7 @@ enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 enum { CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 
-/* What the array `extra` of a launch consists of: the arguments as one block of bytes. */
+/* The format of the array `extra` of a launch: the arguments as one block of bytes. */
 #define CU_LAUNCH_PARAM_END            ((void *)0)
 #define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)2)
@@ -98,7 +98,7 @@ enum {
 };
 enum { CU_TENSOR_MAP_L2_PROMOTION_L2_128B = 2 };
 
-/* CUlaunchAttribute and CUlaunchConfig, with the attributes that are used here. */
+/* CUlaunchAttribute and CUlaunchConfig, with only the attributes that are used here. */
 enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
@@ -148,7 +148,7 @@ typedef struct tgl_driver {
     CUresult (*cuMemGetInfo)(size_t *free, size_t *total);
     CUresult (*cuMemAllocAsync)(CUdeviceptr *memory, size_t bytes,
                                 CUstream stream);                    /* since 11.2, else NULL */
-    CUresult (*cuMemFreeAsync)(CUdeviceptr memory, CUstream stream); /* likewise */
+    CUresult (*cuMemFreeAsync)(CUdeviceptr memory, CUstream stream); /* since 11.2, else NULL */
     CUresult (*cuMemcpyHtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
     CUresult (*cuMemcpyDtoHAsync)(void *dst, const void *src, size_t bytes, CUstream stream);
     CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
@@ -187,7 +187,8 @@ typedef struct tgl_driver {
     CUresult (*cuStreamGetId)(CUstream stream, uint64_t *id); /* since 12.0, else NULL */
     CUresult (*cuStreamSynchronize)(CUstream stream);
     CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
-    CUresult (*cuStreamIsCapturing)(CUstream stream, int *status); /* 0: it is not */
+    CUresult (*cuStreamIsCapturing)(
+        CUstream stream, int *status); /* *status is 0 if the stream is not being captured */
     CUresult (*cuEventCreate)(CUevent *event, unsigned flags);
     CUresult (*cuEventDestroy)(CUevent event);
     CUresult (*cuEventRecord)(CUevent event, CUstream stream);
@@ -203,7 +204,7 @@ void tgl_driver_close(tgl_driver *driver);
 /* "CUDA_ERROR_OUT_OF_MEMORY". Static text. */
 const char *tgl_driver_error_name(const tgl_driver *driver, CUresult error);
 
-/* The driver's sentence about it. Static text. */
+/* The driver's description of the error. Static text. */
 const char *tgl_driver_error_text(const tgl_driver *driver, CUresult error);
 
 #endif

@@ -39,11 +39,11 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-enum { OLDEST_VERSION = 11040 }; /* PTX ISA 7.4, for .L2::128B */
+enum { OLDEST_VERSION = 11040 }; /* PTX ISA 7.4, which has .L2::128B */
 
 /* ---- The build of the library ---------------------------------------------------------------- */
 
-/* A search for the build id of the loaded library that has a function at this address. */
+/* Searches for the build id of the loaded library that contains this address. */
 typedef struct build_search {
     const unsigned char *address;
     unsigned char *id;
@@ -61,8 +61,8 @@ static bool covers(const struct dl_phdr_info *object, uintptr_t address)
     return false;
 }
 
-/* Looks for the note NT_GNU_BUILD_ID in a segment of notes: header, name, content, each padded to
- * `align` bytes. */
+/* Searches a segment of notes for NT_GNU_BUILD_ID. Each note has a header, a name and a content,
+ * each padded to `align` bytes. */
 static void read_notes(const unsigned char *at, size_t left, size_t align, build_search *search)
 {
     ElfW(Nhdr) note;
@@ -85,7 +85,7 @@ static void read_notes(const unsigned char *at, size_t left, size_t align, build
     }
 }
 
-/* For dl_iterate_phdr(): not 0 ends the walk. */
+/* Callback of dl_iterate_phdr(). A nonzero result ends the iteration. */
 static int look_at_object(struct dl_phdr_info *object, size_t size, void *data)
 {
     build_search *search = data;
@@ -101,7 +101,7 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *data)
     return 1;
 }
 
-/* The build id; of a library without one its file's size and time of modification. */
+/* Reads the build id. If the library has none, uses the size and modification time of its file. */
 static void read_build(tgl_nvrtc *nvrtc)
 {
     build_search search = {.id = nvrtc->build_id};
@@ -139,7 +139,7 @@ static bool read_facts(tgl_nvrtc *nvrtc)
     return true;
 }
 
-/* The version of an open library, as tgl_nvrtc counts it; 0: it does not say. */
+/* The version of an open library, encoded as in tgl_nvrtc; 0: unknown. */
 static int version_of(void *handle)
 {
     nvrtcResult (*ask)(int *, int *);
@@ -150,13 +150,14 @@ static int version_of(void *handle)
     return ask(&major, &minor) == NVRTC_SUCCESS ? 1000 * major + 10 * minor : 0;
 }
 
-/* A search: the result, and the newest version that was found but is too old; 0: none. */
+/* The state of a search: the result, and the newest version that was found but is too old (0:
+ * none). */
 typedef struct nvrtc_search {
     tgl_nvrtc *nvrtc;
     int too_old;
 } nvrtc_search;
 
-/* True: `path` is an NVRTC that serves. */
+/* Whether `path` is a usable NVRTC. */
 static bool try_library(nvrtc_search *search, const char *path)
 {
     tgl_nvrtc *nvrtc = search->nvrtc;
@@ -172,13 +173,13 @@ static bool try_library(nvrtc_search *search, const char *path)
 
 /* ---- The search ------------------------------------------------------------------------------ */
 
-/* For qsort(): the highest version first; numbers within the paths compare as numbers. */
+/* For qsort(): the highest version first. Numbers within the paths are compared as numbers. */
 static int compare_versions(const void *x, const void *y)
 {
     return strverscmp(*(char *const *)y, *(char *const *)x);
 }
 
-/* Files that match, the highest version first. */
+/* Tries all files that match, the highest version first. */
 static bool try_pattern(nvrtc_search *search, const char *pattern)
 {
     glob_t found;
@@ -200,15 +201,16 @@ static bool try_folder(nvrtc_search *search, const char *base, const char *folde
 
 static bool try_loader(nvrtc_search *search)
 {
-    static const char *const names[] = {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
-                                        "libnvrtc.so.11.2"}; /* the soname of 11.2 to 11.8 */
+    static const char *const names[] = {
+        "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12",
+        "libnvrtc.so.11.2"}; /* the soname of versions 11.2 to 11.8 */
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (try_library(search, names[i])) return true;
     return false;
 }
 
-/* Where toolkits and Python wheels put it. Columns: an environment variable with the beginning of
- * the path (NULL: none), the folder. */
+/* The folders of toolkits and Python wheels. Columns: an environment variable with the first part
+ * of the path (NULL: none), the folder. */
 static const struct {
     const char *variable, *folder;
 } places[] = {
@@ -235,7 +237,7 @@ static bool try_places(nvrtc_search *search)
     return false;
 }
 
-/* The sentence for a search that found none that serves. own: TEGULA_NVRTC, or NULL. */
+/* Sets the error message of a search without a usable result. own: TEGULA_NVRTC, or NULL. */
 static tgl_status fail(const nvrtc_search *search, const char *own)
 {
     const int major = search->too_old / 1000, minor = search->too_old / 10 % 100;
@@ -281,7 +283,8 @@ void tgl_nvrtc_close(tgl_nvrtc *nvrtc)
 
 /* ---- Architectures --------------------------------------------------------------------------- */
 
-/* From Hopper on, some instructions need the name with an "a", which NVRTC knows since 12.0. */
+/* From Hopper on, some instructions need the architecture name with an "a", which NVRTC supports
+ * since 12.0. */
 tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability)
 {
     tgl_arch arch;
@@ -290,8 +293,8 @@ tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability)
     return arch;
 }
 
-/* Whether it is that of a Tegra: Tegras do not run the machine code of other GPUs, nor the other
- * way round. 101 is called 110 since NVRTC 13.0. */
+/* Whether it is a Tegra: Tegras do not run the machine code of other GPUs, nor the other way round.
+ * 101 is called 110 since NVRTC 13.0. */
 static bool is_tegra(int capability)
 {
     static const int known[] = {53, 62, 72, 87, 101, 110};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NVRTC, NVIDIA's run-time compiler, found at run time. Version 11.4 or later: the kernels use the
- * .L2::128B prefetch qualifier of PTX 7.4. Since 11.2 it compiles to machine code itself and lists
- * the architectures that it knows.
+ * NVRTC, NVIDIA's run-time compiler, loaded at run time. Version 11.4 or later, because the kernels
+ * use the .L2::128B prefetch qualifier of PTX 7.4. Since 11.2 NVRTC compiles to machine code and
+ * lists its architectures.
  */
 #ifndef TGL_CUDA_NVRTC_H
 #define TGL_CUDA_NVRTC_H
@@ -19,10 +19,11 @@ enum { TGL_ARCHS_MAX = 64, TGL_BUILD_ID_MAX = 64 };
 
 typedef struct tgl_nvrtc {
     void *handle;
-    int version;              /* 1000*major + 10*minor, as the driver counts */
-    int archs[TGL_ARCHS_MAX]; /* compute capabilities it compiles for, ascending: 80, 90, ... */
+    int version;              /* 1000*major + 10*minor, as the driver encodes it */
+    int archs[TGL_ARCHS_MAX]; /* supported compute capabilities, ascending: 80, 90, ... */
     int arch_count;
-    /* Tells builds of one version apart: the build id of the library file, or its size and time. */
+    /* Distinguishes builds of one version: the build id of the library file, or its size and
+     * modification time. */
     unsigned char build_id[TGL_BUILD_ID_MAX];
     size_t build_id_size;
 
@@ -44,7 +45,7 @@ typedef struct tgl_nvrtc {
     nvrtcResult (*nvrtcGetPTX)(nvrtcProgram program, char *ptx);
 } tgl_nvrtc;
 
-/* Looks for NVRTC in the order that docs/environment.md states. TGL_NO_COMPILER. */
+/* Searches for NVRTC in the order stated in docs/environment.md. TGL_NO_COMPILER. */
 tgl_status tgl_nvrtc_open(tgl_nvrtc *nvrtc);
 void tgl_nvrtc_close(tgl_nvrtc *nvrtc);
 
@@ -53,13 +54,13 @@ typedef struct tgl_arch {
     char name[24];
 } tgl_arch;
 
-/* What to compile for so that a device of this compute capability (90 for 9.0) runs it best:
- * its own architecture with all its instructions; else the nearest before it of the same major
- * version, whose machine code it runs too, unless one of both is a Tegra; else PTX.
- * TGL_NO_COMPILER: NVRTC knows only later architectures. */
+/* The architecture to compile for on a device of this compute capability (90 for 9.0): its own
+ * architecture with all instructions; else the nearest earlier one of the same major version, whose
+ * machine code the device runs too, unless exactly one of both is a Tegra; else PTX.
+ * TGL_NO_COMPILER: NVRTC supports only later architectures. */
 tgl_status tgl_nvrtc_choose_arch(const tgl_nvrtc *nvrtc, int capability, tgl_arch *arch);
 
-/* The name that gives access to all instructions of an architecture: "sm_80", "sm_90a". */
+/* The name that enables all instructions of an architecture: "sm_80", "sm_90a". */
 tgl_arch tgl_nvrtc_arch_name(const tgl_nvrtc *nvrtc, int capability);
 
 #endif

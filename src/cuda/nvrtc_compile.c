@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A kernel file is compiled through a wrapper that includes it inside extern "C", so that its
- * symbol has the plain name; the file and all headers under kernels/ are handed to NVRTC from
- * memory.
+ * Compiles a kernel with NVRTC, or finds it in the disk cache. The kernel file is included in a
+ * wrapper with extern "C", so that its symbol has no C++ mangling. The file and all headers under
+ * kernels/ are passed to NVRTC from memory.
  */
 #include "cuda/nvrtc_compile.h"
 
@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All that goes into a compilation: what is hashed is what is compiled. */
+/* All inputs of a compilation. The cache key is the hash of these. */
 typedef struct compilation {
     char *wrapper;
     const char **names, **texts; /* the kernel file, then the headers */
     int sources;
     const char **options;
     int option_count;
-    char *option_text; /* the options that are not constants, one behind the other */
+    char *option_text; /* the options that are not constants, one after the other */
 } compilation;
 
 /* ---- Inputs ---------------------------------------------------------------------------------- */
@@ -43,11 +43,11 @@ static void add_source(compilation *job, const char *name, const char *text)
     job->texts[job->sources++] = text;
 }
 
-/* False: no memory. text: of the kernel's file. */
+/* False: no memory. text: the kernel's file. */
 static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *text)
 {
     const char *name;
-    size_t count = 2; /* the file and an expression */
+    size_t count = 2; /* the kernel's file and the expression */
     unsigned long size;
     for (int i = 0; tgl_kernel_source_name(i) != NULL; i++)
         count++;
@@ -61,7 +61,7 @@ static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *
     return true;
 }
 
-/* Puts an option of two parts at `to`; returns where the next one goes. */
+/* Appends an option of two parts at `to`; returns the place for the next one. */
 static char *add_option(compilation *job, char *to, const char *prefix, const char *text,
                         size_t length)
 {
@@ -72,8 +72,8 @@ static char *add_option(compilation *job, char *to, const char *prefix, const ch
     return to + length + 1;
 }
 
-/* "BM=128 BN=64" -> -DBM=128 -DBN=64, behind the options that all kernels have. False: no memory.
- */
+/* Adds the common options and the macros: "BM=128 BN=64" becomes -DBM=128 -DBN=64. False: no
+ * memory. */
 static bool add_options(compilation *job, const char *macros, const char *arch)
 {
     static const char arch_option[] = "--gpu-architecture=";
@@ -94,7 +94,7 @@ static bool add_options(compilation *job, const char *macros, const char *arch)
     return true;
 }
 
-/* The caller frees *job in any case. */
+/* The caller frees *job, also after a failure. */
 static tgl_status describe(compilation *job, const tgl_kernel *kernel, const char *arch)
 {
     unsigned long size;
@@ -119,6 +119,7 @@ static tgl_cache_key key_of(const compilation *job, const char *symbol, const tg
     tgl_cache_key key;
     tgl_cache_key_start(&key, "cuda");
     tgl_cache_key_add(&key, &nvrtc->version, sizeof nvrtc->version);
+    tgl_cache_key_add(&key, &(size_t){sizeof(tgl_resources)}, sizeof(size_t)); /* in an entry */
     tgl_cache_key_add(&key, nvrtc->build_id, nvrtc->build_id_size);
     tgl_cache_key_add_text(&key, symbol);
     tgl_cache_key_add_text(&key, job->wrapper);
@@ -133,7 +134,7 @@ static tgl_cache_key key_of(const compilation *job, const char *symbol, const tg
 
 /* ---- The compiler ---------------------------------------------------------------------------- */
 
-/* The log of the last compilation; NULL: no memory. */
+/* The log of the compilation; NULL: no memory. */
 static char *copy_log(const tgl_nvrtc *nvrtc, nvrtcProgram program)
 {
     size_t size = 0;
@@ -143,7 +144,7 @@ static char *copy_log(const tgl_nvrtc *nvrtc, nvrtcProgram program)
     return log;
 }
 
-/* The number before `words` in the log, as in "48 bytes stack frame"; -1: not there. */
+/* The number before `words` in the log, as in "48 bytes stack frame"; -1: not found. */
 static int number_before(const char *log, const char *words)
 {
     const char *at = strstr(log, words);
@@ -161,9 +162,11 @@ static tgl_resources read_resources(const char *log)
     int shared = number_before(log, " bytes smem");
     return (tgl_resources){
         .registers = used != NULL ? atoi(used + strlen("Used ")) : -1,
-        .shared_bytes = used != NULL && shared < 0 ? 0 : shared, /* none is not mentioned */
+        .shared_bytes = used != NULL && shared < 0 ? 0 : shared, /* 0 is not mentioned in the log */
         .local_bytes = number_before(log, " bytes stack frame"),
         .spill_bytes = stores < 0 || loads < 0 ? -1 : stores + loads,
+        /* C7510 to C7519: wgmmas are serialised, or waits are injected, each with a reason. */
+        .serialises = strstr(log, "(C751") != NULL,
     };
 }
 
@@ -174,7 +177,7 @@ static tgl_status fail(const tgl_nvrtc *nvrtc, const tgl_kernel *kernel, const c
                     nvrtc->nvrtcGetErrorString(result), log != NULL ? log : "");
 }
 
-/* NVRTC_SUCCESS, also without memory: then binary->image is NULL. */
+/* Returns NVRTC_SUCCESS also if there is no memory; binary->image is then NULL. */
 static nvrtcResult copy_image(const tgl_nvrtc *nvrtc, nvrtcProgram program, bool is_ptx,
                               tgl_binary *binary)
 {

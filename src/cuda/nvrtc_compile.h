@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the description of a kernel to machine code: from the disk cache, or by NVRTC.
+ * Compiles a kernel description to machine code, with NVRTC or from the disk cache.
  */
 #ifndef TGL_CUDA_COMPILE_H
 #define TGL_CUDA_COMPILE_H
@@ -9,12 +9,13 @@
 #include "cuda/nvrtc.h"
 #include "plan/kernel_source.h"
 
-/* What the compiler says a kernel uses; -1 where it did not say. */
+/* The resource usage that the compiler reports; -1: not reported. */
 typedef struct tgl_resources {
-    int registers;    /* of a thread */
-    int shared_bytes; /* of a block, static */
-    int local_bytes;  /* of a thread: spilled registers and arrays that are indexed */
-    int spill_bytes;  /* stored and loaded by spills */
+    int registers;    /* per thread */
+    int shared_bytes; /* per block, static */
+    int local_bytes;  /* per thread: spilled registers and arrays with variable indices */
+    int spill_bytes;  /* spill stores plus spill loads */
+    int serialises;   /* 1: the compiler serialised the wgmma instructions */
 } tgl_resources;
 
 typedef struct tgl_binary {
@@ -22,12 +23,12 @@ typedef struct tgl_binary {
     size_t size;
     tgl_resources uses;
     bool from_cache;
-    bool is_kept; /* by the cache, now or before */
+    bool is_kept; /* it is in the disk cache */
 } tgl_binary;
 
-/* Compiles `kernel` for `arch`. look: whether the cache may answer (it is given the result in any
- * case). The caller frees binary->image. TGL_COMPILE, with the compiler's log as the sentence;
- * TGL_NO_MEMORY. */
+/* Compiles `kernel` for `arch`. look: whether to look in the cache first; the result is stored in
+ * any case. The caller frees binary->image. TGL_COMPILE, with the compiler's log as the error
+ * message; TGL_NO_MEMORY. */
 tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
                             const tgl_kernel *kernel, const char *arch, bool look,
                             tgl_binary *binary);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tgl_warm(): compiles kernels ahead, into the disk cache, for chips that need not be there.
+ * tgl_warm(): compiles kernels ahead of time into the disk cache, also for chips that are not
+ * present.
  */
 #include "api/shape.h"
 #include "base/clock.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All that one call works with. */
+/* The state of one call. */
 typedef struct warm_job {
     const tgl_warm_options *options;
     tgl_nvrtc nvrtc;
@@ -29,7 +30,7 @@ static bool is_known(const tgl_nvrtc *nvrtc, long capability)
     return false;
 }
 
-/* "sm_90a", "sm_90" and "90" are 90; anything else 0. */
+/* "sm_90a", "sm_90" and "90" are 90; anything else is 0. */
 static long parse_arch(const char *name, size_t length)
 {
     char text[16], *end;
@@ -84,7 +85,7 @@ static tgl_status parse_archs(warm_job *job)
 
 /* ---- One kernel ------------------------------------------------------------------------------ */
 
-/* A cache that is off is not meant to keep it. */
+/* Returns an error if the kernel should be in the cache but is not. */
 static tgl_status check_kept(const warm_job *job, const tgl_binary *binary, const char *name,
                              const char *arch)
 {
@@ -93,7 +94,7 @@ static tgl_status check_kept(const warm_job *job, const tgl_binary *binary, cons
                     tgl_cache_describe(job->cache));
 }
 
-/* Tells the caller. What the callback does leaves the sentence of a failure as it is. */
+/* Calls the caller's function. The error message is restored afterwards. */
 static void report(const warm_job *job, const tgl_warm_report *what)
 {
     if (job->options->report == NULL) return;
@@ -122,7 +123,7 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const 
         .message = message != NULL ? message : "",
         .seconds = tgl_clock() - start,
         .from_cache = binary.from_cache,
-        .is_clean = status == TGL_OK && is_within,
+        .is_clean = status == TGL_OK && is_within && !uses->serialises,
         .registers = uses->registers,
         .shared_bytes = uses->shared_bytes,
         .local_bytes = uses->local_bytes,
@@ -139,8 +140,8 @@ static tgl_status warm_one(const warm_job *job, const tgl_kernel *kernel, const 
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* A chip of this compute capability, for families that ask about one: its features decide, and
- * sizes so large that no configuration is rejected for them. */
+/* A chip of this compute capability for unsupported_reason() and predict(): its features are those
+ * of the capability, and its sizes are so large that no configuration is rejected for them. */
 static tgl_chip chip_of(int capability)
 {
     tgl_chip chip = *tgl_chip_at(0);
@@ -149,12 +150,14 @@ static tgl_chip chip_of(int capability)
     chip.capability = capability;
     chip.features = tgl_chip_features(capability);
     chip.fp32_lanes = tgl_chip_fp32_lanes(capability);
+    chip.tensor_flops = tgl_chip_tensor_flops(capability);
+    chip.tensor_f64_flops = tgl_chip_tensor_f64_flops(capability);
     chip.cluster_max = (chip.features & TGL_HAS_CLUSTERS) != 0 ? TGL_CLUSTER_MAX : 1;
     return chip;
 }
 
-/* The kernels that an aligned run of the list uses, reported under the name of the configuration.
- */
+/* Compiles the kernels that a run with aligned operands uses, and reports them under the name of
+ * the configuration. */
 static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, const char *name,
                             const tgl_chip *chip)
 {
@@ -169,8 +172,8 @@ static tgl_status warm_list(const warm_job *job, const tgl_launch_list *list, co
     return result;
 }
 
-/* A configuration as it runs without options, for one architecture. One that cannot serve there is
- * passed over. */
+/* Compiles a configuration without options for one architecture. Skips configurations that do not
+ * support it. */
 static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                              const char *name, int capability)
 {
@@ -186,7 +189,7 @@ static tgl_status warm_shape(const warm_job *job, const tgl_choice *choice, cons
     return status;
 }
 
-/* For all architectures; the latest failure counts. */
+/* Compiles for all architectures. Returns the latest failure. */
 static tgl_status warm_layout(const warm_job *job, const tgl_choice *choice, const tgl_shape *shape,
                               const char *name)
 {
@@ -198,27 +201,51 @@ static tgl_status warm_layout(const warm_job *job, const tgl_choice *choice, con
     return result;
 }
 
-/* Each layout that the configuration has a kernel for: "simt_128x128x8 NT". One with a single
- * kernel is named without a layout. */
+/* The layouts that a configuration has a kernel for, with an example of each. */
+enum { LAYOUTS = 4 };
+static const char *const layout_names[LAYOUTS] = {"NN", "TT", "NT", "TN"};
+typedef struct examples {
+    int count;
+    bool has[LAYOUTS];
+    tgl_shape shapes[LAYOUTS];
+} examples;
+
+/* The examples of a type. Returns whether there are any. */
+static bool find_examples(const tgl_choice *choice, tgl_type type, examples *of)
+{
+    of->count = 0;
+    for (int i = 0; i < LAYOUTS; i++) {
+        of->has[i] = choice->family->example(choice->configuration, type, layout_names[i][0] == 'T',
+                                             layout_names[i][1] == 'T', &of->shapes[i]);
+        of->count += of->has[i];
+    }
+    return of->count > 0;
+}
+
+/* Those of the type that is asked for, or else of the first of F32, BF16 and F64 that has any. */
+static bool choose_examples(const warm_job *job, const tgl_choice *choice, examples *of)
+{
+    const tgl_type asked = job->options->type;
+    if (asked != 0) return find_examples(choice, asked, of);
+    return find_examples(choice, TGL_F32, of) || find_examples(choice, TGL_BF16, of) ||
+           find_examples(choice, TGL_F64, of);
+}
+
+/* Each layout that the configuration has a kernel for: "simt_128x128x8 NT", "skinny_8 NT bf16". One
+ * with a single kernel is named without a layout, and F32 is not named. */
 static tgl_status warm_configuration(const warm_job *job, const tgl_choice *choice)
 {
-    static const char *const layouts[] = {"NN", "TT", "NT", "TN"};
-    enum { LAYOUTS = 4 };
-    tgl_shape shapes[LAYOUTS];
-    bool has[LAYOUTS];
-    int count = 0;
-    for (int i = 0; i < LAYOUTS; i++) {
-        has[i] = choice->family->example(choice->configuration, layouts[i][0] == 'T',
-                                         layouts[i][1] == 'T', &shapes[i]);
-        count += has[i];
-    }
+    examples of;
     tgl_status result = TGL_OK;
+    if (!choose_examples(job, choice, &of)) return TGL_OK;
     for (int i = 0; i < LAYOUTS; i++) {
         char name[80];
-        if (!has[i]) continue;
-        snprintf(name, sizeof name, count > 1 ? "%s %s" : "%s", tgl_choice_name(choice),
-                 layouts[i]);
-        tgl_status status = warm_layout(job, choice, &shapes[i], name);
+        if (!of.has[i]) continue;
+        const tgl_type type = of.shapes[i].type_a;
+        snprintf(name, sizeof name, "%s%s%s%s%s", tgl_choice_name(choice), of.count > 1 ? " " : "",
+                 of.count > 1 ? layout_names[i] : "", type != TGL_F32 ? " " : "",
+                 type != TGL_F32 ? tgl_type_name(type) : "");
+        tgl_status status = warm_layout(job, choice, &of.shapes[i], name);
         if (status != TGL_OK) result = status;
     }
     return result;
@@ -262,7 +289,8 @@ static tgl_status warm(warm_job *job)
     return warm_measure_kernel(job, kernel);
 }
 
-/* Compiling tells something, too, where the user wants nothing to be kept. */
+/* Returns an error if the cache has no folder. With TEGULA_CACHE=off the kernels are compiled but
+ * not stored. */
 static tgl_status warm_cache(warm_job *job)
 {
     if (tgl_cache_state_of(job->cache) == TGL_CACHE_UNUSABLE)
@@ -283,16 +311,23 @@ static tgl_status warm_with(warm_job *job)
     return status;
 }
 
+static tgl_status check_type(tgl_type type)
+{
+    if (type == 0 || tgl_type_size(type) > 0) return TGL_OK;
+    return tgl_fail(TGL_BAD_TYPE, "options.type is %d, which is not a tgl_type", (int)type);
+}
+
 tgl_status tgl_warm(const tgl_warm_options *options)
 {
-    static const size_t first_size = TGL_SIZE_UP_TO(tgl_warm_options, user);
+    static const size_t first_size = TGL_SIZE_UP_TO(tgl_warm_options, type);
     tgl_warm_options copy;
     const void *read;
     TGL_TRY(tgl_struct_read(options, sizeof copy, first_size, "options", &copy, &read));
     warm_job *job = calloc(1, sizeof *job);
     if (job == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory to compile");
     job->options = read;
-    tgl_status status = warm_with(job);
+    tgl_status status = check_type(job->options->type);
+    if (status == TGL_OK) status = warm_with(job);
     free(job);
     return status;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the neutral description of a tensor to the 128 bytes that the hardware reads.
+ * Encodes tensor maps: from the description in a launch list to the 128 bytes that the hardware
+ * reads.
  */
 #include "cuda/tensor_map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT = 4 }; /* encoded maps for each map of a plan */
+enum { KEPT = 4 }; /* cached encodings per tensor map of a plan */
 
-/* The encoded forms of one map, by address; the oldest is replaced. */
+/* The encodings of one map, by address. The oldest is replaced. */
 typedef struct encoded {
     const void *address[KEPT]; /* NULL: free */
     CUtensorMap map[KEPT];
@@ -19,7 +20,7 @@ typedef struct encoded {
 struct tgl_tensor_maps {
     tgl_device *dev;
     pthread_mutex_t lock;
-    encoded *of; /* by the index of the map */
+    encoded *of; /* indexed by map */
 };
 
 tgl_tensor_maps *tgl_tensor_maps_create(tgl_device *dev, int count)
@@ -77,11 +78,12 @@ static int swizzle_of(const tgl_tensor *tensor)
                                          : CU_TENSOR_MAP_SWIZZLE_NONE;
 }
 
-/* The driver takes the strides from dimension 1 on: dimension 0 is contiguous. */
-static CUresult encode(const tgl_driver *driver, const tgl_tensor *tensor, const void *address,
+/* The driver takes the strides of dimensions 1 and up: dimension 0 is contiguous. */
+static CUresult encode(const tgl_driver *driver, const tgl_tensor *given, const void *address,
                        CUtensorMap *map)
 {
     enum { NO_INTERLEAVE = 0, ZEROS_OUTSIDE = 0 };
+    const tgl_tensor own = tgl_tensor_at(given, &address), *tensor = &own;
     uint64_t size[TGL_TENSOR_RANK_MAX], stride[TGL_TENSOR_RANK_MAX] = {0};
     unsigned box[TGL_TENSOR_RANK_MAX], element_stride[TGL_TENSOR_RANK_MAX];
     for (int i = 0; i < tensor->rank; i++) {
@@ -96,7 +98,7 @@ static CUresult encode(const tgl_driver *driver, const tgl_tensor *tensor, const
                                           CU_TENSOR_MAP_L2_PROMOTION_L2_128B, ZEROS_OUTSIDE);
 }
 
-/* Under the lock. */
+/* Called with the lock. */
 static tgl_status find_or_encode(tgl_tensor_maps *maps, const tgl_tensor *tensor, int map,
                                  const void *address, const CUtensorMap **found)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensor maps of a plan, encoded by the driver. An encoded map holds the address of its tensor, so
- * that the latest few are kept for each map of the plan.
+ * The encoded tensor maps of a plan. An encoding contains the address of the tensor, so the latest
+ * few are cached for each map.
  */
 #ifndef TGL_CUDA_TENSOR_MAP_H
 #define TGL_CUDA_TENSOR_MAP_H
@@ -11,12 +11,12 @@
 
 typedef struct tgl_tensor_maps tgl_tensor_maps;
 
-/* Caches for `count` maps, at least 1. NULL: no memory. NULL is destroyed silently. */
+/* Creates caches for `count` maps, at least 1. NULL: no memory. Destroying NULL is allowed. */
 tgl_tensor_maps *tgl_tensor_maps_create(tgl_device *dev, int count);
 void tgl_tensor_maps_destroy(tgl_tensor_maps *maps);
 
-/* A tgl_encode_fn; context: the tgl_tensor_maps. A tensor at NULL becomes zeros: no kernel reads
- * it. */
+/* A tgl_encode_fn; context: the tgl_tensor_maps. A NULL address gives zeros: no kernel reads that
+ * map. */
 tgl_status tgl_tensor_map_encode(void *context, const tgl_tensor *tensor, int map,
                                  const void *address, void *to);
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cublas.so: answers for cuBLAS and cuBLASLt (TEGULA_CUBLAS) over libfake_cuda.so, whose
- * device memory is the host's. It knows as much of them as the program uses: f32, one product.
+ * libfake_cublas.so: replaces cuBLAS and cuBLASLt (TEGULA_CUBLAS) over libfake_cuda.so, whose
+ * device memory is the host's. It implements what the program uses: the types f32, f64, f16 and
+ * bf16, without transposes; the Ex functions and cuBLASLt with batches.
  *
- * Environment variables choose what goes wrong:
+ * Environment variables select failures:
  *   FAKE_CUBLAS_FAIL   a function that fails
  *   FAKE_CUBLAS_WRONG  set: products are off by one
  */
+#include "elements.h"
 #include "fake_cuda.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,8 +20,11 @@
 
 enum { NOT_INITIALIZED = 1, INTERNAL_ERROR = 14, NOT_SUPPORTED = 15 };
 
+/* A matrix in column-major order, or a batch of them; type: cudaDataType_t. */
 typedef struct layout {
-    int64_t rows, cols, ld;
+    int type;
+    int64_t rows, cols, ld, stride;
+    int32_t batch;
 } layout;
 
 typedef struct result {
@@ -35,7 +41,7 @@ static int fails(const char *function)
     return told != NULL && strcmp(told, function) == 0;
 }
 
-/* As the real one, this one needs a context. */
+/* Like the real library, this one needs a context. */
 static int has_context(void)
 {
     const char *path = getenv("TEGULA_LIBCUDA");
@@ -45,17 +51,50 @@ static int has_context(void)
     return get != NULL && get(&context) == 0 && context != NULL;
 }
 
-/* C := A*B in column-major order. */
-static void multiply(int64_t m, int64_t n, int64_t k, const float *A, int64_t lda, const float *B,
-                     int64_t ldb, float *C, int64_t ldc)
+/* The tgl_type of a cudaDataType_t; 0: not supported here. */
+static tgl_type type_of(int data_type)
 {
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < m; i++) {
-            double sum = getenv("FAKE_CUBLAS_WRONG") != NULL;
-            for (int64_t p = 0; p < k; p++)
-                sum += (double)A[i + p * lda] * B[p + j * ldb];
-            C[i + j * ldc] = (float)sum;
-        }
+    return data_type == 0    ? TGL_F32
+           : data_type == 1  ? TGL_F64
+           : data_type == 2  ? TGL_F16
+           : data_type == 14 ? TGL_BF16
+                             : (tgl_type)0;
+}
+
+/* x as it enters the product: TF32 keeps 10 bits of the mantissa of an f32. */
+static double rounded(double x, int is_tf32)
+{
+    return is_tf32 && x != 0 ? ldexp(nearbyint(ldexp(x, 10 - ilogb(x))), ilogb(x) - 10) : x;
+}
+
+/* C := A*B, each matrix of the batch. */
+static int multiply(const layout *a, const void *A, const layout *b, const void *B, const layout *c,
+                    void *C, int compute)
+{
+    const tgl_type type_a = type_of(a->type), type_b = type_of(b->type), type_c = type_of(c->type);
+    const int is_tf32 = compute == 77, is_f64 = type_a == TGL_F64;
+    if (type_a == 0 || type_b != type_a || type_c == 0) return NOT_SUPPORTED;
+    if (is_f64 ? compute != 70 : compute != 68 && !(is_tf32 && type_a == TGL_F32))
+        return NOT_SUPPORTED;
+    for (int64_t batch = 0; batch < c->batch; batch++)
+        for (int64_t j = 0; j < c->cols; j++)
+            for (int64_t i = 0; i < c->rows; i++) {
+                double sum = getenv("FAKE_CUBLAS_WRONG") != NULL;
+                for (int64_t p = 0; p < a->cols; p++) {
+                    const double x = element_get(type_a, A, batch * a->stride + i + p * a->ld);
+                    const double y = element_get(type_b, B, batch * b->stride + p + j * b->ld);
+                    sum += rounded(x, is_tf32) * rounded(y, is_tf32);
+                }
+                element_set(type_c, C, batch * c->stride + i + j * c->ld, sum);
+            }
+    return 0;
+}
+
+/* Whether the scalar, which is of the accumulation type, has this value. */
+static int is_scalar(const void *scalar, int compute, double value)
+{
+    return compute == 70 ? *(const double *)scalar == value
+                         : *(const float *)scalar == (float)value;
 }
 
 /* ---- cuBLAS ---------------------------------------------------------------------------------- */
@@ -80,30 +119,47 @@ FAKE_CUDA_API int cublasGetVersion_v2(void *handle, int *version)
     return 0;
 }
 
+FAKE_CUDA_API int cublasGemmStridedBatchedEx(void *handle, int transa, int transb, int m, int n,
+                                             int k, const void *alpha, const void *A, int type_a,
+                                             int lda, long long stride_a, const void *B, int type_b,
+                                             int ldb, long long stride_b, const void *beta, void *C,
+                                             int type_c, int ldc, long long stride_c, int batch,
+                                             int compute, int algo)
+{
+    const layout a = {type_a, m, k, lda, stride_a, batch}, b = {type_b, k, n, ldb, stride_b, batch};
+    const layout c = {type_c, m, n, ldc, stride_c, batch};
+    (void)handle;
+    if (!has_context() || fails("cublasGemmEx")) return INTERNAL_ERROR;
+    if (transa != 0 || transb != 0 || algo != -1 || !is_scalar(alpha, compute, 1) ||
+        !is_scalar(beta, compute, 0))
+        return NOT_SUPPORTED;
+    return multiply(&a, A, &b, B, &c, C, compute);
+}
+
+FAKE_CUDA_API int cublasGemmEx(void *handle, int transa, int transb, int m, int n, int k,
+                               const void *alpha, const void *A, int type_a, int lda, const void *B,
+                               int type_b, int ldb, const void *beta, void *C, int type_c, int ldc,
+                               int compute, int algo)
+{
+    return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, type_a, lda, 0, B,
+                                      type_b, ldb, 0, beta, C, type_c, ldc, 0, 1, compute, algo);
+}
+
 FAKE_CUDA_API int cublasSgemm_v2(void *handle, int transa, int transb, int m, int n, int k,
                                  const float *alpha, const float *A, int lda, const float *B,
                                  int ldb, const float *beta, float *C, int ldc)
 {
-    (void)handle;
-    if (!has_context() || fails("cublasSgemm")) return INTERNAL_ERROR;
-    if (transa != 0 || transb != 0 || *alpha != 1 || *beta != 0) return NOT_SUPPORTED;
-    multiply(m, n, k, A, lda, B, ldb, C, ldc);
-    return 0;
+    if (fails("cublasSgemm")) return INTERNAL_ERROR;
+    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, 0, lda, B, 0, ldb, beta, C, 0,
+                        ldc, 68, -1);
 }
 
-FAKE_CUDA_API int cublasDgemm_v2(void)
+FAKE_CUDA_API int cublasDgemm_v2(void *handle, int transa, int transb, int m, int n, int k,
+                                 const double *alpha, const double *A, int lda, const double *B,
+                                 int ldb, const double *beta, double *C, int ldc)
 {
-    return NOT_SUPPORTED;
-}
-
-FAKE_CUDA_API int cublasSgemmStridedBatched(void)
-{
-    return NOT_SUPPORTED;
-}
-
-FAKE_CUDA_API int cublasDgemmStridedBatched(void)
-{
-    return NOT_SUPPORTED;
+    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, 1, lda, B, 1, ldb, beta, C, 1,
+                        ldc, 70, -1);
 }
 
 /* ---- cuBLASLt -------------------------------------------------------------------------------- */
@@ -131,10 +187,16 @@ FAKE_CUDA_API int cublasLtDestroy(void *handle)
     return drop(handle);
 }
 
+/* The descriptor is the compute type. */
 FAKE_CUDA_API int cublasLtMatmulDescCreate(void **desc, int compute, int scale)
 {
-    const int is_f32 = compute == 68 && scale == 0;
-    return is_f32 ? make(desc, "cublasLtMatmulDescCreate") : NOT_SUPPORTED;
+    if (fails("cublasLtMatmulDescCreate")) return INTERNAL_ERROR;
+    if (scale != (compute == 70)) return NOT_SUPPORTED;
+    int *kept = malloc(sizeof *kept);
+    if (kept == NULL) return INTERNAL_ERROR;
+    *kept = compute;
+    *desc = kept;
+    return 0;
 }
 
 FAKE_CUDA_API int cublasLtMatmulDescDestroy(void *desc)
@@ -152,10 +214,10 @@ FAKE_CUDA_API int cublasLtMatmulDescSetAttribute(void *desc, int attribute, cons
 FAKE_CUDA_API int cublasLtMatrixLayoutCreate(void **made, int type, uint64_t rows, uint64_t cols,
                                              int64_t ld)
 {
-    if (type != 0) return NOT_SUPPORTED;
+    if (type_of(type) == 0) return NOT_SUPPORTED;
     layout *l = malloc(sizeof *l);
     if (l == NULL) return INTERNAL_ERROR;
-    *l = (layout){(int64_t)rows, (int64_t)cols, ld};
+    *l = (layout){type, (int64_t)rows, (int64_t)cols, ld, 0, 1};
     *made = l;
     return 0;
 }
@@ -165,9 +227,16 @@ FAKE_CUDA_API int cublasLtMatrixLayoutDestroy(void *l)
     return drop(l);
 }
 
-FAKE_CUDA_API int cublasLtMatrixLayoutSetAttribute(void)
+FAKE_CUDA_API int cublasLtMatrixLayoutSetAttribute(layout *l, int attribute, const void *value,
+                                                   size_t size)
 {
-    return NOT_SUPPORTED;
+    if (attribute == 5 && size == sizeof l->batch)
+        l->batch = *(const int32_t *)value;
+    else if (attribute == 6 && size == sizeof l->stride)
+        l->stride = *(const int64_t *)value;
+    else
+        return NOT_SUPPORTED;
+    return 0;
 }
 
 FAKE_CUDA_API int cublasLtMatmulPreferenceCreate(void **preference)
@@ -187,7 +256,7 @@ FAKE_CUDA_API int cublasLtMatmulPreferenceSetAttribute(void *preference, int att
     return attribute == 1 && size == sizeof(uint64_t) ? 0 : NOT_SUPPORTED;
 }
 
-/* Three candidates: one that the heuristic itself marks as bad, one that fails, one that works. */
+/* Three candidates: one that the heuristic marks as bad, one that fails, one that works. */
 FAKE_CUDA_API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *A, void *B,
                                                  void *C, void *D, void *preference, int wanted,
                                                  result *results, int *found)
@@ -206,10 +275,11 @@ FAKE_CUDA_API int cublasLtMatmul(void *handle, void *desc, const void *alpha, co
                                  const uint64_t *algorithm, void *workspace, size_t workspace_size,
                                  void *stream)
 {
-    (void)handle, (void)desc, (void)workspace, (void)workspace_size, (void)stream, (void)d;
+    (void)handle, (void)workspace, (void)workspace_size, (void)stream, (void)d;
+    const int compute = *(const int *)desc;
     if (!has_context() || algorithm[0] != 2 || fails("cublasLtMatmul")) return INTERNAL_ERROR;
-    if (*(const float *)alpha != 1 || *(const float *)beta != 0 || C != D) return NOT_SUPPORTED;
+    if (!is_scalar(alpha, compute, 1) || !is_scalar(beta, compute, 0) || C != D)
+        return NOT_SUPPORTED;
     if (a->rows != c->rows || b->cols != c->cols || a->cols != b->rows) return NOT_SUPPORTED;
-    multiply(c->rows, c->cols, a->cols, A, a->ld, B, b->ld, D, c->ld);
-    return 0;
+    return multiply(a, A, b, B, c, D, compute);
 }

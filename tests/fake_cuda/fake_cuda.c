@@ -14,7 +14,7 @@ enum { STACK_MAX = 16, OBJECTS_MAX = 4096 };
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 struct CUctx_st fake_contexts[DEVICES_MAX];
-static int retained; /* of all contexts together */
+static int retained; /* sum over all contexts */
 static atomic_int misuses, modules;
 static _Atomic uint64_t work;
 static struct {
@@ -57,7 +57,7 @@ static void *keep_as(void *memory, bool is_block)
     pthread_mutex_lock(&fake_lock);
     int i = 0;
     while (objects[i].memory != NULL)
-        i++; /* more than OBJECTS_MAX would be a leak to look at anyway */
+        i++; /* more than OBJECTS_MAX would be a leak */
     objects[i].context = fake_current();
     objects[i].memory = memory;
     objects[i].is_block = is_block;
@@ -219,7 +219,7 @@ FAKE_CUDA_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev
     return CUDA_SUCCESS;
 }
 
-/* The last user takes a faulty context, and all in it, away. */
+/* The last release destroys a faulty context and everything in it. */
 FAKE_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
     CUcontext context = &fake_contexts[device];
@@ -266,7 +266,7 @@ FAKE_CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-/* All work so far is complete. */
+/* Records that all work so far is complete. */
 static void wait_for_all(void)
 {
     fake_current()->waited = work;
@@ -315,7 +315,8 @@ FAKE_CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* Waits for all work if the memory is of cuMemAlloc(), for none if it is of cuMemAllocAsync(). */
+/* Waits for all work if the memory is from cuMemAlloc(), and for nothing if it is from
+ * cuMemAllocAsync(). */
 FAKE_CUDA_API CUresult cuMemFree_v2(CUdeviceptr memory)
 {
     BEGIN();
@@ -351,7 +352,7 @@ FAKE_CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *memory, size_t bytes, CUstre
     return CUDA_SUCCESS;
 }
 
-/* Memory of a graph stays until the graph is destroyed. */
+/* Memory of a graph exists until the graph is destroyed. */
 FAKE_CUDA_API CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream stream)
 {
     struct fake_graph *graph;
@@ -382,7 +383,7 @@ FAKE_CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     return CUDA_SUCCESS;
 }
 
-/* A copy on a stream; not into a graph, which no test asks for. */
+/* A copy on a stream. Copies into a graph are not supported, since no test needs them. */
 static CUresult copy(const char *function, void *dst, const void *src, size_t bytes,
                      CUstream stream)
 {
@@ -428,8 +429,7 @@ FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, siz
     return CUDA_SUCCESS;
 }
 
-/* ---- Modules: an image is "fake cubin ARCH SYMBOL BM BN SEPARATE_D DEVICE_SCALARS" ------------
- */
+/* ---- Modules: an image is "fake cubin ARCH SYMBOL BM BN SEPARATE_D DEVICE_SCALARS TYPE" ------ */
 
 /* Whether a device runs machine code for sm_XY, or sm_XYa. */
 static bool runs(const char *arch)
@@ -446,8 +446,9 @@ FAKE_CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
     char arch[32];
     struct CUfunc_st function = {.block_m = 0};
     BEGIN();
-    if (sscanf(image, "fake cubin %31s %63s %d %d %d %d", arch, function.symbol, &function.block_m,
-               &function.block_n, &function.has_separate_d, &function.has_device_scalars) != 6)
+    if (sscanf(image, "fake cubin %31s %63s %d %d %d %d %d", arch, function.symbol,
+               &function.block_m, &function.block_n, &function.has_separate_d,
+               &function.has_device_scalars, &function.type) != 7)
         return CUDA_ERROR_INVALID_IMAGE;
     if (!runs(arch)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *module = fake_keep(calloc(1, sizeof **module));

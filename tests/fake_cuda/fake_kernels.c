@@ -22,6 +22,13 @@ typedef struct ladder_args {
     long long ldc;
 } ladder_args;
 
+/* And of the one that splits K. */
+typedef struct split_args {
+    ladder_args common;
+    int splits, k_chunk;
+    void *workspace, *counters;
+} split_args;
+
 static void run_ladder(const ladder_args *args)
 {
     for (long long i = 0; i < args->m; i++)
@@ -33,35 +40,59 @@ static void run_ladder(const ladder_args *args)
         }
 }
 
-static const float *f32_at(const void *const *array, const void *first, int index, long long stride)
+/* Elements and scalars of F64 or F32 kernels. */
+static double value_at(const void *from, long long index, bool is_f64)
 {
-    return array != NULL ? (const float *)array[index] : (const float *)first + index * stride;
+    return is_f64 ? ((const double *)from)[index] : (double)((const float *)from)[index];
 }
 
-/* The production families, a batch, as the function was compiled: without transposes; of an
- * epilogue a bias by column and a residual. */
+static void put_value(void *to, long long index, bool is_f64, double value)
+{
+    if (is_f64)
+        ((double *)to)[index] = value;
+    else
+        ((float *)to)[index] = (float)value;
+}
+
+/* A matrix of the batch. */
+static void *matrix_at(const void *const *array, const void *first, int index, long long stride,
+                       bool is_f64)
+{
+    const size_t size = is_f64 ? sizeof(double) : sizeof(float);
+    return array != NULL ? (void *)array[index] : (char *)first + index * stride * (long long)size;
+}
+
+/* Computes a batch of the production families with the compiled options: F32 or F64, no transposes,
+ * and of the epilogue only a bias by column and a residual. */
 static void run_gemm(CUfunction function, const struct tgl_gemm_args *args)
 {
     const bool has_c = function->has_separate_d, on_device = function->has_device_scalars;
-    const float alpha = on_device ? *(const float *)args->alpha_at : args->alpha.f32;
-    const float beta = !on_device              ? args->beta.f32
-                       : args->beta_at == NULL ? 0
-                                               : *(const float *)args->beta_at;
+    const bool is_f64 = function->type == TYPE_F64;
+    const double alpha = value_at(on_device ? args->alpha_at : &args->alpha, 0, is_f64);
+    const void *beta_at = on_device ? args->beta_at : &args->beta;
+    const double beta = beta_at != NULL ? value_at(beta_at, 0, is_f64) : 0;
     for (int b = 0; b < args->batch; b++) {
-        const float *A = f32_at(args->A_array, args->A, b, args->stride_a);
-        const float *B = f32_at(args->B_array, args->B, b, args->stride_b);
-        float *D = args->D_array ? args->D_array[b] : (float *)args->D + b * args->stride_d;
-        const float *C = has_c ? f32_at(args->C_array, args->C, b, args->stride_c) : D;
+        const void *A = matrix_at(args->A_array, args->A, b, args->stride_a, is_f64);
+        const void *B = matrix_at(args->B_array, args->B, b, args->stride_b, is_f64);
+        void *D = matrix_at((const void *const *)args->D_array, args->D, b, args->stride_d, is_f64);
+        const void *C = has_c ? matrix_at(args->C_array, args->C, b, args->stride_c, is_f64) : D;
         const long long ldc = has_c ? args->ldc : args->ldd;
-        const float *bias = args->bias, *residual = args->residual;
         for (long long i = 0; i < args->m; i++)
             for (long long j = 0; j < args->n; j++) {
-                float sum = 0, *d = &D[i * args->ldd + j];
-                for (long long p = 0; p < args->k && alpha != 0; p++)
-                    sum += A[i * args->lda + p] * B[p * args->ldb + j];
-                *d = beta == 0 ? alpha * sum : alpha * sum + beta * C[i * ldc + j];
-                if (bias) *d += bias[b * args->stride_bias + j];
-                if (residual) *d += residual[b * args->stride_residual + i * args->ld_residual + j];
+                double sum = 0, value = 0;
+                for (long long p = 0; p < args->k && alpha != 0; p++) {
+                    sum += value_at(A, i * args->lda + p, is_f64) *
+                           value_at(B, p * args->ldb + j, is_f64);
+                    if (!is_f64) sum = (double)(float)sum;
+                }
+                if (alpha != 0) value += alpha * sum;
+                if (beta != 0) value += beta * value_at(C, i * ldc + j, is_f64);
+                if (args->bias) value += value_at(args->bias, b * args->stride_bias + j, is_f64);
+                if (args->residual)
+                    value +=
+                        value_at(args->residual,
+                                 b * args->stride_residual + i * args->ld_residual + j, is_f64);
+                put_value(D, i * args->ldd + j, is_f64, value);
             }
     }
 }
@@ -74,7 +105,8 @@ static bool is_called(CUfunction function, const char *symbol)
 static bool is_gemm(CUfunction function)
 {
     return is_called(function, "sgemm_simt") || is_called(function, "sgemm_skinny") ||
-           is_called(function, "sgemm_gemv") || is_called(function, "sgemm_small_batch");
+           is_called(function, "sgemm_gemv") || is_called(function, "sgemm_small_batch") ||
+           is_called(function, "gemm_mma");
 }
 
 static bool is_of_ladder(CUfunction function)
@@ -82,23 +114,24 @@ static bool is_of_ladder(CUfunction function)
     return strncmp(function->symbol, "sgemm_", 6) == 0 && !is_gemm(function);
 }
 
-/* A kernel of (struct tgl_tensor_map, long long). The hardware wants the map aligned at an address
- * at which the parameters do not begin. */
+/* A kernel with the parameters (struct tgl_tensor_map, long long). The hardware needs an alignment
+ * of the map that the start of the parameters does not have. */
 enum { MAP_BYTES = 128, MAP_AT = 48 };
 static bool takes_a_map(CUfunction function)
 {
     return is_called(function, "mapped");
 }
 
-/* Bytes of the parameters; 0: not known. */
+/* Size of the parameters in bytes; 0: unknown. */
 static size_t parameter_bytes(CUfunction function)
 {
-    return is_gemm(function)        ? sizeof(struct tgl_gemm_args)
-           : is_of_ladder(function) ? sizeof(ladder_args)
-                                    : 0;
+    return is_gemm(function)                      ? sizeof(struct tgl_gemm_args)
+           : is_called(function, "sgemm_split_k") ? sizeof(split_args)
+           : is_of_ladder(function)               ? sizeof(ladder_args)
+                                                  : 0;
 }
 
-/* Tiles of D that several blocks share, each with counters. */
+/* The number of tiles of D with split-K, each of which has counters. */
 static long long split_tiles(CUfunction function, const struct tgl_gemm_args *args)
 {
     if (!is_called(function, "sgemm_simt") || function->block_m < 1 || function->block_n < 1)
@@ -108,8 +141,9 @@ static long long split_tiles(CUfunction function, const struct tgl_gemm_args *ar
     return tiles_m * tiles_n - args->tiles_whole;
 }
 
-/* Whether the grid has the blocks that the kernel expects by its arguments, of gemm/simt.cu also
- * along x: run_gemm() computes the whole batch and all of D, however many there are. */
+/* Whether the grid has the number of blocks that the kernel needs for its arguments, for
+ * gemm/simt.cu also along x. run_gemm() itself computes the whole batch and all of D for any grid.
+ */
 static bool has_expected_grid(CUfunction function, const fake_cuda_launch *l)
 {
     const struct tgl_gemm_args *args = &l->args;
@@ -139,7 +173,7 @@ static void check_counters(CUfunction function, const struct tgl_gemm_args *args
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* On this thread, in turn; the latest is launched[latest]. */
+/* A ring of this thread's launches; the latest is launched[latest]. */
 static _Thread_local fake_cuda_launch launched[FAKE_CUDA_LAUNCHES];
 static _Thread_local int latest;
 
@@ -149,8 +183,8 @@ static void remember(const fake_cuda_launch *how)
     launched[latest] = *how;
 }
 
-/* Memory that was allocated in stream order belongs to launches of its own stream, or of its graph.
- */
+/* Memory that was allocated in stream order may be used only by launches of its own stream or
+ * graph. */
 static void check_pointers(const fake_node *node, CUstream stream)
 {
     pthread_mutex_lock(&fake_lock);
@@ -195,7 +229,7 @@ CUresult fake_execute(const fake_node *node, CUstream stream)
     case NODE_SET:
         memset(node->memory, node->value, node->bytes);
         break;
-    case NODE_ALLOC: /* whatever was there before */
+    case NODE_ALLOC: /* with undefined content */
         memset(node->memory, 0x5a, node->bytes);
         break;
     case NODE_FREE:
@@ -204,8 +238,8 @@ CUresult fake_execute(const fake_node *node, CUstream stream)
     return CUDA_SUCCESS;
 }
 
-/* Reads the arguments: one block of bytes, or, of a kernel that takes a map, each by a pointer.
- * Kernels that measure have such pointers, too, which are not looked at. */
+/* Reads the arguments: one block of bytes, or, for a kernel with a map, one pointer per parameter.
+ * The pointers of the measuring kernels are ignored. */
 static CUresult read_arguments(fake_node *node, void **arguments, void **extra)
 {
     const size_t expected = parameter_bytes(node->function);
@@ -275,7 +309,7 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
     return launch(&node, arguments, extra, stream);
 }
 
-/* Sets what the attributes say; false: one that is not known. */
+/* Reads the launch attributes; false: an unknown attribute. */
 static bool read_attributes(const CUlaunchConfig *config, fake_cuda_launch *how)
 {
     for (unsigned i = 0; i < config->attribute_count; i++) {
@@ -292,7 +326,7 @@ static bool read_attributes(const CUlaunchConfig *config, fake_cuda_launch *how)
     return true;
 }
 
-/* What is said of cuLaunchKernel() goes for this, too. */
+/* The checks of cuLaunchKernel() apply here, too. */
 FAKE_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                                         void **arguments, void **extra)
 {
@@ -322,7 +356,7 @@ FAKE_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, 
     return CUDA_SUCCESS;
 }
 
-/* On four SMs, none of which it leaves. */
+/* The fake device has four SMs, and clusters can use all of them. */
 FAKE_CUDA_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
                                                     const CUlaunchConfig *config)
 {
@@ -345,7 +379,7 @@ FAKE_CUDA_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, siz
         return CUDA_SUCCESS;
     }
     if (parameter_bytes(function) == 0) return INVALID_VALUE;
-    *offset = 0; /* the end of the last parameter is all that is known of it */
+    *offset = 0; /* only the end of the last parameter is known */
     *size = parameter_bytes(function);
     return CUDA_SUCCESS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_nvrtc.so: see fake_cuda.h. A program is known by the name of its kernel, and by what a
- * few macros say of it.
+ * libfake_nvrtc.so: see fake_cuda.h. A program is identified by the name of its kernel and the
+ * values of a few macros.
  */
 #include "cuda/nvrtc.h"
 #include "fake_cuda.h"
@@ -19,7 +19,7 @@ struct nvrtcProgram_st {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int compilations, latest_options;
 
-/* Reads FAKE_NVRTC_ARCHS; archs may be NULL. Returns how many there are. */
+/* Reads FAKE_NVRTC_ARCHS; archs may be NULL. Returns the number of architectures. */
 static int read_archs(int *archs)
 {
     const char *list = getenv("FAKE_NVRTC_ARCHS");
@@ -105,11 +105,12 @@ FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_c
     for (int i = 0; i < option_count; i++)
         if (strncmp(options[i], flag, sizeof flag - 1) == 0)
             snprintf(program->arch, sizeof program->arch, "%s", options[i] + sizeof flag - 1);
-    snprintf(program->image, sizeof program->image, "fake cubin %s %s %d %d %d %d",
+    snprintf(program->image, sizeof program->image, "fake cubin %s %s %d %d %d %d %d",
              output != NULL ? output : program->arch, program->name,
              number_of(option_count, options, "-DBM="), number_of(option_count, options, "-DBN="),
              number_of(option_count, options, "-DSEPARATE_D="),
-             number_of(option_count, options, "-DDEVICE_SCALARS="));
+             number_of(option_count, options, "-DDEVICE_SCALARS="),
+             number_of(option_count, options, "-DTYPE_A="));
     if (spill == NULL) spill = "0";
     snprintf(program->log, sizeof program->log,
              "ptxas info    : Function properties for %s\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of libfake_cuda.so share. Time is a count: each piece of work that a stream gets
- * has a number, and waiting means to remember the latest number.
+ * The state that the files of libfake_cuda.so share. Time is a counter: each piece of work in a
+ * stream has a number, and waiting stores the latest number.
  */
 #ifndef FAKE_STATE_H
 #define FAKE_STATE_H
@@ -20,16 +20,15 @@ enum { DEVICES_MAX = 4 };
 struct CUstream_st {
     uint64_t id;
     bool is_live, is_blocking;
-    atomic_int
-        capture; /* 0: none; 1: it is being captured; 2: the capture has been ended by a misuse */
+    atomic_int capture; /* 0: none; 1: being captured; 2: a misuse has ended the capture */
     int capture_mode;
-    struct fake_graph *graph; /* that is being captured */
+    struct fake_graph *graph; /* the graph that is being captured */
     _Atomic uint64_t latest_work, waited;
 };
 
 struct CUctx_st {
     int users;
-    CUresult fault; /* of a kernel; sticks */
+    CUresult fault; /* of a kernel; stays */
     size_t used;
     _Atomic uint64_t waited; /* all work up to here is complete */
     struct CUstream_st default_stream;
@@ -37,11 +36,13 @@ struct CUctx_st {
 
 struct CUfunc_st {
     CUmodule module;
-    atomic_int dynamic_shared; /* that launches may ask for, beside what all may */
+    atomic_int dynamic_shared; /* bytes that launches may request beyond the default limit */
     char symbol[64];
-    int block_m, block_n; /* of D, that a block computes; 0: the image does not tell */
+    int block_m, block_n; /* rows and columns of D per block; 0: not in the image */
     int has_separate_d, has_device_scalars;
+    int type; /* of the elements: TYPE_F64, else F32 */
 };
+enum { TYPE_F64 = 2 }; /* as in lib/element.h */
 
 struct CUmod_st {
     CUcontext context;
@@ -55,11 +56,11 @@ struct CUevent_st {
     struct timespec time;
 };
 
-/* In front of each allocation, which keeps the alignment of real ones. */
+/* The header in front of each allocation. Its size preserves the alignment of real allocations. */
 typedef struct block {
     CUcontext context;
     size_t bytes;
-    CUstream stream; /* of cuMemAllocAsync(); NULL: of cuMemAlloc() */
+    CUstream stream; /* of cuMemAllocAsync(); NULL: from cuMemAlloc() */
     uint64_t stream_id;
     bool is_of_graph; /* allocated by a node of a graph */
 } block;
@@ -72,13 +73,13 @@ CUcontext fake_current(void);
 long fake_setting(const char *name, long otherwise);
 uint64_t fake_next_work(void);
 void *fake_keep(void *memory); /* counts a block of host memory as an object of the context */
-void fake_drop(void *memory);  /* no longer, and frees it */
+void fake_drop(void *memory);  /* removes it from the count and frees it */
 void fake_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The allocation of the current context that has this address, or NULL. Under the lock. */
+/* The allocation of the current context with this address, or NULL. Called with the lock. */
 block *fake_block_of(const void *address);
 
-/* The result of a call that needs a context, before it has done anything. */
+/* The checks of a call that needs a context. Returns its result if they fail. */
 CUresult fake_begin(const char *function);
 /* The result that FAKE_CUDA_FAIL chooses for a function. */
 CUresult fake_told(const char *function);
@@ -97,8 +98,8 @@ CUresult fake_told(const char *function);
 /* fake_streams.c: the stream behind a handle; NULL: there is none. */
 CUstream fake_stream(CUstream handle);
 
-/* A call that would end a capture of any thread unless the caller's mode is relaxed: it does, and
- * is a misuse. always: even in the relaxed mode. */
+/* A call that ends the capture of any thread, unless the caller is in relaxed mode. It ends the
+ * captures and counts a misuse. always: also in relaxed mode. */
 CUresult fake_unsafe(const char *function, bool always);
 #define UNSAFE()                                                                                   \
     do {                                                                                           \
@@ -106,8 +107,8 @@ CUresult fake_unsafe(const char *function, bool always);
         if (unsafe != CUDA_SUCCESS) return unsafe;                                                 \
     } while (0)
 
-/* Work for a stream. *stream: the handle, then what is behind it. *graph: where the work goes
- * instead if the stream is being captured. */
+/* Enqueues work. *stream: the handle, replaced by the stream. *graph: the graph that gets the work
+ * if the stream is being captured. */
 CUresult fake_give_work(const char *function, CUstream *stream, struct fake_graph **graph);
 
 /* A node of a graph. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: streams, captures and graphs. See fake_cuda.h. What a stream is given is done at
+ * libfake_cuda.so: streams, captures and graphs. See fake_cuda.h. Work in a stream is executed at
  * once, or becomes a node of the graph that is being captured.
  */
 #include "fake_state.h"
@@ -10,7 +10,7 @@
 
 enum { STREAMS_MAX = 4096, RELAXED = 2 };
 
-/* Never reused, so that memory may remember its stream. */
+/* Never reused, so that an allocation can store its stream. */
 static struct CUstream_st streams[STREAMS_MAX];
 static atomic_int stream_count;
 static _Atomic uint64_t ids;
@@ -18,7 +18,7 @@ static _Thread_local struct CUstream_st thread_stream; /* CU_STREAM_PER_THREAD *
 static _Thread_local int mode;                         /* 0: global */
 
 /* Handles of destroyed streams are reused: the next stream gets the latest one. */
-static CUstream handles[STREAMS_MAX]; /* the stream that a handle stands for now */
+static CUstream handles[STREAMS_MAX]; /* the stream that a handle currently denotes */
 static int free_handle = -1;
 
 static CUstream init(CUstream stream, bool is_blocking)
@@ -115,7 +115,7 @@ FAKE_CUDA_API CUresult cuThreadExchangeStreamCaptureMode(int *exchanged)
     return CUDA_SUCCESS;
 }
 
-/* Ends the captures under way: all, or those of blocking streams. Returns how many there were. */
+/* Ends the captures in progress: all, or those of blocking streams. Returns their number. */
 static int end_captures(bool blocking_only)
 {
     int count = 0;
@@ -208,7 +208,7 @@ static void destroy_graph(struct fake_graph *graph)
     fake_drop(graph);
 }
 
-/* What cuGraphInstantiateWithFlags() would make is the graph itself. */
+/* The graph itself stands for the executable graph of cuGraphInstantiateWithFlags(). */
 FAKE_CUDA_API CUresult cuStreamEndCapture(CUstream stream, struct fake_graph **graph)
 {
     BEGIN();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests over the fake libraries share.
+ * Functions that the tests with the fake libraries share.
  */
 #include "setup.h"
 
@@ -14,7 +14,7 @@ static const char *const knobs[] = {
     "FAKE_NVRTC_SPILL",  "FAKE_CUDA_POOLS",   "FAKE_CUDA_NAME",       "FAKE_NVRTC_DELAY",
     "FAKE_CUDA_DIRTY",   "FAKE_NVRTC_VERSION"};
 
-static const char *driver = FAKE_LIBCUDA; /* that this test uses */
+static const char *driver = FAKE_LIBCUDA; /* of this test */
 
 static void *function_of(const char *library, const char *name)
 {
@@ -88,7 +88,7 @@ void use_old_driver(const char *version)
     driver = FAKE_LIBCUDA_OLD;
     setenv("TEGULA_LIBCUDA", driver, 1);
     setenv("FAKE_CUDA_VERSION", version, 1);
-    setenv("FAKE_NVRTC_VERSION", "11080", 1); /* whose code it takes */
+    setenv("FAKE_NVRTC_VERSION", "11080", 1); /* a compiler version that the old driver supports */
     setenv("FAKE_CUDA_CAPABILITY", "80", 1);
 }
 
@@ -103,7 +103,7 @@ int fake_setup(void **state)
     setenv("TEGULA_LIBCUDA", driver, 1);
     setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);
     setenv("TEGULA_CACHE", folder, 1);
-    setenv("FAKE_TEST_FOLDER", folder, 1); /* a test may change TEGULA_CACHE */
+    setenv("FAKE_TEST_FOLDER", folder, 1); /* kept here because a test may change TEGULA_CACHE */
     return 0;
 }
 
