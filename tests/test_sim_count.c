@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sectors and wavefronts of access patterns whose counts are known.
+ * The number of sectors and wavefronts of access patterns with known results.
  */
 #include "support.h"
 
 #include "sim/count.h"
 
-/* Lane i accesses `base` + word[i] words of 4 bytes; -1: takes no part. */
+/* Lane i accesses the address base + 4*word(i); -1: the lane is inactive. */
 static tgl_warp_access make(unsigned bytes, uintptr_t base, int (*word)(int lane))
 {
     tgl_warp_access access = {.bytes = bytes};
@@ -123,16 +123,16 @@ static void test_wavefronts(void **state)
         {4, reversed, 1, 1},
         {4, same, 1, 1},         /* a broadcast */
         {4, every_second, 2, 1}, /* 2-way conflict */
-        {4, every_third, 1, 1},  /* odd strides meet every bank once */
+        {4, every_third, 1, 1},  /* odd strides use every bank once */
         {4, every_32nd, 32, 1},  /* all in one bank */
-        {4, every_33rd, 1, 1},   /* what padding by one word does */
+        {4, every_33rd, 1, 1},   /* padding by one word */
         {4, one_lane, 1, 1},
         {4, eight_rows, 8, 1},
-        {8, pairs, 2, 2},       /* half a warp at a time */
-        {8, pairs_twice, 1, 1}, /* pairs of lanes that ask for the same: both halves at once */
+        {8, pairs, 2, 2},       /* by half-warps */
+        {8, pairs_twice, 1, 1}, /* pairs of lanes request the same address: both halves at once */
         {8, every_32nd, 32, 2},
         {8, first_half, 1, 1},
-        {16, quads, 4, 4}, /* a quarter at a time */
+        {16, quads, 4, 4}, /* by quarter-warps */
         {16, quads_of_one_bank, 32, 4},
         {16, same_quad, 2, 2},
         {16, quads_in_pairs, 2, 2},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sim device as such: what it refuses, what it counts, and that its counts do not depend on the
- * run, the device object, the thread or the compiler.
+ * The sim device: errors, counts, and that counts do not depend on the run, the device object, the
+ * thread or the compiler. An argument "i/n" tests every n-th kernel from the i-th on,
+ * where all kernels would be tested.
  */
 #include "list_of_kernel.h"
 #include "support.h"
@@ -11,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static int part = 0, parts = 1;
 
 static tgl_device *open_sim(void)
 {
@@ -95,7 +98,7 @@ static void test_refusals(void **state)
     const tgl_plan_options rung = {.size = sizeof rung, .kernel = "ladder/naive"};
     problem.trans_b = TGL_TRANS;
     assert_status(tgl_plan_create(dev, &problem, &rung, &plan), TGL_UNSUPPORTED);
-    problem = problem_of(TGL_F64, 4, 4, 4);
+    problem = problem_of(TGL_I8, 4, 4, 4);
     assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_UNSUPPORTED);
     problem = problem_of(TGL_F32, 4, 4, 4);
     problem.batch = 2;
@@ -113,7 +116,7 @@ static void test_refusals(void **state)
     tgl_device_close(dev);
 }
 
-/* The order of blocks. */
+/* TEGULA_SIM_SEED: the order of blocks. */
 static void test_seed(void **state)
 {
     static const char *const bad[] = {"x", "1x", "-1", " 1", "18446744073709551616"};
@@ -132,18 +135,18 @@ static void test_seed(void **state)
 
 enum { REFUSED, OPENED, CANNOT_TELL };
 
-/* What becomes of an open in a setuid program, which this one then is. */
+/* Opens the device in a setuid program, which this process then is. Returns the result. */
 static int open_with_more_rights(void)
 {
     char message[512];
     tgl_device *dev;
-    if (getauxval(AT_SECURE) == 0) return CANNOT_TELL; /* a file system that knows no setuid */
+    if (getauxval(AT_SECURE) == 0) return CANNOT_TELL; /* the file system does not support setuid */
     const tgl_status status = tgl_device_open("sim", NULL, &dev);
     tgl_last_error(message, sizeof message);
     return status == TGL_NO_DEVICE && strstr(message, "setuid") != NULL ? REFUSED : OPENED;
 }
 
-/* A copy of this program that runs as root whoever starts it; the file's owner removes it. */
+/* Makes a setuid-root copy of this program; the test removes the file. */
 static void make_setuid_copy(char *path)
 {
     char buffer[1 << 16];
@@ -157,7 +160,8 @@ static void make_setuid_copy(char *path)
     fclose(self);
 }
 
-/* The compiler runs in an environment of the user's, and is found by his PATH. */
+/* The simulator runs a compiler found through the user's PATH, so it must not open in a setuid
+ * program. */
 static void test_setuid(void **state)
 {
     (void)state;
@@ -179,13 +183,29 @@ static void test_setuid(void **state)
     assert_int_equal(WEXITSTATUS(result), REFUSED);
 }
 
-/* A NaN in the scalar of a sum of nothing leaves no trace. */
+/* An F32 problem that kernels for CUDA cores and for TF32 support. */
+static tgl_problem tf32_problem(int64_t m, int64_t n, int64_t k)
+{
+    tgl_problem problem = problem_of(TGL_F32, m, n, k);
+    problem.compute = TGL_COMPUTE_TF32;
+    return problem;
+}
+
+/* Whether a kernel does not support these problems: it is for F64, or for compute mode ACCURATE. */
+static bool is_for_others(const char *kernel)
+{
+    return strstr(kernel, "_f64") != NULL || strncmp(kernel, "accurate", 8) == 0 ||
+           strncmp(kernel, "ladder/f16_", 11) == 0;
+}
+
+/* With k = 0, a NaN alpha has no effect. */
 static void test_no_product(void **state)
 {
     tgl_device *dev = *state;
-    const tgl_problem problem = problem_of(TGL_F32, 1, 4, 0);
+    const tgl_problem problem = tf32_problem(1, 4, 0);
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
+        if (i % parts != part || is_for_others(kernel)) continue;
         const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
         float C[4] = {2, 4, 6, 8};
         tgl_plan *plan;
@@ -197,7 +217,7 @@ static void test_no_product(void **state)
     }
 }
 
-/* Where alpha is 0, A and B may be anything: here no element could lie there. */
+/* If alpha is 0, A and B are not accessed: here they are invalid addresses. */
 static void test_pointers_without_a_product(void **state)
 {
     static const int64_t sizes[][3] = {{5, 5, 5}, {1, 9, 3}, {64, 64, 64}};
@@ -221,7 +241,8 @@ static void test_pointers_without_a_product(void **state)
 
 enum { ROOM = 160 * 160 };
 
-/* On 256 bytes, as tgl_alloc() gives it: where a matrix starts in a sector shows in the counts. */
+/* Aligned to 256 bytes, as by tgl_alloc(): the position of a matrix within a sector changes the
+ * counts. */
 static float *new_matrix(size_t elements)
 {
     float *matrix = aligned_alloc(256, elements * sizeof *matrix);
@@ -229,14 +250,14 @@ static float *new_matrix(size_t elements)
     return matrix;
 }
 
-/* Runs C := A*B once, from the same numbers every time, and returns the plan, which has counted. */
+/* Runs C := A*B once, with the same numbers every time, and returns the plan with its counts. */
 static tgl_plan *run_product(tgl_device *dev, const char *kernel, int64_t m, int64_t n, int64_t k,
                              float *C)
 {
     float *A = new_matrix(2 * ROOM), *B = A + ROOM;
     for (int i = 0; i < 2 * ROOM; i++)
         A[i] = (float)(i * 7 % 31) / 16 - 1;
-    const tgl_problem problem = problem_of(TGL_F32, m, n, k);
+    const tgl_problem problem = tf32_problem(m, n, k);
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     tgl_plan *plan;
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
@@ -255,14 +276,15 @@ static tgl_counters count_product(tgl_device *dev, const char *kernel, int64_t m
     return counters;
 }
 
-/* Rungs whose counts a reader can work out: tiles of 32 x 32, which the sizes are multiples of. */
+/* Rungs whose counts can be computed by hand: 32 x 32 tiles, and sizes that are multiples of 32. */
 static void test_known_counts(void **state)
 {
     const int64_t m = 64, n = 32, k = 96;
     float *C = new_matrix(ROOM);
     const int64_t warps = m * n / 32;
 
-    /* A warp is 32 rows of one column: each reads its row of A, all the same element of B. */
+    /* A warp computes 32 rows of one column: each lane reads its row of A, and all read the same
+     * element of B. */
     tgl_counters c = count_product(*state, "ladder/naive", m, n, k, C);
     assert_int_equal(c.blocks * c.threads, m * n);
     assert_int_equal(c.global_load_requests, 2 * k * warps);
@@ -273,7 +295,7 @@ static void test_known_counts(void **state)
     assert_int_equal(c.shared_load_requests + c.shared_store_requests + c.barriers, 0);
     assert_int_equal(c.needed_bytes, 4 * (m * k + k * n + m * n));
 
-    /* A warp is 32 columns of one row. */
+    /* A warp computes 32 columns of one row. */
     c = count_product(*state, "ladder/coalesced", m, n, k, C);
     assert_int_equal(c.global_load_requests, 2 * k * warps);
     assert_int_equal(c.global_load_sectors, (1 + 4) * k * warps);
@@ -289,7 +311,7 @@ static void test_known_counts(void **state)
     free(C);
 }
 
-/* The launches of a large batch, which a grid in z cannot take at once. */
+/* Makes a launch compute two products at a time, as if the batch exceeded the limit of a grid. */
 static void take_two_at_once(tgl_launch *launch, int64_t batch)
 {
     launch->repeats = (batch + 1) / 2;
@@ -302,8 +324,8 @@ static void take_two_at_once(tgl_launch *launch, int64_t batch)
     launch->grid[2] = 2;
 }
 
-/* What a batch takes several launches for is counted over all. Here a launch takes two of five
- * products, which share B. */
+/* Counts are added over all launches of a batch. Here a launch computes two of five products, which
+ * share B. */
 static void test_launches_of_a_batch_add_up(void **state)
 {
     enum { SIDE = 20, BATCH = 5, ELEMENTS = SIDE * SIDE };
@@ -388,7 +410,7 @@ static void *count_in_thread(void *argument)
     return NULL;
 }
 
-/* Two threads on one device, and one on another. */
+/* Two threads use one device, and a third uses another one. */
 static void test_threads(void **state)
 {
     outcome *outcomes = calloc(3, sizeof *outcomes);
@@ -411,7 +433,7 @@ static void test_threads(void **state)
     free(outcomes);
 }
 
-/* NULL: this machine has no such compiler. */
+/* NULL: this machine does not have the compiler. */
 static tgl_device *open_with(const char *compiler)
 {
     tgl_device *dev;
@@ -431,10 +453,18 @@ static void test_compilers_agree(void **state)
         skip();
     }
     float *C = new_matrix(ROOM);
-    const char *kernel;
+    const char *kernel, *before = "";
     for (int i = 0; (kernel = tgl_kernel_name(gcc, i)) != NULL; i++) {
+        if (i % parts != part) continue;
         if (strncmp(kernel, "skinny", 6) == 0 || strncmp(kernel, "small_batch", 11) == 0)
-            continue; /* they take fewer rows */
+            continue; /* the kernel supports fewer rows */
+        /* Compiling a kernel takes a while: one of each tensor-core file, and every third of simt.
+         */
+        if (strncmp(kernel, "simt", 4) == 0 && i % 3 != 0) continue;
+        const size_t name = strcspn(kernel, "0123456789");
+        const bool is_again = strncmp(kernel, before, name) == 0;
+        before = kernel;
+        if (is_for_others(kernel) || (is_again && strstr(kernel, "mma_") != NULL)) continue;
         const int64_t m = strncmp(kernel, "gemv", 4) == 0 ? 1 : 65;
         const tgl_counters a = count_product(gcc, kernel, m, 130, 33, C);
         const tgl_counters b = count_product(clang, kernel, m, 130, 33, C);
@@ -447,7 +477,7 @@ static void test_compilers_agree(void **state)
 
 /* ---- Words that no rung uses yet ------------------------------------------------------------- */
 
-/* A warp computes one element: lanes share out k and add up by shuffles, and once more through
+/* A warp computes one element: lanes divide K and add their sums by shuffles, and once more through
  * shared memory, ordered by __syncwarp(). */
 static const char warp_source[] =
     "__global__ void warp_dot(int m, int n, int k, float alpha, const float *A, long long lda,\n"
@@ -514,8 +544,9 @@ static void test_warp_words(void **state)
 
 /* ---- After a fault --------------------------------------------------------------------------- */
 
-/* Blocks that share tiles count who is done. A run that ends in between must not leave its counts
- * to the next: here the bias lies in C, which is not to be read as beta is 0. */
+/* Blocks of a split tile increment a counter. A run that stops with an error must not leave its
+ * counters to the next run. The error: the bias is in C, which must not be read because beta is 0.
+ */
 static void test_split_plan_survives(void **state)
 {
     enum { M = 40, N = 40, K = 700 };
@@ -551,6 +582,7 @@ static int setup(void **state)
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "setuid") == 0) _exit(open_with_more_rights());
+    if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_long_command_lines),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Epilogues and batches of pointers in the kernels of the production families, on the simulator:
- * bias, activation, residual and expressions, whole and split, row- and column-major; and what is
- * said of expressions that do not compile.
+ * bias, activation, residual and expressions, with and without split-K, row- and column-major; and
+ * the messages for expressions that do not compile.
  */
 #include "support.h"
 
@@ -14,7 +14,7 @@ static void run(tgl_device *dev, const gemm_case *c)
     assert_status(outcome.status, TGL_OK);
 }
 
-/* A configuration, whole and with K split where it can be. */
+/* A configuration, without and (if supported) with split-K. */
 static const char *const kernels[][2] = {
     {"simt_32x32x16:splits=1", "simt_32x32x16:splits=2"},
     {"simt_64x64x16_8x4:splits=1", "simt_64x64x16_8x4:splits=2"},
@@ -26,14 +26,14 @@ static const char *const kernels[][2] = {
     {"gemv_4", "gemv_4"},
 };
 
-/* A ragged product that the kernel takes, with a batch whose matrices lie apart. */
+/* A problem with partial tiles that the kernel supports, and a batch with gaps between the
+ * matrices. */
 static tgl_problem ragged_problem(size_t kernel, bool col_major, int64_t k)
 {
     static const int64_t sizes[][2] = {{37, 45}, {67, 70}, {2, 133}, {140, 7},
                                        {29, 31}, {1, 75},  {77, 2},  {3, 75}};
     tgl_problem p = problem_of(TGL_F32, sizes[kernel][0], sizes[kernel][1], k);
-    /* gemm/gemv.cu takes several vectors that are contiguous along their edge only where the matrix
-     * is so too. */
+    /* gemm/gemv.cu supports several MN-major vectors only if the matrix is MN-major, too. */
     p.trans_a = strcmp(kernels[kernel][0], "gemv_4") == 0 ? TGL_TRANS : TGL_NO_TRANS;
     p.trans_b = strcmp(kernels[kernel][0], "gemv_2") == 0 ? TGL_TRANS : TGL_NO_TRANS;
     p.order = col_major ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
@@ -72,7 +72,7 @@ static void every_part_in_every_kernel(void **state)
 
 /* ---- Pointers -------------------------------------------------------------------------------- */
 
-/* A promised alignment is taken at its word: copies of four floats, of two, of one. */
+/* The guaranteed alignment determines the copies: four floats, two, one. */
 static void promises_make_wide_copies(void **state)
 {
     enum { SIDE = 32, BATCH = 3, ROOM = SIDE * SIDE * BATCH };
@@ -85,7 +85,7 @@ static void promises_make_wide_copies(void **state)
     const void *A[BATCH], *B[BATCH];
     void *C[BATCH];
     for (int i = 0; i < BATCH; i++) {
-        A[i] = memory; /* the same one for all */
+        A[i] = memory; /* the same memory for all products */
         B[i] = memory + ROOM + SIDE * SIDE * (BATCH - 1 - i);
         C[i] = memory + 2 * (ptrdiff_t)ROOM + SIDE * SIDE * i;
     }
@@ -147,7 +147,7 @@ static void the_ladder_has_neither(void **state)
     assert_non_null(strstr(text, "the ladder's kernels take no arrays of pointers"));
 }
 
-/* Bias and residual count among the bytes that have to move. */
+/* Bias and residual are part of the needed bytes. */
 static void an_epilogue_is_counted(void **state)
 {
     enum { M = 5, N = 7, K = 3 };
@@ -181,15 +181,24 @@ static long double gated(long double acc, long double c, long double bias, int64
     return (acc < 0 ? 0 : acc) + (col < 3 ? c : tanhl(bias));
 }
 
+/* Functions of C that no kernel calls. */
+static long double mathematical(long double acc, long double c, long double bias, int64_t row,
+                                int64_t col)
+{
+    (void)bias;
+    return log1pl(fabsl(acc)) + hypotl(c, (long double)row) + fmodl((long double)col, 3);
+}
+
 static void expressions(void **state)
 {
     static const struct {
         const char *text;
         gemm_expression *reference;
     } all[] = {{"(acc + c + bias < 0 ? 0.125f : 1.0f) * (acc + c + bias) + row * 2 - col", leaky},
-               {"relu(acc) + (col < 3 ? c : tanhf(bias)) // with a comment", gated}};
+               {"relu(acc) + (col < 3 ? c : tanhf(bias)) // with a comment", gated},
+               {"log1pf(fabsf(acc)) + hypotf(c, row) + (float)fmod(col, 3)", mathematical}};
     for (size_t kernel = 0; kernel < COUNT_OF(kernels); kernel += 2)
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 2 * (int)COUNT_OF(all); i++) {
             gemm_case c = {.problem = ragged_problem(kernel, i % 2 == 1, 30),
                            .alpha = 2,
                            .beta = i == 0 ? 0 : 0.5,
@@ -231,7 +240,7 @@ static void bad_expressions_are_told(void **state)
     assert_does_not_compile(*state, "\"text\"", "");
 }
 
-/* Two expressions in one process, and one of them again. */
+/* Two expressions in one process, then the first one again. */
 static void expressions_are_told_apart(void **state)
 {
     static const char *const texts[] = {"acc + 1.0f", "acc + 2.0f", "acc + 1.0f"};

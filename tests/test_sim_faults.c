@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of tests/broken_kernels, each of which the simulator must catch: with the sentence
- * that tells what is wrong, naming every line that the file marks with "<-".
+ * The kernels of tests/broken_kernels. The simulator must report each error, with a message that
+ * names every line marked with "<-".
  */
 #include "list_of_kernel.h"
 #include "support.h"
 
 enum { M = 40, N = 24, K = 36, LDC = 30, ROOM = 64 * 64 };
 
-/* The file's name, the status, what the sentence says besides the lines; and of the case, if the
- * shape must differ from all others for the fault to be. */
+/* The file's name, the status, words of the message besides the lines, and the case if the error
+ * needs a certain shape. */
 static const struct broken {
     const char *name;
     tgl_status status;
     const char *says[3];
     double alpha, beta;
-    int cluster; /* blocks; 0 is as good as 1 */
+    int cluster; /* blocks; 0 means 1 */
 } broken[] = {
     {"missing_barrier", TGL_KERNEL_FAULT, {"race: ", "with no barrier between", "s + "}, 1, 0, 0},
     {"off_by_one",
@@ -36,7 +36,7 @@ static const struct broken {
     {"reads_c", TGL_KERNEL_FAULT, {"row 0, column 0 of C", "but beta is 0"}, 1, 0, 0},
     {"reads_without_product",
      TGL_KERNEL_FAULT,
-     {"reads 4 bytes at address 0, by a NULL pointer"},
+     {"reads 4 bytes at address 0, through a NULL pointer"},
      0,
      0,
      0},
@@ -70,7 +70,7 @@ static const struct broken {
      1,
      0,
      0},
-    {"unwritten_shared", TGL_KERNEL_FAULT, {"reads As + ", "which nobody has written"}, 1, 0, 0},
+    {"unwritten_shared", TGL_KERNEL_FAULT, {"reads As + ", "which no thread has written"}, 1, 0, 0},
     {"shared_overrun",
      TGL_KERNEL_FAULT,
      {"writes 4 bytes", "at 0 bytes past the end of As, which has 960 bytes"},
@@ -79,7 +79,7 @@ static const struct broken {
      0},
     {"misaligned",
      TGL_KERNEL_FAULT,
-     {"reads 16 bytes at once at an address that is no multiple of "
+     {"reads 16 bytes at once at an address that is not a multiple of "
       "16"},
      1,
      0,
@@ -93,7 +93,7 @@ static const struct broken {
     {"endless_loop", TGL_KERNEL_FAULT, {"thread 5", "an endless loop"}, 1, 0, 0},
     {"cluster_unwritten",
      TGL_KERNEL_FAULT,
-     {"reads s + 0 bytes of another block of the cluster, which nobody has written"},
+     {"reads s + 0 bytes of another block of the cluster, which no thread has written"},
      1,
      0,
      2},
@@ -161,7 +161,7 @@ static void assert_contains(const char *message, const char *part)
     if (strstr(message, part) == NULL) fail_msg("\"%s\" is not in: %s", part, message);
 }
 
-/* Each marked line is named, as FILE:LINE. */
+/* Each marked line must be named as FILE:LINE. */
 static void assert_lines(const char *message, const char *file, const char *source)
 {
     int line = 1;
@@ -182,7 +182,7 @@ static tgl_problem make_problem(void)
     return problem;
 }
 
-/* Makes a plan of these kernels, runs it, and leaves the detail of a failure in `message`. */
+/* Makes a plan of these kernels and runs it. `message` is the error message of a failure. */
 static tgl_status run_kernels(tgl_device *dev, const lone_kernel *kernels, int count, double alpha,
                               double beta, tgl_plan **plan, char *message, size_t size)
 {
@@ -200,7 +200,7 @@ static tgl_status run_kernels(tgl_device *dev, const lone_kernel *kernels, int c
     return status;
 }
 
-/* Of the 64 shared loads that the 32 steps of a tile take, the 32 of As meet in one bank. */
+/* Of the 64 shared loads in the 32 steps of a tile, the 32 loads of As have bank conflicts. */
 static void assert_conflicts(const tgl_plan *plan)
 {
     tgl_counters c = {.size = sizeof c};
@@ -258,8 +258,8 @@ static void test_broken_kernels(void **state)
 
 /* ---- Workspace ------------------------------------------------------------------------------- */
 
-/* passes_on.cu, where blocks pass sums to the last of them, with one part of the agreement left out
- * by a macro in front of the source; what the sentence then says. */
+/* passes_on.cu, where blocks pass sums to the last one. A macro in front of the source removes one
+ * part of the synchronisation; the words are part of the message. */
 static const struct {
     const char *left_out;
     tgl_status status;
@@ -267,14 +267,18 @@ static const struct {
 } agreements[] = {
     {"", TGL_OK, {NULL}},
     {"#define BARRIER_AND_FENCE_BY_ALL\n", TGL_OK, {NULL}},
+    {"#define NAMED_BARRIERS\n", TGL_OK, {NULL}},
+    {"#define NAMED_BARRIERS\n#define NO_BARRIER_BEFORE\n",
+     TGL_KERNEL_FAULT,
+     {"race: reads number ", "does not publish"}},
     {"#define NO_FENCE_BEFORE\n", TGL_KERNEL_FAULT, {"race: reads number ", "does not publish"}},
     {"#define NO_BARRIER_BEFORE\n", TGL_KERNEL_FAULT, {"race: reads number ", "does not publish"}},
     {"#define NO_FENCE_AFTER\n",
      TGL_KERNEL_FAULT,
-     {"race: reads number ", "and then a fence must come before this"}},
+     {"race: reads number ", "and then a fence must precede this"}},
     {"#define NO_BARRIER_AFTER\n",
      TGL_KERNEL_FAULT,
-     {"race: reads number ", "and then a fence must come before this"}},
+     {"race: reads number ", "and then a fence must precede this"}},
     {"#define NO_ATOMIC\n", TGL_KERNEL_FAULT, {"race: ", "number 0 of the counters"}},
     {"#define NO_RESET\n", TGL_KERNEL_FAULT, {"passes_on leaves counter 0 at 6"}},
     {"#define READS_MORE\n",
@@ -313,8 +317,8 @@ static void test_workspace(void **state)
 
 /* ---- Several launches ------------------------------------------------------------------------ */
 
-/* in_steps.cu as the first and the second launch of a list, with macros in front of each, and the
- * order of the second. */
+/* in_steps.cu as the first and second launch of a list, with macros in front of each, and the order
+ * of the second. */
 static const struct {
     const char *first, *second;
     tgl_ordering order;
@@ -324,7 +328,7 @@ static const struct {
     {"#define WRITES\n", "#define READS\n", TGL_AFTER_ALL, TGL_OK, NULL},
     {"#define WRITES\n", "#define READS\n#define WAITS\n", TGL_WAITS, TGL_OK, NULL},
     {"#define WRITES\n", "#define READS\n", TGL_WAITS, TGL_KERNEL_FAULT,
-     "touches global memory before it has waited"},
+     "accesses global memory before it has waited"},
     {"#define WRITES\n", "", TGL_WAITS, TGL_KERNEL_FAULT, "ends without having waited"},
     {"#define WRITES\n", "#define READS\n#define WAITS_AT_END\n", TGL_BESIDE, TGL_KERNEL_FAULT,
      "which first writes; it may run beside this launch"},
@@ -365,7 +369,63 @@ static void test_sequences(void **state)
     free(source);
 }
 
-/* A fault leaves the device as good as before. */
+/* ---- The order of warps ---------------------------------------------------------------------- */
+
+/* Runs warp_turns.cu with a seed, NULL: none. turns[i]: the number of warps before warp i. */
+static void take_turns(const char *seed, float turns[8])
+{
+    char *source = read_broken("warp_turns");
+    const lone_kernel kernel = {.name = "warp_turns",
+                                .file = "broken/warp_turns.cu",
+                                .symbol = "warp_turns",
+                                .source = source,
+                                .block_m = 16,
+                                .block_n = 16,
+                                .threads = 256,
+                                .counter_bytes = 4};
+    const tgl_problem problem = problem_of(TGL_F32, 1, 8, 1);
+    const float A[1] = {0}, B[8] = {0};
+    tgl_device *dev;
+    tgl_plan *plan;
+    if (seed != NULL) setenv("TEGULA_SIM_SEED", seed, 1);
+    assert_status(tgl_device_open("sim", NULL, &dev), TGL_OK);
+    unsetenv("TEGULA_SIM_SEED");
+    assert_status(plan_of_kernels(dev, &problem, &kernel, 1, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, 1, A, B, 0, turns, NULL), TGL_OK);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+    free(source);
+}
+
+static void test_order_of_warps(void **state)
+{
+    enum { SEEDS = 8, WARPS = 8 };
+    float turns[WARPS], again[WARPS];
+    unsigned last = 0;
+    int different = 0;
+    (void)state;
+    take_turns(NULL, turns);
+    for (int i = 0; i < WARPS; i++)
+        assert_true(turns[i] == (float)i);
+    for (int seed = 0; seed < SEEDS; seed++) {
+        char text[8];
+        unsigned seen = 0, order = 0;
+        snprintf(text, sizeof text, "%d", seed);
+        take_turns(text, turns);
+        take_turns(text, again);
+        assert_memory_equal(turns, again, sizeof turns);
+        for (int i = 0; i < WARPS; i++) {
+            seen |= 1u << (int)turns[i];
+            order = 8 * order + (unsigned)turns[i];
+        }
+        assert_int_equal(seen, (1u << WARPS) - 1);
+        different += order != last;
+        last = order;
+    }
+    assert_int_equal(different, SEEDS);
+}
+
+/* The device works after an error. */
 static void test_device_survives(void **state)
 {
     float A[4] = {1, 2, 3, 4}, B[4] = {1, 0, 0, 1}, C[4] = {9, 9, 9, 9};
@@ -378,9 +438,8 @@ static void test_device_survives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broken_kernels),
-        cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_broken_kernels),  cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_sequences),       cmocka_unit_test(test_order_of_warps),
         cmocka_unit_test(test_device_survives),
     };
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The production families on the simulator: every configuration with every transposition, copies of
- * every width, k whole and split, over ragged shapes, and what the planner makes of shapes by
- * itself. An argument "i/n" takes the i-th of n parts of the configurations.
+ * The production families on the simulator: every configuration with every transposition and all
+ * copy widths, with and without split-K, on shapes with partial tiles, and shapes for which the
+ * planner chooses. An argument "i/n" selects part i of n of the configurations.
  */
 #include "families/family.h"
 #include "support.h"
@@ -17,7 +17,7 @@ static void run(tgl_device *dev, const gemm_case *c)
     assert_status(outcome.status, TGL_OK);
 }
 
-/* The same where a configuration may refuse the layout. */
+/* Runs a case that the configuration may not support. */
 static void run_if_supported(tgl_device *dev, const gemm_case *c)
 {
     gemm_outcome outcome;
@@ -30,14 +30,14 @@ static void run_if_supported(tgl_device *dev, const gemm_case *c)
 
 enum { STAGES_MAX = 4, STRING = 128 };
 
-/* A configuration of a family with tiles, by its name: "simt_64x64x16_8x4_s4" has tiles of 64 x 64
- * in steps of 4 slices of 16. */
+/* The tile of a configuration, from its name: "simt_64x64x16_8x4_s4" has tiles of 64 x 64 and steps
+ * of 4 slices of 16. */
 typedef struct tile {
     const char *name;
     int bm, bn, bk, slices;
 } tile;
 
-/* Calls visit() for each configuration of a family, with its number among those of all families. */
+/* Calls visit() for each configuration of a family, with its index among all configurations. */
 static void each_of(tgl_device *dev, const char *family,
                     void (*visit)(tgl_device *dev, const tgl_choice *choice, int number))
 {
@@ -63,7 +63,7 @@ static int step_of(const tile *t)
     return t->bk * t->slices;
 }
 
-/* "NAME:splits=3,whole=4,depth=16,strips=0"; negative values are left out. */
+/* "NAME:splits=3,whole=4,depth=16,strips=0"; options with negative values are omitted. */
 static const char *with_options(char text[STRING], const char *name, int splits, int whole,
                                 int depth, int strips)
 {
@@ -84,11 +84,11 @@ static const char *with_options(char text[STRING], const char *name, int splits,
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Shapes in terms of the tile: two of them, of which the second begins earlier to end where C does.
- * With `less` C has fewer columns than a tile; else both lie inside, and the second is where the
- * edge of an operand is that is copied along it: below for A, right for B. Where k is not split, it
- * takes more steps than any has stages. width: what all leading dimensions and edges are
- * multiples of. */
+/* Shapes relative to the tile: two tiles, the second of which starts earlier to end at the edge of
+ * C. With `less`, C has fewer columns than a tile. Otherwise both tiles are inside, and the second
+ * one is at the edge of the operand that is copied along it: the last row for A, the last column
+ * for B. Without split-K there are more steps along K than stages. width: all leading dimensions
+ * and edges are multiples of it. */
 static tgl_problem shape_of(const tile *t, int layout, int width, bool less, bool is_split)
 {
     const bool is_below = less || layout >= 2;
@@ -106,9 +106,10 @@ static tgl_problem shape_of(const tile *t, int layout, int width, bool less, boo
     return p;
 }
 
-/* Each configuration has every layout, copies of every width, and either operand, lying either way,
- * with k whole and split; k is split once within a cluster and once through the workspace. Over any
- * 12 of them every layout has copies of every width, k whole and split, in both sorts of shapes. */
+/* Tests each configuration with every layout and copy width, both operands in both orientations,
+ * with and without split-K: once reduced in a cluster and once through the workspace. Any 12
+ * consecutive configurations cover every combination of layout, copy width, split-K and kind of
+ * shape. */
 static void try_configuration(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int widths[] = {4, 1, 2};
@@ -126,7 +127,7 @@ static void try_configuration(tgl_device *dev, const tgl_choice *choice, int num
                        .fill = UNIFORM_11,
                        .seed = (uint64_t)(number * 4 + layout)};
         (layout == 2 ? run_if_supported : run)(dev, &c);
-        c.at_end = true; /* the pointers are then aligned as the sizes happen to be */
+        c.at_end = true; /* then the alignment of the pointers depends on the sizes */
         c.problem.batch = 2;
         c.problem.stride_a = layout == 2 ? 0 : c.problem.lda * c.problem.lda;
         c.problem.stride_b = c.problem.ldb * c.problem.ldb;
@@ -140,8 +141,8 @@ static void test_configurations(void **state)
     each_of(*state, "simt", try_configuration);
 }
 
-/* Tiles of one block beside tiles that several share: by clusters of 2, 4 and 3, by two clusters of
- * 5, and by 11 blocks without a cluster. */
+/* Whole tiles and split tiles in one launch: clusters of 2, 4 and 3, two clusters of 5, and 11
+ * blocks without a cluster. */
 static void try_clusters(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int splits[] = {2, 4, 3, 10, 11};
@@ -174,8 +175,8 @@ static void test_clusters(void **state)
     each_of(*state, "simt", try_clusters);
 }
 
-/* Strips beside the tiles of a configuration: right, below or both, with layouts, widths and splits
- * in turn, so that over the configurations every pair of these occurs. */
+/* Strips beside the tiles of a configuration: right, below or both. Layouts, widths and splits
+ * rotate, so that every pair of these occurs over all configurations. */
 static void try_strips(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int widths[] = {4, 1, 2}, extra[] = {1, 3, 16};
@@ -210,8 +211,8 @@ static void test_strips(void **state)
     each_of(*state, "simt", try_strips);
 }
 
-/* All transposes and orders, batches with gaps and with shared inputs, an epilogue's parts, and
- * what is left where there is no product. */
+/* All transposes and orders, batches with gaps and with shared inputs, the parts of an epilogue,
+ * and products with alpha = 0. */
 static void test_strips_of_everything(void **state)
 {
     for (int i = 0; i < 24; i++) {
@@ -247,8 +248,9 @@ static void test_strips_of_everything(void **state)
     }
 }
 
-/* The matrices of a batch side by side, a row of each (column-major: a column) in every ldc, of a
- * residual too; in tiles whole, split and with strips, and in the kernels for few or small ones. */
+/* Interleaved batches: one row (column-major: one column) of each matrix in every ldc, also of a
+ * residual; with whole tiles, split-K and strips, and with the kernels for few rows and small
+ * products. */
 static void test_side_by_side(void **state)
 {
     static const struct {
@@ -288,7 +290,7 @@ static void test_side_by_side(void **state)
     }
 }
 
-/* Two strips are counted with their tiles, and what has to move once is not counted for each. */
+/* The counts of two strips are added to those of the tiles; the needed bytes are counted once. */
 static void test_strips_are_counted(void **state)
 {
     if (part != 0) return;
@@ -315,14 +317,16 @@ static void test_strips_are_counted(void **state)
     assert_int_equal(counts[1].needed_bytes, counts[0].needed_bytes);
 }
 
-/* Either operand big, lying either way, copies of every width, k whole and split, and more of it
- * than shared memory takes of the small operand at once. */
+/* Either operand large, in both orientations, all copy widths, with and without split-K, and with a
+ * K that exceeds the part of the small operand in shared memory. */
 static void try_skinny(tgl_device *dev, const tgl_choice *choice, int number)
 {
-    enum { DEPTH_MAX = 1024 }; /* of the small operand in shared memory; skinny_1 has more */
+    enum {
+        DEPTH_MAX = 1024
+    }; /* of the small operand in shared memory; skinny_1 has a larger limit */
     static const int widths[] = {4, 1, 2};
     const char *name = tgl_choice_name(choice);
-    const int most = choice->family->lines(choice->configuration);
+    const int most = tgl_choice_lines(choice);
     const int deep = most == 1 ? 4 * DEPTH_MAX : DEPTH_MAX;
     char kernel[STRING];
     for (int layout = 0; layout < 8; layout++) {
@@ -353,13 +357,13 @@ static void test_skinny(void **state)
     each_of(*state, "skinny", try_skinny);
 }
 
-/* A few rows or columns, as many as the kernel takes or fewer, the matrix lying either way, aligned
- * and not, whole steps of k and ragged ones, shorter than a step and longer, with vectors that are
- * contiguous, shifted, or columns; and what is left where there is no product, of results that are
- * not finite too. */
+/* The number of rows or columns of the kernel or fewer, the matrix in both orientations, aligned
+ * and not, K with and without a remainder, shorter and longer than a step, and vectors that are
+ * contiguous, misaligned or strided; and products with alpha = 0, also with results that are not
+ * finite. */
 static void try_gemv(tgl_device *dev, const tgl_choice *choice, int number)
 {
-    const int most = choice->family->lines(choice->configuration);
+    const int most = tgl_choice_lines(choice);
     (void)number;
     static const int64_t depths[] = {1, 64, 67, 300, 4096, 9001}, lengths[] = {1, 37, 300, 4};
     for (int i = 0; i < 28; i++) {
@@ -401,8 +405,8 @@ static void test_gemv(void **state)
     each_of(*state, "gemv", try_gemv);
 }
 
-/* All transposes, copies of every width, whole and ragged tiles, more and fewer products than
- * blocks take at once, k whole, ragged and longer than a tile, a stride of 0. */
+/* All transposes and copy widths, whole and partial tiles, more and fewer products than blocks
+ * process at once, K with and without a remainder and longer than a tile, a stride of 0. */
 static void try_small_batch(tgl_device *dev, const tgl_choice *choice, int number)
 {
     enum { BK = 32 }; /* a tile is 16 to 48 deep */
@@ -437,7 +441,7 @@ static void test_small_batch(void **state)
     each_of(*state, "small_batch", try_small_batch);
 }
 
-/* The same plan, pointers that are aligned and pointers that are not: one variant each. */
+/* One plan with aligned and with misaligned pointers: one alternative each. */
 static void test_alignment(void **state)
 {
     if (part != 0) return;
@@ -460,7 +464,7 @@ static void test_alignment(void **state)
     free(A);
 }
 
-/* Whatever the planner chooses: tiny, deep, flat, tall, batches. */
+/* The planner's choice for tiny, deep, flat and tall products and for batches. */
 static void test_choices(void **state)
 {
     static const struct {
@@ -487,8 +491,8 @@ static void test_choices(void **state)
     }
 }
 
-/* More whole rows of tiles than a band has; and a last tile that begins at a column where fours
- * would not be aligned, though the rows of C are. */
+/* More whole rows of tiles than a band has; and a last tile whose first column is not a multiple of
+ * four, although the rows of C are aligned. */
 static void test_places_of_tiles(void **state)
 {
     static const struct {
@@ -506,8 +510,8 @@ static void test_places_of_tiles(void **state)
     }
 }
 
-/* Of 9 tiles the last four, or all, in a large piece and small ones, of every transpose; a product
- * without k; then a batch. */
+/* The last four of 9 tiles, or all, are split into one large part and small ones, with every
+ * transpose; a product with k = 0; a batch. */
 static void test_unequal_pieces(void **state)
 {
     if (part != 0) return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The production families on the simulator with a D other than C, scalars of the device and
- * workspace of the caller's. An argument "i/n" takes the i-th of n parts of the cases.
+ * The production families on the simulator with a separate D, scalars in device memory and a
+ * workspace of the caller. An argument "i/n" selects part i of n of the cases.
  */
 #include "operand_cases.h"
 #include "support.h"
@@ -19,7 +19,7 @@ static void operands_of_every_family(void **state)
     assert_true(count > 0);
 }
 
-/* One plan, whatever the scalars hold when it runs. */
+/* One plan for all values of the scalars. */
 static void scalars_are_looked_at_by_the_run(void **state)
 {
     static const char *const kernels[] = {NULL, "simt_32x32x16:splits=3,strips=0",
@@ -49,7 +49,8 @@ static void scalars_are_looked_at_by_the_run(void **state)
     }
 }
 
-/* The caller's is used as it is, full of garbage, and at least as large as the plan says. */
+/* The caller's workspace may contain anything, and must be at least as large as the plan requires.
+ */
 static void workspace_is_checked(void **state)
 {
     if (part != 0) return;
@@ -98,7 +99,7 @@ static void workspace_is_checked(void **state)
     free(memory);
 }
 
-/* An alpha of 0 is a product without K, as on the cpu, though kernels count K in ints. */
+/* A product with alpha 0 is planned with k = 0, although kernels use int for k. */
 static void alpha_0_takes_any_k(void **state)
 {
     static const int64_t huge[] = {(int64_t)1 << 31, (int64_t)1 << 40, INT64_MAX / 8};
@@ -114,7 +115,7 @@ static void alpha_0_takes_any_k(void **state)
     }
 }
 
-/* What tgl_plan_kernel() says makes the same plan again. */
+/* The string of tgl_plan_kernel() gives the same plan again. */
 static void a_plan_s_kernel_makes_it_again(void **state)
 {
     static const int64_t sizes[][3] = {{17, 33, 700}, {1, 300, 20}, {100, 100, 40}, {3, 3, 3}};

@@ -11,7 +11,11 @@
 #include "sim/temp_folder.h"
 
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
@@ -77,6 +81,57 @@ static void test_temp_folder(void **state)
     assert_false(tgl_temp_folder_make(&folder));
     tgl_temp_folder_remove(&folder);
     unsetenv("TMPDIR");
+}
+
+/* A process that is stopped by this signal, which its whole group gets, as from a terminal. */
+static void stop_with_folder(int signal_number, int report)
+{
+    tgl_temp_folder folder;
+    const struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    setpgid(0, 0);
+    if (!tgl_temp_folder_make(&folder) ||
+        tgl_temp_folder_write(&folder, "a/file", "text", 4) == NULL ||
+        write(report, folder.path, sizeof folder.path) != (ssize_t)sizeof folder.path)
+        _exit(1);
+    signal(signal_number, SIG_DFL);
+    kill(0, signal_number);
+    _exit(1);
+}
+
+static void test_stopped_processes_leave_no_folder(void **state)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGKILL};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(signals); i++) {
+        int ends[2], status;
+        char path[TGL_TEMP_PATH];
+        struct stat info;
+        assert_int_equal(pipe(ends), 0);
+        const pid_t child = fork();
+        if (child == 0) stop_with_folder(signals[i], ends[1]);
+        assert_int_equal(read(ends[0], path, sizeof path), sizeof path);
+        close(ends[0]), close(ends[1]);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+        for (int wait = 0; stat(path, &info) == 0 && wait < 500; wait++)
+            usleep(10 * 1000);
+        if (stat(path, &info) == 0) fail_msg("signal %d: %s is left", signals[i], path);
+    }
+}
+
+/* A folder leaves no process behind, and a caller may ignore the end of its children. */
+static void test_folder_without_children(void **state)
+{
+    (void)state;
+    tgl_temp_folder folder;
+    signal(SIGCHLD, SIG_IGN);
+    assert_true(tgl_temp_folder_make(&folder));
+    tgl_temp_folder_remove(&folder);
+    signal(SIGCHLD, SIG_DFL);
+    assert_true(tgl_temp_folder_make(&folder));
+    tgl_temp_folder_remove(&folder);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even an ended one */
 }
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -217,9 +272,14 @@ static void test_fibers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_process),     cmocka_unit_test(test_much_output),
-        cmocka_unit_test(test_temp_folder), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_variables),   cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_process),
+        cmocka_unit_test(test_much_output),
+        cmocka_unit_test(test_temp_folder),
+        cmocka_unit_test(test_stopped_processes_leave_no_folder),
+        cmocka_unit_test(test_folder_without_children),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_damage),
         cmocka_unit_test(test_fibers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which accesses of lanes make one request of their warp.
+ * Which accesses of the lanes of a warp form one request.
  */
 #include "support.h"
 
 #include "sim/tally.h"
 
-static const char instruction[4]; /* their addresses are instructions */
+static const char instruction[4]; /* their addresses stand for instructions */
 
 static bool access_at(tgl_tally *tally, int which, int lane, uint64_t round, uintptr_t address)
 {
@@ -38,7 +38,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* All lanes three times round a loop. */
+/* All lanes execute three iterations of a loop. */
 static void test_uniform(void **state)
 {
     for (int lane = 0; lane < 32; lane++)
@@ -51,7 +51,7 @@ static void test_uniform(void **state)
     assert_int_equal(site->bytes, 3 * 32 * 4);
 }
 
-/* Lanes of the two halves take part in every other round: rounds are told apart. */
+/* The two halves of the warp are active in alternate iterations, which are counted separately. */
 static void test_divergent(void **state)
 {
     for (int lane = 0; lane < 32; lane++)
@@ -63,7 +63,7 @@ static void test_divergent(void **state)
     assert_int_equal(site_of(*state, 0)->sectors, 8 * 2);
 }
 
-/* A lane that leaves its loop early is with the others again behind it. */
+/* A lane that leaves its loop early is combined with the others again after the loop. */
 static void test_early_exit(void **state)
 {
     for (int lane = 0; lane < 32; lane++) {
@@ -76,7 +76,7 @@ static void test_early_exit(void **state)
     assert_int_equal(site_of(*state, 1)->requests, 1);
 }
 
-/* Twice in one round, as the words of a struct: two requests. */
+/* Two accesses in one iteration, as for the words of a struct: two requests. */
 static void test_same_round(void **state)
 {
     for (int lane = 0; lane < 32; lane++)
@@ -87,7 +87,7 @@ static void test_same_round(void **state)
     assert_int_equal(site_of(*state, 0)->sectors, 2 * 8);
 }
 
-/* A lane is told to stop at the end of the window, and nothing is lost over it. */
+/* A lane must stop at the end of the window, and no access is lost. */
 static void test_window(void **state)
 {
     enum { ROUNDS = 3 * TGL_TALLY_WINDOW };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What blocks that share K do with the workspace, on the simulator, where it can be looked at:
- * counters are zero again after every run, problems of a batch have sums and counters of their own,
- * and results do not depend on which block comes last.
+ * Split-K and the workspace, on the simulator, where the host can read it: counters are zero again
+ * after every run, products of a batch have separate sums and counters, and results do not depend
+ * on which block finishes last.
  */
 #include "api/backend.h"
 #include "support.h"
 
-/* Columns: a kernel string, a product. Split by blocks alone, by clusters, by units of work. */
+/* Columns: a kernel string, a product. Split over blocks, over clusters, over units of work. */
 static const struct {
     const char *kernel;
     int64_t m, n, k;
@@ -19,7 +19,7 @@ static const struct {
 
 enum { BATCH = 3, OPERAND_MAX = 800 * 300, C_MAX = 3 * 300 };
 
-/* Its matrices A and B are the same for all problems of the batch. */
+/* All products of the batch have the same A and B. */
 static tgl_plan *make_plan(tgl_device *dev, size_t product, int batch)
 {
     tgl_problem problem =
@@ -41,7 +41,7 @@ static const float *ones(void)
     return x;
 }
 
-/* Sums of these depend on the order of the summands. */
+/* Numbers whose sum depends on the order of the additions. */
 static const float *fractions(void)
 {
     static float x[OPERAND_MAX];
@@ -56,7 +56,7 @@ static void fill(float *x, size_t count, float value)
         x[i] = value;
 }
 
-/* The caller's workspace of a plan, full of something. */
+/* A workspace for a plan, filled with arbitrary values. */
 static char *make_workspace(const tgl_plan *plan)
 {
     const size_t bytes = tgl_plan_workspace_size(plan);
@@ -100,8 +100,8 @@ static void assert_all(const float *C, int64_t count, float value)
         assert_true(C[i] == value);
 }
 
-/* Else the next run would have no last block, and C would stay as it is. Without a product, C :=
- * beta*C, no counter moves. */
+/* Otherwise no block of the next run would be the last one, and C would not be written. Without a
+ * product, C := beta*C does not change the counters. */
 static void counters_are_zero_after_every_run(void **state)
 {
     static float C[C_MAX];
@@ -124,7 +124,7 @@ static void counters_are_zero_after_every_run(void **state)
     }
 }
 
-/* All leave the same sums, each where its own have their place. */
+/* All products have the same sums, each at its own place. */
 static void problems_of_a_batch_have_workspaces_of_their_own(void **state)
 {
     static float C[BATCH * C_MAX];
@@ -143,7 +143,7 @@ static void problems_of_a_batch_have_workspaces_of_their_own(void **state)
     }
 }
 
-/* A plan that needs more than the one before it, and another that needs less. */
+/* A plan that needs more workspace than the one before it, and another that needs less. */
 static void plans_share_the_workspace_of_the_device(void **state)
 {
     static float C[BATCH * C_MAX];
@@ -159,8 +159,8 @@ static void plans_share_the_workspace_of_the_device(void **state)
     tgl_plan_destroy(large);
 }
 
-/* The blocks of a tile in many orders. The first of them does not leave its sums in the workspace
- * if it finds itself to be the last, which must have been seen. */
+/* Runs the blocks of a tile in many orders. The first block does not store its sums if it finishes
+ * last; this must have happened in at least one order. */
 static void the_order_of_blocks_does_not_matter(void **state)
 {
     enum { SEEDS = 30 };

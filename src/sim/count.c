@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting sectors and wavefronts.
+ * Counts the sectors and wavefronts of one access by a warp.
  */
 #include "sim/count.h"
 
@@ -10,7 +10,7 @@ enum { LANES = 32, BANKS = 32, SECTOR = 32 };
 
 int tgl_count_sectors(const tgl_warp_access *access)
 {
-    /* No access crosses a sector: it is aligned to its size. */
+    /* an access does not cross sectors, because it is aligned to its size */
     uintptr_t seen[LANES], last = 0;
     int count = 0;
     for (uint32_t lanes = access->lanes; lanes != 0; lanes &= lanes - 1) {
@@ -25,11 +25,11 @@ int tgl_count_sectors(const tgl_warp_access *access)
     return count;
 }
 
-/* Passes for the lanes in the mask together: each pass gives every bank one word, to all lanes that
- * ask for that word. */
+/* Wavefronts for the lanes in the mask: in each wavefront every bank returns one word, to all lanes
+ * that request it. */
 static int passes(const tgl_warp_access *access, uint32_t lanes)
 {
-    uintptr_t word[BANKS][LANES]; /* distinct words asked of each bank */
+    uintptr_t word[BANKS][LANES]; /* distinct words requested from each bank */
     uint8_t words[BANKS] = {0};
     int most = 0;
     for (; lanes != 0; lanes &= lanes - 1) {
@@ -48,7 +48,7 @@ static int passes(const tgl_warp_access *access, uint32_t lanes)
     return most;
 }
 
-/* Whether every active lane i asks for what lane i^flip asks for, where that one is active. */
+/* Whether every active lane i requests the same address as lane i^flip, if that lane is active. */
 static bool lanes_pair(const tgl_warp_access *access, int flip)
 {
     for (uint32_t lanes = access->lanes; lanes != 0; lanes &= lanes - 1) {
@@ -61,8 +61,8 @@ static bool lanes_pair(const tgl_warp_access *access, int flip)
 
 int tgl_count_wavefronts(const tgl_warp_access *access, int *least)
 {
-    /* 8-byte accesses go in halves of the warp, 16-byte ones in quarters; two neighbouring parts go
-     * together where lanes ask for the same in pairs. */
+    /* Accesses of 8 bytes are served by half-warps, of 16 bytes by quarter-warps. Two adjacent
+     * groups are merged if pairs of lanes request the same address. */
     int part = access->bytes <= 4 ? 32 : access->bytes == 8 ? 16 : 8;
     if (part < LANES && (lanes_pair(access, 1) || lanes_pair(access, 2))) part *= 2;
     const uint32_t mask = part == LANES ? ~0u : (1u << part) - 1;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the memory system of a GPU makes of one access by a warp: sectors of global memory, and
- * wavefronts of shared memory. Pure functions of the addresses.
+ * The rules of a GPU's memory system for one access by a warp: sectors of global memory and
+ * wavefronts of shared memory. Functions of the addresses only.
  */
 #ifndef TGL_SIM_COUNT_H
 #define TGL_SIM_COUNT_H
 
 #include <stdint.h>
 
-/* One instruction, executed by the lanes in the mask. */
+/* One memory instruction, executed by the lanes in the mask. */
 typedef struct tgl_warp_access {
     uint32_t lanes;        /* bit i: lane i takes part */
-    uint32_t bytes;        /* a lane: 1, 2, 4, 8 or 16, and address[i] is a multiple of it */
-    uintptr_t address[32]; /* only those of the lanes in the mask mean anything */
+    uint32_t bytes;        /* per lane: 1, 2, 4, 8 or 16; address[i] is a multiple of it */
+    uintptr_t address[32]; /* defined for the lanes in the mask */
 } tgl_warp_access;
 
-/* Distinct 32-byte sectors. A coalesced float a lane takes 4. */
+/* The number of distinct 32-byte sectors: 4 if the lanes access consecutive floats. */
 int tgl_count_sectors(const tgl_warp_access *access);
 
-/* Passes over the 32 banks of 4 bytes. *least: what the access would take without bank conflicts;
- * the difference is the conflicts. docs/simulator.md has the rules. */
+/* The number of passes over the 32 banks of 4 bytes. *least: the number without bank conflicts; the
+ * difference is the number of conflicts. docs/simulator.md states the rules. */
 int tgl_count_wavefronts(const tgl_warp_access *access, int *least);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading sections, symbols and line programs of a 64-bit ELF object of this machine.
+ * Reads sections, symbols and line programs of a 64-bit ELF object of the host's architecture.
  */
 #include "sim/elf_image.h"
 
@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stretch of bytes that is read from its front; reading past the end gives zeros and leaves it
- * empty. */
+/* Bytes that are read from the front. Reading past the end returns zeros and leaves it empty. */
 typedef struct bytes {
     const uint8_t *at, *end;
 } bytes;
@@ -28,7 +27,7 @@ static bytes take(bytes *b, uint64_t size)
     return taken;
 }
 
-/* An unsigned number of this machine's byte order. */
+/* Takes an unsigned number in the host's byte order. */
 static uint64_t take_number(bytes *b, size_t size)
 {
     uint64_t value = 0;
@@ -141,12 +140,12 @@ void tgl_elf_each_variable(const void *image, size_t size,
 
 /* ---- Line programs --------------------------------------------------------------------------- */
 
-/* One unit of .debug_line; the names are those of DWARF's section 6.2. */
+/* One unit of .debug_line. The member names are those of section 6.2 of the DWARF standard. */
 typedef struct unit {
     uint8_t minimum_instruction_length, line_range, opcode_base;
     int8_t line_base;
     uint8_t standard_opcode_lengths[256];
-    size_t first_file; /* of this unit, in the table's names */
+    size_t first_file; /* index of this unit's first file in the table's names */
 } unit;
 
 typedef struct line_state {
@@ -189,7 +188,8 @@ static bool append_file(tgl_line_table *table, const char *folder, const char *n
     return true;
 }
 
-/* Two lists ended by empty names: folders, then files with the index of their folder. */
+/* Reads two lists that end with an empty name: folders, and files with the index of their folder.
+ */
 static bool read_files(tgl_line_table *table, bytes *header)
 {
     const bytes folders = *header;
@@ -274,7 +274,7 @@ static bool run_program(tgl_line_table *table, const unit *u, bytes program)
     return true;
 }
 
-/* Units of DWARF 5 or of no line range are passed over: the kernel is compiled with -gdwarf-4, and
+/* Skips units of DWARF 5 and units without line_range: kernels are compiled with -gdwarf-4, and
  * start-up files do not matter. */
 static bool read_unit(tgl_line_table *table, bytes body)
 {
@@ -283,8 +283,9 @@ static bool read_unit(tgl_line_table *table, bytes body)
     bytes header = take(&body, take_number(&body, 4));
     unit u = {.first_file = table->file_count};
     u.minimum_instruction_length = (uint8_t)take_number(&header, 1);
-    if (version == 4) take_number(&header, 1); /* operations an instruction: 1 but on VLIW */
-    take_number(&header, 1);                   /* default_is_stmt */
+    if (version == 4)
+        take_number(&header, 1); /* operations per instruction: 1 except on VLIW machines */
+    take_number(&header, 1);     /* default_is_stmt */
     u.line_base = (int8_t)take_number(&header, 1);
     u.line_range = (uint8_t)take_number(&header, 1);
     u.opcode_base = (uint8_t)take_number(&header, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a compiled kernel's shared object says of itself: which source line an instruction comes
- * from (DWARF 2 to 4, .debug_line), and where its variables lie (.symtab). Reads the file's bytes;
- * whatever is missing or damaged is simply not found.
+ * Reads the debug information and symbols of a compiled kernel's shared object: the source line of
+ * an instruction (DWARF 2 to 4, .debug_line) and the addresses of variables (.symtab). Information
+ * that is missing or damaged is skipped.
  */
 #ifndef TGL_SIM_ELF_IMAGE_H
 #define TGL_SIM_ELF_IMAGE_H
@@ -11,19 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From this address to the next row's. Addresses are as in the file: relative to where the object
- * is loaded. */
+/* The line of all addresses from this one to that of the next row. Addresses are relative to the
+ * load address. */
 typedef struct tgl_line_row {
     uint64_t address;
-    const char *file; /* as the compiler was given it */
-    int line;         /* 0: no code, or none that belongs to a line */
-    size_t order;     /* among rows of one address the last one counts */
+    const char *file; /* as it was passed to the compiler */
+    int line;         /* 0: no line */
+    size_t order;     /* if rows have the same address, the one with the highest order is valid */
 } tgl_line_row;
 
 typedef struct tgl_line_table {
-    tgl_line_row *rows; /* by address */
+    tgl_line_row *rows; /* sorted by address */
     size_t count, room;
-    char **files; /* what the rows' names point to */
+    char **files; /* owns the file names */
     size_t file_count;
 } tgl_line_table;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Switching fibers: the registers that a call preserves go to the stack, and the stack is changed.
- * A few instructions for x86-64 and aarch64, ucontext (a system call a switch) elsewhere.
+ * Switches fibers: saves the callee-saved registers on the stack and switches to the other stack. A
+ * few instructions on x86-64 and aarch64, ucontext (one system call per switch) elsewhere.
  */
 #include "sim/fiber.h"
 
@@ -29,7 +29,7 @@ void tgl_fiber_forget(void *stack, size_t size)
 
 #ifdef TGL_FIBER_UCONTEXT
 
-/* makecontext() passes ints: a pointer goes as two halves. */
+/* makecontext() passes ints, so a pointer is passed as two halves. */
 static void start(unsigned entry_high, unsigned entry_low, unsigned arg_high, unsigned arg_low)
 {
     const uintptr_t entry = (uintptr_t)((uint64_t)entry_high << 32 | entry_low);
@@ -56,9 +56,11 @@ void tgl_fiber_switch(tgl_fiber *from, tgl_fiber *to)
 
 #else
 
-/* Saves to *from what a call preserves, takes up `to`, and returns there. */
+/* Saves the stack pointer to *from and continues at `to`, where another call of this function
+ * returns. */
 void tgl_fiber_swap_stacks(void **from, void *to);
-/* Where a new fiber starts: calls the function in one preserved register with another. */
+/* Entry point of a new fiber: calls the function in one callee-saved register with the argument in
+ * another. */
 void tgl_fiber_start(void);
 
 #if defined(__x86_64__)
@@ -145,16 +147,17 @@ __asm__(".text\n"
 void tgl_fiber_make(tgl_fiber *fiber, void *stack, size_t size, void (*entry)(void *),
                     void *argument)
 {
-    /* Both architectures want the stack on 16 bytes where tgl_fiber_start begins. */
+    /* Both architectures require a stack aligned to 16 bytes at tgl_fiber_start. */
     char *top = (char *)stack + size;
     top -= (uintptr_t)top % 64;
 #if defined(__x86_64__)
-    uintptr_t *saved = (uintptr_t *)top - SAVED - 3; /* and an end for who walks the stack */
-    saved[SAVED] = (uintptr_t)tgl_fiber_start;       /* the address that `ret` takes */
+    uintptr_t *saved = (uintptr_t *)top - SAVED -
+                       3; /* above it, zeros end the chain of frames for stack unwinders */
+    saved[SAVED] = (uintptr_t)tgl_fiber_start; /* the return address of `ret` */
 #else
     uintptr_t *saved = (uintptr_t *)top - SAVED;
     saved[LINK] = (uintptr_t)tgl_fiber_start;
-    saved[LINK - 1] = 0; /* the frame pointer: the end of the chain */
+    saved[LINK - 1] = 0; /* the frame pointer: end of the chain */
 #endif
     saved[ENTRY] = (uintptr_t)entry;
     saved[ARGUMENT] = (uintptr_t)argument;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fibers: threads of control that hand over to each other when they choose to, all on one thread of
- * the operating system.
+ * Fibers: cooperative threads of control, all on one thread of the operating system.
  */
 #ifndef TGL_SIM_FIBER_H
 #define TGL_SIM_FIBER_H
@@ -15,8 +14,8 @@
 #include <ucontext.h>
 #endif
 
-/* One that has stopped, or the place to come back to. A fiber that is not wanted any more is simply
- * forgotten: it owns nothing. */
+/* The state of a stopped fiber, or of the thread to return to. A fiber owns no resources and need
+ * not be destroyed. */
 typedef struct tgl_fiber {
 #ifdef TGL_FIBER_UCONTEXT
     ucontext_t context;
@@ -25,16 +24,16 @@ typedef struct tgl_fiber {
 #endif
 } tgl_fiber;
 
-/* Makes *fiber one that will call entry(argument) on the stack given, which starts at `stack`.
- * `entry` must not return. */
+/* Prepares *fiber to call entry(argument) on the stack that starts at `stack`. `entry` must not
+ * return. */
 void tgl_fiber_make(tgl_fiber *fiber, void *stack, size_t size, void (*entry)(void *argument),
                     void *argument);
 
-/* Stops here, keeping the place in *from, and goes on in *to. */
+/* Saves the current state in *from and continues with *to. */
 void tgl_fiber_switch(tgl_fiber *from, tgl_fiber *to);
 
-/* To be called before a stack is used again whose fiber was forgotten half-way: tells
- * AddressSanitizer, where it watches, that no variable lives there. */
+/* Must be called before the stack of a fiber that did not finish is reused. Tells AddressSanitizer
+ * that the stack has no live variables. */
 void tgl_fiber_forget(void *stack, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finding the host's C compiler, and compiling a kernel with it unless the disk cache has the
- * result. Sources go into a private folder for as long as the compiler runs.
+ * result. The sources are in a private folder while the compiler runs.
  */
 #include "sim/host_compile.h"
 #include "sim/process.h"
@@ -12,14 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For the kernel and for the run time that it is linked to. No warnings: kernel files speak CUDA.
- */
+/* For the kernel and for the run time that it is linked to. Since gcc 14 and clang 16 a function
+ * that is not declared is an error; here it is one with every compiler. */
 static const char *const common_flags[] = {
     "-c",
     "-x",
     "c",
     "-std=gnu11",
-    "-w",
+    "-Werror=implicit-function-declaration",
+    "-Wno-psabi",
     "-fPIC",
     "-fvisibility=hidden",
     "-U_FORTIFY_SOURCE",
@@ -49,7 +50,7 @@ static const char *const kernel_flags[] = {
 static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune", NULL};
 
 static const char *const run_time_flags[] = {"-O2", NULL};
-/* A function that nobody defines is told here, with the place that calls it. */
+/* An undefined function is an error of the linker, which names the caller. */
 static const char *const link_flags[] = {"-shared", "-Wl,-z,defs", NULL};
 
 enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
@@ -250,20 +251,20 @@ static tgl_status make_job(job *j)
     return TGL_OK;
 }
 
-static void make_key(const job *j, tgl_cache_key *key)
+static void add_flags(tgl_cache_key *key, const char *const *flags)
 {
-    tgl_cache_key_start(key, "sim");
+    for (; *flags != NULL; flags++)
+        tgl_cache_key_add_text(key, *flags);
+}
+
+/* Begins a key with what every compilation depends on: the compiler, its flags, and the headers. */
+static void start_key(const job *j, const char *kind, tgl_cache_key *key)
+{
+    tgl_cache_key_start(key, kind);
     tgl_cache_key_add_text(key, j->compiler->words);
     tgl_cache_key_add_text(key, j->compiler->version);
-    const char *const *const lists[] = {common_flags, kernel_flags, clang_flags, run_time_flags,
-                                        link_flags};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        for (const char *const *flag = lists[i]; *flag != NULL; flag++)
-            tgl_cache_key_add_text(key, *flag);
-    tgl_cache_key_add_text(key, j->wrapper);
-    tgl_cache_key_add_text(key, j->kernel->macros);
-    if (j->kernel->expression != NULL) tgl_cache_key_add_text(key, j->kernel->expression);
-    tgl_cache_key_add_text(key, tgl_kernel_source_key(j->source));
+    add_flags(key, common_flags);
+    add_flags(key, run_time_flags);
     const char *file;
     for (int i = 0; (file = tgl_kernel_source_name(i)) != NULL; i++) {
         unsigned long size;
@@ -271,6 +272,18 @@ static void make_key(const job *j, tgl_cache_key *key)
         tgl_cache_key_add_text(key, file);
         tgl_cache_key_add_text(key, tgl_kernel_source_key(tgl_kernel_source(file, &size)));
     }
+}
+
+static void make_kernel_key(const job *j, tgl_cache_key *key)
+{
+    start_key(j, "sim", key);
+    add_flags(key, kernel_flags);
+    add_flags(key, clang_flags);
+    add_flags(key, link_flags);
+    tgl_cache_key_add_text(key, j->wrapper);
+    tgl_cache_key_add_text(key, j->kernel->macros);
+    if (j->kernel->expression != NULL) tgl_cache_key_add_text(key, j->kernel->expression);
+    tgl_cache_key_add_text(key, tgl_kernel_source_key(j->source));
 }
 
 static bool write_sources(const job *j, tgl_temp_folder *folder)
@@ -314,10 +327,11 @@ static tgl_status run_step(const job *j, command *c, const tgl_temp_folder *fold
     return status;
 }
 
-/* Compiles one file of the folder with the flags of up to three lists, ended by NULL, and the
- * kernel's macros. */
+/* Compiles one file of the folder with these macros and the flags of up to three lists, ended by
+ * NULL. */
 static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char *input,
-                               const char *const *const *lists, const char **object)
+                               const char *macros, const char *const *const *lists,
+                               const char **object)
 {
     char include[PATH_SIZE], map[PATH_SIZE], path[PATH_SIZE], name[64];
     snprintf(include, sizeof include, "-I%s", folder->path);
@@ -328,8 +342,7 @@ static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char
     if (*object == NULL) return tgl_fail(TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
 
     command c = {0};
-    const bool ok =
-        add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", j->kernel->macros);
+    const bool ok = add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", macros);
     for (; *lists != NULL; lists++)
         add_arguments(&c, *lists);
     const char *const tail[] = {include, map, path, "-o", *object, NULL};
@@ -356,17 +369,6 @@ static tgl_status link_files(const job *j, tgl_temp_folder *folder, const char *
     return status;
 }
 
-static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const char **object)
-{
-    const char *kernel, *run_time;
-    const char *const *const kernel_lists[] = {common_flags, kernel_flags,
-                                               j->is_clang ? clang_flags : NULL, NULL};
-    const char *const *const run_time_lists[] = {common_flags, run_time_flags, NULL};
-    TGL_TRY(compile_file(j, folder, "kernel.c", kernel_lists, &kernel));
-    TGL_TRY(compile_file(j, folder, "run_time.c", run_time_lists, &run_time));
-    return link_files(j, folder, kernel, run_time, object);
-}
-
 static void *read_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rbe");
@@ -386,11 +388,44 @@ static void *read_file(const char *path, size_t *size)
     return data;
 }
 
+/* The run time's object, from the cache if it is there: it is the same for all kernels, and
+ * compiling it takes as long as compiling a kernel. */
+static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const char **object)
+{
+    const char *const *const lists[] = {common_flags, run_time_flags, NULL};
+    tgl_cache_key key;
+    start_key(j, "sim run time", &key);
+    void *data;
+    size_t size;
+    if (tgl_cache_load(j->compiler->cache, &key, &data, &size)) {
+        *object = tgl_temp_folder_write(folder, "run_time.o", data, size);
+        free(data);
+        return *object != NULL ? TGL_OK
+                               : tgl_fail(TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
+    }
+    TGL_TRY(compile_file(j, folder, "run_time.c", "", lists, object));
+    data = read_file(*object, &size);
+    if (data != NULL) tgl_cache_store(j->compiler->cache, &key, data, size);
+    free(data);
+    return TGL_OK;
+}
+
+static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const char **object)
+{
+    const char *kernel, *run_time;
+    const char *const *const lists[] = {common_flags, kernel_flags,
+                                        j->is_clang ? clang_flags : NULL, NULL};
+    TGL_TRY(compile_file(j, folder, "kernel.c", j->kernel->macros, lists, &kernel));
+    TGL_TRY(make_run_time(j, folder, &run_time));
+    return link_files(j, folder, kernel, run_time, object);
+}
+
 static tgl_status build(const job *j, void **image, size_t *size)
 {
     tgl_temp_folder folder;
     if (!tgl_temp_folder_make(&folder))
-        return tgl_fail(TGL_DRIVER, "no temporary folder: %s", strerror(errno));
+        return tgl_fail(TGL_DRIVER, "no temporary folder in %s: %s (TMPDIR can name another place)",
+                        tgl_temp_folder_base(), strerror(errno));
     tgl_status status = TGL_OK;
     const char *object = NULL;
     if (!write_sources(j, &folder))
@@ -409,7 +444,7 @@ tgl_status tgl_host_compile(const tgl_host_compiler *compiler, const tgl_kernel 
     job j = {.compiler = compiler, .kernel = kernel};
     TGL_TRY(make_job(&j));
     tgl_cache_key key;
-    make_key(&j, &key);
+    make_kernel_key(&j, &key);
     tgl_status status = TGL_OK;
     if (!tgl_cache_load(compiler->cache, &key, image, size)) {
         status = build(&j, image, size);

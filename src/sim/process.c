@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * posix_spawn() and a pipe.
+ * Runs a program with posix_spawn() and reads its output through a pipe.
  */
 #include "sim/process.h"
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OUTPUT_LIMIT = 64 * 1024 }; /* of what is kept; the rest is read and dropped */
+enum { OUTPUT_LIMIT = 64 * 1024 }; /* bytes of output that are kept; the rest is discarded */
 
 /* Reads until the other end is closed. */
 static char *read_all(int fd)
@@ -41,7 +41,7 @@ static int start(const char *const *argv, int output, pid_t *pid)
     error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, output, 1);
     if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, output, 2);
-    /* posix_spawn() does not change the strings; its type is older than const. */
+    /* posix_spawn() does not change the strings; its parameter type just lacks const. */
     if (error == 0) error = posix_spawn(pid, argv[0], &actions, NULL, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     return error;
@@ -67,7 +67,8 @@ bool tgl_process_run(const char *const *argv, char **output)
     pid_t ended;
     while ((ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
         ;
-    /* A caller that ignores SIGCHLD has the system clean up: what the program left will tell. */
+    /* If the caller ignores SIGCHLD, the exit status is not available: the program's output file
+     * shows whether it worked. */
     if (ended < 0) return true;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where an address lies among the regions that a launch may touch.
+ * Finds the region of an address among those that a launch may access.
  */
 #include "sim/regions.h"
 
 #include <stdio.h>
 
-enum { FAR = 1 << 30 }; /* bytes: an address this far from every region belongs to none */
+enum { FAR = 1 << 30 }; /* bytes: an address farther than this from every region belongs to none */
 
 static uintptr_t distance_to_range(uintptr_t address, uintptr_t begin, uintptr_t end)
 {
@@ -20,7 +20,7 @@ static uintptr_t base_of(const tgl_sim_region *x, int64_t index)
     return x->base + (uintptr_t)(index * x->stride_bytes);
 }
 
-/* The index of the matrix of a batch of pointers that an address is nearest to. */
+/* The index of the nearest matrix in a batch given by pointers. */
 static int64_t nearest_of_pointers(const tgl_sim_region *x, uintptr_t address)
 {
     int64_t nearest = 0;
@@ -35,7 +35,7 @@ static int64_t nearest_of_pointers(const tgl_sim_region *x, uintptr_t address)
     return nearest;
 }
 
-/* From the whole batch, where its matrices are a stride apart. */
+/* The distance to the whole strided batch. */
 static uintptr_t distance_to(const tgl_sim_region *x, uintptr_t address)
 {
     const int64_t first = x->bases != NULL ? nearest_of_pointers(x, address) : 0;
@@ -43,20 +43,21 @@ static uintptr_t distance_to(const tgl_sim_region *x, uintptr_t address)
     return distance_to_range(address, base_of(x, first), base_of(x, last) + (uintptr_t)x->extent);
 }
 
-/* Whether the matrices of a batch, which are a stride apart, share addresses. */
+/* Whether the address ranges of the matrices of a strided batch overlap. */
 static bool are_interlaced(const tgl_sim_region *x)
 {
     return x->bases == NULL && x->batch > 1 && x->stride_bytes > 0 && x->stride_bytes < x->extent;
 }
 
-/* Whether they do so side by side, a row of each within ld, and share no element. */
+/* Whether the matrices are interleaved: one row of each within ld, without common elements. */
 static bool are_side_by_side(const tgl_sim_region *x)
 {
     return are_interlaced(x) && x->stride_bytes >= x->row_bytes &&
            (x->batch - 1) * x->stride_bytes + x->row_bytes <= x->ld_bytes;
 }
 
-/* The matrix of a batch that an address is in or behind; of pointers the nearest. */
+/* The index of the matrix that contains the address or is before it; for arrays of pointers the
+ * nearest. */
 static int64_t index_in_batch(const tgl_sim_region *x, uintptr_t address)
 {
     if (x->bases != NULL) return nearest_of_pointers(x, address);
@@ -78,6 +79,12 @@ bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes)
     return (int64_t)offset % x->ld_bytes + (int64_t)bytes <= x->row_bytes;
 }
 
+bool tgl_region_spans(const tgl_sim_region *x, uintptr_t address, unsigned bytes)
+{
+    return x->extent > 0 && distance_to(x, address) == 0 &&
+           distance_to(x, address + bytes - 1) == 0;
+}
+
 void tgl_region_locate(const tgl_sim_region *x, uintptr_t address, int64_t *index, int64_t *row,
                        int64_t *col)
 {
@@ -87,7 +94,7 @@ void tgl_region_locate(const tgl_sim_region *x, uintptr_t address, int64_t *inde
     *col = x->first_col + offset % x->ld_bytes / x->element;
 }
 
-/* The region that an address lies in or is nearest to; NULL if there is none. */
+/* The region that contains the address or is nearest to it; NULL: none is near. */
 static const tgl_sim_region *nearest_region(const tgl_sim_region *regions, int count,
                                             uintptr_t address, uintptr_t *distance)
 {
@@ -103,7 +110,7 @@ static const tgl_sim_region *nearest_region(const tgl_sim_region *regions, int c
     return nearest;
 }
 
-/* ", which is 40 x 24", and which part of it the launch has. */
+/* ", which is 40 x 24", and the partition that the launch may access. */
 static void describe_size(const tgl_sim_region *x, char *text, size_t size)
 {
     const int64_t cols = x->row_bytes / x->element;

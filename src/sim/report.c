@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adding up sites, and laying them out.
+ * Adds up the counts of source locations and formats them.
  */
 #include "sim/report.h"
 
@@ -42,6 +42,7 @@ static void add_to_totals(tgl_counters *t, const tgl_site *s)
         t->async_copy_wavefronts += s->wavefronts;
         t->async_copy_conflicts += s->conflicts;
         break;
+    case TGL_TENSOR_LOAD:
     case TGL_ACCESS_KINDS:
         break;
     }
@@ -126,7 +127,7 @@ static double ratio(int64_t x, int64_t y)
 static void write_global(tgl_text *out, const char *name, int64_t requests, int64_t sectors,
                          int64_t bytes)
 {
-    tgl_text_add(out, "  %-14s %11lld requests %11lld sectors    %5.2f a request  %13lld bytes\n",
+    tgl_text_add(out, "  %-14s %11lld requests %11lld sectors    %5.2f per request %11lld bytes\n",
                  name, (long long)requests, (long long)sectors, ratio(sectors, requests),
                  (long long)bytes);
 }
@@ -135,7 +136,7 @@ static void write_shared(tgl_text *out, const char *name, int64_t requests, int6
                          int64_t conflicts, int64_t bytes)
 {
     tgl_text_add(out,
-                 "  %-14s %11lld requests %11lld wavefronts %5.2f a request  %13lld bytes, "
+                 "  %-14s %11lld requests %11lld wavefronts %5.2f per request %11lld bytes, "
                  "%lld conflicts\n",
                  name, (long long)requests, (long long)wavefronts, ratio(wavefronts, requests),
                  (long long)bytes, (long long)conflicts);
@@ -160,7 +161,7 @@ static void write_totals(tgl_text *out, const tgl_counters *t)
                  t->shared_load_conflicts, t->shared_load_bytes);
     write_shared(out, "shared stores", t->shared_store_requests, t->shared_store_wavefronts,
                  t->shared_store_conflicts, t->shared_store_bytes);
-    tgl_text_add(out, "  barriers       %11lld, %.1f a block\n", (long long)t->barriers,
+    tgl_text_add(out, "  barriers       %11lld, %.1f per block\n", (long long)t->barriers,
                  ratio(t->barriers, t->blocks));
     tgl_text_add(out, "  global bytes   %11lld moved, %.1f times the %lld needed\n",
                  (long long)moved, ratio(moved, t->needed_bytes), (long long)t->needed_bytes);
@@ -171,20 +172,20 @@ static void write_lines(tgl_text *out, const tgl_report *report)
     static const char *const names[TGL_ACCESS_KINDS] = {
         [TGL_GLOBAL_LOAD] = "global load", [TGL_GLOBAL_STORE] = "global store",
         [TGL_SHARED_LOAD] = "shared load", [TGL_SHARED_STORE] = "shared store",
-        [TGL_ASYNC_COPY] = "cp.async",
+        [TGL_ASYNC_COPY] = "cp.async",     [TGL_TENSOR_LOAD] = "wgmma",
     };
     tgl_text_add(
         out,
-        "by line                           requests  sectors a request  wavefronts a request\n");
+        "by line                               requests  sectors/request  wavefronts/request\n");
     for (int i = 0; i < report->count; i++) {
         const tgl_report_line *l = &report->lines[i];
         tgl_text_add(out, "  %4d %-12s %-15s%11lld", l->line, names[l->kind], l->target,
                      (long long)l->requests);
         if (l->sectors > 0)
-            tgl_text_add(out, "%12.2f", ratio(l->sectors, l->requests));
+            tgl_text_add(out, "%17.2f", ratio(l->sectors, l->requests));
         else
-            tgl_text_add(out, "%12s", "");
-        if (l->wavefronts > 0) tgl_text_add(out, "%19.2f", ratio(l->wavefronts, l->requests));
+            tgl_text_add(out, "%17s", "");
+        if (l->wavefronts > 0) tgl_text_add(out, "%20.2f", ratio(l->wavefronts, l->requests));
         if (l->conflicts > 0)
             tgl_text_add(out, "  (%.2f by bank conflicts)", ratio(l->conflicts, l->requests));
         tgl_text_add(out, "\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run has been counted to: totals for tgl_plan_counters(), and a table by source line.
+ * The counts of a run: totals for tgl_plan_counters(), and a table by source line.
  */
 #ifndef TGL_SIM_REPORT_H
 #define TGL_SIM_REPORT_H
@@ -10,7 +10,7 @@
 
 enum { TGL_REPORT_LINES = 96 };
 
-/* All accesses of one kind to one thing on one line of the kernel's file. */
+/* All accesses of one kind to one target on one line of the kernel's file. */
 typedef struct tgl_report_line {
     int line; /* 0: unknown */
     tgl_access_kind kind;
@@ -18,22 +18,24 @@ typedef struct tgl_report_line {
     int64_t requests, bytes, sectors, wavefronts, conflicts;
 } tgl_report_line;
 
-/* Begins as zeros. */
+/* Must be zeroed before tgl_report_begin(). */
 typedef struct tgl_report {
     const tgl_sim_module *module; /* of the main kernel; NULL: nothing has been counted */
     tgl_counters totals;
-    tgl_report_line lines[TGL_REPORT_LINES]; /* by line, then kind; surplus ones are left out */
+    tgl_report_line
+        lines[TGL_REPORT_LINES]; /* sorted by line, then kind; surplus lines are omitted */
     int count;
 } tgl_report;
 
-/* Begins with the module, and the threads of a block, of the main kernel, which the table is of. */
+/* Starts a report. The module and the threads per block are those of the main kernel; the table
+ * lists its lines. */
 void tgl_report_begin(tgl_report *report, const tgl_sim_module *module, unsigned threads);
 
-/* Adds the machine's last launch, which went well, to all but totals.needed_bytes. */
+/* Adds the machine's last launch, which succeeded, to everything except totals.needed_bytes. */
 void tgl_report_add(tgl_report *report, const tgl_machine *machine);
 
-/* Bytes that have to move whatever the kernel: each matrix once, C twice if it is read and
- * replaced, and what the epilogue reads. regions: of the whole product. */
+/* The minimum traffic of the product in bytes: each matrix once, C twice if it is read and
+ * overwritten, and the operands of the epilogue. regions: of the whole product. */
 int64_t tgl_report_needed_bytes(const tgl_sim_region regions[TGL_SIM_REGIONS]);
 
 /* Writes the totals and the table. */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shadow of what kernels write in global memory: the result, and the workspace through which
- * blocks and launches pass data to each other.
+ * The shadow of global memory that kernels write: the result, and the workspace through which
+ * blocks and launches exchange data.
  *
- * Within a launch, what a block has written may be read, or written again, by another block only if
- * both agree on an order:
- *   writer   the write; a fence by a thread that it is ordered before; an atomic on a counter
- *   reader   a later atomic on the same counter; a fence; then the access
- * where each step is ordered before the next by being the same thread's, or by a barrier between.
- * Of several launches, a later one sees what an earlier one wrote, unless the two run beside each
- * other.
+ * Within a launch, a block may read or overwrite what another block has written only if both
+ * synchronise:
+ *   writer   the write; a fence; an atomic on a counter
+ *   reader   a later atomic on the same counter; a fence; the access
+ * Each of these steps must be ordered before the next: by the same thread, or by a barrier between
+ * them. A later launch sees what an earlier one wrote, unless the two may run concurrently.
  */
-#include "sim/machine.h"
+#include "sim/shadow_global.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,24 +55,27 @@ bool tgl_global_start_launch(tgl_machine *machine, size_t clusters)
         tgl_machine_reserve(&ranges, &shadow->range_room, clusters, sizeof *shadow->ranges);
     shadow->ranges = ranges;
     if (ok) memset(ranges, 0, clusters * sizeof *shadow->ranges);
-    shadow->event_count = shadow->time = 0;
+    shadow->event_count = shadow->meeting_count = shadow->time = 0;
     shadow->ordered.launch = 0;
     return ok;
 }
 
 void tgl_global_start_cluster(tgl_machine *machine)
 {
-    machine->global.ranges[machine->cluster] = (tgl_event_range){machine->global.event_count, 0};
-    machine->global.has_atomic = false;
+    tgl_global_shadow *shadow = &machine->global;
+    shadow->ranges[machine->cluster] =
+        (tgl_event_range){shadow->event_count, 0, shadow->meeting_count, 0};
+    shadow->has_atomic = false;
 }
 
-/* Fences without an atomic order nothing. */
+/* Discards the fences of a cluster without atomics, since fences alone order nothing. */
 void tgl_global_end_cluster(tgl_machine *machine)
 {
     tgl_event_range *range = &machine->global.ranges[machine->cluster];
     if (machine->global.has_atomic) return;
     machine->global.event_count = range->first;
-    range->count = 0;
+    machine->global.meeting_count = range->first_meeting;
+    range->count = range->meeting_count = 0;
 }
 
 void tgl_global_free(tgl_global_shadow *shadow)
@@ -81,6 +83,7 @@ void tgl_global_free(tgl_global_shadow *shadow)
     for (int i = 0; i < 3; i++)
         free(shadow->words[i]);
     free(shadow->events);
+    free(shadow->meetings);
     free(shadow->ranges);
 }
 
@@ -100,14 +103,35 @@ static tgl_moment moment_now(const tgl_machine *machine)
     };
 }
 
-/* Whether x is ordered before y, both of one launch, by barriers or the order of one thread. */
-static bool is_before(const tgl_moment *x, const tgl_moment *y)
+static bool takes_part(const tgl_sync_meeting *meeting, unsigned thread)
+{
+    return (meeting->threads[thread / 32] >> thread % 32 & 1) != 0;
+}
+
+/* Whether the threads of x and y, both of one block, have passed a named barrier together between
+ * the two. */
+static bool has_meeting_between(const tgl_machine *machine, const tgl_moment *x,
+                                const tgl_moment *y)
+{
+    const tgl_event_range *range = &machine->global.ranges[x->cluster];
+    const tgl_sync_meeting *meetings = machine->global.meetings + range->first_meeting;
+    for (uint32_t i = range->meeting_count; i > 0 && meetings[i - 1].time > x->time; i--)
+        if (meetings[i - 1].rank == x->rank && meetings[i - 1].time <= y->time &&
+            takes_part(&meetings[i - 1], x->thread) && takes_part(&meetings[i - 1], y->thread))
+            return true;
+    return false;
+}
+
+/* Whether x is ordered before y by barriers or because both are the same thread. Both are of one
+ * launch and one cluster. */
+static bool is_before(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
 {
     if (x->cluster != y->cluster) return false;
     if (x->rank != y->rank) return x->phase < y->phase;
     if (x->thread == y->thread) return x->time < y->time;
     return x->epoch < y->epoch ||
-           (x->thread / WARP == y->thread / WARP && x->warp_epoch < y->warp_epoch);
+           (x->thread / WARP == y->thread / WARP && x->warp_epoch < y->warp_epoch) ||
+           has_meeting_between(machine, x, y);
 }
 
 static void add_event(tgl_machine *machine, uintptr_t counter)
@@ -126,24 +150,48 @@ static void add_event(tgl_machine *machine, uintptr_t counter)
     shadow->ranges[machine->cluster].count++;
 }
 
+void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count)
+{
+    tgl_global_shadow *shadow = &machine->global;
+    if (shadow->meeting_count == shadow->meeting_room) {
+        const uint32_t room = shadow->meeting_room > 0 ? 2 * shadow->meeting_room : 64;
+        tgl_sync_meeting *meetings = realloc(shadow->meetings, room * sizeof *meetings);
+        if (meetings == NULL) { /* on the scheduler's stack: no thread runs */
+            snprintf(machine->message, sizeof machine->message,
+                     "no memory to follow the kernel's barriers");
+            machine->status = TGL_NO_MEMORY;
+            return;
+        }
+        shadow->meetings = meetings;
+        shadow->meeting_room = room;
+    }
+    tgl_sync_meeting *meeting = &shadow->meetings[shadow->meeting_count++];
+    *meeting = (tgl_sync_meeting){.time = ++shadow->time,
+                                  .rank = (uint8_t)(machine->now - machine->blocks)};
+    for (unsigned i = 0; i < count; i++)
+        meeting->threads[threads[i]->index / 32] |= 1u << threads[i]->index % 32;
+    shadow->ranges[machine->cluster].meeting_count++;
+}
+
 void tgl_global_fence(void *run, const void *pc)
 {
     (void)pc;
     add_event(run, 0);
 }
 
-/* Whether a fence lies between two moments of one cluster. */
+/* Whether there is a fence between two moments of one cluster. */
 static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
 {
     const tgl_event_range *range = &machine->global.ranges[x->cluster];
     const tgl_sync_event *events = machine->global.events + range->first;
     for (uint32_t i = 0; i < range->count; i++)
-        if (events[i].counter == 0 && is_before(x, &events[i].at) && is_before(&events[i].at, y))
+        if (events[i].counter == 0 && is_before(machine, x, &events[i].at) &&
+            is_before(machine, &events[i].at, y))
             return true;
     return false;
 }
 
-/* Whether the cluster that runs takes an atomic on a counter, after `since`, and then a fence
+/* Whether the running cluster executed an atomic on a counter after `since`, and then a fence
  * before `now`. */
 static bool is_acquired(const tgl_machine *machine, const tgl_sync_event *since,
                         const tgl_moment *now)
@@ -157,7 +205,8 @@ static bool is_acquired(const tgl_machine *machine, const tgl_sync_event *since,
     return false;
 }
 
-/* Whether what another cluster did is ordered before `now`. *is_published: its own part is done. */
+/* Whether what another cluster did is ordered before `now`. *is_published: the other cluster's part
+ * of the synchronisation is complete. */
 static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *now,
                          bool *is_published)
 {
@@ -171,15 +220,15 @@ static bool is_passed_on(const tgl_machine *machine, const tgl_moment *x, const 
     return false;
 }
 
-/* The latest answer is kept: a thread mostly reads on where another has written. */
+/* Caches the latest answer: a thread often reads many words that the same thread has written. */
 static bool is_ordered(tgl_machine *machine, const tgl_moment *x, bool *is_published)
 {
     tgl_global_shadow *shadow = &machine->global;
     const tgl_moment *kept = &shadow->ordered, *by = &shadow->reader;
     tgl_moment now = moment_now(machine);
-    now.time = UINT32_MAX; /* behind all events */
+    now.time = UINT32_MAX; /* after all events */
     *is_published = false;
-    if (x->cluster == now.cluster) return is_before(x, &now);
+    if (x->cluster == now.cluster) return is_before(machine, x, &now);
     if (kept->launch == x->launch && kept->cluster == x->cluster && kept->rank == x->rank &&
         kept->thread == x->thread && kept->epoch == x->epoch && x->time <= kept->time &&
         kept->warp_epoch == x->warp_epoch && kept->phase == x->phase &&
@@ -223,8 +272,10 @@ static const char *reason_of(const tgl_moment *x, const tgl_moment *now, bool is
     if (x->cluster == now->cluster && x->rank == now->rank) return "with no barrier between";
     if (x->cluster == now->cluster) return "with no barrier of the cluster between";
     if (!is_published)
-        return "and does not publish: a fence and then an atomic on a counter must follow";
-    return "and publishes; an atomic on the same counter and then a fence must come before this";
+        return "and does not publish it: a fence and then an atomic on a counter must follow the "
+               "write";
+    return "and publishes it; an atomic on the same counter and then a fence must precede this "
+           "access";
 }
 
 static void race(tgl_machine *machine, const access *a, const tgl_global_word *word,
@@ -242,7 +293,7 @@ static void race(tgl_machine *machine, const access *a, const tgl_global_word *w
                       reason_of(x, &now, is_published));
 }
 
-/* A launch before this one, which may still run. */
+/* Whether an earlier launch may still be running. */
 static bool is_beside(const tgl_machine *machine, uint32_t launch)
 {
     return launch > 0 && launch < machine->number && launch >= machine->first_beside &&
@@ -293,7 +344,7 @@ static void record(tgl_machine *machine, const access *a, tgl_global_word *word,
     word->has_data |= mask;
 }
 
-/* The word of an address, which lies in the region. */
+/* The shadow word of an address in the region. */
 static tgl_global_word *word_at(const tgl_machine *machine, int region, uintptr_t address)
 {
     const tgl_sim_memory *memory = &machine->memory;

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every access of every thread comes here before it happens: whether the thread may touch the
- * address, what the access counts as, and which shadow has to know of it.
+ * Checks and counts every access of every thread before it happens: whether the thread may access
+ * the address, how the access counts, and which shadow records it.
  */
-#include "sim/machine.h"
+#include "sim/shadow_memory.h"
+
+#include "sim/shadow_global.h"
+#include "sim/shadow_shared.h"
+#include "sim/wgmma_groups.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, NEAR_NULL = 1 << 16 /* bytes, where no process has memory */ };
+enum { WARP = 32, NEAR_NULL = 1 << 16 /* bytes at address 0 that are never mapped */ };
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
-/* "row 3, column 64 of A, which is 32 x 64", or where the address lies otherwise. */
+/* "row 3, column 64 of A, which is 32 x 64", or another description of the address. */
 static void describe_address(const tgl_sim_launch *l, uintptr_t address, char text[TGL_SIM_WHERE])
 {
     bool is_inside;
@@ -23,7 +27,7 @@ static void describe_address(const tgl_sim_launch *l, uintptr_t address, char te
         tgl_shared_describe(l->module, address - l->module->shared_base, text);
     else if (address < NEAR_NULL)
         snprintf(text, TGL_SIM_WHERE,
-                 "address %#llx, by a NULL pointer: an operand that this run does not use",
+                 "address %#llx, through a NULL pointer: an operand that this run does not use",
                  (unsigned long long)address);
     else if (!is_near)
         snprintf(text, TGL_SIM_WHERE, "address %#llx, which is in no matrix",
@@ -43,12 +47,12 @@ static void check_alignment(tgl_machine *machine, uintptr_t address, unsigned by
                             const void *pc)
 {
     if (address % bytes == 0) return;
-    tgl_machine_fault(machine, pc, "%s %u bytes at once at an address that is no multiple of %u",
+    tgl_machine_fault(machine, pc, "%s %u bytes at once at an address that is not a multiple of %u",
                       tgl_verb(is_write), bytes, bytes);
 }
 
-/* Before the wait what an earlier launch writes may not be there, and what it reads may not be
- * overwritten. */
+/* Before a launch has waited, results of earlier launches may be missing, and earlier launches may
+ * still read what this one overwrites. */
 static void check_waited(tgl_machine *machine, const void *pc)
 {
     const uint32_t epoch = machine->now->waited_epoch;
@@ -56,7 +60,7 @@ static void check_waited(tgl_machine *machine, const void *pc)
         (epoch > 0 && epoch < machine->now->epoch))
         return;
     tgl_machine_fault(machine, pc,
-                      "touches global memory before it has waited for the launches before it");
+                      "accesses global memory before it has waited for earlier launches");
 }
 
 static bool is_written_by_kernels(int region)
@@ -84,7 +88,7 @@ int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned by
 
 /* ---- Accesses -------------------------------------------------------------------------------- */
 
-/* Counts the access; the site's index. */
+/* Counts the access. Returns the index of the instruction. */
 static uint32_t tally(tgl_machine *machine, tgl_access_kind kind, int target, unsigned bytes,
                       uintptr_t shared, uintptr_t global, const void *pc)
 {
@@ -113,7 +117,12 @@ void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_wr
 {
     tgl_machine *machine = run;
     const uintptr_t address = (uintptr_t)pointer;
-    if (address - (uintptr_t)machine->current->stack < machine->stack_size) return; /* registers */
+    if (address - (uintptr_t)machine->current->stack < machine->stack_size) {
+        /* the stack: registers on a GPU */
+        if (machine->current->wgmmas.has_fenced)
+            tgl_wgmma_check_register(machine, pointer, is_write != 0, pc);
+        return;
+    }
     check_alignment(machine, address, bytes, is_write, pc);
     const tgl_sim_module *module = machine->launch->module;
     const size_t offset = address - module->shared_base;
@@ -127,7 +136,16 @@ void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_wr
     global_access(machine, address, bytes, is_write, pc);
 }
 
-/* A load and a store to the counts. */
+void tgl_memory_wide_load(void *run, const void *words, unsigned bytes, const void *pc)
+{
+    tgl_machine *machine = run;
+    const uintptr_t address = (uintptr_t)words;
+    for (int i = 0; i < TGL_SIM_REGIONS; i++)
+        if (tgl_region_spans(&machine->launch->regions[i], address, bytes)) return;
+    region_fault(machine, address, bytes, false, "they lie in part outside of the operand", pc);
+}
+
+/* Counts an atomic as a load and a store. */
 void tgl_memory_atomic(void *run, const void *pointer, const void *pc)
 {
     tgl_machine *machine = run;
@@ -161,7 +179,7 @@ float tgl_memory_cluster_load(void *run, const float *shared, int rank, const vo
 
 /* ---- cp.async -------------------------------------------------------------------------------- */
 
-/* Puts a copy behind those in flight. */
+/* Appends a copy to those in flight. */
 static bool append_copy(tgl_sim_thread *thread, const tgl_sim_copy *copy)
 {
     if (thread->first_copy == thread->copy_count) thread->first_copy = thread->copy_count = 0;
@@ -200,7 +218,7 @@ void tgl_memory_async_copy(void *run, void *shared, const void *global, int byte
         tally(machine, TGL_ASYNC_COPY, array, (unsigned)bytes, (uintptr_t)shared, source, pc);
     if (is_written_by_kernels(region))
         tgl_global_access(machine, region, source, (unsigned)valid_bytes, false, false, pc);
-    tgl_shared_await(machine, offset, (size_t)bytes, TGL_AWAITS_CP_ASYNC, site, pc);
+    tgl_shared_await(machine, machine->now, offset, (size_t)bytes, TGL_AWAITS_CP_ASYNC, site, pc);
     const tgl_sim_copy copy = {shared, global, bytes, valid_bytes, site, machine->current->groups};
     if (!append_copy(machine->current, &copy)) tgl_machine_give_up(machine);
 }
@@ -211,7 +229,7 @@ void tgl_memory_async_commit(void *run)
     machine->current->groups++;
 }
 
-/* The data arrives: from here on it is as if the thread had written it now. */
+/* The data arrives: it counts as written by the thread at this moment. */
 static void deliver(tgl_machine *machine, const tgl_sim_copy *copy)
 {
     const tgl_sim_thread *thread = machine->current;

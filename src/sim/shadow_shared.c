@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shadow of shared memory: for each word what has been written, and which threads touched it
- * since the last barrier.
+ * The shadow of shared memory: for each word, which bytes have been written, and which threads
+ * accessed it since the last barrier.
  */
-#include "sim/machine.h"
+#include "sim/shadow_shared.h"
+
+#include "sim/clocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,8 @@
 
 enum {
     WARP = 32,
-    OVERRUN = 16 * 1024, /* bytes behind shared memory that are reported as its overrun */
+    OVERRUN = 16 * 1024, /* an access up to this number of bytes behind shared memory is reported as
+                            an overrun */
 };
 
 static const char *site_place(const tgl_machine *machine, uint32_t site, char text[TGL_SIM_PLACE])
@@ -45,10 +48,10 @@ bool tgl_shared_start_launch(tgl_machine *machine)
 void tgl_shared_start_block(tgl_machine *machine)
 {
     const tgl_sim_module *module = machine->launch->module;
-    /* The last word may be one that shared memory fills in part. */
+    /* Shared memory may fill the last word only in part. */
     memset(machine->now->words, 0, (module->shared_size / 4 + 1) * sizeof(tgl_shared_word));
     memset(module->image->shared_begin, 0xff,
-           module->shared_size); /* NaN, should one slip through */
+           module->shared_size); /* NaN, in case an uninitialised read is not detected */
 }
 
 /* ---- Names of places ------------------------------------------------------------------------- */
@@ -95,35 +98,64 @@ int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, b
 
 /* ---- Races ----------------------------------------------------------------------------------- */
 
-bool tgl_shared_is_before(const tgl_machine *machine, const tgl_shared_access *x)
+/* Whether an access in a block of the cluster is ordered before an operation with this clock. A
+ * barrier does not end an asynchronous read. */
+static bool is_before(const tgl_machine *machine, const tgl_sim_block *block,
+                      const tgl_shared_access *x, const uint32_t *clock)
 {
-    const tgl_sim_thread *now = machine->current;
-    const tgl_sim_block *block = machine->now;
-    if (x->epoch != block->epoch || x->thread == now->index) return true;
-    if (x->thread / WARP == now->index / WARP && x->warp_epoch < now->warp_epoch) return true;
-    if (block->mbarrier_count == 0) return false;
-    const size_t column = x->thread < TGL_SIM_THREADS_MAX
-                              ? x->thread
-                              : machine->launch->threads + (x->thread - TGL_SIM_THREADS_MAX);
-    return block->clocks[now->index * block->clock_row + column] >= x->time;
+    const bool is_reader = x->thread >= TGL_ACTOR_READER;
+    const uint32_t ordered = block == machine->now ? block->epoch : block->phase_epoch;
+    if (x->epoch == 0 || (!is_reader && x->epoch < ordered)) return true;
+    return machine->has_clocks && clock[tgl_clock_column(machine, block, x->thread)] >= x->time;
 }
 
-/* "thread 3 reads at ...", or of an asynchronous copy which mbarrier has counted it. */
-static void race(tgl_machine *machine, size_t offset, bool is_write, const tgl_shared_access *other,
-                 bool other_writes, const void *pc)
+bool tgl_shared_is_before_in(const tgl_machine *machine, const tgl_sim_block *block,
+                             const tgl_shared_access *x)
 {
-    char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
+    const tgl_sim_thread *now = machine->current;
+    if (block == machine->now) {
+        if (x->thread == now->index) return true;
+        if (x->thread / WARP == now->index / WARP && x->warp_epoch < now->warp_epoch) return true;
+    }
+    return is_before(machine, block, x,
+                     machine->has_clocks ? tgl_clock_of(machine, machine->now, now->index) : NULL);
+}
+
+bool tgl_shared_is_before(const tgl_machine *machine, const tgl_shared_access *x)
+{
+    return tgl_shared_is_before_in(machine, machine->now, x);
+}
+
+/* Describes the other access of a race: "which thread 3 reads at ... with no barrier between". */
+static void describe_other(const tgl_machine *machine, const tgl_sim_block *block,
+                           const tgl_shared_access *other, bool other_writes, char *text,
+                           size_t size)
+{
+    char place[TGL_SIM_PLACE];
+    site_place(machine, other->site, place);
+    if (other->thread >= TGL_ACTOR_READER)
+        snprintf(text, size, "which the %s issued at %s reads; no wait for it comes before this",
+                 block->readers[other->thread - TGL_ACTOR_READER].is_wgmma ? "wgmma" : "TMA store",
+                 place);
+    else if (other->thread >= TGL_ACTOR_MBARRIER)
+        snprintf(text, size,
+                 "which the copy issued at %s writes; this thread has not waited for its mbarrier",
+                 place);
+    else
+        snprintf(text, size, "which thread %u %s at %s with no barrier between", other->thread,
+                 tgl_verb(other_writes), place);
+}
+
+static void race(tgl_machine *machine, const tgl_sim_block *block, size_t offset, bool is_write,
+                 const tgl_shared_access *other, bool other_writes, const void *pc)
+{
+    char where[TGL_SIM_WHERE], reason[TGL_SIM_PLACE + 128], whose[64] = "";
     machine->deferred[0] = '\0';
     tgl_shared_describe(machine->launch->module, offset, where);
-    site_place(machine, other->site, place);
-    if (other->thread < TGL_SIM_THREADS_MAX)
-        tgl_machine_fault(machine, pc,
-                          "race: %s %s, which thread %u %s at %s with no barrier between",
-                          tgl_verb(is_write), where, other->thread, tgl_verb(other_writes), place);
-    tgl_machine_fault(machine, pc,
-                      "race: %s %s, which the copy issued at %s writes; this thread has not waited "
-                      "for its mbarrier",
-                      tgl_verb(is_write), where, place);
+    describe_other(machine, block, other, other_writes, reason, sizeof reason);
+    if (block != machine->now)
+        snprintf(whose, sizeof whose, " of block (%u, %u)", block->at[0], block->at[1]);
+    tgl_machine_fault(machine, pc, "race: %s %s%s, %s", tgl_verb(is_write), where, whose, reason);
 }
 
 static void remote_race(tgl_machine *machine, size_t offset, bool is_write, uint32_t other_site,
@@ -145,6 +177,7 @@ static void check_awaited(tgl_machine *machine, const tgl_shared_word *word, siz
     char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
     if (!word->is_awaited) return;
     const bool is_tma = word->is_awaited == TGL_AWAITS_TMA;
+    machine->deferred[0] = '\0';
     tgl_machine_fault(machine, pc, "%s %s before the %s that thread %u issued at %s was waited for",
                       tgl_verb(is_write),
                       tgl_shared_describe(machine->launch->module, offset, where),
@@ -159,57 +192,63 @@ static tgl_shared_access access_now(const tgl_machine *machine, uint32_t site)
                                (uint16_t)thread->index};
 }
 
-/* Two readers are kept: the first one that is not ordered before a later one, and the latest. With
- * two different ones, a race with any writer is found, since a writer is not both. */
+/* Two readers are recorded: the first one that is not ordered before a later one, and the latest.
+ * If they are different threads, a race with any writer is detected, because a writer cannot be
+ * both. clock: the clock of an asynchronous read; NULL: that of the thread. */
 static void keep_reader(const tgl_machine *machine, tgl_shared_word *word, uint8_t mask,
-                        uint32_t site)
+                        const tgl_shared_access *now, const uint32_t *clock)
 {
-    const tgl_shared_access now = access_now(machine, site);
-    if (word->read.epoch != now.epoch) {
-        word->read_bytes = mask;
-        word->read = now;
-        return;
+    bool is_past = word->read.epoch != now->epoch, is_all_past = is_past;
+    if (machine->has_clocks) {
+        if (clock == NULL) clock = tgl_clock_of(machine, machine->now, now->thread);
+        is_past = is_before(machine, machine->now, &word->read, clock);
+        is_all_past = is_past && is_before(machine, machine->now, &word->other, clock);
     }
-    word->read_bytes |= mask;
-    const bool is_replaced =
-        word->read.thread == now.thread ||
-        (machine->now->mbarrier_count > 0 && tgl_shared_is_before(machine, &word->read));
-    if (is_replaced)
-        word->read = now;
+    word->read_bytes = is_all_past ? mask : word->read_bytes | mask;
+    if (is_past || word->read.thread == now->thread)
+        word->read = *now;
     else
-        word->other = now;
+        word->other = *now;
+}
+
+static void check_has_data(tgl_machine *machine, const tgl_shared_word *word, size_t offset,
+                           uint8_t mask, const void *pc)
+{
+    char where[TGL_SIM_WHERE];
+    if ((word->has_data & mask) == mask) return;
+    /* Deferred, because another thread may write it before the next barrier: then it is a race. */
+    tgl_machine_defer_fault(machine, pc, "reads %s, which no thread has written",
+                            tgl_shared_describe(machine->launch->module, offset, where));
 }
 
 static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset, uint8_t mask,
                       uint32_t site, const void *pc)
 {
+    const tgl_shared_access now = access_now(machine, site);
     check_awaited(machine, word, offset, false, pc);
-    if ((word->has_data & mask) != mask) {
-        char where[TGL_SIM_WHERE]; /* somebody may be about to: then it is a race */
-        tgl_machine_defer_fault(machine, pc, "reads %s, which nobody has written",
-                                tgl_shared_describe(machine->launch->module, offset, where));
-    }
+    check_has_data(machine, word, offset, mask, pc);
     if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before(machine, &word->write))
-        race(machine, offset, false, &word->write, true, pc);
-    keep_reader(machine, word, mask, site);
+        race(machine, machine->now, offset, false, &word->write, true, pc);
+    keep_reader(machine, word, mask, &now, NULL);
 }
 
-/* Races with those who touched the word since the last barrier. A second reader counts as one of no
- * warp epoch: its order within the warp is not kept. */
-static void check_write(tgl_machine *machine, tgl_shared_word *word, size_t offset, uint8_t mask,
-                        const void *pc)
+/* Checks for races with threads that accessed the word since the last barrier. A second reader has
+ * no warp epoch, because its order within the warp is not recorded. */
+static void check_write(tgl_machine *machine, const tgl_sim_block *block,
+                        const tgl_shared_word *word, size_t offset, uint8_t mask, const void *pc)
 {
+    const unsigned warp = machine->current->index / WARP;
     check_awaited(machine, word, offset, true, pc);
-    if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before(machine, &word->write))
-        race(machine, offset, true, &word->write, true, pc);
+    if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before_in(machine, block, &word->write))
+        race(machine, block, offset, true, &word->write, true, pc);
     if (word->remote_phase == machine->phase)
         remote_race(machine, offset, true, word->remote_site, pc);
     if ((word->read_bytes & mask) == 0) return;
-    if (!tgl_shared_is_before(machine, &word->read))
-        race(machine, offset, true, &word->read, false, pc);
-    if (word->other.thread / WARP != machine->current->index / WARP &&
-        !tgl_shared_is_before(machine, &word->other))
-        race(machine, offset, true, &word->other, false, pc);
+    if (!tgl_shared_is_before_in(machine, block, &word->read))
+        race(machine, block, offset, true, &word->read, false, pc);
+    if ((block != machine->now || word->other.thread / WARP != warp) &&
+        !tgl_shared_is_before_in(machine, block, &word->other))
+        race(machine, block, offset, true, &word->other, false, pc);
 }
 
 static void write_word(tgl_machine *machine, tgl_shared_word *word, uint8_t mask,
@@ -222,7 +261,7 @@ static void write_word(tgl_machine *machine, tgl_shared_word *word, uint8_t mask
     word->has_data |= mask;
 }
 
-/* The bytes of a word that an access from `offset` on covers, as a mask. */
+/* The bytes of a word that an access at `offset` covers, as a mask. */
 static uint8_t byte_mask(size_t offset, unsigned bytes)
 {
     return bytes >= 4 ? 0xf : (uint8_t)(((1u << bytes) - 1) << offset % 4);
@@ -236,7 +275,7 @@ void tgl_shared_access_words(tgl_machine *machine, size_t offset, unsigned bytes
     tgl_shared_word *word = &machine->now->words[offset / 4];
     for (unsigned i = 0; i < bytes; i += 4, word++) {
         if (is_write) {
-            check_write(machine, word, offset + i, mask, pc);
+            check_write(machine, machine->now, word, offset + i, mask, pc);
             write_word(machine, word, mask, &now);
         } else {
             read_word(machine, word, offset + i, mask, site, pc);
@@ -258,7 +297,7 @@ float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t 
     check_awaited(machine, word, offset, false, pc);
     if (word->has_data != 0xf)
         tgl_machine_fault(machine, pc,
-                          "reads %s of another block of the cluster, which nobody has written",
+                          "reads %s of another block of the cluster, which no thread has written",
                           where);
     if (word->write_phase == machine->phase)
         remote_race(machine, offset, false, word->write.site, pc);
@@ -268,15 +307,48 @@ float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t 
     return value;
 }
 
-void tgl_shared_await(tgl_machine *machine, size_t offset, size_t bytes, tgl_awaited kind,
-                      uint32_t site, const void *pc)
+/* The async proxy (TMA and wgmma) may access what a thread has written only after a proxy fence
+ * that is ordered after the write (PTX ISA, "Async proxy"). */
+static void check_proxy(tgl_machine *machine, const tgl_sim_block *block,
+                        const tgl_shared_word *word, size_t offset, bool is_write,
+                        const uint32_t *clock, const void *pc)
+{
+    char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
+    if (word->write_bytes == 0 || tgl_clock_is_fenced(machine, block, &word->write, clock)) return;
+    tgl_machine_fault(machine, pc,
+                      "%s %s through the async proxy, which thread %u writes at %s with no "
+                      "fence_proxy_async() between",
+                      tgl_verb(is_write),
+                      tgl_shared_describe(machine->launch->module, offset, where),
+                      word->write.thread, site_place(machine, word->write.site, place));
+}
+
+void tgl_shared_await(tgl_machine *machine, tgl_sim_block *block, size_t offset, size_t bytes,
+                      tgl_awaited kind, uint32_t site, const void *pc)
 {
     for (size_t i = 0; i < bytes; i += 4) {
-        tgl_shared_word *word = &machine->now->words[(offset + i) / 4];
-        check_write(machine, word, offset + i, 0xf, pc);
+        tgl_shared_word *word = &block->words[(offset + i) / 4];
+        check_write(machine, block, word, offset + i, 0xf, pc);
+        if (kind == TGL_AWAITS_TMA)
+            check_proxy(machine, block, word, offset + i, true,
+                        tgl_clock_of(machine, machine->now, machine->current->index), pc);
         word->is_awaited = (uint8_t)kind;
         word->copier = (uint16_t)machine->current->index;
         word->copy_site = site;
+    }
+}
+
+void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
+                           const tgl_shared_access *access, const uint32_t *clock, const void *pc)
+{
+    for (size_t i = 0; i < bytes; i += 4) {
+        tgl_shared_word *word = &machine->now->words[(offset + i) / 4];
+        check_awaited(machine, word, offset + i, false, pc);
+        check_has_data(machine, word, offset + i, 0xf, pc);
+        if (word->write_bytes != 0 && !is_before(machine, machine->now, &word->write, clock))
+            race(machine, machine->now, offset + i, false, &word->write, true, pc);
+        check_proxy(machine, machine->now, word, offset + i, false, clock, pc);
+        keep_reader(machine, word, 0xf, access, clock);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sim backend as a device: host memory, a C compiler, and one simulated SM that plans take in
- * turn.
+ * The sim device: host memory, a C compiler, and one simulated SM, which executes one plan at a
+ * time.
  */
 #include "sim/sim_state.h"
 
@@ -28,7 +28,8 @@ static void list_properties(tgl_sim *sim)
     }
 }
 
-/* TEGULA_SIM_SEED: empty for the grid's own order, or the seed of a random one. */
+/* Reads TEGULA_SIM_SEED: if it is empty, blocks run in the order of the grid, else in a random
+ * order with this seed. */
 static tgl_status read_seed(tgl_sim *sim)
 {
     const char *text = secure_getenv("TEGULA_SIM_SEED");
@@ -128,7 +129,7 @@ static tgl_status sim_sync(tgl_device *dev)
 
 /* ---- Properties ------------------------------------------------------------------------------ */
 
-/* The simulator plans as for this chip: what it counts is what the chip would do. */
+/* The simulator plans for this chip, so that it runs the kernels that the chip would run. */
 static const tgl_chip *sim_chip(const tgl_device *dev)
 {
     (void)dev;
@@ -149,13 +150,16 @@ static tgl_status sim_property(const tgl_device *dev, int index, const char **ke
 static double sim_number(const tgl_device *dev, tgl_number number)
 {
     (void)dev;
-    return number == TGL_NUMBER_PROCESSORS ? 1 : 0; /* the rest has no meaning */
+    return number == TGL_NUMBER_PROCESSORS
+               ? 1
+               : 0; /* other numbers are not defined for the simulator */
 }
 
 static tgl_status sim_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)
 {
     (void)dev, (void)ceiling, (void)value;
-    return tgl_fail(TGL_UNSUPPORTED, "the simulator counts; its speed has no meaning");
+    return tgl_fail(TGL_UNSUPPORTED,
+                    "the simulator counts memory accesses; its speed has no meaning");
 }
 
 const tgl_backend tgl_sim_backend = {

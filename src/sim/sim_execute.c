@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executing launch lists on the simulator: compiles and loads every kernel of a list when a plan is
- * made; at a run chooses alternatives, fills in arguments, says which memory each launch may touch,
- * and runs launch by launch.
+ * Executes launch lists on the simulator. When a plan is made, compiles and loads every kernel of
+ * its list. A run chooses alternatives, fills in arguments, determines the memory that each launch
+ * may access, and runs the launches one after the other.
  */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Shared memory that a block may declare, and that it may ask for at launch, which the simulator
- * has declared too (kernels/lib/dynamic_shared.h). Bytes, of compute capability 9.0. */
+/* Limits of static and dynamic shared memory per block in bytes, for compute capability 9.0. In the
+ * simulator kernels declare dynamic shared memory as static, too (kernels/lib/dynamic_shared.h). */
 enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
 
-/* A plan's state: the modules of the list's kernels, and what the latest good run has counted. */
+/* The state of a plan: the modules of its kernels, and the counts of the latest successful run. */
 typedef struct sim_plan {
     tgl_report report;
     int module_count;
@@ -22,7 +22,7 @@ typedef struct sim_plan {
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
-/* The kernel's module, compiled and loaded if it is not yet. */
+/* Finds the kernel's module; compiles and loads it first if necessary. */
 static tgl_status load(tgl_sim *sim, const tgl_kernel *kernel, tgl_sim_module **module)
 {
     for (*module = sim->modules; *module != NULL; *module = (*module)->next)
@@ -48,7 +48,7 @@ static tgl_status load_all(tgl_sim *sim, const tgl_launch_list *list, sim_plan *
     return status;
 }
 
-/* Kernels are told by their address in the list. */
+/* Kernels are identified by their address in the list. */
 static tgl_sim_module *module_of(const tgl_plan *plan, const tgl_launch *launch)
 {
     const sim_plan *made = plan->state;
@@ -63,11 +63,10 @@ static tgl_status check_launch(const tgl_plan *plan, const tgl_launch *launch)
     const tgl_sim_module *module = module_of(plan, launch);
     const int limit = launch->dynamic_shared > 0 ? DYNAMIC_SHARED_MAX : SHARED_MAX;
     if (module->shared_bytes > (size_t)limit)
-        return tgl_fail(TGL_COMPILE,
-                        "%s declares %zu bytes of shared memory; %d is the most there is",
+        return tgl_fail(TGL_COMPILE, "%s declares %zu bytes of shared memory; %d is the maximum",
                         launch->kernel->name, module->shared_bytes, limit);
     if (launch->threads > TGL_SIM_THREADS_MAX)
-        return tgl_fail(TGL_UNSUPPORTED, "%s has blocks of %u threads; %d is the most there is",
+        return tgl_fail(TGL_UNSUPPORTED, "%s has blocks of %u threads; %d is the maximum",
                         launch->kernel->name, launch->threads, TGL_SIM_THREADS_MAX);
     return TGL_OK;
 }
@@ -102,13 +101,13 @@ void tgl_sim_unprepare(tgl_plan *plan)
 
 /* ---- What a launch may touch ----------------------------------------------------------------- */
 
-/* The problems of the batch that a launch computes, and its part of D. */
+/* The products of the batch that a launch computes, and its partition of D. */
 typedef struct extent {
     tgl_rectangle part;
     int64_t first, count;
 } extent;
 
-/* A batch of stored matrices, rows x cols, of which the launch has a part. */
+/* A batch of stored matrices, rows x cols, of which the launch accesses a partition. */
 static tgl_sim_region matrix(const char *name, const void *base, tgl_type type, int64_t rows,
                              int64_t cols, int64_t ld, int64_t stride, const tgl_rectangle *part,
                              const extent *e)
@@ -135,7 +134,7 @@ static tgl_sim_region matrix(const char *name, const void *base, tgl_type type, 
     };
 }
 
-/* A batch of lists. */
+/* A batch of vectors. */
 static tgl_sim_region list_of(const char *name, const char *label, const void *base, int64_t count,
                               int element, int64_t stride, const extent *e)
 {
@@ -157,7 +156,8 @@ static tgl_sim_region list_of(const char *name, const char *label, const void *b
     };
 }
 
-/* A batch of matrices that an array of pointers leads to: `x` is that of the part within one. */
+/* A batch of matrices given by an array of pointers. `x` describes the partition within one matrix.
+ */
 static void set_array(const tgl_run *run, tgl_operand array, const char *name, const char *label,
                       const extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
 {
@@ -168,14 +168,15 @@ static void set_array(const tgl_run *run, tgl_operand array, const char *name, c
     x->bases = bases + e->first;
 }
 
-/* The base of a batch of matrices; of pointers the first one, for the region to be there at all. */
+/* The base address of a batch of matrices; for arrays of pointers the first pointer, to have a
+ * region at all. */
 static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand array)
 {
     const void *const *bases = run->at[array];
     return bases != NULL ? bases[0] : run->at[matrix];
 }
 
-/* Of a device scalar, in the accumulation type. */
+/* Whether a device scalar in the accumulation type is 0. */
 static bool is_zero(const void *scalar, tgl_type type)
 {
     if (type == TGL_F64) return *(const double *)scalar == 0;
@@ -183,7 +184,7 @@ static bool is_zero(const void *scalar, tgl_type type)
     return *(const float *)scalar == 0;
 }
 
-/* Device scalars are host memory here. */
+/* NULL, or why A and B must not be read. Device scalars are in host memory here. */
 static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
 {
     const void *alpha = run->at[TGL_AT_ALPHA];
@@ -200,7 +201,8 @@ static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
     return is_absent ? "beta is 0" : NULL;
 }
 
-/* What A and B have for the part; all, where a launch computes none of D. */
+/* Sets the partitions of A and B that the launch reads: all of A and B if the launch writes none of
+ * D. */
 static void set_inputs(const tgl_shape *s, const tgl_run *run, const extent *e,
                        tgl_sim_region *regions)
 {
@@ -227,7 +229,7 @@ static void set_results(const tgl_shape *s, const tgl_run *run, const extent *e,
     regions[TGL_SIM_D] = matrix(s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY),
                                 s->type_d, s->m, s->n, s->ldd, s->stride_d, &e->part, e);
     regions[TGL_SIM_D].forbidden =
-        s->in_place ? no_c : "it is the result, which nobody has written yet";
+        s->in_place ? no_c : "it is the result, which has not been written yet";
     if (s->in_place) return;
     regions[TGL_SIM_C] = matrix("C", base_of(run, TGL_AT_C, TGL_AT_C_ARRAY), s->type_c, s->m, s->n,
                                 s->ldc, s->stride_c, &e->part, e);
@@ -289,16 +291,11 @@ static void set_regions(const tgl_shape *s, const tgl_run *run, const tgl_sim_me
 
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
-static tgl_status check_tensor(const tgl_tensor *t, int map, const void *address)
+static tgl_status check_tensor(const tgl_tensor *t, int map)
 {
     const int64_t row = t->box[0] * (int64_t)tgl_type_size(t->type);
     const bool has_swizzle = t->swizzle_bytes == 32 || t->swizzle_bytes == 64 ||
                              t->swizzle_bytes == 128 || t->swizzle_bytes == 0;
-    if ((uintptr_t)address % 16 != 0)
-        return tgl_fail(TGL_BAD_ARGUMENT,
-                        "tensor map %d of a launch list begins at an address that is no multiple "
-                        "of 16",
-                        map);
     if (row % 16 != 0 || !has_swizzle || (t->swizzle_bytes > 0 && row > t->swizzle_bytes))
         return tgl_fail(TGL_BAD_ARGUMENT,
                         "tensor map %d of a launch list has rows of %lld bytes in its box, and a "
@@ -314,10 +311,12 @@ static tgl_status check_tensor(const tgl_tensor *t, int map, const void *address
 }
 
 /* A tgl_encode_fn. */
-static tgl_status encode(void *context, const tgl_tensor *t, int map, const void *address, void *to)
+static tgl_status encode(void *context, const tgl_tensor *given, int map, const void *address,
+                         void *to)
 {
     (void)context;
-    TGL_TRY(check_tensor(t, map, address));
+    const tgl_tensor aligned = tgl_tensor_at(given, &address), *t = &aligned;
+    TGL_TRY(check_tensor(t, map));
     struct tgl_tensor_map own = {.base = address,
                                  .rank = (unsigned char)t->rank,
                                  .element = (unsigned char)tgl_type_size(t->type),
@@ -334,7 +333,7 @@ static tgl_status encode(void *context, const tgl_tensor *t, int map, const void
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* A run under way. */
+/* The state of a run. */
 typedef struct job {
     tgl_sim *sim;
     const tgl_plan *plan;
@@ -367,7 +366,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     return TGL_OK;
 }
 
-/* The report is of the first launch that computes any of D, or else of the first. */
+/* The report is about the first launch that writes a part of D, or else about the first launch. */
 static void begin_report(job *j)
 {
     const tgl_launch *main_launch = NULL;
@@ -401,7 +400,7 @@ static tgl_status run_steps(job *j)
     return tgl_machine_end(&j->sim->machine);
 }
 
-/* The caller's workspace, or the device's, which grows to the largest that was needed. */
+/* Uses the caller's workspace, or the device's, which grows to the largest that was needed. */
 static tgl_status find_workspace(job *j)
 {
     const tgl_launch_list *list = &j->plan->list;
@@ -423,7 +422,7 @@ static tgl_status find_workspace(job *j)
     return TGL_OK;
 }
 
-/* The report is that of the latest run that went well. */
+/* The plan keeps the report of the latest successful run. */
 static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *run)
 {
     const tgl_shape *s = &plan->shape;
@@ -467,7 +466,7 @@ tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters)
     const bool is_filled = made->report.module != NULL;
     if (is_filled) *counters = made->report.totals;
     pthread_mutex_unlock(&sim->lock);
-    if (!is_filled) return tgl_fail(TGL_UNSUPPORTED, "nothing is counted before the first run");
+    if (!is_filled) return tgl_fail(TGL_UNSUPPORTED, "there are no counts before the first run");
     return TGL_OK;
 }
 
@@ -478,7 +477,7 @@ void tgl_sim_explain(const tgl_plan *plan, tgl_text *out)
     for (int i = 0; i < plan->list.step_count; i++) {
         const tgl_step *step = &plan->list.steps[i];
         if (step->launch_count > 0)
-            tgl_text_add(out, "shared      %zu bytes a block of %s\n",
+            tgl_text_add(out, "shared      %zu bytes per block of %s\n",
                          module_of(plan, &step->launches[0])->shared_bytes, step->what);
     }
     tgl_text_add(out, "compiled    by %s\n", sim->compiler.version);

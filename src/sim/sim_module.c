@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loading a compiled kernel, and what its object says of lines and shared arrays.
+ * Loads a compiled kernel, and reads the lines and shared arrays of its object.
  */
 #include "sim/sim_module.h"
 #include "sim/temp_folder.h"
@@ -19,7 +19,7 @@ typedef struct collection {
     bool has_failed;
 } collection;
 
-/* gcc calls a variable of a function As.0, clang sgemm_shared.As. */
+/* gcc names a variable of a function As.0, clang sgemm_shared.As. */
 static void copy_name(tgl_shared_array *array, const char *symbol)
 {
     const char *dot = strchr(symbol, '.');
@@ -74,14 +74,19 @@ static tgl_status open_object(tgl_sim_module *module, const void *image, size_t 
 {
     tgl_temp_folder folder;
     if (!tgl_temp_folder_make(&folder))
-        return tgl_fail(TGL_DRIVER, "no temporary folder: %s", strerror(errno));
+        return tgl_fail(TGL_DRIVER, "no temporary folder in %s: %s (TMPDIR can name another place)",
+                        tgl_temp_folder_base(), strerror(errno));
     const char *path = tgl_temp_folder_write(&folder, "kernel.so", image, size);
     if (path != NULL) module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     tgl_status status = TGL_OK;
     if (path == NULL)
         status = tgl_fail(TGL_DRIVER, "%s: %s", folder.path, strerror(errno));
     else if (module->handle == NULL)
-        status = tgl_fail(TGL_DRIVER, "a compiled kernel does not load: %s", dlerror());
+        status = tgl_fail(
+            TGL_DRIVER,
+            "a compiled kernel cannot be loaded: %s (is %s mounted noexec? TMPDIR can name "
+            "another place)",
+            dlerror(), tgl_temp_folder_base());
     tgl_temp_folder_remove(&folder); /* what is loaded stays */
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A kernel that is compiled and loaded into this process.
+ * A compiled kernel that is loaded into this process.
  */
 #ifndef TGL_SIM_MODULE_H
 #define TGL_SIM_MODULE_H
@@ -18,34 +18,34 @@ typedef struct tgl_shared_array {
 } tgl_shared_array;
 
 typedef struct tgl_sim_module {
-    struct tgl_sim_module *next; /* of the device's */
+    struct tgl_sim_module *next; /* in the device's list */
     tgl_kernel *kernel;          /* a copy */
-    void *handle;                /* dlopen()'s */
+    void *handle;                /* of dlopen() */
     const tgl_sim_image *image;
     uintptr_t load_address;
     tgl_line_table lines;
 
-    /* Shared memory: the section, and which array each of its 4-byte words belongs to, as an index
-     * in `arrays` plus 1; 0: to none. */
+    /* Shared memory: the section, and for each of its 4-byte words the index in `arrays` of its
+     * array plus 1; 0: no array. */
     uintptr_t shared_base;
     size_t shared_size;
     uint16_t *array_of_word;
     tgl_shared_array *arrays;
     int array_count;
-    size_t shared_bytes; /* of all arrays: what the kernel would need on a GPU */
+    size_t shared_bytes; /* sum over all arrays: the shared memory that the kernel needs on a GPU */
 } tgl_sim_module;
 
-/* *out := the shared object that tgl_host_compile() made of `kernel`, loaded. The object is
- * private: its shared memory is not that of another module of the same kernel. */
+/* *out := the loaded shared object that tgl_host_compile() made of `kernel`. Each module has its
+ * own copy of shared memory. */
 tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size_t size,
                                tgl_sim_module **out);
 void tgl_sim_module_free(tgl_sim_module *module);
 
-/* Writes where a return address lies in the source, "ladder/01_naive.cu:21", and for a line in a
- * header also the line of the kernel's own file that led there. Returns text. */
+/* Writes the source location of a return address, "ladder/01_naive.cu:21"; for a line in a header
+ * also the line of the kernel's own file that led to it. Returns text. */
 const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *text, size_t size);
 
-/* The line in the kernel's own file; 0 if it is not known. */
+/* The line in the kernel's own file; 0: unknown. */
 int tgl_sim_line(const tgl_sim_module *module, const void *pc);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "api/backend.h"
 #include "sim/host_compile.h"
+#include "sim/machine_run.h"
 #include "sim/report.h"
 
 #include <pthread.h>
@@ -15,18 +16,18 @@ enum { TGL_SIM_PROPERTIES = 5 };
 
 typedef struct tgl_sim {
     tgl_host_compiler compiler;
-    pthread_mutex_t lock;    /* of all below, and of the plans' reports */
-    tgl_sim_module *modules; /* that have been loaded */
+    pthread_mutex_t lock;    /* protects the members below and the plans' reports */
+    tgl_sim_module *modules; /* loaded modules */
     tgl_machine machine;
-    char *workspace; /* lent to runs without one of their own */
+    char *workspace; /* for runs without a workspace of the caller */
     size_t workspace_room;
-    char seed[24]; /* of the order of clusters, for people */
+    char seed[24]; /* of the order of clusters, as text */
     struct {
         const char *key, *value;
     } properties[TGL_SIM_PROPERTIES];
 } tgl_sim;
 
-/* sim_execute.c: the members of tgl_backend that are about plans. */
+/* sim_execute.c: the members of tgl_backend for plans. */
 tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel);
 void tgl_sim_unprepare(tgl_plan *plan);
 tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream);

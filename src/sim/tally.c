@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lanes run one after the other. What they do at the same instruction in the same round of the
- * loops around it is taken for one execution of that instruction by the warp.
+ * Lanes run one after the other. Their accesses at the same instruction in the same iteration of
+ * all enclosing loops are counted as one execution of the instruction by the warp.
  */
 #include "sim/tally.h"
 
@@ -10,7 +10,7 @@
 
 struct tgl_tally_group {
     uint64_t round;
-    uint32_t lanes; /* that have joined */
+    uint32_t lanes; /* lanes that have joined */
     tgl_warp_access shared, global;
 };
 
@@ -39,8 +39,8 @@ void tgl_tally_free(tgl_tally *tally)
     free(tally->touched);
 }
 
-/* The slot of a site, or the free one where it belongs. A kernel has some hundreds of instructions
- * that access memory; the table is never more than half full. */
+/* The slot of an instruction, or the free slot for it. A kernel has some hundred memory
+ * instructions; the table is never more than half full. */
 static size_t slot_of(const tgl_tally *tally, const void *pc, tgl_access_kind kind)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: Knuth's multiplier */
@@ -69,9 +69,9 @@ static bool can_join(const tgl_tally_group *group, int lane, uint64_t round)
     return group->round == round && (group->lanes >> lane & 1) == 0;
 }
 
-/* The group of a lane that passes the site: as a rule the one behind the group that it joined
- * before. A lane that was elsewhere in between finds its group further on, or further back if other
- * lanes have opened it late. -1: no memory. */
+/* The group of accesses that a lane joins at an instruction, usually the one after the group that
+ * it joined last. If the lane skipped iterations, its group is further on; if other lanes created
+ * it late, it is further back. -1: no memory. */
 static int join_group(tgl_site *site, int lane, uint64_t round)
 {
     const int next = site->next[lane], count = site->group_count;

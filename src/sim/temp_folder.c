@@ -1,29 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making and removing the private folder.
+ * Making and removing the private folder, and the process that removes it if this one cannot.
  */
 #include "sim/temp_folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- The keeper ------------------------------------------------------------------------------ */
+
+/* Reads the folder's name, then waits for the end of its input. A compiler that outlives the
+ * process may still write to the folder: hence the second attempt. */
+static const char keeper_script[] = "cd -- \"$1\" && read -r name || exit\n"
+                                    "read -r end\n"
+                                    "[ ! -d \"$name\" ] || rm -rf -- \"$name\" || {\n"
+                                    "  sleep 1\n"
+                                    "  rm -rf -- \"$name\"\n"
+                                    "}\n";
+
+/* Starts the keeper with `input` as its standard input. In a process group of its own it does not
+ * get the terminal's signals. 0: there is none. */
+static pid_t spawn_keeper(int input)
+{
+    const char *const argv[] = {"sh", "-c", keeper_script, "sh", tgl_temp_folder_base(), NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    pid_t pid = 0;
+    if (posix_spawn_file_actions_init(&actions) != 0) return 0;
+    if (posix_spawnattr_init(&attributes) == 0) {
+        /* posix_spawn() does not change the strings; its type is older than const. */
+        if (posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP) != 0 ||
+            posix_spawnattr_setpgroup(&attributes, 0) != 0 ||
+            posix_spawn_file_actions_adddup2(&actions, input, 0) != 0 ||
+            posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0) != 0 ||
+            posix_spawn_file_actions_adddup2(&actions, 1, 2) != 0 ||
+            posix_spawn(&pid, "/bin/sh", &actions, &attributes, (char *const *)argv, environ) != 0)
+            pid = 0;
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return pid;
+}
+
+/* Without a keeper the folder serves as well, but is left behind if the process is killed. */
+static void start_keeper(tgl_temp_folder *folder)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+    folder->keeper = spawn_keeper(ends[1]);
+    folder->socket = ends[0];
+    close(ends[1]);
+    if (folder->keeper == 0) close(folder->socket);
+}
+
+/* Tells the keeper which folder of the base it has to remove. */
+static void tell_keeper(const tgl_temp_folder *folder)
+{
+    char line[64];
+    const int length = snprintf(line, sizeof line, "%s\n", strrchr(folder->path, '/') + 1);
+    if (folder->keeper != 0) send(folder->socket, line, (size_t)length, MSG_NOSIGNAL);
+}
+
+static void end_keeper(tgl_temp_folder *folder)
+{
+    if (folder->keeper == 0) return;
+    /* close() alone would not end the keeper's input if another thread has forked meanwhile. */
+    shutdown(folder->socket, SHUT_RDWR);
+    close(folder->socket);
+    while (waitpid(folder->keeper, NULL, 0) < 0 && errno == EINTR)
+        ;
+    folder->keeper = 0;
+}
+
+/* ---- The folder ------------------------------------------------------------------------------ */
+
+const char *tgl_temp_folder_base(void)
+{
+    const char *base = secure_getenv("TMPDIR");
+    return base != NULL && base[0] != '\0' ? base : "/tmp";
+}
 
 bool tgl_temp_folder_make(tgl_temp_folder *folder)
 {
     *folder = (tgl_temp_folder){0};
-    const char *base = secure_getenv("TMPDIR");
-    if (base == NULL || base[0] == '\0') base = "/tmp";
+    const char *base = tgl_temp_folder_base();
     /* Half of the room is left for the names within. */
     if (strlen(base) > TGL_TEMP_PATH / 2) {
         errno = ENAMETOOLONG;
         return false;
     }
+    /* The keeper starts first, so that it learns of the folder as soon as there is one. */
+    start_keeper(folder);
     snprintf(folder->path, sizeof folder->path, "%s/tegula-XXXXXX", base);
-    if (mkdtemp(folder->path) != NULL) return true;
+    if (mkdtemp(folder->path) != NULL) {
+        tell_keeper(folder);
+        return true;
+    }
+    const int reason = errno;
+    end_keeper(folder);
     folder->path[0] = '\0';
+    errno = reason;
     return false;
 }
 
@@ -36,6 +120,7 @@ void tgl_temp_folder_remove(tgl_temp_folder *folder)
     }
     if (folder->path[0] != '\0') rmdir(folder->path);
     folder->path[0] = '\0';
+    end_keeper(folder);
 }
 
 static const char *add_entry(tgl_temp_folder *folder, const char *name, size_t length)

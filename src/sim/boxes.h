@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The boxes that TMA copies: where their elements are in global and in shared memory. Functions of
+ * addresses only.
+ */
+#ifndef TGL_SIM_BOXES_H
+#define TGL_SIM_BOXES_H
+
+#include "../../kernels/lib/tma_map.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A row of a box: elements [0, box[0]) of dimension 0, at fixed indices of the other dimensions. */
+typedef struct tgl_box_row {
+    char *from;          /* address of its first element inside the tensor */
+    size_t first, bytes; /* offset of this element in the row, and the bytes of the row that are
+                            inside the tensor */
+    size_t to;           /* offset of the row in the box, without the swizzle */
+} tgl_box_row;
+
+/* The rows of a box, and the bytes of a row and of the box. */
+int64_t tgl_box_rows(const struct tgl_tensor_map *map);
+size_t tgl_box_row_bytes(const struct tgl_tensor_map *map);
+size_t tgl_box_bytes(const struct tgl_tensor_map *map);
+
+/* Row number `number` of the box whose first element has the indices `at`. */
+tgl_box_row tgl_box_row_at(const struct tgl_tensor_map *map, const int *at, int64_t number);
+
+/* Copies a box to shared memory, with its swizzle, and zeros for elements outside the tensor. */
+void tgl_box_to_shared(const struct tgl_tensor_map *map, const int *at, char *shared);
+
+/* Copies a box from shared memory to `data`, row after row. */
+void tgl_box_from_shared(const struct tgl_tensor_map *map, const char *shared, char *data);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Vector clocks, for orders that barriers of the whole block or cluster do not give.
+ *
+ * The time of a thread is the number of its release operations: arrivals at mbarriers, barriers of
+ * all kinds, proxy fences. The clock of a thread is a row with a column for each actor of the
+ * cluster (threads, copies counted by an mbarrier, asynchronous readers): the thread is ordered
+ * after all that the actor did up to this time. The second half of the row has the same columns for
+ * the async proxy (TMA and wgmma): a fence.proxy.async that the thread is ordered after came after
+ * all that the actor did up to this time. An arrival at an mbarrier joins the thread's row into the
+ * mbarrier's row; a wait joins the mbarrier's row into the thread's.
+ *
+ * Kernels without mbarriers, named barriers, proxy fences and asynchronous operations have no
+ * clocks.
+ */
+#include "sim/clocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Rows and columns ------------------------------------------------------------------------ */
+
+uint32_t *tgl_clock_of(const tgl_machine *machine, const tgl_sim_block *block, unsigned thread)
+{
+    const size_t rank = (size_t)(block - machine->blocks);
+    return machine->clocks + (rank * machine->launch->threads + thread) * machine->clock_row;
+}
+
+static size_t columns_of_block(const tgl_machine *machine)
+{
+    return machine->launch->threads + TGL_SIM_MBARRIERS_MAX + TGL_SIM_READERS_MAX;
+}
+
+size_t tgl_clock_column(const tgl_machine *machine, const tgl_sim_block *block, unsigned actor)
+{
+    const size_t rank = (size_t)(block - machine->blocks);
+    const size_t own = actor < TGL_SIM_THREADS_MAX
+                           ? actor
+                           : machine->launch->threads + (actor - TGL_SIM_THREADS_MAX);
+    return rank * columns_of_block(machine) + own;
+}
+
+void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *from)
+{
+    for (size_t i = 0; i < machine->clock_row; i++)
+        to[i] = from[i] > to[i] ? from[i] : to[i];
+}
+
+/* ---- Allocation ------------------------------------------------------------------------------ */
+
+/* The clock of a thread when clocks are allocated: until then only barriers of the block and of the
+ * cluster have ordered anything. */
+static void fill_row(tgl_machine *machine, const tgl_sim_block *block, uint32_t *row)
+{
+    for (unsigned i = 0; i < machine->cluster_size; i++) {
+        const tgl_sim_block *other = &machine->blocks[i];
+        uint32_t *columns = row + tgl_clock_column(machine, other, 0);
+        for (unsigned j = 0; j < machine->launch->threads; j++)
+            columns[j] = other == block ? other->threads[j].time - 1 : other->phase_time;
+    }
+}
+
+void tgl_clocks_need(tgl_machine *machine)
+{
+    const unsigned threads = machine->launch->threads;
+    if (machine->has_clocks) return;
+    machine->clock_columns = machine->cluster_size * columns_of_block(machine);
+    machine->clock_row = 2 * machine->clock_columns;
+    const size_t count = machine->cluster_size * threads * machine->clock_row;
+    void *clocks = machine->clocks;
+    const bool ok =
+        tgl_machine_reserve(&clocks, &machine->clock_room, count, sizeof *machine->clocks);
+    machine->clocks = clocks;
+    if (!ok) tgl_machine_give_up(machine);
+    memset(clocks, 0, count * sizeof *machine->clocks);
+    for (unsigned i = 0; i < machine->cluster_size; i++)
+        for (unsigned j = 0; j < threads; j++)
+            fill_row(machine, &machine->blocks[i], tgl_clock_of(machine, &machine->blocks[i], j));
+    machine->has_clocks = true;
+}
+
+void tgl_clocks_end_cluster(tgl_machine *machine)
+{
+    machine->has_clocks = false;
+}
+
+/* ---- Release operations and barriers --------------------------------------------------------- */
+
+static uint32_t *release(tgl_machine *machine, const tgl_sim_block *block, tgl_sim_thread *thread)
+{
+    uint32_t *own = tgl_clock_of(machine, block, thread->index);
+    own[tgl_clock_column(machine, block, thread->index)] = thread->time++;
+    machine->clock_version++;
+    return own;
+}
+
+uint32_t *tgl_clock_release(tgl_machine *machine)
+{
+    return release(machine, machine->now, machine->current);
+}
+
+/* Each row := the maximum of all rows. */
+static void share(const tgl_machine *machine, uint32_t *const *rows, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++)
+        tgl_clock_join(machine, rows[0], rows[i]);
+    for (unsigned i = 1; i < count; i++)
+        memcpy(rows[i], rows[0], machine->clock_row * sizeof(uint32_t));
+}
+
+void tgl_clocks_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count)
+{
+    uint32_t *rows[TGL_SIM_THREADS_MAX];
+    for (unsigned i = 0; i < count; i++)
+        rows[i] = release(machine, machine->now, threads[i]);
+    share(machine, rows, count);
+}
+
+/* Times advance without clocks too, because fill_row() needs them. */
+static void meet_blocks(tgl_machine *machine, tgl_sim_block *blocks, unsigned count)
+{
+    const unsigned threads = machine->launch->threads;
+    if (!machine->has_clocks) {
+        for (unsigned i = 0; i < count; i++)
+            for (unsigned j = 0; j < threads; j++)
+                blocks[i].threads[j].time++;
+        return;
+    }
+    uint32_t *first = tgl_clock_of(machine, blocks, 0); /* the other rows follow it */
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned j = 0; j < threads; j++)
+            tgl_clock_join(machine, first, release(machine, &blocks[i], &blocks[i].threads[j]));
+    for (unsigned i = 1; i < count * threads; i++)
+        memcpy(first + i * machine->clock_row, first, machine->clock_row * sizeof *first);
+}
+
+void tgl_clocks_meet_block(tgl_machine *machine)
+{
+    meet_blocks(machine, machine->now, 1);
+}
+
+void tgl_clocks_meet_cluster(tgl_machine *machine)
+{
+    meet_blocks(machine, machine->blocks, machine->cluster_size);
+}
+
+/* ---- The async proxy ------------------------------------------------------------------------- */
+
+void tgl_clocks_fence(void *run)
+{
+    tgl_machine *machine = run;
+    tgl_clocks_need(machine);
+    uint32_t *own = tgl_clock_release(machine), *fenced = own + machine->clock_columns;
+    for (size_t i = 0; i < machine->clock_columns; i++)
+        fenced[i] = own[i] > fenced[i] ? own[i] : fenced[i];
+}
+
+bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
+                         const tgl_shared_access *write, const uint32_t *clock)
+{
+    const size_t column = tgl_clock_column(machine, block, write->thread);
+    return write->thread >= TGL_SIM_THREADS_MAX ||
+           clock[machine->clock_columns + column] >= write->time;
+}
+
+unsigned tgl_async_reader_of(tgl_machine *machine, bool is_wgmma, unsigned thread, const void *pc)
+{
+    tgl_sim_block *block = machine->now;
+    for (int i = 0; i < block->reader_count; i++)
+        if (block->readers[i].is_wgmma == is_wgmma && block->readers[i].thread == thread)
+            return TGL_ACTOR_READER + (unsigned)i;
+    if (block->reader_count == TGL_SIM_READERS_MAX)
+        tgl_machine_fault(machine, pc,
+                          "more than %d threads with TMA stores and warpgroups with wgmma in a "
+                          "block, which is the maximum of the simulator",
+                          TGL_SIM_READERS_MAX);
+    block->readers[block->reader_count] = (tgl_async_reader){is_wgmma, thread};
+    return TGL_ACTOR_READER + (unsigned)block->reader_count++;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Vector clocks of the threads and asynchronous actors of a cluster.
+ */
+#ifndef TGL_SIM_CLOCKS_H
+#define TGL_SIM_CLOCKS_H
+
+#include "sim/machine.h"
+
+/* Makes sure that the cluster has clocks, until its end. */
+void tgl_clocks_need(tgl_machine *machine);
+void tgl_clocks_end_cluster(tgl_machine *machine);
+
+/* The clock of thread number `thread` of a block, indexed by tgl_clock_column(). */
+uint32_t *tgl_clock_of(const tgl_machine *machine, const tgl_sim_block *block, unsigned thread);
+
+/* The column of a thread or asynchronous actor of a block. */
+size_t tgl_clock_column(const tgl_machine *machine, const tgl_sim_block *block, unsigned actor);
+
+/* to := max(to, from), element by element. */
+void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *from);
+
+/* A release operation of the current thread: its clock then contains all that it has done, and its
+ * time advances. Returns its clock. */
+uint32_t *tgl_clock_release(tgl_machine *machine);
+
+/* These threads of the running block pass a barrier together: each is then ordered after all that
+ * any of them did or is ordered after. */
+void tgl_clocks_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
+
+/* All threads of the running block, or of all blocks of the cluster, pass a barrier together. */
+void tgl_clocks_meet_block(tgl_machine *machine);
+void tgl_clocks_meet_cluster(tgl_machine *machine);
+
+/* fence.proxy.async by the current thread. */
+void tgl_clocks_fence(void *run);
+
+/* Whether a fence.proxy.async is between a thread's write and an operation with this clock. */
+bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
+                         const tgl_shared_access *write, const uint32_t *clock);
+
+/* The actor number of an asynchronous reader of the running block, which is added if needed.
+ * thread: the first thread of the warpgroup, or the thread that stores. */
+unsigned tgl_async_reader_of(tgl_machine *machine, bool is_wgmma, unsigned thread, const void *pc);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mbarriers: phases, arrivals, and the TMA copies that they count.
+ */
+#ifndef TGL_SIM_MBARRIERS_H
+#define TGL_SIM_MBARRIERS_H
+
+#include "sim/machine.h"
+
+void tgl_mbarriers_start_block(tgl_machine *machine);
+void tgl_mbarriers_free_block(tgl_sim_block *block);
+
+void tgl_mbarrier_init(void *run, const void *barrier, int arrivals, const void *pc);
+void tgl_mbarrier_fence(void *run);
+void tgl_mbarrier_arrive(void *run, const void *barrier, unsigned bytes, const void *pc);
+void tgl_mbarrier_arrive_at(void *run, const void *barrier, int rank, const void *pc);
+void tgl_mbarrier_wait(void *run, const void *barrier, unsigned parity, const void *pc);
+
+/* Finds an mbarrier of a block of the cluster, and checks that its initialisation is ordered before
+ * the current thread. */
+tgl_mbarrier *tgl_mbarrier_use(tgl_machine *machine, tgl_sim_block *block, const void *barrier,
+                               const void *pc);
+
+/* Adds a TMA copy that the current phase counts: it arrives when the phase completes. */
+void tgl_mbarrier_add_copy(tgl_machine *machine, tgl_mbarrier *b, const tgl_tma_copy *copy);
+
+/* Whether the phase that a thread of the running block waits for can complete. */
+bool tgl_mbarrier_is_open(const tgl_machine *machine, const tgl_sim_thread *thread);
+
+/* Reports a copy that is still in flight when all threads of the block have finished. */
+void tgl_mbarriers_check_end(tgl_machine *machine);
+
+/* Describes what the phase that a thread waits for still needs. */
+void tgl_mbarrier_describe_wait(const tgl_machine *machine, const tgl_sim_block *block,
+                                const tgl_sim_thread *thread, char *text, size_t size);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Barriers of some of the warps of a block: named barriers, and instructions of a whole warpgroup.
+ * Also the description of a deadlock.
+ */
+#include "sim/meetings.h"
+
+#include "sim/clocks.h"
+#include "sim/mbarriers.h"
+#include "sim/shadow_global.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WARP = 32 };
+
+/* ---- Named barriers -------------------------------------------------------------------------- */
+
+void tgl_named_barrier(void *run, int id, int threads, const void *pc)
+{
+    tgl_machine *machine = run;
+    tgl_sim_thread *thread = machine->current;
+    if (id < 1 || id >= TGL_SIM_NAMED_BARRIERS)
+        tgl_machine_fault(machine, pc, "waits at barrier number %d: there are 1 to %d", id,
+                          TGL_SIM_NAMED_BARRIERS - 1);
+    if (threads < WARP || threads % WARP != 0)
+        tgl_machine_fault(machine, pc, "waits at a barrier of %d threads: whole warps take part",
+                          threads);
+    tgl_clocks_need(machine);
+    thread->named = id;
+    thread->named_count = (unsigned)threads;
+    tgl_machine_wait(machine, TGL_THREAD_AT_NAMED, pc);
+}
+
+/* Releases barrier number `id` of the running block if all its threads have come. */
+static bool open_named(tgl_machine *machine, int id)
+{
+    tgl_sim_thread *waiting[TGL_SIM_THREADS_MAX];
+    unsigned count = 0;
+    for (unsigned i = 0; i < machine->launch->threads; i++) {
+        tgl_sim_thread *thread = &machine->now->threads[i];
+        if (thread->state == TGL_THREAD_AT_NAMED && thread->named == id) waiting[count++] = thread;
+    }
+    if (count == 0) return false;
+    for (unsigned i = 1; i < count; i++)
+        if (waiting[i]->named_count != waiting[0]->named_count) {
+            tgl_machine_fault_of(machine, waiting[i], waiting[i]->waits_at,
+                                 "waits at barrier number %d for %u threads, but thread %u for %u "
+                                 "threads",
+                                 id, waiting[i]->named_count, waiting[0]->index,
+                                 waiting[0]->named_count);
+            return false;
+        }
+    if (count > waiting[0]->named_count)
+        tgl_machine_fault_of(machine, waiting[count - 1], waiting[count - 1]->waits_at,
+                             "waits at barrier number %d, which is for %u threads: %u have come",
+                             id, waiting[0]->named_count, count);
+    if (count != waiting[0]->named_count) return false;
+    tgl_clocks_meet(machine, waiting, count);
+    tgl_global_meet(machine, waiting, count);
+    for (unsigned i = 0; i < count; i++) {
+        waiting[i]->state = TGL_THREAD_READY;
+        tgl_machine_rest(waiting[i]);
+    }
+    return true;
+}
+
+/* ---- Warpgroups ------------------------------------------------------------------------------ */
+
+void tgl_meet_warpgroup(tgl_machine *machine, const char *word, const void *pc)
+{
+    const unsigned first = machine->current->index / TGL_WARPGROUP * TGL_WARPGROUP;
+    if (first + TGL_WARPGROUP > machine->launch->threads)
+        tgl_machine_fault(machine, pc, "%s in a warpgroup of %u threads, which must be 128", word,
+                          machine->launch->threads - first);
+    machine->current->group_word = word;
+    tgl_machine_wait(machine, TGL_THREAD_AT_GROUP, pc);
+}
+
+static bool open_group(tgl_machine *machine, tgl_sim_thread *threads)
+{
+    for (unsigned i = 0; i < TGL_WARPGROUP; i++)
+        if (threads[i].state != TGL_THREAD_AT_GROUP) return false;
+    for (unsigned i = 1; i < TGL_WARPGROUP; i++) {
+        char place[TGL_SIM_PLACE];
+        if (threads[i].waits_at == threads[0].waits_at) continue;
+        tgl_sim_place(machine->launch->module, threads[0].waits_at, place, sizeof place);
+        tgl_machine_fault_of(machine, &threads[i], threads[i].waits_at,
+                             "%s needs the whole warpgroup: thread %u executes the one at %s",
+                             threads[i].group_word, threads[0].index, place);
+        return false;
+    }
+    for (unsigned i = 0; i < TGL_WARPGROUP; i++)
+        threads[i].state = TGL_THREAD_READY;
+    return true;
+}
+
+bool tgl_meetings_open(tgl_machine *machine)
+{
+    bool has_opened = false;
+    for (int id = 1; id < TGL_SIM_NAMED_BARRIERS && machine->status == TGL_OK; id++)
+        if (open_named(machine, id)) has_opened = true;
+    for (unsigned i = 0; i + TGL_WARPGROUP <= machine->launch->threads; i += TGL_WARPGROUP)
+        if (machine->status == TGL_OK && open_group(machine, &machine->now->threads[i]))
+            has_opened = true;
+    return has_opened;
+}
+
+/* ---- Deadlocks ------------------------------------------------------------------------------- */
+
+/* Describes what a thread waits for, in words that follow its name. */
+static void describe_wait(const tgl_machine *machine, const tgl_sim_block *block,
+                          const tgl_sim_thread *thread, char *text, size_t size)
+{
+    switch (thread->state) {
+    case TGL_THREAD_AT_MBARRIER:
+        tgl_mbarrier_describe_wait(machine, block, thread, text, size);
+        break;
+    case TGL_THREAD_AT_NAMED:
+        snprintf(text, size, "waits at barrier number %d for %u threads", thread->named,
+                 thread->named_count);
+        break;
+    case TGL_THREAD_AT_GROUP:
+        snprintf(text, size, "waits at %s for its warpgroup", thread->group_word);
+        break;
+    case TGL_THREAD_AT_WARP:
+        snprintf(text, size, "waits for lanes of its warp (mask 0x%08x) that never come",
+                 thread->waits_for);
+        break;
+    case TGL_THREAD_AT_BARRIER:
+        snprintf(text, size, "waits at a barrier of the block");
+        break;
+    case TGL_THREAD_AT_CLUSTER:
+        snprintf(text, size, "waits at a barrier of the cluster");
+        break;
+    case TGL_THREAD_READY:
+    case TGL_THREAD_AT_WINDOW:
+    case TGL_THREAD_DONE:
+        snprintf(text, size, "has left the kernel");
+        break;
+    }
+}
+
+/* Appends where other threads of the block wait: the first thread of each source location, for at
+ * most three locations. */
+static void describe_others(const tgl_machine *machine, const tgl_sim_thread *stuck, char *text,
+                            size_t size)
+{
+    const void *described[4] = {stuck->waits_at};
+    int count = 1;
+    for (unsigned i = 0; i < machine->launch->threads && count < 4; i++) {
+        const tgl_sim_thread *thread = &machine->now->threads[i];
+        char what[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
+        int j = 0;
+        while (j < count && described[j] != thread->waits_at)
+            j++;
+        if (j < count || thread->state == TGL_THREAD_DONE) continue;
+        described[count++] = thread->waits_at;
+        describe_wait(machine, machine->now, thread, what, sizeof what);
+        tgl_sim_place(machine->launch->module, thread->waits_at, place, sizeof place);
+        const size_t length = strlen(text);
+        snprintf(text + length, size - length, "; thread %u, %s, %s", thread->index, place, what);
+    }
+}
+
+void tgl_meetings_fault_stuck(tgl_machine *machine, const tgl_sim_thread *thread)
+{
+    char what[TGL_SIM_WHERE], others[TGL_SIM_MESSAGE] = "";
+    describe_wait(machine, machine->now, thread, what, sizeof what);
+    describe_others(machine, thread, others, sizeof others);
+    tgl_machine_fault_of(machine, thread, thread->waits_at, "%s%s%s",
+                         thread->state == TGL_THREAD_AT_WARP ? "" : "deadlock: ", what, others);
+}

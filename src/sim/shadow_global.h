@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shadow of the result and of the workspace.
+ */
+#ifndef TGL_SIM_SHADOW_GLOBAL_H
+#define TGL_SIM_SHADOW_GLOBAL_H
+
+#include "sim/machine.h"
+
+bool tgl_global_start_run(tgl_machine *machine);
+bool tgl_global_start_launch(tgl_machine *machine, size_t clusters);
+void tgl_global_start_cluster(tgl_machine *machine);
+void tgl_global_end_cluster(tgl_machine *machine);
+void tgl_global_free(tgl_global_shadow *shadow);
+
+/* Checks and records an access by the current thread to D, counters or scratch. */
+void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsigned bytes,
+                       bool is_write, bool is_atomic, const void *pc);
+
+/* These threads of the running block pass a named barrier together. */
+void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
+
+/* A fence by the current thread. */
+void tgl_global_fence(void *run, const void *pc);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any access of a thread to memory: checked and counted before it happens.
+ */
+#ifndef TGL_SIM_SHADOW_MEMORY_H
+#define TGL_SIM_SHADOW_MEMORY_H
+
+#include "sim/machine.h"
+
+/* The hooks of kernels/sim/hooks.h that access memory; `run` is the machine. */
+void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_write,
+                       const void *pc);
+void tgl_memory_wide_load(void *run, const void *words, unsigned bytes, const void *pc);
+void tgl_memory_atomic(void *run, const void *pointer, const void *pc);
+float tgl_memory_cluster_load(void *run, const float *shared, int rank, const void *pc);
+void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
+                           const void *pc);
+void tgl_memory_async_commit(void *run);
+void tgl_memory_async_wait(void *run, int groups_pending);
+
+/* Finds the region of a global access and checks everything except races. */
+int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
+                            const void *pc);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shadow of shared memory: bounds, races, copies in flight.
+ */
+#ifndef TGL_SIM_SHADOW_SHARED_H
+#define TGL_SIM_SHADOW_SHARED_H
+
+#include "sim/machine.h"
+
+/* Prepares the shadow of shared memory for a launch or a block. */
+bool tgl_shared_start_launch(tgl_machine *machine);
+void tgl_shared_start_block(tgl_machine *machine);
+
+/* "As + 128 bytes" */
+const char *tgl_shared_describe(const tgl_sim_module *module, size_t offset,
+                                char text[TGL_SIM_WHERE]);
+
+/* Whether an address is in shared memory or just behind it. */
+bool tgl_shared_has(const tgl_sim_module *module, uintptr_t address);
+
+/* Checks that all bytes are in one __shared__ array. Returns the array's index. */
+int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, bool is_write,
+                            const void *pc);
+
+/* Checks and records an access by the current thread. */
+void tgl_shared_access_words(tgl_machine *machine, size_t offset, unsigned bytes, bool is_write,
+                             uint32_t site, const void *pc);
+
+/* Loads from the shared memory of another block of the cluster, which is not running. */
+float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t offset,
+                             uint32_t site, const void *pc);
+
+/* Records that the current thread issues an asynchronous copy to these bytes, a multiple of 4, of a
+ * block of its cluster. */
+void tgl_shared_await(tgl_machine *machine, tgl_sim_block *block, size_t offset, size_t bytes,
+                      tgl_awaited kind, uint32_t site, const void *pc);
+
+/* Records that the copy arrives. It counts as this access. */
+void tgl_shared_arrive(tgl_machine *machine, size_t offset, size_t bytes,
+                       const tgl_shared_access *access);
+
+/* Records the start of an asynchronous read of these bytes. It lasts until its group has been
+ * waited for. clock: the clock of the threads that issue it. */
+void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
+                           const tgl_shared_access *access, const uint32_t *clock, const void *pc);
+
+/* Whether an access by a thread of this block is ordered before what the current thread does: they
+ * are the same thread, or a barrier, a warp barrier or an mbarrier is between. */
+bool tgl_shared_is_before(const tgl_machine *machine, const tgl_shared_access *x);
+
+/* The same for an access in the shared memory of a block of the cluster. */
+bool tgl_shared_is_before_in(const tgl_machine *machine, const tgl_sim_block *block,
+                             const tgl_shared_access *x);
+
+#endif

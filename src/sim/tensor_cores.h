@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arithmetic of tensor cores, bit for bit. The models are those of microsoft/MMA-Sim (arXiv
+ * 2511.10909), which were measured on the chips.
+ *
+ * f16, bf16, tf32: a fused sum of the accumulator and the products of a step of K. The products are
+ * exact. Each term is aligned to the largest exponent of all terms, and truncated to a number of
+ * fraction bits; the exponent of a product is the sum of the exponents of its factors. The aligned
+ * terms are summed exactly, and the sum is truncated to FP32. A sum that is NaN is 0x7fffffff.
+ * f64: a sequence of IEEE fused multiply-adds, with ascending k.
+ */
+#ifndef TGL_SIM_TENSOR_CORES_H
+#define TGL_SIM_TENSOR_CORES_H
+
+#include <stdint.h>
+
+typedef enum tgl_tensor_type {
+    TGL_TENSOR_F16,
+    TGL_TENSOR_BF16,
+    TGL_TENSOR_TF32, /* bits of a float, of which the last 13 are ignored */
+} tgl_tensor_type;
+
+/* The parameters of a chip's sums. */
+typedef struct tgl_tensor_model {
+    int fraction_bits; /* of an aligned term */
+    int steps;         /* fused sums that an instruction computes one after the other along K */
+} tgl_tensor_model;
+
+extern const tgl_tensor_model tgl_tensor_hopper; /* wgmma and mma.sync on sm_90 */
+extern const tgl_tensor_model tgl_tensor_ampere; /* mma.sync on sm_80 to sm_89, 32 bytes of K */
+
+enum { TGL_TENSOR_K_MAX = 16 }; /* maximum K of an instruction, in elements */
+
+/* sums (m x n) += a (m x k) * b (k x n), all row-major and contiguous. Each number of a and b has
+ * the bits of one element. k is a multiple of the model's steps, at most TGL_TENSOR_K_MAX. */
+void tgl_tensor_multiply(const tgl_tensor_model *model, tgl_tensor_type type, int m, int n, int k,
+                         const uint32_t *a, const uint32_t *b, float *sums);
+
+/* The same for f64. */
+void tgl_tensor_multiply_f64(int m, int n, int k, const double *a, const double *b, double *sums);
+
+/* cvt.rna.tf32: rounds to nearest, ties away from zero, so that the last 13 bits are 0. Inf and NaN
+ * are unchanged. */
+uint32_t tgl_tensor_round_tf32(uint32_t bits);
+
+#endif

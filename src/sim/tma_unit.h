@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies of boxes between global and shared memory by TMA.
+ */
+#ifndef TGL_SIM_TMA_UNIT_H
+#define TGL_SIM_TMA_UNIT_H
+
+#include "sim/machine.h"
+
+void tgl_tma_load(void *run, void *shared, const void *map, const int *at, int rank,
+                  const void *barrier, unsigned mask, const void *pc);
+void tgl_tma_store(void *run, const void *map, const void *shared, const int *at, int rank,
+                   const void *pc);
+void tgl_tma_store_commit(void *run);
+void tgl_tma_store_wait(void *run, int pending, int is_read_only);
+
+/* Completes the stores of the current thread, which ends. */
+void tgl_tma_end_thread(tgl_machine *machine);
+
+/* Frees the stores of a thread that was stopped by an error. */
+void tgl_tma_forget_stores(tgl_sim_thread *thread);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Instructions that a warp executes together, with operands in the registers of all lanes:
+ * mma.sync, ldmatrix and stmatrix. Each lane provides its operands and waits for the others; the
+ * first lane that continues computes for all. These instructions are not barriers: they do not
+ * order other accesses of the lanes.
+ */
+#include "sim/warp_mma.h"
+
+#include "sim/shadow_memory.h"
+#include "sim/tensor_cores.h"
+
+#include <string.h>
+
+enum { WARP = 32, ROW = 16 /* bytes of a matrix of ldmatrix */ };
+
+typedef enum warp_instruction { MMA, MMA_F64, LDMATRIX, STMATRIX } warp_instruction;
+
+/* The operands of a lane, on its stack until the instruction is done. */
+typedef struct tgl_warp_operands {
+    warp_instruction instruction;
+    bool is_done;
+    tgl_tensor_type type;
+    void *to;          /* registers that are written (MMA: and read) */
+    const void *a, *b; /* registers that are read */
+    char *row;         /* in shared memory */
+    int count;         /* number of matrices */
+    bool is_transposed;
+} tgl_warp_operands;
+
+static void check_registers(tgl_machine *machine, const void *registers, const void *pc)
+{
+    if (!tgl_machine_is_register(machine, registers))
+        tgl_machine_fault(machine, pc,
+                          "an operand of an mma, ldmatrix or stmatrix is not in registers: it must "
+                          "be an array of the thread");
+}
+
+/* Waits for all lanes. True: the current thread must execute the instruction for all lanes, whose
+ * operands are in `lanes`. */
+static bool meet(tgl_machine *machine, tgl_warp_operands *own, tgl_warp_operands *lanes[WARP],
+                 const void *pc)
+{
+    tgl_sim_thread *thread = machine->current;
+    const unsigned first = thread->index / WARP * WARP;
+    if (first + WARP > machine->launch->threads)
+        tgl_machine_fault(machine, pc, "an instruction of the whole warp in a warp of %u threads",
+                          machine->launch->threads - first);
+    thread->operands = own;
+    thread->waits_for = ~0u;
+    tgl_machine_wait(machine, TGL_THREAD_AT_WARP, pc);
+    if (own->is_done) return false;
+    for (unsigned i = 0; i < WARP; i++) {
+        const tgl_sim_thread *lane = &machine->now->threads[first + i];
+        char place[TGL_SIM_PLACE];
+        lanes[i] = lane->operands;
+        if (lane->operands != NULL && lane->waits_at == pc) continue;
+        tgl_machine_fault(
+            machine, pc, "an instruction of the whole warp: thread %u executes another one at %s",
+            lane->index,
+            tgl_sim_place(machine->launch->module, lane->waits_at, place, sizeof place));
+    }
+    for (unsigned i = 0; i < WARP; i++) {
+        lanes[i]->is_done = true;
+        machine->now->threads[first + i].operands = NULL;
+    }
+    return true;
+}
+
+/* ---- mma.sync -------------------------------------------------------------------------------- */
+
+/* Tiles are m16n8k16 (16-bit types) and m16n8k8. kernels/lib/mma.h describes the fragments. */
+enum { M = 16, N = 8 };
+
+static uint32_t half_of(const void *registers, int number)
+{
+    const unsigned *words = registers;
+    return words[number / 2] >> number % 2 * 16 & 0xffff;
+}
+
+/* Gathers the fragments of all lanes in matrices. A register of a lane has two elements that are
+ * neighbours in K: of a, registers 0 to 3 are rows g, g+8, g, g+8 and begin at k = 2t, 2t, 2t+8,
+ * 2t+8; of b, registers 0 and 1 are column g and begin at k = 2t, 2t+8. */
+static void collect_16_bit(tgl_warp_operands *lanes[WARP], uint32_t a[M][16], uint32_t b[16][N])
+{
+    for (int lane = 0; lane < WARP; lane++) {
+        const int g = lane / 4, t = lane % 4;
+        for (int i = 0; i < 8; i++)
+            a[g + i / 2 % 2 * 8][2 * t + i % 2 + i / 4 * 8] = half_of(lanes[lane]->a, i);
+        for (int i = 0; i < 4; i++)
+            b[2 * t + i % 2 + i / 2 * 8][g] = half_of(lanes[lane]->b, i);
+    }
+}
+
+static void collect_tf32(tgl_warp_operands *lanes[WARP], uint32_t a[M][8], uint32_t b[8][N])
+{
+    for (int lane = 0; lane < WARP; lane++) {
+        const int g = lane / 4, t = lane % 4;
+        for (int i = 0; i < 4; i++)
+            a[g + i % 2 * 8][t + i / 2 * 4] = ((const unsigned *)lanes[lane]->a)[i];
+        for (int i = 0; i < 2; i++)
+            b[t + i * 4][g] = ((const unsigned *)lanes[lane]->b)[i];
+    }
+}
+
+static int row_of(int lane, int i)
+{
+    return lane / 4 + i / 2 * 8;
+}
+
+static int column_of(int lane, int i)
+{
+    return lane % 4 * 2 + i % 2;
+}
+
+static void multiply(tgl_warp_operands *lanes[WARP])
+{
+    const tgl_tensor_type type = lanes[0]->type;
+    const int k = type == TGL_TENSOR_TF32 ? 8 : 16;
+    uint32_t a[M * 16], b[16 * N];
+    float sums[M][N];
+    if (type == TGL_TENSOR_TF32)
+        collect_tf32(lanes, (uint32_t(*)[8])a, (uint32_t(*)[N])b);
+    else
+        collect_16_bit(lanes, (uint32_t(*)[16])a, (uint32_t(*)[N])b);
+    for (int lane = 0; lane < WARP; lane++)
+        for (int i = 0; i < 4; i++)
+            sums[row_of(lane, i)][column_of(lane, i)] = ((const float *)lanes[lane]->to)[i];
+    tgl_tensor_multiply(&tgl_tensor_hopper, type, M, N, k, a, b, sums[0]);
+    for (int lane = 0; lane < WARP; lane++)
+        for (int i = 0; i < 4; i++)
+            ((float *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
+}
+
+static void multiply_f64(tgl_warp_operands *lanes[WARP])
+{
+    double a[M][8], b[8][N], sums[M][N];
+    for (int lane = 0; lane < WARP; lane++) {
+        const int g = lane / 4, t = lane % 4;
+        for (int i = 0; i < 4; i++)
+            a[g + i % 2 * 8][t + i / 2 * 4] = ((const double *)lanes[lane]->a)[i];
+        for (int i = 0; i < 2; i++)
+            b[t + i * 4][g] = ((const double *)lanes[lane]->b)[i];
+        for (int i = 0; i < 4; i++)
+            sums[row_of(lane, i)][column_of(lane, i)] = ((const double *)lanes[lane]->to)[i];
+    }
+    tgl_tensor_multiply_f64(M, N, 8, a[0], b[0], sums[0]);
+    for (int lane = 0; lane < WARP; lane++)
+        for (int i = 0; i < 4; i++)
+            ((double *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
+}
+
+void tgl_warp_mma(void *run, int type, void *acc, const void *a, const void *b, const void *pc)
+{
+    static const tgl_tensor_type types[] = {[TGL_F16] = TGL_TENSOR_F16,
+                                            [TGL_BF16] = TGL_TENSOR_BF16,
+                                            [TGL_F32] = TGL_TENSOR_TF32,
+                                            [TGL_F64] = TGL_TENSOR_TF32};
+    tgl_machine *machine = run;
+    tgl_warp_operands own = {.instruction = type == TGL_F64 ? MMA_F64 : MMA,
+                             .type = types[type],
+                             .to = acc,
+                             .a = a,
+                             .b = b};
+    tgl_warp_operands *lanes[WARP];
+    check_registers(machine, acc, pc);
+    check_registers(machine, a, pc);
+    check_registers(machine, b, pc);
+    if (!meet(machine, &own, lanes, pc)) return;
+    if (own.instruction == MMA_F64)
+        multiply_f64(lanes);
+    else
+        multiply(lanes);
+}
+
+/* ---- ldmatrix and stmatrix ------------------------------------------------------------------- */
+
+/* The current lane's access to its row. */
+static void access_row(tgl_machine *machine, char *row, bool is_write, const void *pc)
+{
+    const tgl_sim_module *module = machine->launch->module;
+    if ((uintptr_t)row - module->shared_base >= module->shared_size)
+        tgl_machine_fault(machine, pc, "%s a row of a matrix outside shared memory",
+                          tgl_verb(is_write));
+    tgl_memory_access(machine, row, ROW, is_write, pc);
+}
+
+/* Element `column` of row r of matrix number m is in register m of this lane, in the half given by
+ * half_number() (0: low). */
+static int lane_of(int r, int column, bool is_transposed)
+{
+    return is_transposed ? 4 * column + r / 2 : 4 * r + column / 2;
+}
+
+static int half_number(int r, int column, bool is_transposed)
+{
+    return (is_transposed ? r : column) % 2;
+}
+
+static void move_rows(tgl_warp_operands *lanes[WARP])
+{
+    const bool is_load = lanes[0]->instruction == LDMATRIX, trans = lanes[0]->is_transposed;
+    for (int i = 0; i < 8 * lanes[0]->count; i++)
+        for (int column = 0; column < 8; column++) {
+            const int m = i / 8, r = i % 8;
+            char *at = lanes[i]->row + 2 * column;
+            const tgl_warp_operands *lane = lanes[lane_of(r, column, trans)];
+            const void *registers = is_load ? lane->to : lane->a;
+            char *half = (char *)registers + 4 * m + 2 * half_number(r, column, trans);
+            memcpy(is_load ? half : at, is_load ? at : half, 2);
+        }
+}
+
+static void move_matrices(tgl_machine *machine, tgl_warp_operands *own, const void *pc)
+{
+    tgl_warp_operands *lanes[WARP];
+    check_registers(machine, own->instruction == LDMATRIX ? own->to : own->a, pc);
+    if (machine->current->index % WARP < 8 * (unsigned)own->count)
+        access_row(machine, own->row, own->instruction == STMATRIX, pc);
+    if (meet(machine, own, lanes, pc)) move_rows(lanes);
+}
+
+void tgl_warp_ldmatrix(void *run, unsigned *to, const void *row, int count, int is_transposed,
+                       const void *pc)
+{
+    tgl_warp_operands own = {.instruction = LDMATRIX,
+                             .to = to,
+                             .row = (char *)row,
+                             .count = count,
+                             .is_transposed = is_transposed != 0};
+    move_matrices(run, &own, pc);
+}
+
+void tgl_warp_stmatrix(void *run, void *row, const unsigned *from, int count, int is_transposed,
+                       const void *pc)
+{
+    tgl_warp_operands own = {.instruction = STMATRIX,
+                             .a = from,
+                             .row = row,
+                             .count = count,
+                             .is_transposed = is_transposed != 0};
+    move_matrices(run, &own, pc);
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * wgmma: products that the 128 threads of a warpgroup compute together, with both operands in
+ * shared memory. The values are computed when all threads have reached the instruction, and are
+ * stored here; each thread receives its part when it waits for their group. Until then its
+ * accumulator contains signalling NaNs and must not be accessed, and the operands count as being
+ * read.
+ */
+#include "sim/wgmma_groups.h"
+
+#include "sim/clocks.h"
+#include "sim/meetings.h"
+#include "sim/shadow_shared.h"
+#include "sim/tensor_cores.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WARP = 32,
+    M = 64,         /* rows of an instruction's tile */
+    N_MAX = 256,    /* maximum number of columns */
+    K_BYTES = 32,   /* K of an instruction, in bytes of an operand's row */
+    CHUNK = 16,     /* bytes that a swizzle keeps together */
+    ATOM_LINES = 8, /* lines of a swizzle's pattern */
+    ADDRESS_BITS = 18,
+    REGISTERS = 65536, /* per SM: CUDA C++ Programming Guide, compute capability 9.0 */
+};
+
+/* The accumulators of wgmma instructions of a warpgroup that have not been waited for. */
+typedef struct tile {
+    int n;                     /* columns; 0: unused */
+    float *acc[TGL_WARPGROUP]; /* registers of each thread; NULL: it has received its part */
+    int missing;               /* number of threads that have not received their part */
+    int64_t group;             /* group of the latest wgmma */
+    const void *pc;            /* of the latest wgmma */
+    float sums[M * N_MAX];
+} tile;
+
+typedef struct tgl_sim_warpgroup {
+    tile tiles[TGL_WGMMA_ACCUMULATORS];
+    uint32_t *known;  /* the minimum of the clocks of its threads, */
+    uint32_t version; /* when machine->clock_version had this value; 0: not computed */
+    uint32_t left[M * TGL_TENSOR_K_MAX], right[TGL_TENSOR_K_MAX * N_MAX];
+    int registers; /* per thread, by setmaxnreg; 0: as compiled */
+} tgl_sim_warpgroup;
+
+/* The operands of a thread, on its stack until the instruction is issued. */
+typedef struct tgl_wgmma_operands {
+    bool is_done;
+    float *acc;
+    unsigned long long left, right;
+    int type, n, left_k_major, right_k_major, scale_d;
+} tgl_wgmma_operands;
+
+/* ---- Descriptors ----------------------------------------------------------------------------- */
+
+/* A matrix in shared memory, decoded from a descriptor (PTX ISA, "Matrix Descriptor Format").
+ * Addresses are relative to window_of(), a multiple of 1024 bytes like the start of shared memory
+ * on a GPU. */
+typedef struct matrix {
+    unsigned start, atom_bytes, group_bytes, swizzle;
+    unsigned element; /* bytes */
+    bool is_k_major;
+    int edge; /* size in M or N, in elements */
+} matrix;
+
+static uintptr_t window_of(const tgl_machine *machine)
+{
+    return machine->launch->module->shared_base & ~(uintptr_t)1023;
+}
+
+unsigned long long tgl_wgmma_tile(void *run, const void *shared, int swizzle, int atom_bytes,
+                                  int group_bytes, const void *pc)
+{
+    tgl_machine *machine = run;
+    const tgl_sim_module *module = machine->launch->module;
+    const uintptr_t address = (uintptr_t)shared - window_of(machine);
+    if ((uintptr_t)shared - module->shared_base >= module->shared_size)
+        tgl_machine_fault(machine, pc, "a matrix of wgmma is not in shared memory");
+    if (swizzle != 32 && swizzle != 64 && swizzle != 128)
+        tgl_machine_fault(
+            machine, pc, "a matrix of wgmma has a swizzle of %d bytes, not 32, 64 or 128", swizzle);
+    if (address % CHUNK != 0 || atom_bytes % CHUNK != 0 || group_bytes % CHUNK != 0 ||
+        (unsigned)atom_bytes >> ADDRESS_BITS != 0 || (unsigned)group_bytes >> ADDRESS_BITS != 0)
+        tgl_machine_fault(machine, pc,
+                          "a matrix of wgmma has an address or strides (%d and %d bytes) that are "
+                          "not multiples of 16 below 2^18, as a descriptor needs",
+                          atom_bytes, group_bytes);
+    return address >> 4 | (unsigned long long)(atom_bytes >> 4) << 16 |
+           (unsigned long long)(group_bytes >> 4) << 32 |
+           (unsigned long long)(swizzle == 128  ? 1
+                                : swizzle == 64 ? 2
+                                                : 3)
+               << 62;
+}
+
+static matrix decode(unsigned long long descriptor, unsigned element, bool is_k_major, int edge)
+{
+    static const unsigned swizzles[] = {0, 128, 64, 32};
+    return (matrix){.start = (descriptor & 0x3fff) << 4,
+                    .atom_bytes = (descriptor >> 16 & 0x3fff) << 4,
+                    .group_bytes = (descriptor >> 32 & 0x3fff) << 4,
+                    .swizzle = swizzles[descriptor >> 62],
+                    .element = element,
+                    .is_k_major = is_k_major,
+                    .edge = edge};
+}
+
+static void check_matrix(tgl_machine *machine, const matrix *x, const char *name, const void *pc)
+{
+    const unsigned pattern = ATOM_LINES * x->swizzle;
+    if (x->swizzle == 0)
+        tgl_machine_fault(machine, pc,
+                          "the %s matrix of wgmma has no swizzle, which the simulator does not "
+                          "support",
+                          name);
+    else if (x->start % pattern >= x->swizzle)
+        tgl_machine_fault(machine, pc,
+                          "the %s matrix of wgmma begins %u bytes into a swizzle's pattern of %u",
+                          name, x->start % pattern, pattern);
+    else if (x->is_k_major && x->start % x->swizzle + K_BYTES > x->swizzle)
+        tgl_machine_fault(machine, pc,
+                          "the %s matrix of wgmma crosses the end of a swizzle line of %u bytes",
+                          name, x->swizzle);
+}
+
+/* The address of the 16 bytes that begin with element (edge, k), in the contiguous dimension. */
+static unsigned chunk_at(const matrix *x, int edge, int k)
+{
+    const unsigned per_line = x->swizzle / x->element; /* elements per line, if MN-major */
+    const unsigned e = (unsigned)edge, p = (unsigned)k;
+    const unsigned offset =
+        x->is_k_major
+            ? e / ATOM_LINES * x->group_bytes + e % ATOM_LINES * x->swizzle + p * x->element
+            : e / per_line * x->atom_bytes + e % per_line * x->element +
+                  p / ATOM_LINES * x->group_bytes + p % ATOM_LINES * x->swizzle;
+    const unsigned address = x->start + offset;
+    return address ^ (address >> 7 & (x->swizzle / CHUNK - 1)) << 4;
+}
+
+static uint32_t element_at(const char *from, unsigned bytes)
+{
+    uint32_t word = 0;
+    memcpy(&word, from, bytes);
+    return word;
+}
+
+/* Reads the matrix: to[edge * edge_step + k * k_step] := element (edge, k). Records an asynchronous
+ * read that lasts until its group has been waited for. */
+static void read_matrix(tgl_machine *machine, const matrix *x, const tgl_shared_access *access,
+                        const uint32_t *known, uint32_t *to, int edge_step, int k_step,
+                        const void *pc)
+{
+    const int k_count = K_BYTES / (int)x->element, per_chunk = CHUNK / (int)x->element;
+    const uintptr_t window = window_of(machine), base = machine->launch->module->shared_base;
+    for (int edge = 0; edge < x->edge; edge += x->is_k_major ? 1 : per_chunk)
+        for (int k = 0; k < k_count; k += x->is_k_major ? per_chunk : 1) {
+            const uintptr_t address = window + chunk_at(x, edge, k);
+            const size_t offset = address - base;
+            if (offset >= machine->launch->module->shared_size)
+                tgl_machine_fault(machine, pc, "wgmma reads outside shared memory");
+            tgl_shared_check_bounds(machine, offset, CHUNK, false, pc);
+            tgl_shared_read_async(machine, offset, CHUNK, access, known, pc);
+            uint32_t *first = to + edge * edge_step + k * k_step;
+            for (int i = 0; i < per_chunk; i++)
+                first[i * (x->is_k_major ? k_step : edge_step)] = element_at(
+                    machine->launch->module->image->shared_begin + offset + i * (int)x->element,
+                    x->element);
+        }
+}
+
+/* ---- Warpgroups ------------------------------------------------------------------------------ */
+
+static unsigned first_of(const tgl_sim_thread *thread)
+{
+    return thread->index / TGL_WARPGROUP * TGL_WARPGROUP;
+}
+
+void tgl_wgmma_free_block(tgl_sim_block *block)
+{
+    for (unsigned i = 0; block->warpgroups != NULL && i < TGL_SIM_THREADS_MAX / TGL_WARPGROUP; i++)
+        free(block->warpgroups[i].known);
+    free(block->warpgroups);
+    block->warpgroups = NULL;
+}
+
+void tgl_wgmma_start_block(tgl_machine *machine)
+{
+    tgl_sim_warpgroup *groups = machine->now->warpgroups;
+    for (unsigned i = 0; groups != NULL && i < TGL_SIM_THREADS_MAX / TGL_WARPGROUP; i++) {
+        for (int j = 0; j < TGL_WGMMA_ACCUMULATORS; j++)
+            groups[i].tiles[j].n = 0;
+        free(groups[i].known);
+        groups[i].known = NULL;
+        groups[i].version = 0;
+        groups[i].registers = 0;
+    }
+}
+
+/* The warpgroup of the current thread. */
+static tgl_sim_warpgroup *warpgroup_of(tgl_machine *machine)
+{
+    tgl_sim_block *block = machine->now;
+    if (block->warpgroups == NULL)
+        block->warpgroups = calloc(TGL_SIM_THREADS_MAX / TGL_WARPGROUP, sizeof *block->warpgroups);
+    if (block->warpgroups == NULL) tgl_machine_give_up(machine);
+    return &block->warpgroups[machine->current->index / TGL_WARPGROUP];
+}
+
+/* The minimum of the clocks of its threads: what all of them are ordered after. */
+static const uint32_t *known_by(tgl_machine *machine, tgl_sim_warpgroup *group)
+{
+    const unsigned first = first_of(machine->current);
+    if (group->known == NULL) group->known = malloc(machine->clock_row * sizeof *group->known);
+    if (group->known == NULL) tgl_machine_give_up(machine);
+    if (group->version == machine->clock_version) return group->known;
+    memcpy(group->known, tgl_clock_of(machine, machine->now, first),
+           machine->clock_row * sizeof *group->known);
+    for (unsigned i = 1; i < TGL_WARPGROUP; i++) {
+        const uint32_t *clock = tgl_clock_of(machine, machine->now, first + i);
+        for (size_t j = 0; j < machine->clock_row; j++)
+            group->known[j] = clock[j] < group->known[j] ? clock[j] : group->known[j];
+    }
+    group->version = machine->clock_version;
+    return group->known;
+}
+
+/* ---- Accumulators ---------------------------------------------------------------------------- */
+
+static int row_of(unsigned thread, int i)
+{
+    return (int)(thread / WARP * 16 + thread % WARP / 4) + 8 * (i / 2 % 2);
+}
+
+static int column_of(unsigned thread, int i)
+{
+    return 8 * (i / 4) + 2 * (int)(thread % 4) + i % 2;
+}
+
+static void check_same(tgl_machine *machine, const tgl_wgmma_operands *own,
+                       const tgl_wgmma_operands *other, const tgl_sim_thread *thread,
+                       const void *pc)
+{
+    const bool is_same = own->left == other->left && own->right == other->right &&
+                         own->n == other->n && own->scale_d == other->scale_d;
+    if (!is_same)
+        tgl_machine_fault(
+            machine, pc, "wgmma with operands that differ from those of thread %u of the warpgroup",
+            thread->index);
+    if (thread->wgmmas.groups != machine->current->wgmmas.groups)
+        tgl_machine_fault(
+            machine, pc,
+            "wgmma in a warpgroup whose thread %u has committed %lld groups, and this "
+            "thread %lld",
+            thread->index, (long long)thread->wgmmas.groups,
+            (long long)machine->current->wgmmas.groups);
+}
+
+/* Checks that a wgmma_fence() follows the latest access to an accumulator. Accumulators are tracked
+ * from their first wgmma on. */
+static void check_fence(tgl_machine *machine, tgl_sim_thread *thread, const float *acc, int n,
+                        const void *pc)
+{
+    tgl_sim_wgmma_thread *w = &thread->wgmmas;
+    const char *begin = (const char *)acc, *end = (const char *)(acc + n / 2);
+    int i = 0;
+    while (i < TGL_WGMMA_ACCUMULATORS &&
+           (w->accumulators[i].begin != begin || w->accumulators[i].end != end))
+        i++;
+    const bool is_known = i < TGL_WGMMA_ACCUMULATORS;
+    if (!w->has_fenced || (is_known && w->accumulators[i].is_touched))
+        tgl_machine_fault(
+            machine, pc,
+            "wgmma with an accumulator of thread %u, and no wgmma_fence() since it was "
+            "last touched",
+            thread->index);
+    if (is_known) return;
+    int free_one = 0; /* an unused or overlapping entry; else the first */
+    for (i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
+        if (w->accumulators[i].begin == NULL ||
+            (w->accumulators[i].begin < end && begin < w->accumulators[i].end)) {
+            w->accumulators[i].begin = w->accumulators[i].end = NULL;
+            free_one = i;
+        }
+    w->accumulators[free_one].begin = begin;
+    w->accumulators[free_one].end = end;
+    w->accumulators[free_one].is_touched = false;
+}
+
+/* The tile whose values will be delivered to these registers; NULL: there is none. */
+static tile *find_tile(tgl_sim_warpgroup *group, unsigned thread, const float *acc)
+{
+    for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
+        if (group->tiles[i].n > 0 && group->tiles[i].acc[thread % TGL_WARPGROUP] == acc)
+            return &group->tiles[i];
+    return NULL;
+}
+
+/* Moves the values of the registers to a new tile, and puts signalling NaNs in the registers. */
+static tile *open_tile(tgl_machine *machine, tgl_sim_warpgroup *group, int n, const void *pc)
+{
+    const uint32_t poison = 0x7fa00000; /* a signalling NaN */
+    tgl_sim_thread *threads = &machine->now->threads[first_of(machine->current)];
+    tile *t = group->tiles;
+    while (t < group->tiles + TGL_WGMMA_ACCUMULATORS && t->n > 0)
+        t++;
+    if (t == group->tiles + TGL_WGMMA_ACCUMULATORS)
+        tgl_machine_fault(machine, pc,
+                          "more than %d accumulators of a warpgroup are in flight, which is the "
+                          "maximum of the simulator",
+                          TGL_WGMMA_ACCUMULATORS);
+    t->n = n;
+    t->missing = TGL_WARPGROUP;
+    for (unsigned i = 0; i < TGL_WARPGROUP; i++) {
+        float *acc = t->acc[i] = threads[i].wgmma->acc;
+        for (int j = 0; j < n / 2; j++) {
+            memcpy(&t->sums[row_of(i, j) * n + column_of(i, j)], &acc[j], sizeof *acc);
+            memcpy(&acc[j], &poison, sizeof poison);
+        }
+        threads[i].wgmmas.in_flight++;
+    }
+    return t;
+}
+
+static tile *tile_of(tgl_machine *machine, tgl_sim_warpgroup *group, const tgl_wgmma_operands *own,
+                     const void *pc)
+{
+    const unsigned first = first_of(machine->current);
+    tile *t = find_tile(group, machine->current->index, own->acc);
+    for (unsigned i = 0; i < TGL_WARPGROUP; i++) {
+        const tgl_sim_thread *thread = &machine->now->threads[first + i];
+        if (find_tile(group, i, thread->wgmma->acc) != t || (t != NULL && t->n != own->n))
+            tgl_machine_fault(machine, pc,
+                              "wgmma with an accumulator that thread %u has waited for and other "
+                              "threads have not, or that has another shape there",
+                              thread->index);
+    }
+    return t != NULL ? t : open_tile(machine, group, own->n, pc);
+}
+
+/* ---- wgmma ----------------------------------------------------------------------------------- */
+
+static void check_all(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
+{
+    tgl_sim_thread *threads = &machine->now->threads[first_of(machine->current)];
+    for (unsigned i = 0; i < TGL_WARPGROUP; i++) {
+        check_same(machine, own, threads[i].wgmma, &threads[i], pc);
+        check_fence(machine, &threads[i], threads[i].wgmma->acc, own->n, pc);
+    }
+}
+
+/* Executes the instruction. Called by one thread for all of the warpgroup. */
+static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
+{
+    const unsigned element = own->type == TGL_F32 ? 4 : 2;
+    const int k = K_BYTES / (int)element;
+    const tgl_tensor_type type = own->type == TGL_F32   ? TGL_TENSOR_TF32
+                                 : own->type == TGL_F16 ? TGL_TENSOR_F16
+                                                        : TGL_TENSOR_BF16;
+    const matrix left = decode(own->left, element, own->left_k_major != 0, M);
+    const matrix right = decode(own->right, element, own->right_k_major != 0, own->n);
+    check_all(machine, own, pc);
+    check_matrix(machine, &left, "left", pc);
+    check_matrix(machine, &right, "right", pc);
+    tgl_sim_warpgroup *group = warpgroup_of(machine);
+    tile *t = tile_of(machine, group, own, pc);
+    const int64_t number = machine->current->wgmmas.groups;
+    tgl_shared_access access = {
+        machine->now->epoch, 0, (uint32_t)number + 1, 0,
+        (uint16_t)tgl_async_reader_of(machine, true, first_of(machine->current), pc)};
+    const int64_t bytes = (int64_t)(M + own->n) * K_BYTES;
+    const size_t offset = window_of(machine) + left.start - machine->launch->module->shared_base;
+    const int array = tgl_shared_check_bounds(machine, offset, CHUNK, false, pc);
+    if (!tgl_tally_bulk(&machine->tally, pc, TGL_TENSOR_LOAD, array, bytes, 0, &access.site))
+        tgl_machine_give_up(machine);
+    const uint32_t *known = known_by(machine, group);
+    read_matrix(machine, &left, &access, known, group->left, k, 1, pc);
+    read_matrix(machine, &right, &access, known, group->right, 1, own->n, pc);
+    if (!own->scale_d) memset(t->sums, 0, sizeof *t->sums * (size_t)(M * own->n));
+    tgl_tensor_multiply(&tgl_tensor_hopper, type, M, own->n, k, group->left, group->right, t->sums);
+    t->group = number;
+    t->pc = pc;
+}
+
+void tgl_wgmma(void *run, float *acc, unsigned long long left, unsigned long long right, int type,
+               int n, int left_k_major, int right_k_major, int scale_d, const void *pc)
+{
+    tgl_machine *machine = run;
+    tgl_wgmma_operands own = {false, acc,          left,          right,  type,
+                              n,     left_k_major, right_k_major, scale_d};
+    if (n < 8 || n > N_MAX || n % 8 != 0)
+        tgl_machine_fault(machine, pc, "wgmma of %d columns, not a multiple of 8 from 8 to 256", n);
+    if (!tgl_machine_is_register(machine, acc))
+        tgl_machine_fault(machine, pc,
+                          "the accumulator of a wgmma is not in registers: it must be an array of "
+                          "the thread");
+    tgl_clocks_need(machine);
+    machine->current->wgmma = &own;
+    tgl_meet_warpgroup(machine, "wgmma", pc);
+    if (own.is_done) return;
+    issue(machine, &own, pc);
+    for (unsigned i = 0; i < TGL_WARPGROUP; i++)
+        machine->now->threads[first_of(machine->current) + i].wgmma->is_done = true;
+}
+
+void tgl_wgmma_fence(void *run)
+{
+    tgl_machine *machine = run;
+    tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
+    w->has_fenced = true;
+    for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
+        w->accumulators[i].is_touched = false;
+}
+
+void tgl_wgmma_commit(void *run)
+{
+    tgl_machine *machine = run;
+    machine->current->wgmmas.groups++;
+}
+
+/* Writes the thread's part to its registers. */
+static void deliver(tgl_sim_thread *thread, tile *t)
+{
+    const unsigned own = thread->index % TGL_WARPGROUP;
+    for (int i = 0; i < t->n / 2; i++)
+        t->acc[own][i] = t->sums[row_of(own, i) * t->n + column_of(own, i)];
+    t->acc[own] = NULL;
+    thread->wgmmas.in_flight--;
+    if (--t->missing == 0) t->n = 0;
+}
+
+void tgl_wgmma_wait(void *run, int pending)
+{
+    tgl_machine *machine = run;
+    tgl_sim_thread *thread = machine->current;
+    tgl_sim_wgmma_thread *w = &thread->wgmmas;
+    if (w->groups - pending > w->done) w->done = w->groups - pending;
+    if (machine->now->warpgroups == NULL || !machine->has_clocks) return;
+    const unsigned reader = tgl_async_reader_of(machine, true, first_of(thread), NULL);
+    tgl_clock_of(machine, machine->now,
+                 thread->index)[tgl_clock_column(machine, machine->now, reader)] =
+        (uint32_t)w->done;
+    machine->clock_version++;
+    tgl_sim_warpgroup *group = warpgroup_of(machine);
+    for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++) {
+        tile *t = &group->tiles[i];
+        if (t->n > 0 && t->group < w->done && t->acc[thread->index % TGL_WARPGROUP] != NULL)
+            deliver(thread, t);
+    }
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+static void in_flight_fault(tgl_machine *machine, const tile *t, bool is_write, const void *pc)
+{
+    char place[TGL_SIM_PLACE];
+    tgl_machine_fault(machine, pc, "%s an accumulator of the wgmma at %s, %s", tgl_verb(is_write),
+                      tgl_sim_place(machine->launch->module, t->pc, place, sizeof place),
+                      t->group >= machine->current->wgmmas.groups
+                          ? "which no wgmma_commit() follows"
+                          : "which has not been waited for");
+}
+
+void tgl_wgmma_check_register(tgl_machine *machine, const char *address, bool is_write,
+                              const void *pc)
+{
+    tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
+    const unsigned own = machine->current->index % TGL_WARPGROUP;
+    for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
+        if (address >= w->accumulators[i].begin && address < w->accumulators[i].end)
+            w->accumulators[i].is_touched = true;
+    if (w->in_flight == 0) return;
+    const tgl_sim_warpgroup *group = warpgroup_of(machine);
+    for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++) {
+        const tile *t = &group->tiles[i];
+        const char *acc = t->n > 0 ? (const char *)t->acc[own] : NULL;
+        if (acc != NULL && address >= acc && address < acc + (size_t)t->n / 2 * sizeof(float))
+            in_flight_fault(machine, t, is_write, pc);
+    }
+}
+
+void tgl_wgmma_check_end(tgl_machine *machine)
+{
+    const tgl_sim_block *block = machine->now;
+    for (unsigned i = 0; block->warpgroups != NULL && i < machine->launch->threads / TGL_WARPGROUP;
+         i++)
+        for (int j = 0; j < TGL_WGMMA_ACCUMULATORS; j++) {
+            const tile *t = &block->warpgroups[i].tiles[j];
+            if (t->n == 0) continue;
+            tgl_machine_fault_of(machine, &block->threads[i * TGL_WARPGROUP], t->pc,
+                                 "has left the kernel, and no thread has waited for this wgmma");
+            return;
+        }
+}
+
+/* ---- Registers ------------------------------------------------------------------------------- */
+
+/* setmaxnreg. On a GPU it waits until the registers are available: for ever, if the warpgroups of
+ * the block ask for more than the SM has. */
+void tgl_set_registers(void *run, int count, const void *pc)
+{
+    tgl_machine *machine = run;
+    const unsigned groups = machine->launch->threads / TGL_WARPGROUP;
+    int total = 0;
+    if (count < 24 || count > 256 || count % 8 != 0)
+        tgl_machine_fault(machine, pc,
+                          "setmaxnreg of %d registers, not a multiple of 8 from 24 to 256", count);
+    tgl_meet_warpgroup(machine, "setmaxnreg", pc);
+    warpgroup_of(machine)->registers = count;
+    for (unsigned i = 0; i < groups; i++) {
+        if (machine->now->warpgroups[i].registers == 0) return;
+        total += machine->now->warpgroups[i].registers * TGL_WARPGROUP;
+    }
+    if (total > REGISTERS)
+        tgl_machine_fault(machine, pc,
+                          "setmaxnreg leaves the block with %d registers, but an SM has %d", total,
+                          REGISTERS);
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The family mma on the simulator: every configuration, in all layouts, with the types that it
+ * takes, and copies of every width; k whole, ragged and split; batches, epilogues, scalars of
+ * the device, results of another type, and values that are not finite. The reference is computed in
+ * double from the very elements that the kernel reads. An argument "i/n" takes the i-th of n parts.
+ */
+#include "families/family.h"
+#include "support.h"
+
+static int part = 0, parts = 1;
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static double load(tgl_type type, const void *memory, int64_t i)
+{
+    const uint16_t *half = (const uint16_t *)memory + i;
+    const int exponent = type == TGL_F16 ? *half >> 10 & 31 : 0;
+    switch (type) {
+    case TGL_F32:
+        return ((const float *)memory)[i];
+    case TGL_F64:
+        return ((const double *)memory)[i];
+    case TGL_BF16:
+        return float_of((uint32_t)*half << 16);
+    default:
+        if (exponent == 31) return *half & 0x3ff ? NAN : *half >> 15 ? -INFINITY : INFINITY;
+        return (*half >> 15 ? -1 : 1) * ldexp((*half & 0x3ff) + (exponent > 0 ? 1024 : 0),
+                                              (exponent > 0 ? exponent : 1) - 25);
+    }
+}
+
+/* Cuts what the type has no room for: a reference reads elements back. */
+static void store(tgl_type type, void *memory, int64_t i, double x)
+{
+    const uint32_t sign = signbit(x) ? 0x8000 : 0;
+    int exponent;
+    if (type == TGL_F32) {
+        ((float *)memory)[i] = (float)x;
+    } else if (type == TGL_F64) {
+        ((double *)memory)[i] = x;
+    } else if (type == TGL_BF16) {
+        ((uint16_t *)memory)[i] = isnan(x) ? 0x7fff : (uint16_t)(bits_of((float)x) >> 16);
+    } else if (isnan(x) || isinf(x)) {
+        ((uint16_t *)memory)[i] = (uint16_t)(isnan(x) ? 0x7fff : sign | 0x7c00);
+    } else {
+        const double fraction = frexp(fabs(x), &exponent); /* of a normal number */
+        const uint32_t magnitude = fabs(x) < 0x1p-14 ? 0
+                                                     : (uint32_t)(exponent + 14) << 10 |
+                                                           ((uint32_t)(fraction * 2048) & 0x3ff);
+        ((uint16_t *)memory)[i] = (uint16_t)(sign | magnitude);
+    }
+}
+
+/* An element as the tensor cores see it: FP32 rounded to tf32, ties away from zero. */
+static double load_operand(tgl_type type, const void *memory, int64_t i)
+{
+    if (type != TGL_F32) return load(type, memory, i);
+    const float x = ((const float *)memory)[i];
+    return isfinite(x) ? float_of((bits_of(x) + 0x1000) & ~0x1fffu) : x;
+}
+
+/* The unit roundoff of a type. */
+static double roundoff(tgl_type type)
+{
+    return ldexp(1, type == TGL_F64 ? -53 : type == TGL_F32 ? -24 : type == TGL_F16 ? -11 : -8);
+}
+
+/* ---- Cases ----------------------------------------------------------------------------------- */
+
+typedef struct mma_case {
+    tgl_problem problem; /* row-major, with all strides */
+    double alpha, beta;
+    bool pointers;         /* arrays of them, to the matrices of the strides */
+    int offset;            /* elements, of A and B from 16 bytes */
+    tgl_epilogue epilogue; /* size 0: none */
+    bool is_finite;        /* false: NaN and Inf here and there */
+    bool is_exact;         /* small integers, whose sums have no error */
+    const char *kernel;
+    uint64_t seed;
+} mma_case;
+
+enum { ROOM = 1 << 19, BATCH_MAX = 4 };
+
+/* Memory of a case: operands by their bytes, with room around them. */
+static _Alignas(256) char A[8 * ROOM], B[8 * ROOM], C[8 * ROOM], D[8 * ROOM];
+static double bias[4096], residual[ROOM];
+
+static bool is_transposed(tgl_transpose trans)
+{
+    return trans != TGL_NO_TRANS;
+}
+
+static void fill(const mma_case *c, tgl_type type, void *memory, int64_t count, uint64_t *seed)
+{
+    for (int64_t i = 0; type != 0 && i < count; i++) {
+        double x = c->is_exact ? (double)random_int(seed, -4, 4) : 2 * random_unit(seed) - 1;
+        if (!c->is_finite && random_int(seed, 0, 60) == 0)
+            x = random_int(seed, 0, 1) ? NAN : random_int(seed, 0, 1) ? INFINITY : -INFINITY;
+        store(type, memory, i, x);
+    }
+}
+
+static double activated(tgl_activation activation, double x)
+{
+    return activation == TGL_ACTIVATION_RELU   ? (x < 0 ? 0 : x)
+           : activation == TGL_ACTIVATION_SILU ? x / (1 + exp(-x))
+                                               : x;
+}
+
+static const char *type_name(tgl_type type)
+{
+    return type == TGL_F16 ? "f16" : type == TGL_BF16 ? "bf16" : type == TGL_F32 ? "tf32" : "f64";
+}
+
+/* The memory of a case. */
+typedef struct operands {
+    char *a, *b;  /* in A and B */
+    char *before; /* C before the run */
+    const void *A_array[BATCH_MAX], *B_array[BATCH_MAX];
+    void *C_array[BATCH_MAX];
+    float alpha, beta; /* as scalars of the device in FP32 */
+} operands;
+
+static void make_operands(const mma_case *c, operands *o)
+{
+    const tgl_problem *p = &c->problem;
+    const int64_t size = (int64_t)tgl_type_size(p->type_a);
+    const int64_t size_c = (int64_t)tgl_type_size(p->type_c);
+    const int64_t lines_a = is_transposed(p->trans_a) ? p->k : p->m;
+    const int64_t lines_b = is_transposed(p->trans_b) ? p->n : p->k;
+    const int64_t of_a = (p->batch - 1) * p->stride_a + p->lda * lines_a;
+    const int64_t of_b = (p->batch - 1) * p->stride_b + p->ldb * lines_b;
+    const int64_t of_c = (p->batch - 1) * p->stride_c + p->ldc * p->m;
+    uint64_t seed = c->seed;
+    o->a = A + c->offset * size;
+    o->b = B + c->offset * size;
+    assert_true(of_a < ROOM - 8 && of_b < ROOM - 8 && of_c < ROOM - 8 && p->batch <= BATCH_MAX);
+    fill(c, p->type_a, o->a, of_a, &seed);
+    fill(c, p->type_b, o->b, of_b, &seed);
+    fill(c, p->type_c, C, of_c, &seed);
+    fill(c, c->epilogue.type_bias, bias, p->m > p->n ? p->m : p->n, &seed);
+    fill(c, c->epilogue.type_residual, residual, p->m * p->n, &seed);
+    o->before = malloc((size_t)(of_c * size_c));
+    assert_non_null(o->before);
+    memcpy(o->before, C, (size_t)(of_c * size_c));
+    for (int i = 0; i < p->batch; i++) {
+        o->A_array[i] = o->a + i * p->stride_a * size;
+        o->B_array[i] = o->b + i * p->stride_b * size;
+        o->C_array[i] = C + i * p->stride_c * size_c;
+    }
+    o->alpha = (float)c->alpha;
+    o->beta = (float)c->beta;
+}
+
+static tgl_operands operands_of(const mma_case *c, const operands *o)
+{
+    const tgl_problem *p = &c->problem;
+    const bool is_f64 = p->type_a == TGL_F64, on_device = p->scalars == TGL_SCALARS_DEVICE;
+    tgl_operands to = {.size = sizeof to};
+    if (on_device) {
+        to.alpha_at = is_f64 ? (const void *)&c->alpha : &o->alpha;
+        to.beta_at = is_f64 ? (const void *)&c->beta : &o->beta;
+    } else {
+        to.alpha = c->alpha;
+        to.beta = c->beta;
+    }
+    if (c->pointers) {
+        to.A_array = o->A_array;
+        to.B_array = o->B_array;
+        to.C_array = o->C_array;
+    } else {
+        to.A = o->a;
+        to.B = o->b;
+        to.C = C;
+    }
+    if (p->type_d != 0) to.D = D;
+    if (c->epilogue.bias != TGL_BIAS_NONE) to.bias = bias;
+    if (c->epilogue.residual) to.residual = residual;
+    return to;
+}
+
+/* Fails unless D[z][i][j] is what it should be. old: C before the run. */
+static void check_element(const mma_case *c, const operands *o, int64_t z, int64_t i, int64_t j,
+                          double old, double result)
+{
+    const tgl_problem *p = &c->problem;
+    const tgl_type type = p->type_d != 0 ? p->type_d : p->type_c;
+    const bool ta = is_transposed(p->trans_a), tb = is_transposed(p->trans_b);
+    const bool has_product = p->k > 0 && c->alpha != 0;
+    double sum = 0, size = 0;
+    for (int64_t q = 0; q < p->k && has_product; q++) {
+        const double x =
+            load_operand(p->type_a, o->a, z * p->stride_a + (ta ? q * p->lda + i : i * p->lda + q));
+        const double y =
+            load_operand(p->type_b, o->b, z * p->stride_b + (tb ? j * p->ldb + q : q * p->ldb + j));
+        sum += x * y;
+        size += fabs(x * y);
+    }
+    double value = has_product ? c->alpha * sum : 0;
+    size *= fabs(c->alpha);
+    if (c->beta != 0) value += c->beta * old, size += fabs(c->beta * old);
+    if (c->epilogue.bias != TGL_BIAS_NONE)
+        value += load(c->epilogue.type_bias, bias, c->epilogue.bias == TGL_BIAS_ROW ? i : j),
+            size += 1;
+    value = activated(c->epilogue.activation, value);
+    if (c->epilogue.residual)
+        value += load(c->epilogue.type_residual, residual, i * p->n + j), size += 1;
+    double bound = 0; /* of sums of integers */
+    if (!c->is_exact)
+        bound =
+            (2.0 * (double)p->k + 8) * roundoff(p->type_a == TGL_F64 ? TGL_F64 : TGL_F32) * size;
+    if (!c->is_exact || type == TGL_F16 || type == TGL_BF16)
+        bound += roundoff(type) * (fabs(value) + bound);
+    const bool is_right = isnan(value)   ? isnan(result)
+                          : isinf(value) ? result == value
+                                         : fabs(result - value) <= bound;
+    if (!is_right)
+        fail_msg("%s %s %s%s m=%d n=%d k=%d lda=%d ldb=%d: D[%d](%d, %d) = %.17g, not %.17g +- %g",
+                 c->kernel, type_name(p->type_a), ta ? "T" : "N", tb ? "T" : "N", (int)p->m,
+                 (int)p->n, (int)p->k, (int)p->lda, (int)p->ldb, (int)z, (int)i, (int)j, result,
+                 value, bound);
+}
+
+static void check_result(const mma_case *c, const operands *o)
+{
+    const tgl_problem *p = &c->problem;
+    const bool is_separate = p->type_d != 0;
+    const tgl_type type_d = is_separate ? p->type_d : p->type_c;
+    const int64_t ldd = is_separate ? p->ldd : p->ldc;
+    const int64_t stride_d = is_separate ? p->stride_d : p->stride_c;
+    for (int64_t z = 0; z < p->batch; z++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++)
+                check_element(c, o, z, i, j,
+                              load(p->type_c, o->before, z * p->stride_c + i * p->ldc + j),
+                              load(type_d, is_separate ? D : C, z * stride_d + i * ldd + j));
+}
+
+static void fail_unless_ok(const mma_case *c, tgl_status status)
+{
+    char sentence[500];
+    tgl_last_error(sentence, sizeof sentence);
+    if (status != TGL_OK)
+        fail_msg("%s %s m=%d n=%d k=%d: %s", c->kernel, type_name(c->problem.type_a),
+                 (int)c->problem.m, (int)c->problem.n, (int)c->problem.k, sentence);
+}
+
+/* Runs a case and checks every element. */
+static void run(tgl_device *dev, const mma_case *c)
+{
+    tgl_problem problem = c->problem;
+    if (c->pointers) {
+        problem.batching = TGL_POINTERS;
+        problem.stride_a = problem.stride_b = problem.stride_c = 0;
+    }
+    const bool has_epilogue = c->epilogue.size != 0;
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = c->kernel,
+                                      .epilogue = has_epilogue ? &c->epilogue : NULL};
+    operands o;
+    tgl_plan *plan;
+    make_operands(c, &o);
+    const tgl_operands given = operands_of(c, &o);
+    fail_unless_ok(c, tgl_plan_create(dev, &problem, &options, &plan));
+    fail_unless_ok(c, tgl_plan_run_operands(plan, &given, NULL));
+    check_result(c, &o);
+    tgl_plan_destroy(plan);
+    free(o.before);
+}
+
+/* ---- Problems -------------------------------------------------------------------------------- */
+
+/* Row-major, layout: bit 0: A is transposed, bit 1: B. pad: elements after each row of A and B;
+ * those of C are padded to a multiple of 8. */
+static tgl_problem problem_in(tgl_type type, int64_t m, int64_t n, int64_t k, int layout, int pad)
+{
+    tgl_problem p = problem_of(type, m, n, k);
+    p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
+    p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
+    const int64_t line_a = layout & 1 ? m : k, line_b = layout & 2 ? k : n;
+    p.lda = (line_a + 7) / 8 * 8 + pad;
+    p.ldb = (line_b + 7) / 8 * 8 + pad;
+    p.ldc = (n + 7) / 8 * 8;
+    p.stride_a = p.lda * (layout & 1 ? k : m);
+    p.stride_b = p.ldb * (layout & 2 ? n : k);
+    p.stride_c = p.ldc * m;
+    if (type == TGL_F32) p.compute = TGL_COMPUTE_TF32;
+    return p;
+}
+
+static void separate(tgl_problem *p, tgl_type type_d, int64_t ldd)
+{
+    p->type_d = type_d;
+    p->ldd = ldd;
+    p->stride_d = ldd * p->m;
+}
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+enum { STRING = 80 };
+static const tgl_type types[] = {TGL_F16, TGL_BF16, TGL_F32, TGL_F64};
+
+/* Whether a configuration of the family is for this type: its name says f64. */
+static bool takes(const char *name, tgl_type type)
+{
+    return (strstr(name, "f64") != NULL) == (type == TGL_F64);
+}
+
+/* Calls visit() for each configuration of this part, with its number. */
+static void each(tgl_device *dev, void (*visit)(tgl_device *dev, const char *name, int number))
+{
+    tgl_choice choice;
+    int count = 0;
+    for (int i = 0; tgl_configuration_at(i, &choice); i++)
+        if (strcmp(choice.family->name, "mma") == 0 && count++ % parts == part)
+            visit(dev, tgl_choice_name(&choice), count);
+    assert_true(count > 0);
+}
+
+/* Cycles through the types that a configuration supports. */
+static tgl_type type_of(const char *name, int i)
+{
+    return takes(name, TGL_F64) ? TGL_F64 : types[i % 3];
+}
+
+/* All layouts, with copies of 16 bytes and less, down to an element, and one tile or a few, whole
+ * and ragged, k shorter than a tile and longer than all stages. Cases and types take turns over the
+ * configurations. */
+static void try_layouts(tgl_device *dev, const char *name, int number)
+{
+    static const int pads[] = {0, 1, 4, 2, 1, 0, 3, 8};
+    int bm, bn;
+    assert_int_equal(sscanf(name, "mma_%dx%d", &bm, &bn), 2);
+    for (int i = 0; i < 8; i++) {
+        if ((i / 4 + i + number) % 2 != 0) continue; /* one of the two cases of a layout */
+        const int64_t m = i < 4 ? bm / 2 + 5 : bm + 1, n = i < 4 ? bn + 3 : bn - 9;
+        const int64_t k = i == 0 ? 64 : i == 5 ? 7 : i % 2 ? 77 : 150;
+        const tgl_type type = type_of(name, number / 2 + i);
+        const mma_case c = {.problem = problem_in(type, m, n, k, i % 4, pads[i]),
+                            .alpha = i == 3 ? -0.5 : 1,
+                            .beta = i % 3 == 1 ? 2 : 0,
+                            .offset = i == 2 ? 1 : 0,
+                            .is_finite = i != 4,
+                            .is_exact = i % 2 == 0,
+                            .kernel = name,
+                            .seed = (uint64_t)i};
+        run(dev, &c);
+    }
+}
+
+static void test_layouts(void **state)
+{
+    each(*state, try_layouts);
+}
+
+/* Split-K, in turns: all tiles; only the last of several; in a batch. */
+static void try_splits(tgl_device *dev, const char *name, int number)
+{
+    const int i = number % 3;
+    char kernel[STRING];
+    int bm, bn;
+    assert_int_equal(sscanf(name, "mma_%dx%d", &bm, &bn), 2);
+    const int64_t m = i == 1 ? bm + 4 : bm - 3;
+    mma_case c = {.problem = problem_in(type_of(name, number / 3), m, bn, 300 + i, i, i),
+                  .alpha = 1,
+                  .beta = i == 1 ? -1 : 0,
+                  .is_finite = true,
+                  .is_exact = i == 2,
+                  .kernel = kernel,
+                  .seed = (uint64_t)i};
+    if (i == 2) c.problem.batch = 2;
+    snprintf(kernel, sizeof kernel, "%s:splits=%d,whole=%d,strips=0", name, 2 + i, i == 1);
+    run(dev, &c);
+}
+
+static void test_splits(void **state)
+{
+    each(*state, try_splits);
+}
+
+/* 16-bit operands at odd addresses: the first and last elements of a matrix, lines of few elements
+ * (fewer than a word has), and all distances from 16 bytes. What lies around them is NaN. */
+static void test_unaligned(void **state)
+{
+    for (int i = part; i < 20; i += parts) {
+        const int64_t k = i % 4 == 0 ? 3 : i % 4 == 1 ? 17 : i % 4 == 2 ? 64 : 143;
+        mma_case c = {.problem =
+                          problem_in(types[i % 2], i % 3 == 0 ? 5 : 67, 40 + i, k, i / 4 % 4, 0),
+                      .alpha = 1,
+                      .offset = (i + i / 8) % 8,
+                      .is_finite = true,
+                      .is_exact = true,
+                      .kernel = i % 5 == 0 ? "mma_64x16x256_s2:strips=0" : "mma_64x64x128:strips=0",
+                      .seed = (uint64_t)i};
+        tgl_problem *p = &c.problem;
+        p->lda = (is_transposed(p->trans_a) ? p->m : p->k) + i / 8 % 2 * 2;
+        p->ldb = (is_transposed(p->trans_b) ? p->k : p->n) + i % 2;
+        p->stride_a = p->lda * (is_transposed(p->trans_a) ? p->k : p->m);
+        p->stride_b = p->ldb * (is_transposed(p->trans_b) ? p->n : p->k);
+        memset(A, 0xff, 1 << 16);
+        memset(B, 0xff, 1 << 16);
+        run(*state, &c);
+    }
+}
+
+/* ---- Bank conflicts -------------------------------------------------------------------------- */
+
+/* Conflicts of loads and copies in shared memory, of a product that is k deep. */
+static int64_t conflicts_of(tgl_device *dev, const char *name, tgl_type type, int layout, int64_t k)
+{
+    int bm, bn;
+    assert_int_equal(sscanf(name, "mma_%dx%d", &bm, &bn), 2);
+    char kernel[STRING];
+    snprintf(kernel, sizeof kernel, "%s:splits=1,strips=0", name);
+    const mma_case c = {.problem = problem_in(type, bm, bn, k, layout, 0), .kernel = kernel};
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_counters counters = {.size = sizeof counters};
+    tgl_plan *plan;
+    fail_unless_ok(&c, tgl_plan_create(dev, &c.problem, &options, &plan));
+    fail_unless_ok(&c, tgl_plan_run(plan, 1, A, B, 0, C, NULL));
+    assert_status(tgl_plan_counters(plan, &counters), TGL_OK);
+    tgl_plan_destroy(plan);
+    assert_true(counters.shared_load_wavefronts > 0 && counters.async_copy_wavefronts > 0);
+    return counters.shared_load_conflicts + counters.async_copy_conflicts +
+           counters.shared_store_conflicts;
+}
+
+/* The main loop has none: they do not grow with k. Neither operand has the same order in memory in
+ * both layouts. f16 and bf16 have the same addresses. */
+static void try_banks(tgl_device *dev, const char *name, int number)
+{
+    const tgl_type type = type_of(name, 1 + number % 2);
+    for (int layout = 0; layout < 4; layout += 3)
+        assert_int_equal(conflicts_of(dev, name, type, layout, 128),
+                         conflicts_of(dev, name, type, layout, 256));
+}
+
+static void test_banks(void **state)
+{
+    each(*state, try_banks);
+}
+
+/* ---- Operands and epilogues ------------------------------------------------------------------ */
+
+static const char *small_kernel(tgl_type type)
+{
+    return type == TGL_F64 ? "mma_64x32x128_f64:strips=0" : "mma_64x32x128:strips=0";
+}
+
+/* Bias, activation and residual; D another matrix, also of FP32; rows of D that are unaligned;
+ * scalars of the device, 0 among them. */
+static void test_operands(void **state)
+{
+    for (int i = part; i < 24; i += parts) {
+        const tgl_type type = types[i % 4];
+        const bool is_wide = type == TGL_F16 || type == TGL_BF16;
+        mma_case c = {.problem = problem_in(type, 70, 41 + i % 3, 50, i / 4 % 4, 0),
+                      .alpha = i % 11 == 10 ? 0 : 1.5,
+                      .beta = i % 5 == 1 ? 0.5 : 0,
+                      .is_finite = true,
+                      .kernel = small_kernel(type),
+                      .seed = (uint64_t)i};
+        if (i % 3 == 1) {
+            c.problem.type_c = is_wide && i % 2 ? TGL_F32 : type;
+            separate(&c.problem, i % 6 == 1 && is_wide ? TGL_F32 : c.problem.type_c, 50 + i % 7);
+        }
+        if (i % 7 == 3) c.problem.ldc = c.problem.n + i % 2;
+        if (i % 2 == 0)
+            c.epilogue =
+                (tgl_epilogue){.size = sizeof c.epilogue,
+                               .bias = (tgl_bias)(i / 2 % 3),
+                               .activation = i / 6 % 2 ? TGL_ACTIVATION_RELU : TGL_ACTIVATION_SILU,
+                               .residual = i / 4 % 2,
+                               .type_bias = i % 3 == 0 ? type : TGL_F32,
+                               .type_residual = type};
+        if (type == TGL_F64) c.epilogue.type_bias = TGL_F64;
+        if (i % 3 == 2) c.problem.scalars = TGL_SCALARS_DEVICE;
+        run(*state, &c);
+    }
+}
+
+/* Strided batches, shared operands, and pointers with and without promised alignment. */
+static void test_batches(void **state)
+{
+    for (int i = part; i < 24; i += parts) {
+        const tgl_type type = types[i % 4];
+        mma_case c = {.problem = problem_in(type, 33, 20, 40, i / 4 % 4, 0),
+                      .alpha = 1,
+                      .beta = i % 2,
+                      .pointers = i >= 12,
+                      .is_finite = true,
+                      .is_exact = true,
+                      .kernel = small_kernel(type),
+                      .seed = (uint64_t)i};
+        c.problem.batch = 3;
+        if (i % 3 == 0) c.problem.stride_a = 0;
+        if (i % 3 == 1 && i < 12) c.problem.stride_b += 3;
+        if (c.pointers) c.problem.alignment = i % 3 == 1 ? 0 : 16;
+        run(*state, &c);
+    }
+}
+
+/* C holds NaN, which a beta of 0 must not read; A and B do, which an alpha of 0 must not read; and
+ * k is 0. */
+static void test_zeros(void **state)
+{
+    for (int i = part; i < 12; i += parts) {
+        const tgl_type type = types[i % 4];
+        mma_case c = {.problem = problem_in(type, 20, 12, i / 4 == 1 ? 0 : 30, 0, 0),
+                      .alpha = i / 4 == 2 ? 0 : 1,
+                      .beta = i / 4 == 0 ? 0 : 1,
+                      .is_finite = false,
+                      .kernel = small_kernel(type),
+                      .seed = (uint64_t)i};
+        run(*state, &c);
+    }
+}
+
+/* The same problem twice, with splits: the same bits. */
+static void test_repeats(void **state)
+{
+    enum { M = 40, N = 24, K = 2000 };
+    static float first[M * N];
+    if (part != 0) return;
+    const mma_case c = {.problem = problem_in(TGL_BF16, M, N, K, 0, 0),
+                        .alpha = 1,
+                        .is_finite = true,
+                        .kernel = "mma_32x64x128:splits=7,strips=0"};
+    for (int i = 0; i < 2; i++) {
+        mma_case again = c;
+        again.problem.type_c = TGL_F32;
+        run(*state, &again);
+        if (i == 0) memcpy(first, C, sizeof first);
+    }
+    assert_memory_equal(first, C, sizeof first);
+}
+
+/* ---- What the family does not take ----------------------------------------------------------- */
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        tgl_type type;
+        tgl_compute compute;
+        const char *kernel;
+    } cases[] = {{TGL_F32, TGL_COMPUTE_DEFAULT, "mma_64x64x128"},
+                 {TGL_F32, TGL_COMPUTE_IEEE, "mma_64x64x128"},
+                 {TGL_F64, TGL_COMPUTE_DEFAULT, "mma_64x64x128"},
+                 {TGL_BF16, TGL_COMPUTE_DEFAULT, "mma_64x64x128_f64"},
+                 {TGL_I8, TGL_COMPUTE_DEFAULT, "mma_64x64x128"}};
+    if (part != 0) return;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        tgl_problem p = problem_of(cases[i].type, 64, 64, 64);
+        const tgl_plan_options options = {.size = sizeof options, .kernel = cases[i].kernel};
+        tgl_plan *plan;
+        p.compute = cases[i].compute;
+        assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_UNSUPPORTED);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layouts),   cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_unaligned), cmocka_unit_test(test_banks),
+        cmocka_unit_test(test_operands),  cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_zeros),     cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_refusals),
+    };
+    if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
+    return cmocka_run_group_tests(tests, setup_sim, teardown_device);
+}
