@@ -9,7 +9,7 @@
 
 static const cpu_device server = {
     .facts = {.l1d = 48 << 10, .l2 = 2 << 20, .l3 = 64 << 20, .cores = 8},
-    .threads = 8,
+    .threads = {.threads = 8},
 };
 
 static tgl_shape shape_of(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b)
@@ -25,7 +25,7 @@ static tgl_shape shape_of(int64_t m, int64_t n, int64_t k, bool trans_a, bool tr
 static cpu_plan plan_of(const tgl_shape *shape, int threads)
 {
     cpu_device device = server;
-    device.threads = threads;
+    device.threads.threads = threads;
     cpu_plan plan;
     tgl_cpu_plan(shape, &tgl_cpu_kernels_portable_f32, &device, &plan);
     return plan;
@@ -34,13 +34,18 @@ static cpu_plan plan_of(const tgl_shape *shape, int threads)
 static void small_products_stay_simple(void **state)
 {
     (void)state;
-    for (int64_t n = 2; n <= 48; n++) {
-        const tgl_shape shape = shape_of(n, n, n, false, false);
+    for (int64_t n = 2; n <= CPU_SMALL; n++) {
+        const tgl_shape shape = shape_of(n, n, n, n % 2 == 0, n % 3 == 0);
         const cpu_plan plan = plan_of(&shape, 8);
-        assert_int_equal(plan.path, CPU_PATH_GEMM);
+        assert_int_equal(plan.path, CPU_PATH_SMALL);
         assert_int_equal(plan.threads, 1);
-        assert_false(plan.pack_a || plan.pack_b);
         assert_int_equal(plan.workspace, 0);
+    }
+    for (int dimension = 0; dimension < 3; dimension++) {
+        int64_t n[] = {CPU_SMALL, CPU_SMALL, CPU_SMALL};
+        n[dimension]++;
+        const tgl_shape shape = shape_of(n[0], n[1], n[2], false, false);
+        assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_GEMM);
     }
 }
 
@@ -57,6 +62,32 @@ static void paths_follow_the_shape(void **state)
     assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_GEMM);
 }
 
+/* Small products with one row or one column are summed in the order of larger products. */
+static void small_vectors_take_the_tiles(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n, k;
+        cpu_path path;
+    } table[] = {{1, 1, 1, CPU_PATH_GEMM},
+                 {8, 1, 8, CPU_PATH_GEMM},
+                 {1, 8, 8, CPU_PATH_GEMM},
+                 {64, 1, 1, CPU_PATH_GEMM},
+                 {1, 4, 16, CPU_PATH_GEMM},
+                 {1, 3, 17, CPU_PATH_VECTOR},
+                 {9, 1, 8, CPU_PATH_VECTOR},
+                 {1, 65, 1, CPU_PATH_VECTOR},
+                 {65, 1, 1, CPU_PATH_VECTOR},
+                 {1, 1, INT64_MAX / 8, CPU_PATH_VECTOR},
+                 {1, INT64_MAX / 128, 16, CPU_PATH_VECTOR}};
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        for (int trans = 0; trans < 4; trans++) {
+            const tgl_shape shape =
+                shape_of(table[i].m, table[i].n, table[i].k, trans & 1, trans & 2);
+            assert_int_equal(plan_of(&shape, 8).path, table[i].path);
+        }
+}
+
 static void what_is_read_often_is_packed(void **state)
 {
     (void)state;
@@ -66,8 +97,30 @@ static void what_is_read_often_is_packed(void **state)
     shape = shape_of(1000, 1000, 1000, true, false);
     plan = plan_of(&shape, 1);
     assert_true(plan.pack_b && plan.pack_a);
-    shape = shape_of(8, 4096, 4096, false, false); /* B is used twice: it is not worth a copy */
+    shape = shape_of(8, 4100, 4100, false, false); /* B is used twice: it is not worth a copy */
     assert_false(plan_of(&shape, 1).pack_b);
+    shape = shape_of(8, 4096, 4096, false, false); /* unless its rows share a set of the cache */
+    assert_true(plan_of(&shape, 1).pack_b);
+    shape = shape_of(4, 4096, 4096, false, false); /* or it is used once */
+    assert_false(plan_of(&shape, 1).pack_b);
+}
+
+/* Few rows: long blocks of k, in which all rows of A fit in their part of L2. */
+static void flat_products_have_long_blocks(void **state)
+{
+    (void)state;
+    tgl_shape shape = shape_of(16, 4096, 4096, false, false);
+    assert_int_equal(plan_of(&shape, 1).kc, 128);
+    shape = shape_of(40, 4096, 4096, false, false);
+    assert_in_range(plan_of(&shape, 1).kc, 200, 240);
+    for (int64_t rows = 2; rows < 400; rows++) {
+        shape = shape_of(rows, 4096, 4096, false, false);
+        const cpu_plan plan = plan_of(&shape, 1);
+        assert_true(plan.kc >= 120 && plan.kc <= plan.kernels->kc);
+        if (rows <= 300) assert_true(plan.mc >= rows);
+    }
+    shape = shape_of(1000, 4096, 4096, false, false); /* many rows: the usual blocks */
+    assert_true(plan_of(&shape, 1).kc > plan_of(&shape, 1).kernels->kc / 2);
 }
 
 static void threads_share_what_there_is(void **state)
@@ -85,9 +138,21 @@ static void threads_share_what_there_is(void **state)
     assert_int_equal(plan.sharing, CPU_SHARE_K);
     assert_int_equal(plan.parts, plan.threads);
 
-    shape = shape_of(50, 50, 50, false, false);
-    shape.batch = 1000;
-    assert_int_equal(plan_of(&shape, 8).sharing, CPU_SHARE_BATCH);
+    for (int64_t n = 50; n <= 80; n += 30) {
+        shape = shape_of(n, n, n, false, false);
+        shape.batch = 1000;
+        plan = plan_of(&shape, 8);
+        assert_int_equal(plan.sharing, CPU_SHARE_BATCH);
+        assert_int_equal(plan.threads, 8);
+    }
+    shape = shape_of(4, 4, 4, false, false);
+    shape.batch = 2000; /* the calls count, not the 64 multiply-adds of each */
+    assert_int_equal(plan_of(&shape, 8).threads, 5);
+    shape = shape_of(64, 64, 64, false, false);
+    shape.batch = 3;
+    assert_int_equal(plan_of(&shape, 8).threads, 1);
+    shape.batch = 5;
+    assert_int_equal(plan_of(&shape, 8).threads, 3);
 }
 
 /* Blocks cover the problem, tiles fit the kernels, and buffers hold the blocks. */
@@ -102,6 +167,10 @@ static void plans_are_consistent(void **state)
             random_int(&seed, 1, largest), random_int(&seed, 0, 1), random_int(&seed, 0, 1));
         const cpu_plan plan = plan_of(&shape, (int)random_int(&seed, 1, 9));
         const cpu_kernels *kernels = plan.kernels;
+        if (plan.path == CPU_PATH_SMALL) {
+            assert_int_equal(plan.workspace, 0);
+            continue;
+        }
         assert_true(plan.mc > 0 && plan.nc > 0 && plan.kc > 0 && plan.threads > 0);
         if (plan.sharing == CPU_SHARE_C) assert_int_equal(plan.grid_m * plan.grid_n, plan.threads);
         if (plan.pack_a)
@@ -121,9 +190,10 @@ static void plans_explain_themselves(void **state)
         int64_t m, n, k;
         const char *word;
     } table[] = {{1000, 1000, 1000, "blocks"},
-                 {1000, 1, 1000, "matrix times vector"},
+                 {1000, 1, 1000, "matrix-vector product"},
                  {10, 10, 0, "k is 0"},
-                 {48, 48, 100000, "part of the sum"}};
+                 {30, 40, 50, "register tiles"},
+                 {48, 48, 100000, "partial sums"}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const tgl_problem problem = problem_of(TGL_F64, table[i].m, table[i].n, table[i].k);
         tgl_plan *plan;
@@ -135,7 +205,7 @@ static void plans_explain_themselves(void **state)
         assert_int_equal(strlen(start), sizeof start - 1);
         assert_int_equal(tgl_plan_explain(plan, NULL, 0), length);
         const bool one_thread = strstr(text, "of 1") != NULL;
-        if (!one_thread || i < 3) assert_non_null(strstr(text, table[i].word));
+        if (!one_thread || i < 4) assert_non_null(strstr(text, table[i].word));
         assert_non_null(strstr(text, tgl_plan_kernel(plan)));
         tgl_plan_destroy(plan);
     }
@@ -146,49 +216,82 @@ static void plans_explain_themselves(void **state)
 static void buffers_are_used_again(void **state)
 {
     (void)state;
-    cpu_pool pool = {0};
-    tgl_cpu_pool_open(&pool);
-    assert_true(tgl_cpu_pool_reserve(&pool, 0));
-    assert_true(tgl_cpu_pool_reserve(&pool, 1000));
-    void *first = tgl_cpu_pool_take(&pool, 1000);
-    assert_non_null(first);
-    assert_int_equal((uintptr_t)first % CPU_ALIGNMENT, 0);
-    void *second = tgl_cpu_pool_take(&pool, 500); /* the only buffer is in use */
-    assert_non_null(second);
-    assert_ptr_not_equal(first, second);
-    tgl_cpu_pool_give(&pool, first);
-    assert_ptr_equal(tgl_cpu_pool_take(&pool, 900), first);
-    tgl_cpu_pool_give(&pool, first);
-    tgl_cpu_pool_give(&pool, second);
-    assert_false(tgl_cpu_pool_reserve(&pool, SIZE_MAX - 10));
-    assert_null(tgl_cpu_pool_take(&pool, SIZE_MAX - 10));
-    tgl_cpu_pool_close(&pool);
+    cpu_buffer_pool pool = {0};
+    assert_true(tgl_buffer_pool_reserve(&pool, 0));
+    assert_true(tgl_buffer_pool_reserve(&pool, 1000));
+    const cpu_buffer first = tgl_buffer_pool_take(&pool, 1000);
+    assert_non_null(first.memory);
+    assert_int_equal((uintptr_t)first.memory % CPU_ALIGNMENT, 0);
+    const cpu_buffer second = tgl_buffer_pool_take(&pool, 500); /* the only buffer is in use */
+    assert_non_null(second.memory);
+    assert_ptr_not_equal(first.memory, second.memory);
+    tgl_buffer_pool_give(&pool, first);
+    assert_ptr_equal(tgl_buffer_pool_take(&pool, 900).memory, first.memory);
+    tgl_buffer_pool_give(&pool, first);
+    tgl_buffer_pool_give(&pool, second);
+    assert_false(tgl_buffer_pool_reserve(&pool, SIZE_MAX - 10));
+    assert_null(tgl_buffer_pool_take(&pool, SIZE_MAX - 10).memory);
+    tgl_buffer_pool_close(&pool);
 }
 
 static void a_full_pool_still_gives(void **state)
 {
     (void)state;
-    enum { TAKEN = CPU_POOL_SLOTS + 5, BYTES = 3000 };
-    cpu_pool pool = {0};
-    tgl_cpu_pool_open(&pool);
-    void *taken[TAKEN];
+    enum { TAKEN = CPU_BUFFER_SLOTS + 5, BYTES = 3000 };
+    cpu_buffer_pool pool = {0};
+    cpu_buffer taken[TAKEN];
     for (int i = 0; i < TAKEN; i++) {
-        taken[i] = tgl_cpu_pool_take(&pool, BYTES);
-        assert_non_null(taken[i]);
-        memset(taken[i], i, BYTES);
+        taken[i] = tgl_buffer_pool_take(&pool, BYTES);
+        assert_non_null(taken[i].memory);
+        assert_int_equal(taken[i].slot >= 0, i < CPU_BUFFER_SLOTS);
+        memset(taken[i].memory, i, BYTES);
     }
     for (int i = 0; i < TAKEN; i++) {
-        const unsigned char *bytes = taken[i];
+        const unsigned char *bytes = taken[i].memory;
         assert_int_equal(bytes[0], i);
         assert_int_equal(bytes[BYTES - 1], i);
-        tgl_cpu_pool_give(&pool, taken[i]);
+        tgl_buffer_pool_give(&pool, taken[i]);
     }
-    assert_true(tgl_cpu_pool_reserve(&pool, 10 * BYTES)); /* in place of a smaller one */
-    void *large = tgl_cpu_pool_take(&pool, 10 * BYTES);
-    assert_non_null(large);
-    memset(large, 0, 10 * BYTES);
-    tgl_cpu_pool_give(&pool, large);
-    tgl_cpu_pool_close(&pool);
+    assert_true(tgl_buffer_pool_reserve(&pool, 10 * BYTES)); /* in place of a smaller one */
+    const cpu_buffer large = tgl_buffer_pool_take(&pool, 10 * BYTES);
+    assert_non_null(large.memory);
+    memset(large.memory, 0, 10 * BYTES);
+    tgl_buffer_pool_give(&pool, large);
+    tgl_buffer_pool_close(&pool);
+}
+
+/* Takes and gives buffers of changing sizes, and sees that it alone has them. */
+static void *use_buffers(void *argument)
+{
+    cpu_buffer_pool *pool = argument;
+    uintptr_t faults = 0;
+    for (size_t i = 0; i < 100000; i++) {
+        const size_t words = 1 + i * 37 % 64;
+        const cpu_buffer buffer = tgl_buffer_pool_take(pool, words * sizeof(uintptr_t));
+        uintptr_t *memory = buffer.memory;
+        for (size_t j = 0; j < words; j++)
+            memory[j] = (uintptr_t)&faults + j;
+        for (size_t j = 0; j < words; j++)
+            faults += memory[j] != (uintptr_t)&faults + j;
+        tgl_buffer_pool_give(pool, buffer);
+    }
+    return (void *)faults; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static void threads_never_share_a_buffer(void **state)
+{
+    (void)state;
+    enum { THREADS = 6 };
+    cpu_buffer_pool pool = {0};
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use_buffers, &pool), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *faults;
+        pthread_join(threads[i], &faults);
+        assert_null(faults);
+    }
+    tgl_buffer_pool_close(&pool);
 }
 
 int main(void)
@@ -196,12 +299,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_products_stay_simple),
         cmocka_unit_test(paths_follow_the_shape),
+        cmocka_unit_test(small_vectors_take_the_tiles),
         cmocka_unit_test(what_is_read_often_is_packed),
+        cmocka_unit_test(flat_products_have_long_blocks),
         cmocka_unit_test(threads_share_what_there_is),
         cmocka_unit_test(plans_are_consistent),
         cmocka_unit_test_setup_teardown(plans_explain_themselves, setup_cpu, teardown_device),
         cmocka_unit_test(buffers_are_used_again),
         cmocka_unit_test(a_full_pool_still_gives),
+        cmocka_unit_test(threads_never_share_a_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

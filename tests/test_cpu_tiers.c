@@ -345,7 +345,12 @@ static void tiers_are_chosen(void **state)
         {NULL, "portable ", true},
         {"portable", "portable ", true},
         {"avx2", NULL, true},
-        {"-avx2", NULL, true},
+        {"-avx2", "portable ", true}, /* absent anyway */
+        {"-avx512,-avx2", "portable ", true},
+        {"neon", NULL, true},
+        {"-neon", "portable ", true},
+        {"-avx1024", NULL, true},
+        {"-portable", NULL, true},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
 #ifndef TGL_CPU_X86

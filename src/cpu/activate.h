@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The activations, element by element and without branches, so that loops over them become vectors
- * of whatever the including tier has. A NaN stays one.
+ * The activations of one element, without branches, so that the compiler vectorises loops over them
+ * for the tier that includes this file. NaN gives NaN.
  *
- * f32 has functions of its own, for the mathematics library's take one element at a time:
+ * For f32 the exponential and the error function are written out, because those of the mathematics
+ * library are not vectorised:
  *   e^x        2^n * e^r with |r| <= ln(2)/2, and a polynomial for e^r: within 2 units of the last
  *              place, 0 and Inf beyond the type's range.
  *   erfc(z)    e^(-z*Q(z)) with a polynomial Q, 0 <= z <= 4.25: the absolute error is below 2^-24.
@@ -42,7 +43,7 @@ static inline float cpu_exp_f32(float x)
     p = p * r + 0.166665152F;
     p = p * r + 0.5F;
     p = p * r * r + r + 1.0F;
-    /* In two steps, for 2^n may be outside of the type where the result is not. */
+    /* In two steps, because 2^n may overflow or underflow where the result does not. */
     const uint32_t i = shifted.bits - shift.bits, half = (uint32_t)((int32_t)i >> 1);
     return p * cpu_power_of_2(half) * cpu_power_of_2(i - half);
 }
@@ -62,7 +63,7 @@ static inline float cpu_erfc_f32(float z)
     return z > 4.25F ? 0.0F : e;
 }
 
-/* 1 + erf(z) is 2 - erfc(z), and for a negative z erfc(-z), which has no digits to lose. */
+/* 1 + erf(z) = 2 - erfc(z); for negative z it is erfc(-z), which avoids cancellation. */
 static inline float cpu_gelu_f32(float x)
 {
     const float e = 0.5F * cpu_erfc_f32(fabsf(x) * 0.70710678F);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packing buffers. A plan reserves one of its size when it is made; a run takes any that is large
- * enough and idle, and only when several runs overlap is another one allocated and kept.
+ * Packing buffers. A plan reserves one of its size when it is made. A run takes any buffer that is
+ * large enough and idle; only when runs overlap is another one allocated and kept.
+ *
+ * There is no lock: whoever sets a slot's `in_use` owns the slot. If the process forks while
+ * another thread owns a slot, the child never gets that slot back, and has the others.
  */
 #include "cpu/cpu.h"
 
@@ -22,90 +25,85 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-void tgl_cpu_pool_open(cpu_pool *pool)
+static size_t size_of_slot(const cpu_buffer_pool *pool, int slot)
 {
-    pthread_mutex_init(&pool->lock, NULL);
+    return atomic_load_explicit(&pool->slots[slot].bytes, memory_order_relaxed);
 }
 
-void tgl_cpu_pool_close(cpu_pool *pool)
+static bool claim(cpu_buffer_pool *pool, int slot)
 {
-    for (int i = 0; i < CPU_POOL_SLOTS; i++)
-        free(pool->slots[i].memory);
-    pthread_mutex_destroy(&pool->lock);
+    return !atomic_exchange_explicit(&pool->slots[slot].in_use, true, memory_order_acquire);
 }
 
-/* The idle slot with the smallest sufficient buffer, else -1. The lock is held. */
-static int find_idle(const cpu_pool *pool, size_t bytes)
+static void release(cpu_buffer_pool *pool, int slot)
+{
+    atomic_store_explicit(&pool->slots[slot].in_use, false, memory_order_release);
+}
+
+/* The idle slot with the smallest sufficient buffer; -1: there is none. */
+static int find_idle(const cpu_buffer_pool *pool, size_t bytes)
 {
     int best = -1;
-    for (int i = 0; i < CPU_POOL_SLOTS; i++)
-        if (pool->slots[i].memory != NULL && !pool->slots[i].in_use &&
-            pool->slots[i].bytes >= bytes &&
-            (best < 0 || pool->slots[i].bytes < pool->slots[best].bytes))
+    for (int i = 0; i < CPU_BUFFER_SLOTS; i++)
+        if (size_of_slot(pool, i) >= bytes &&
+            !atomic_load_explicit(&pool->slots[i].in_use, memory_order_relaxed) &&
+            (best < 0 || size_of_slot(pool, i) < size_of_slot(pool, best)))
             best = i;
     return best;
 }
 
-/* Puts a buffer into a free slot, or in place of an idle smaller one; false: there is none. */
-static bool keep(cpu_pool *pool, void *memory, size_t bytes, bool in_use)
+/* Puts a buffer into an idle slot that is empty, else into one with a smaller buffer, and claims
+ * it; -1: there is none. */
+static int keep(cpu_buffer_pool *pool, void *memory, size_t bytes)
 {
-    int slot = -1;
-    for (int i = 0; i < CPU_POOL_SLOTS && slot < 0; i++)
-        if (pool->slots[i].memory == NULL) slot = i;
-    for (int i = 0; i < CPU_POOL_SLOTS && slot < 0; i++)
-        if (!pool->slots[i].in_use && pool->slots[i].bytes < bytes) slot = i;
-    if (slot < 0) return false;
-    free(pool->slots[slot].memory);
-    pool->slots[slot].memory = memory;
-    pool->slots[slot].bytes = bytes;
-    pool->slots[slot].in_use = in_use;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < CPU_BUFFER_SLOTS; i++) {
+            const size_t limit = pass == 0 ? 1 : bytes;
+            if (size_of_slot(pool, i) >= limit || !claim(pool, i)) continue;
+            if (size_of_slot(pool, i) < limit) {
+                free(pool->slots[i].memory);
+                pool->slots[i].memory = memory;
+                atomic_store_explicit(&pool->slots[i].bytes, bytes, memory_order_relaxed);
+                return i;
+            }
+            release(pool, i); /* it was filled meanwhile */
+        }
+    return -1;
+}
+
+void tgl_buffer_pool_close(cpu_buffer_pool *pool)
+{
+    for (int i = 0; i < CPU_BUFFER_SLOTS; i++)
+        if (claim(pool, i)) free(pool->slots[i].memory);
+}
+
+bool tgl_buffer_pool_reserve(cpu_buffer_pool *pool, size_t bytes)
+{
+    if (bytes == 0) return true;
+    for (int i = 0; i < CPU_BUFFER_SLOTS; i++)
+        if (size_of_slot(pool, i) >= bytes) return true;
+    const cpu_buffer buffer = tgl_buffer_pool_take(pool, bytes);
+    if (buffer.memory == NULL) return false;
+    tgl_buffer_pool_give(pool, buffer);
     return true;
 }
 
-bool tgl_cpu_pool_reserve(cpu_pool *pool, size_t bytes)
+cpu_buffer tgl_buffer_pool_take(cpu_buffer_pool *pool, size_t bytes)
 {
-    bool found = bytes == 0;
-    pthread_mutex_lock(&pool->lock);
-    for (int i = 0; i < CPU_POOL_SLOTS && !found; i++)
-        found = pool->slots[i].memory != NULL && pool->slots[i].bytes >= bytes;
-    if (!found) {
-        void *memory = allocate(bytes);
-        found = memory != NULL;
-        if (found && !keep(pool, memory, bytes, false)) free(memory);
+    int slot;
+    while ((slot = find_idle(pool, bytes)) >= 0) {
+        if (!claim(pool, slot)) continue;
+        if (size_of_slot(pool, slot) >= bytes) return (cpu_buffer){pool->slots[slot].memory, slot};
+        release(pool, slot);
     }
-    pthread_mutex_unlock(&pool->lock);
-    return found;
+    void *memory = allocate(bytes);
+    return (cpu_buffer){memory, memory != NULL ? keep(pool, memory, bytes) : -1};
 }
 
-void *tgl_cpu_pool_take(cpu_pool *pool, size_t bytes)
+void tgl_buffer_pool_give(cpu_buffer_pool *pool, cpu_buffer buffer)
 {
-    void *memory = NULL;
-    pthread_mutex_lock(&pool->lock);
-    const int slot = find_idle(pool, bytes);
-    if (slot >= 0) {
-        memory = pool->slots[slot].memory;
-        pool->slots[slot].in_use = true;
-    }
-    pthread_mutex_unlock(&pool->lock);
-    if (memory != NULL) return memory;
-
-    memory = allocate(bytes);
-    if (memory == NULL) return NULL;
-    pthread_mutex_lock(&pool->lock);
-    keep(pool, memory, bytes, true);
-    pthread_mutex_unlock(&pool->lock);
-    return memory;
-}
-
-void tgl_cpu_pool_give(cpu_pool *pool, void *memory)
-{
-    bool kept = false;
-    pthread_mutex_lock(&pool->lock);
-    for (int i = 0; i < CPU_POOL_SLOTS && !kept; i++)
-        if (pool->slots[i].memory == memory) {
-            pool->slots[i].in_use = false;
-            kept = true;
-        }
-    pthread_mutex_unlock(&pool->lock);
-    if (!kept) free(memory);
+    if (buffer.slot >= 0)
+        release(pool, buffer.slot);
+    else
+        free(buffer.memory);
 }

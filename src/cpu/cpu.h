@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend's own state, and what its files ask of each other.
+ * The state of the cpu backend, and the functions that its files share.
  */
 #ifndef TGL_CPU_H
 #define TGL_CPU_H
@@ -9,30 +9,38 @@
 #include "base/integers.h"
 #include "cpu/detect.h"
 #include "cpu/kernels.h"
+#include "cpu/thread_pool.h"
 #include "cpu/tiers.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+enum {
+    CPU_ALIGNMENT = 256,
+    CPU_BUFFER_SLOTS = 32,
+    CPU_MAX_PROPERTIES = 12,
+    CPU_MAX_THREADS = 1024,
+    CPU_SMALL = 64, /* rows, columns and steps of a small product, at most */
+};
 
-enum { CPU_ALIGNMENT = 256, CPU_POOL_SLOTS = 32, CPU_MAX_PROPERTIES = 12, CPU_MAX_THREADS = 1024 };
-
-/* Buffers for packing, kept from run to run. A run takes one and gives it back. */
-typedef struct cpu_pool {
-    pthread_mutex_t lock;
+/* Buffers for packing, kept from run to run; all zero at first. A run takes one and gives it back.
+ */
+typedef struct cpu_buffer_pool {
     struct {
-        void *memory; /* NULL: the slot is free */
-        size_t bytes;
-        bool in_use;
-    } slots[CPU_POOL_SLOTS];
-} cpu_pool;
+        atomic_bool in_use;  /* whoever sets it owns the slot */
+        atomic_size_t bytes; /* 0: the slot is empty */
+        void *memory;
+    } slots[CPU_BUFFER_SLOTS];
+} cpu_buffer_pool;
+
+typedef struct cpu_buffer {
+    void *memory;
+    int slot; /* -1: it is not kept */
+} cpu_buffer;
 
 typedef struct cpu_device {
     cpu_facts facts;
-    int threads; /* the most that a run uses */
     const cpu_tier *tiers[CPU_MAX_TIERS];
     int tier_count; /* tiers[0] is the one in use */
-    cpu_pool pool;
+    thread_pool threads;
+    cpu_buffer_pool buffers;
 
     struct {
         const char *key;
@@ -43,8 +51,10 @@ typedef struct cpu_device {
 
 typedef enum cpu_path {
     CPU_PATH_GEMM,   /* tiles, perhaps with packing */
+    CPU_PATH_SMALL,  /* a few tiles, read in place */
     CPU_PATH_VECTOR, /* C has one row or one column */
     CPU_PATH_SCALE,  /* k == 0: D := beta*C */
+    CPU_PATH_HALF,   /* f16 and bf16: blocks are converted to f32 */
 } cpu_path;
 
 /* How the threads share a product. */
@@ -62,26 +72,51 @@ typedef struct cpu_plan {
     int grid_m, grid_n; /* CPU_SHARE_C: rectangles along m and n */
     int64_t parts;      /* CPU_SHARE_K: parts of the sum */
     bool pack_a, pack_b;
-    bool keep_b;        /* a packed block of B serves several blocks of A; else a panel at a time */
-    bool fetch;         /* the matrices exceed L2: what comes next is fetched ahead */
-    int64_t mc, nc, kc; /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
-    size_t a_bytes;     /* workspace: one thread's packed block of A */
-    size_t b_bytes;     /* a packed block of B */
-    size_t part_bytes;  /* one part's sums */
-    size_t workspace;   /* all of it */
+    bool keep_b;                /* a whole block of B is packed; else one panel at a time */
+    bool fetch;                 /* prefetch the next panel of B, because B exceeds L2 */
+    int64_t mc, nc, kc;         /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
+    size_t a_bytes;             /* workspace: one thread's packed block of A */
+    size_t b_bytes;             /* a packed block of B */
+    size_t part_bytes;          /* one part's sums */
+    size_t workspace;           /* all of it */
+    struct cpu_half_plan *half; /* CPU_PATH_HALF; else NULL */
 } cpu_plan;
+
+/* How a product of 16-bit types is cut into blocks. */
+typedef struct cpu_half_plan {
+    const cpu_half *half;
+    int64_t rows, columns, steps;                  /* of a block: of op(A), of op(B), of k */
+    int64_t blocks_m, blocks_n, blocks_k;          /* blocks along m, n and k */
+    cpu_plan product;                              /* f32, of a whole block, on one thread */
+    size_t a_bytes, b_bytes, sum_bytes, row_bytes; /* workspace of a thread, in this order */
+    size_t thread_bytes;                           /* with the workspace of `product` */
+} cpu_half_plan;
 
 /* cpu_plan.c: chooses path, sharing and blocking. A pure function of its arguments. */
 void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, const cpu_device *cpu,
                   cpu_plan *plan);
 void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out);
+size_t tgl_cpu_aligned(size_t bytes); /* rounded up to CPU_ALIGNMENT */
+
+/* cpu_half.c: the same for 16-bit types. *plan refers to *half. */
+void tgl_cpu_plan_half(const tgl_shape *shape, const cpu_tier *tier, const cpu_device *cpu,
+                       cpu_half_plan *half, cpu_plan *plan);
+void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
+                  thread_pool *threads);
 
 /* cpu_gemm.c, cpu_vector.c: run a plan in place, D := alpha*op(A)*op(B) + beta*D and the epilogue,
  * in `workspace`, plan->workspace bytes aligned to CPU_ALIGNMENT. */
-void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
-                  char *workspace);
+void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
+                  thread_pool *threads);
 void tgl_cpu_vector(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
-                    char *workspace);
+                    char *workspace, thread_pool *threads);
+
+/* cpu_small.c: small products, without workspace: whether a product of this size is one; one
+ * product; those of a plan, with the epilogue. */
+bool tgl_cpu_is_small(int64_t m, int64_t n, int64_t k);
+void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x);
+void tgl_cpu_small_run(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
+                       thread_pool *threads);
 
 /* D := beta*D for all of the batch, and the epilogue. */
 void tgl_cpu_scale(const tgl_shape *shape, const cpu_kernels *kernels, const tgl_run *run);
@@ -91,50 +126,23 @@ typedef struct cpu_rectangle {
     int64_t row, rows, column, columns;
 } cpu_rectangle;
 
-/* cpu_epilogue.c: what is left to do where alpha*op(A)*op(B) + beta*C is complete, in a problem of
- * the batch. For shapes with an epilogue. */
+/* cpu_epilogue.c: bias, activation and residual for a part of D, in one problem of the batch, where
+ * D holds alpha*op(A)*op(B) + beta*C. For shapes with an epilogue. */
 void tgl_cpu_epilogue(const tgl_shape *shape, const cpu_kernels *kernels, const tgl_run *run,
                       int64_t problem, cpu_rectangle part);
 
-/* buffer_pool.c. reserve: makes sure that a buffer of this size exists. take: NULL if memory is
- * short. */
-void tgl_cpu_pool_open(cpu_pool *pool);
-void tgl_cpu_pool_close(cpu_pool *pool);
-bool tgl_cpu_pool_reserve(cpu_pool *pool, size_t bytes);
-void *tgl_cpu_pool_take(cpu_pool *pool, size_t bytes);
-void tgl_cpu_pool_give(cpu_pool *pool, void *memory);
+/* buffer_pool.c. reserve: makes sure that a buffer of this size exists; false: no memory. take:
+ * memory is NULL if there is none. */
+void tgl_buffer_pool_close(cpu_buffer_pool *pool);
+bool tgl_buffer_pool_reserve(cpu_buffer_pool *pool, size_t bytes);
+cpu_buffer tgl_buffer_pool_take(cpu_buffer_pool *pool, size_t bytes);
+void tgl_buffer_pool_give(cpu_buffer_pool *pool, cpu_buffer buffer);
 
 /* cpu_measure.c */
 tgl_status tgl_cpu_measure(tgl_device *dev, tgl_ceiling ceiling, double *value);
 
-/* Runs `body(context, thread, team)` on each thread of a team of at most `threads`. */
-typedef void cpu_team_fn(void *context, int thread, int team);
-static inline void cpu_team(int threads, cpu_team_fn *body, void *context)
-{
-#ifdef _OPENMP
-    if (threads > 1) {
-#pragma omp parallel num_threads(threads)
-        body(context, omp_get_thread_num(), omp_get_num_threads());
-        return;
-    }
-#endif
-    (void)threads;
-    body(context, 0, 1);
-}
-
-/* Waits for the rest of the team. */
-static inline void cpu_team_wait(int team)
-{
-#ifdef _OPENMP
-    if (team > 1) {
-#pragma omp barrier
-    }
-#endif
-    (void)team;
-}
-
-/* The matrices of problem i of the batch: A, B, the D that is written, and the C that D starts from
- * (the same as D where the product is in place). element: bytes of one. */
+/* The matrices of problem i of the batch: A, B, C, and D, which is written (C itself if the product
+ * is in place). element: bytes of an element. */
 static inline const char *tgl_cpu_matrix_of(const tgl_shape *s, const tgl_run *run,
                                             tgl_operand matrix, tgl_operand array, int64_t i,
                                             int64_t stride, int64_t element)
@@ -166,14 +174,14 @@ static inline char *tgl_cpu_d_of(const tgl_shape *s, const tgl_run *run, int64_t
     return (char *)tgl_cpu_matrix_of(s, run, TGL_AT_D, TGL_AT_D_ARRAY, i, s->stride_d, element);
 }
 
-/* The shortcuts of these two save small products a good part of their time: a division costs as
- * much as a dozen multiply-adds. */
+/* These two avoid divisions in common cases: a division takes as long as a dozen multiply-adds,
+ * which counts in small products. */
 static inline int64_t cpu_ceil_div(int64_t x, int64_t y)
 {
     return x <= y ? x > 0 : (x + y - 1) / y;
 }
 
-/* Where part `index` of `parts` begins when `total` things are shared out evenly. */
+/* The first item of part `index` when `total` items are divided evenly into `parts`. */
 static inline int64_t cpu_share(int64_t total, int64_t parts, int64_t index)
 {
     if (parts == 1) return index == 0 ? 0 : total;

@@ -3,6 +3,7 @@
  * The cpu backend: host memory, and plans for the host's processor.
  */
 #include "cpu/cpu.h"
+#include "cpu/processors.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,33 +29,26 @@ static void list_properties(cpu_device *cpu)
 {
     const cpu_facts *facts = &cpu->facts;
     add_property(cpu, "processor", "%s", facts->name);
-    add_property(cpu, "instruction sets", "%s%s%s%s", facts->features & CPU_AVX2 ? "avx2 " : "",
-                 facts->features & CPU_FMA ? "fma " : "",
-                 facts->features & CPU_AVX512F ? "avx512f" : "",
-                 facts->features == 0 ? "portable only" : "");
+    add_property(
+        cpu, "instruction sets", "%s%s%s%s%s", facts->features & CPU_AVX2 ? "avx2 " : "",
+        facts->features & CPU_FMA ? "fma " : "", facts->features & CPU_AVX512F ? "avx512f" : "",
+        facts->features & CPU_NEON ? "neon" : "", facts->features == 0 ? "portable only" : "");
     add_property(cpu, "tier", "%s", cpu->tiers[0]->name);
     add_property(cpu, "cores", "%d", facts->cores);
-    add_property(cpu, "threads", "%d", cpu->threads);
+    add_property(cpu, "threads", "%d", cpu->threads.threads);
     add_property(cpu, "L1d cache", "%zu KB", facts->l1d / 1024);
     add_property(cpu, "L2 cache", "%zu KB", facts->l2 / 1024);
     if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
-#ifdef _OPENMP
-    add_property(cpu, "OpenMP", "yes");
-#else
-    add_property(cpu, "OpenMP", "no");
-#endif
 }
 
-/* The library's share of the machine: what the caller asked for, else what OpenMP would take. */
-static int count_threads(int asked)
+/* The number that the program asks for, else OMP_NUM_THREADS but no more than the processors, else
+ * one for each processor. */
+static int count_threads(int asked, int processors)
 {
-#ifdef _OPENMP
-    const int threads = asked > 0 ? asked : omp_get_max_threads();
+    const int wanted = tgl_threads_of_text(getenv("OMP_NUM_THREADS"));
+    int threads = wanted > 0 && wanted < processors ? wanted : processors;
+    if (asked > 0) threads = asked;
     return threads < CPU_MAX_THREADS ? threads : CPU_MAX_THREADS;
-#else
-    (void)asked;
-    return 1;
-#endif
 }
 
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
@@ -69,8 +63,8 @@ static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options 
         free(cpu);
         return status;
     }
-    cpu->threads = count_threads(options->threads);
-    tgl_cpu_pool_open(&cpu->pool);
+    tgl_thread_pool_open(&cpu->threads, count_threads(options->threads, cpu->facts.cores),
+                         cpu->facts.cores);
     list_properties(cpu);
     dev->state = cpu;
     return TGL_OK;
@@ -79,7 +73,8 @@ static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options 
 static void cpu_close(tgl_device *dev)
 {
     cpu_device *cpu = dev->state;
-    tgl_cpu_pool_close(&cpu->pool);
+    tgl_thread_pool_close(&cpu->threads);
+    tgl_buffer_pool_close(&cpu->buffers);
     free(cpu);
 }
 
@@ -124,24 +119,74 @@ static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
     return NULL;
 }
 
-/* All compute modes are served: the kernels' arithmetic is that of IEEE 754. */
-static tgl_status check_shape(const tgl_shape *s)
+/* f16 and bf16 have a path of their own (cpu_half.c). */
+static bool is_half(const tgl_shape *s)
+{
+    return (s->type_a == TGL_F16 || s->type_a == TGL_BF16) && s->type_b == s->type_a;
+}
+
+/* Whether the path of 16-bit types converts a bias or a residual of this type. */
+static bool is_converted(tgl_type type)
+{
+    return type == TGL_F16 || type == TGL_BF16 || type == TGL_F32;
+}
+
+static tgl_status check_addends(const tgl_shape *s)
 {
     const tgl_shape_epilogue *e = &s->epilogue;
-    if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64))
-        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32 and f64 only");
+    if (is_half(s)) {
+        if ((e->bias == TGL_BIAS_NONE || is_converted(e->type_bias)) &&
+            (!e->residual || is_converted(e->type_residual)))
+            return TGL_OK;
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device takes a bias and a residual of f16, bf16 "
+                                         "and f32 for products of f16 and bf16");
+    }
+    if ((e->bias == TGL_BIAS_NONE || e->type_bias == s->type_d) &&
+        (!e->residual || e->type_residual == s->type_d))
+        return TGL_OK;
+    return tgl_fail(TGL_UNSUPPORTED, "the cpu device takes a bias and a residual of the result's "
+                                     "type only for products of f32 and f64");
+}
+
+/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic. */
+static tgl_status check_shape(const tgl_shape *s)
+{
+    if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the cpu device has kernels for f32, f64, f16 and bf16 only");
     if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
         s->scaling_d != TGL_SCALING_NONE)
         return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no kernel that takes scales");
-    if ((e->bias != TGL_BIAS_NONE && e->type_bias != s->type_d) ||
-        (e->residual && e->type_residual != s->type_d))
-        return tgl_fail(TGL_UNSUPPORTED,
-                        "the cpu device takes a bias and a residual of the result's type only");
-    if (e->expression != NULL)
+    TGL_TRY(check_addends(s));
+    if (s->epilogue.expression != NULL)
         return tgl_fail(TGL_UNSUPPORTED,
                         "the cpu device compiles no expressions: use bias, activation and "
                         "residual, or the devices cuda and sim");
     return TGL_OK;
+}
+
+/* Makes the plan's state; NULL: no memory. */
+static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, const cpu_device *cpu)
+{
+    cpu_plan *state = malloc(sizeof *state);
+    if (state == NULL) return NULL;
+    if (!is_half(shape)) {
+        tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, cpu, state);
+        return state;
+    }
+    cpu_half_plan *half = malloc(sizeof *half);
+    if (half != NULL) {
+        tgl_cpu_plan_half(shape, tier, cpu, half, state);
+        return state;
+    }
+    free(state);
+    return NULL;
+}
+
+static void free_state(cpu_plan *state)
+{
+    if (state != NULL) free(state->half);
+    free(state);
 }
 
 static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
@@ -152,12 +197,11 @@ static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
         return tgl_fail(TGL_UNKNOWN_KERNEL, "the cpu device has no kernel \"%s\" here", kernel);
     TGL_TRY(check_shape(&plan->shape));
 
-    cpu_plan *state = malloc(sizeof *state);
+    cpu_plan *state = make_state(&plan->shape, tier, cpu);
     if (state == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
-    tgl_cpu_plan(&plan->shape, plan->shape.type_d == TGL_F32 ? tier->f32 : tier->f64, cpu, state);
-    if (!tgl_cpu_pool_reserve(&cpu->pool, state->workspace)) {
+    if (!tgl_buffer_pool_reserve(&cpu->buffers, state->workspace)) {
         const size_t workspace = state->workspace;
-        free(state);
+        free_state(state);
         return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", workspace);
     }
     snprintf(plan->kernel, sizeof plan->kernel, "%s", tier->kernel);
@@ -167,10 +211,10 @@ static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
 
 static void cpu_unprepare(tgl_plan *plan)
 {
-    free(plan->state);
+    free_state(plan->state);
 }
 
-/* Scalars in memory are read now, and serve as the host's do from here on. */
+/* The run with alpha and beta read from memory, as if the host had given them. */
 static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
 {
     tgl_run host = *run;
@@ -200,27 +244,31 @@ static void copy_c(const tgl_shape *s, const tgl_run *run, int64_t element)
     }
 }
 
-/* A run whose scalars are known. Where D is another matrix than C it starts as a copy of C, and the
- * product is computed in place. */
+/* Runs with known scalars. Where D is not C, D starts as a copy of C and the product is computed in
+ * place; products of 16-bit types read C themselves. */
 static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
 {
     const cpu_plan *p = plan->state;
     cpu_device *cpu = plan->dev->state;
     TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
-    char *workspace = NULL;
-    if (run->has_product && p->workspace > 0) {
-        workspace = tgl_cpu_pool_take(&cpu->pool, p->workspace);
-        if (workspace == NULL)
+    cpu_buffer workspace = {NULL, -1};
+    if ((run->has_product || p->path == CPU_PATH_HALF) && p->workspace > 0) {
+        workspace = tgl_buffer_pool_take(&cpu->buffers, p->workspace);
+        if (workspace.memory == NULL)
             return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", p->workspace);
     }
-    copy_c(&plan->shape, run, (int64_t)p->kernels->element);
-    if (!run->has_product)
+    if (p->path != CPU_PATH_HALF) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
+    if (p->path == CPU_PATH_HALF)
+        tgl_cpu_half(&plan->shape, p, run, workspace.memory, &cpu->threads);
+    else if (!run->has_product)
         tgl_cpu_scale(&plan->shape, p->kernels, run);
+    else if (p->path == CPU_PATH_SMALL)
+        tgl_cpu_small_run(&plan->shape, p, run, &cpu->threads);
     else if (p->path == CPU_PATH_VECTOR)
-        tgl_cpu_vector(&plan->shape, p, run, workspace);
+        tgl_cpu_vector(&plan->shape, p, run, workspace.memory, &cpu->threads);
     else
-        tgl_cpu_gemm(&plan->shape, p, run, workspace);
-    if (workspace != NULL) tgl_cpu_pool_give(&cpu->pool, workspace);
+        tgl_cpu_gemm(&plan->shape, p, run, workspace.memory, &cpu->threads);
+    tgl_buffer_pool_give(&cpu->buffers, workspace);
     return TGL_OK;
 }
 
@@ -230,6 +278,15 @@ static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream
     if (!plan->shape.device_scalars) return run_host_scalars(plan, run);
     const tgl_run host = with_host_scalars(&plan->shape, run);
     return run_host_scalars(plan, &host);
+}
+
+/* As in a plan of this product, and with the same result. */
+static bool cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
+{
+    const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
+    if (!tgl_cpu_is_small(x->m, x->n, x->k)) return false;
+    tgl_cpu_small(x->type == TGL_F32 ? tier->f32 : tier->f64, x);
+    return true;
 }
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
@@ -268,7 +325,7 @@ static double cpu_number(const tgl_device *dev, tgl_number number)
     case TGL_NUMBER_L3_BYTES:
         return (double)cpu->facts.l3;
     case TGL_NUMBER_THREADS:
-        return cpu->threads;
+        return cpu->threads.threads;
     default:
         return 0;
     }
@@ -286,6 +343,7 @@ const tgl_backend tgl_cpu_backend = {
     .prepare = cpu_prepare,
     .unprepare = cpu_unprepare,
     .run = cpu_run,
+    .run_small = cpu_run_small,
     .explain = tgl_cpu_explain,
     .kernel_name = cpu_kernel_name,
     .property = cpu_property,

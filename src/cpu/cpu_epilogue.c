@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bias, activation and residual, on a part of D whose sums are complete and still in a cache.
+ * Bias, activation and residual for a part of D, while its complete sums are still in a cache.
  */
 #include "cpu/cpu.h"
 
-/* Element `index` of the epilogue's operand x; NULL if there is none. */
+/* The address of element `index` of a bias or residual x; NULL if x is NULL. */
 static const char *operand_at(const void *x, int64_t index, int64_t element)
 {
     return x != NULL ? (const char *)x + index * element : NULL;

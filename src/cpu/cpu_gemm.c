@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loops around the microkernel. Each thread computes a rectangle of C by itself:
+ * The loops around the microkernel. Each thread computes one rectangle of C:
  *
  *     for each block of nc columns of C and B
  *         for each block of kc of k
@@ -9,9 +9,9 @@
  *                     for each panel of A, up to mr rows
  *                         one register tile
  *
- * B is packed on its way: the first tile that meets a panel of B copies it while it multiplies, and
- * the tiles below find it packed. Rows and columns are cut into nearly equal tiles, not into full
- * ones and a rest. Whatever the number of threads, each element of C is summed in the order of k.
+ * B is packed while it is used: the first tile that reads a panel of B also copies it, and the
+ * tiles below read the packed copy. Rows and columns are cut into tiles of nearly equal size
+ * instead of full tiles and a small remainder. Each element of C is summed in the order of k.
  */
 #include "cpu/cpu.h"
 
@@ -24,13 +24,13 @@ typedef struct range {
 typedef struct product {
     const tgl_shape *shape;
     const cpu_plan *plan;
-    range rows, columns, k; /* the whole of k, but under CPU_SHARE_K */
+    range rows, columns, k; /* all of k, except with CPU_SHARE_K */
     double alpha, beta;
     const char *A, *B;
-    char *C; /* D of the run, which holds C, or a part of the sum */
+    char *C; /* D of the run, which contains C, or the sums over a part of k */
     int64_t ldc;
     char *packed_a, *packed_b;
-    const tgl_run *run; /* for the epilogue, of problem `index` of the batch; NULL: none */
+    const tgl_run *run; /* for the epilogue of problem `index` of the batch; NULL: no epilogue */
     int64_t index;
 } product;
 
@@ -64,13 +64,13 @@ static const char *b_at(const product *x, int64_t p, int64_t j)
 
 /* ---- One block of A -------------------------------------------------------------------------- */
 
-/* Its rows are cut into tiles: the first is full, for it may have to copy B, and the others share
- * the rest evenly, `base` rows each and the first `rest` of them one more. */
+/* A block of rows, cut into tiles. The first tile has mr rows, because it may have to copy B. The
+ * others have `base` rows, and the first `rest` of them one more. */
 typedef struct row_block {
     range rows, k;
     int64_t tiles, first, base, rest;
     const char *packed; /* NULL: A is read in place */
-    double beta;        /* 1 once C has its first sums */
+    double beta;        /* 1 after the first block of k */
 } row_block;
 
 static void cut_rows(row_block *block, int mr)
@@ -89,8 +89,8 @@ static int64_t tile_height(const row_block *block, int64_t q)
     return q == 0 ? block->first : block->base + (q <= block->rest);
 }
 
-/* Packs a transposed A, whose columns of the block lie far apart: a few of them at a time, all
- * their rows, while the next few are fetched. */
+/* Packs a transposed A. Consecutive values of k are lda elements apart in memory, so a few of them
+ * are packed at a time, for all rows of the block, while the next few are prefetched. */
 static void pack_a(const product *x, const row_block *block)
 {
     enum { STEPS = 8, LINE = 64 };
@@ -112,14 +112,13 @@ static void pack_a(const product *x, const row_block *block)
     }
 }
 
-/* A panel of B: its columns in C, and where they are read and, at first, copied to. */
+/* A panel of B: its columns in C, where it is read, and where its first use copies it to. */
 typedef struct panel {
     int64_t column, count, width; /* width: whole vectors */
     const char *b;
     int64_t ldb;
-    char *copy;       /* NULL: b stays where it is */
-    bool first;       /* of the block, so that A comes from memory */
-    const char *next; /* the next panel of B: it is fetched meanwhile; NULL: there is none */
+    char *copy;       /* NULL: b is not copied */
+    const char *next; /* the next panel of B, which is prefetched; NULL: there is none */
     int64_t next_ld;
 } panel;
 
@@ -162,8 +161,8 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
 
 /* ---- One block of B -------------------------------------------------------------------------- */
 
-/* The panel that covers `vectors` vectors from `first` on of a block of columns, for this block of
- * rows; `packed`: a block of rows above has packed it. */
+/* The panel of `vectors` vectors that begins at vector `first` of a block of columns. packed: an
+ * earlier block of rows has packed it. */
 static panel find_panel(const product *x, const row_block *block, range columns, int64_t first,
                         int64_t vectors, bool packed)
 {
@@ -244,15 +243,17 @@ static void multiply(const product *x)
 
 /* ---- Ways to share --------------------------------------------------------------------------- */
 
-/* What to share is cut by the plan, not by the team that comes, which may be smaller. */
+/* The plan, not the size of the team, decides how the work is cut: the team may be smaller than the
+ * plan's number of threads. */
 typedef struct gemm_job {
     const tgl_shape *shape;
     const cpu_plan *plan;
     const tgl_run *run;
     char *workspace;
+    int64_t problem; /* CPU_SHARE_K: of the batch */
 } gemm_job;
 
-/* All of product i of the batch, with the packing buffers of one thread. */
+/* The whole of product i of the batch, with the packing buffers of one thread. */
 static product product_at(const gemm_job *job, int64_t i, int thread)
 {
     const tgl_shape *s = job->shape;
@@ -302,42 +303,59 @@ static void share_batch(void *context, int thread, int team)
     }
 }
 
-static void share_k(void *context, int thread, int team)
+static char *partial_sums(const gemm_job *job, int64_t part)
+{
+    const cpu_plan *plan = job->plan;
+    return job->workspace + (size_t)plan->threads * (plan->a_bytes + plan->b_bytes) +
+           (size_t)part * plan->part_bytes;
+}
+
+/* CPU_SHARE_K, first step: the sums over each part of k. */
+static void sum_parts(void *context, int thread, int team)
+{
+    const gemm_job *job = context;
+    const cpu_plan *plan = job->plan;
+    for (int64_t part = thread; part < plan->parts; part += team) {
+        product x = product_at(job, job->problem, thread);
+        x.k = share(x.k, 1, plan->parts, part);
+        x.alpha = 1;
+        x.beta = 0;
+        x.C = partial_sums(job, part);
+        x.ldc = job->shape->n;
+        x.run = NULL;
+        multiply(&x);
+    }
+}
+
+/* CPU_SHARE_K, second step: adds the parts in their order. */
+static void add_parts(void *context, int thread, int team)
 {
     const gemm_job *job = context;
     const tgl_shape *s = job->shape;
     const cpu_plan *plan = job->plan;
     const int64_t element = (int64_t)plan->kernels->element;
-    char *sums = job->workspace + (size_t)plan->threads * (plan->a_bytes + plan->b_bytes);
-    for (int64_t i = 0; i < s->batch; i++) {
-        if (i > 0) cpu_team_wait(team); /* the sums of the product before have been added */
-        for (int64_t part = thread; part < plan->parts; part += team) {
-            product x = product_at(job, i, thread);
-            x.k = share(x.k, 1, plan->parts, part);
-            x.alpha = 1;
-            x.beta = 0;
-            x.C = sums + (size_t)part * plan->part_bytes;
-            x.ldc = s->n;
-            x.run = NULL;
-            multiply(&x);
-        }
-        cpu_team_wait(team);
-        const product whole = product_at(job, i, thread);
-        const range rows = share(whole.rows, 1, team, thread);
-        for (int64_t row = rows.begin; row < rows.end; row++)
-            plan->kernels->reduce(whole.C + row * s->ldd * element, 1, s->n,
-                                  sums + row * s->n * element, (int64_t)plan->part_bytes / element,
-                                  plan->parts, whole.alpha, whole.beta);
-        if (whole.run != NULL) finish(&whole, rows, whole.columns);
-    }
+    const product whole = product_at(job, job->problem, thread);
+    const range rows = share(whole.rows, 1, team, thread);
+    for (int64_t row = rows.begin; row < rows.end; row++)
+        plan->kernels->reduce(
+            whole.C + row * s->ldd * element, 1, s->n, partial_sums(job, 0) + row * s->n * element,
+            (int64_t)plan->part_bytes / element, plan->parts, whole.alpha, whole.beta);
+    if (whole.run != NULL) finish(&whole, rows, whole.columns);
 }
 
-void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace)
+void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
+                  thread_pool *threads)
 {
-    static cpu_team_fn *const ways[] = {
-        [CPU_SHARE_C] = share_c, [CPU_SHARE_BATCH] = share_batch, [CPU_SHARE_K] = share_k};
-    gemm_job job = {shape, plan, run, workspace};
-    cpu_team(plan->threads, ways[plan->sharing], &job);
+    gemm_job job = {shape, plan, run, workspace, 0};
+    if (plan->sharing == CPU_SHARE_K) {
+        for (; job.problem < shape->batch; job.problem++) {
+            tgl_thread_pool_run(threads, plan->threads, sum_parts, &job);
+            tgl_thread_pool_run(threads, plan->threads, add_parts, &job);
+        }
+        return;
+    }
+    thread_pool_fn *const body = plan->sharing == CPU_SHARE_BATCH ? share_batch : share_c;
+    tgl_thread_pool_run(threads, plan->threads, body, &job);
 }
 
 void tgl_cpu_scale(const tgl_shape *s, const cpu_kernels *kernels, const tgl_run *run)

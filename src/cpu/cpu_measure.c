@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ceilings: how fast the tier's multiply-adds run with nothing to wait for, and how fast memory
- * is copied. Each is the best of several repeats, for a ceiling is what nothing exceeds.
+ * The ceilings: the rate of the tier's multiply-adds in registers, and the rate of copying memory.
+ * Each is the best of several repeats, because interruptions only make a repeat slower.
  */
 #include "base/clock.h"
 #include "cpu/cpu.h"
@@ -14,7 +14,7 @@ enum { REPEATS = 25 };
 typedef struct measuring {
     const cpu_kernels *kernels;
     int64_t rounds;
-    double *flops; /* a thread's own */
+    double *flops; /* by thread */
     char *from, *to;
     size_t bytes;
 } measuring;
@@ -35,20 +35,21 @@ static void copy(void *context, int thread, int team)
     memcpy(m->to + begin, m->from + begin, end - begin);
 }
 
-static tgl_status measure_fma(const tgl_device *dev, const cpu_kernels *kernels, double *value)
+static tgl_status measure_fma(tgl_device *dev, const cpu_kernels *kernels, double *value)
 {
-    const cpu_device *cpu = dev->state;
-    double *flops = calloc((size_t)cpu->threads, sizeof *flops);
+    cpu_device *cpu = dev->state;
+    const int threads = cpu->threads.threads;
+    double *flops = calloc((size_t)threads, sizeof *flops);
     if (flops == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a measurement");
     measuring m = {.kernels = kernels, .rounds = 100000, .flops = flops};
     double best = 0;
     for (int repeat = 0; repeat < REPEATS; repeat++) {
-        memset(flops, 0, (size_t)cpu->threads * sizeof *flops);
+        memset(flops, 0, (size_t)threads * sizeof *flops);
         const double start = tgl_clock();
-        cpu_team(cpu->threads, multiply_add, &m);
+        tgl_thread_pool_run(&cpu->threads, threads, multiply_add, &m);
         const double seconds = tgl_clock() - start;
         double sum = 0;
-        for (int i = 0; i < cpu->threads; i++)
+        for (int i = 0; i < threads; i++)
             sum += flops[i];
         if (sum / seconds > best) best = sum / seconds;
     }
@@ -57,21 +58,21 @@ static tgl_status measure_fma(const tgl_device *dev, const cpu_kernels *kernels,
     return TGL_OK;
 }
 
-static tgl_status measure_copy(const tgl_device *dev, double *value)
+static tgl_status measure_copy(tgl_device *dev, double *value)
 {
-    const cpu_device *cpu = dev->state;
-    /* Past the last cache, within reason. */
+    cpu_device *cpu = dev->state;
+    /* Larger than the last cache, at most 512 MB. */
     size_t bytes = 4 * cpu->facts.l3;
     if (bytes < (size_t)128 << 20) bytes = (size_t)128 << 20;
     if (bytes > (size_t)512 << 20) bytes = (size_t)512 << 20;
     measuring m = {.from = malloc(bytes), .to = malloc(bytes), .bytes = bytes};
     double best = 0;
     if (m.from != NULL && m.to != NULL) {
-        memset(m.from, 1, bytes); /* pages of their own, not the zero page */
+        memset(m.from, 1, bytes); /* else all pages of it would be the same zero page */
         memset(m.to, 2, bytes);
         for (int repeat = 0; repeat < 3; repeat++) {
             const double start = tgl_clock();
-            cpu_team(cpu->threads, copy, &m);
+            tgl_thread_pool_run(&cpu->threads, cpu->threads.threads, copy, &m);
             const double rate = 2.0 * (double)bytes / (tgl_clock() - start);
             if (rate > best) best = rate;
         }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrix times vector: C has one row or one column. Every element of the matrix is used once, so
- * nothing is packed but the vector: it is copied if its elements do not lie side by side.
+ * Matrix times vector (GEMV): C has one row or one column. Each element of the matrix is used once,
+ * so the matrix is not packed. The vector is copied if it is not contiguous.
  */
 #include "cpu/cpu.h"
 
 #include <string.h>
 
-/* y := alpha*op(M)*x + beta*y in the terms of the matrix. */
+/* y := alpha*op(M)*x + beta*y, where M is the operand of the product that is not a vector. */
 typedef struct vector_job {
     const cpu_kernels *kernels;
     const tgl_shape *shape;
@@ -17,7 +17,7 @@ typedef struct vector_job {
     const char *M, *x;
     char *y;
     int64_t ld, x_step, y_step;
-    bool by_rows; /* y[i] is a row of M times x; else y is a sum of rows of M */
+    bool by_rows; /* y[i] is row i of M times x; else y is the sum of rows of M, scaled by x */
     char *x_copy, *sums;
 } vector_job;
 
@@ -58,7 +58,7 @@ static void multiply(void *context, int thread, int team)
     const vector_job *job = context;
     const cpu_kernels *kernels = job->kernels;
     const int64_t element = (int64_t)kernels->element;
-    /* Pieces of whole vectors, so that two threads seldom share a cache line of y. */
+    /* Units of 64 elements: two threads rarely write the same cache line of y. */
     const int64_t unit = 64, units = cpu_ceil_div(job->length, unit);
     const int64_t begin = tgl_min64(job->length, cpu_share(units, team, thread) * unit);
     const int64_t end = tgl_min64(job->length, cpu_share(units, team, thread + 1) * unit);
@@ -77,7 +77,8 @@ static void multiply(void *context, int thread, int team)
     tgl_cpu_epilogue(job->shape, kernels, job->run, job->problem, part);
 }
 
-void tgl_cpu_vector(const tgl_shape *s, const cpu_plan *plan, const tgl_run *run, char *workspace)
+void tgl_cpu_vector(const tgl_shape *s, const cpu_plan *plan, const tgl_run *run, char *workspace,
+                    thread_pool *threads)
 {
     for (int64_t i = 0; i < s->batch; i++) {
         vector_job job = job_of(s, plan, run, i, workspace);
@@ -85,6 +86,6 @@ void tgl_cpu_vector(const tgl_shape *s, const cpu_plan *plan, const tgl_run *run
             plan->kernels->copy(job.x_copy, 1, job.x, job.x_step, 1, job.k);
             job.x = job.x_copy;
         }
-        cpu_team(plan->threads, multiply, &job);
+        tgl_thread_pool_run(threads, plan->threads, multiply, &job);
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks the processor (cpuid, xgetbv) and the system (sysconf, the affinity mask). On other
- * processors than x86 only the system is asked.
+ * Asks the processor (cpuid, xgetbv) and the system (sysfs, sysconf, processors.h). On processors
+ * other than x86 it asks only the system.
  */
 #include "cpu/detect.h"
+#include "cpu/processors.h"
 
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,9 +67,14 @@ static void detect_name(char *name, size_t size)
 
 #else
 
+/* All of AArch64 has NEON (Arm ARM, A1.5). */
 static unsigned detect_features(void)
 {
+#ifdef __aarch64__
+    return CPU_NEON;
+#else
     return 0;
+#endif
 }
 
 static size_t cache_of_level(unsigned level)
@@ -85,43 +90,48 @@ static void detect_name(char *name, size_t size)
 
 #endif
 
-/* The system's word, else the processor's, else a size that is seldom too large. */
-static size_t cache_size(int name, unsigned level, size_t otherwise)
-{
-    long bytes = -1;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-    bytes = sysconf(name);
-#else
-    (void)name;
+/* What sysconf() calls the cache of each level. For the third level glibc may add up caches that
+ * this process cannot reach. */
+static const int cache_names[] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                                  _SC_LEVEL3_CACHE_SIZE};
 #endif
+
+/* sysfs if it is there, else sysconf(), else cpuid, else `otherwise`. */
+static size_t cache_size(const processor_set *allowed, int level, size_t otherwise)
+{
+    const size_t known = tgl_cache_bytes("", allowed, level, level == 3);
+    if (known > 0) return known;
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+    const long bytes = sysconf(cache_names[level]);
     if (bytes > 0) return (size_t)bytes;
-    const size_t own = cache_of_level(level);
+#endif
+    const size_t own = cache_of_level((unsigned)level);
     return own > 0 ? own : otherwise;
 }
 
-#ifndef _SC_LEVEL1_DCACHE_SIZE
-enum { _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE };
-#endif
-
-static int count_cores(void)
+/* The processors that the affinity mask and the cgroup leave to this process. */
+static int count_cores(int allowed)
 {
-#ifdef CPU_COUNT
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
-#endif
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
+    const int cores = allowed > 0 ? allowed : online > 0 ? (int)online : 1;
+    const int limit = tgl_cgroup_processors("");
+    return limit > 0 && limit < cores ? limit : cores;
 }
 
 void tgl_cpu_detect(cpu_facts *facts)
 {
+    processor_set allowed;
+    int count;
+    tgl_allowed_processors(&allowed, &count);
     *facts = (cpu_facts){
         .name = "unknown",
         .features = detect_features(),
-        .l1d = cache_size(_SC_LEVEL1_DCACHE_SIZE, 1, 32 << 10),
-        .l2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 2, 256 << 10),
-        .l3 = cache_size(_SC_LEVEL3_CACHE_SIZE, 3, 0),
-        .cores = count_cores(),
+        /* Defaults that are seldom too large. */
+        .l1d = cache_size(&allowed, 1, 32 << 10),
+        .l2 = cache_size(&allowed, 2, 256 << 10),
+        .l3 = cache_size(&allowed, 3, 0),
+        .cores = count_cores(count),
     };
     detect_name(facts->name, sizeof facts->name);
 }

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the processor is and has.
+ * The facts about the processor that kernels and plans depend on.
  */
 #ifndef TGL_CPU_DETECT_H
 #define TGL_CPU_DETECT_H
 
 #include <stddef.h>
 
-/* TGL_CPU_X86 is defined by the build where the x86 tiers are compiled. */
+/* The build defines TGL_CPU_X86 or TGL_CPU_ARM64 where the tiers of that processor are compiled. */
 
 typedef enum cpu_feature {
     CPU_AVX2 = 1u << 0,
     CPU_FMA = 1u << 1,
     CPU_AVX512F = 1u << 2,
+    CPU_NEON = 1u << 3, /* with fused multiply-adds of f64: aarch64 */
 } cpu_feature;
 
 typedef struct cpu_facts {
-    char name[64];      /* the processor's own name, or "unknown" */
-    unsigned features;  /* cpu_feature bits: the processor has them and the system saves them */
-    size_t l1d, l2, l3; /* bytes; never 0 for l1d and l2 */
-    int cores;          /* that this process may run on */
+    char name[64];     /* the processor's own name, or "unknown" */
+    unsigned features; /* cpu_feature bits: the processor has them and the system saves them */
+    size_t l1d, l2;    /* bytes of one processor's caches; never 0 */
+    size_t l3;         /* bytes of all third-level caches that this process reaches; 0: none */
+    int cores;         /* processors that this process may use, by affinity and cgroup */
 } cpu_facts;
 
 void tgl_cpu_detect(cpu_facts *facts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one instruction-set tier offers for one element type. The loops in gemm.c and vector.c
- * know nothing but this table, so they are compiled once for all types: pointers are void, and
- * strides count elements.
+ * The functions of one instruction-set tier for one element type. cpu_gemm.c and cpu_vector.c use
+ * only this table, so they are compiled once for all types: pointers are void, and strides are in
+ * elements.
  */
 #ifndef TGL_CPU_KERNELS_H
 #define TGL_CPU_KERNELS_H
@@ -21,11 +21,10 @@ typedef enum cpu_layout {
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or a transposed A itself */
 } cpu_layout;
 
-/* What a tile does besides multiplying. */
+/* What a tile does in addition to multiplying. */
 typedef struct cpu_beside {
-    void *copy; /* a copying tile writes its panel of b here, as a cpu_pack_fn would */
-    /* Memory that will be needed soon: ahead_rows rows of the tile's width, ahead_step bytes
-     * apart. */
+    void *copy; /* a copying tile writes its panel of b here, in the layout of cpu_pack_fn */
+    /* Memory to prefetch: ahead_rows rows of the tile's width, ahead_step bytes apart. */
     const char *ahead;
     int64_t ahead_step, ahead_rows;
 } cpu_beside;
@@ -63,8 +62,8 @@ typedef struct cpu_kernels {
     void (*reduce)(void *c, int64_t c_stride, int64_t n, const void *parts, int64_t part_stride,
                    int64_t count, double alpha, double beta);
 
-    /* c[j] := activation(c[j] + bias[j*bias_step]) + residual[j], j < n; bias_step: 1, or 0 for the
-     * same one everywhere; bias, residual: NULL for none. */
+    /* c[j] := activation(c[j] + bias[j*bias_step]) + residual[j], j < n. bias_step: 1, or 0 to add
+     * the same element everywhere. bias, residual: NULL for none. */
     void (*finish)(void *c, int64_t n, const void *bias, int64_t bias_step,
                    tgl_activation activation, const void *residual);
 
@@ -74,9 +73,17 @@ typedef struct cpu_kernels {
     /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
 
-    /* Runs `rounds` rounds of independent multiply-adds in registers; returns their FLOPs.
-     * *sink takes the result, so that the loop has one. */
+    /* Runs `rounds` rounds of independent multiply-adds in registers and returns their number of
+     * floating-point operations. The result goes to *sink, so that the loop is not optimised away.
+     */
     double (*fma_loop)(int64_t rounds, double *sink);
 } cpu_kernels;
+
+/* Conversions of n elements between f32 and a 16-bit type: [0] f16, [1] bf16. narrow rounds to
+ * nearest, ties to even. */
+typedef struct cpu_half {
+    void (*widen[2])(float *to, const uint16_t *from, int64_t n);
+    void (*narrow[2])(uint16_t *to, const float *from, int64_t n);
+} cpu_half;
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The microkernels, written once. A tier's file defines the words below and includes this file once
- * for each element type; nothing here is declared twice. In the order in which they make it fast:
+ * The microkernels of all tiers. A tier's file defines the macros below and includes this file once
+ * for each element type. What makes the tiles fast, the most important first:
  *
  *   1. A tile of C, mr rows times nv vectors, lives in registers while p runs over k.
  *   2. Each step p loads nv vectors of b once and multiplies them by mr broadcast elements of a, so
  *      that mr + nv loads feed mr * nv multiply-adds.
- *   3. Every tile size from 1 x 1 up to MR x NV is a function of its own: rows that are left over
- *      cost what they are worth, and there is no padding to compute with.
- *   4. Columns that are left over are lanes masked off in the last vector.
+ *   3. Each tile size from 1 x 1 to MR x NV is a separate function, so that remaining rows need no
+ *      padding.
+ *   4. Remaining columns are handled by masking lanes of the last vector.
  *
- * Words that the tier defines before the inclusion, and this file undefines at its end:
+ * Macros that the tier defines before the inclusion, and that this file undefines at its end:
  *   T                      element type, float or double
  *   V, VLEN                vector type and its elements
- *   MR, NV                 the largest register tile; MR*NV + NV + 1 registers must do
+ *   MR, NV                 the largest register tile; it uses MR*NV + NV + 1 registers
  *   KC                     steps of k between two visits to a tile of C, found by measurement
  *   NAME(x)                x with the tier's and type's suffix
  *   MASK, MASK_OF(lanes)   a mask type, and the mask of the first `lanes` lanes, 1 .. VLEN
@@ -50,9 +50,9 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
         for (int j = 0; j < nv; j++)
             acc[i][j] = BROADCAST(0);
     }
-    /* Misses fetched all at once would hold up the loads of a and b, so each run of steps asks for
-     * one row of C and a few rows of what comes next. */
-    const int64_t runs = k < 128 ? 1 : mr, run = (k + runs - 1) / runs;
+    /* Prefetches all at once would delay the loads of a and b. The steps of k are therefore divided
+     * into runs, and each run prefetches one row of C and a few rows of the next panel. */
+    const int64_t runs = k < 128 ? 1 : mr, run = k < 128 ? k : (k + mr - 1) / mr;
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
     for (int64_t i = 0, p = 0; p < k; i++) {
         UNROLL
@@ -91,8 +91,8 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
             b += ldb;
         }
     }
-    /* Opaque from here on, so that the compiler does not compute the addresses of C before the loop
-     * and spill registers for them. */
+    /* Hides c and ldc from the optimiser, which would compute the addresses of C before the loop
+     * and spill registers to keep them. */
     __asm__("" : "+r"(c), "+r"(ldc));
     const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
     UNROLL
@@ -133,7 +133,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     TILE(mr, nv, CPU_A_COLS, false, false, _cols)                                                  \
     TILE(mr, nv, CPU_A_COLS, true, false, _cols_masked)
 
-/* The same for tiles that copy b as they go; only the tallest are needed. */
+/* The same for tiles that also copy b; only tiles of MR rows do that. */
 #define COPYING_TILES(mr, nv)                                                                      \
     TILE(mr, nv, CPU_A_ROWS, false, true, _rows_copying)                                           \
     TILE(mr, nv, CPU_A_ROWS, true, true, _rows_masked_copying)                                     \
@@ -250,7 +250,7 @@ INLINE T NAME(sum_lanes)(V x)
 /* `rows` dot products at once; `rows` is a constant where this is inlined. */
 INLINE void NAME(dot_rows)(const int rows, T *y, const T *M, int64_t ld, int64_t k, const T *x)
 {
-    enum { CHAINS = 2 }; /* per row, so that one row alone does not wait for its own sum */
+    enum { CHAINS = 2 }; /* independent sums per row, to hide the latency of the multiply-add */
     V acc[4][CHAINS];
     UNROLL
     for (int i = 0; i < rows; i++)
@@ -315,7 +315,7 @@ INLINE void NAME(combine_rows)(const int rows, const bool first, T *y, const T *
     }
 }
 
-/* The piece of y in hand stays in the L1 cache while the rows of M pass by, eight at a time. */
+/* A part of y stays in the L1 cache while rows of M are added to it, eight at a time. */
 static void NAME(combine)(void *to, const void *from, int64_t ld, int64_t n, int64_t k,
                           const void *by)
 {
@@ -334,7 +334,7 @@ static void NAME(combine)(void *to, const void *from, int64_t ld, int64_t n, int
     }
 }
 
-/* ---- Epilogues: loops that the compiler makes vectors of ------------------------------------- */
+/* ---- Epilogues: loops that the compiler vectorises ------------------------------------------- */
 
 /* The activation of activate.h for elements of this type. */
 #define SIZED(activation, x)                                                                       \
@@ -371,7 +371,7 @@ static double NAME(fma_loop)(int64_t rounds, double *sink)
 {
     enum { CHAINS = MR * NV < 10 ? MR * NV : 10, REPEATS = 8 };
     V acc[CHAINS];
-    /* A product that is not known to the compiler, and that keeps the sums finite. */
+    /* The compiler does not know x; a factor of 0.5 keeps the sums finite. */
     const V x = BROADCAST((T)*sink), y = BROADCAST((T)0.5);
     UNROLL
     for (int i = 0; i < CHAINS; i++)

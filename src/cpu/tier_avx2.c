@@ -12,6 +12,9 @@
 #include <immintrin.h>
 #include <string.h>
 
+#define HALF_NAME(x) x##_avx2
+#include "cpu/cpu_half.h"
+
 #define MR                6
 #define NV                2
 #define FOR_TILES         CPU_TILES_6x2

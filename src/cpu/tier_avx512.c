@@ -12,6 +12,9 @@
 #include <immintrin.h>
 #include <string.h>
 
+#define HALF_NAME(x) x##_avx512
+#include "cpu/cpu_half.h"
+
 #define MR                8
 #define NV                3
 #define FOR_TILES         CPU_TILES_8x3

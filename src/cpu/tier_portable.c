@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The portable tier: vectors of 16 bytes in the compiler's own vector language, which become SSE2,
- * NEON, or plain scalar code. Masked lanes are loops. Where the target has no fused multiply-add,
- * products are rounded before they are added.
+ * The portable tier: vectors of 16 bytes in the vector extensions of gcc and clang, which compile
+ * to SSE2, NEON or scalar code. Masked loads and stores are loops. Where the target has no fused
+ * multiply-add, products are rounded before they are added.
  */
 #include "cpu/activate.h"
 #include "cpu/kernels.h"
@@ -10,6 +10,9 @@
 #include "cpu/unroll.h"
 
 #include <string.h>
+
+#define HALF_NAME(x) x##_portable
+#include "cpu/cpu_half.h"
 
 #define MR                4
 #define NV                2
@@ -19,7 +22,7 @@
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));
 
-/* Vectors of one type: loads and stores that need no alignment, of all or of some lanes. */
+/* Unaligned loads and stores of all or the first lanes of a vector of one type. */
 #define VECTORS(T, V, suffix)                                                                      \
     static inline V load_##suffix(const T *from, int lanes)                                        \
     {                                                                                              \

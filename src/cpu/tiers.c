@@ -1,20 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one table of tiers, and what TEGULA_CPU makes of it.
+ * The table of tiers, and the choice among them that TEGULA_CPU makes.
  */
 #include "cpu/tiers.h"
 #include "base/error.h"
 
 #include <string.h>
 
-/* Best first. Columns: name, kernel, what the processor must have, kernels by type. */
-static const cpu_tier tiers[] = {
+/* On other processors the tiers of x86 and aarch64 have names, so that they can be forbidden, but
+ * no kernels; none of those processors has the features that they need. */
 #ifdef TGL_CPU_X86
-    {"avx512", "cpu/avx512", CPU_AVX512F | CPU_FMA, &tgl_cpu_kernels_avx512_f32,
-     &tgl_cpu_kernels_avx512_f64},
-    {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, &tgl_cpu_kernels_avx2_f32, &tgl_cpu_kernels_avx2_f64},
+#define X86(kernels) (&(kernels))
+#else
+#define X86(kernels) NULL
 #endif
-    {"portable", "cpu/portable", 0, &tgl_cpu_kernels_portable_f32, &tgl_cpu_kernels_portable_f64},
+#ifdef TGL_CPU_ARM64
+#define ARM64(kernels) (&(kernels))
+#else
+#define ARM64(kernels) NULL
+#endif
+
+/* Best first. Columns: name, kernel, features that the processor must have, kernels by type,
+ * conversions. */
+static const cpu_tier tiers[] = {
+    {"avx512", "cpu/avx512", CPU_AVX512F | CPU_FMA, X86(tgl_cpu_kernels_avx512_f32),
+     X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_half_avx512)},
+    {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, X86(tgl_cpu_kernels_avx2_f32),
+     X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_half_avx2)},
+    {"neon", "cpu/neon", CPU_NEON, ARM64(tgl_cpu_kernels_neon_f32), ARM64(tgl_cpu_kernels_neon_f64),
+     ARM64(tgl_cpu_half_neon)},
+    {"portable", "cpu/portable", 0, &tgl_cpu_kernels_portable_f32, &tgl_cpu_kernels_portable_f64,
+     &tgl_cpu_half_portable},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
 
@@ -24,12 +40,11 @@ static bool runs(int tier, unsigned features)
     return (tiers[tier].needs & ~features) == 0;
 }
 
-/* The tier whose name these `length` characters are; -1: none that runs here. */
-static int find(const char *name, size_t length, unsigned features)
+/* The tier with this name of `length` characters; -1: none has it. */
+static int find(const char *name, size_t length)
 {
     for (int i = 0; i < TIERS; i++)
-        if (strlen(tiers[i].name) == length && memcmp(tiers[i].name, name, length) == 0)
-            return runs(i, features) ? i : -1;
+        if (strlen(tiers[i].name) == length && memcmp(tiers[i].name, name, length) == 0) return i;
     return -1;
 }
 
@@ -59,8 +74,10 @@ tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
         const bool forbid = *word == '-';
         const char *name = word + forbid;
         const size_t length = strcspn(name, ",");
-        const int tier = find(name, length, features);
-        if (tier < 0) return refuse(setting, features, "names no tier of this machine");
+        const int tier = find(name, length);
+        /* A tier may be forbidden on machines that could not run it anyway. */
+        if (tier < 0 || (!forbid && !runs(tier, features)))
+            return refuse(setting, features, "names no tier of this machine");
         for (int i = 0; i < TIERS; i++)
             if ((i == tier) == forbid) allowed[i] = false;
         word = name[length] == ',' ? name + length + 1 : NULL;

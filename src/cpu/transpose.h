@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Transposes a square of vector registers by butterflies: at distance d the off-diagonal d x d
- * blocks of every 2d x 2d block change places; d = VLEN/2 .. 1 makes the transpose. The lanes are
- * named at compile time, and the compiler picks the shuffle instructions.
+ * blocks of every 2d x 2d block are exchanged; steps with d = VLEN/2 .. 1 transpose the square. The
+ * lanes are compile-time constants, and the compiler chooses the shuffle instructions.
  */
 #ifndef TGL_CPU_TRANSPOSE_H
 #define TGL_CPU_TRANSPOSE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UNROLL before a loop whose bounds are constants: its body is written out, so that the arrays that
- * it indexes become registers. FOR_TILES lists: which register tiles a tier has.
+ * UNROLL before a loop with constant bounds unrolls it completely, so that the arrays that it
+ * indexes stay in registers. CPU_TILES_* list the register tiles of a tier.
  */
 #ifndef TGL_CPU_UNROLL_H
 #define TGL_CPU_UNROLL_H
@@ -19,11 +19,13 @@
 
 #define CPU_TILES_4x2(f) CPU_ROWS_4(f, 1) CPU_ROWS_4(f, 2)
 #define CPU_TILES_6x2(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2)
+#define CPU_TILES_6x3(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2) CPU_ROWS_6(f, 3)
 #define CPU_TILES_8x3(f) CPU_ROWS_8(f, 1) CPU_ROWS_8(f, 2) CPU_ROWS_8(f, 3)
 
-/* Those of the most rows only. */
+/* The tiles with the most rows only. */
 #define CPU_TALLEST_4x2(f) f(4, 1) f(4, 2)
 #define CPU_TALLEST_6x2(f) f(6, 1) f(6, 2)
+#define CPU_TALLEST_6x3(f) f(6, 1) f(6, 2) f(6, 3)
 #define CPU_TALLEST_8x3(f) f(8, 1) f(8, 2) f(8, 3)
 
 #endif

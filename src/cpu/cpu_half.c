@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of f16 and bf16. D is cut into blocks, and each thread computes whole blocks:
+ *
+ *     for each block of kb steps of k
+ *         convert the block of op(A), mb x kb, and of op(B), kb x nb, to f32
+ *         add their product to an f32 block, mb x nb: a product of cpu_gemm.c or cpu_vector.c on
+ * one thread for each row of the block: alpha, beta*C and the epilogue in f32, rounded once to D's
+ * type
+ *
+ * The blocks of a thread stay in its L2 cache. Converting a block costs little beside the product,
+ * in which each of its elements is used nb or mb times.
+ */
+#include "cpu/cpu.h"
+
+#include <string.h>
+
+/* Multiply-adds that pay for another thread, as in cpu_plan.c. */
+static const double WORK_PER_THREAD = 4e5;
+
+/* Rows, columns and steps of the largest block: with the blocks of A and B and the sums, 1.3 MB. */
+enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
+
+/* ---- Planning -------------------------------------------------------------------------------- */
+
+/* The f32 product of one block. */
+static tgl_shape block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t k)
+{
+    return (tgl_shape){
+        .m = m,
+        .n = n,
+        .k = k,
+        .trans_a = s->trans_a,
+        .trans_b = s->trans_b,
+        .in_place = true,
+        .type_a = TGL_F32,
+        .type_b = TGL_F32,
+        .type_c = TGL_F32,
+        .type_d = TGL_F32,
+        .type_accumulate = TGL_F32,
+        .compute = s->compute,
+        .lda = s->trans_a ? m : k,
+        .ldb = s->trans_b ? k : n,
+        .ldc = n,
+        .ldd = n,
+        .batch = 1,
+        .alignment = CPU_ALIGNMENT,
+    };
+}
+
+/* Block `index` of blocks of `size` that cover `total`. */
+static int64_t size_of_block(int64_t total, int64_t size, int64_t index)
+{
+    return tgl_min64(size, total - index * size);
+}
+
+static void choose_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
+{
+    h->rows = tgl_min64(s->m, MAX_ROWS);
+    h->columns = tgl_min64(s->n, MAX_COLUMNS);
+    h->steps = tgl_min64(s->k, MAX_STEPS);
+    /* Smaller blocks where there would be fewer than threads. */
+    while (s->batch * cpu_ceil_div(s->m, h->rows) * cpu_ceil_div(s->n, h->columns) < threads &&
+           (h->rows > MIN_ROWS || h->columns > MIN_COLUMNS)) {
+        if (h->rows > MIN_ROWS && (h->rows >= h->columns || h->columns <= MIN_COLUMNS))
+            h->rows = (h->rows + 1) / 2;
+        else
+            h->columns = (h->columns + 1) / 2;
+    }
+    h->blocks_m = cpu_ceil_div(s->m, h->rows);
+    h->blocks_n = cpu_ceil_div(s->n, h->columns);
+    h->blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
+}
+
+/* Plans the product of a whole block, which serves the smaller ones at the edges too, and sizes the
+ * workspace. */
+static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_kernels *kernels,
+                         cpu_half_plan *h)
+{
+    const cpu_device one_thread = {.facts = cpu->facts, .threads = {.threads = 1}};
+    const tgl_shape block = block_shape(s, h->rows, h->columns, h->steps);
+    tgl_cpu_plan(&block, kernels, &one_thread, &h->product);
+    h->a_bytes = tgl_cpu_aligned((size_t)(h->rows * h->steps) * sizeof(float));
+    h->b_bytes = tgl_cpu_aligned((size_t)(h->steps * h->columns) * sizeof(float));
+    h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->columns) * sizeof(float));
+    h->row_bytes = tgl_cpu_aligned((size_t)h->columns * sizeof(float));
+    h->thread_bytes = h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes + h->product.workspace;
+}
+
+void tgl_cpu_plan_half(const tgl_shape *s, const cpu_tier *tier, const cpu_device *cpu,
+                       cpu_half_plan *h, cpu_plan *plan)
+{
+    const double worth = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
+    const double threads = worth / WORK_PER_THREAD, most = cpu->threads.threads;
+    *h = (cpu_half_plan){.half = tier->half};
+    *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_HALF, .parts = 1, .half = h};
+    plan->threads = threads < 2 ? 1 : (int)(threads < most ? threads : most);
+    choose_blocks(s, plan->threads, h);
+    const int64_t blocks = s->batch * h->blocks_m * h->blocks_n;
+    if (blocks < plan->threads) plan->threads = (int)blocks;
+    plan_product(s, cpu, tier->f32, h);
+    plan->workspace = (size_t)plan->threads * h->thread_bytes;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+typedef struct half_job {
+    const tgl_shape *shape;
+    const cpu_plan *plan;
+    const tgl_run *run;
+    char *workspace;
+    thread_pool *threads;
+} half_job;
+
+/* One block of D, and the memory of the thread that computes it. */
+typedef struct half_block {
+    int64_t problem, row, rows, column, columns;
+    float *a, *b, *sums, *line;
+    char *inner;
+} half_block;
+
+/* to[i] := element index + i of a matrix of this type, i < n. */
+static void read_line(const cpu_half *half, tgl_type type, float *to, const void *from,
+                      int64_t index, int64_t n)
+{
+    if (type == TGL_F32)
+        memcpy(to, (const float *)from + index, (size_t)n * sizeof *to);
+    else
+        half->widen[type == TGL_BF16](to, (const uint16_t *)from + index, n);
+}
+
+static void write_line(const cpu_half *half, tgl_type type, void *to, int64_t index,
+                       const float *from, int64_t n)
+{
+    if (type == TGL_F32)
+        memcpy((float *)to + index, from, (size_t)n * sizeof *from);
+    else
+        half->narrow[type == TGL_BF16]((uint16_t *)to + index, from, n);
+}
+
+/* Converts a block of a stored matrix, `lines` x `n`, and stores its lines one after the other. */
+static void read_block(const cpu_half *half, tgl_type type, float *to, const void *from,
+                       int64_t index, int64_t ld, int64_t lines, int64_t n)
+{
+    for (int64_t i = 0; i < lines; i++)
+        read_line(half, type, to + i * n, from, index + i * ld, n);
+}
+
+/* Adds the products of block p of k to the sums; the first one sets them. */
+static void multiply_block(const half_job *job, const half_block *x, int64_t p)
+{
+    const tgl_shape *s = job->shape;
+    const cpu_half_plan *h = job->plan->half;
+    const int64_t first = p * h->steps, k = size_of_block(s->k, h->steps, p);
+    const void *A = tgl_cpu_a_of(s, job->run, x->problem, sizeof(uint16_t));
+    const void *B = tgl_cpu_b_of(s, job->run, x->problem, sizeof(uint16_t));
+    if (s->trans_a)
+        read_block(h->half, s->type_a, x->a, A, first * s->lda + x->row, s->lda, k, x->rows);
+    else
+        read_block(h->half, s->type_a, x->a, A, x->row * s->lda + first, s->lda, x->rows, k);
+    if (s->trans_b)
+        read_block(h->half, s->type_b, x->b, B, x->column * s->ldb + first, s->ldb, x->columns, k);
+    else
+        read_block(h->half, s->type_b, x->b, B, first * s->ldb + x->column, s->ldb, k, x->columns);
+
+    const tgl_shape block = block_shape(s, x->rows, x->columns, k);
+    const tgl_run run = {
+        .alpha = 1,
+        .beta = p > 0,
+        .has_product = true,
+        .at = {[TGL_AT_A] = x->a, [TGL_AT_B] = x->b, [TGL_AT_C] = x->sums, [TGL_AT_D] = x->sums},
+    };
+    if (h->product.path == CPU_PATH_SMALL)
+        tgl_cpu_small_run(&block, &h->product, &run, job->threads);
+    else if (h->product.path == CPU_PATH_VECTOR)
+        tgl_cpu_vector(&block, &h->product, &run, x->inner, job->threads);
+    else
+        tgl_cpu_gemm(&block, &h->product, &run, x->inner, job->threads);
+}
+
+/* The f32 operand of the epilogue at `index`, read to `line`; NULL: there is none. */
+static const float *read_addend(const cpu_half *half, tgl_type type, float *line, const void *from,
+                                int64_t index, int64_t n)
+{
+    if (from == NULL) return NULL;
+    read_line(half, type, line, from, index, n);
+    return line;
+}
+
+/* D := epilogue(alpha*sum + beta*C) in one row of the block. */
+static void store_row(const half_job *job, const half_block *x, int64_t i)
+{
+    const tgl_shape *s = job->shape;
+    const tgl_run *run = job->run;
+    const tgl_shape_epilogue *e = &s->epilogue;
+    const cpu_kernels *kernels = job->plan->kernels;
+    const cpu_half *half = job->plan->half->half;
+    const int64_t row = x->row + i, n = x->columns;
+    float *sums = x->sums + i * n, *line = x->line;
+    kernels->scale(sums, n, run->has_product ? run->alpha : 0);
+    if (run->beta != 0) {
+        const void *C = tgl_cpu_c_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_c));
+        read_line(half, s->type_c, line, C, row * s->ldc + x->column, n);
+        kernels->reduce(sums, 1, n, line, n, 1, run->beta, 1);
+    }
+    const bool by_row = e->bias == TGL_BIAS_ROW;
+    if (!tgl_epilogue_is_none(e)) {
+        const float *addend =
+            read_addend(half, e->type_bias, line, run->at[TGL_AT_BIAS],
+                        x->problem * e->stride_bias + (by_row ? row : x->column), by_row ? 1 : n);
+        kernels->finish(sums, n, addend, by_row ? 0 : 1, e->activation, NULL);
+        addend = read_addend(half, e->type_residual, line, run->at[TGL_AT_RESIDUAL],
+                             x->problem * e->stride_residual + row * e->ld_residual + x->column, n);
+        kernels->finish(sums, n, NULL, 1, TGL_ACTIVATION_NONE, addend);
+    }
+    void *D = tgl_cpu_d_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_d));
+    write_line(half, s->type_d, D, row * s->ldd + x->column, sums, n);
+}
+
+static void compute_blocks(void *context, int thread, int team)
+{
+    const half_job *job = context;
+    const tgl_shape *s = job->shape;
+    const cpu_half_plan *h = job->plan->half;
+    char *memory = job->workspace + (size_t)thread * h->thread_bytes;
+    const int64_t blocks = s->batch * h->blocks_m * h->blocks_n;
+    for (int64_t i = thread; i < blocks; i += team) {
+        const int64_t block_m = i / h->blocks_n % h->blocks_m, block_n = i % h->blocks_n;
+        const half_block x = {
+            .problem = i / (h->blocks_m * h->blocks_n),
+            .row = block_m * h->rows,
+            .rows = size_of_block(s->m, h->rows, block_m),
+            .column = block_n * h->columns,
+            .columns = size_of_block(s->n, h->columns, block_n),
+            .a = (void *)memory,
+            .b = (void *)(memory + h->a_bytes),
+            .sums = (void *)(memory + h->a_bytes + h->b_bytes),
+            .line = (void *)(memory + h->a_bytes + h->b_bytes + h->sum_bytes),
+            .inner = memory + h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes,
+        };
+        for (int64_t p = 0; job->run->has_product && p < h->blocks_k; p++)
+            multiply_block(job, &x, p);
+        for (int64_t row = 0; row < x.rows; row++)
+            store_row(job, &x, row);
+    }
+}
+
+void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
+                  thread_pool *threads)
+{
+    half_job job = {shape, plan, run, workspace, threads};
+    tgl_thread_pool_run(threads, plan->threads, compute_blocks, &job);
+}

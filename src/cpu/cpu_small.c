@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few.
+ * They are read in place, without blocks and without buffers from the pool: at 4 x 4 x 4 the
+ * multiply-adds take a few nanoseconds, and everything around them counts. Only a transposed B is
+ * packed, to the stack, because a tile reads whole rows of op(B).
+ */
+#include "cpu/cpu.h"
+
+/* The widest panel of any tier and type: 3 vectors of 64 bytes. */
+enum { PANEL_BYTES = CPU_MAX_NV * 64 };
+
+/* The rows or columns of part `index` when `total` items are cut into `parts`. 32-bit divisions are
+ * faster. */
+static int cut(int total, int parts, int index)
+{
+    const int base = parts == 1 ? total : total / parts;
+    return base + (index < total - base * parts);
+}
+
+/* The tiles of one panel: columns `b` of op(B), and the columns of C that begin at c. */
+static void multiply_panel(const cpu_kernels *kernels, const tgl_small_product *x, const char *b,
+                           int64_t ldb, int vectors, int tail, char *c)
+{
+    static const cpu_beside nothing = {.copy = NULL};
+    const int64_t element = (int64_t)kernels->element;
+    const cpu_layout layout = x->trans_a ? CPU_A_COLS : CPU_A_ROWS;
+    cpu_tile_fn *const *tile_of = kernels->tile[layout][tail < kernels->vector][vectors - 1];
+    const int64_t a_row = (x->trans_a ? 1 : x->lda) * element, c_row = x->ldc * element;
+    const int m = (int)x->m, tiles = m <= kernels->mr ? 1 : (m + kernels->mr - 1) / kernels->mr;
+    const char *a = x->A;
+    for (int q = 0; q < tiles; q++) {
+        const int rows = cut(m, tiles, q);
+        tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta, &nothing);
+        a += rows * a_row;
+        c += rows * c_row;
+    }
+}
+
+void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
+{
+    _Alignas(64) char packed[CPU_SMALL * PANEL_BYTES];
+    const int64_t element = (int64_t)kernels->element, width = kernels->vector;
+    const int n = (int)x->n, vectors = n <= width ? 1 : (n + kernels->vector - 1) / (int)width;
+    const int panels = vectors <= kernels->nv ? 1 : (vectors + kernels->nv - 1) / kernels->nv;
+    const char *b = x->B;
+    char *c = x->C;
+    for (int q = 0, left = n; q < panels; q++) {
+        const int wide = cut(vectors, panels, q);
+        const int columns = left < wide * width ? left : wide * (int)width;
+        const int tail = columns - (wide - 1) * (int)width;
+        if (x->trans_b) {
+            kernels->interleave(packed, wide * width, b, x->ldb, columns, x->k);
+            multiply_panel(kernels, x, packed, wide * width, wide, tail, c);
+            b += columns * x->ldb * element;
+        } else {
+            multiply_panel(kernels, x, b, x->ldb, wide, tail, c);
+            b += columns * element;
+        }
+        c += columns * element;
+        left -= columns;
+    }
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+bool tgl_cpu_is_small(int64_t m, int64_t n, int64_t k)
+{
+    return m >= 2 && n >= 2 && k >= 1 && m <= CPU_SMALL && n <= CPU_SMALL && k <= CPU_SMALL;
+}
+
+typedef struct small_job {
+    const tgl_shape *shape;
+    const cpu_plan *plan;
+    const tgl_run *run;
+} small_job;
+
+static void multiply_some(void *context, int thread, int team)
+{
+    const small_job *job = context;
+    const tgl_shape *s = job->shape;
+    const cpu_kernels *kernels = job->plan->kernels;
+    const int64_t element = (int64_t)kernels->element;
+    const cpu_rectangle all = {0, s->m, 0, s->n};
+    const bool is_plain = tgl_epilogue_is_none(&s->epilogue);
+    tgl_small_product x = {
+        .trans_a = s->trans_a,
+        .trans_b = s->trans_b,
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .lda = s->lda,
+        .ldb = s->ldb,
+        .ldc = s->ldd,
+        .alpha = job->run->alpha,
+        .beta = job->run->beta,
+    };
+    const int64_t end = cpu_share(s->batch, team, thread + 1);
+    for (int64_t i = cpu_share(s->batch, team, thread); i < end; i++) {
+        x.A = tgl_cpu_a_of(s, job->run, i, element);
+        x.B = tgl_cpu_b_of(s, job->run, i, element);
+        x.C = tgl_cpu_d_of(s, job->run, i, element);
+        tgl_cpu_small(kernels, &x);
+        if (!is_plain) tgl_cpu_epilogue(s, kernels, job->run, i, all);
+    }
+}
+
+void tgl_cpu_small_run(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
+                       thread_pool *threads)
+{
+    small_job job = {shape, plan, run};
+    if (plan->threads == 1)
+        multiply_some(&job, 0, 1);
+    else
+        tgl_thread_pool_run(threads, plan->threads, multiply_some, &job);
+}

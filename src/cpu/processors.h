@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The processors that this process may use, and their caches, as Linux describes them in files.
+ * `root` is put before the path of each file: "" in the library, a folder in the tests.
+ */
+#ifndef TGL_CPU_PROCESSORS_H
+#define TGL_CPU_PROCESSORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CPU_MAX_PROCESSORS = 8192 }; /* CONFIG_NR_CPUS of Linux is at most 8192 on x86-64 */
+
+/* A set of processors, by their numbers. */
+typedef struct processor_set {
+    unsigned char bits[CPU_MAX_PROCESSORS / 8];
+} processor_set;
+
+/* The processors in the affinity mask of the calling thread; *count: how many. False: not known. */
+bool tgl_allowed_processors(processor_set *allowed, int *count);
+
+/* The processors' worth of time that the cgroup of this process, and those above it, may use,
+ * rounded up; 0: there is no limit. Reads cgroups of version 1 and 2. */
+int tgl_cgroup_processors(const char *root);
+
+/* Bytes of a data or unified cache of this level, 0 if that is not known: of one processor if
+ * `all` is false, of all distinct caches of that level that the allowed processors reach if it is
+ * true. */
+size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level, bool all);
+
+/* The number of threads in a value of OMP_NUM_THREADS: its first number, as in "4,2". 0: `text` is
+ * NULL, or does not begin with a positive number. */
+int tgl_threads_of_text(const char *text);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The NEON tier of aarch64: vectors of 16 bytes, 32 registers, fused multiply-adds. There are no
+ * masks: partial vectors are loaded and stored by elements.
+ */
+#include "cpu/activate.h"
+#include "cpu/kernels.h"
+#include "cpu/tiers.h"
+#include "cpu/transpose.h"
+#include "cpu/unroll.h"
+
+#include <arm_neon.h>
+#include <string.h>
+
+#define HALF_NAME(x) x##_neon
+#include "cpu/cpu_half.h"
+
+/* 18 sums, 3 vectors of b and 6 elements of a. With 8 rows GCC 12 spills. */
+#define MR                6
+#define NV                3
+#define FOR_TILES         CPU_TILES_6x3
+#define FOR_TALLEST_TILES CPU_TALLEST_6x3
+
+static inline float32x4_t load_some_f32(const float *from, int lanes)
+{
+    if (lanes == 4) return vld1q_f32(from);
+    float32x4_t x = vdupq_n_f32(0);
+    x = vld1q_lane_f32(from, x, 0);
+    if (lanes > 1) x = vld1q_lane_f32(from + 1, x, 1);
+    if (lanes > 2) x = vld1q_lane_f32(from + 2, x, 2);
+    return x;
+}
+
+static inline void store_some_f32(float *to, int lanes, float32x4_t x)
+{
+    if (lanes == 4) {
+        vst1q_f32(to, x);
+        return;
+    }
+    vst1q_lane_f32(to, x, 0);
+    if (lanes > 1) vst1q_lane_f32(to + 1, x, 1);
+    if (lanes > 2) vst1q_lane_f32(to + 2, x, 2);
+}
+
+static inline float64x2_t load_some_f64(const double *from, int lanes)
+{
+    return lanes == 2 ? vld1q_f64(from) : vld1q_lane_f64(from, vdupq_n_f64(0), 0);
+}
+
+static inline void store_some_f64(double *to, int lanes, float64x2_t x)
+{
+    if (lanes == 2)
+        vst1q_f64(to, x);
+    else
+        vst1q_lane_f64(to, x, 0);
+}
+
+static inline void transpose_f64(float64x2_t *x)
+{
+    const float64x2_t low = vzip1q_f64(x[0], x[1]), high = vzip2q_f64(x[0], x[1]);
+    x[0] = low;
+    x[1] = high;
+}
+
+#define T                        float
+#define V                        float32x4_t
+#define VLEN                     4
+#define NAME(x)                  x##_neon_f32
+#define KC                       512
+#define MASK                     int
+#define MASK_OF(lanes)           (lanes)
+#define LOAD(p)                  vld1q_f32(p)
+#define LOAD_MASKED(p, mask)     load_some_f32(p, mask)
+#define STORE(p, v)              vst1q_f32(p, v)
+#define STORE_MASKED(p, mask, v) store_some_f32(p, mask, v)
+#define BROADCAST(x)             vdupq_n_f32(x)
+#define FMA(a, b, c)             vfmaq_f32(c, a, b)
+#define TRANSPOSE(x)             CPU_TRANSPOSE_4(x)
+#include "cpu/template.h"
+
+#define T                        double
+#define V                        float64x2_t
+#define VLEN                     2
+#define NAME(x)                  x##_neon_f64
+#define KC                       384
+#define MASK                     int
+#define MASK_OF(lanes)           (lanes)
+#define LOAD(p)                  vld1q_f64(p)
+#define LOAD_MASKED(p, mask)     load_some_f64(p, mask)
+#define STORE(p, v)              vst1q_f64(p, v)
+#define STORE_MASKED(p, mask, v) store_some_f64(p, mask, v)
+#define BROADCAST(x)             vdupq_n_f64(x)
+#define FMA(a, b, c)             vfmaq_f64(c, a, b)
+#define TRANSPOSE(x)             transpose_f64(x)
+#include "cpu/template.h"

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small products, which the cpu device computes without a plan (src/api/small_product.c,
+ * src/cpu/cpu_small.c): every way to ask for one gives the same bytes, and wrong arguments give the
+ * same errors.
+ */
+#include "gemm_case.h"
+#include "support.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- The ways to compute one product --------------------------------------------------------- */
+
+enum { BLAS_CALL, ONE_SHOT, PLAN, NAMED_PLAN, WAYS };
+
+typedef struct matrices {
+    guarded a, b, c;
+} matrices;
+
+/* Elements of a stored matrix, without padding behind its last line. */
+static size_t extent_of(int64_t lines, int64_t line, int64_t ld, tgl_type type)
+{
+    return (size_t)((lines - 1) * ld + line) * (type == TGL_F32 ? sizeof(float) : sizeof(double));
+}
+
+static void fill(guarded *g, tgl_type type, uint64_t *seed)
+{
+    const size_t count = g->size / (type == TGL_F32 ? sizeof(float) : sizeof(double));
+    for (size_t i = 0; i < count; i++) {
+        const double x = (double)random_int(seed, -1000, 1000) / 64;
+        const double value = random_int(seed, 0, 199) == 0 ? (double)NAN : x;
+        if (type == TGL_F32)
+            ((float *)(void *)g->bytes)[i] = (float)value;
+        else
+            ((double *)(void *)g->bytes)[i] = value;
+    }
+}
+
+static tgl_status run_plan(tgl_device *dev, const tgl_problem *p, const char *kernel, double alpha,
+                           double beta, const matrices *x)
+{
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_plan *plan;
+    tgl_status status = tgl_plan_create(dev, p, &options, &plan);
+    if (status != TGL_OK) return status;
+    status = tgl_plan_run(plan, alpha, x->a.bytes, x->b.bytes, beta, x->c.bytes, NULL);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+static tgl_status run_way(tgl_device *dev, int way, const tgl_problem *p, double alpha, double beta,
+                          const matrices *x)
+{
+    void *a = x->a.bytes, *b = x->b.bytes, *c = x->c.bytes;
+    if (way == ONE_SHOT) return tgl_gemm(dev, p, alpha, a, b, beta, c, NULL);
+    if (way == PLAN) return run_plan(dev, p, NULL, alpha, beta, x);
+    if (way == NAMED_PLAN) return run_plan(dev, p, tgl_kernel_name(dev, 0), alpha, beta, x);
+    if (p->type_a == TGL_F32)
+        return tgl_sgemm(dev, p->order, p->trans_a, p->trans_b, p->m, p->n, p->k, (float)alpha, a,
+                         p->lda, b, p->ldb, (float)beta, c, p->ldc, NULL);
+    return tgl_dgemm(dev, p->order, p->trans_a, p->trans_b, p->m, p->n, p->k, alpha, a, p->lda, b,
+                     p->ldb, beta, c, p->ldc, NULL);
+}
+
+static void compare_ways(tgl_device *dev, const tgl_problem *p, double alpha, double beta,
+                         uint64_t *seed)
+{
+    const bool columns = p->order == TGL_COL_MAJOR, at_end = random_int(seed, 0, 1);
+    const bool flip_a = (p->trans_a != TGL_NO_TRANS) != columns;
+    const bool flip_b = (p->trans_b != TGL_NO_TRANS) != columns;
+    matrices x;
+    assert_true(guarded_create(
+        &x.a, extent_of(flip_a ? p->k : p->m, flip_a ? p->m : p->k, p->lda, p->type_a), at_end));
+    assert_true(guarded_create(
+        &x.b, extent_of(flip_b ? p->n : p->k, flip_b ? p->k : p->n, p->ldb, p->type_a), at_end));
+    assert_true(guarded_create(
+        &x.c, extent_of(columns ? p->n : p->m, columns ? p->m : p->n, p->ldc, p->type_a), at_end));
+    fill(&x.a, p->type_a, seed);
+    fill(&x.b, p->type_a, seed);
+    fill(&x.c, p->type_a, seed);
+    unsigned char *before = test_malloc(x.c.size), *expected = test_malloc(x.c.size);
+    memcpy(before, x.c.bytes, x.c.size);
+    for (int way = NAMED_PLAN; way >= 0; way--) { /* the named plan goes the general way */
+        memcpy(x.c.bytes, before, x.c.size);
+        assert_status(run_way(dev, way, p, alpha, beta, &x), TGL_OK);
+        if (way == NAMED_PLAN) memcpy(expected, x.c.bytes, x.c.size);
+        assert_memory_equal(x.c.bytes, expected, x.c.size);
+        assert_true(guarded_is_intact(&x.c));
+    }
+    test_free(before);
+    test_free(expected);
+    guarded_destroy(&x.a);
+    guarded_destroy(&x.b);
+    guarded_destroy(&x.c);
+}
+
+static void all_ways_give_the_same_bytes(void **state)
+{
+    static const double scalars[] = {1, 0, -0.5, 3, 1e-60, (double)NAN};
+    uint64_t seed = 19;
+    for (int i = 0; i < 4000; i++) {
+        const int64_t largest = (int64_t)1 << random_int(&seed, 0, 6);
+        tgl_problem p = random_problem(&seed, i % 2 ? TGL_F32 : TGL_F64, largest + 4);
+        p.batch = 1;
+        p.stride_a = p.stride_b = p.stride_c = 0;
+        if (p.m == 0 || p.n == 0 || p.k == 0) continue;
+        const bool columns = p.order == TGL_COL_MAJOR;
+        const bool flip_a = (p.trans_a != TGL_NO_TRANS) != columns;
+        const bool flip_b = (p.trans_b != TGL_NO_TRANS) != columns;
+        if (p.lda == 0) p.lda = flip_a ? p.m : p.k;
+        if (p.ldb == 0) p.ldb = flip_b ? p.k : p.n;
+        if (p.ldc == 0) p.ldc = columns ? p.m : p.n;
+        compare_ways(*state, &p, scalars[random_int(&seed, 0, 5)], scalars[random_int(&seed, 0, 5)],
+                     &seed);
+    }
+}
+
+/* ---- Wrong arguments ------------------------------------------------------------------------- */
+
+/* The arguments of tgl_sgemm() for 4 x 5 x 6 with one of them replaced. */
+static tgl_status call(tgl_device *dev, tgl_order order, int trans_a, int trans_b, int64_t m,
+                       int64_t lda, int64_t ldb, int64_t ldc, const float *A, float *C)
+{
+    static const float b[64];
+    return tgl_sgemm(dev, order, (tgl_transpose)trans_a, (tgl_transpose)trans_b, m, 5, 6, 1, A, lda,
+                     b, ldb, 0, C, ldc, NULL);
+}
+
+static void wrong_arguments_are_found(void **state)
+{
+    const tgl_order R = TGL_ROW_MAJOR;
+    const int N = TGL_NO_TRANS, T = TGL_TRANS;
+    tgl_device *dev = *state;
+    static const float a[64];
+    float c[64] = {0};
+    assert_status(call(dev, R, N, N, 4, 6, 5, 5, a, c), TGL_OK);
+    assert_status(call(NULL, R, N, N, 4, 6, 5, 5, a, c), TGL_BAD_ARGUMENT);
+    assert_status(call(dev, (tgl_order)7, N, N, 4, 6, 5, 5, a, c), TGL_BAD_ORDER);
+    assert_status(call(dev, R, 7, N, 4, 6, 5, 5, a, c), TGL_BAD_TRANS_A);
+    assert_status(call(dev, R, N, 7, 4, 6, 5, 5, a, c), TGL_BAD_TRANS_B);
+    assert_status(call(dev, R, N, N, -4, 6, 5, 5, a, c), TGL_BAD_M);
+    assert_status(call(dev, R, N, N, 4, 5, 5, 5, a, c), TGL_BAD_LDA);
+    assert_status(call(dev, R, T, N, 4, 3, 5, 5, a, c), TGL_BAD_LDA);
+    assert_status(call(dev, R, N, N, 4, 6, 4, 5, a, c), TGL_BAD_LDB);
+    assert_status(call(dev, R, N, T, 4, 6, 5, 5, a, c), TGL_BAD_LDB);
+    assert_status(call(dev, R, N, N, 4, 6, 5, 4, a, c), TGL_BAD_LDC);
+    assert_status(call(dev, TGL_COL_MAJOR, N, N, 4, 4, 6, 3, a, c), TGL_BAD_LDC);
+    assert_status(call(dev, R, N, N, 4, INT64_MAX / 2, 5, 5, a, c), TGL_TOO_LARGE);
+    assert_status(call(dev, R, N, N, 4, 6, INT64_MAX / 2, 5, a, c), TGL_TOO_LARGE);
+    assert_status(call(dev, R, N, N, 4, 6, 5, INT64_MAX / 2, a, c), TGL_TOO_LARGE);
+    assert_status(call(dev, R, N, N, 4, 6, 5, 5, NULL, c), TGL_BAD_A);
+    assert_status(call(dev, R, N, N, 4, 6, 5, 5, a, NULL), TGL_BAD_C);
+    assert_status(call(dev, R, N, N, 4, 6, 5, 5, (const void *)((const char *)a + 2), c),
+                  TGL_BAD_A);
+}
+
+/* What a product in general has and a small one has not: the general way must take it. */
+static void unusual_products_are_left_alone(void **state)
+{
+    tgl_device *dev = *state;
+    const float a[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    float c[8] = {0}, d[8] = {0}, bias[2] = {10, 20};
+    tgl_problem p = problem_of(TGL_F32, 2, 2, 2);
+    p.batch = 2;
+    p.stride_a = p.stride_b = p.stride_c = 4;
+    assert_status(tgl_gemm(dev, &p, 1, a, a, 0, c, NULL), TGL_OK);
+    assert_true(c[0] == 2 && c[7] == 2);
+
+    p = problem_of(TGL_F32, 2, 2, 2);
+    p.type_d = TGL_F32;
+    assert_status(tgl_gemm(dev, &p, 1, a, a, 0, c, NULL), TGL_UNSUPPORTED);
+    p.type_d = (tgl_type)0;
+    p.ldd = 2;
+    assert_status(tgl_gemm(dev, &p, 1, a, a, 0, c, NULL), TGL_BAD_LDD);
+
+    p = problem_of(TGL_F32, 2, 2, 2);
+    const tgl_epilogue epilogue = {.size = sizeof epilogue, .bias = TGL_BIAS_COLUMN};
+    const tgl_plan_options options = {.size = sizeof options, .epilogue = &epilogue};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
+    tgl_operands o = {.size = sizeof o, .alpha = 1, .A = a, .B = a, .C = d, .bias = bias};
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
+    assert_true(d[0] == 12 && d[1] == 22);
+    tgl_plan_destroy(plan);
+
+    assert_status(tgl_plan_create(dev, &p, NULL, &plan), TGL_OK);
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_BAD_BIAS);
+    o.bias = NULL;
+    o.D = d;
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_BAD_D);
+    o.D = NULL;
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
+    assert_true(d[0] == 2 && d[3] == 2);
+    tgl_plan_destroy(plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_ways_give_the_same_bytes),
+        cmocka_unit_test(wrong_arguments_are_found),
+        cmocka_unit_test(unusual_products_are_left_alone),
+    };
+    return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
+}
