@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Batches of products: cblas_sgemm_batch() and cblas_sgemm_batch_strided() with the arguments that
+ * MKL and OpenBLAS give them. All arguments are checked before the first product runs. The number
+ * of an illegal argument is its place in the call.
+ *
+ *   - A group of a batch has one set of sizes and an array of pointers: tgl_gemm_batched().
+ *   - A strided batch has one set of sizes and strides: tgl_gemm().
+ *
+ * Where Tegula does not run a batch, such as one with a negative stride, the products run one after
+ * the other.
+ */
+#include "blas_shim.h"
+
+#include <stddef.h>
+
+/* ---- Batches --------------------------------------------------------------------------------- */
+
+static tgl_problem problem_of(const blas_gemm *g, int64_t batch)
+{
+    tgl_problem problem;
+    tgl_problem_init(&problem, sizeof problem, g->type, g->m, g->n, g->k);
+    problem.order = TGL_COL_MAJOR;
+    problem.trans_a = g->trans_a, problem.trans_b = g->trans_b;
+    problem.lda = g->lda, problem.ldb = g->ldb, problem.ldc = g->ldc;
+    problem.batch = batch;
+    return problem;
+}
+
+static void trace(blas_server server, const char *routine, const blas_gemm *g, int64_t batch)
+{
+    if (blas_is_traced())
+        blas_trace(server,
+                   "%s %c%c m=%lld n=%lld k=%lld alpha=%g lda=%lld ldb=%lld beta=%g ldc=%lld "
+                   "batch=%lld",
+                   routine, blas_letter_of(g->trans_a), blas_letter_of(g->trans_b), (long long)g->m,
+                   (long long)g->n, (long long)g->k, g->alpha, (long long)g->lda, (long long)g->ldb,
+                   g->beta, (long long)g->ldc, (long long)batch);
+}
+
+/* Arrays of pointers to the matrices of the column-major products. */
+static blas_server multiply_pointers(const blas_gemm *g, const void *const *A, const void *const *B,
+                                     void *const *C, int64_t batch)
+{
+    tgl_device *dev = blas_device();
+    if (dev != NULL && batch > 1) {
+        tgl_problem problem = problem_of(g, batch);
+        problem.batching = TGL_POINTERS;
+        if (tgl_gemm_batched(dev, &problem, g->alpha, A, B, g->beta, C, NULL) == TGL_OK)
+            return BLAS_SERVER_TEGULA;
+    }
+    blas_server server = BLAS_SERVER_NONE;
+    for (int64_t i = 0; i < batch; i++) {
+        blas_gemm one = *g;
+        one.A = A[i], one.B = B[i], one.C = C[i];
+        const blas_server served = blas_multiply(&one);
+        if (served > server) server = served;
+    }
+    return server;
+}
+
+/* Elements from one matrix of a batch to the next. */
+typedef struct strides {
+    int64_t a, b, c;
+} strides;
+
+static blas_server multiply_strided(const blas_gemm *g, const strides *stride, int64_t batch)
+{
+    tgl_device *dev = blas_device();
+    if (dev != NULL && batch > 1) {
+        tgl_problem problem = problem_of(g, batch);
+        problem.stride_a = stride->a, problem.stride_b = stride->b, problem.stride_c = stride->c;
+        if (tgl_gemm(dev, &problem, g->alpha, g->A, g->B, g->beta, g->C, NULL) == TGL_OK)
+            return BLAS_SERVER_TEGULA;
+    }
+    const int64_t element = (int64_t)tgl_type_size(g->type);
+    blas_server server = BLAS_SERVER_NONE;
+    for (int64_t i = 0; i < batch; i++) {
+        blas_gemm one = *g;
+        one.A = (const char *)g->A + i * stride->a * element;
+        one.B = (const char *)g->B + i * stride->b * element;
+        one.C = (char *)g->C + i * stride->c * element;
+        const blas_server served = blas_multiply(&one);
+        if (served > server) server = served;
+    }
+    return server;
+}
+
+/* ---- cblas_xgemm_batch_strided --------------------------------------------------------------- */
+
+/* The place in cblas_xgemm_batch_strided() of an argument of cblas_xgemm(). */
+static int strided_argument(int argument)
+{
+    if (argument >= 13) return argument + 2; /* behind stride_a and stride_b */
+    return argument >= 10 ? argument + 1 : argument;
+}
+
+static void cblas_strided(const char *name, bool is_64, int layout, int trans_a, int trans_b,
+                          blas_gemm *g, strides stride, int64_t batch)
+{
+    blas_error error;
+    if (!blas_gemm_of_cblas(layout, trans_a, trans_b, g, &error)) {
+        error.argument = strided_argument(error.argument);
+        error.row_major_argument = 0;
+        blas_report_cblas(name, &error, is_64);
+        return;
+    }
+    if (batch < 0) {
+        blas_report_cblas(name, &(blas_error){.argument = 18}, is_64);
+        return;
+    }
+    if (layout == TGL_ROW_MAJOR) stride = (strides){stride.b, stride.a, stride.c};
+    trace(multiply_strided(g, &stride, batch), name, g, batch);
+}
+
+#define CBLAS_STRIDED(function, name, element, T, I)                                               \
+    BLAS_FUNCTION(function, (int layout, int trans_a, int trans_b, I m, I n, I k, T alpha,         \
+                             const T *A, I lda, I stride_a, const T *B, I ldb, I stride_b, T beta, \
+                             T *C, I ldc, I stride_c, I batch))                                    \
+    {                                                                                              \
+        blas_gemm g = {.type = element,                                                            \
+                       .m = m,                                                                     \
+                       .n = n,                                                                     \
+                       .k = k,                                                                     \
+                       .alpha = alpha,                                                             \
+                       .beta = beta,                                                               \
+                       .A = A,                                                                     \
+                       .B = B,                                                                     \
+                       .C = C,                                                                     \
+                       .lda = lda,                                                                 \
+                       .ldb = ldb,                                                                 \
+                       .ldc = ldc};                                                                \
+        cblas_strided(name, sizeof(I) == 8, layout, trans_a, trans_b, &g,                          \
+                      (strides){stride_a, stride_b, stride_c}, batch);                             \
+    }
+
+CBLAS_STRIDED(cblas_sgemm_batch_strided, "cblas_sgemm_batch_strided", TGL_F32, float, int32_t)
+CBLAS_STRIDED(cblas_dgemm_batch_strided, "cblas_dgemm_batch_strided", TGL_F64, double, int32_t)
+CBLAS_STRIDED(cblas_sgemm_batch_strided64_, "cblas_sgemm_batch_strided", TGL_F32, float, int64_t)
+CBLAS_STRIDED(cblas_dgemm_batch_strided64_, "cblas_dgemm_batch_strided", TGL_F64, double, int64_t)
+BLAS_ALIAS(cblas_sgemm_batch_strided_64, cblas_sgemm_batch_strided64_);
+BLAS_ALIAS(cblas_dgemm_batch_strided_64, cblas_dgemm_batch_strided64_);
+BLAS_ALIAS(scipy_cblas_sgemm_batch_strided, cblas_sgemm_batch_strided);
+BLAS_ALIAS(scipy_cblas_dgemm_batch_strided, cblas_dgemm_batch_strided);
+BLAS_ALIAS(scipy_cblas_sgemm_batch_strided64_, cblas_sgemm_batch_strided64_);
+BLAS_ALIAS(scipy_cblas_dgemm_batch_strided64_, cblas_dgemm_batch_strided64_);
+
+/* ---- cblas_xgemm_batch ----------------------------------------------------------------------- */
+
+/* The arguments of a batch of groups. Arrays of integers, of alpha and of beta have an element for
+ * each group; arrays of pointers have one for each product. */
+typedef struct groups {
+    const char *name;
+    tgl_type type;
+    bool is_64;
+    int layout;
+    const int *trans_a, *trans_b;
+    const void *m, *n, *k, *lda, *ldb, *ldc, *size; /* int32_t or int64_t */
+    const void *alpha, *beta;                       /* of `type` */
+    const void *const *A, *const *B;
+    void *const *C;
+    int64_t count;
+} groups;
+
+static int64_t integer(const groups *b, const void *array, int64_t i)
+{
+    return b->is_64 ? ((const int64_t *)array)[i] : ((const int32_t *)array)[i];
+}
+
+static double scalar(const groups *b, const void *array, int64_t i)
+{
+    return b->type == TGL_F32 ? ((const float *)array)[i] : ((const double *)array)[i];
+}
+
+/* The column-major product of group i without its matrices. Returns false and describes the first
+ * illegal argument. */
+static bool group_of(const groups *b, int64_t i, blas_gemm *g, blas_error *error)
+{
+    *g = (blas_gemm){.type = b->type,
+                     .m = integer(b, b->m, i),
+                     .n = integer(b, b->n, i),
+                     .k = integer(b, b->k, i),
+                     .alpha = scalar(b, b->alpha, i),
+                     .beta = scalar(b, b->beta, i),
+                     .lda = integer(b, b->lda, i),
+                     .ldb = integer(b, b->ldb, i),
+                     .ldc = integer(b, b->ldc, i)};
+    if (!blas_gemm_of_cblas(b->layout, b->trans_a[i], b->trans_b[i], g, error)) {
+        error->row_major_argument = 0;
+        return false;
+    }
+    *error = (blas_error){.argument = 16};
+    return integer(b, b->size, i) >= 0;
+}
+
+static bool check_groups(const groups *b, blas_error *error)
+{
+    blas_gemm g;
+    for (int64_t i = 0; i < b->count; i++)
+        if (!group_of(b, i, &g, error)) return false;
+    *error = (blas_error){.argument = 15};
+    return b->count >= 0;
+}
+
+static void cblas_groups(const groups *b)
+{
+    blas_error error;
+    if (!check_groups(b, &error)) {
+        blas_report_cblas(b->name, &error, b->is_64);
+        return;
+    }
+    const bool is_row_major = b->layout == TGL_ROW_MAJOR;
+    int64_t first = 0; /* product of the group */
+    for (int64_t i = 0; i < b->count; i++) {
+        const int64_t size = integer(b, b->size, i);
+        blas_gemm g;
+        group_of(b, i, &g, &error);
+        const void *const *A = (is_row_major ? b->B : b->A) + first;
+        const void *const *B = (is_row_major ? b->A : b->B) + first;
+        trace(multiply_pointers(&g, A, B, b->C + first, size), b->name, &g, size);
+        first += size;
+    }
+}
+
+#define CBLAS_GROUPS(function, routine, element, T, I)                                             \
+    BLAS_FUNCTION(function,                                                                        \
+                  (int layout, const int *trans_a, const int *trans_b, const I *m, const I *n,     \
+                   const I *k, const T *alpha, const T **A, const I *lda, const T **B,             \
+                   const I *ldb, const T *beta, T **C, const I *ldc, I count, const I *size))      \
+    {                                                                                              \
+        const groups b = {.name = routine,                                                         \
+                          .type = element,                                                         \
+                          .is_64 = sizeof(I) == 8,                                                 \
+                          .layout = layout,                                                        \
+                          .trans_a = trans_a,                                                      \
+                          .trans_b = trans_b,                                                      \
+                          .m = m,                                                                  \
+                          .n = n,                                                                  \
+                          .k = k,                                                                  \
+                          .lda = lda,                                                              \
+                          .ldb = ldb,                                                              \
+                          .ldc = ldc,                                                              \
+                          .size = size,                                                            \
+                          .alpha = alpha,                                                          \
+                          .beta = beta,                                                            \
+                          .A = (const void *const *)A,                                             \
+                          .B = (const void *const *)B,                                             \
+                          .C = (void *const *)C,                                                   \
+                          .count = count};                                                         \
+        cblas_groups(&b);                                                                          \
+    }
+
+CBLAS_GROUPS(cblas_sgemm_batch, "cblas_sgemm_batch", TGL_F32, float, int32_t)
+CBLAS_GROUPS(cblas_dgemm_batch, "cblas_dgemm_batch", TGL_F64, double, int32_t)
+CBLAS_GROUPS(cblas_sgemm_batch64_, "cblas_sgemm_batch", TGL_F32, float, int64_t)
+CBLAS_GROUPS(cblas_dgemm_batch64_, "cblas_dgemm_batch", TGL_F64, double, int64_t)
+BLAS_ALIAS(cblas_sgemm_batch_64, cblas_sgemm_batch64_);
+BLAS_ALIAS(cblas_dgemm_batch_64, cblas_dgemm_batch64_);
+BLAS_ALIAS(scipy_cblas_sgemm_batch, cblas_sgemm_batch);
+BLAS_ALIAS(scipy_cblas_dgemm_batch, cblas_dgemm_batch);
+BLAS_ALIAS(scipy_cblas_sgemm_batch64_, cblas_sgemm_batch64_);
+BLAS_ALIAS(scipy_cblas_dgemm_batch64_, cblas_dgemm_batch64_);

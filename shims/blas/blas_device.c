@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The device of the process, opened by the first call and never closed, and the environment:
+ *   TEGULA_BLAS_DEVICE   cpu (the default) or cuda. This version computes on the cpu device with
+ *                        either value.
+ *   TEGULA_BLAS_TRACE    1: a line on stderr for each call
+ *
+ * The cpu device works in a child after fork(). A child that is forked while another thread opens
+ * the device opens it anew: pthread_once() runs again in that child.
+ */
+#include "blas_shim.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static tgl_device *_Atomic device; /* NULL: not opened yet, or it does not open */
+static bool is_traced;             /* set before `device` */
+
+static bool is_device_name(const char *text)
+{
+    return strcmp(text, "") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "cuda") == 0 ||
+           strncmp(text, "cuda:", 5) == 0;
+}
+
+/* Without TEGULA_BLAS_TRACE the library prints only one message: an invalid environment variable.
+ */
+static void open_device(void)
+{
+    const char *trace = getenv("TEGULA_BLAS_TRACE"), *name = getenv("TEGULA_BLAS_DEVICE");
+    is_traced = trace != NULL && strcmp(trace, "") != 0 && strcmp(trace, "0") != 0;
+    if (name != NULL && !is_device_name(name))
+        fprintf(
+            stderr,
+            "tegula_blas: TEGULA_BLAS_DEVICE is \"%s\"; it must be cpu or cuda. Products run on "
+            "the cpu device.\n",
+            name);
+    tgl_device *opened;
+    if (tgl_device_open("cpu", NULL, &opened) == TGL_OK) {
+        atomic_store_explicit(&device, opened, memory_order_release);
+        return;
+    }
+    char reason[300];
+    tgl_last_error(reason, sizeof reason);
+    fprintf(stderr,
+            "tegula_blas: the cpu device does not open: %s. Products are computed without it.\n",
+            reason);
+}
+
+tgl_device *blas_device(void)
+{
+    tgl_device *opened = atomic_load_explicit(&device, memory_order_acquire);
+    if (opened != NULL) return opened;
+    pthread_once(&once, open_device);
+    return atomic_load_explicit(&device, memory_order_acquire);
+}
+
+bool blas_is_traced(void)
+{
+    return is_traced;
+}
+
+void blas_trace(blas_server server, const char *format, ...)
+{
+    static const char *const names[] = {[BLAS_SERVER_NONE] = "nothing to do",
+                                        [BLAS_SERVER_TEGULA] = "tegula",
+                                        [BLAS_SERVER_NEXT] = "next BLAS",
+                                        [BLAS_SERVER_LOOP] = "loop"};
+    char text[300];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "tegula_blas: %s: %s\n", text, names[server]);
+}

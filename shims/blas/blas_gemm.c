@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SGEMM and DGEMM: sgemm_(), cblas_sgemm() and so on. Translates
+ *
+ *   - letters and CBLAS numbers to tgl_transpose;
+ *   - a row-major CBLAS call to the column-major product of the transposed matrices;
+ *   - illegal arguments to a call of xerbla_() or cblas_xerbla(). C is not changed then.
+ */
+#include "blas_shim.h"
+
+static int64_t at_least_1(int64_t value)
+{
+    return value > 1 ? value : 1;
+}
+
+int blas_gemm_check(const blas_gemm *g)
+{
+    const int64_t rows_a = g->trans_a == TGL_NO_TRANS ? g->m : g->k;
+    const int64_t rows_b = g->trans_b == TGL_NO_TRANS ? g->k : g->n;
+    if (g->trans_a == 0) return 1;
+    if (g->trans_b == 0) return 2;
+    if (g->m < 0) return 3;
+    if (g->n < 0) return 4;
+    if (g->k < 0) return 5;
+    if (g->lda < at_least_1(rows_a)) return 8;
+    if (g->ldb < at_least_1(rows_b)) return 10;
+    if (g->ldc < at_least_1(g->m)) return 13;
+    return 0;
+}
+
+/* ---- CBLAS ----------------------------------------------------------------------------------- */
+
+static void exchange(blas_gemm *g)
+{
+    const blas_gemm row_major = *g;
+    g->trans_a = row_major.trans_b, g->trans_b = row_major.trans_a;
+    g->m = row_major.n, g->n = row_major.m;
+    g->A = row_major.B, g->lda = row_major.ldb;
+    g->B = row_major.A, g->ldb = row_major.lda;
+}
+
+/* The number in a row-major call of the argument that exchange() has put in place `argument`. */
+static int exchanged_argument(int argument)
+{
+    switch (argument) {
+    case 4: /* m and n */
+        return 5;
+    case 5:
+        return 4;
+    case 9: /* lda and ldb */
+        return 11;
+    case 11:
+        return 9;
+    default:
+        return argument;
+    }
+}
+
+bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas_error *error)
+{
+    const bool is_row_major = layout == TGL_ROW_MAJOR;
+    g->trans_a = blas_transpose_of_cblas(trans_a);
+    g->trans_b = blas_transpose_of_cblas(trans_b);
+    if (!is_row_major && layout != TGL_COL_MAJOR)
+        *error = (blas_error){1, 0, "layout", layout};
+    else if (g->trans_a == 0)
+        *error = (blas_error){2, is_row_major ? 2 : 0, "TransA", trans_a};
+    else if (g->trans_b == 0)
+        *error = (blas_error){3, is_row_major ? 3 : 0, "TransB", trans_b};
+    else {
+        if (is_row_major) exchange(g);
+        const int argument = blas_gemm_check(g);
+        if (argument == 0) return true;
+        /* CBLAS has the layout as one more argument in front. */
+        const int number = argument + 1;
+        *error = is_row_major ? (blas_error){exchanged_argument(number), number, NULL, 0}
+                              : (blas_error){number, 0, NULL, 0};
+    }
+    return false;
+}
+
+/* ---- Both interfaces ------------------------------------------------------------------------- */
+
+static void multiply(const char *routine, const blas_gemm *g)
+{
+    const blas_server server = blas_multiply(g);
+    if (blas_is_traced())
+        blas_trace(server,
+                   "%s %c%c m=%lld n=%lld k=%lld alpha=%g lda=%lld ldb=%lld beta=%g ldc=%lld",
+                   routine, blas_letter_of(g->trans_a), blas_letter_of(g->trans_b), (long long)g->m,
+                   (long long)g->n, (long long)g->k, g->alpha, (long long)g->lda, (long long)g->ldb,
+                   g->beta, (long long)g->ldc);
+}
+
+static void fortran_gemm(const char *name, const char *padded_name, bool is_64, const blas_gemm *g)
+{
+    const int argument = blas_gemm_check(g);
+    if (argument != 0)
+        blas_report(padded_name, argument, is_64);
+    else
+        multiply(name, g);
+}
+
+static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, int trans_b,
+                       blas_gemm *g)
+{
+    blas_error error;
+    if (blas_gemm_of_cblas(layout, trans_a, trans_b, g, &error))
+        multiply(name, g);
+    else
+        blas_report_cblas(name, &error, is_64);
+}
+
+/* ---- Exported functions ---------------------------------------------------------------------- */
+
+/* Fortran passes everything by address. The lengths of the strings follow the arguments and are not
+ * needed here. T: the element type; element: its tgl_type; I: the integers. */
+#define FORTRAN_GEMM(function, name, padded_name, element, T, I)                                   \
+    BLAS_FUNCTION(function, (const char *trans_a, const char *trans_b, const I *m, const I *n,     \
+                             const I *k, const T *alpha, const T *A, const I *lda, const T *B,     \
+                             const I *ldb, const T *beta, T *C, const I *ldc))                     \
+    {                                                                                              \
+        const blas_gemm g = {.type = element,                                                      \
+                             .m = *m,                                                              \
+                             .n = *n,                                                              \
+                             .k = *k,                                                              \
+                             .alpha = *alpha,                                                      \
+                             .beta = *beta,                                                        \
+                             .A = A,                                                               \
+                             .B = B,                                                               \
+                             .C = C,                                                               \
+                             .lda = *lda,                                                          \
+                             .ldb = *ldb,                                                          \
+                             .ldc = *ldc,                                                          \
+                             .trans_a = blas_transpose_of_letter(*trans_a),                        \
+                             .trans_b = blas_transpose_of_letter(*trans_b)};                       \
+        fortran_gemm(name, padded_name, sizeof(I) == 8, &g);                                       \
+    }
+
+#define CBLAS_GEMM(function, name, element, T, I)                                                  \
+    BLAS_FUNCTION(function, (int layout, int trans_a, int trans_b, I m, I n, I k, T alpha,         \
+                             const T *A, I lda, const T *B, I ldb, T beta, T *C, I ldc))           \
+    {                                                                                              \
+        blas_gemm g = {.type = element,                                                            \
+                       .m = m,                                                                     \
+                       .n = n,                                                                     \
+                       .k = k,                                                                     \
+                       .alpha = alpha,                                                             \
+                       .beta = beta,                                                               \
+                       .A = A,                                                                     \
+                       .B = B,                                                                     \
+                       .C = C,                                                                     \
+                       .lda = lda,                                                                 \
+                       .ldb = ldb,                                                                 \
+                       .ldc = ldc};                                                                \
+        cblas_gemm(name, sizeof(I) == 8, layout, trans_a, trans_b, &g);                            \
+    }
+
+FORTRAN_GEMM(sgemm_, "sgemm", "SGEMM ", TGL_F32, float, int32_t)
+FORTRAN_GEMM(dgemm_, "dgemm", "DGEMM ", TGL_F64, double, int32_t)
+FORTRAN_GEMM(sgemm_64_, "sgemm", "SGEMM ", TGL_F32, float, int64_t)
+FORTRAN_GEMM(dgemm_64_, "dgemm", "DGEMM ", TGL_F64, double, int64_t)
+BLAS_ALIAS(scipy_sgemm_, sgemm_);
+BLAS_ALIAS(scipy_dgemm_, dgemm_);
+BLAS_ALIAS(scipy_sgemm_64_, sgemm_64_);
+BLAS_ALIAS(scipy_dgemm_64_, dgemm_64_);
+
+CBLAS_GEMM(cblas_sgemm, "cblas_sgemm", TGL_F32, float, int32_t)
+CBLAS_GEMM(cblas_dgemm, "cblas_dgemm", TGL_F64, double, int32_t)
+CBLAS_GEMM(cblas_sgemm64_, "cblas_sgemm", TGL_F32, float, int64_t)
+CBLAS_GEMM(cblas_dgemm64_, "cblas_dgemm", TGL_F64, double, int64_t)
+BLAS_ALIAS(cblas_sgemm_64, cblas_sgemm64_);
+BLAS_ALIAS(cblas_dgemm_64, cblas_dgemm64_);
+BLAS_ALIAS(scipy_cblas_sgemm, cblas_sgemm);
+BLAS_ALIAS(scipy_cblas_dgemm, cblas_dgemm);
+BLAS_ALIAS(scipy_cblas_sgemm64_, cblas_sgemm64_);
+BLAS_ALIAS(scipy_cblas_dgemm64_, cblas_dgemm64_);

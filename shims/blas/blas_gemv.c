@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SGEMV and DGEMV: y := alpha*op(A)*x + beta*y. Translates to the column-major product
+ *
+ *     y^T := alpha * x^T * op(A)^T + beta * y^T
+ *
+ * with m = 1. x^T and y^T are matrices of one row, whose leading dimensions are the increments, so
+ * that vectors with positive increments need no copy. Tegula computes products with m = 1 without
+ * packing A. A negative increment means that the vector begins at its end: such vectors are copied
+ * in parts of a fixed size, which needs no memory.
+ */
+#include "blas_shim.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* The arguments of xGEMV. */
+typedef struct blas_gemv {
+    tgl_type type;
+    tgl_transpose trans; /* 0: the caller's value is illegal */
+    int64_t m, n;
+    double alpha, beta;
+    const char *A, *x;
+    char *y;
+    int64_t lda, incx, incy;
+} blas_gemv;
+
+/* The number of the first illegal argument of xGEMV in the order in which the reference BLAS checks
+ * them, or 0. */
+static int check(const blas_gemv *v)
+{
+    if (v->trans == 0) return 1;
+    if (v->m < 0) return 2;
+    if (v->n < 0) return 3;
+    if (v->lda < (v->m > 1 ? v->m : 1)) return 6;
+    if (v->incx == 0) return 8;
+    if (v->incy == 0) return 11;
+    return 0;
+}
+
+/* ---- The product ----------------------------------------------------------------------------- */
+
+/* The product for `rows` elements of y and `columns` of x. A: the first element of that part. */
+static blas_gemm product_of(const blas_gemv *v, int64_t rows, int64_t columns, const char *A)
+{
+    return (blas_gemm){.type = v->type,
+                       .trans_a = TGL_NO_TRANS,
+                       .trans_b = v->trans == TGL_NO_TRANS ? TGL_TRANS : TGL_NO_TRANS,
+                       .m = 1,
+                       .n = rows,
+                       .k = columns,
+                       .alpha = v->alpha,
+                       .beta = v->beta,
+                       .A = v->x,
+                       .lda = v->incx,
+                       .B = A,
+                       .ldb = v->lda,
+                       .C = v->y,
+                       .ldc = v->incy};
+}
+
+/* A vector in the caller's memory: element i is at first + i*step bytes. */
+typedef struct vector {
+    char *first;
+    ptrdiff_t step;
+    size_t element;
+} vector;
+
+static vector vector_of(const char *memory, int64_t length, int64_t increment, size_t element)
+{
+    const ptrdiff_t step = (ptrdiff_t)((size_t)increment * element);
+    return (vector){(char *)memory + (step < 0 ? (1 - length) * step : 0), step, element};
+}
+
+static void gather(void *to, const vector *from, int64_t begin, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)to + (size_t)i * from->element, from->first + (begin + i) * from->step,
+               from->element);
+}
+
+static void scatter(const vector *to, const void *from, int64_t begin, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        memcpy(to->first + (begin + i) * to->step, (const char *)from + (size_t)i * to->element,
+               to->element);
+}
+
+/* Elements that are copied at a time. The copies of x and y are 8 KB each on the stack. */
+enum { PART = 1024 };
+
+static int64_t part_of(int64_t length, int64_t begin)
+{
+    return length - begin < PART ? length - begin : PART;
+}
+
+/* y[begin .. begin+count) of a product, through copies of x and y. x is not read if alpha is 0. */
+static blas_server multiply_part(const blas_gemv *v, const vector *x, int64_t columns,
+                                 const vector *y, int64_t begin, int64_t count)
+{
+    double x_copy[PART], y_copy[PART];
+    blas_server server = BLAS_SERVER_NONE;
+    blas_gemv part = *v;
+    part.x = (const char *)x_copy, part.incx = 1;
+    part.y = (char *)y_copy, part.incy = 1;
+    if (v->beta != 0) gather(y_copy, y, begin, count);
+    int64_t j = 0;
+    do {
+        const int64_t used = part_of(columns, j);
+        const int64_t corner = v->trans == TGL_NO_TRANS ? begin + j * v->lda : j + begin * v->lda;
+        gather(x_copy, x, j, used);
+        const blas_gemm g =
+            product_of(&part, count, used, v->A + corner * (int64_t)tgl_type_size(v->type));
+        const blas_server served = blas_multiply(&g);
+        if (served > server) server = served;
+        part.beta = 1;
+        j += used;
+    } while (j < columns);
+    scatter(y, y_copy, begin, count);
+    return server;
+}
+
+static blas_server multiply_copies(const blas_gemv *v, int64_t length_y, int64_t length_x)
+{
+    const size_t element = tgl_type_size(v->type);
+    const vector x = vector_of(v->x, length_x, v->incx, element);
+    const vector y = vector_of(v->y, length_y, v->incy, element);
+    const int64_t columns = v->alpha == 0 ? 0 : length_x;
+    blas_server server = BLAS_SERVER_NONE;
+    for (int64_t i = 0; i < length_y; i += PART) {
+        const blas_server served = multiply_part(v, &x, columns, &y, i, part_of(length_y, i));
+        if (served > server) server = served;
+    }
+    return server;
+}
+
+static blas_server multiply(const blas_gemv *v)
+{
+    blas_device();
+    /* The reference BLAS returns here even if y is not empty and beta is not 1. */
+    if (v->m == 0 || v->n == 0) return BLAS_SERVER_NONE;
+    const bool transposed = v->trans != TGL_NO_TRANS;
+    const int64_t length_y = transposed ? v->n : v->m, length_x = transposed ? v->m : v->n;
+    if (v->incx < 0 || v->incy < 0) return multiply_copies(v, length_y, length_x);
+    const blas_gemm g = product_of(v, length_y, length_x, v->A);
+    return blas_multiply(&g);
+}
+
+static void multiply_and_trace(const char *routine, const blas_gemv *v)
+{
+    const blas_server server = multiply(v);
+    if (blas_is_traced())
+        blas_trace(server, "%s %c m=%lld n=%lld alpha=%g lda=%lld incx=%lld beta=%g incy=%lld",
+                   routine, blas_letter_of(v->trans), (long long)v->m, (long long)v->n, v->alpha,
+                   (long long)v->lda, (long long)v->incx, v->beta, (long long)v->incy);
+}
+
+/* ---- Both interfaces ------------------------------------------------------------------------- */
+
+static void fortran_gemv(const char *name, const char *padded_name, bool is_64, const blas_gemv *v)
+{
+    const int argument = check(v);
+    if (argument != 0)
+        blas_report(padded_name, argument, is_64);
+    else
+        multiply_and_trace(name, v);
+}
+
+/* Turns a CBLAS call into the column-major one: a row-major matrix is the transpose of a
+ * column-major one. Returns false and describes the first illegal argument. */
+static bool turn_column_major(int layout, int trans, blas_gemv *v, blas_error *error)
+{
+    const bool is_row_major = layout == TGL_ROW_MAJOR;
+    v->trans = blas_transpose_of_cblas(trans);
+    if (!is_row_major && layout != TGL_COL_MAJOR) {
+        *error = (blas_error){1, 0, "layout", layout};
+        return false;
+    }
+    if (v->trans == 0) {
+        *error = (blas_error){2, is_row_major ? 2 : 0, "TransA", trans};
+        return false;
+    }
+    if (is_row_major) {
+        const int64_t rows = v->m;
+        v->m = v->n, v->n = rows;
+        v->trans = v->trans == TGL_NO_TRANS ? TGL_TRANS : TGL_NO_TRANS;
+    }
+    const int argument = check(v);
+    if (argument == 0) return true;
+    const int number = argument + 1;                                   /* the layout comes first */
+    const bool is_size = is_row_major && (number == 3 || number == 4); /* m and n are exchanged */
+    *error = (blas_error){is_size ? 7 - number : number, is_row_major ? number : 0, NULL, 0};
+    return false;
+}
+
+static void cblas_gemv(const char *name, bool is_64, int layout, int trans, blas_gemv *v)
+{
+    blas_error error;
+    if (turn_column_major(layout, trans, v, &error))
+        multiply_and_trace(name, v);
+    else
+        blas_report_cblas(name, &error, is_64);
+}
+
+/* ---- Exported functions ---------------------------------------------------------------------- */
+
+/* T: the element type; element: its tgl_type; I: the integers. */
+#define FORTRAN_GEMV(function, name, padded_name, element, T, I)                                   \
+    BLAS_FUNCTION(function,                                                                        \
+                  (const char *trans, const I *m, const I *n, const T *alpha, const T *A,          \
+                   const I *lda, const T *x, const I *incx, const T *beta, T *y, const I *incy))   \
+    {                                                                                              \
+        const blas_gemv v = {.type = element,                                                      \
+                             .trans = blas_transpose_of_letter(*trans),                            \
+                             .m = *m,                                                              \
+                             .n = *n,                                                              \
+                             .alpha = *alpha,                                                      \
+                             .beta = *beta,                                                        \
+                             .A = (const char *)A,                                                 \
+                             .x = (const char *)x,                                                 \
+                             .y = (char *)y,                                                       \
+                             .lda = *lda,                                                          \
+                             .incx = *incx,                                                        \
+                             .incy = *incy};                                                       \
+        fortran_gemv(name, padded_name, sizeof(I) == 8, &v);                                       \
+    }
+
+#define CBLAS_GEMV(function, name, element, T, I)                                                  \
+    BLAS_FUNCTION(function, (int layout, int trans, I m, I n, T alpha, const T *A, I lda,          \
+                             const T *x, I incx, T beta, T *y, I incy))                            \
+    {                                                                                              \
+        blas_gemv v = {.type = element,                                                            \
+                       .m = m,                                                                     \
+                       .n = n,                                                                     \
+                       .alpha = alpha,                                                             \
+                       .beta = beta,                                                               \
+                       .A = (const char *)A,                                                       \
+                       .x = (const char *)x,                                                       \
+                       .y = (char *)y,                                                             \
+                       .lda = lda,                                                                 \
+                       .incx = incx,                                                               \
+                       .incy = incy};                                                              \
+        cblas_gemv(name, sizeof(I) == 8, layout, trans, &v);                                       \
+    }
+
+FORTRAN_GEMV(sgemv_, "sgemv", "SGEMV ", TGL_F32, float, int32_t)
+FORTRAN_GEMV(dgemv_, "dgemv", "DGEMV ", TGL_F64, double, int32_t)
+FORTRAN_GEMV(sgemv_64_, "sgemv", "SGEMV ", TGL_F32, float, int64_t)
+FORTRAN_GEMV(dgemv_64_, "dgemv", "DGEMV ", TGL_F64, double, int64_t)
+BLAS_ALIAS(scipy_sgemv_, sgemv_);
+BLAS_ALIAS(scipy_dgemv_, dgemv_);
+BLAS_ALIAS(scipy_sgemv_64_, sgemv_64_);
+BLAS_ALIAS(scipy_dgemv_64_, dgemv_64_);
+
+CBLAS_GEMV(cblas_sgemv, "cblas_sgemv", TGL_F32, float, int32_t)
+CBLAS_GEMV(cblas_dgemv, "cblas_dgemv", TGL_F64, double, int32_t)
+CBLAS_GEMV(cblas_sgemv64_, "cblas_sgemv", TGL_F32, float, int64_t)
+CBLAS_GEMV(cblas_dgemv64_, "cblas_dgemv", TGL_F64, double, int64_t)
+BLAS_ALIAS(cblas_sgemv_64, cblas_sgemv64_);
+BLAS_ALIAS(cblas_dgemv_64, cblas_dgemv64_);
+BLAS_ALIAS(scipy_cblas_sgemv, cblas_sgemv);
+BLAS_ALIAS(scipy_cblas_dgemv, cblas_dgemv);
+BLAS_ALIAS(scipy_cblas_sgemv64_, cblas_sgemv64_);
+BLAS_ALIAS(scipy_cblas_dgemv64_, cblas_dgemv64_);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of libtegula_blas.so share. The library has the names of BLAS and CBLAS and
+ * computes their products with Tegula:
+ *
+ *   blas_gemm.c, blas_gemv.c, blas_batch.c   the exported functions: check the arguments and
+ *                                            translate them to column-major products
+ *   blas_multiply.c                          runs a product: by Tegula, the next BLAS, or a loop
+ *   blas_device.c                            the device of the process; tracing
+ *   blas_report.c                            calls xerbla_() and cblas_xerbla()
+ *
+ * BLAS exists with 32-bit and with 64-bit integers. A function with 64-bit integers has a suffix in
+ * its name, and so do the xerbla functions that belong to it; is_64 tells which are meant.
+ */
+#ifndef TGL_BLAS_SHIM_H
+#define TGL_BLAS_SHIM_H
+
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- Exported names -------------------------------------------------------------------------- */
+
+/* Starts the definition of an exported function. blas_exports.map has the names too. */
+#define BLAS_FUNCTION(name, parameters)                                                            \
+    __attribute__((visibility("default"))) void name parameters;                                   \
+    void name parameters
+
+/* Another exported name of a function in the same file. */
+#define BLAS_ALIAS(name, function)                                                                 \
+    extern __typeof__(function) name __attribute__((visibility("default"), alias(#function)))
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+/* A column-major product C := alpha*op(A)*op(B) + beta*C of TGL_F32 or TGL_F64: the arguments of
+ * xGEMM. */
+typedef struct blas_gemm {
+    tgl_type type;
+    tgl_transpose trans_a, trans_b; /* 0: the caller's value is illegal */
+    int64_t m, n, k;
+    double alpha, beta;
+    const void *A, *B;
+    void *C;
+    int64_t lda, ldb, ldc;
+} blas_gemm;
+
+/* An illegal argument of a CBLAS function. */
+typedef struct blas_error {
+    int argument;
+    /* Row-major calls of routines of the reference CBLAS: the number of the same argument in the
+     * column-major call that replaces it; else 0. */
+    int row_major_argument;
+    const char *setting; /* the name of a layout or a transpose, and its illegal value; or NULL */
+    int value;
+} blas_error;
+
+/* Who has computed a product. If a call consists of several products, the largest value counts. */
+typedef enum blas_server {
+    BLAS_SERVER_NONE = 0, /* the result stays as it is */
+    BLAS_SERVER_TEGULA = 1,
+    BLAS_SERVER_NEXT = 2, /* the BLAS that the program would use without this library */
+    BLAS_SERVER_LOOP = 3, /* the loop in blas_multiply.c */
+} blas_server;
+
+/* op(X) as Fortran's BLAS ('N', 'T', 'C' and their small letters) and as CBLAS passes it; 0: the
+ * value is illegal. */
+tgl_transpose blas_transpose_of_letter(char letter);
+tgl_transpose blas_transpose_of_cblas(int value);
+
+/* The letter of a transpose, for messages. */
+char blas_letter_of(tgl_transpose trans);
+
+/* The number of the first illegal argument of xGEMM in the order in which the reference BLAS checks
+ * them, or 0. */
+int blas_gemm_check(const blas_gemm *g);
+
+/* Turns a CBLAS call, whose m, n, A, B and so on are in *g, into the column-major product:
+ * exchanges A and B if the layout is row-major. Returns true, or false and describes the first
+ * illegal argument of cblas_xgemm() in *error. */
+bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas_error *error);
+
+/* Computes a product whose arguments are legal. */
+blas_server blas_multiply(const blas_gemm *g);
+
+/* ---- Device and tracing ---------------------------------------------------------------------- */
+
+/* The device of the process, which the first call opens; NULL: it does not open. */
+tgl_device *blas_device(void);
+
+/* Whether the environment asks for a line for each call. Only after blas_device(). */
+bool blas_is_traced(void);
+
+/* Prints a line about a call: the text and who has computed the product. */
+void blas_trace(blas_server server, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- Illegal arguments ----------------------------------------------------------------------- */
+
+/* Calls xerbla_(). routine: in capitals and padded to 6 characters, such as "SGEMM ". */
+void blas_report(const char *routine, int argument, bool is_64);
+
+/* Calls cblas_xerbla(). */
+void blas_report_cblas(const char *routine, const blas_error *error, bool is_64);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of cuBLAS: they differ in the element type, in how the matrices of a batch are
+ * passed, and in the type of the sizes. Each describes its product in a cublas_product, and calls
+ * the function that it replaces if Tegula does not compute the product.
+ */
+#include "cublas_shim.h"
+
+/* The members of a product that all functions have. */
+#define COMMON(name)                                                                               \
+    .routine = (name), .trans_a = transa, .trans_b = transb, .m = m, .n = n, .k = k,               \
+    .alpha = alpha, .beta = beta, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldc, .A = A, .B = B,  \
+    .C = C, .D = (void *)C, .epilogue = CUBLASLT_EPILOGUE_DEFAULT
+
+/* The types of a function for one element type. */
+#define ALIKE(data_type, compute_type)                                                             \
+    .type_a = (data_type), .type_b = (data_type), .type_c = (data_type), .type_d = (data_type),    \
+    .type_scale = (data_type), .compute = (compute_type)
+
+#define STRIDES                                                                                    \
+    .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .stride_d = stride_c,        \
+    .batch = batch
+
+/* ---- Functions for one element type ---------------------------------------------------------- */
+
+#define GEMM(function, T, I, data_type, compute_type)                                              \
+    CUBLAS_EXPORT cublasStatus_t function CUBLAS_GEMM_PARAMETERS(T, I)                             \
+    {                                                                                              \
+        cublas_product p = {COMMON(#function), ALIKE(data_type, compute_type), .batch = 1};        \
+        if (cublas_serve_handle(handle, &p)) return CUBLAS_STATUS_SUCCESS;                         \
+        return CUBLAS_FORWARD(                                                                     \
+            &p, function, (handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc)); \
+    }
+
+#define GEMM_BATCHED(function, T, I, data_type, compute_type)                                      \
+    CUBLAS_EXPORT cublasStatus_t function CUBLAS_GEMM_BATCHED_PARAMETERS(T, I)                     \
+    {                                                                                              \
+        cublas_product p = {COMMON(#function), ALIKE(data_type, compute_type), .batch = batch,     \
+                            .is_pointers = true};                                                  \
+        if (cublas_serve_handle(handle, &p)) return CUBLAS_STATUS_SUCCESS;                         \
+        return CUBLAS_FORWARD(                                                                     \
+            &p, function,                                                                          \
+            (handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, batch));        \
+    }
+
+#define GEMM_STRIDED(function, T, I, data_type, compute_type)                                      \
+    CUBLAS_EXPORT cublasStatus_t function CUBLAS_GEMM_STRIDED_PARAMETERS(T, I)                     \
+    {                                                                                              \
+        cublas_product p = {COMMON(#function), ALIKE(data_type, compute_type), STRIDES};           \
+        if (cublas_serve_handle(handle, &p)) return CUBLAS_STATUS_SUCCESS;                         \
+        return CUBLAS_FORWARD(&p, function,                                                        \
+                              (handle, transa, transb, m, n, k, alpha, A, lda, stride_a, B, ldb,   \
+                               stride_b, beta, C, ldc, stride_c, batch));                          \
+    }
+
+GEMM(cublasSgemm_v2, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+GEMM(cublasDgemm_v2, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+GEMM(cublasHgemm, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+GEMM(cublasSgemm_v2_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+GEMM(cublasDgemm_v2_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+GEMM(cublasHgemm_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+
+GEMM_BATCHED(cublasSgemmBatched, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+GEMM_BATCHED(cublasDgemmBatched, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+GEMM_BATCHED(cublasHgemmBatched, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+GEMM_BATCHED(cublasSgemmBatched_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+GEMM_BATCHED(cublasDgemmBatched_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+GEMM_BATCHED(cublasHgemmBatched_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+
+GEMM_STRIDED(cublasSgemmStridedBatched, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+GEMM_STRIDED(cublasDgemmStridedBatched, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+GEMM_STRIDED(cublasHgemmStridedBatched, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+GEMM_STRIDED(cublasSgemmStridedBatched_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)
+GEMM_STRIDED(cublasDgemmStridedBatched_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)
+GEMM_STRIDED(cublasHgemmStridedBatched_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+
+/* ---- Functions for any types ----------------------------------------------------------------- */
+
+/* The type of alpha and beta, which the functions with "Ex" derive from the compute type. */
+static cudaDataType scale_of(cublasComputeType_t compute)
+{
+    switch (compute) {
+    case CUBLAS_COMPUTE_16F:
+    case CUBLAS_COMPUTE_16F_PEDANTIC:
+        return CUDA_R_16F;
+    case CUBLAS_COMPUTE_64F:
+    case CUBLAS_COMPUTE_64F_PEDANTIC:
+        return CUDA_R_64F;
+    default:
+        return CUDA_R_32F;
+    }
+}
+
+/* An algorithm is a hint that current GPUs ignore. CUBLAS_GEMM_AUTOTUNE and numbers that are not
+ * known here are left to cuBLAS. */
+static bool is_known(cublasGemmAlgo_t algo)
+{
+    return (algo >= CUBLAS_GEMM_DEFAULT && algo <= CUBLAS_GEMM_ALGO23) ||
+           (algo >= CUBLAS_GEMM_DEFAULT_TENSOR_OP && algo <= CUBLAS_GEMM_ALGO15_TENSOR_OP);
+}
+
+static bool serve_ex(cublasHandle_t handle, cublasGemmAlgo_t algo, cublas_product *p)
+{
+    return is_known(algo) ? cublas_serve_handle(handle, p) : cublas_refuse(p, "algorithm %d", algo);
+}
+
+#define TYPES                                                                                      \
+    .type_a = type_a, .type_b = type_b, .type_c = type_c, .type_d = type_c, .compute = compute,    \
+    .type_scale = scale_of(compute)
+
+#define GEMM_EX(function, I)                                                                       \
+    CUBLAS_EXPORT cublasStatus_t function CUBLAS_GEMM_EX_PARAMETERS(I)                             \
+    {                                                                                              \
+        cublas_product p = {COMMON(#function), TYPES, .batch = 1};                                 \
+        if (serve_ex(handle, algo, &p)) return CUBLAS_STATUS_SUCCESS;                              \
+        return CUBLAS_FORWARD(&p, function,                                                        \
+                              (handle, transa, transb, m, n, k, alpha, A, type_a, lda, B, type_b,  \
+                               ldb, beta, C, type_c, ldc, compute, algo));                         \
+    }
+
+#define GEMM_BATCHED_EX(function, I)                                                               \
+    CUBLAS_EXPORT cublasStatus_t function CUBLAS_GEMM_BATCHED_EX_PARAMETERS(I)                     \
+    {                                                                                              \
+        cublas_product p = {COMMON(#function), TYPES, .batch = batch, .is_pointers = true};        \
+        if (serve_ex(handle, algo, &p)) return CUBLAS_STATUS_SUCCESS;                              \
+        return CUBLAS_FORWARD(&p, function,                                                        \
+                              (handle, transa, transb, m, n, k, alpha, A, type_a, lda, B, type_b,  \
+                               ldb, beta, C, type_c, ldc, batch, compute, algo));                  \
+    }
+
+#define GEMM_STRIDED_EX(function, I)                                                               \
+    CUBLAS_EXPORT cublasStatus_t function CUBLAS_GEMM_STRIDED_EX_PARAMETERS(I)                     \
+    {                                                                                              \
+        cublas_product p = {COMMON(#function), TYPES, STRIDES};                                    \
+        if (serve_ex(handle, algo, &p)) return CUBLAS_STATUS_SUCCESS;                              \
+        return CUBLAS_FORWARD(&p, function,                                                        \
+                              (handle, transa, transb, m, n, k, alpha, A, type_a, lda, stride_a,   \
+                               B, type_b, ldb, stride_b, beta, C, type_c, ldc, stride_c, batch,    \
+                               compute, algo));                                                    \
+    }
+
+GEMM_EX(cublasGemmEx, int)
+GEMM_EX(cublasGemmEx_64, int64_t)
+GEMM_BATCHED_EX(cublasGemmBatchedEx, int)
+GEMM_BATCHED_EX(cublasGemmBatchedEx_64, int64_t)
+GEMM_STRIDED_EX(cublasGemmStridedBatchedEx, int)
+GEMM_STRIDED_EX(cublasGemmStridedBatchedEx_64, int64_t)

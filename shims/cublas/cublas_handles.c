@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a product needs of its handle. cuBLAS tells the stream and the modes. It does not tell the
+ * workspace, so the functions that change it are replaced:
+ *
+ *   cublasSetWorkspace()   sets it
+ *   cublasSetStream()      returns to the workspace of the library
+ *   cublasDestroy()        ends the handle; its address may be used again
+ */
+#include "cublas_shim.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+typedef struct known_handle {
+    cublasHandle_t handle; /* NULL: the row is free */
+    cublas_workspace workspace;
+} known_handle;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static known_handle *handles; /* those with a workspace of the caller */
+static int handle_count;
+
+void cublas_handles_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void cublas_handles_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The row of a handle, or NULL. The caller holds the lock. */
+static known_handle *find(cublasHandle_t handle)
+{
+    for (int i = 0; i < handle_count; i++)
+        if (handles[i].handle == handle) return &handles[i];
+    return NULL;
+}
+
+/* A row for a handle that has none; NULL: no memory. The caller holds the lock. */
+static known_handle *add(void)
+{
+    known_handle *free_row = find(NULL);
+    if (free_row != NULL) return free_row;
+    known_handle *more = realloc(handles, (size_t)(handle_count + 1) * sizeof *handles);
+    if (more == NULL) return NULL;
+    handles = more;
+    return &handles[handle_count++];
+}
+
+static void forget(cublasHandle_t handle)
+{
+    pthread_mutex_lock(&lock);
+    known_handle *row = find(handle);
+    if (row != NULL) *row = (known_handle){.handle = NULL};
+    pthread_mutex_unlock(&lock);
+}
+
+/* Without memory for the row, the product uses the workspace of the device instead. */
+static void remember(cublasHandle_t handle, const cublas_workspace *workspace)
+{
+    pthread_mutex_lock(&lock);
+    known_handle *row = find(handle);
+    if (row == NULL) row = add();
+    if (row != NULL) *row = (known_handle){handle, *workspace};
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- Replaced functions ---------------------------------------------------------------------- */
+
+CUBLAS_EXPORT cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
+                                                   size_t bytes)
+{
+    const cublasStatus_t status =
+        CUBLAS_FORWARD(NULL, cublasSetWorkspace_v2, (handle, workspace, bytes));
+    if (status == CUBLAS_STATUS_SUCCESS)
+        remember(handle, &(cublas_workspace){true, bytes > 0 ? workspace : NULL, bytes});
+    return status;
+}
+
+CUBLAS_EXPORT cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream)
+{
+    const cublasStatus_t status = CUBLAS_FORWARD(NULL, cublasSetStream_v2, (handle, stream));
+    if (status == CUBLAS_STATUS_SUCCESS) forget(handle);
+    return status;
+}
+
+/* The row is removed before the handle is destroyed: cuBLAS may give its address to the new handle
+ * of another thread at once. */
+CUBLAS_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
+{
+    if (handle != NULL) forget(handle);
+    return CUBLAS_FORWARD(NULL, cublasDestroy_v2, (handle));
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static cublas_workspace workspace_of(cublasHandle_t handle)
+{
+    pthread_mutex_lock(&lock);
+    const known_handle *row = find(handle);
+    const cublas_workspace workspace =
+        row != NULL ? row->workspace : (cublas_workspace){.is_given = false};
+    pthread_mutex_unlock(&lock);
+    return workspace;
+}
+
+bool cublas_read_handle(cublasHandle_t handle, cublas_product *p)
+{
+    __typeof__(&cublasGetStream_v2) get_stream = CUBLAS_REAL(cublasGetStream_v2);
+    __typeof__(&cublasGetPointerMode_v2) get_pointer_mode = CUBLAS_REAL(cublasGetPointerMode_v2);
+    __typeof__(&cublasGetMathMode) get_math_mode = CUBLAS_REAL(cublasGetMathMode);
+    __typeof__(&cublasGetSmCountTarget) get_sms = CUBLAS_REAL(cublasGetSmCountTarget);
+    cublasPointerMode_t mode;
+    int sms;
+    if (get_stream == NULL || get_pointer_mode == NULL || get_math_mode == NULL || get_sms == NULL)
+        return cublas_refuse(p, "cuBLAS lacks a function that reads the handle");
+    if (handle == NULL || get_stream(handle, &p->stream) != CUBLAS_STATUS_SUCCESS ||
+        get_pointer_mode(handle, &mode) != CUBLAS_STATUS_SUCCESS ||
+        get_math_mode(handle, &p->math) != CUBLAS_STATUS_SUCCESS)
+        return cublas_refuse(p, "the handle cannot be read");
+    if (get_sms(handle, &sms) != CUBLAS_STATUS_SUCCESS || sms != 0)
+        return cublas_refuse(p, "the handle limits the SMs");
+    if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
+        return cublas_refuse(p, "pointer mode %d", mode);
+    p->has_device_scalars = mode == CUBLAS_POINTER_MODE_DEVICE;
+    p->workspace = workspace_of(handle);
+    return true;
+}

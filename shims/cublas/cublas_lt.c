@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cublasLtMatmul(). Its product is in descriptors, which only cuBLASLt can read: by a call for each
+ * attribute. Attributes that are not understood here must have the value that a new descriptor has;
+ * else the product is left to cuBLASLt. Attributes are numbered, so that those of later versions
+ * are compared too.
+ */
+#include "cublas_shim.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { NUMBERS = 64, VALUE_MAX = 64 };
+
+/* ---- Attributes that are not understood here ------------------------------------------------- */
+
+/* An attribute and its value in a new descriptor. */
+typedef struct unknown_attribute {
+    int number;
+    size_t size;
+    char value[VALUE_MAX];
+} unknown_attribute;
+
+typedef struct unknown_attributes {
+    int count;
+    unknown_attribute attributes[NUMBERS];
+} unknown_attributes;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_known; /* the members below are set */
+static unknown_attributes of_desc, of_layout;
+
+/* The getters for both kinds of descriptors. */
+typedef cublasStatus_t get_attribute(void *object, int attribute, void *value, size_t size,
+                                     size_t *written);
+
+static cublasStatus_t get_of_desc(void *object, int attribute, void *value, size_t size,
+                                  size_t *written)
+{
+    return CUBLAS_REAL(cublasLtMatmulDescGetAttribute)(object, attribute, value, size, written);
+}
+
+static cublasStatus_t get_of_layout(void *object, int attribute, void *value, size_t size,
+                                    size_t *written)
+{
+    return CUBLAS_REAL(cublasLtMatrixLayoutGetAttribute)(object, attribute, value, size, written);
+}
+
+/* understood: a bit for each attribute. */
+static bool list_unknown(get_attribute *get, void *object, uint64_t understood,
+                         unknown_attributes *list)
+{
+    list->count = 0; /* a fork may have interrupted an earlier call */
+    for (int i = 0; i < NUMBERS; i++) {
+        unknown_attribute *a = &list->attributes[list->count];
+        size_t size = 0, written;
+        if ((understood >> i & 1) != 0) continue;
+        if (get(object, i, NULL, 0, &size) != CUBLAS_STATUS_SUCCESS || size == 0) continue;
+        if (size > sizeof a->value ||
+            get(object, i, a->value, size, &written) != CUBLAS_STATUS_SUCCESS)
+            return false;
+        a->number = i;
+        a->size = size;
+        list->count++;
+    }
+    return true;
+}
+
+static bool has_defaults(get_attribute *get, void *object, const unknown_attributes *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        const unknown_attribute *a = &list->attributes[i];
+        char value[VALUE_MAX];
+        size_t written;
+        if (get(object, a->number, value, a->size, &written) != CUBLAS_STATUS_SUCCESS ||
+            memcmp(value, a->value, a->size) != 0)
+            return false;
+    }
+    return true;
+}
+
+#define BIT(attribute) (UINT64_C(1) << (attribute))
+
+static bool list_of_desc(void)
+{
+    const uint64_t understood =
+        BIT(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE) | BIT(CUBLASLT_MATMUL_DESC_SCALE_TYPE) |
+        BIT(CUBLASLT_MATMUL_DESC_POINTER_MODE) | BIT(CUBLASLT_MATMUL_DESC_TRANSA) |
+        BIT(CUBLASLT_MATMUL_DESC_TRANSB) | BIT(CUBLASLT_MATMUL_DESC_EPILOGUE) |
+        BIT(CUBLASLT_MATMUL_DESC_BIAS_POINTER) | BIT(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE) |
+        BIT(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
+    __typeof__(&cublasLtMatmulDescCreate) create = CUBLAS_REAL(cublasLtMatmulDescCreate);
+    __typeof__(&cublasLtMatmulDescDestroy) destroy = CUBLAS_REAL(cublasLtMatmulDescDestroy);
+    cublasLtMatmulDesc_t desc;
+    if (create == NULL || destroy == NULL || CUBLAS_REAL(cublasLtMatmulDescGetAttribute) == NULL ||
+        create(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS)
+        return false;
+    const bool is_listed = list_unknown(get_of_desc, desc, understood, &of_desc);
+    destroy(desc);
+    return is_listed;
+}
+
+static bool list_of_layout(void)
+{
+    const uint64_t understood =
+        BIT(CUBLASLT_MATRIX_LAYOUT_TYPE) | BIT(CUBLASLT_MATRIX_LAYOUT_ORDER) |
+        BIT(CUBLASLT_MATRIX_LAYOUT_ROWS) | BIT(CUBLASLT_MATRIX_LAYOUT_COLS) |
+        BIT(CUBLASLT_MATRIX_LAYOUT_LD) | BIT(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) |
+        BIT(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+    __typeof__(&cublasLtMatrixLayoutCreate) create = CUBLAS_REAL(cublasLtMatrixLayoutCreate);
+    __typeof__(&cublasLtMatrixLayoutDestroy) destroy = CUBLAS_REAL(cublasLtMatrixLayoutDestroy);
+    cublasLtMatrixLayout_t layout;
+    if (create == NULL || destroy == NULL ||
+        CUBLAS_REAL(cublasLtMatrixLayoutGetAttribute) == NULL ||
+        create(&layout, CUDA_R_32F, 1, 1, 1) != CUBLAS_STATUS_SUCCESS)
+        return false;
+    const bool is_listed = list_unknown(get_of_layout, layout, understood, &of_layout);
+    destroy(layout);
+    return is_listed;
+}
+
+static void list_all(void)
+{
+    is_known = list_of_desc() && list_of_layout();
+}
+
+/* ---- Reading descriptors --------------------------------------------------------------------- */
+
+/* A matrix, or a batch of them. */
+typedef struct matrix {
+    uint32_t type;
+    int32_t order, batch;
+    uint64_t rows, cols;
+    int64_t ld, stride;
+} matrix;
+
+static bool read_value(get_attribute *get, void *object, int attribute, void *value, size_t size)
+{
+    size_t written;
+    return get(object, attribute, value, size, &written) == CUBLAS_STATUS_SUCCESS;
+}
+
+/* READ_DESC(desc, COMPUTE_TYPE, &value): reads an attribute into a variable of its size. */
+#define READ_DESC(desc, attribute, value)                                                          \
+    read_value(get_of_desc, desc, CUBLASLT_MATMUL_DESC_##attribute, value, sizeof *(value))
+#define READ_LAYOUT(layout, attribute, value)                                                      \
+    read_value(get_of_layout, layout, CUBLASLT_MATRIX_LAYOUT_##attribute, value, sizeof *(value))
+
+static bool read_layout(cublas_product *p, cublasLtMatrixLayout_t layout, matrix *x)
+{
+    if (!READ_LAYOUT(layout, TYPE, &x->type) || !READ_LAYOUT(layout, ORDER, &x->order) ||
+        !READ_LAYOUT(layout, ROWS, &x->rows) || !READ_LAYOUT(layout, COLS, &x->cols) ||
+        !READ_LAYOUT(layout, LD, &x->ld) || !READ_LAYOUT(layout, BATCH_COUNT, &x->batch) ||
+        !READ_LAYOUT(layout, STRIDED_BATCH_OFFSET, &x->stride))
+        return cublas_refuse(p, "a layout cannot be read");
+    if (x->order != CUBLASLT_ORDER_COL) return cublas_refuse(p, "a layout of order %d", x->order);
+    if (x->rows > INT64_MAX || x->cols > INT64_MAX) return cublas_refuse(p, "an illegal size");
+    return has_defaults(get_of_layout, layout, &of_layout) ||
+           cublas_refuse(p, "a layout has an attribute that is not served");
+}
+
+static bool read_bias(cublas_product *p, cublasLtMatmulDesc_t desc)
+{
+    int32_t type;
+    if ((p->epilogue & CUBLASLT_EPILOGUE_BIAS) == 0) return true;
+    if (!READ_DESC(desc, BIAS_POINTER, &p->bias) ||
+        !READ_DESC(desc, BIAS_BATCH_STRIDE, &p->stride_bias) ||
+        !READ_DESC(desc, BIAS_DATA_TYPE, &type))
+        return cublas_refuse(p, "the bias cannot be read");
+    p->type_bias = type == -1 ? p->type_d : type;
+    return true;
+}
+
+static bool read_desc(cublas_product *p, cublasLtMatmulDesc_t desc)
+{
+    int32_t compute, scale, mode, trans_a, trans_b;
+    uint32_t epilogue;
+    if (!READ_DESC(desc, COMPUTE_TYPE, &compute) || !READ_DESC(desc, SCALE_TYPE, &scale) ||
+        !READ_DESC(desc, POINTER_MODE, &mode) || !READ_DESC(desc, TRANSA, &trans_a) ||
+        !READ_DESC(desc, TRANSB, &trans_b) || !READ_DESC(desc, EPILOGUE, &epilogue))
+        return cublas_refuse(p, "the descriptor cannot be read");
+    p->compute = compute, p->type_scale = scale;
+    p->trans_a = trans_a, p->trans_b = trans_b;
+    p->epilogue = (cublasLtEpilogue_t)epilogue;
+    p->has_device_scalars = mode == CUBLAS_POINTER_MODE_DEVICE;
+    if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
+        return cublas_refuse(p, "pointer mode %d", mode);
+    if (!has_defaults(get_of_desc, desc, &of_desc))
+        return cublas_refuse(p, "the descriptor has an attribute that is not served");
+    return read_bias(p, desc);
+}
+
+/* ---- The product ----------------------------------------------------------------------------- */
+
+static bool has_size(const matrix *x, cublasOperation_t trans, int64_t rows, int64_t cols)
+{
+    const int64_t x_rows = (int64_t)x->rows, x_cols = (int64_t)x->cols;
+    return trans == CUBLAS_OP_N ? x_rows == rows && x_cols == cols
+                                : x_rows == cols && x_cols == rows;
+}
+
+/* Completes *p. If sizes do not match, the call goes to cuBLASLt, which returns the error. */
+static bool set_matrices(cublas_product *p, const matrix *a, const matrix *b, const matrix *c,
+                         const matrix *d)
+{
+    p->m = (int64_t)d->rows, p->n = (int64_t)d->cols;
+    p->k = (int64_t)(p->trans_a == CUBLAS_OP_N ? a->cols : a->rows);
+    p->type_a = (cudaDataType)a->type, p->type_b = (cudaDataType)b->type;
+    p->type_c = (cudaDataType)c->type;
+    p->lda = a->ld, p->ldb = b->ld, p->ldc = c->ld, p->ldd = d->ld;
+    p->batch = d->batch;
+    if (!has_size(a, p->trans_a, p->m, p->k) || !has_size(b, p->trans_b, p->k, p->n) ||
+        !has_size(c, CUBLAS_OP_N, p->m, p->n))
+        return cublas_refuse(p, "sizes that do not match");
+    if (a->batch != d->batch || b->batch != d->batch || c->batch != d->batch)
+        return cublas_refuse(p, "batches that do not match");
+    if (p->batch == 1) return true;
+    p->stride_a = a->stride, p->stride_b = b->stride;
+    p->stride_c = c->stride, p->stride_d = d->stride;
+    return true;
+}
+
+static bool read_product(cublas_product *p, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                         cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                         cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d)
+{
+    matrix A, B, C, D;
+    pthread_once(&once, list_all);
+    if (handle == NULL) return cublas_refuse(p, "the handle is NULL");
+    if (!is_known) return cublas_refuse(p, "the descriptors of this cuBLASLt cannot be read");
+    if (desc == NULL || a == NULL || b == NULL || c == NULL || d == NULL)
+        return cublas_refuse(p, "a descriptor is NULL");
+    if (!read_layout(p, d, &D)) return false;
+    p->type_d = (cudaDataType)D.type;
+    if (!read_desc(p, desc) || !read_layout(p, a, &A) || !read_layout(p, b, &B)) return false;
+    if (c == d)
+        C = D;
+    else if (!read_layout(p, c, &C))
+        return false;
+    return set_matrices(p, &A, &B, &C, &D);
+}
+
+CUBLAS_EXPORT cublasStatus_t cublasLtMatmul(
+    cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *A,
+    cublasLtMatrixLayout_t a, const void *B, cublasLtMatrixLayout_t b, const void *beta,
+    const void *C, cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t d,
+    const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes, cudaStream_t stream)
+{
+    cublas_product p = {
+        .routine = "cublasLtMatmul",
+        .alpha = alpha,
+        .beta = beta,
+        .A = A,
+        .B = B,
+        .C = C,
+        .D = D,
+        .epilogue = CUBLASLT_EPILOGUE_DEFAULT,
+        .stream = stream,
+        .workspace = {true, workspace_bytes > 0 ? workspace : NULL, workspace_bytes}};
+    if (cublas_is_wanted(&p) && read_product(&p, handle, desc, a, b, c, d) && cublas_serve(&p))
+        return CUBLAS_STATUS_SUCCESS;
+    return CUBLAS_FORWARD(&p, cublasLtMatmul,
+                          (handle, desc, alpha, A, a, B, b, beta, C, c, D, d, algo, workspace,
+                           workspace_bytes, stream));
+}

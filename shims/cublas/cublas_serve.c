@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decides whether Tegula computes a product, translates it to a tgl_problem, and runs it. A product
+ * is refused, and left to cuBLAS, if
+ *   - its types, its arithmetic or its epilogue are not served;
+ *   - an argument is illegal or there is nothing to compute: cuBLAS reports it;
+ *   - cuBLAS is expected to be faster: is_faster_by_cublas();
+ *   - the plan cannot be made or its run fails.
+ */
+#include "cublas_shim.h"
+
+#include <math.h>
+
+/* ---- Types and arithmetic -------------------------------------------------------------------- */
+
+/* 0: not served. */
+static tgl_type type_of(cudaDataType type)
+{
+    switch (type) {
+    case CUDA_R_32F:
+        return TGL_F32;
+    case CUDA_R_64F:
+        return TGL_F64;
+    case CUDA_R_16F:
+        return TGL_F16;
+    case CUDA_R_16BF:
+        return TGL_BF16;
+    default:
+        return (tgl_type)0;
+    }
+}
+
+static bool is_half(cudaDataType type)
+{
+    return type == CUDA_R_16F || type == CUDA_R_16BF;
+}
+
+static cublasMath_t mode_of(const cublas_product *p)
+{
+    return p->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+}
+
+/* The arithmetic of F32 matrices with CUBLAS_COMPUTE_32F. */
+static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
+{
+    if (mode == CUBLAS_PEDANTIC_MATH) return TGL_COMPUTE_IEEE;
+    if (mode == CUBLAS_DEFAULT_MATH || forbids_tf32) return TGL_COMPUTE_ACCURATE;
+    return TGL_COMPUTE_TF32;
+}
+
+/* Which types belong to a compute type. Sums are in F32 or F64, also with CUBLAS_COMPUTE_16F, which
+ * asks for F16 and does not forbid more. */
+static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
+{
+    const bool forbids_tf32 = cublas_get_settings()->forbids_tf32, is_f32 = p->type_a == CUDA_R_32F;
+    const bool is_single = (is_f32 || is_half(p->type_a)) && p->type_scale == CUDA_R_32F;
+    const cublasMath_t mode = mode_of(p);
+    if (mode < CUBLAS_DEFAULT_MATH || mode > CUBLAS_TF32_TENSOR_OP_MATH)
+        return cublas_refuse(p, "math mode %d", p->math);
+    bool is_served = false;
+    switch (p->compute) {
+    case CUBLAS_COMPUTE_64F:
+    case CUBLAS_COMPUTE_64F_PEDANTIC:
+        is_served = p->type_a == CUDA_R_64F && p->type_scale == CUDA_R_64F;
+        problem->compute = TGL_COMPUTE_IEEE;
+        break;
+    case CUBLAS_COMPUTE_32F_PEDANTIC:
+        is_served = is_single;
+        problem->compute = TGL_COMPUTE_IEEE;
+        break;
+    case CUBLAS_COMPUTE_32F:
+        is_served = is_single;
+        problem->compute = is_f32 || mode == CUBLAS_PEDANTIC_MATH
+                               ? compute_of_mode(mode, forbids_tf32)
+                               : TGL_COMPUTE_DEFAULT;
+        break;
+    case CUBLAS_COMPUTE_32F_FAST_16F:
+    case CUBLAS_COMPUTE_32F_FAST_16BF:
+    case CUBLAS_COMPUTE_32F_FAST_TF32:
+        is_served = is_single;
+        problem->compute = mode == CUBLAS_PEDANTIC_MATH ? TGL_COMPUTE_IEEE
+                           : !is_f32                    ? TGL_COMPUTE_DEFAULT
+                           : forbids_tf32               ? TGL_COMPUTE_ACCURATE
+                                                        : TGL_COMPUTE_TF32;
+        break;
+    case CUBLAS_COMPUTE_16F:
+        is_served = p->type_a == CUDA_R_16F && p->type_c == CUDA_R_16F && p->type_d == CUDA_R_16F &&
+                    p->type_scale == CUDA_R_16F && mode != CUBLAS_PEDANTIC_MATH;
+        problem->compute = TGL_COMPUTE_DEFAULT;
+        break;
+    default:
+        break;
+    }
+    return is_served ||
+           cublas_refuse(p, "compute type %d, math mode %d and these types", p->compute, p->math);
+}
+
+static bool set_types(cublas_product *p, tgl_problem *problem)
+{
+    problem->type_a = type_of(p->type_a), problem->type_b = type_of(p->type_b);
+    problem->type_c = type_of(p->type_c);
+    if (problem->type_a == 0 || problem->type_b == 0 || problem->type_c == 0 ||
+        type_of(p->type_d) == 0)
+        return cublas_refuse(p, "these types");
+    return set_arithmetic(p, problem);
+}
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+/* tgl_problem_check() finds the other illegal arguments. A leading dimension of 0 has a meaning
+ * there. */
+static bool check_sizes(cublas_product *p)
+{
+    if (p->m < 1 || p->n < 1 || p->batch < 1 || p->k < 0)
+        return cublas_refuse(p, "nothing to compute, or an illegal size");
+    if (p->lda < 1 || p->ldb < 1 || p->ldc < 1 || p->ldd < 1)
+        return cublas_refuse(p, "an illegal leading dimension");
+    return true;
+}
+
+static bool set_transposes(cublas_product *p, tgl_problem *problem)
+{
+    if (p->trans_a < CUBLAS_OP_N || p->trans_a > CUBLAS_OP_C || p->trans_b < CUBLAS_OP_N ||
+        p->trans_b > CUBLAS_OP_C)
+        return cublas_refuse(p, "operation %d,%d", p->trans_a, p->trans_b);
+    problem->trans_a = p->trans_a == CUBLAS_OP_N ? TGL_NO_TRANS : TGL_TRANS;
+    problem->trans_b = p->trans_b == CUBLAS_OP_N ? TGL_NO_TRANS : TGL_TRANS;
+    return true;
+}
+
+/* ---- Scalars --------------------------------------------------------------------------------- */
+
+static double value_of_half(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double size = exponent == 31  ? (fraction != 0 ? (double)NAN : (double)INFINITY)
+                        : exponent == 0 ? ldexp(fraction, -24)
+                                        : ldexp(1024 + fraction, exponent - 25);
+    return bits >> 15 != 0 ? -size : size;
+}
+
+static double value_of(const void *scalar, cudaDataType type)
+{
+    return type == CUDA_R_64F   ? *(const double *)scalar
+           : type == CUDA_R_32F ? (double)*(const float *)scalar
+                                : value_of_half(*(const uint16_t *)scalar);
+}
+
+static bool set_scalars(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
+{
+    if (p->alpha == NULL || p->beta == NULL) return cublas_refuse(p, "alpha or beta is NULL");
+    if (!p->has_device_scalars) {
+        operands->alpha = value_of(p->alpha, p->type_scale);
+        operands->beta = value_of(p->beta, p->type_scale);
+        return true;
+    }
+    if (p->type_scale == CUDA_R_16F)
+        return cublas_refuse(p, "f16 scalars in device memory"); /* Tegula reads them as F32 */
+    problem->scalars = TGL_SCALARS_DEVICE;
+    operands->alpha_at = p->alpha;
+    operands->beta_at = p->beta;
+    return true;
+}
+
+/* ---- Matrices -------------------------------------------------------------------------------- */
+
+/* C has the layout of D. */
+static bool is_same_layout(const cublas_product *p)
+{
+    return p->type_c == p->type_d && p->ldc == p->ldd &&
+           (p->batch == 1 || p->stride_c == p->stride_d);
+}
+
+static void set_pointers(const cublas_product *p, tgl_problem *problem, tgl_operands *operands)
+{
+    problem->batching = p->is_pointers ? TGL_POINTERS : TGL_STRIDED;
+    if (p->is_pointers) {
+        operands->A_array = p->A, operands->B_array = p->B, operands->C_array = p->D;
+    } else {
+        operands->A = p->A, operands->B = p->B, operands->C = p->D;
+    }
+}
+
+/* The strides of a single product have no meaning. */
+static void set_layouts(const cublas_product *p, tgl_problem *problem)
+{
+    const bool is_batch = p->batch > 1;
+    problem->lda = p->lda, problem->ldb = p->ldb;
+    problem->stride_a = is_batch ? p->stride_a : 0, problem->stride_b = is_batch ? p->stride_b : 0;
+    problem->type_c = type_of(p->type_d);
+    problem->ldc = p->ldd, problem->stride_c = is_batch ? p->stride_d : 0;
+}
+
+/* C is another matrix than D: only cublasLtMatmul() has one. */
+static void set_separate_c(const cublas_product *p, tgl_problem *problem, tgl_operands *operands)
+{
+    problem->type_d = problem->type_c, problem->type_c = type_of(p->type_c);
+    problem->ldd = problem->ldc, problem->ldc = p->ldc;
+    problem->stride_d = problem->stride_c, problem->stride_c = p->batch > 1 ? p->stride_c : 0;
+    operands->C = (void *)p->C, operands->D = p->D;
+}
+
+static bool set_matrices(cublas_product *p, tgl_problem *problem, tgl_operands *operands)
+{
+    const bool reads_c = problem->scalars == TGL_SCALARS_DEVICE || operands->beta != 0;
+    set_pointers(p, problem, operands);
+    set_layouts(p, problem);
+    if (!reads_c || (p->C == p->D && is_same_layout(p))) return true;
+    if (p->C == p->D) return cublas_refuse(p, "C and D at one address with different layouts");
+    set_separate_c(p, problem, operands);
+    return true;
+}
+
+/* ---- The epilogue ---------------------------------------------------------------------------- */
+
+/* cuBLASLt's GELU is the approximation with tanh(); TGL_ACTIVATION_GELU is exact. */
+#define GELU_ARGUMENT "(acc + c + bias)"
+static const char gelu[] = "0.5f * " GELU_ARGUMENT " * (1.0f + tanhf(0.79788456f * " GELU_ARGUMENT
+                           " * (1.0f + 0.044715f * " GELU_ARGUMENT " * " GELU_ARGUMENT ")))";
+
+static bool set_epilogue(cublas_product *p, tgl_epilogue *epilogue, tgl_operands *operands)
+{
+    const cublasLtEpilogue_t activation = p->epilogue & ~CUBLASLT_EPILOGUE_BIAS;
+    if (p->epilogue == CUBLASLT_EPILOGUE_DEFAULT) return true;
+    if (activation == CUBLASLT_EPILOGUE_RELU)
+        epilogue->activation = TGL_ACTIVATION_RELU;
+    else if (activation == CUBLASLT_EPILOGUE_GELU)
+        epilogue->expression = gelu;
+    else if (activation != 0)
+        return cublas_refuse(p, "epilogue %d", p->epilogue);
+    if (p->type_a == CUDA_R_64F) return cublas_refuse(p, "an epilogue of f64");
+    if ((p->epilogue & CUBLASLT_EPILOGUE_BIAS) == 0) return true;
+    epilogue->bias = TGL_BIAS_ROW;
+    epilogue->type_bias = type_of(p->type_bias);
+    epilogue->stride_bias = p->batch > 1 ? p->stride_bias : 0;
+    operands->bias = p->bias;
+    return epilogue->type_bias != 0 || cublas_refuse(p, "a bias of type %d", p->type_bias);
+}
+
+/* ---- Workspace ------------------------------------------------------------------------------- */
+
+/* The part of the caller's workspace that is aligned as Tegula needs it. */
+static cublas_workspace aligned(const cublas_workspace *given)
+{
+    enum { ALIGNMENT = 256 };
+    cublas_workspace space = *given;
+    const size_t skipped = (ALIGNMENT - (uintptr_t)given->memory % ALIGNMENT) % ALIGNMENT;
+    if (given->memory == NULL || given->bytes <= skipped)
+        return (cublas_workspace){.is_given = given->is_given};
+    space.memory = (char *)given->memory + skipped;
+    space.bytes -= skipped;
+    return space;
+}
+
+/* ---- Which is faster ------------------------------------------------------------------------- */
+
+static bool is_row_aligned(const void *matrix, int64_t ld, int64_t stride, int64_t batch,
+                           tgl_type type, bool is_pointers)
+{
+    const int64_t size = (int64_t)tgl_type_size(type);
+    return (is_pointers || (uintptr_t)matrix % 16 == 0) && ld % 16 * size % 16 == 0 &&
+           (batch == 1 || stride % 16 * size % 16 == 0);
+}
+
+/* What docs/performance.md has measured on an H200. Tegula computes FP32 faster in general. On
+ * tensor cores (F16, BF16, TF32) it is slower from about 700 cubed on, by up to 23 %, if all rows
+ * begin at multiples of 16 bytes, and faster otherwise. In F64 it is slower from there on in any
+ * case. The limit applies to m*n*k*batch. */
+static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
+{
+    const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    if (work < 700.0 * 700 * 700) return false;
+    if (problem->type_a == TGL_F64) return true;
+    if (problem->type_a == TGL_F32 && problem->compute != TGL_COMPUTE_TF32) return false;
+    return is_row_aligned(p->A, p->lda, p->stride_a, p->batch, problem->type_a, p->is_pointers) &&
+           is_row_aligned(p->B, p->ldb, p->stride_b, p->batch, problem->type_b, p->is_pointers) &&
+           is_row_aligned(p->D, p->ldd, p->stride_d, p->batch, type_of(p->type_d), p->is_pointers);
+}
+
+/* ---- The product ----------------------------------------------------------------------------- */
+
+static bool run(cublas_product *p, const tgl_problem *problem, const tgl_epilogue *epilogue,
+                tgl_operands *operands)
+{
+    const cublas_plan *plan = cublas_find_plan(p, problem, epilogue);
+    if (plan == NULL) return false;
+    operands->workspace = p->workspace.memory;
+    operands->workspace_bytes = p->workspace.bytes;
+    if (!cublas_run_plan(plan, p, operands)) return false;
+    cublas_trace_served(p, cublas_plan_kernel(plan));
+    return true;
+}
+
+bool cublas_serve(cublas_product *p)
+{
+    tgl_problem problem;
+    tgl_operands operands = {.size = sizeof operands};
+    tgl_epilogue epilogue = {.size = sizeof epilogue};
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, p->m, p->n, p->k);
+    problem.order = TGL_COL_MAJOR;
+    problem.batch = p->batch;
+    if (!check_sizes(p) || !set_transposes(p, &problem) || !set_types(p, &problem) ||
+        !set_scalars(p, &problem, &operands) || !set_epilogue(p, &epilogue, &operands))
+        return false;
+    if (cublas_get_settings()->serve == SERVE_FASTER && is_faster_by_cublas(p, &problem))
+        return cublas_refuse(p, "cuBLAS is expected to be faster");
+    if (!set_matrices(p, &problem, &operands)) return false;
+    p->workspace = aligned(&p->workspace);
+    return run(p, &problem, p->epilogue == CUBLASLT_EPILOGUE_DEFAULT ? NULL : &epilogue, &operands);
+}
+
+bool cublas_is_wanted(cublas_product *p)
+{
+    if (cublas_is_inside()) return false;
+    return cublas_get_settings()->serve != SERVE_NONE ||
+           cublas_refuse(p, "TEGULA_CUBLAS_SERVE is none");
+}
+
+bool cublas_serve_handle(cublasHandle_t handle, cublas_product *p)
+{
+    return cublas_is_wanted(p) && cublas_read_handle(handle, p) && cublas_serve(p);
+}

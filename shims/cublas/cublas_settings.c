@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The environment, read by the first call:
+ *   TEGULA_CUBLAS_TRACE   1: a line on stderr for each product
+ *   TEGULA_CUBLAS_SERVE   faster (the default): products that Tegula is expected to compute faster;
+ *                         all: every product that it can compute; none
+ *   NVIDIA_TF32_OVERRIDE  0: no TF32, as for cuBLAS
+ * Also tracing, and what happens when the process forks.
+ */
+#include "cublas_shim.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Fork ------------------------------------------------------------------------------------ */
+
+/* No thread holds a lock while the process is copied. */
+static void before_fork(void)
+{
+    cublas_plans_lock();
+    cublas_handles_lock();
+}
+
+static void after_fork_in_parent(void)
+{
+    cublas_handles_unlock();
+    cublas_plans_unlock();
+}
+
+static void after_fork_in_child(void)
+{
+    after_fork_in_parent();
+    cublas_plans_after_fork();
+}
+
+/* When the library is loaded, because every replaced function may take a lock. */
+__attribute__((constructor)) static void register_handlers(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* ---- The environment ------------------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static cublas_settings settings;
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
+}
+
+static void read_settings(void)
+{
+    const char *serve = getenv("TEGULA_CUBLAS_SERVE"), *tf32 = getenv("NVIDIA_TF32_OVERRIDE");
+    settings.is_traced = is_set("TEGULA_CUBLAS_TRACE");
+    settings.forbids_tf32 = tf32 != NULL && strcmp(tf32, "0") == 0;
+    if (serve == NULL || strcmp(serve, "") == 0 || strcmp(serve, "faster") == 0)
+        settings.serve = SERVE_FASTER;
+    else if (strcmp(serve, "all") == 0)
+        settings.serve = SERVE_ALL;
+    else if (strcmp(serve, "none") == 0)
+        settings.serve = SERVE_NONE;
+    else
+        fprintf(stderr,
+                "tegula_cublas: TEGULA_CUBLAS_SERVE is \"%s\"; it must be faster, all or none. It "
+                "is taken for faster.\n",
+                serve);
+}
+
+const cublas_settings *cublas_get_settings(void)
+{
+    pthread_once(&once, read_settings);
+    return &settings;
+}
+
+/* ---- Tracing --------------------------------------------------------------------------------- */
+
+static const char *type_name(cudaDataType type, char text[16])
+{
+    switch (type) {
+    case CUDA_R_32F:
+        return "f32";
+    case CUDA_R_64F:
+        return "f64";
+    case CUDA_R_16F:
+        return "f16";
+    case CUDA_R_16BF:
+        return "bf16";
+    default:
+        snprintf(text, 16, "type%d", type);
+        return text;
+    }
+}
+
+static char letter_of(cublasOperation_t trans)
+{
+    return trans == CUBLAS_OP_N   ? 'N'
+           : trans == CUBLAS_OP_T ? 'T'
+           : trans == CUBLAS_OP_C ? 'C'
+                                  : '?';
+}
+
+static const char *epilogue_name(cublasLtEpilogue_t epilogue, char text[24])
+{
+    switch (epilogue) {
+    case CUBLASLT_EPILOGUE_DEFAULT:
+        return "";
+    case CUBLASLT_EPILOGUE_RELU:
+        return " relu";
+    case CUBLASLT_EPILOGUE_BIAS:
+        return " bias";
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+        return " bias,relu";
+    case CUBLASLT_EPILOGUE_GELU:
+        return " gelu";
+    case CUBLASLT_EPILOGUE_GELU_BIAS:
+        return " bias,gelu";
+    default:
+        snprintf(text, 24, " epilogue%d", epilogue);
+        return text;
+    }
+}
+
+/* One call of fprintf(), so that lines of threads do not mix. */
+static void print(const cublas_product *p, const char *server, const char *detail)
+{
+    char a[16], b[16], d[16], epilogue[24];
+    fprintf(stderr,
+            "tegula_cublas: %s %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld batch=%lld "
+            "%s,%s,%s compute=%d%s%s: %s, %s\n",
+            p->routine, letter_of(p->trans_a), letter_of(p->trans_b), (long long)p->m,
+            (long long)p->n, (long long)p->k, (long long)p->lda, (long long)p->ldb,
+            (long long)p->ldd, (long long)p->batch, type_name(p->type_a, a),
+            type_name(p->type_b, b), type_name(p->type_d, d), p->compute,
+            p->has_device_scalars ? " device-scalars" : "", epilogue_name(p->epilogue, epilogue),
+            server, detail);
+}
+
+void cublas_trace_served(const cublas_product *p, const char *kernel)
+{
+    if (cublas_get_settings()->is_traced) print(p, "tegula", kernel);
+}
+
+void cublas_trace_forwarded(const cublas_product *p, const char *function, bool is_found)
+{
+    if (!cublas_get_settings()->is_traced || cublas_is_inside()) return;
+    if (!is_found)
+        fprintf(stderr, "tegula_cublas: the process has no %s of cuBLAS\n", function);
+    else if (p != NULL && p->reason != NULL)
+        print(p, "cuBLAS", p->reason);
+}
+
+bool cublas_refuse(cublas_product *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(p->reason_text, sizeof p->reason_text, format, args);
+    va_end(args);
+    p->reason = p->reason_text;
+    return false;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Column-major matrices of the tests, of any element type, with small whole numbers.
+ */
+#ifndef TGL_CUBLAS_MATRICES_H
+#define TGL_CUBLAS_MATRICES_H
+
+#include "cublas_rig.h"
+
+/* A batch of matrices in one block of memory, one behind the other in any order. */
+typedef struct batch {
+    tgl_type type;
+    int64_t rows, cols, ld, stride, count, elements;
+    void *memory;
+    void *pointers[8]; /* of the matrices, in the order of the batch */
+} batch;
+
+/* The element type of a type of cuBLAS. */
+tgl_type element_type(cudaDataType type);
+
+/* `count` matrices of whole numbers from -2 to 2, with padding between columns and matrices. The
+ * caller frees x.memory. */
+batch matrices_make(uint64_t *seed, cudaDataType type, int64_t rows, int64_t cols, int64_t count,
+                    bool is_reversed);
+void matrices_fill(const batch *x, double value);
+batch matrices_copy(const batch *x);
+
+/* Element (row, col) of op(X) for matrix number `index`. */
+double matrices_at(const batch *x, int64_t index, cublasOperation_t trans, int64_t row,
+                   int64_t col);
+
+/* Compares all of the memory: what lies between the columns must not change. */
+void assert_same_matrices(const batch *x, const batch *expected);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cublas_rig.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+rig_seen rig;
+rig_answers rig_answer = {.device = "cpu"};
+
+static void *cublas, *cublaslt, *driver;
+
+void rig_forget(void)
+{
+    rig = (rig_seen){.opened = 0};
+    rig_answer = (rig_answers){.device = "cpu"};
+}
+
+/* ---- Libraries ------------------------------------------------------------------------------- */
+
+/* As Python loads the libraries of a module: they are not in the global scope. */
+int rig_load(const char *path_of_lt)
+{
+    setenv("TEGULA_LIBCUDA", FAKE_LIBCUDA, 1);
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    driver = dlopen(FAKE_LIBCUDA, RTLD_NOW | RTLD_LOCAL);
+    cublaslt = dlopen(path_of_lt != NULL ? path_of_lt : FAKE_LIBCUBLASLT, RTLD_NOW | RTLD_LOCAL);
+    cublas = dlopen(FAKE_LIBCUBLAS, RTLD_NOW | RTLD_LOCAL);
+    if (driver == NULL || cublaslt == NULL || cublas == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        /* Only a library of the machine's may be missing. */
+        return path_of_lt != NULL && driver != NULL && cublas != NULL ? 77 : 1;
+    }
+    rig_use_context(0);
+    return 0;
+}
+
+static void *function_of(void *library, const char *name)
+{
+    void *address = dlsym(library, name);
+    if (address == NULL) fail_msg("%s is missing", name);
+    return address;
+}
+
+void *rig_function(const char *name)
+{
+    return function_of(cublas, name);
+}
+
+void *rig_lt_function(const char *name)
+{
+    return function_of(cublaslt, name);
+}
+
+void rig_use_context(int device)
+{
+    int (*retain)(void **, int) = (int (*)(void **, int))dlsym(driver, "cuDevicePrimaryCtxRetain");
+    int (*push)(void *) = (int (*)(void *))dlsym(driver, "cuCtxPushCurrent_v2");
+    int (*pop)(void **) = (int (*)(void **))dlsym(driver, "cuCtxPopCurrent_v2");
+    void *context;
+    while (pop(&context) == 0)
+        ;
+    if (device >= 0 && (retain(&context, device) != 0 || push(context) != 0)) abort();
+}
+
+recorded_call rig_take(void)
+{
+    return ((recorder_take_function *)rig_function("recorder_take"))();
+}
+
+recorded_call rig_take_lt(void)
+{
+    return ((recorder_take_function *)rig_lt_function("recorder_take"))();
+}
+
+cublasHandle_t rig_handle(void)
+{
+    cublasStatus_t (*create)(cublasHandle_t *) =
+        (cublasStatus_t(*)(cublasHandle_t *))rig_function("cublasCreate_v2");
+    cublasHandle_t handle;
+    assert_int_equal(create(&handle), CUBLAS_STATUS_SUCCESS);
+    return handle;
+}
+
+/* ---- Tegula's functions, as the library calls them ------------------------------------------- */
+
+tgl_status __real_tgl_device_open(const char *, const tgl_device_options *, tgl_device **);
+tgl_status __wrap_tgl_device_open(const char *, const tgl_device_options *, tgl_device **);
+tgl_status __real_tgl_plan_create(tgl_device *, const tgl_problem *, const tgl_plan_options *,
+                                  tgl_plan **);
+tgl_status __wrap_tgl_plan_create(tgl_device *, const tgl_problem *, const tgl_plan_options *,
+                                  tgl_plan **);
+tgl_status __real_tgl_plan_run_operands(const tgl_plan *, const tgl_operands *, void *);
+tgl_status __wrap_tgl_plan_run_operands(const tgl_plan *, const tgl_operands *, void *);
+
+tgl_status __wrap_tgl_device_open(const char *name, const tgl_device_options *options,
+                                  tgl_device **dev)
+{
+    assert_string_equal(name, "cuda");
+    assert_non_null(options);
+    assert_int_equal(options->current_context, 1);
+    rig.opened++;
+    if (rig_answer.open != TGL_OK) return rig_answer.open;
+    return __real_tgl_device_open(rig_answer.device, NULL, dev);
+}
+
+tgl_status __wrap_tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
+                                  const tgl_plan_options *options, tgl_plan **plan)
+{
+    rig.created++;
+    rig.problem = *problem;
+    rig.epilogue = options->epilogue != NULL ? *options->epilogue : (tgl_epilogue){.size = 0};
+    rig.workspace_limit = options->workspace_limit;
+    if (rig_answer.create != TGL_OK) return rig_answer.create;
+    return __real_tgl_plan_create(dev, problem, options, plan);
+}
+
+tgl_status __wrap_tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands,
+                                        void *stream)
+{
+    rig.ran++;
+    rig.operands = *operands;
+    rig.stream = stream;
+    if (rig_answer.run != TGL_OK) return rig_answer.run;
+    return rig_answer.skips_run ? TGL_OK : __real_tgl_plan_run_operands(plan, operands, stream);
+}
+
+/* ---- Output and random numbers --------------------------------------------------------------- */
+
+const char *rig_output_of(void (*call)(void *data), void *data)
+{
+    static char found[4000];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const int saved = dup(STDERR_FILENO);
+    fflush(stderr);
+    dup2(fileno(file), STDERR_FILENO);
+    call(data);
+    fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    found[fread(found, 1, sizeof found - 1, file)] = '\0';
+    fclose(file);
+    return found;
+}
+
+uint32_t rig_random(uint64_t *seed)
+{
+    *seed ^= *seed >> 12, *seed ^= *seed << 25, *seed ^= *seed >> 27;
+    return (uint32_t)(*seed * 0x2545f4914f6cdd1du >> 32);
+}
+
+int rig_between(uint64_t *seed, int low, int high)
+{
+    return low + (int)(rig_random(seed) % (uint32_t)(high - low + 1));
+}

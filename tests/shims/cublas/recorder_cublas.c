@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The libcublas.so.13 of recorder.h.
+ */
+#include "cublas_abi.h"
+#include "recorder.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cublasContext {
+    cudaStream_t stream;
+    int pointer_mode, math_mode, sms;
+    void *workspace;
+    size_t workspace_bytes;
+};
+
+static _Thread_local recorded_call latest;
+static _Thread_local int reenters;
+
+recorder_take_function recorder_take;
+recorder_reenter_function recorder_reenter;
+
+RECORDER_API recorded_call recorder_take(void)
+{
+    const recorded_call taken = latest;
+    latest = (recorded_call){.function = NULL};
+    return taken;
+}
+
+RECORDER_API void recorder_reenter(void)
+{
+    reenters = 1;
+}
+
+static cublasStatus_t record(const char *function, int count, const long long *words)
+{
+    latest = (recorded_call){.function = function, .count = count};
+    memcpy(latest.words, words, (size_t)count * sizeof *words);
+    return RECORDED;
+}
+
+#define W(x) ((long long)(x))
+#define RECORD(function, ...)                                                                      \
+    do {                                                                                           \
+        const long long words[] = {__VA_ARGS__};                                                   \
+        return record(function, (int)(sizeof words / sizeof words[0]), words);                     \
+    } while (0)
+#define SIZES W(handle), transa, transb, m, n, k
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+#define GEMM(function, T, I)                                                                       \
+    RECORDER_API cublasStatus_t function CUBLAS_GEMM_PARAMETERS(T, I)                              \
+    {                                                                                              \
+        RECORD(#function, SIZES, W(alpha), W(A), lda, W(B), ldb, W(beta), W(C), ldc);              \
+    }
+#define GEMM_BATCHED(function, T, I)                                                               \
+    RECORDER_API cublasStatus_t function CUBLAS_GEMM_BATCHED_PARAMETERS(T, I)                      \
+    {                                                                                              \
+        RECORD(#function, SIZES, W(alpha), W(A), lda, W(B), ldb, W(beta), W(C), ldc, batch);       \
+    }
+#define GEMM_STRIDED(function, T, I)                                                               \
+    RECORDER_API cublasStatus_t function CUBLAS_GEMM_STRIDED_PARAMETERS(T, I)                      \
+    {                                                                                              \
+        RECORD(#function, SIZES, W(alpha), W(A), lda, stride_a, W(B), ldb, stride_b, W(beta),      \
+               W(C), ldc, stride_c, batch);                                                        \
+    }
+
+/* What cuBLAS may do within a product: call other functions that the loader finds. */
+static cublasStatus_t reenter(cublasHandle_t handle, int n, const void *scalar, const void *A,
+                              void *C)
+{
+    __typeof__(&cublasGemmEx) gemm = (__typeof__(&cublasGemmEx))dlsym(RTLD_DEFAULT, "cublasGemmEx");
+    return gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, scalar, A, CUDA_R_32F, n, A, CUDA_R_32F,
+                n, scalar, C, CUDA_R_32F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+RECORDER_API cublasStatus_t cublasSgemm_v2 CUBLAS_GEMM_PARAMETERS(float, int)
+{
+    if (reenters) {
+        reenters = 0;
+        return reenter(handle, n, alpha, A, C);
+    }
+    RECORD("cublasSgemm_v2", SIZES, W(alpha), W(A), lda, W(B), ldb, W(beta), W(C), ldc);
+}
+
+GEMM(cublasDgemm_v2, double, int)
+GEMM(cublasHgemm, cublas_half, int)
+GEMM(cublasSgemm_v2_64, float, int64_t)
+GEMM(cublasDgemm_v2_64, double, int64_t)
+GEMM(cublasHgemm_64, cublas_half, int64_t)
+GEMM_BATCHED(cublasSgemmBatched, float, int)
+GEMM_BATCHED(cublasDgemmBatched, double, int)
+GEMM_BATCHED(cublasHgemmBatched, cublas_half, int)
+GEMM_BATCHED(cublasSgemmBatched_64, float, int64_t)
+GEMM_BATCHED(cublasDgemmBatched_64, double, int64_t)
+GEMM_BATCHED(cublasHgemmBatched_64, cublas_half, int64_t)
+GEMM_STRIDED(cublasSgemmStridedBatched, float, int)
+GEMM_STRIDED(cublasDgemmStridedBatched, double, int)
+GEMM_STRIDED(cublasHgemmStridedBatched, cublas_half, int)
+GEMM_STRIDED(cublasSgemmStridedBatched_64, float, int64_t)
+GEMM_STRIDED(cublasDgemmStridedBatched_64, double, int64_t)
+GEMM_STRIDED(cublasHgemmStridedBatched_64, cublas_half, int64_t)
+
+#define GEMM_EX(function, I)                                                                       \
+    RECORDER_API cublasStatus_t function CUBLAS_GEMM_EX_PARAMETERS(I)                              \
+    {                                                                                              \
+        RECORD(#function, SIZES, W(alpha), W(A), type_a, lda, W(B), type_b, ldb, W(beta), W(C),    \
+               type_c, ldc, compute, algo);                                                        \
+    }
+#define GEMM_BATCHED_EX(function, I)                                                               \
+    RECORDER_API cublasStatus_t function CUBLAS_GEMM_BATCHED_EX_PARAMETERS(I)                      \
+    {                                                                                              \
+        RECORD(#function, SIZES, W(alpha), W(A), type_a, lda, W(B), type_b, ldb, W(beta), W(C),    \
+               type_c, ldc, batch, compute, algo);                                                 \
+    }
+#define GEMM_STRIDED_EX(function, I)                                                               \
+    RECORDER_API cublasStatus_t function CUBLAS_GEMM_STRIDED_EX_PARAMETERS(I)                      \
+    {                                                                                              \
+        RECORD(#function, SIZES, W(alpha), W(A), type_a, lda, stride_a, W(B), type_b, ldb,         \
+               stride_b, W(beta), W(C), type_c, ldc, stride_c, batch, compute, algo);              \
+    }
+GEMM_EX(cublasGemmEx, int)
+GEMM_EX(cublasGemmEx_64, int64_t)
+GEMM_BATCHED_EX(cublasGemmBatchedEx, int)
+GEMM_BATCHED_EX(cublasGemmBatchedEx_64, int64_t)
+GEMM_STRIDED_EX(cublasGemmStridedBatchedEx, int)
+GEMM_STRIDED_EX(cublasGemmStridedBatchedEx_64, int64_t)
+
+/* ---- Handles --------------------------------------------------------------------------------- */
+
+cublasStatus_t cublasCreate_v2(cublasHandle_t *handle);
+cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode);
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
+cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int sms);
+
+RECORDER_API cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
+{
+    *handle = calloc(1, sizeof **handle);
+    return *handle != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+RECORDER_API cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
+{
+    if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
+    free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Functions that set or get a member of the handle. */
+#define SET(function, T, name, member)                                                             \
+    RECORDER_API cublasStatus_t function(cublasHandle_t handle, T name)                            \
+    {                                                                                              \
+        if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                  \
+        handle->member = name;                                                                     \
+        return CUBLAS_STATUS_SUCCESS;                                                              \
+    }
+#define GET(function, T, name, member)                                                             \
+    RECORDER_API cublasStatus_t function(cublasHandle_t handle, T *name)                           \
+    {                                                                                              \
+        if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;                                  \
+        *(name) = handle->member;                                                                  \
+        return CUBLAS_STATUS_SUCCESS;                                                              \
+    }
+SET(cublasSetStream_v2, cudaStream_t, stream, stream)
+GET(cublasGetStream_v2, cudaStream_t, stream, stream)
+SET(cublasSetPointerMode_v2, cublasPointerMode_t, mode, pointer_mode)
+GET(cublasGetPointerMode_v2, cublasPointerMode_t, mode, pointer_mode)
+SET(cublasSetMathMode, cublasMath_t, mode, math_mode)
+GET(cublasGetMathMode, cublasMath_t, mode, math_mode)
+SET(cublasSetSmCountTarget, int, sms, sms)
+GET(cublasGetSmCountTarget, int, sms, sms)
+
+/* As the real one: the alignment is checked. */
+RECORDER_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
+                                                  size_t bytes)
+{
+    enum { INVALID_VALUE = 7 };
+    if (handle == NULL) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if ((uintptr_t)workspace % 16 != 0) return INVALID_VALUE;
+    handle->workspace = workspace;
+    handle->workspace_bytes = bytes;
+    return CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cublasLtMatmul(): random products against its definition, and what is left to cuBLASLt.
+ *
+ *     test_cublas_lt [LIBRARY]
+ *
+ * LIBRARY is NVIDIA's libcublasLt, whose descriptors work without a GPU; without it: the fake one,
+ * which records the calls that reach it. Products are computed by the cpu device.
+ */
+#include "cublas_matrices.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASES = 600 };
+
+static bool is_recorded; /* by the fake cuBLASLt */
+static cublasLtHandle_t handle;
+
+/* ---- Descriptors ----------------------------------------------------------------------------- */
+
+/* The function of the library under test with the prototype of NVIDIA's documentation. */
+static cublasLtMatmulDesc_t make_desc(int compute, int scale)
+{
+    cublasStatus_t (*create)(cublasLtMatmulDesc_t *, int, int) = (cublasStatus_t(*)(
+        cublasLtMatmulDesc_t *, int, int))rig_lt_function("cublasLtMatmulDescCreate");
+    cublasLtMatmulDesc_t desc;
+    assert_int_equal(create(&desc, compute, scale), CUBLAS_STATUS_SUCCESS);
+    return desc;
+}
+
+static void set_desc(cublasLtMatmulDesc_t desc, int attribute, const void *value, size_t size)
+{
+    cublasStatus_t (*set)(cublasLtMatmulDesc_t, int, const void *, size_t) =
+        (cublasStatus_t(*)(cublasLtMatmulDesc_t, int, const void *, size_t))rig_lt_function(
+            "cublasLtMatmulDescSetAttribute");
+    assert_int_equal(set(desc, attribute, value, size), CUBLAS_STATUS_SUCCESS);
+}
+
+static void set_int(cublasLtMatmulDesc_t desc, int attribute, int32_t value)
+{
+    set_desc(desc, attribute, &value, sizeof value);
+}
+
+static cublasLtMatrixLayout_t make_layout(int type, int64_t rows, int64_t cols, int64_t ld)
+{
+    cublasStatus_t (*create)(cublasLtMatrixLayout_t *, int, uint64_t, uint64_t, int64_t) =
+        (cublasStatus_t(*)(cublasLtMatrixLayout_t *, int, uint64_t, uint64_t,
+                           int64_t))rig_lt_function("cublasLtMatrixLayoutCreate");
+    cublasLtMatrixLayout_t layout;
+    assert_int_equal(create(&layout, type, (uint64_t)rows, (uint64_t)cols, ld),
+                     CUBLAS_STATUS_SUCCESS);
+    return layout;
+}
+
+static void set_layout(cublasLtMatrixLayout_t layout, int attribute, const void *value, size_t size)
+{
+    cublasStatus_t (*set)(cublasLtMatrixLayout_t, int, const void *, size_t) =
+        (cublasStatus_t(*)(cublasLtMatrixLayout_t, int, const void *, size_t))rig_lt_function(
+            "cublasLtMatrixLayoutSetAttribute");
+    assert_int_equal(set(layout, attribute, value, size), CUBLAS_STATUS_SUCCESS);
+}
+
+static cublasLtMatrixLayout_t layout_of(const batch *x, int type)
+{
+    cublasLtMatrixLayout_t layout = make_layout(type, x->rows, x->cols, x->ld);
+    const int32_t count = (int32_t)x->count;
+    if (count == 1) return layout;
+    set_layout(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    set_layout(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &x->stride, sizeof x->stride);
+    return layout;
+}
+
+static void drop_desc(cublasLtMatmulDesc_t desc)
+{
+    ((cublasStatus_t(*)(cublasLtMatmulDesc_t))rig_lt_function("cublasLtMatmulDescDestroy"))(desc);
+}
+
+static void drop_layout(cublasLtMatrixLayout_t layout)
+{
+    ((cublasStatus_t(*)(cublasLtMatrixLayout_t))rig_lt_function("cublasLtMatrixLayoutDestroy"))(
+        layout);
+}
+
+/* ---- Random products ------------------------------------------------------------------------- */
+
+typedef struct lt_case {
+    batch A, B, C, D; /* D: C itself if is_in_place */
+    cublasOperation_t trans_a, trans_b;
+    int64_t m, n, k;
+    double alpha, beta;
+    cudaDataType ab, c, d, scale, bias_type;
+    int epilogue;
+    bool is_in_place, is_device;
+    batch bias; /* a matrix with a column for each product of the batch, or one for all */
+    int64_t bias_stride;
+} lt_case;
+
+static double epilogue_of(const lt_case *p, int64_t index, int64_t row, double value)
+{
+    if ((p->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
+        value += element_get(p->bias.type, p->bias.memory, index * p->bias_stride + row);
+    return (p->epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && value < 0 ? 0 : value;
+}
+
+static void multiply(const lt_case *p, const batch *result)
+{
+    for (int64_t b = 0; b < p->D.count; b++)
+        for (int64_t j = 0; j < p->n; j++)
+            for (int64_t i = 0; i < p->m; i++) {
+                double sum = 0;
+                for (int64_t l = 0; l < p->k && p->alpha != 0; l++)
+                    sum += matrices_at(&p->A, b, p->trans_a, i, l) *
+                           matrices_at(&p->B, b, p->trans_b, l, j);
+                sum *= p->alpha;
+                if (p->beta != 0) sum += p->beta * matrices_at(&p->C, b, CUBLAS_OP_N, i, j);
+                element_set(result->type, result->pointers[b], i + j * result->ld,
+                            epilogue_of(p, b, i, sum));
+            }
+}
+
+/* Types of A and B, C, D, and alpha and beta. */
+static const cudaDataType types[][4] = {
+    {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
+    {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F},
+    {CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_32F},
+    {CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
+    {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F},
+    {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F},
+};
+
+static lt_case make_case(uint64_t *seed)
+{
+    static const double scalars[] = {1, 0, -1, 0.5, 2};
+    static const int epilogues[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU,
+                                    CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS};
+    const cudaDataType *t = types[rig_between(seed, 0, COUNT_OF(types) - 1)];
+    const int64_t count = rig_between(seed, 1, 3);
+    lt_case p = {.trans_a = (cublasOperation_t)rig_between(seed, 0, 1),
+                 .trans_b = (cublasOperation_t)rig_between(seed, 0, 1),
+                 .m = rig_between(seed, 1, 16),
+                 .n = rig_between(seed, 1, 16),
+                 .k = rig_between(seed, 1, 30),
+                 .alpha = scalars[rig_between(seed, 0, 4)],
+                 .beta = scalars[rig_between(seed, 0, 4)],
+                 .ab = t[0],
+                 .c = t[1],
+                 .d = t[2],
+                 .scale = t[3],
+                 .epilogue = t[0] == CUDA_R_64F ? CUBLASLT_EPILOGUE_DEFAULT
+                                                : epilogues[rig_between(seed, 0, 3)],
+                 .is_device = rig_between(seed, 0, 1) == 1};
+    const bool is_na = p.trans_a == CUBLAS_OP_N, is_nb = p.trans_b == CUBLAS_OP_N;
+    p.A = matrices_make(seed, p.ab, is_na ? p.m : p.k, is_na ? p.k : p.m, count, false);
+    p.B = matrices_make(seed, p.ab, is_nb ? p.k : p.n, is_nb ? p.n : p.k, count, false);
+    p.C = matrices_make(seed, p.c, p.m, p.n, count, false);
+    p.is_in_place = p.c == p.d && rig_between(seed, 0, 1) == 1;
+    p.D = p.is_in_place ? p.C : matrices_make(seed, p.d, p.m, p.n, count, false);
+    p.bias_type = rig_between(seed, 0, 1) ? p.d : CUDA_R_32F;
+    p.bias = matrices_make(seed, p.bias_type, p.m, count, 1, false);
+    p.bias_stride = rig_between(seed, 0, 1) && count > 1 ? p.bias.ld : 0;
+    if (p.beta == 0) matrices_fill(&p.C, NAN);
+    return p;
+}
+
+static cublasLtMatmulDesc_t desc_of(const lt_case *p)
+{
+    cublasLtMatmulDesc_t desc =
+        make_desc(p->ab == CUDA_R_64F ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, (int)p->scale);
+    set_int(desc, CUBLASLT_MATMUL_DESC_TRANSA, (int32_t)p->trans_a);
+    set_int(desc, CUBLASLT_MATMUL_DESC_TRANSB, (int32_t)p->trans_b);
+    set_int(desc, CUBLASLT_MATMUL_DESC_POINTER_MODE, p->is_device);
+    set_int(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, p->epilogue);
+    set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias.memory, sizeof p->bias.memory);
+    set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &p->bias_stride, sizeof p->bias_stride);
+    if (p->bias_type != p->d)
+        set_int(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, (int32_t)p->bias_type);
+    return desc;
+}
+
+static cublasStatus_t call(const lt_case *p, const void *C)
+{
+    double alpha, beta;
+    cublasLtMatmulDesc_t desc = desc_of(p);
+    cublasLtMatrixLayout_t a = layout_of(&p->A, (int)p->ab), b = layout_of(&p->B, (int)p->ab);
+    cublasLtMatrixLayout_t c = layout_of(&p->C, (int)p->c);
+    cublasLtMatrixLayout_t d = p->is_in_place ? c : layout_of(&p->D, (int)p->d);
+    element_set(element_type(p->scale), &alpha, 0, p->alpha);
+    element_set(element_type(p->scale), &beta, 0, p->beta);
+    const cublasStatus_t status =
+        cublasLtMatmul(handle, desc, &alpha, p->A.memory, a, p->B.memory, b, &beta, C, c,
+                       p->D.memory, d, NULL, NULL, 0, NULL);
+    drop_desc(desc), drop_layout(a), drop_layout(b), drop_layout(c);
+    if (d != c) drop_layout(d);
+    return status;
+}
+
+static void check(uint64_t *seed)
+{
+    lt_case p = make_case(seed);
+    const batch expected = matrices_copy(&p.D);
+    const bool needs_c = p.is_in_place || p.beta != 0 || p.is_device;
+    multiply(&p, &expected);
+    rig_forget();
+    assert_int_equal(call(&p, needs_c ? p.C.memory : NULL), CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(rig.ran, 1);
+    assert_same_matrices(&p.D, &expected);
+    if (!p.is_in_place) free(p.D.memory);
+    free(p.A.memory), free(p.B.memory), free(p.C.memory), free(p.bias.memory);
+    free(expected.memory);
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int i = 0; i < CASES; i++)
+        check(&seed);
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* Two products of 4 x 4 matrices, with D and a bias. Runs are skipped: the memory is not used. */
+static lt_case plain_case(void)
+{
+    static double unused[4];
+    const batch x = {
+        .type = TGL_F32, .rows = 4, .cols = 4, .ld = 4, .stride = 16, .count = 2, .memory = unused};
+    lt_case p = {.A = x, .B = x, .C = x, .D = x, .bias = x, .m = 4, .n = 4, .k = 4};
+    p.D.memory = unused + 2;
+    p.alpha = p.beta = 1;
+    p.ab = p.c = p.d = p.scale = p.bias_type = CUDA_R_32F;
+    p.epilogue = CUBLASLT_EPILOGUE_BIAS;
+    return p;
+}
+
+/* The product needs a plan of its own, which its second call finds. */
+static void assert_new_plan(const lt_case *p, const char *what)
+{
+    rig_forget();
+    rig_answer.skips_run = true;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(call(p, p->C.memory), CUBLAS_STATUS_SUCCESS);
+    if (rig.created != 1) fail_msg("%d plans for another %s", rig.created, what);
+}
+
+/* Everything that a plan depends on, changed alone. */
+static void test_plan_keys(void **state)
+{
+    (void)state;
+#define CHANGED(...)                                                                               \
+    do {                                                                                           \
+        lt_case p = plain_case();                                                                  \
+        __VA_ARGS__;                                                                               \
+        assert_new_plan(&p, #__VA_ARGS__);                                                         \
+    } while (0)
+    CHANGED((void)p);
+    CHANGED(p.trans_a = CUBLAS_OP_T);
+    CHANGED(p.trans_b = CUBLAS_OP_T);
+    CHANGED(p.m = p.A.rows = p.C.rows = p.D.rows = 3);
+    CHANGED(p.n = p.B.cols = p.C.cols = p.D.cols = 3);
+    CHANGED(p.k = p.A.cols = p.B.rows = 3);
+    CHANGED(p.A.count = p.B.count = p.C.count = p.D.count = 3);
+    CHANGED(p.A.ld = 5);
+    CHANGED(p.B.ld = 5);
+    CHANGED(p.C.ld = 5, p.C.stride = 20); /* strides of C and D do not overlap */
+    CHANGED(p.D.ld = 5, p.D.stride = 20);
+    CHANGED(p.A.stride = 17);
+    CHANGED(p.B.stride = 17);
+    CHANGED(p.C.stride = 17);
+    CHANGED(p.D.stride = 17);
+    CHANGED(p.is_device = true);
+    CHANGED(p.bias_stride = 4);
+    CHANGED(p.epilogue = CUBLASLT_EPILOGUE_DEFAULT);
+    CHANGED(p.epilogue = CUBLASLT_EPILOGUE_RELU);
+    CHANGED(p.epilogue = CUBLASLT_EPILOGUE_RELU_BIAS);
+    CHANGED(p.ab = CUDA_R_16F);
+    CHANGED(p.ab = p.c = CUDA_R_16F);
+    CHANGED(p.ab = p.d = CUDA_R_16F);
+    CHANGED(p.ab = p.c = p.d = CUDA_R_16F, p.bias_type = CUDA_R_16F);
+    CHANGED(p.ab = p.c = p.d = CUDA_R_16F, p.bias_type = CUDA_R_32F);
+    CHANGED(p.D = p.C, p.is_in_place = true);
+#undef CHANGED
+}
+
+/* ---- GELU ------------------------------------------------------------------------------------ */
+
+static double tanh_gelu(double x)
+{
+    return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+/* One column of alpha*A + bias, with and without the bias. On sim, which compiles the expression.
+ */
+static void test_gelu(void **state)
+{
+    (void)state;
+    enum { M = 16 };
+    static const float alpha = 0.25F, beta = 0, unit = 1;
+    rig_use_context(1);
+    for (int has_bias = 0; has_bias <= 1; has_bias++) {
+        float x[M], bias[M], found[M];
+        const void *const bias_at = bias;
+        for (int i = 0; i < M; i++)
+            x[i] = (float)(2 * i - M), bias[i] = 0.5F;
+        cublasLtMatmulDesc_t desc = make_desc(CUBLAS_COMPUTE_32F, CUDA_R_32F);
+        cublasLtMatrixLayout_t a = make_layout(CUDA_R_32F, M, 1, M),
+                               b = make_layout(CUDA_R_32F, 1, 1, 1);
+        set_int(desc, CUBLASLT_MATMUL_DESC_EPILOGUE,
+                has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU);
+        set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias_at, sizeof bias_at);
+        rig_forget();
+        rig_answer.device = "sim";
+        for (int i = 0; i < M; i++)
+            found[i] = NAN;
+        assert_int_equal(cublasLtMatmul(handle, desc, &alpha, x, a, &unit, b, &beta, found, a,
+                                        found, a, NULL, NULL, 0, NULL),
+                         CUBLAS_STATUS_SUCCESS);
+        for (int i = 0; i < M; i++) {
+            const double value = 0.25 * x[i] + (has_bias ? 0.5 : 0);
+            /* The exact GELU is further away than this at several of these values. */
+            if (!(fabs(found[i] - tanh_gelu(value)) <= 2e-6)) /* also NaN */
+                fail_msg("gelu(%g) is %g instead of %g", value, found[i], tanh_gelu(value));
+        }
+        drop_desc(desc), drop_layout(a), drop_layout(b);
+    }
+    rig_use_context(0);
+}
+
+/* ---- What is left to cuBLASLt ---------------------------------------------------------------- */
+
+static const float one = 1, zero = 0;
+static _Alignas(256) float memory[3][64];
+static _Alignas(256) char workspace[1024];
+
+/* The arguments of a product of two 8 x 8 matrices of F32. Tests change what they are about. */
+typedef struct plain_call {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t a, b, c;
+    const void *alpha;
+    void *workspace;
+    size_t workspace_bytes;
+    cudaStream_t stream;
+    cublasStatus_t status;
+} plain_call;
+
+static plain_call make_call(void)
+{
+    return (plain_call){.desc = make_desc(CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                        .a = make_layout(CUDA_R_32F, 8, 8, 8),
+                        .b = make_layout(CUDA_R_32F, 8, 8, 8),
+                        .c = make_layout(CUDA_R_32F, 8, 8, 8),
+                        .alpha = &one};
+}
+
+static void run_call(void *data)
+{
+    static const cublasLtMatmulAlgo_t *algo = (const void *)memory;
+    plain_call *p = data;
+    p->status = cublasLtMatmul(handle, p->desc, p->alpha, memory[0], p->a, memory[1], p->b, &zero,
+                               memory[2], p->c, memory[2], p->c, algo, p->workspace,
+                               p->workspace_bytes, p->stream);
+}
+
+static void drop_call(const plain_call *p)
+{
+    if (p->desc != NULL) drop_desc(p->desc);
+    drop_layout(p->a), drop_layout(p->b), drop_layout(p->c);
+}
+
+/* The call reaches cuBLASLt with its arguments, and the trace gives the reason. Drops *p. */
+static void assert_passed(plain_call *p, const char *reason)
+{
+    char end[200];
+    rig_forget();
+    memory[2][0] = 7;
+    const char *line = rig_output_of(run_call, p);
+    snprintf(end, sizeof end, ": cuBLAS, %s\n", reason);
+    const size_t length = strlen(line), wanted = strlen(end);
+    if (length < wanted || strcmp(line + length - wanted, end) != 0)
+        fail_msg("\"%s\" does not end in \"%s\"", line, end);
+    assert_true(memory[2][0] == 7);
+    assert_int_not_equal(p->status, CUBLAS_STATUS_SUCCESS);
+    if (is_recorded) {
+        const long long expected[] = {
+            (long long)handle,    (long long)p->desc,      (long long)p->alpha,
+            (long long)memory[0], (long long)p->a,         (long long)memory[1],
+            (long long)p->b,      (long long)&zero,        (long long)memory[2],
+            (long long)p->c,      (long long)memory[2],    (long long)p->c,
+            (long long)memory,    (long long)p->workspace, (long long)p->workspace_bytes,
+            (long long)p->stream};
+        const recorded_call passed = rig_take_lt();
+        assert_int_equal(p->status, RECORDED);
+        assert_int_equal(passed.count, COUNT_OF(expected));
+        assert_memory_equal(passed.words, expected, sizeof expected);
+    }
+    drop_call(p);
+}
+
+/* Attributes by their numbers in cuBLASLt 13.1; none of them is understood. */
+static void test_desc_attributes(void **state)
+{
+    (void)state;
+    static const struct {
+        int number;
+        size_t size;
+    } attributes[] = {{5, 4},  {6, 4},  {11, 8}, {12, 8}, {13, 8}, {14, 8}, {15, 4}, {17, 8},
+                      {18, 8}, {19, 8}, {20, 8}, {21, 8}, {22, 4}, {23, 8}, {24, 8}, {25, 1},
+                      {31, 4}, {32, 4}, {33, 4}, {34, 4}, {35, 4}, {36, 8}, {37, 4}};
+    for (size_t i = 0; i < COUNT_OF(attributes); i++) {
+        const int64_t value = 1; /* no default */
+        plain_call p = make_call();
+        p.workspace = workspace, p.workspace_bytes = 7 + i, p.stream = (cudaStream_t)0x40;
+        set_desc(p.desc, attributes[i].number, &value, attributes[i].size);
+        assert_passed(&p, "the descriptor has an attribute that is not served");
+    }
+}
+
+static void test_desc_values(void **state)
+{
+    (void)state;
+    static const int epilogues[] = {130, 134, 136, 152, 160, 164, 192, 208, 256, 512};
+    for (size_t i = 0; i < COUNT_OF(epilogues); i++) {
+        char reason[40];
+        plain_call p = make_call();
+        set_int(p.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogues[i]);
+        snprintf(reason, sizeof reason, "epilogue %d", epilogues[i]);
+        assert_passed(&p, reason);
+    }
+    for (int mode = 2; mode <= 4; mode++) {
+        char reason[40];
+        plain_call p = make_call();
+        set_int(p.desc, CUBLASLT_MATMUL_DESC_POINTER_MODE, mode);
+        snprintf(reason, sizeof reason, "pointer mode %d", mode);
+        assert_passed(&p, reason);
+    }
+    plain_call p = make_call();
+    p.alpha = NULL;
+    assert_passed(&p, "alpha or beta is NULL");
+    p = make_call();
+    drop_desc(p.desc);
+    p.desc = NULL;
+    assert_passed(&p, "a descriptor is NULL");
+    p = make_call();
+    const void *const bias = memory[0];
+    set_int(p.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    assert_passed(&p, "bias is NULL");
+    p = make_call();
+    set_int(p.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set_desc(p.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    set_int(p.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, 28); /* CUDA_R_8F_E4M3 */
+    assert_passed(&p, "a bias of type 28");
+}
+
+static void test_layouts(void **state)
+{
+    (void)state;
+    const int32_t row_order = 1, count = 2;
+    const int64_t offset = 64;
+    const uint32_t mode = 1, type = 28; /* pointers; CUDA_R_8F_E4M3 */
+    plain_call p = make_call();
+    set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_ORDER, &row_order, sizeof row_order);
+    assert_passed(&p, "a layout of order 1");
+    p = make_call();
+    set_layout(p.b, 7, &offset, sizeof offset);
+    assert_passed(&p, "a layout has an attribute that is not served");
+    p = make_call();
+    set_layout(p.c, 8, &mode, sizeof mode);
+    assert_passed(&p, "a layout has an attribute that is not served");
+    p = make_call();
+    set_layout(p.a, CUBLASLT_MATRIX_LAYOUT_TYPE, &type, sizeof type);
+    assert_passed(&p, "these types");
+    p = make_call();
+    set_layout(p.b, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    assert_passed(&p, "batches that do not match");
+    p = make_call();
+    drop_layout(p.b);
+    p.b = make_layout(CUDA_R_32F, 9, 8, 9);
+    assert_passed(&p, "sizes that do not match");
+    p = make_call();
+    drop_layout(p.a);
+    p.a = make_layout(CUDA_R_32F, 7, 8, 8);
+    assert_passed(&p, "sizes that do not match");
+}
+
+/* D at the address of C. If beta is 0, C does not matter. */
+static void test_overlap(void **state)
+{
+    (void)state;
+    float A[4] = {1, 2, 3, 4}, B[4] = {1, 0, 0, 1}, C[8] = {0};
+    cublasLtMatmulDesc_t desc = make_desc(CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasLtMatrixLayout_t tight = make_layout(CUDA_R_32F, 2, 2, 2);
+    cublasLtMatrixLayout_t wide = make_layout(CUDA_R_32F, 2, 2, 4);
+    rig_forget();
+    assert_int_not_equal(cublasLtMatmul(handle, desc, &one, A, tight, B, tight, &one, C, wide, C,
+                                        tight, NULL, NULL, 0, NULL),
+                         CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(rig.ran, 0);
+    assert_int_equal(cublasLtMatmul(handle, desc, &one, A, tight, B, tight, &zero, C, wide, C,
+                                    tight, NULL, NULL, 0, NULL),
+                     CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(rig.ran, 1);
+    assert_memory_equal(C, A, sizeof A);
+    drop_desc(desc), drop_layout(tight), drop_layout(wide);
+}
+
+/* ---- The workspace and the stream of the call ------------------------------------------------ */
+
+static void test_workspace(void **state)
+{
+    (void)state;
+    plain_call p = make_call();
+    rig_forget();
+    p.workspace = workspace, p.workspace_bytes = 512, p.stream = (cudaStream_t)0x50;
+    run_call(&p);
+    assert_int_equal(p.status, CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(rig.workspace_limit, 512);
+    assert_ptr_equal(rig.operands.workspace, workspace);
+    assert_int_equal(rig.operands.workspace_bytes, 512);
+    assert_ptr_equal(rig.stream, (void *)0x50);
+    p.workspace_bytes = 0;
+    run_call(&p);
+    assert_int_equal(p.status, CUBLAS_STATUS_SUCCESS);
+    assert_int_equal(rig.workspace_limit, -1);
+    assert_null(rig.operands.workspace);
+    drop_call(&p);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    handle = calloc(1, 1 << 20); /* cuBLASLt returns an error for it */
+    return handle != NULL ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_keys),   cmocka_unit_test(test_products),
+        cmocka_unit_test(test_gelu),        cmocka_unit_test(test_desc_attributes),
+        cmocka_unit_test(test_desc_values), cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_workspace),   cmocka_unit_test(test_overlap),
+    };
+    is_recorded = argc < 2;
+    setenv("TEGULA_CUBLAS_TRACE", "1", 1);
+    const int missing = rig_load(is_recorded ? NULL : argv[1]);
+    return missing != 0 ? missing : cmocka_run_group_tests_name("cuBLASLt", tests, set_up, NULL);
+}

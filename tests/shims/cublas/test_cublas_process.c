@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libtegula_cublas.so itself in a process: with the cuda device over the fake CUDA driver, whose
+ * kernels compute. Streams, captured graphs, threads, fork(), and processes without cuBLAS, without
+ * a compiler or with mistakes in the environment. Each test runs in a child, where the library has
+ * not been used yet.
+ */
+#include "cublas_abi.h"
+#include "recorder.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* gcc and clang say differently that a sanitizer is on. */
+#ifdef __has_feature
+#define HAS_FEATURE(x) __has_feature(x)
+#else
+#define HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer) ||                               \
+    defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+/* The address sanitizer's malloc() hangs in a child if a thread of the parent held its lock. The
+ * thread sanitizer does not follow a child with threads. */
+static const bool can_fork_after_threads = false;
+#else
+static const bool can_fork_after_threads = true;
+#endif
+
+enum { N = 24, THREADS = 8, MAX_SECONDS = 60 };
+
+/* ---- Libraries ------------------------------------------------------------------------------- */
+
+static void *cublas, *driver;
+
+/* Ends the child: makes no assertion, because it is called in threads and children. */
+static void *function_of(void *library, const char *name)
+{
+    void *address = dlsym(library, name);
+    if (address == NULL) _exit(2);
+    return address;
+}
+
+static void push_context(void)
+{
+    int (*retain)(void **, int) =
+        (int (*)(void **, int))function_of(driver, "cuDevicePrimaryCtxRetain");
+    int (*push)(void *) = (int (*)(void *))function_of(driver, "cuCtxPushCurrent_v2");
+    void *context;
+    if (retain(&context, 0) != 0 || push(context) != 0) _exit(3);
+}
+
+static void load(const char *path_of_cublas, int mode)
+{
+    driver = dlopen(FAKE_LIBCUDA, RTLD_NOW | RTLD_LOCAL);
+    cublas = dlopen(path_of_cublas, RTLD_NOW | mode);
+    if (driver == NULL || cublas == NULL) _exit(4);
+    push_context();
+}
+
+static void load_all(void)
+{
+    load(FAKE_LIBCUBLAS, RTLD_LOCAL);
+}
+
+static recorded_call take(void)
+{
+    return ((recorder_take_function *)function_of(cublas, "recorder_take"))();
+}
+
+static int number_of(const char *function)
+{
+    return ((int (*)(void))function_of(driver, function))();
+}
+
+/* A handle whose products are computed with IEEE arithmetic, which the fake kernels can. */
+static cublasHandle_t make_handle(void)
+{
+    int (*create)(cublasHandle_t *) =
+        (int (*)(cublasHandle_t *))function_of(cublas, "cublasCreate_v2");
+    int (*set)(cublasHandle_t, int) =
+        (int (*)(cublasHandle_t, int))function_of(cublas, "cublasSetMathMode");
+    cublasHandle_t handle;
+    if (create(&handle) != 0 || set(handle, CUBLAS_PEDANTIC_MATH) != 0) _exit(5);
+    return handle;
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+static const float one = 1, zero = 0;
+
+/* A(i, l) = i + 1, B(l, j) = j + 2 in columns of N, C = -1. */
+typedef struct matrices {
+    float A[N * N], B[N * N], C[N * N];
+} matrices;
+
+static void fill(matrices *x)
+{
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++) {
+            x->A[i + j * N] = (float)(i + 1);
+            x->B[i + j * N] = (float)(j + 2);
+            x->C[i + j * N] = -1;
+        }
+}
+
+/* C is A*B with k = N. */
+static bool is_product(const matrices *x)
+{
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++)
+            if (x->C[i + j * N] != (float)(N * (i + 1) * (j + 2))) return false;
+    return true;
+}
+
+static bool is_untouched(const matrices *x)
+{
+    for (int i = 0; i < N * N; i++)
+        if (x->C[i] != -1) return false;
+    return true;
+}
+
+static cublasStatus_t multiply(cublasHandle_t handle, matrices *x)
+{
+    return cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, N, N, N, &one, x->A, N, x->B, N, &zero,
+                          x->C, N);
+}
+
+static bool multiplies(cublasHandle_t handle)
+{
+    matrices x;
+    fill(&x);
+    return multiply(handle, &x) == CUBLAS_STATUS_SUCCESS && is_product(&x) &&
+           take().function == NULL;
+}
+
+static bool passes_on(cublasHandle_t handle)
+{
+    matrices x;
+    fill(&x);
+    if (multiply(handle, &x) != RECORDED || !is_untouched(&x)) return false;
+    const recorded_call passed = take();
+    return passed.function != NULL && strcmp(passed.function, "cublasSgemm_v2") == 0;
+}
+
+/* ---- Children -------------------------------------------------------------------------------- */
+
+typedef bool child_fn(void);
+
+/* Whether a child with this environment variable (NULL: none), in which fn() returned true, ended
+ * with 0 and without a misuse of CUDA. */
+static bool is_right_in_child(const char *variable, const char *value, child_fn *fn)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        if (variable != NULL) setenv(variable, value, 1);
+        alarm(MAX_SECONDS);
+        signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the tests */
+        const bool is_right = fn() && (driver == NULL || number_of("fake_cuda_misuses") == 0);
+        _exit(is_right ? 0 : 1);
+    }
+    int status;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* Runs fn() in a child with this environment variable (NULL: none) and returns what it prints on
+ * stderr. Valid until the next call. */
+static const char *output_of(const char *variable, const char *value, child_fn *fn)
+{
+    static char found[2000];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const int saved = dup(STDERR_FILENO);
+    fflush(stderr);
+    dup2(fileno(file), STDERR_FILENO);
+    const bool is_right = is_right_in_child(variable, value, fn);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    found[fread(found, 1, sizeof found - 1, file)] = '\0';
+    fclose(file);
+    if (!is_right) fail_msg("the child fails and prints \"%s\"", found);
+    return found;
+}
+
+/* ---- A program ------------------------------------------------------------------------------- */
+
+static bool computes(void)
+{
+    load_all();
+    cublasHandle_t handle = make_handle();
+    bool is_right = true;
+    for (int i = 0; i < 2; i++) /* with a new plan, and with the same */
+        is_right = multiplies(handle) && is_right;
+    return cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS && is_right;
+}
+
+static void test_product(void **state)
+{
+    (void)state;
+    assert_string_equal(output_of(NULL, NULL, computes), "");
+    assert_non_null(strstr(output_of("TEGULA_CUBLAS_TRACE", "1", computes),
+                           "tegula_cublas: cublasSgemm_v2 NN m=24 n=24 k=24 lda=24 ldb=24 ldc=24 "
+                           "batch=1 f32,f32,f32 compute=68: tegula, "));
+    assert_string_equal(output_of("TEGULA_CUBLAS_TRACE", "0", computes), "");
+}
+
+/* RTLD_NEXT: cuBLAS under another SONAME, in the global scope. */
+static bool computes_with_next(void)
+{
+    load(FAKE_LIBCUBLAS_NEXT, RTLD_GLOBAL);
+    return multiplies(make_handle());
+}
+
+static bool lacks_cublas(void)
+{
+    matrices x;
+    fill(&x);
+    const bool is_refused =
+        multiply((cublasHandle_t)&x, &x) == CUBLAS_STATUS_NOT_INITIALIZED && is_untouched(&x) &&
+        cublasSetStream_v2((cublasHandle_t)&x, NULL) == CUBLAS_STATUS_NOT_INITIALIZED;
+    load_all(); /* later than the first call */
+    return is_refused && multiplies(make_handle());
+}
+
+static void test_finding_cublas(void **state)
+{
+    (void)state;
+    assert_string_equal(output_of(NULL, NULL, computes_with_next), "");
+    assert_string_equal(output_of(NULL, NULL, lacks_cublas), "");
+    assert_non_null(strstr(output_of("TEGULA_CUBLAS_TRACE", "1", lacks_cublas),
+                           "tegula_cublas: the process has no cublasSgemm_v2 of cuBLAS\n"));
+}
+
+/* ---- Environment ----------------------------------------------------------------------------- */
+
+static bool leaves_all(void)
+{
+    load_all();
+    cublasHandle_t handle = make_handle();
+    bool is_right = true;
+    for (int i = 0; i < 2; i++)
+        is_right = passes_on(handle) && is_right;
+    return is_right;
+}
+
+static void test_environment(void **state)
+{
+    (void)state;
+    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "none", leaves_all), "");
+    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "all", computes), "");
+    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "faster", computes), "");
+    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "", computes), "");
+    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "yes", computes),
+                        "tegula_cublas: TEGULA_CUBLAS_SERVE is \"yes\"; it must be faster, all or "
+                        "none. It is taken for faster.\n");
+    const char *text = output_of("TEGULA_NVRTC", "/nonexistent/libnvrtc.so", leaves_all);
+    const char *end = ". cuBLAS computes all products.\n"; /* once */
+    assert_true(strncmp(text, "tegula_cublas: ", strlen("tegula_cublas: ")) == 0);
+    assert_string_equal(text + strcspn(text, "\n") + 1 - strlen(end), end);
+}
+
+/* ---- Streams and graphs
+ * -------------------------------------------------------------------------- */
+
+static cudaStream_t make_stream(void)
+{
+    int (*create)(cudaStream_t *, unsigned) =
+        (int (*)(cudaStream_t *, unsigned))function_of(driver, "cuStreamCreate");
+    cudaStream_t stream;
+    if (create(&stream, 1) != 0) _exit(6);
+    return stream;
+}
+
+static void begin_capture(cudaStream_t stream)
+{
+    int (*begin)(cudaStream_t, int) =
+        (int (*)(cudaStream_t, int))function_of(driver, "cuStreamBeginCapture_v2");
+    if (begin(stream, 0) != 0) _exit(7);
+}
+
+static void *end_capture(cudaStream_t stream)
+{
+    int (*end)(cudaStream_t, void **) =
+        (int (*)(cudaStream_t, void **))function_of(driver, "cuStreamEndCapture");
+    void *graph;
+    if (end(stream, &graph) != 0) _exit(8);
+    return graph;
+}
+
+static bool launch(void *graph, cudaStream_t stream)
+{
+    int (*launch_graph)(void *, cudaStream_t) =
+        (int (*)(void *, cudaStream_t))function_of(driver, "cuGraphLaunch");
+    return launch_graph(graph, stream) == 0;
+}
+
+/* The first product of the process opens the device and makes a plan while a stream is captured. */
+static bool is_captured(void)
+{
+    load_all();
+    cublasHandle_t handle = make_handle();
+    cudaStream_t stream = make_stream();
+    matrices x;
+    fill(&x);
+    cublasSetStream_v2(handle, stream);
+    begin_capture(stream);
+    const bool is_served = multiply(handle, &x) == CUBLAS_STATUS_SUCCESS;
+    void *graph = end_capture(stream);
+    return is_served && is_untouched(&x) && launch(graph, stream) && is_product(&x);
+}
+
+/* A product with split-K: 32 x 32 of 1s times 2s, with k = 8192. The workspace is the caller's, or
+ * none may be used, or the graph allocates it. */
+static bool computes_deep(cublasHandle_t handle, cudaStream_t stream)
+{
+    enum { M = 32, K = 8192 };
+    float *A = malloc(2 * M * K * sizeof *A), *B = A + M * K, C[M * M];
+    for (int i = 0; i < M * K; i++)
+        A[i] = 1, B[i] = 2;
+    begin_capture(stream);
+    bool is_right = cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, M, M, K, &one, A, M, B, K,
+                                   &zero, C, M) == CUBLAS_STATUS_SUCCESS;
+    is_right = launch(end_capture(stream), stream) && is_right;
+    for (int i = 0; i < M * M; i++)
+        is_right = is_right && C[i] == 2 * K;
+    free(A);
+    return is_right;
+}
+
+static bool uses_workspace(void)
+{
+    load_all();
+    int (*allocate)(void **, size_t) =
+        (int (*)(void **, size_t))function_of(driver, "cuMemAlloc_v2");
+    cublasHandle_t handle = make_handle();
+    cudaStream_t stream = make_stream();
+    void *memory;
+    cublasSetStream_v2(handle, stream);
+    if (!computes_deep(handle, stream)) return false;
+    if (allocate(&memory, 1 << 22) != 0) return false;
+    cublasSetWorkspace_v2(handle, memory, 1 << 22);
+    if (!computes_deep(handle, stream)) return false;
+    cublasSetWorkspace_v2(handle, NULL, 0);
+    return computes_deep(handle, stream);
+}
+
+static void test_graphs(void **state)
+{
+    (void)state;
+    assert_string_equal(output_of(NULL, NULL, is_captured), "");
+    assert_string_equal(output_of(NULL, NULL, uses_workspace), "");
+}
+
+/* ---- Threads
+ * ------------------------------------------------------------------------------------- */
+
+static void *multiply_often(void *unused)
+{
+    (void)unused;
+    push_context();
+    cublasHandle_t handle = make_handle();
+    bool is_right = true;
+    for (int i = 0; i < 20; i++) {
+        cublasSetStream_v2(handle, NULL);
+        cublasSetWorkspace_v2(handle, NULL, 0);
+        is_right = multiplies(handle) && is_right;
+    }
+    return cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS && is_right ? NULL : "wrong";
+}
+
+static bool multiplies_in_threads(void)
+{
+    pthread_t threads[THREADS];
+    bool is_right = true;
+    load_all();
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, multiply_often, NULL) != 0) return false;
+    for (int i = 0; i < THREADS; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        is_right = is_right && wrong == NULL;
+    }
+    return is_right;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    assert_string_equal(output_of(NULL, NULL, multiplies_in_threads), "");
+}
+
+/* ---- Fork
+ * ----------------------------------------------------------------------------------------- */
+
+static cublasHandle_t inherited;
+
+static bool leaves_inherited(void)
+{
+    return passes_on(inherited) && cublasSetWorkspace_v2(inherited, NULL, 0) == 0 &&
+           passes_on(inherited);
+}
+
+static bool forks_after_use(void)
+{
+    load_all();
+    inherited = make_handle();
+    return multiplies(inherited) && is_right_in_child(NULL, NULL, leaves_inherited) &&
+           multiplies(inherited);
+}
+
+static bool multiplies_inherited(void)
+{
+    return multiplies(inherited);
+}
+
+/* The parent has not used the GPU through this library: the fake driver works in the child. */
+static bool forks_before_use(void)
+{
+    load_all();
+    inherited = make_handle();
+    cublasSetWorkspace_v2(inherited, NULL, 0);
+    return is_right_in_child(NULL, NULL, multiplies_inherited) && multiplies(inherited);
+}
+
+/* A child is forked while other threads compute and change handles. */
+static bool forks_meanwhile(void)
+{
+    pthread_t thread;
+    load_all();
+    inherited = make_handle();
+    bool is_right =
+        multiplies(inherited) && pthread_create(&thread, NULL, multiply_often, NULL) == 0;
+    for (int i = 0; i < 10; i++)
+        is_right = is_right_in_child(NULL, NULL, leaves_inherited) && is_right;
+    void *wrong;
+    pthread_join(thread, &wrong);
+    return is_right && wrong == NULL;
+}
+
+static void test_fork(void **state)
+{
+    (void)state;
+    assert_string_equal(output_of(NULL, NULL, forks_after_use), "");
+    assert_string_equal(output_of(NULL, NULL, forks_before_use), "");
+    const char *text = output_of("TEGULA_CUBLAS_TRACE", "1", forks_after_use);
+    assert_non_null(strstr(text, ": cuBLAS, the parent process has used the GPU before fork()\n"));
+    if (can_fork_after_threads) assert_string_equal(output_of(NULL, NULL, forks_meanwhile), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_product),     cmocka_unit_test(test_finding_cublas),
+        cmocka_unit_test(test_environment), cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_threads),     cmocka_unit_test(test_fork),
+    };
+    setenv("TEGULA_LIBCUDA", FAKE_LIBCUDA, 1);
+    setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);
+    setenv("TEGULA_CACHE", "off", 1);
+    return cmocka_run_group_tests_name("cuBLAS: process", tests, NULL, NULL);
+}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy with LD_PRELOAD=libtegula_blas.so: the results, and that Tegula has computed them.
+
+Debian's NumPy calls cblas_sgemm() of libblas.so.3; the wheel calls scipy_cblas_sgemm64_().
+Each test runs in a process of its own with TEGULA_BLAS_TRACE=1.
+"""
+import os
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+BEGIN = """
+import numpy as np
+def random(shape, dtype, order="C"):
+    values = np.random.default_rng(7).uniform(-1, 1, shape)
+    return np.array(values, dtype=dtype, order=order)
+def check(found, A, B):
+    A, B = np.asarray(A, dtype=np.longdouble), np.asarray(B, dtype=np.longdouble)
+    expected = (A[..., :, :, None] * B[..., None, :, :]).sum(-2) if B.ndim > 1 else (A * B).sum(-1)
+    eps = np.finfo(found.dtype).eps
+    assert found.shape == expected.shape, (found.shape, expected.shape)
+    assert np.abs(found - expected).max() <= 2 * eps * A.shape[-1], np.abs(found - expected).max()
+"""
+
+
+def traced_lines(code):
+    """The lines of libtegula_blas.so about this code."""
+    environment = dict(os.environ, LD_PRELOAD=os.environ["TEGULA_BLAS"], TEGULA_BLAS_TRACE="1")
+    done = subprocess.run([sys.executable, "-c", BEGIN + code], env=environment, text=True,
+                          stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return [line for line in done.stderr.splitlines() if line.startswith("tegula_blas: ")]
+
+
+class NumPy(unittest.TestCase):
+    def check_served(self, code, routine, calls):
+        lines = traced_lines(code)
+        self.assertEqual(len(lines), calls, lines)
+        for line in lines:
+            self.assertRegex(line, f"^tegula_blas: {routine} .*: tegula$")
+
+    def test_orders(self):
+        for dtype, letter in (("float32", "s"), ("float64", "d")):
+            with self.subTest(dtype=dtype):
+                self.check_served(f"""
+for order_a in "CF":
+    for order_b in "CF":
+        A, B = random((50, 60), "{dtype}", order_a), random((60, 70), "{dtype}", order_b)
+        check(A @ B, A, B)
+        check(np.dot(A, B), A, B)
+""", f"cblas_{letter}gemm", 8)
+
+    def test_views(self):
+        """Views whose rows or columns are contiguous are passed on as they are."""
+        self.check_served("""
+A, B = random((100, 130), "float32"), random((130, 90), "float32")
+check(A[10:40, 20:80] @ B[5:65, 7:50], A[10:40, 20:80], B[5:65, 7:50])
+check(A[::2, :60] @ B[:60].T[:, :60].T, A[::2, :60], B[:60])
+check(B.T[3:40, :100] @ A[:, 1:], B.T[3:40, :100], A[:, 1:])
+out = np.zeros((100, 200), "float32")
+np.matmul(A, B, out=out[:, 50:140])
+check(out[:, 50:140], A, B)
+assert (out[:, :50] == 0).all() and (out[:, 140:] == 0).all()
+""", "cblas_sgemm", 4)
+
+    def test_vectors(self):
+        self.check_served("""
+A, x = random((80, 90), "float64"), random((200,), "float64")
+check(A @ x[:90], A, x[:90])
+check(x[:80] @ A, A.T, x[:80])
+check(np.dot(A, x[180::-2][:90]), A, x[180::-2][:90])
+check(np.asfortranarray(A) @ x[:180:2], A, x[:180:2])
+""", "cblas_dgemv", 4)
+
+    def test_fork(self):
+        """multiprocessing forks after the parent has used its threads."""
+        lines = traced_lines("""
+import multiprocessing
+A = random((200, 200), "float64")
+def multiply(unused):
+    return A @ A[:, :199]
+check(multiply(0), A, A[:, :199])
+with multiprocessing.get_context("fork").Pool(3) as pool:
+    for found in pool.map(multiply, range(9)):
+        check(found, A, A[:, :199])
+""")
+        self.assertEqual(len(lines), 10, lines)
+
+
+if __name__ == "__main__":
+    print("NumPy", np.__version__)
+    unittest.main()
