@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the package has to know of an array: where it is, its form, its device and stream.
+
+NumPy arrays and PyTorch tensors are read through their attributes, other arrays through
+__cuda_array_interface__, DLPack or __array_interface__. describe() never copies memory.
+"""
+
+import sys
+from functools import lru_cache
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from . import _dlpack
+from ._layout import Form, Ints
+from ._library import TYPE_NAMES, TYPE_SIZES, TYPES
+
+_NUMPY_TYPES = {np.dtype(name): TYPES[name] for name in ("float16", "float32", "float64")}
+
+
+class Operand(NamedTuple):
+    """An array as the library sees it."""
+
+    array: Any  # what the caller gave
+    owner: Any  # keeps the memory alive
+    pointer: int
+    form: Form
+    device: str  # "cpu" or "cuda:N"
+    stream: Optional[int]  # cuda: the stream in which the array is up to date; 0: the default
+    writable: bool
+
+
+@lru_cache(maxsize=4096)
+def _span(form: Form) -> Tuple[int, int]:
+    """The bytes that an array uses before and from its first element on."""
+    if 0 in form.shape:
+        return 0, 0
+    steps = [(n - 1) * s for n, s in zip(form.shape, form.strides)]
+    size = TYPE_SIZES[form.type]
+    return (size * sum(s for s in steps if s < 0), size * (sum(s for s in steps if s > 0) + 1))
+
+
+def overlap(x: Operand, y: Operand) -> bool:
+    """Whether the memory from the first to the last element of x and y overlaps."""
+    x_begin, x_end = _span(x.form)
+    y_begin, y_end = _span(y.form)
+    return x.pointer + x_begin < y.pointer + y_end and y.pointer + y_begin < x.pointer + x_end
+
+
+# ---- Descriptions -------------------------------------------------------------------------------
+
+
+def _type_of(name: str, dtype: Any, type_name: str) -> int:
+    number = TYPES.get(type_name)
+    if number is None:
+        raise TypeError(f"{name} has the type {dtype}; the types are {', '.join(TYPES)}")
+    return number
+
+
+def _numpy_type(name: str, dtype: np.dtype) -> int:
+    number = _NUMPY_TYPES.get(dtype)
+    if number is not None:
+        return number
+    # ml_dtypes adds bfloat16 to NumPy. Types of the other byte order are not in the table.
+    return _type_of(name, dtype, dtype.name if dtype.name == "bfloat16" else "")
+
+
+@lru_cache(maxsize=4096)
+def _form(shape: Ints, byte_strides: Optional[Ints], number: int, is_aligned: bool) -> Form:
+    """The form of an array whose strides count bytes; None: row-major."""
+    size = TYPE_SIZES[number]
+    if byte_strides is None:
+        return Form(shape, (), number).row_major._replace(usable=is_aligned)
+    return Form(shape, tuple(s // size for s in byte_strides), number,
+                is_aligned and all(s % size == 0 for s in byte_strides))
+
+
+def _from_numpy(name: str, array: Any, x: np.ndarray) -> Operand:
+    form = _form(x.shape, x.strides, _numpy_type(name, x.dtype), x.flags.aligned)
+    pointer, read_only = x.__array_interface__["data"]
+    return Operand(array, x, pointer, form, "cpu", None, not read_only)
+
+
+def _from_torch(name: str, torch: Any, x: Any) -> Operand:
+    if x.layout is not torch.strided:
+        raise TypeError(f"{name} has the layout {x.layout}; only dense tensors can be multiplied")
+    if x.requires_grad and torch.is_grad_enabled():
+        raise ValueError(f"{name} requires a gradient: use tegula.torch.matmul(), or detach()")
+    owner = x.resolve_neg()  # x itself, except for views such as the imaginary part of x.conj()
+    form = Form(tuple(x.shape), tuple(owner.stride()),
+                _type_of(name, x.dtype, str(x.dtype).rpartition(".")[2]))
+    place, stream = x.device.type, None
+    if place == "cuda":
+        place = f"cuda:{x.device.index}"
+        stream = torch.cuda.current_stream(x.device).cuda_stream
+    elif place != "cpu":
+        raise ValueError(f"{name} is on {x.device}; the library serves cpu and cuda")
+    return Operand(x, owner, owner.data_ptr(), form, place, stream, owner is x)
+
+
+def _from_cuda_interface(name: str, x: Any) -> Operand:
+    facts = x.__cuda_array_interface__
+    dtype = np.dtype(getattr(x, "dtype", facts["typestr"]))
+    pointer, read_only = facts["data"]
+    form = _form(tuple(facts["shape"]), facts.get("strides"), _numpy_type(name, dtype),
+                 pointer % dtype.itemsize == 0)
+    # The interface does not name the GPU; without DLPack beside it the array is on the first.
+    index = x.__dlpack_device__()[1] if hasattr(x, "__dlpack_device__") else 0
+    stream = facts.get("stream") or 0
+    return Operand(x, x, pointer, form, f"cuda:{index}",
+                   0 if stream == 1 else stream,  # 1: the default stream, which the library calls 0
+                   not read_only)
+
+
+def _from_dlpack(name: str, array: Any) -> Operand:
+    x = _dlpack.describe(array)
+    form = Form(x.shape, (), _type_of(name, x.type_name, x.type_name)).row_major
+    form = form._replace(strides=form.strides if x.strides is None else x.strides,
+                         usable=x.pointer % TYPE_SIZES[form.type] == 0)
+    if x.device_type in (_dlpack.CPU, _dlpack.CUDA_HOST):
+        return Operand(array, x.owner, x.pointer, form, "cpu", None, x.writable)
+    if x.device_type in (_dlpack.CUDA, _dlpack.CUDA_MANAGED):
+        return Operand(array, x.owner, x.pointer, form, f"cuda:{x.device_id}", 0, x.writable)
+    raise ValueError(f"{name} is on the DLPack device {x.device_type}; the library serves the CPU "
+                     "(1) and CUDA (2)")
+
+
+def describe(name: str, x: Any) -> Operand:
+    """The operand of an array. name: what errors call it."""
+    if isinstance(x, np.ndarray):
+        return _from_numpy(name, x, x)
+    if _is_torch(x):
+        return _from_torch(name, sys.modules["torch"], x)
+    if hasattr(x, "__cuda_array_interface__"):
+        return _from_cuda_interface(name, x)
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        return _from_dlpack(name, x)
+    if hasattr(x, "__array_interface__") and not isinstance(x, np.generic):
+        return _from_numpy(name, x, np.asarray(x))
+    raise TypeError(f"{name} is a {type(x).__name__}, which is not an array: it has neither "
+                    "__array_interface__ nor __cuda_array_interface__ nor DLPack; numpy.asarray() "
+                    "makes arrays of lists")
+
+
+def _is_torch(x: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _is_cupy(x: Any) -> bool:
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(x, cupy.ndarray)
+
+
+# ---- New arrays ---------------------------------------------------------------------------------
+
+
+def _numpy_dtype(number: int) -> np.dtype:
+    if TYPE_NAMES[number] != "bfloat16":
+        return np.dtype(TYPE_NAMES[number])
+    import ml_dtypes  # whoever has arrays of bfloat16 outside PyTorch has it
+    dtype: np.dtype = np.dtype(ml_dtypes.bfloat16)
+    return dtype
+
+
+def empty_like(x: Operand, form: Form) -> Operand:
+    """A new array of this form, of the library and on the device of x."""
+    array = x.array
+    if _is_torch(array):
+        torch = sys.modules["torch"]
+        new = torch.empty(form.shape, dtype=getattr(torch, TYPE_NAMES[form.type]),
+                          device=array.device)
+    elif x.device == "cpu":
+        new = np.empty(form.shape, _numpy_dtype(form.type))
+    elif _is_cupy(array):
+        cupy = sys.modules["cupy"]
+        with array.device:
+            new = cupy.empty(form.shape, _numpy_dtype(form.type))
+    elif hasattr(array, "empty_like"):  # DeviceArray
+        new = array.empty_like(form.shape, _numpy_dtype(form.type))
+    else:
+        raise ValueError(f"the result of a {type(array).__name__} on {x.device} cannot be "
+                         "allocated: give out")
+    return describe("out", new)
+
+
+def row_major_copy(name: str, x: Operand) -> Operand:
+    """A copy for strides that BLAS cannot express."""
+    if _is_torch(x.array):
+        return describe(name, x.owner.contiguous())
+    if _is_cupy(x.array):
+        return describe(name, sys.modules["cupy"].ascontiguousarray(x.array))
+    if isinstance(x.owner, np.ndarray):
+        return describe(name, np.array(x.owner, order="C"))
+    raise ValueError(f"{name} has the strides {x.form.strides}, which BLAS cannot express: give a "
+                     "contiguous array")
+
+
+def assign(destination: Operand, source: Operand) -> None:
+    """Copies an array to another one of the same library."""
+    if _is_torch(destination.array):
+        destination.array.copy_(source.array)
+    elif isinstance(destination.owner, np.ndarray):
+        destination.owner[...] = source.array
+    elif _is_cupy(destination.array):
+        destination.array[...] = source.array
+    else:
+        raise ValueError("out overlaps an operand, or has strides that BLAS cannot express: give a "
+                         "contiguous array of its own")

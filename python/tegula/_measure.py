@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench() and ladder(): measurements as rows of data."""
+
+import math
+import statistics
+import time
+from ctypes import byref, c_double, c_void_p
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._devices import Device, DeviceArray, device as open_device
+from ._library import UnsupportedError, check, lib
+from ._matmul import Place, Plan, plan as make_plan
+
+Size = Union[int, Tuple[int, int, int]]
+
+_SAMPLE_SECONDS = 2e-3  # far above the resolution of the clocks
+
+
+class Table(List[Dict[str, Any]]):
+    """A list of rows, each a dict with the same keys. pandas.DataFrame(table) takes it as well."""
+
+    def __init__(self, rows: Iterable[Dict[str, Any]], x: str, y: Sequence[str]) -> None:
+        super().__init__(rows)
+        self.x = x
+        self.y = tuple(y)
+
+    def __str__(self) -> str:
+        if not self:
+            return "(no rows)"
+        lines = [list(self[0])] + [[_short(value) for value in row.values()] for row in self]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        return "\n".join("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
+
+    def plot(self, *y: str, ax: Any = None) -> Any:
+        """Draws the columns y over the column x and returns the matplotlib axes."""
+        if ax is None:
+            from matplotlib import pyplot
+            ax = pyplot.subplots()[1]
+        for name in y or self.y:
+            ax.plot([str(row[self.x]) for row in self], [row[name] for row in self], "o-",
+                    label=name)
+        ax.set_xlabel(self.x)
+        ax.tick_params(axis="x", rotation=45)
+        ax.legend()
+        return ax
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _sizes(size: Size) -> Tuple[int, int, int]:
+    m, n, k = (size, size, size) if isinstance(size, int) else size
+    return m, n, k
+
+
+def _factors(m: int, n: int, k: int, dtype: np.dtype) -> Tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(1)
+    return (random.uniform(-1, 1, (m, k)).astype(dtype),
+            random.uniform(-1, 1, (k, n)).astype(dtype))
+
+
+def _on_host(array: Any) -> np.ndarray:
+    return array.numpy() if isinstance(array, DeviceArray) else array
+
+
+def _device_seconds(dev: Device, call: Callable[[], Any], calls: int) -> float:
+    """The time of a call, by the device's timer."""
+    timer, seconds = c_void_p(), c_double()
+    check(lib.tgl_timer_create(dev.handle, byref(timer)))
+    try:
+        check(lib.tgl_timer_start(timer, None))
+        for _ in range(calls):
+            call()
+        check(lib.tgl_timer_stop(timer, None, byref(seconds)))
+    finally:
+        lib.tgl_timer_destroy(timer)
+    return seconds.value / calls
+
+
+def _medians(dev: Device, calls: Sequence[Callable[[], Any]], seconds: float) -> List[float]:
+    """The median time of each call. They are timed in turn."""
+    repeats = []
+    for call in calls:
+        call()  # warms up
+        once = max(_device_seconds(dev, call, 1), 1e-7)
+        repeats.append(math.ceil(_SAMPLE_SECONDS / once))
+    samples: List[List[float]] = [[] for _ in calls]
+    end = time.monotonic() + seconds
+    while len(samples[0]) < 3 or time.monotonic() < end:
+        for call, count, times in zip(calls, repeats, samples):
+            times.append(_device_seconds(dev, call, count))
+    return [statistics.median(times) for times in samples]
+
+
+def _bench_row(dev: Device, size: Tuple[int, int, int], dtype: np.dtype, compute: str,
+               kernel: Optional[str], seconds: float) -> Dict[str, Any]:
+    m, n, k = size
+    host_a, host_b = _factors(m, n, k, dtype)
+    host_out = np.zeros((m, n), dtype)
+    a, b, out = dev.array(host_a), dev.array(host_b), dev.array(host_out)
+    planned = make_plan(a, b, out, compute=compute, kernel=kernel, device=dev)
+    calls: List[Callable[[], Any]] = [lambda: planned(a, b, out)]
+    if dev.name == "cpu":
+        calls.append(lambda: np.matmul(host_a, host_b, out=host_out))
+    times = _medians(dev, calls, seconds)
+    row = {"device": dev.name, "size": f"{m}x{n}x{k}", "dtype": dtype.name, "m": m, "n": n, "k": k,
+           "kernel": planned.kernel}
+    for prefix, each in zip(("", "numpy_"), times):
+        row[prefix + "seconds"] = each
+        row[prefix + "gflops"] = 2e-9 * m * n * k / each
+    return row
+
+
+def bench(sizes: Iterable[Size] = (256, 512, 1024, 2048), *, dtype: Any = np.float32,
+          device: Place = "auto", compute: str = "default", kernel: Optional[str] = None,
+          seconds: float = 0.5) -> Table:
+    """Times products of random matrices, and numpy.matmul() in turn with them on the CPU.
+
+    sizes: n for n x n x n, or (m, n, k). seconds: the time to spend on a row. Times are medians of
+    calls from Python of a plan that was made before. `tegula bench` compares with other libraries.
+    """
+    dev = device if isinstance(device, Device) else open_device(device or "auto")
+    rows = [_bench_row(dev, _sizes(size), np.dtype(dtype), compute, kernel, seconds)
+            for size in sizes]
+    return Table(rows, "size", ["gflops"] + ["numpy_gflops"] * (dev.name == "cpu"))
+
+
+def _rung(planned: Plan, name: str, a: Any, b: Any, exact: np.ndarray,
+          bound: np.ndarray) -> Dict[str, Any]:
+    """Runs a rung of the ladder once. The error is in units of 2^-24 |A||B|."""
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    dev = planned.device
+    out = dev.array(np.full((m, n), np.nan, np.float32))
+    planned(a, b, out)
+    error = np.abs(_on_host(out) - exact) / (2.0**-24 * bound)
+    row = {"rung": name, "m": m, "n": n, "k": k, "max_error": float(error.max())}
+    if dev.name == "sim":
+        return {**row, **planned.counters()}
+    seconds = _medians(dev, [lambda: planned(a, b, out)], 0.1)[0]
+    return {**row, "seconds": seconds, "gflops": 2e-9 * m * n * k / seconds}
+
+
+def ladder(size: Size = 128, *, device: Place = "sim") -> Table:
+    """Runs the teaching kernels, from the naive one up, and returns a row for each.
+
+    On "sim" a row has the counts of tgl_counters: requests, sectors, wavefronts, bank conflicts. On
+    a GPU it has times. max_error is in units of 2^-24 |A||B|. docs/ladder.md describes the kernels.
+    """
+    dev = device if isinstance(device, Device) else open_device(device or "sim")
+    m, n, k = _sizes(size)
+    host_a, host_b = _factors(m, n, k, np.dtype(np.float32))
+    exact = host_a.astype(np.float64) @ host_b.astype(np.float64)
+    bound = np.abs(host_a).astype(np.float64) @ np.abs(host_b).astype(np.float64)
+    a, b = dev.array(host_a), dev.array(host_b)
+    rows = []
+    for kernel in dev.kernels():
+        if not kernel.startswith("ladder/"):
+            continue
+        try:
+            planned = make_plan(a, b, device=dev, kernel=kernel)
+        except UnsupportedError:  # such as rungs that need sizes or a chip of their own
+            continue
+        rows.append(_rung(planned, kernel.partition("/")[2], a, b, exact, bound))
+    y = ["global_load_sectors", "shared_load_conflicts"] if dev.name == "sim" else ["gflops"]
+    return Table(rows, "rung", y)

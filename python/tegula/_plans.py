@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: problems that are prepared for a device. A recipe is all that a plan is made from."""
+
+import atexit
+import contextlib
+import threading
+from ctypes import byref, c_void_p, pointer
+from functools import lru_cache
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from ._devices import Device, device, process
+from ._layout import Ints, Layouts, bias_kind, to_problem
+from ._library import (ACTIVATIONS, COMPUTE, Counters, Epilogue, Operands, PlanOptions, Problem,
+                       check, lib, written_text)
+
+
+class Options(NamedTuple):
+    """What a plan computes besides the product, and how."""
+
+    compute: str = "default"
+    activation: Optional[str] = None
+    epilogue: Optional[str] = None  # a C expression
+    kernel: Optional[str] = None
+    workspace_limit: int = 0
+
+
+class Recipe(NamedTuple):
+    """Hashable and picklable."""
+
+    layouts: Layouts
+    options: Options
+    device: str
+    threads: int
+
+
+def translate(layouts: Layouts, options: Options) -> Tuple[Problem, PlanOptions, List[Ints]]:
+    """The arguments of tgl_plan_create(), and the byte offsets of the operands in each run."""
+    if options.compute not in COMPUTE:
+        raise ValueError(f"compute is {options.compute!r}; it must be one of " + ", ".join(COMPUTE))
+    if options.activation not in ACTIVATIONS:
+        raise ValueError(f"activation is {options.activation!r}; it must be None or one of " +
+                         ", ".join(name for name in ACTIVATIONS if name))
+    problem, stride_bias, offsets = to_problem(layouts, COMPUTE[options.compute])
+    plan_options = PlanOptions(kernel=options.kernel.encode() if options.kernel else None,
+                               workspace_limit=options.workspace_limit)
+    if layouts.bias or options.activation or options.epilogue is not None:
+        expression = options.epilogue.encode() if options.epilogue is not None else None
+        plan_options.epilogue = pointer(Epilogue(
+            bias=bias_kind(layouts), activation=ACTIVATIONS[options.activation],
+            expression=expression, stride_bias=stride_bias,
+            type_bias=layouts.bias.type if layouts.bias else 0))
+    return problem, plan_options, offsets
+
+
+class Handle:
+    """A tgl_plan of this process."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.plan: Optional[c_void_p] = None
+        self.process = process()
+        self.device: Device = device(recipe.device, recipe.threads)
+        problem, options, self.offsets = translate(recipe.layouts, recipe.options)
+        plan = c_void_p()
+        check(lib.tgl_plan_create(self.device.handle, byref(problem), byref(options),
+                                  byref(plan)))
+        self.plan = plan
+
+    def __del__(self) -> None:
+        if getattr(self, "plan", None) is not None and self.process == process():
+            lib.tgl_plan_destroy(self.plan)
+
+
+class PlanBase:
+    """A plan without arrays. Threads may share it. It is made anew after fork() and pickling."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self._handle = Handle(recipe)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.recipe,)
+
+    def __repr__(self) -> str:
+        shapes = " @ ".join(str(x.shape) for x in self.recipe.layouts[:2])
+        return f"<tegula plan {shapes} on {self.device.name}: {self.kernel}>"
+
+    def handle(self) -> Handle:
+        """The handle of this process."""
+        handle = self._handle
+        if handle.process != process():
+            handle = self._handle = Handle(self.recipe)
+        return handle
+
+    @property
+    def device(self) -> Device:
+        return self.handle().device
+
+    @property
+    def kernel(self) -> str:
+        """The kernel string, which tegula.plan(kernel=...) accepts."""
+        return str(lib.tgl_plan_kernel(self.handle().plan).decode())
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The memory for partial results that a run takes from the device."""
+        return int(lib.tgl_plan_workspace_size(self.handle().plan))
+
+    def explain(self) -> str:
+        """The plan, and the reasons for its choices."""
+        return written_text(lib.tgl_plan_explain, self.handle().plan)
+
+    def counters(self) -> Dict[str, int]:
+        """The memory accesses of the latest run, counted by the device "sim" (tgl_counters)."""
+        counters = Counters()
+        check(lib.tgl_plan_counters(self.handle().plan, byref(counters)))
+        return counters.as_dict()
+
+    def run(self, pointers: Tuple[Any, ...], alpha: float, beta: float,
+            stream: Optional[int] = None) -> None:
+        """Runs the plan on the addresses of a, b, c, d and bias; None where there is none."""
+        handle = self.handle()
+        operands = Operands(alpha=alpha, beta=beta)
+        in_place = self.recipe.layouts.c is None
+        for offsets in handle.offsets:
+            a, b, c, d, bias = (None if p is None else p + offset
+                                for p, offset in zip(pointers, offsets))
+            operands.A, operands.B, operands.bias = a, b, bias
+            operands.C, operands.D = (d, None) if in_place else (c, d)
+            check(lib.tgl_plan_run_operands(handle.plan, byref(operands), stream))
+
+
+@lru_cache(maxsize=256)
+def _cached(recipe: Recipe, _process: int) -> PlanBase:
+    return PlanBase(recipe)
+
+
+_kept: Dict[Tuple[Recipe, int], PlanBase] = {}
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def plans_are_kept(keeps: bool) -> Iterator[None]:
+    """Within it, this thread's cached plans are kept until the process ends, because a CUDA graph
+    that captures their runs needs them as long as it lives."""
+    _thread.keeps = keeps
+    try:
+        yield
+    finally:
+        _thread.keeps = False
+
+
+def cached_plan(recipe: Recipe) -> PlanBase:
+    """The plan of a recipe, from the latest few hundred of this process."""
+    plan = _cached(recipe, process())
+    if getattr(_thread, "keeps", False):
+        _kept[recipe, process()] = plan
+    return plan
+
+
+atexit.register(_kept.clear)
+atexit.register(_cached.cache_clear)  # plans are destroyed before the interpreter is taken down
