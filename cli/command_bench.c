@@ -6,9 +6,9 @@
 #include "cli.h"
 #include "cliffs.h"
 #include "contest.h"
-#include "epilogue_options.h"
 #include "overhead.h"
 #include "peers.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "suite.h"
 
@@ -21,26 +21,26 @@ static const char help[] =
     "\n"
     "Times Tegula and the other libraries at hand on the same random matrices, in turn, after "
     "checking\n"
-    "that each is right; prints GFLOP/s by the median time, the percentage of the FMA rate "
-    "measured\n"
-    "beside it, and the ratio of the best peer's time to Tegula's.\n"
+    "that each is right; prints GFLOP/s by the median time, the percentage of the FMA rate, and "
+    "the\n"
+    "ratio of the best peer's time to Tegula's. Rows whose samples vary much end in \"unstable\".\n"
     "\n"
-    "  --suite FILE      shapes to run, a line each: type,m,n,k,layout,batch (a few squares)\n"
-    "  -m, -n, -k N      one shape instead\n"
-    "  --type f32|f64    of the shape (f32), or only this type of a suite\n"
+    "  --suite FILE      shapes to run, a line each: type,m,n,k,layout,batch (a few squares);\n"
+    "                    type also tf32, for f32 with --compute tf32. With --type only its\n"
+    "                    shapes of that type\n"
+    "  -m, -n, -k N      one shape instead\n" HELP_TYPES
     "  --trans-a, --trans-b   A or B of the shape is stored transposed\n"
-    "  --batch N         products in the batch of the shape (1)\n" CLI_HELP_EPILOGUE
+    "  --batch N         products in the batch of the shape (1)\n" HELP_EPILOGUE
     "  --peer NAME|PATH  a library to compare with, as often as needed: openblas, blis, onednn,\n"
     "                    eigen, mkl, or a path to any that exports cblas_sgemm; on CUDA devices\n"
     "                    cublas, cublaslt; none for none (all that are found)\n"
     "  --time S          seconds to spend on a shape, about (1)\n"
     "  --repeat N        samples of each library, instead\n"
     "  --kernel KERNEL   Tegula by this kernel, such as simt_128x256x8:splits=4,strips=0\n"
-    "  --compute MODE    arithmetic of Tegula: default, ieee, accurate, tf32 (default)\n"
     "  --one-shot        time tgl_gemm() instead of a kept plan\n"
     "  --cpu-time        by processor time, for one thread on a machine that others use too\n"
-    "  --threads N       threads for everybody (OMP_NUM_THREADS, or all)\n"
     "  --device NAME     auto, cpu, cuda:0 (auto)\n"
+    "  --threads N       threads of every library (OMP_NUM_THREADS, or all)\n"
     "  --csv FILE        write a line for each shape and library\n"
     "  --cliffs          Tegula alone: where one more row, column or step of k costs much\n"
     "  --host-overhead   what a call costs the host, beside cuBLAS\n"
@@ -49,12 +49,9 @@ static const char help[] =
     "  tegula bench --suite bench/suites/cpu.csv --threads 1 --csv cpu.csv\n";
 
 enum {
-    OPT_SUITE = OPT_EPILOGUE_END,
-    OPT_BATCH,
-    OPT_PEER,
+    OPT_PEER = OPT_COMMAND,
     OPT_TIME,
     OPT_REPEAT,
-    OPT_KERNEL,
     OPT_ONE_SHOT,
     OPT_CPU_TIME,
     OPT_CLIFFS,
@@ -62,21 +59,17 @@ enum {
 };
 
 static const struct option option_table[] = {
-    CLI_OPTION_HELP,
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_TYPE,
-    CLI_OPTION_COMPUTE,
-    CLI_OPTION_TRANS_A,
-    CLI_OPTION_TRANS_B,
-    CLI_OPTION_CSV,
-    CLI_OPTIONS_EPILOGUE,
-    {"suite", required_argument, NULL, OPT_SUITE},
-    {"batch", required_argument, NULL, OPT_BATCH},
+    OPTIONS_COMMON,
+    OPTIONS_RUN,
+    OPTIONS_TYPES,
+    OPTIONS_SHAPE,
+    OPTIONS_EPILOGUE,
+    OPTIONS_KERNEL,
+    OPTIONS_CSV,
+    OPTIONS_SUITE,
     {"peer", required_argument, NULL, OPT_PEER},
     {"time", required_argument, NULL, OPT_TIME},
     {"repeat", required_argument, NULL, OPT_REPEAT},
-    {"kernel", required_argument, NULL, OPT_KERNEL},
     {"one-shot", no_argument, NULL, OPT_ONE_SHOT},
     {"cpu-time", no_argument, NULL, OPT_CPU_TIME},
     {"cliffs", no_argument, NULL, OPT_CLIFFS},
@@ -86,25 +79,23 @@ static const struct option option_table[] = {
 
 static const cli_mode modes[] = {
     {OPT_CLIFFS,
-     {OPT_DEVICE, OPT_THREADS, OPT_TYPE, OPT_COMPUTE, OPT_TRANS_A, OPT_TRANS_B, OPT_SUITE,
-      OPT_BATCH, 'm', 'n', 'k'}},
+     {OPT_DEVICE, OPT_THREADS, OPT_TYPE, OPT_TYPE_C, OPT_TYPE_D, OPT_COMPUTE, OPT_TRANS_A,
+      OPT_TRANS_B, OPT_SUITE, OPT_BATCH, 'm', 'n', 'k'}},
     {OPT_HOST_OVERHEAD, {OPT_DEVICE, OPT_THREADS}},
     {0},
 };
 
+static const cli_syntax syntax = {
+    .help = help, .letters = "m:n:k:hV", .table = option_table, .modes = modes};
+
 typedef struct bench_options {
-    const char *suite, *device, *csv;
-    tgl_type type; /* 0: not given */
-    tgl_epilogue epilogue;
-    tgl_compute compute;
-    const char *kernel;     /* NULL: not given */
-    int64_t m, n, k, batch; /* 0: not given */
-    bool trans_a, trans_b, one_shot, cpu_time, cliffs, host_overhead;
+    problem_options common;
+    const char *suite, *csv;
+    bool one_shot, cpu_time, cliffs, host_overhead;
     const char *peers[PEERS_MAX];
     int peer_count;
     double time;
     int64_t repeat;
-    int threads;
 } bench_options;
 
 static bool add_peer(bench_options *o, const char *name)
@@ -125,46 +116,22 @@ static bool parse_time(const char *text, double *seconds)
     return false;
 }
 
-/* One option's value; false: reported. */
-static bool take_option(int option, bench_options *o)
+static bool take_option(int option, void *into)
 {
+    bench_options *o = into;
     switch (option) {
-    case 'm':
-        return cli_parse_int("-m", optarg, 1, INT32_MAX, &o->m);
-    case 'n':
-        return cli_parse_int("-n", optarg, 1, INT32_MAX, &o->n);
-    case 'k':
-        return cli_parse_int("-k", optarg, 1, INT32_MAX, &o->k);
-    case OPT_BATCH:
-        return cli_parse_int("--batch", optarg, 1, INT32_MAX, &o->batch);
     case OPT_REPEAT:
         return cli_parse_int("--repeat", optarg, 1, 101, &o->repeat);
-    case OPT_KERNEL:
-        o->kernel = optarg;
-        return true;
     case OPT_TIME:
         return parse_time(optarg, &o->time);
     case OPT_PEER:
         return add_peer(o, optarg);
-    case OPT_TYPE:
-        return cli_parse_type(optarg, &o->type);
-    case OPT_COMPUTE:
-        return cli_parse_compute(optarg, &o->compute);
-    case OPT_THREADS:
-        return cli_parse_threads(optarg, &o->threads);
     case OPT_SUITE:
         o->suite = optarg;
-        return true;
-    case OPT_DEVICE:
-        o->device = optarg;
         return true;
     case OPT_CSV:
         o->csv = optarg;
         return true;
-    case OPT_TRANS_A:
-        return o->trans_a = true;
-    case OPT_TRANS_B:
-        return o->trans_b = true;
     case OPT_ONE_SHOT:
         return o->one_shot = true;
     case OPT_CPU_TIME:
@@ -173,13 +140,8 @@ static bool take_option(int option, bench_options *o)
         return o->cliffs = true;
     case OPT_HOST_OVERHEAD:
         return o->host_overhead = true;
-    case OPT_BIAS:
-    case OPT_ACTIVATION:
-    case OPT_RESIDUAL:
-    case OPT_EXPRESSION:
-        return epilogue_take_option(option, &o->epilogue);
     default:
-        return false;
+        return problem_take_option(option, &o->common) == OPTION_TAKEN;
     }
 }
 
@@ -193,54 +155,65 @@ static bool is_wanted(const bench_options *o, const char *name)
 
 static int parse(int argc, char **argv, bench_options *o)
 {
-    *o = (bench_options){.device = "auto", .time = 1};
-    for (int option; (option = cli_next_option(argc, argv, "m:n:k:h", option_table)) != -1;) {
-        if (option == OPT_HELP || option == 'h') {
-            fputs(help, stdout);
-            return EXIT_DONE;
-        }
-        if (!take_option(option, o)) return EXIT_MISUSE;
-    }
-    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    *o = (bench_options){.common = problem_options_start(1, INT32_MAX), .time = 1};
+    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    if (code != PARSED) return code;
     if (o->peer_count > 1 && is_wanted(o, "none"))
         return cli_misuse("--peer none leaves no room for other peers");
     if (o->csv != NULL && o->suite != NULL && output_file_is_same(o->csv, o->suite))
         return cli_misuse("--csv: %s is the suite", o->csv);
-    const bool some = o->m > 0 || o->n > 0 || o->k > 0 || o->batch > 0 || o->trans_a || o->trans_b;
-    if (some && o->suite != NULL)
+    if (problem_has_shape(&o->common) && o->suite != NULL)
         return cli_misuse("give either --suite or one shape by -m, -n and -k");
-    if (some && (o->m == 0 || o->n == 0 || o->k == 0))
+    if (problem_has_shape(&o->common) && !problem_has_sizes(&o->common))
         return cli_misuse("give all of -m, -n and -k");
-    if (o->one_shot && !epilogue_is_none(&o->epilogue))
+    if (o->one_shot && !epilogue_is_none(&o->common.epilogue))
         return cli_misuse("--one-shot: tgl_gemm() has no epilogue");
-    if (o->one_shot && o->kernel != NULL)
+    if (o->one_shot && o->common.kernel != NULL)
         return cli_misuse("--one-shot: tgl_gemm() plans for itself");
-    return cli_check_modes(argc, argv, "m:n:k:h", option_table, modes) ? PARSED : EXIT_MISUSE;
+    if (o->one_shot && o->common.type_d != 0)
+        return cli_misuse("--one-shot: tgl_gemm() has no D other than C");
+    return PARSED;
 }
 
-static bool add_shapes(const bench_options *o, suite *s)
+static bool add_shapes(const problem_options *o, const char *path, suite *s)
 {
-    if (o->suite != NULL) return suite_read(s, o->suite, o->type);
-    if (o->m == 0) return suite_add_default(s, o->type);
-    return suite_add(s, o->type != 0 ? o->type : TGL_F32, o->m, o->n, o->k, o->trans_a, o->trans_b,
-                     o->batch > 0 ? o->batch : 1);
+    if (path != NULL) return suite_read(s, path, o->type);
+    if (!problem_has_shape(o)) return suite_add_default(s, o->type);
+    const tgl_problem problem = problem_of_options(o);
+    return suite_add(s, &problem);
 }
 
-/* False: reported. */
-static bool make_suite(const bench_options *o, suite *s)
+/* Returns an exit code or PARSED. */
+static int make_suite(const bench_options *o, suite *s)
 {
-    if (!add_shapes(o, s)) return false;
-    for (int i = 0; i < s->count; i++)
-        s->problems[i].compute = o->compute;
-    return true;
+    if (!add_shapes(&o->common, o->suite, s)) return EXIT_FAILED;
+    for (int i = 0; i < s->count; i++) {
+        problem_set_types(&o->common, &s->problems[i]);
+        if (tgl_problem_check(&s->problems[i]) != TGL_BAD_TYPE) continue;
+        char message[256];
+        tgl_last_error(message, sizeof message);
+        return cli_misuse("%s", message);
+    }
+    return PARSED;
 }
 
 /* ---- Peers ----------------------------------------------------------------------------------- */
+
+static int unknown_peer(const char *asked)
+{
+    char names[128] = "";
+    for (int i = 0; peer_known(i) != NULL; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s, ", peer_known(i));
+    return cli_misuse("--peer: there is no peer \"%s\"; the peers are %snone, and any library that "
+                      "is given by a path, such as ./libmine.so",
+                      asked, names);
+}
 
 static int open_host_peers(const bench_options *o, peer peers[PEERS_MAX], int *count)
 {
     char message[512];
     for (int i = 0; i < o->peer_count; i++) {
+        if (!peer_is_name(o->peers[i])) return unknown_peer(o->peers[i]);
         if (!peer_open(o->peers[i], &peers[i], message, sizeof message))
             return cli_fail("%s", message);
         ++*count;
@@ -319,7 +292,7 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
         else if (status == TGL_UNSUPPORTED && ++unsupported < s->count)
             cli_fail("%s is left out: %s", shape, tgl_status_text(status));
         else
-            code = cli_fail_at(shape, status);
+            code = cli_fail_plan(settings->dev, shape, status);
         contest_release(&t);
         done += cost(settings, &s->problems[i]);
         /* No other shape would fare better. */
@@ -331,6 +304,7 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
 static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, const peer *peers,
                       int peer_count)
 {
+    double best_fma[2] = {0, 0};
     const contest_settings settings = {
         .dev = dev,
         .peers = peers,
@@ -339,8 +313,9 @@ static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, c
         .time = o->time,
         .repeat = (int)o->repeat,
         .one_shot = o->one_shot,
-        .plan = {.size = sizeof(tgl_plan_options), .kernel = o->kernel},
-        .epilogue = o->epilogue,
+        .plan = {.size = sizeof(tgl_plan_options), .kernel = o->common.kernel},
+        .epilogue = o->common.epilogue,
+        .best_fma = best_fma,
         .cpu_time = o->cpu_time};
     if (o->cpu_time && (settings.threads != 1 || strcmp(tgl_device_name(dev), "cpu") != 0))
         return cli_misuse("--cpu-time needs --device cpu and --threads 1");
@@ -371,9 +346,11 @@ int command_bench(int argc, char **argv)
     int code = parse(argc, argv, &options);
     if (code != PARSED) return code;
     suite s = {0};
-    code = EXIT_FAILED;
-    if (make_suite(&options, &s)) {
-        tgl_device *dev = cli_open_device(options.device, options.threads);
+    code = make_suite(&options, &s);
+    if (code == PARSED) {
+        const problem_options *o = &options.common;
+        tgl_device *dev =
+            cli_open_device(o->device != NULL ? o->device : "auto", o->threads, &code);
         if (dev != NULL) code = bench(&options, dev, &s);
         tgl_device_close(dev);
     }

@@ -3,7 +3,7 @@
  * `tegula info`: the devices that can be opened, with what there is to know of each, and why the
  * others cannot.
  */
-#include "cli.h"
+#include "problem_options.h"
 
 #include <stdio.h>
 
@@ -22,42 +22,24 @@ static const char help[] =
 enum { OPT_MEASURE = OPT_COMMAND };
 
 static const struct option option_table[] = {
-    CLI_OPTION_HELP,
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
+    OPTIONS_COMMON,
+    OPTIONS_RUN,
     {"measure", no_argument, NULL, OPT_MEASURE},
     {0},
 };
 
+static const cli_syntax syntax = {.help = help, .letters = "hV", .table = option_table};
+
 typedef struct info_options {
-    const char *device; /* NULL: all */
-    int threads;
+    problem_options common; /* device and threads */
     bool measure;
 } info_options;
 
-static int parse(int argc, char **argv, info_options *o)
+static bool take_option(int option, void *into)
 {
-    *o = (info_options){0};
-    for (int option; (option = cli_next_option(argc, argv, "h", option_table)) != -1;)
-        switch (option) {
-        case OPT_HELP:
-        case 'h':
-            fputs(help, stdout);
-            return EXIT_DONE;
-        case OPT_DEVICE:
-            o->device = optarg;
-            break;
-        case OPT_THREADS:
-            if (!cli_parse_threads(optarg, &o->threads)) return EXIT_MISUSE;
-            break;
-        case OPT_MEASURE:
-            o->measure = true;
-            break;
-        default:
-            return EXIT_MISUSE;
-        }
-    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
-    return PARSED;
+    info_options *o = into;
+    if (option == OPT_MEASURE) return o->measure = true;
+    return problem_take_option(option, &o->common) == OPTION_TAKEN;
 }
 
 static void print_kernels(const tgl_device *dev)
@@ -106,9 +88,10 @@ static int print_device(tgl_device *dev, bool measure)
 
 static int print_one(const info_options *o)
 {
-    tgl_device *dev = cli_open_device(o->device, o->threads);
-    if (dev == NULL) return EXIT_FAILED;
-    int code = print_device(dev, o->measure);
+    int code;
+    tgl_device *dev = cli_open_device(o->common.device, o->common.threads, &code);
+    if (dev == NULL) return code;
+    code = print_device(dev, o->measure);
     tgl_device_close(dev);
     return code;
 }
@@ -116,7 +99,7 @@ static int print_one(const info_options *o)
 /* Prints the device, or why it is not there. *present: whether it was. */
 static int print_if_present(const char *name, const info_options *o, bool quiet, bool *present)
 {
-    const tgl_device_options options = {.size = sizeof options, .threads = o->threads};
+    const tgl_device_options options = {.size = sizeof options, .threads = o->common.threads};
     tgl_device *dev;
     tgl_status status = tgl_device_open(name, &options, &dev);
     *present = status == TGL_OK;
@@ -150,10 +133,10 @@ static int print_all(const info_options *o)
 
 int command_info(int argc, char **argv)
 {
-    info_options options;
-    int code = parse(argc, argv, &options);
+    info_options options = {.common = problem_options_start(0, 0)};
+    const int code = cli_parse(argc, argv, &syntax, take_option, &options);
     if (code != PARSED) return code;
-    if (options.device != NULL) return print_one(&options);
+    if (options.common.device != NULL) return print_one(&options);
     printf("tegula %s\n", tgl_version());
     return print_all(&options);
 }

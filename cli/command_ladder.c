@@ -13,15 +13,17 @@
 #include <string.h>
 
 static const char help[] =
-    "Usage: tegula ladder [--size N ... | -m M -n N -k K] [OPTIONS]\n"
+    "Usage: tegula ladder [--chapter N] [--size N ... | -m M -n N -k K] [OPTIONS]\n"
     "\n"
-    "Runs the ladder's kernels from the naive one up, C := A*B in f32. Each is checked against "
+    "Runs a chapter of the ladder's kernels, C := A*B: 1, f32 from the naive kernel up; 2, f16 on\n"
+    "tensor cores; 3, f32 by products of TF32 on tensor cores. Each kernel is checked against "
     "double\n"
     "precision, then timed in turn with the others and with cuBLAS, where that is found: time,\n"
     "TFLOP/s, percentage of the FFMA rate measured beside it, of cuBLAS, and of the fastest of\n"
     "cuBLASLt's candidates, and the greatest error in units of 2^-24 |A||B|.\n"
     "On the simulator it counts instead what each does to memory.\n"
     "\n"
+    "  --chapter N       1, 2 or 3 (1)\n"
     "  --size N          N x N x N, as often as needed (256 to 8192 and 2048 x 2048 x 1024; on "
     "the\n"
     "                    simulator 128)\n"
@@ -33,19 +35,23 @@ static const char help[] =
     "\n"
     "Examples:\n"
     "  tegula ladder --csv ladder.csv --plot ladder.svg\n"
+    "  tegula ladder --chapter 2 --size 8192\n"
     "  ncu --clock-control none tegula ladder --size 4096 --once\n";
 
-enum { OPT_SIZE = OPT_COMMAND, OPT_ONCE, OPT_PLOT };
+enum { OPT_SIZE = OPT_COMMAND, OPT_ONCE, OPT_PLOT, OPT_CHAPTER };
 
 static const struct option option_table[] = {
-    CLI_OPTION_HELP,
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_CSV,
+    OPTIONS_COMMON,
+    OPTIONS_CSV,
+    {"device", required_argument, NULL, OPT_DEVICE},
     {"size", required_argument, NULL, OPT_SIZE},
+    {"chapter", required_argument, NULL, OPT_CHAPTER},
     {"once", no_argument, NULL, OPT_ONCE},
     {"plot", required_argument, NULL, OPT_PLOT},
     {0},
 };
+
+static const cli_syntax syntax = {.help = help, .letters = "m:n:k:hV", .table = option_table};
 
 enum { SIZES_MAX = 16 };
 
@@ -55,6 +61,7 @@ typedef struct shape {
 
 typedef struct ladder_options {
     const char *device, *csv, *plot;
+    int64_t chapter;
     bool once;
     shape one;            /* by -m, -n and -k */
     shape all[SIZES_MAX]; /* what is run */
@@ -75,9 +82,9 @@ static bool add_size(ladder_options *o, const char *text)
     return true;
 }
 
-/* One option's value; false: reported. */
-static bool take_option(int option, ladder_options *o)
+static bool take_option(int option, void *into)
 {
+    ladder_options *o = into;
     switch (option) {
     case 'm':
         return cli_parse_int("-m", optarg, 1, INT32_MAX, &o->one.m);
@@ -85,6 +92,8 @@ static bool take_option(int option, ladder_options *o)
         return cli_parse_int("-n", optarg, 1, INT32_MAX, &o->one.n);
     case 'k':
         return cli_parse_int("-k", optarg, 1, INT32_MAX, &o->one.k);
+    case OPT_CHAPTER:
+        return cli_parse_int("--chapter", optarg, 1, CHAPTERS, &o->chapter);
     case OPT_SIZE:
         return add_size(o, optarg);
     case OPT_DEVICE:
@@ -105,15 +114,9 @@ static bool take_option(int option, ladder_options *o)
 
 static int parse(int argc, char **argv, ladder_options *o)
 {
-    *o = (ladder_options){.device = "auto"};
-    for (int option; (option = cli_next_option(argc, argv, "m:n:k:h", option_table)) != -1;) {
-        if (option == OPT_HELP || option == 'h') {
-            fputs(help, stdout);
-            return EXIT_DONE;
-        }
-        if (!take_option(option, o)) return EXIT_MISUSE;
-    }
-    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    *o = (ladder_options){.device = "auto", .chapter = 1};
+    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    if (code != PARSED) return code;
     const bool some = o->one.m > 0 || o->one.n > 0 || o->one.k > 0;
     if (some && o->count > 0) return cli_misuse("give either --size or one shape by -m, -n and -k");
     if (some && (o->one.m == 0 || o->one.n == 0 || o->one.k == 0))
@@ -143,13 +146,13 @@ static void choose_sizes(ladder_options *o, bool is_sim)
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 /* "auto" is a CUDA device, or the simulator where there is none: the cpu has no ladder. */
-static tgl_device *open_device(const char *name)
+static tgl_device *open_device(const char *name, int *code)
 {
-    if (strcmp(name, "auto") != 0) return cli_open_device(name, 0);
+    if (strcmp(name, "auto") != 0) return cli_open_device(name, 0, code);
     tgl_device *dev;
     const tgl_status status = tgl_device_open("cuda", NULL, &dev);
     if (status == TGL_OK) return dev;
-    return cli_open_device(status == TGL_NO_DEVICE ? "sim" : "cuda", 0);
+    return cli_open_device(status == TGL_NO_DEVICE ? "sim" : "cuda", 0, code);
 }
 
 static bool has_ladder(const tgl_device *dev)
@@ -191,7 +194,9 @@ static bool any_failed(const ladder_size *s)
 
 static int run_size(ladder_report *r, const shape *x, steps *s)
 {
-    const tgl_problem problem = cli_problem(TGL_F32, x->m, x->n, x->k);
+    const ladder_chapter *chapter = r->settings->chapter;
+    tgl_problem problem = cli_problem(chapter->type, x->m, x->n, x->k);
+    problem.compute = chapter->compute;
     ladder_size size;
     snprintf(s->size, sizeof s->size, "%" PRId64 " x %" PRId64 " x %" PRId64, x->m, x->n, x->k);
     const tgl_status status = ladder_run(&size, r->settings, &problem, show_step, s);
@@ -234,7 +239,10 @@ static int run(ladder_options *o, tgl_device *dev)
         return cli_fail("the %s has no ladder of kernels; use --device cuda or --device sim",
                         tgl_device_name(dev));
     choose_sizes(o, is_sim);
-    ladder_settings settings = {.dev = dev, .timed = !is_sim && !o->once, .has_counters = is_sim};
+    ladder_settings settings = {.dev = dev,
+                                .chapter = ladder_chapter_number((int)o->chapter),
+                                .timed = !is_sim && !o->once,
+                                .has_counters = is_sim};
     char no_cublas[400] = "";
     double ffma = 0;
     if (settings.timed) {
@@ -252,8 +260,8 @@ int command_ladder(int argc, char **argv)
     ladder_options options;
     int code = parse(argc, argv, &options);
     if (code != PARSED) return code;
-    tgl_device *dev = open_device(options.device);
-    if (dev == NULL) return EXIT_FAILED;
+    tgl_device *dev = open_device(options.device, &code);
+    if (dev == NULL) return code;
     code = run(&options, dev);
     tgl_device_close(dev);
     return code;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula mm`: multiplies two matrices in NumPy files.
+ * `tegula mm`: multiplies arrays in NumPy files.
  *
  * The inputs are mapped and, on a device that works on host memory, multiplied where they lie: a
- * file in Fortran order is the row-major file of the transposed matrix, so it is handed over with
- * its transpose flag turned round.
+ * matrix in Fortran order is the row-major matrix transposed, so its transpose flag is flipped.
  */
-#include "cli.h"
-#include "npy.h"
+#include "array_file.h"
+#include "host_memory.h"
+#include "long_work.h"
 #include "output_file.h"
+#include "problem_options.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,30 +22,37 @@
 static const char help[] =
     "Usage: tegula mm A.npy B.npy -o C.npy [OPTIONS]\n"
     "\n"
-    "C := alpha*op(A)*op(B) + beta*C0, for NumPy files of float32 or float64 matrices.\n"
+    "C := alpha*op(A)*op(B) + beta*C0, for NumPy arrays of float32, float64, float16 or bfloat16.\n"
+    "An array of 1 dimension is a vector, of 2 a matrix, of 3 a batch of matrices, multiplied as\n"
+    "numpy.matmul() does. Files are .npy, X.npz:NAME for an array of an archive, or - for "
+    "standard\n"
+    "input and output.\n"
     "\n"
-    "  -o, --output FILE  where C goes; may be one of the inputs, or /dev/stdout\n"
+    "  -o, --output FILE  where C goes; may be one of the inputs\n"
     "  --alpha X          factor of the product (1)\n"
-    "  --c FILE           the matrix C0; C takes its order, C or Fortran\n"
+    "  --c FILE           the matrix C0; C takes its type and order, C or Fortran\n"
     "  --beta X           factor of C0 (1)\n"
     "  --trans-a          op(A) is A transposed\n"
     "  --trans-b          op(B) is B transposed\n"
-    "  --compute MODE     arithmetic: default, ieee, accurate, tf32 (default)\n"
+    "  --type TYPE        the type that A and B must have: f32, f64, f16, bf16 (any)\n"
+    "  --type-d TYPE      type of C (that of C0, or of A and B)\n"
+    "  --compute MODE     arithmetic: default, ieee, accurate, tf32, fast (default)\n"
     "  --device NAME      auto, cpu, cuda:0, sim (auto)\n"
     "  --threads N        threads of the cpu (OMP_NUM_THREADS, or all)\n"
     "\n"
-    "Example:\n"
-    "  tegula mm A.npy B.npy -o C.npy --trans-b --alpha 0.5\n";
+    "Examples:\n"
+    "  tegula mm A.npy B.npy -o C.npy --trans-b --alpha 0.5\n"
+    "  tegula mm weights.npz:W - -o - < x.npy > y.npy\n";
 
 enum { OPT_ALPHA = OPT_COMMAND, OPT_BETA, OPT_C };
 
 static const struct option option_table[] = {
-    CLI_OPTION_HELP,
-    CLI_OPTION_DEVICE,
-    CLI_OPTION_THREADS,
-    CLI_OPTION_COMPUTE,
-    CLI_OPTION_TRANS_A,
-    CLI_OPTION_TRANS_B,
+    OPTIONS_COMMON,
+    OPTIONS_RUN,
+    OPTIONS_COMPUTE,
+    OPTIONS_TRANS,
+    {"type", required_argument, NULL, OPT_TYPE},
+    {"type-d", required_argument, NULL, OPT_TYPE_D},
     {"output", required_argument, NULL, 'o'},
     {"alpha", required_argument, NULL, OPT_ALPHA},
     {"beta", required_argument, NULL, OPT_BETA},
@@ -52,18 +60,19 @@ static const struct option option_table[] = {
     {0},
 };
 
+static const cli_syntax syntax = {
+    .help = help, .letters = "o:hV", .table = option_table, .has_operands = true};
+
 typedef struct mm_options {
+    problem_options common;
     const char *a, *b, *c0, *output; /* c0: NULL if there is none */
     double alpha, beta;
-    bool has_beta, trans_a, trans_b;
-    tgl_compute compute;
-    const char *device;
-    int threads;
+    bool has_beta;
 } mm_options;
 
-/* One option's value; false: reported. */
-static bool take_option(int option, mm_options *o)
+static bool take_option(int option, void *into)
 {
+    mm_options *o = into;
     switch (option) {
     case 'o':
         o->output = optarg;
@@ -76,34 +85,45 @@ static bool take_option(int option, mm_options *o)
     case OPT_C:
         o->c0 = optarg;
         return true;
-    case OPT_COMPUTE:
-        return cli_parse_compute(optarg, &o->compute);
-    case OPT_TRANS_A:
-        o->trans_a = true;
-        return true;
-    case OPT_TRANS_B:
-        o->trans_b = true;
-        return true;
-    case OPT_DEVICE:
-        o->device = optarg;
-        return true;
-    case OPT_THREADS:
-        return cli_parse_threads(optarg, &o->threads);
     default:
-        return false;
+        return problem_take_option(option, &o->common) == OPTION_TAKEN;
     }
+}
+
+static int is_stdin(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* "C.npz" or "C.npz:NAME", which would be read as an archive later. */
+static bool is_in_archive(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *suffix = strstr(slash != NULL ? slash : path, ".npz");
+    return suffix != NULL && (suffix[4] == '\0' || suffix[4] == ':');
+}
+
+/* The names of the files, as far as they are wrong whatever the files are. */
+static int check_names(mm_options *o)
+{
+    if (o->a[0] == '\0' || o->b[0] == '\0') return cli_misuse("the name of a file is empty");
+    if (is_stdin(o->a) + is_stdin(o->b) + is_stdin(o->c0) > 1)
+        return cli_misuse("only one file can be -, standard input");
+    if (is_in_archive(o->output))
+        return cli_misuse("-o: the product is written as .npy, and not into an archive such as %s",
+                          o->output);
+    if (strcmp(o->output, "-") != 0) return PARSED;
+    if (isatty(STDOUT_FILENO))
+        return cli_misuse("-o -: standard output is a terminal, and the product is not text");
+    o->output = "/dev/stdout";
+    return PARSED;
 }
 
 static int parse(int argc, char **argv, mm_options *o)
 {
-    *o = (mm_options){.alpha = 1, .device = "auto"};
-    for (int option; (option = cli_next_option(argc, argv, "o:h", option_table)) != -1;) {
-        if (option == OPT_HELP || option == 'h') {
-            fputs(help, stdout);
-            return EXIT_DONE;
-        }
-        if (!take_option(option, o)) return EXIT_MISUSE;
-    }
+    *o = (mm_options){.common = problem_options_start(0, 0), .alpha = 1};
+    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    if (code != PARSED) return code;
     if (argc - optind != 2) return cli_misuse("give two files to multiply, not %d", argc - optind);
     if (o->output == NULL) return cli_misuse("say where the product goes, with -o C.npy");
     if (o->has_beta && o->c0 == NULL)
@@ -111,83 +131,211 @@ static int parse(int argc, char **argv, mm_options *o)
     if (o->c0 != NULL && !o->has_beta) o->beta = 1;
     o->a = argv[optind];
     o->b = argv[optind + 1];
-    return PARSED;
+    return check_names(o);
 }
 
 /* ---- The files ------------------------------------------------------------------------------- */
 
 typedef struct mm_files {
-    npy_file a, b, c0; /* c0: all zeros if there is none */
+    array_file a, b, c0; /* c0: all zeros if there is none */
 } mm_files;
 
-static bool open_input(const char *path, npy_file *file)
+static bool open_input(const char *path, tgl_type type, array_file *file)
 {
-    char message[256];
-    if (npy_open(path, file, message, sizeof message)) return true;
-    cli_fail("%s: %s", path, message);
+    char message[400];
+    if (!array_open(path, file, message, sizeof message)) {
+        cli_fail("%s: %s", is_stdin(path) ? "standard input" : path, message);
+        return false;
+    }
+    if (type == 0 || file->header.type == type) return true;
+    cli_fail("%s is %s; --type asks for %s", path, npy_type_name(file->header.type),
+             npy_type_name(type));
+    array_close(file);
     return false;
 }
 
 static void close_files(mm_files *files)
 {
-    npy_close(&files->a);
-    npy_close(&files->b);
-    npy_close(&files->c0);
+    array_close(&files->a);
+    array_close(&files->b);
+    array_close(&files->c0);
 }
 
 static bool open_files(const mm_options *o, mm_files *files)
 {
     *files = (mm_files){0};
-    if (open_input(o->a, &files->a) && open_input(o->b, &files->b) &&
-        (o->c0 == NULL || open_input(o->c0, &files->c0)))
+    if (open_input(o->a, o->common.type, &files->a) &&
+        open_input(o->b, o->common.type, &files->b) &&
+        (o->c0 == NULL || open_input(o->c0, 0, &files->c0)))
         return true;
     close_files(files);
     return false;
 }
 
-static const char *numpy_type(tgl_type type)
+/* ---- The problem ----------------------------------------------------------------------------- */
+
+/* A or B as numpy.matmul() takes it: a batch of matrices, op() applied. */
+typedef struct mm_factor {
+    const npy_header *header;
+    bool is_vector, is_batch, is_transposed; /* the last: as the user asks */
+    int64_t rows, columns, batch;
+} mm_factor;
+
+/* The product: its problem, and the shape of C as NumPy has it. */
+typedef struct mm_product {
+    tgl_problem problem;
+    npy_header result;
+} mm_product;
+
+/* A vector is a row as the first factor, a column as the second. */
+static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_first)
 {
-    return type == TGL_F32 ? "float32" : "float64";
+    mm_factor x = {.header = h, .is_transposed = is_transposed, .batch = 1};
+    const int64_t *size = h->shape;
+    if (h->dimensions == 1) {
+        x.is_vector = true;
+        x.rows = is_first ? 1 : size[0];
+        x.columns = is_first ? size[0] : 1;
+        return x;
+    }
+    if (h->dimensions == 3) {
+        x.is_batch = true;
+        x.batch = *size++;
+    }
+    x.rows = is_transposed ? size[1] : size[0];
+    x.columns = is_transposed ? size[0] : size[1];
+    return x;
 }
 
-/* The problem that the files and options describe; false: they do not fit, and this is reported. */
-static bool make_problem(const mm_options *o, const mm_files *files, tgl_problem *problem)
+/* How the library is to take a stored matrix for op(X). */
+static tgl_transpose transpose_of(const mm_factor *x, bool by_columns)
 {
-    const npy_header *a = &files->a.header, *b = &files->b.header, *c0 = &files->c0.header;
-    const int64_t m = o->trans_a ? a->columns : a->rows, k = o->trans_a ? a->rows : a->columns;
-    const int64_t k_of_b = o->trans_b ? b->columns : b->rows;
-    const int64_t n = o->trans_b ? b->rows : b->columns;
-    const bool has_c0 = o->c0 != NULL;
-    if (a->type != b->type || (has_c0 && c0->type != a->type)) {
-        const bool b_differs = a->type != b->type;
+    const bool is_fortran = x->header->fortran_order && x->header->dimensions == 2;
+    return x->is_transposed != (is_fortran != by_columns) ? TGL_TRANS : TGL_NO_TRANS;
+}
+
+/* The arrays do not fit: says so. */
+static bool fit(const mm_options *o, const mm_factor *a, const mm_factor *b)
+{
+    const tgl_type type_a = a->header->type, type_b = b->header->type;
+    if ((a->is_vector && a->is_transposed) || (b->is_vector && b->is_transposed))
+        cli_fail("%s is a vector, which has no transpose: leave out --trans-%c",
+                 a->is_vector && a->is_transposed ? o->a : o->b,
+                 a->is_vector && a->is_transposed ? 'a' : 'b');
+    else if (type_a != type_b)
         cli_fail("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
-                 numpy_type(a->type), b_differs ? o->b : o->c0,
-                 numpy_type(b_differs ? b->type : c0->type));
-        return false;
-    }
-    if (k != k_of_b) {
+                 npy_type_name(type_a), o->b, npy_type_name(type_b));
+    else if (a->columns != b->rows)
         cli_fail("op(A) is %" PRId64 " x %" PRId64 " and op(B) is %" PRId64 " x %" PRId64
-                 ": the columns of the one must be as many as the rows of the other; is a "
-                 "--trans-a or --trans-b missing?",
-                 m, k, k_of_b, n);
-        return false;
-    }
-    if (has_c0 && (c0->rows != m || c0->columns != n)) {
-        cli_fail("%s is %" PRId64 " x %" PRId64 ", the product is %" PRId64 " x %" PRId64
-                 ": they must be the same",
-                 o->c0, c0->rows, c0->columns, m, n);
-        return false;
-    }
-    *problem = cli_problem(a->type, m, n, k);
-    const bool by_columns = has_c0 && c0->fortran_order;
-    if (by_columns) problem->order = TGL_COL_MAJOR;
-    problem->trans_a = o->trans_a != (a->fortran_order != by_columns) ? TGL_TRANS : TGL_NO_TRANS;
-    problem->trans_b = o->trans_b != (b->fortran_order != by_columns) ? TGL_TRANS : TGL_NO_TRANS;
-    problem->compute = o->compute;
-    if (tgl_problem_check(problem) == TGL_OK) return true;
+                 ": the first must have as many columns as the second has rows; is a --trans-a or "
+                 "--trans-b missing?",
+                 a->rows, a->columns, b->rows, b->columns);
+    else if (a->batch != b->batch && a->batch != 1 && b->batch != 1)
+        cli_fail("%s is a batch of %" PRId64 " matrices and %s one of %" PRId64
+                 ": they must be the same, or one of them 1",
+                 o->a, a->batch, o->b, b->batch);
+    else
+        return true;
+    return false;
+}
+
+static void add_size(npy_header *h, int64_t size)
+{
+    h->shape[h->dimensions++] = size;
+}
+
+static bool is_same_shape(const npy_header *x, const npy_header *y)
+{
+    bool same = x->dimensions == y->dimensions;
+    for (int i = 0; same && i < x->dimensions; i++)
+        same = x->shape[i] == y->shape[i];
+    return same;
+}
+
+static bool check_c0(const mm_options *o, const npy_header *c0, const npy_header *result)
+{
+    if (is_same_shape(c0, result)) return true;
+    char of_c0[80] = "", of_c[80] = "";
+    npy_describe_shape(c0, of_c0, sizeof of_c0);
+    npy_describe_shape(result, of_c, sizeof of_c);
+    cli_fail("%s is %s, the product is %s: they must be the same", o->c0, of_c0,
+             of_c[0] != '\0' ? of_c : "a single number");
+    return false;
+}
+
+static bool check_problem(const mm_options *o, const mm_files *files, const mm_product *x)
+{
+    const tgl_status status = tgl_problem_check(&x->problem);
+    if (status == TGL_OK) return true;
     char message[256];
     tgl_last_error(message, sizeof message);
-    cli_fail("%s", message);
+    if (status == TGL_BAD_TYPE && o->c0 != NULL && o->common.type_d == 0)
+        cli_fail("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
+                 npy_type_name(files->a.header.type), o->c0, npy_type_name(files->c0.header.type));
+    else
+        cli_fail("%s", message);
+    return false;
+}
+
+/* The product that the files and options describe; false: they do not fit, and this is reported. */
+static bool make_product(const mm_options *o, const mm_files *files, mm_product *x)
+{
+    const mm_factor a = factor_of(&files->a.header, o->common.trans_a, true);
+    const mm_factor b = factor_of(&files->b.header, o->common.trans_b, false);
+    const npy_header *c0 = o->c0 != NULL ? &files->c0.header : NULL;
+    if (!fit(o, &a, &b)) return false;
+    const bool by_columns = c0 != NULL && c0->dimensions == 2 && c0->fortran_order;
+    const int64_t batch = a.batch == 1 ? b.batch : a.batch;
+    x->result = (npy_header){.fortran_order = by_columns};
+    if (a.is_batch || b.is_batch) add_size(&x->result, batch);
+    if (!a.is_vector) add_size(&x->result, a.rows);
+    if (!b.is_vector) add_size(&x->result, b.columns);
+    if (c0 != NULL && !check_c0(o, c0, &x->result)) return false;
+    tgl_problem *p = &x->problem;
+    *p = cli_problem(a.header->type, a.rows, b.columns, a.columns);
+    p->order = by_columns ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
+    p->trans_a = transpose_of(&a, by_columns);
+    p->trans_b = transpose_of(&b, by_columns);
+    p->compute = o->common.compute;
+    p->batch = batch;
+    if (batch > 1) problem_set_strides(p);
+    if (a.batch == 1) p->stride_a = 0;
+    if (b.batch == 1) p->stride_b = 0;
+    if (c0 != NULL) p->type_c = c0->type;
+    x->result.type = o->common.type_d != 0 ? o->common.type_d : p->type_c;
+    if (c0 == NULL) p->type_c = x->result.type;
+    if (p->type_c != x->result.type) p->type_d = x->result.type;
+    if (batch > 1) p->stride_d = p->type_d != 0 ? p->stride_c : 0;
+    return check_problem(o, files, x);
+}
+
+/* The problem was checked, so its bytes fit. */
+static size_t result_bytes(const mm_product *x)
+{
+    const tgl_problem *p = &x->problem;
+    return (size_t)p->m * (size_t)p->n * (size_t)p->batch * tgl_type_size(x->result.type);
+}
+
+/* ---- Limits ---------------------------------------------------------------------------------- */
+
+/* Refuses a product that the memory does not hold; the host would kill the program midway. The
+ * inputs are mapped, and need no memory on the host. */
+static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *files)
+{
+    const double result = (double)result_bytes(x), available = host_memory_available();
+    const double all =
+        result + (double)files->a.header.data_size + (double)files->b.header.data_size;
+    const double on_device = cli_device_number(dev, TGL_NUMBER_MEMORY_BYTES);
+    const tgl_problem *p = &x->problem;
+    if (result > available)
+        cli_fail("the product of %" PRId64 " x %" PRId64 " elements needs %.1f GB of memory; %.1f "
+                 "GB are available",
+                 p->m, p->n, 1e-9 * result, 1e-9 * available);
+    else if (!cli_device_is_host(dev) && on_device > 0 && all > on_device)
+        cli_fail("the matrices need %.1f GB of memory; %s has %.1f GB", 1e-9 * all,
+                 tgl_device_name(dev), 1e-9 * on_device);
+    else
+        return true;
     return false;
 }
 
@@ -195,12 +343,12 @@ static bool make_problem(const mm_options *o, const mm_files *files, tgl_problem
 
 /* The memory of the device that a product works on. */
 typedef struct mm_memory {
-    const void *A, *B;
-    void *C;
-    void *a_copy, *b_copy; /* NULL where the file's own memory serves */
+    const void *A, *B, *c0;
+    void *C;                         /* the result */
+    void *a_copy, *b_copy, *c0_copy; /* NULL where the file's own memory serves */
 } mm_memory;
 
-static tgl_status place_input(tgl_device *dev, const npy_file *file, const void **place,
+static tgl_status place_input(tgl_device *dev, const array_file *file, const void **place,
                               void **copy)
 {
     if (cli_device_is_host(dev)) {
@@ -214,37 +362,58 @@ static tgl_status place_input(tgl_device *dev, const npy_file *file, const void 
     return status;
 }
 
-static tgl_status place(tgl_device *dev, const mm_files *files, size_t c_size, bool read_c,
+/* Where C0 has the result's type, the result begins as a copy of it. */
+static tgl_status place(tgl_device *dev, const mm_product *x, const mm_files *files, bool reads_c0,
                         mm_memory *memory)
 {
     tgl_status status = place_input(dev, &files->a, &memory->A, &memory->a_copy);
     if (status == TGL_OK) status = place_input(dev, &files->b, &memory->B, &memory->b_copy);
-    if (status == TGL_OK) status = tgl_alloc(dev, c_size, &memory->C);
-    if (status == TGL_OK && read_c)
-        status = tgl_upload(dev, memory->C, files->c0.data, c_size, NULL);
-    return status;
+    if (status == TGL_OK) status = tgl_alloc(dev, result_bytes(x), &memory->C);
+    if (status != TGL_OK || !reads_c0) return status;
+    if (x->problem.type_d != 0) return place_input(dev, &files->c0, &memory->c0, &memory->c0_copy);
+    return tgl_upload(dev, memory->C, files->c0.data, result_bytes(x), NULL);
+}
+
+static void release(tgl_device *dev, mm_memory *memory)
+{
+    tgl_free(dev, memory->a_copy);
+    tgl_free(dev, memory->b_copy);
+    tgl_free(dev, memory->c0_copy);
+    tgl_free(dev, memory->C);
+}
+
+static tgl_operands operands_of(const mm_product *x, const mm_options *o, const mm_memory *memory)
+{
+    tgl_operands given = {
+        .size = sizeof given, .alpha = o->alpha, .beta = o->beta, .A = memory->A, .B = memory->B};
+    if (x->problem.type_d != 0) {
+        given.C = (void *)memory->c0; /* only read */
+        given.D = memory->C;
+    } else {
+        given.C = memory->C;
+    }
+    return given;
 }
 
 /* Runs the plan once, timed. */
-static tgl_status run(tgl_device *dev, const tgl_plan *plan, const mm_options *o,
-                      const mm_memory *memory, double *seconds)
+static tgl_status run(tgl_device *dev, const tgl_plan *plan, const tgl_operands *given,
+                      double *seconds)
 {
     tgl_timer *timer;
     tgl_status status = tgl_timer_create(dev, &timer);
     if (status != TGL_OK) return status;
     status = tgl_timer_start(timer, NULL);
-    if (status == TGL_OK)
-        status = tgl_plan_run(plan, o->alpha, memory->A, memory->B, o->beta, memory->C, NULL);
+    if (status == TGL_OK) status = tgl_plan_run_operands(plan, given, NULL);
     if (status == TGL_OK) status = tgl_timer_stop(timer, NULL, seconds);
     tgl_timer_destroy(timer);
     return status;
 }
 
 /* Writes the product, which lies in memory of the device. */
-static int write_product(tgl_device *dev, const tgl_problem *problem, const void *C, size_t size,
-                         output_file *output)
+static int write_product(tgl_device *dev, const mm_product *x, const void *C, output_file *output)
 {
     void *host = NULL;
+    const size_t size = result_bytes(x);
     if (!cli_device_is_host(dev) && size > 0) {
         host = malloc(size);
         if (host == NULL) return cli_fail("no %zu bytes of memory for the product", size);
@@ -255,12 +424,8 @@ static int write_product(tgl_device *dev, const tgl_problem *problem, const void
         }
         C = host;
     }
-    const npy_header header = {.type = problem->type_c,
-                               .fortran_order = problem->order == TGL_COL_MAJOR,
-                               .rows = problem->m,
-                               .columns = problem->n};
     char text[NPY_HEADER_MAX];
-    const size_t length = npy_format(&header, text);
+    const size_t length = npy_format(&x->result, text);
     const bool ok = output_file_write(output, text, length) && output_file_write(output, C, size);
     free(host);
     return ok ? EXIT_DONE : EXIT_FAILED;
@@ -269,47 +434,52 @@ static int write_product(tgl_device *dev, const tgl_problem *problem, const void
 static void print_report(FILE *out, tgl_device *dev, const tgl_problem *p, const tgl_plan *plan,
                          double seconds)
 {
-    const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+    char type[TYPE_LABEL_SIZE], batch[40] = "";
+    problem_type_label(p, type);
+    if (p->batch != 1) snprintf(batch, sizeof batch, ", batch of %" PRId64 ",", p->batch);
     fprintf(out,
-            "%" PRId64 " x %" PRId64 " x %" PRId64 " %s on %s, kernel %s: %.6f s, %.1f GFLOP/s\n",
-            p->m, p->n, p->k, cli_type_name(p->type_c), tgl_device_name(dev), tgl_plan_kernel(plan),
-            seconds, seconds > 0 ? flops / seconds * 1e-9 : 0.0);
+            "%" PRId64 " x %" PRId64 " x %" PRId64 " %s%s on %s, kernel %s: %.6f s, %.1f GFLOP/s\n",
+            p->m, p->n, p->k, type, batch, tgl_device_name(dev), tgl_plan_kernel(plan), seconds,
+            seconds > 0 ? flops / seconds * 1e-9 : 0.0);
 }
 
 /* Multiplies with a plan at hand, and puts the file in its place. */
-static int multiply_planned(tgl_device *dev, const tgl_problem *problem, const tgl_plan *plan,
+static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan *plan,
                             const mm_options *o, const mm_files *files, output_file *output)
 {
-    /* The problem was checked, so its bytes fit. */
-    const size_t size = (size_t)problem->m * (size_t)problem->n * tgl_type_size(problem->type_c);
     mm_memory memory = {0};
     double seconds = 0;
-    tgl_status status = place(dev, files, size, o->c0 != NULL && o->beta != 0, &memory);
-    if (status == TGL_OK) status = run(dev, plan, o, &memory, &seconds);
-    int code = status != TGL_OK ? cli_fail_status(status)
-                                : write_product(dev, problem, memory.C, size, output);
-    tgl_free(dev, memory.a_copy);
-    tgl_free(dev, memory.b_copy);
-    tgl_free(dev, memory.C);
+    tgl_status status = place(dev, x, files, o->c0 != NULL && o->beta != 0, &memory);
+    const tgl_operands given = operands_of(x, o, &memory);
+    if (status == TGL_OK) {
+        long_work work;
+        long_work_start(&work, dev, &x->problem);
+        status = run(dev, plan, &given, &seconds);
+        long_work_end(&work);
+    }
+    int code = status != TGL_OK ? cli_fail_status(status) : write_product(dev, x, memory.C, output);
+    release(dev, &memory);
     if (code != EXIT_DONE) return code;
     /* Beside a product that goes to standard output there is no room for a line of text. */
     FILE *report = output->temporary != NULL ? stdout : stderr;
     if (!output_file_commit(output)) return EXIT_FAILED;
-    print_report(report, dev, problem, plan, seconds);
+    print_report(report, dev, &x->problem, plan, seconds);
     return EXIT_DONE;
 }
 
-static int multiply(tgl_device *dev, const tgl_problem *problem, const mm_options *o,
+static int multiply(tgl_device *dev, const mm_product *x, const mm_options *o,
                     const mm_files *files)
 {
     tgl_plan *plan;
-    tgl_status status = tgl_plan_create(dev, problem, NULL, &plan);
+    if (!fits_memory(dev, x, files)) return EXIT_FAILED;
+    tgl_status status = tgl_plan_create(dev, &x->problem, NULL, &plan);
     if (status != TGL_OK) return cli_fail_status(status);
     output_file output;
     int code = EXIT_FAILED;
     /* Before the work, so that a folder that cannot be written does not cost hours. */
     if (output_file_open(&output, o->output)) {
-        code = multiply_planned(dev, problem, plan, o, files, &output);
+        code = multiply_planned(dev, x, plan, o, files, &output);
         output_file_close(&output);
     }
     tgl_plan_destroy(plan);
@@ -335,11 +505,13 @@ int command_mm(int argc, char **argv)
 
     mm_files files;
     if (!open_files(&options, &files)) return EXIT_FAILED;
-    tgl_problem problem;
+    mm_product product;
     code = EXIT_FAILED;
-    if (make_problem(&options, &files, &problem)) {
-        tgl_device *dev = cli_open_device(options.device, options.threads);
-        if (dev != NULL) code = multiply(dev, &problem, &options, &files);
+    if (make_product(&options, &files, &product)) {
+        const problem_options *o = &options.common;
+        const char *name = o->device != NULL ? o->device : "auto";
+        tgl_device *dev = cli_open_device(name, o->threads, &code);
+        if (dev != NULL) code = multiply(dev, &product, &options, &files);
         tgl_device_close(dev);
     }
     close_files(&files);

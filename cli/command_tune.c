@@ -3,9 +3,9 @@
  * `tegula tune`: measures the configurations of the production families on shapes of a suite, and
  * writes the fastest of each shape as a row of the planner's tuned table.
  */
-#include "cli.h"
 #include "kernel_names.h"
 #include "output_file.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "stopwatch.h"
 #include "suite.h"
@@ -25,61 +25,69 @@ static const char help[] =
     "src/plan/tuned_CHIP.inc. A shape that the file has is left out, so that a run that was\n"
     "stopped goes on where it ended.\n"
     "\n"
-    "  --suite FILE    shapes, a line each: type,m,n,k,layout,batch (a few squares)\n"
-    "  --minutes N     begin no new shape after that time (60)\n"
-    "  --output FILE   the table (tuned_CHIP.inc)\n"
-    "  --device NAME   cuda:0 and so on (cuda)\n"
+    "  --suite FILE      shapes, a line each: type,m,n,k,layout,batch (a few squares); those of\n"
+    "                    one type are measured\n" HELP_TYPES
+    "  --minutes N       begin no new shape after that time (60)\n"
+    "  --output FILE     the table (tuned_CHIP.inc)\n"
+    "  --device NAME     cuda:0 and so on (cuda)\n"
     "\n"
     "Example:\n"
     "  tegula tune --suite bench/suites/squares.csv --minutes 10 --output "
     "src/plan/tuned_h200.inc\n";
 
-enum { OPT_SUITE = OPT_COMMAND, OPT_MINUTES, OPT_OUTPUT };
+enum { OPT_MINUTES = OPT_COMMAND, OPT_OUTPUT };
 enum { CANDIDATES_MAX = 2048, KERNEL_SIZE = 160, FINALISTS = 4, FINAL_SAMPLES = 7 };
 
 static const double screen_seconds = 1e-3, final_seconds = 4e-3;
 
 static const struct option option_table[] = {
-    CLI_OPTION_HELP,
-    CLI_OPTION_DEVICE,
-    {"suite", required_argument, NULL, OPT_SUITE},
+    OPTIONS_COMMON,
+    OPTIONS_SUITE,
+    OPTIONS_TYPES,
+    {"device", required_argument, NULL, OPT_DEVICE},
     {"minutes", required_argument, NULL, OPT_MINUTES},
     {"output", required_argument, NULL, OPT_OUTPUT},
     {0},
 };
 
+static const cli_syntax syntax = {.help = help, .letters = "hV", .table = option_table};
+
 typedef struct tune_options {
-    const char *suite, *device, *output;
+    problem_options common;
+    const char *suite, *output;
     double minutes;
 } tune_options;
 
+static bool parse_minutes(const char *text, double *minutes)
+{
+    if (!cli_parse_real("--minutes", text, minutes)) return false;
+    if (*minutes > 0) return true;
+    cli_misuse("--minutes: %s is not above 0", text);
+    return false;
+}
+
+static bool take_option(int option, void *into)
+{
+    tune_options *o = into;
+    switch (option) {
+    case OPT_SUITE:
+        o->suite = optarg;
+        return true;
+    case OPT_OUTPUT:
+        o->output = optarg;
+        return true;
+    case OPT_MINUTES:
+        return parse_minutes(optarg, &o->minutes);
+    default:
+        return problem_take_option(option, &o->common) == OPTION_TAKEN;
+    }
+}
+
 static int parse(int argc, char **argv, tune_options *o)
 {
-    *o = (tune_options){.device = "cuda", .minutes = 60};
-    for (int option; (option = cli_next_option(argc, argv, "h", option_table)) != -1;) {
-        switch (option) {
-        case OPT_HELP:
-        case 'h':
-            fputs(help, stdout);
-            return EXIT_DONE;
-        case OPT_SUITE:
-            o->suite = optarg;
-            break;
-        case OPT_DEVICE:
-            o->device = optarg;
-            break;
-        case OPT_OUTPUT:
-            o->output = optarg;
-            break;
-        case OPT_MINUTES:
-            if (!cli_parse_real("--minutes", optarg, &o->minutes)) return EXIT_MISUSE;
-            if (!(o->minutes > 0)) return cli_misuse("--minutes: %s is not above 0", optarg);
-            break;
-        default:
-            return EXIT_MISUSE;
-        }
-    }
-    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    *o = (tune_options){.common = problem_options_start(0, 0), .minutes = 60};
+    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    if (code != PARSED) return code;
     if (o->suite != NULL && o->output != NULL && output_file_is_same(o->output, o->suite))
         return cli_misuse("--output: %s is the suite", o->output);
     return PARSED;
@@ -97,9 +105,11 @@ typedef struct tuning {
 /* A row, up to what was measured. */
 static void write_key(char *text, size_t size, const char *chip, const tgl_problem *p)
 {
+    char type[TYPE_LABEL_SIZE];
+    problem_type_label(p, type);
     snprintf(text, size,
              "{\"%s\", \"%s\", \"%s\", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", ", chip,
-             cli_type_name(p->type_c), suite_layout(p), p->m, p->n, p->k, p->batch);
+             type, suite_layout(p), p->m, p->n, p->k, p->batch);
 }
 
 /* Whether the file has a row for the shape. */
@@ -323,7 +333,7 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
     progress_start(&line, s->count);
     for (int i = 0; i < s->count; i++) {
         const tgl_problem *p = &s->problems[i];
-        if (p->type_c != TGL_F32 || is_done(t, p)) continue;
+        if (is_done(t, p)) continue;
         if (cli_clock() > end) {
             left++;
             continue;
@@ -361,6 +371,17 @@ static int tune(const tune_options *o, tgl_device *dev, const suite *s)
     return fclose(t.file) == 0 || fail_to_write(&t) ? code : EXIT_FAILED;
 }
 
+/* The shapes of one type, f32 unless another was asked for. */
+static bool make_suite(const tune_options *o, suite *s)
+{
+    const tgl_type type = o->common.type != 0 ? o->common.type : TGL_F32;
+    if (!(o->suite != NULL ? suite_read(s, o->suite, type) : suite_add_default(s, type)))
+        return false;
+    for (int i = 0; i < s->count; i++)
+        problem_set_types(&o->common, &s->problems[i]);
+    return true;
+}
+
 int command_tune(int argc, char **argv)
 {
     tune_options options;
@@ -368,9 +389,9 @@ int command_tune(int argc, char **argv)
     if (code != PARSED) return code;
     suite s = {0};
     code = EXIT_FAILED;
-    if (options.suite != NULL ? suite_read(&s, options.suite, TGL_F32)
-                              : suite_add_default(&s, TGL_F32)) {
-        tgl_device *dev = cli_open_device(options.device, 0);
+    if (make_suite(&options, &s)) {
+        const char *name = options.common.device != NULL ? options.common.device : "cuda";
+        tgl_device *dev = cli_open_device(name, 0, &code);
         if (dev != NULL) code = tune(&options, dev, &s);
         tgl_device_close(dev);
     }

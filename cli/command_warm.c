@@ -3,6 +3,7 @@
  * `tegula warm`: compiles the CUDA kernels ahead, and shows what each one uses of the chip.
  */
 #include "cli.h"
+#include "problem_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static const char help[] =
     "\n"
     "Compiles the CUDA kernels into the cache: the ladder's, and every configuration of the\n"
     "production families, in each layout, for large products whose matrices allow the widest\n"
-    "copies. Products of other sizes or alignment, or with an epilogue, may still compile a\n"
+    "loads. Products of other sizes or alignment, or with an epilogue, may still compile a\n"
     "kernel when they are planned for the first time. It needs NVRTC, but no GPU.\n"
     "\n"
     "Shows for each kernel the registers and bytes of local memory of a thread, spilled bytes,\n"
@@ -23,38 +24,36 @@ static const char help[] =
     "\n"
     "  --arch LIST    architectures: sm_80,sm_90a,...; newest; all that NVRTC knows (all)\n"
     "  --kernel NAME  only this kernel; `tegula info --device cuda` lists them\n"
+    "  --type TYPE    element type (f32; bf16 or f64 for kernels without f32)\n"
     "\n"
     "Example:\n"
     "  tegula warm --arch sm_80,sm_90a,newest\n";
 
-enum { OPT_ARCH = OPT_COMMAND, OPT_KERNEL };
+enum { OPT_ARCH = OPT_COMMAND };
 
 static const struct option option_table[] = {
-    CLI_OPTION_HELP,
+    OPTIONS_COMMON,
     {"arch", required_argument, NULL, OPT_ARCH},
     {"kernel", required_argument, NULL, OPT_KERNEL},
+    {"type", required_argument, NULL, OPT_TYPE},
     {0},
 };
 
-static int parse(int argc, char **argv, tgl_warm_options *o)
+static const cli_syntax syntax = {.help = help, .letters = "hV", .table = option_table};
+
+static bool take_option(int option, void *into)
 {
-    for (int option; (option = cli_next_option(argc, argv, "h", option_table)) != -1;)
-        switch (option) {
-        case OPT_HELP:
-        case 'h':
-            fputs(help, stdout);
-            return EXIT_DONE;
-        case OPT_ARCH:
-            o->archs = optarg;
-            break;
-        case OPT_KERNEL:
-            o->kernel = optarg;
-            break;
-        default:
-            return EXIT_MISUSE;
-        }
-    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
-    return PARSED;
+    tgl_warm_options *o = into;
+    switch (option) {
+    case OPT_ARCH:
+        o->archs = optarg;
+        return true;
+    case OPT_TYPE:
+        return parse_option_type("--type", optarg, &o->type);
+    default:
+        o->kernel = optarg;
+        return true;
+    }
 }
 
 typedef struct tally {
@@ -91,7 +90,9 @@ static void print_report(const tgl_warm_report *report, void *user)
         printf(" %8s", "cached");
     else
         printf(" %8.2f", report->seconds);
-    puts(report->is_clean ? "" : "  LOCAL MEMORY");
+    puts(report->is_clean           ? ""
+         : report->local_bytes != 0 ? "  LOCAL MEMORY"
+                                    : "  SERIALISED WGMMA");
     fflush(stdout); /* each takes a while */
 }
 
@@ -106,11 +107,12 @@ int command_warm(int argc, char **argv)
 {
     tally sum = {0};
     tgl_warm_options options = {.size = sizeof options, .report = print_report, .user = &sum};
-    int code = parse(argc, argv, &options);
+    const int code = cli_parse(argc, argv, &syntax, take_option, &options);
     if (code != PARSED) return code;
     tgl_status status = tgl_warm(&options);
     if (sum.failed > 0) return cli_fail("%d kernels did not compile or were not kept", sum.failed);
-    if (status == TGL_UNSUPPORTED || status == TGL_UNKNOWN_KERNEL) {
+    if (status == TGL_UNKNOWN_KERNEL) return cli_fail_plan(NULL, NULL, status);
+    if (status == TGL_UNSUPPORTED) {
         char message[512];
         tgl_last_error(message, sizeof message);
         return cli_misuse("%s", message);

@@ -18,7 +18,7 @@ typedef struct command {
 } command;
 
 static const command commands[] = {
-    {"mm", command_mm, "multiply two NumPy files"},
+    {"mm", command_mm, "multiply NumPy arrays in files"},
     {"bench", command_bench, "time Tegula beside other libraries"},
     {"check", command_check, "compare random products with a reference"},
     {"explain", command_explain, "say which kernel would run, and why"},
@@ -40,18 +40,18 @@ static void print_help(void)
         printf("  %-9s %s\n", commands[i].name, commands[i].summary);
     puts("\n"
          "Options:\n"
-         "  --help     this text; `tegula COMMAND --help` tells more of each command\n"
-         "  --version  the version of the library\n"
+         "  -h, --help     this text; `tegula COMMAND --help` describes each command\n"
+         "  -V, --version  the version of the library\n"
          "\n"
          "Example:\n"
          "  tegula mm A.npy B.npy -o C.npy\n"
          "\n"
-         "Exit codes: 0 done; 1 a check failed, or the work did; 2 bad use.");
+         "Exit codes: 0 success; 1 a check or the work failed; 2 the command line is wrong.");
 }
 
-/* A standard stream that the caller has closed would be the next file to be opened, and what is
- * printed would go into that. It is /dev/null instead, opened for what the stream is not used for,
- * so that reading and writing it fail as before. */
+/* The next file that is opened would take the number of a standard stream that the caller has
+ * closed, and receive what is printed. /dev/null takes it instead, opened the wrong way round, so
+ * that reading and writing the stream fail as before. */
 static bool fill_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -72,8 +72,8 @@ int main(int argc, char **argv)
         print_help();
         return cli_finish(EXIT_DONE);
     }
-    if (strcmp(name, "--version") == 0) {
-        printf("tegula %s\n", tgl_version());
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        cli_print_version();
         return cli_finish(EXIT_DONE);
     }
     for (int i = 0; i < COMMANDS; i++)

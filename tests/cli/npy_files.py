@@ -25,7 +25,8 @@ def file(data=b"\0" * 24, version=1, pad=True, **fields):
 # name: the file's bytes, and what the error must say of them.
 HOSTILE = {
     "empty": (b"", "the file is empty"),
-    "not_npy": (b"PK\x03\x04 this is a zip", "not a NumPy file"),
+    "not_npy": (b"%PDF-1.4 this is no array", "not a NumPy file"),
+    "no_zip": (b"PK\x03\x04 this is no archive", "archive is damaged or cut off"),
     "magic_only": (b"\x93NUMPY", "cut off inside its header"),
     "no_length": (b"\x93NUMPY\x01\x00", "cut off inside its header"),
     "half_length": (b"\x93NUMPY\x02\x00\x10\x00\x00", "cut off inside its header"),
@@ -69,7 +70,9 @@ HOSTILE = {
     "one_byte_short": (file(b"\0" * 23), "24 bytes, 23 are there"),
     "terabytes": (file(shape="(1000000, 1000000)"), "the file is cut off"),
     "big_endian": (file(descr=">f4"), "big-endian ('>f4')"),
-    "half": (file(descr="<f2"), "type '<f2'"),
+    "big_endian_bytes": (file(descr=">V2"), "big-endian ('>V2')"),
+    "bytes": (file(descr="|V3"), "type '|V3'"),
+    "long_double": (file(descr="<f16"), "type '<f16'"),
     "integers": (file(descr="<i4"), "type '<i4'"),
     "complex": (file(descr="<c8"), "type '<c8'"),
     "objects": (file(descr="|O"), "type '|O'"),
@@ -78,6 +81,5 @@ HOSTILE = {
     "records": (header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }"),
                 "records of several fields"),
     "scalar": (file(shape="()"), "0 dimensions"),
-    "vector": (file(shape="(6,)"), "1 dimension of 6"),
-    "cube": (file(shape="(1, 2, 3)"), "3 dimensions"),
+    "four_dimensions": (file(shape="(1, 2, 3, 1)"), "4 dimensions"),
 }

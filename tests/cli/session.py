@@ -4,7 +4,12 @@
 import os
 import re
 import shlex
+import signal
 import subprocess
+
+# A shell starts a job in the background with SIGINT ignored, and the programs that the tests start and
+# stop would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROGRAM = os.environ.get("TEGULA", "build/tegula")
 
@@ -12,6 +17,7 @@ PROGRAM = os.environ.get("TEGULA", "build/tegula")
 MASKS = [
     (re.compile(r"\d+\.\d+ s, \d+\.\d+ GFLOP/s"), "TIME s, RATE GFLOP/s"),
     (re.compile(r"(?<=kernel )\S+(?=:)"), "KERNEL"),
+    (re.compile(r"(?<=kernels are )[^;]+"), "KERNELS"),
     (re.compile(r"\b\d+\.\d{3}\b"), "E"),
     (re.compile(r"\b\d\.\d\de[+-]\d\d\b"), "E"),
 ]
@@ -30,9 +36,20 @@ class Result:
         self.code = completed.returncode
         self.out = completed.stdout.decode(errors="replace")
         self.err = completed.stderr.decode(errors="replace")
+        # What the program notes (threads above processors, long work) is no error.
+        self.notes = re.findall(r"^note: .*", self.err, re.MULTILINE)
+        self.err = re.sub(r"^note: .*\n", "", self.err, flags=re.MULTILINE)
         if "TEGULA_SANITIZED" in os.environ:
             # A sanitizer says so where an allocation fails, as some here are meant to.
             self.err = re.sub(r"==\d+==WARNING: .*\n", "", self.err)
+
+
+def open_terminal(test):
+    """The two ends of a pseudo-terminal; skips the test where there are none, as in a bare chroot."""
+    try:
+        return os.openpty()
+    except OSError as error:
+        return test.skipTest(f"no pseudo-terminal: {error}")
 
 
 def tegula(*args, cwd=None, env=None, **options):

@@ -124,6 +124,201 @@ class Products(Folder):
             self.assertEqual(c.read(), d.read())
 
 
+def bfloat16_of(array):
+    """float32 to bfloat16, rounded to nearest even, as ml_dtypes stores it: 2 bytes an element."""
+    bits = array.astype("f4").view("u4").astype("u8")
+    return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype("u2")
+
+
+def float32_of(bfloat16):
+    return (bfloat16.astype("u4") << 16).view("f4")
+
+
+class Types(Folder):
+    """float16 and bfloat16, on the first device that has kernels for them."""
+
+    def setUp(self):
+        super().setUp()
+        self.a, self.b = self.matrix(20, 30), self.matrix(30, 10)
+
+    def run_if_supported(self, *args):
+        for device in "cpu", "sim":
+            result = self.mm(*args, "--device", device)
+            if "TGL_UNSUPPORTED" not in result.err:
+                self.assert_done(result)
+                return
+        self.skipTest("no device has kernels for this type")
+
+    def test_float16(self):
+        a, b = self.save("A.npy", self.a.astype("f2")), self.save("B.npy", self.b.astype("f2"))
+        self.run_if_supported("A.npy", "B.npy", "-o", "C.npy")
+        expected = a.astype("f8") @ b.astype("f8")
+        c = numpy.load(self.path("C.npy"))
+        self.assertEqual(c.dtype, numpy.dtype("f2"))
+        self.assertLess(numpy.abs(c - expected).max(), 0.01)
+        self.run_if_supported("A.npy", "B.npy", "-o", "C.npy", "--type-d", "f32")
+        self.assert_product("C.npy", expected.astype("f4"), 1e-4)
+
+    def test_bfloat16(self):
+        a, b = bfloat16_of(self.a), bfloat16_of(self.b)
+        self.save("A.npy", a.view("V2")), self.save("B.npy", b.view("V2"))
+        for options in (), ("--type", "bf16"):
+            self.run_if_supported("A.npy", "B.npy", "-o", "C.npy", *options)
+            c = numpy.load(self.path("C.npy"))
+            self.assertEqual((c.dtype.itemsize, c.dtype.kind), (2, "V"))
+            difference = float32_of(c.view("u2")) - float32_of(a) @ float32_of(b)
+            self.assertLess(numpy.abs(difference).max(), 0.1)
+
+    def test_bfloat16_is_written_as_ml_dtypes_writes_it(self):
+        self.write("A.npy", npy_files.file(b"", descr="<V2", shape="(0, 4)"))
+        self.write("B.npy", npy_files.file(b"\0" * 24, descr="|V2", shape="(4, 3)"))
+        result = self.mm("A.npy", "B.npy", "-o", "C.npy", "--device", "cpu")
+        if "TGL_UNSUPPORTED" in result.err:
+            self.skipTest("the cpu device has no bfloat16")
+        with open(self.path("C.npy"), "rb") as file:
+            self.assertIn(b"{'descr': '<V2', 'fortran_order': False, 'shape': (0, 3), }", file.read())
+
+    def test_types_that_differ(self):
+        self.save("A.npy", self.a.astype("f2")), self.save("B.npy", self.b)
+        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "A.npy is float16 and B.npy is float32")
+        self.assert_failed(self.mm("A.npy", "A.npy", "-o", "C.npy", "--type", "bf16"),
+                           "A.npy is float16; --type asks for bfloat16")
+        self.save("A.npy", self.a), self.save("C0.npy", numpy.zeros((20, 10), "f8"))
+        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy", "--c", "C0.npy"),
+                           "A.npy is float32 and C0.npy is float64")
+
+    def test_complex_numbers(self):
+        self.save("A.npy", (self.a + 1j).astype("c8"))
+        result = self.mm("A.npy", "A.npy", "-o", "C.npy")
+        self.assert_failed(result, "complex numbers of type '<c8'")
+        self.assertIn("A.real and A.imag", result.err)
+        self.assertNotIn("astype", result.err) # it would drop the imaginary part
+
+
+class Dimensions(Folder):
+    """Vectors and batches, as numpy.matmul() takes them."""
+
+    def test_vectors_and_batches(self):
+        shapes = ((5,), (5,)), ((5,), (5, 3)), ((4, 5), (5,)), ((2, 4, 5), (2, 5, 3)), \
+            ((4, 5), (2, 5, 3)), ((2, 4, 5), (5, 3)), ((1, 4, 5), (2, 5, 3)), ((2, 4, 5), (5,)), \
+            ((5,), (2, 5, 3)), ((0, 4, 5), (5, 3)), ((2, 4, 0), (2, 0, 3))
+        for a_shape, b_shape in shapes:
+            for order in "C", "F":
+                with self.subTest(a=a_shape, b=b_shape, order=order):
+                    a = self.save("A.npy", numpy.asarray(self.random.standard_normal(a_shape), order=order))
+                    b = self.save("B.npy", numpy.asarray(self.random.standard_normal(b_shape), order=order))
+                    self.assert_done(self.mm("A.npy", "B.npy", "-o", "C.npy"))
+                    product = self.assert_product("C.npy", numpy.asarray(a @ b), 1e-12)
+                    self.save("C0.npy", product)
+                    self.assert_done(self.mm("A.npy", "B.npy", "-o", "C.npy", "--c", "C0.npy")
+                                     if product.ndim > 0 else self.mm("A.npy", "B.npy", "-o", "C.npy"))
+                    if product.ndim > 0:
+                        self.assert_product("C.npy", 2 * (a @ b), 1e-12)
+
+    def test_transposed_batches(self):
+        a = self.save("A.npy", self.random.standard_normal((3, 5, 4)))
+        b = self.save("B.npy", self.random.standard_normal((6, 5)))
+        self.assert_done(self.mm("A.npy", "B.npy", "--trans-a", "--trans-b", "-o", "C.npy"))
+        self.assert_product("C.npy", a.transpose(0, 2, 1) @ b.T, 1e-12)
+
+    def test_what_does_not_fit(self):
+        self.save("a.npy", numpy.zeros((2, 4, 5))), self.save("b.npy", numpy.zeros((3, 5, 6)))
+        self.save("v.npy", numpy.zeros(5)), self.save("c.npy", numpy.zeros((4, 6)))
+        self.assert_failed(self.mm("a.npy", "b.npy", "-o", "C.npy"), "a batch of 2 matrices and b.npy one of 3")
+        self.assert_failed(self.mm("v.npy", "v.npy", "-o", "C.npy", "--trans-a"), "v.npy is a vector")
+        self.assert_failed(self.mm("a.npy", "v.npy", "-o", "C.npy", "--c", "c.npy"),
+                           "c.npy is 4 x 6, the product is 2 x 4")
+
+
+class Archives(Folder):
+    def setUp(self):
+        super().setUp()
+        self.a, self.b = self.matrix(6, 5), self.matrix(5, 4)
+
+    def save_archives(self):
+        numpy.savez(self.path("stored.npz"), a=self.a, b=self.b)
+        numpy.savez_compressed(self.path("packed.npz"), a=self.a, b=self.b)
+
+    def has_zlib(self):
+        return "built without zlib" not in self.mm("packed.npz:a", "stored.npz:b", "-o", "C.npy").err
+
+    def test_members(self):
+        self.save_archives()
+        self.assert_done(self.mm("stored.npz:a", "stored.npz:b", "-o", "C.npy"))
+        self.assert_product("C.npy", self.a @ self.b)
+        if not self.has_zlib():
+            self.skipTest("built without zlib")
+        self.assert_done(self.mm("packed.npz:a", "packed.npz:b.npy", "-o", "C.npy"))
+        self.assert_product("C.npy", self.a @ self.b)
+
+    def test_an_archive_with_a_single_array(self):
+        numpy.savez(self.path("one.npz"), self.b)
+        self.save("A.npy", self.a)
+        self.assert_done(self.mm("A.npy", "one.npz", "-o", "C.npy"))
+        self.assert_product("C.npy", self.a @ self.b)
+
+    def test_names(self):
+        self.save_archives()
+        self.assert_failed(self.mm("stored.npz", "stored.npz:b", "-o", "C.npy"), "has the arrays a, b")
+        self.assert_failed(self.mm("stored.npz:x", "stored.npz:b", "-o", "C.npy"), 'no array "x"; it has a, b')
+        self.save("A.npy", self.a)
+        shutil.copy(self.path("A.npy"), self.path("no.npz"))
+        self.assert_failed(self.mm("no.npz:a", "stored.npz:b", "-o", "C.npy"), "not an .npz archive")
+        shutil.copy(self.path("A.npy"), self.path("odd.npz:name"))
+        self.assert_done(self.mm("odd.npz:name", "stored.npz:b", "-o", "C.npy"))
+
+    def test_damaged_archives(self):
+        """Nothing but an error or the right product comes of an archive with a byte changed."""
+        self.save_archives()
+        self.save("B.npy", self.b)
+        for name in "stored.npz", "packed.npz":
+            with open(self.path(name), "rb") as file:
+                whole = file.read()
+            for at in range(0, len(whole), 23):
+                for contents in whole[:at], whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:]:
+                    self.write("x.npz", contents)
+                    result = self.mm("x.npz:a", "B.npy", "-o", "C.npy")
+                    self.assertIn(result.code, (0, 1), (name, at, result.err))
+                    if result.code == 0:
+                        self.assert_product("C.npy", self.a @ self.b)
+
+
+class Streams(Folder):
+    def test_standard_input_and_output(self):
+        a, b = self.matrix(6, 5), self.save("B.npy", self.matrix(5, 4))
+        self.save("A.npy", a)
+        with open(self.path("A.npy"), "rb") as file:
+            contents = file.read()
+        for options in {"input": contents}, {"stdin": open(self.path("A.npy"), "rb")}:
+            completed = subprocess.run([session.PROGRAM, "mm", "-", "B.npy", "-o", "-"], cwd=self.folder,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                                       check=False, **options)
+            self.assertEqual(completed.returncode, 0, completed.stderr)
+            self.write("C.npy", completed.stdout)
+            self.assert_product("C.npy", a @ b)
+            options.get("stdin", sys.stdin).close() if "stdin" in options else None
+        result = self.mm("-", "-", "-o", "C.npy", input=contents)
+        self.assertEqual(result.code, 2)
+        self.assertIn("only one file can be -", result.err)
+        self.assert_failed(self.mm("-", "B.npy", "-o", "C.npy", input=contents[:100]),
+                           "standard input: the file is cut off")
+
+    def test_an_empty_name(self):
+        result = self.mm("A.npy", "B.npy", "-o", "")
+        self.assertEqual(result.code, 2)
+        self.assertIn("--output: the value is empty", result.err)
+
+    def test_a_terminal_gets_no_bytes(self):
+        self.save("A.npy", self.matrix(6, 6))
+        main, terminal = session.open_terminal(self)
+        result = self.mm("A.npy", "A.npy", "-o", "-", stdout=terminal)
+        os.close(terminal)
+        self.assertEqual(result.code, 2)
+        self.assertIn("standard output is a terminal", result.err)
+        self.assertRaises(OSError, os.read, main, 1) # the end: nothing was written
+        os.close(main)
+
+
 class Formats(Folder):
     def test_versions(self):
         a, b = self.matrix(6, 5), self.save("B.npy", self.matrix(5, 4))
@@ -203,6 +398,14 @@ class Refusals(Folder):
         self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "63 bits")
         self.write("B.npy", npy_files.file(b"", shape="(0, 1048576)"))
         self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "memory")
+
+    def test_a_product_that_the_host_would_be_stopped_for(self):
+        """80 TB from two small files: refused before any of it is computed."""
+        self.save("A.npy", numpy.ones((4500000, 1), "f4")), self.save("B.npy", numpy.ones((1, 4500000), "f4"))
+        begin = time.monotonic()
+        self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy", "--device", "cpu"),
+                           "the product of 4500000 x 4500000 elements needs 81000.0 GB of memory; ")
+        self.assertLess(time.monotonic() - begin, 5)
 
 
 class Outputs(Folder):
@@ -342,7 +545,8 @@ class Interruptions(Folder):
         process = subprocess.Popen(
             [session.PROGRAM, "mm", "A.npy", "B.npy", "-o", "C.npy", "--device", "cpu", "--threads",
              "1"], cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-            env=dict(os.environ, TEGULA_CPU="portable"))
+            env=dict(os.environ, TEGULA_CPU="portable"),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
         while process.poll() is None and not self.temporaries():
             time.sleep(0.002)
         return process
@@ -356,10 +560,12 @@ class Interruptions(Folder):
             self.assertEqual(file.read(), b"old")
 
     def test_signals(self):
-        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE:
             process = self.start()
+            begin = time.monotonic()
             process.send_signal(number)
             process.communicate()
+            self.assertLess(time.monotonic() - begin, 1)
             self.assertEqual(process.returncode, -number)
             self.assert_nothing_happened()
 
@@ -371,6 +577,52 @@ class Interruptions(Folder):
         self.assertEqual(process.returncode, 1)
         self.assertIn(b"became shorter while it was read", err)
         self.assert_nothing_happened()
+
+
+@unittest.skipIf("thread" in os.environ.get("TEGULA_SANITIZED", ""), "signals come late")
+class LongWork(Folder):
+    def test_a_long_product_says_so_and_stops_at_once(self):
+        """An hour on the simulator, whose estimate is a constant rate."""
+        zeros = numpy.zeros((4096, 4096), "f4")
+        self.save("A.npy", zeros)
+        process = subprocess.Popen([session.PROGRAM, "mm", "A.npy", "A.npy", "-o", "C.npy", "--device", "sim"],
+                                   cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        note = process.stderr.readline()
+        self.assertRegex(note, rb"^note: the product takes about \d+ minutes on sim\n$")
+        time.sleep(1)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - begin, 1)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertEqual(os.listdir(self.folder), ["A.npy"])
+
+    def test_progress_on_a_terminal_only(self):
+        self.save("A.npy", numpy.zeros((600, 600), "f4"))
+        command = [session.PROGRAM, "mm", "A.npy", "A.npy", "-o", "C.npy", "--device", "sim"]
+        main, terminal = session.open_terminal(self)
+        with subprocess.Popen(command, cwd=self.folder, stderr=terminal, stdout=subprocess.DEVNULL,
+                              env=dict(os.environ, TERM="xterm")) as process:
+            os.close(terminal)
+            shown = os.read(main, 1000)
+            process.kill()
+        os.close(main)
+        self.assertIn(b"multiplying (estimated)", shown)
+        self.assertIn(b"\x1b[K", shown)
+        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL) as process:
+            time.sleep(3)
+            process.kill()
+            self.assertEqual(process.stderr.read(), b"")
+
+    def test_more_threads_than_processors(self):
+        self.save("A.npy", numpy.zeros((6, 6), "f4"))
+        most = len(os.sched_getaffinity(0))
+        for threads in 1, 4 * most:
+            result = self.mm("A.npy", "A.npy", "-o", "C.npy", "--device", "cpu", "--threads", threads)
+            self.assert_done(result)
+            self.assertEqual(len(result.notes), int(threads > 1), result.notes)
+        self.assertRegex(result.notes[0], rf"{4 * most} threads on \d+ processors?")
 
 
 @unittest.skipUnless("TEGULA_PAIR" in os.environ, "TEGULA_PAIR names no program")

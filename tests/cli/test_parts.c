@@ -5,9 +5,10 @@
  */
 #include "check_case.h"
 #include "check_epilogue.h"
-#include "cli.h"
+#include "elements.h"
 #include "kernel_names.h"
 #include "npy.h"
+#include "problem_options.h"
 #include "random.h"
 #include "reference.h"
 #include "stats.h"
@@ -46,6 +47,62 @@ static void geometric_means(void **state)
     assert_true(fabs(geometric_mean_value(&g) - 2) < 1e-12);
 }
 
+/* ---- Element types --------------------------------------------------------------------------- */
+
+static void assert_rounds(tgl_type type, double x, double expected)
+{
+    const double got = element_round(type, x);
+    if (!(got == expected || (isnan(got) && isnan(expected))))
+        fail_msg("%s(%a) is %a, not %a", element_type_name(type), x, got, expected);
+}
+
+static void elements_are_rounded_to_nearest_even(void **state)
+{
+    (void)state;
+    assert_rounds(TGL_F16, 1 + 0x1p-11, 1);                     /* a tie, to even */
+    assert_rounds(TGL_F16, 1 + 3 * 0x1p-11, 1 + 2 * 0x1p-10);   /* a tie, to even */
+    assert_rounds(TGL_F16, 1 + 0x1p-11 + 0x1p-50, 1 + 0x1p-10); /* beyond a tie */
+    assert_rounds(TGL_F16, 65519.99, 65504);
+    assert_rounds(TGL_F16, 65520, INFINITY);
+    assert_rounds(TGL_F16, -1e300, -INFINITY);
+    assert_rounds(TGL_F16, 0x1p-24, 0x1p-24);
+    assert_rounds(TGL_F16, 0x1p-25, 0);
+    assert_rounds(TGL_F16, 1.5 * 0x1p-25, 0x1p-24);
+    assert_rounds(TGL_F16, 0x1p-14 - 0x1p-26, 0x1p-14); /* a denormal that becomes normal */
+    assert_rounds(TGL_BF16, 1 + 0x1p-8, 1);
+    assert_rounds(TGL_BF16, 1 + 3 * 0x1p-8, 1 + 2 * 0x1p-7);
+    assert_rounds(TGL_BF16, 0x1p-133, 0x1p-133);
+    assert_rounds(TGL_BF16, 3.4e38, INFINITY);
+    assert_rounds(TGL_F32, 1 + 0x1p-24, 1);
+    for (tgl_type type = TGL_F32; type <= TGL_BF16; type++) {
+        assert_rounds(type, NAN, NAN);
+        assert_rounds(type, -INFINITY, -INFINITY);
+        assert_rounds(type, element_greatest(type), element_greatest(type));
+        assert_rounds(type, element_smallest(type), element_smallest(type));
+        assert_rounds(type, element_smallest(type) / 2, 0);
+        assert_true(signbit(element_round(type, -0.0)));
+        assert_true(element_round(type, 1 + 1.5 * element_unit(type)) > 1);
+        assert_true(element_round(type, 1 + element_unit(type)) == 1);
+    }
+}
+
+/* Every code of the 16-bit types that is a number. */
+static void codes_of_16_bits_come_back(void **state)
+{
+    (void)state;
+    for (tgl_type type = TGL_F16; type <= TGL_BF16; type++)
+        for (int i = 0; i < 65536; i++) {
+            const uint16_t code = (uint16_t)i;
+            uint16_t again;
+            const double x = element_get(type, &code, 0);
+            element_set(type, &again, 0, x);
+            if (isnan(x))
+                assert_true(isnan(element_get(type, &again, 0)));
+            else
+                assert_int_equal(again, code);
+        }
+}
+
 /* ---- Random numbers -------------------------------------------------------------------------- */
 
 static void seeds_and_streams(void **state)
@@ -68,17 +125,17 @@ static void inputs_are_what_they_are_called(void **state)
     double A[N * N], B[N * N];
     random_state r;
     random_seed(&r, 3, 0);
-    for (int kind = 0; kind < INPUT_KINDS; kind++) {
-        random_inputs(&r, (input_kind)kind, TGL_F32, N, N, N, A, B);
+    for (int kind = 0; kind < INPUTS_END; kind++) {
+        random_inputs(&r, (inputs)kind, TGL_F32, N, N, N, A, B);
         for (int i = 0; i < N * N; i++) {
             assert_true(isnan(A[i]) || A[i] == (double)(float)A[i]);
-            if (kind == INPUT_POSITIVE) assert_true(A[i] >= 0 && A[i] <= 1);
-            if (kind == INPUT_SYMMETRIC) assert_true(fabs(A[i]) <= 1);
-            if (kind != INPUT_SPECIAL) assert_true(isfinite(A[i]) && isfinite(B[i]));
-            if (kind == INPUT_DENORMAL) assert_true(fabs(A[i] * B[i]) < 0x1p-80);
+            if (kind == UNIFORM_01) assert_true(A[i] >= 0 && A[i] <= 1);
+            if (kind == UNIFORM_11) assert_true(fabs(A[i]) <= 1);
+            if (kind != NON_FINITE) assert_true(isfinite(A[i]) && isfinite(B[i]));
+            if (kind == DENORMAL) assert_true(fabs(A[i] * B[i]) < 0x1p-80);
         }
     }
-    random_inputs(&r, INPUT_CANCEL, TGL_F64, 1, 1, N, A, B);
+    random_inputs(&r, CANCELLATION, TGL_F64, 1, 1, N, A, B);
     double sum = 0, magnitude = 0;
     for (int p = 0; p < N; p++) {
         sum += A[p] * B[p];
@@ -182,6 +239,90 @@ static void denormals(void **state)
     assert_true(passes(TGL_F64, 0, 0, 0));
 }
 
+/* What a 16-bit result may be off by: its rounding, and errors of the sum before it. */
+static void results_of_16_bits(void **state)
+{
+    (void)state;
+    const double above = 1 + 0x1p-10; /* the neighbour of 1 */
+    assert_true(passes(TGL_F16, 1, 1 + 0x1p-11L, 1));
+    assert_true(passes(TGL_F16, above, 1 + 0x1p-11L, 1));
+    assert_true(passes(TGL_F16, above, 1 + 0x1p-11L - 4 * 0x1p-24L, 1)); /* 4 units pass */
+    assert_false(passes(TGL_F16, above, 1 + 0x1p-11L - 5 * 0x1p-24L, 1));
+    assert_false(passes(TGL_F16, above, 1, 1));
+    assert_true(passes(TGL_BF16, 1, 1 + 0x1p-8L, 1));
+    assert_false(passes(TGL_BF16, 1, 1 + 0x1p-7L, 1));
+    assert_true(passes(TGL_F16, INFINITY, 65520, 65520)); /* half a unit above the greatest */
+    assert_true(passes(TGL_F16, 65504, 65519, 65519));
+    assert_false(passes(TGL_F16, INFINITY, 65504, 65504));
+    assert_false(passes(TGL_F16, 65504, 65600, 65600));
+    assert_false(passes(TGL_F16, -INFINITY, 1e6L, 1e6L));
+    assert_false(passes(TGL_BF16, NAN, 1, 1));
+    assert_true(passes(TGL_F16, 0x1p-24, 1.4L * 0x1p-24L, 1e-9L)); /* a denormal of f16 */
+    assert_false(passes(TGL_F16, 0, 0x1p-20L, 0x1p-20L));
+}
+
+static void inputs_that_may_be_rounded_to_tf32(void **state)
+{
+    (void)state;
+    assert_true(error_of_rounded_inputs(TGL_F32, TGL_COMPUTE_DEFAULT) == 0);
+    assert_true(error_of_rounded_inputs(TGL_F64, TGL_COMPUTE_TF32) == 0);
+    /* Both factors half a unit of TF32 off. */
+    const double x = 1 + 0x1p-11, e = (x * x - 1) / (0x1p-24 * x * x);
+    const double allowed = error_of_rounded_inputs(TGL_F32, TGL_COMPUTE_TF32);
+    assert_true(e <= allowed && e > 0.99 * allowed);
+}
+
+/* A sum of 4096 products in four splits, whose partial sums are rounded to bf16. */
+static void partial_sums_that_may_be_rounded(void **state)
+{
+    (void)state;
+    enum { K = 4096, SPLITS = 4, SUMS = 200 };
+    const double bound = error_bound(K), more = error_of_rounded_sums(TGL_BF16, K);
+    int exceed = 0;
+    random_state r;
+    random_seed(&r, 1, 1);
+    for (int i = 0; i < SUMS; i++) {
+        double error, sum = 0, partial[SPLITS] = {0};
+        reference_element exact = {0};
+        error_summary summary = {0};
+        for (int p = 0; p < K; p++) {
+            const double x = (2 * random_unit(&r) - 1) * (2 * random_unit(&r) - 1);
+            exact.value += x;
+            exact.magnitude += fabs(x);
+            partial[p * SPLITS / K] += x;
+        }
+        for (int p = 0; p < SPLITS; p++)
+            sum = element_round(TGL_BF16, sum + element_round(TGL_BF16, partial[p]));
+        assert_true(error_add(&summary, TGL_BF16, sum, &exact, bound + more, &error));
+        exceed += !error_add(&summary, TGL_BF16, sum, &exact, bound, &error);
+        const double lost = (double)exact.value - partial[0];
+        if (fabs(partial[0]) > 1.5)
+            assert_false(error_add(&summary, TGL_BF16, lost, &exact, bound + more, &error));
+    }
+    assert_true(exceed > 0);
+    assert_true(error_of_rounded_sums(TGL_F32, K) == 0 && error_of_rounded_sums(TGL_F64, K) == 0);
+    assert_true(error_of_rounded_sums(TGL_F16, K) < more && error_of_rounded_sums(TGL_F16, 0) == 0);
+}
+
+static void elements_that_are_not_finite(void **state)
+{
+    (void)state;
+    enum { COUNT = 9 };
+    const double planted[] = {INFINITY, -INFINITY, NAN};
+    double storage[COUNT];
+    for (int type = 0; type < 16; type++) {
+        if (!element_is_known((tgl_type)type)) continue;
+        const double greatest = element_greatest((tgl_type)type);
+        for (int i = 0; i < COUNT; i++)
+            element_set((tgl_type)type, storage, i, i % 2 ? greatest : -greatest);
+        assert_int_equal(element_find_non_finite((tgl_type)type, storage, COUNT), COUNT);
+        for (int i = 0; i < 3; i++) {
+            element_set((tgl_type)type, storage, 7 - i, planted[i]);
+            assert_int_equal(element_find_non_finite((tgl_type)type, storage, COUNT), 7 - i);
+        }
+    }
+}
+
 /* An epilogue that makes a number of an infinite sum does not make every number right. */
 static void epilogues_of_infinite_sums(void **state)
 {
@@ -207,7 +348,7 @@ static void epilogues_of_infinite_sums(void **state)
 static void *copy_of_result(const check_case *c)
 {
     const check_buffer *result = check_case_result(c);
-    const size_t size = (size_t)result->size * tgl_type_size(c->problem.type_c);
+    const size_t size = check_buffer_bytes(result);
     void *copy = malloc(size);
     assert_non_null(copy);
     memcpy(copy, result->image, size);
@@ -222,7 +363,7 @@ static void find_case(check_case *c, bool is_separate)
     for (int64_t number = 0;; number++) {
         assert_true(check_case_make(c, &from, number));
         const tgl_problem *p = &c->problem;
-        if (p->m * p->n * p->k * p->batch > 0 && c->inputs == INPUT_SYMMETRIC && c->alpha == 1 &&
+        if (p->m * p->n * p->k * p->batch > 0 && c->inputs == UNIFORM_11 && c->alpha == 1 &&
             isfinite(c->beta) && (c->d.size > 0) == is_separate)
             return;
         check_case_free(c);
@@ -299,12 +440,121 @@ static void a_case_is_the_same_every_time(void **state)
         check_case_describe(&a, text_a, sizeof text_a);
         check_case_describe(&b, text_b, sizeof text_b);
         assert_string_equal(text_a, text_b);
-        const size_t size = (size_t)a.c.size * tgl_type_size(a.problem.type_c);
-        assert_memory_equal(a.c.image, b.c.image, size);
+        assert_memory_equal(a.c.image, b.c.image, check_buffer_bytes(&a.c));
         assert_int_equal(tgl_problem_check(&a.problem), TGL_OK);
         check_case_free(&a);
         check_case_free(&b);
     }
+}
+
+/* Cases of each type: the types of their matrices, and numbers that these hold. */
+static void cases_of_all_types(void **state)
+{
+    (void)state;
+    for (tgl_type type = TGL_F32; type <= TGL_BF16; type++)
+        for (int64_t number = 0; number < 60; number++) {
+            const bool is_wide = number % 2 == 1 && type >= TGL_F16;
+            const check_drawing from = {.seed = 4,
+                                        .type = type,
+                                        .type_d = is_wide ? TGL_F32 : (tgl_type)0,
+                                        .compute = number % 3 == 0 ? TGL_COMPUTE_TF32
+                                                                   : TGL_COMPUTE_DEFAULT,
+                                        .scale = SCALE_SMALL};
+            check_case c = {0};
+            assert_true(check_case_make(&c, &from, number));
+            assert_int_equal(tgl_problem_check(&c.problem), TGL_OK);
+            assert_int_equal(c.a.type, type);
+            assert_int_equal(check_case_result(&c)->type, is_wide ? TGL_F32 : type);
+            const double least =
+                error_bound(c.problem.k) + error_of_rounded_inputs(type, from.compute);
+            assert_true(c.bound >= least);
+            check_case_free(&c);
+        }
+}
+
+/* x as a kernel that uses TF32 multiplies it: 10 bits of fraction. */
+static double to_tf32(double x)
+{
+    if (!isfinite(x) || x == 0) return x;
+    const int exponent = ilogb(x);
+    return ldexp(nearbyint(ldexp(x, 10 - exponent)), exponent - 10);
+}
+
+static double multiply_add(bool is_f64, double x, double y, double sum)
+{
+    return is_f64 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+}
+
+static double element_of(const check_buffer *x, int64_t b, int64_t i, int64_t j)
+{
+    const check_view *v = &x->view;
+    return element_get(x->type, x->image, v->offset + b * v->batch + i * v->row + j * v->column);
+}
+
+/* Element (i, j) of problem b as a simple kernel computes it: a loop of fused multiply-adds in the
+ * accumulation type, and one rounding at the end. */
+static double simple_kernel(const check_case *c, int64_t b, int64_t i, int64_t j)
+{
+    const tgl_problem *p = &c->problem;
+    const bool is_f64 = p->type_a == TGL_F64, is_tf32 = p->compute == TGL_COMPUTE_TF32 && !is_f64;
+    double sum = 0;
+    for (int64_t q = 0; q < p->k && c->alpha != 0; q++) {
+        const double x = element_of(&c->a, b, i, q), y = element_of(&c->b, b, q, j);
+        const bool rounds = is_tf32 && p->type_a == TGL_F32;
+        sum = multiply_add(is_f64, rounds ? to_tf32(x) : x, rounds ? to_tf32(y) : y, sum);
+    }
+    double result = c->beta != 0 ? c->beta * element_of(&c->c, b, i, j) : 0;
+    if (!is_f64) result = (double)(float)result;
+    return c->alpha != 0 && p->k > 0 ? multiply_add(is_f64, c->alpha, sum, result) : result;
+}
+
+/* Compares what the simple kernel leaves. wrong: the first element is off by this factor. */
+static bool simple_kernel_passes(const check_case *c, double wrong)
+{
+    const tgl_problem *p = &c->problem;
+    const check_buffer *result = check_case_result(c);
+    const check_view *v = &result->view;
+    unsigned char *after = copy_of_result(c);
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++)
+                element_set(result->type, after,
+                            v->offset + b * v->batch + i * v->row + j * v->column,
+                            simple_kernel(c, b, i, j) * (b + i + j == 0 ? wrong : 1));
+    error_summary errors = {0};
+    check_verdict verdict;
+    check_case_compare(c, after, &errors, &verdict);
+    free(after);
+    return verdict.text[0] == '\0';
+}
+
+/* The reference and the bound let a right kernel pass, for every type. */
+static void a_simple_kernel_passes(void **state)
+{
+    (void)state;
+    for (tgl_type type = TGL_F32; type <= TGL_BF16; type++)
+        for (int64_t number = 0; number < 150; number++) {
+            const bool is_16 = type >= TGL_F16;
+            const check_drawing from = {.seed = 6,
+                                        .type = type,
+                                        .type_c = is_16 && number % 3 == 1 ? TGL_F32 : (tgl_type)0,
+                                        .type_d = is_16 && number % 3 == 2 ? TGL_F32 : (tgl_type)0,
+                                        .compute = number % 2 == 1 ? TGL_COMPUTE_TF32
+                                                                   : TGL_COMPUTE_DEFAULT,
+                                        .scale = SCALE_SMALL};
+            check_case c = {0};
+            assert_true(check_case_make(&c, &from, number));
+            if (!simple_kernel_passes(&c, 1)) {
+                char text[512];
+                check_case_describe(&c, text, sizeof text);
+                fail_msg("%s", text);
+            }
+            const tgl_problem *p = &c.problem;
+            if (c.inputs == UNIFORM_01 && c.alpha == 1 && c.beta == 0 &&
+                p->m * p->n * p->k * p->batch > 0)
+                assert_false(simple_kernel_passes(&c, 1.02)); /* 2 % is beyond every bound */
+            check_case_free(&c);
+        }
 }
 
 /* ---- Names of kernels ------------------------------------------------------------------------ */
@@ -344,16 +594,66 @@ static void options_that_kernels_have(void **state)
 static void headers_come_back(void **state)
 {
     (void)state;
-    const npy_header header = {.type = TGL_F64, .fortran_order = true, .rows = 3, .columns = 0};
+    const npy_header header = {
+        .type = TGL_F64, .fortran_order = true, .dimensions = 2, .shape = {3, 0}};
     char text[NPY_HEADER_MAX], message[200];
     const size_t length = npy_format(&header, text);
     assert_int_equal(length % 64, 0);
     npy_header again;
     assert_true(npy_parse((unsigned char *)text, length, &again, message, sizeof message));
     assert_true(again.type == TGL_F64 && again.fortran_order);
-    assert_true(again.rows == 3 && again.columns == 0 && again.data_offset == length);
+    assert_true(again.dimensions == 2 && again.shape[0] == 3 && again.shape[1] == 0 &&
+                again.data_offset == length);
     for (size_t cut = 0; cut < length; cut++)
         assert_false(npy_parse((unsigned char *)text, cut, &again, message, sizeof message));
+}
+
+static void headers_of_all_types_and_shapes(void **state)
+{
+    (void)state;
+    const tgl_type types[] = {TGL_F32, TGL_F64, TGL_F16, TGL_BF16};
+    for (int i = 0; i < 12; i++) {
+        const npy_header header = {
+            .type = types[i % 4], .dimensions = 1 + i / 4, .shape = {2, 3, 4}};
+        static unsigned char file[NPY_HEADER_MAX + 24 * 8];
+        char text[NPY_HEADER_MAX], message[200] = "";
+        const size_t length = npy_format(&header, text);
+        npy_header again;
+        memcpy(file, text, length);
+        if (!npy_parse(file, length + 24 * 8, &again, message, sizeof message))
+            fail_msg("%s", message);
+        assert_true(again.type == header.type && again.dimensions == header.dimensions);
+        assert_memory_equal(again.shape, header.shape,
+                            sizeof header.shape[0] * (size_t)header.dimensions);
+    }
+}
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+static void labels_of_types(void **state)
+{
+    (void)state;
+    char label[TYPE_LABEL_SIZE];
+    problem_options o = problem_options_start(0, 100);
+    o.m = o.n = o.k = 8;
+    tgl_problem p = problem_of_options(&o);
+    problem_type_label(&p, label);
+    assert_string_equal(label, "f32");
+    o.compute = TGL_COMPUTE_TF32;
+    o.has_compute = true;
+    p = problem_of_options(&o);
+    problem_type_label(&p, label);
+    assert_string_equal(label, "tf32");
+    o.type = TGL_F16;
+    o.type_d = TGL_F32;
+    o.batch = 3;
+    p = problem_of_options(&o);
+    problem_type_label(&p, label);
+    assert_string_equal(label, "f16-f32");
+    assert_int_equal(problem_result_type(&p), TGL_F32);
+    assert_int_equal(p.stride_a, 64);
+    assert_int_equal(p.stride_d, 64);
+    assert_int_equal(tgl_problem_check(&p), TGL_OK);
 }
 
 int main(void)
@@ -361,6 +661,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles),
         cmocka_unit_test(geometric_means),
+        cmocka_unit_test(elements_are_rounded_to_nearest_even),
+        cmocka_unit_test(codes_of_16_bits_come_back),
         cmocka_unit_test(seeds_and_streams),
         cmocka_unit_test(inputs_are_what_they_are_called),
         cmocka_unit_test(reference_rows),
@@ -369,13 +671,21 @@ int main(void)
         cmocka_unit_test(units),
         cmocka_unit_test(not_finite),
         cmocka_unit_test(denormals),
+        cmocka_unit_test(results_of_16_bits),
+        cmocka_unit_test(inputs_that_may_be_rounded_to_tf32),
+        cmocka_unit_test(partial_sums_that_may_be_rounded),
+        cmocka_unit_test(elements_that_are_not_finite),
         cmocka_unit_test(epilogues_of_infinite_sums),
         cmocka_unit_test(a_case_sees_what_is_wrong),
         cmocka_unit_test(a_case_is_the_same_every_time),
         cmocka_unit_test(cases_have_all_kinds_of_results_and_scalars),
+        cmocka_unit_test(cases_of_all_types),
+        cmocka_unit_test(a_simple_kernel_passes),
         cmocka_unit_test(kernels_that_are_asked_for),
         cmocka_unit_test(options_that_kernels_have),
         cmocka_unit_test(headers_come_back),
+        cmocka_unit_test(headers_of_all_types_and_shapes),
+        cmocka_unit_test(labels_of_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,8 +52,8 @@ class Schedules(unittest.TestCase):
     def test_refuses(self):
         for words, message in (
                 ([], "--kernel is missing"),
-                (["--kernel", "gemv_2"], '"gemv_2" is no configuration of gemm/simt.cu'),
-                (["--kernel", "simt_64x64x16", "--layout", "NX"], '"NX" is none of NN, NT, TN and TT'),
+                (["--kernel", "gemv_2"], '"gemv_2" is not a configuration of gemm/simt.cu'),
+                (["--kernel", "simt_64x64x16", "--layout", "NX"], '"NX" is not NN, NT, TN or TT'),
                 (["--kernel", "simt_64x64x16", "--chip", "z80"], '"z80" is not known'),
                 (["--kernel", "simt_64x64x16", "--count", "0"], "--count"),
                 (["--kernel", "simt_64x64x16", "--workers", "-1"], "--workers"),

@@ -20,25 +20,32 @@ typedef struct fixture {
     tgl_device *dev;
     operands operands;
     truth *truth;
-    float *C; /* right */
+    void *result; /* right */
+    float *C;     /* the same, if it is of f32 */
     int64_t count;
 } fixture;
 
-static fixture *make_fixture(int64_t m, int64_t n, int64_t k)
+static fixture *make_fixture_of(tgl_type type, int64_t m, int64_t n, int64_t k)
 {
     fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     assert_int_equal(tgl_device_open("cpu", NULL, &f->dev), TGL_OK);
-    const tgl_problem problem = cli_problem(TGL_F32, m, n, k);
+    const tgl_problem problem = cli_problem(type, m, n, k);
     assert_int_equal(operands_make(&f->operands, f->dev, &problem, true), TGL_OK);
     assert_int_equal(f->operands.sets, 1); /* a host device's memory is used as it is */
     f->truth = truth_make(&f->operands);
     assert_non_null(f->truth);
     const operand_set set = operands_for(&f->operands, 7);
     assert_int_equal(tgl_gemm(f->dev, &problem, 1, set.A, set.B, 0, set.C, NULL), TGL_OK);
-    f->C = set.C;
+    f->result = set.C;
+    f->C = type == TGL_F32 ? set.C : NULL;
     f->count = m * n;
     return f;
+}
+
+static fixture *make_fixture(int64_t m, int64_t n, int64_t k)
+{
+    return make_fixture_of(TGL_F32, m, n, k);
 }
 
 static void free_fixture(fixture *f)
@@ -107,9 +114,48 @@ static void large_results_are_compared_with_the_first(void **state)
     free_fixture(f);
 }
 
+/* Whether the result is right with these bits at `at`. */
+static bool is_right_with(fixture *f, int64_t at, uint16_t bits)
+{
+    uint16_t *C = f->result;
+    const uint16_t kept = C[at];
+    C[at] = bits;
+    const bool right = truth_judge(f->truth, "other", C).right;
+    C[at] = kept;
+    return right;
+}
+
+/* A result of f16 may be rounded, and is compared with others that are, too. */
+static void results_of_f16(void **state)
+{
+    (void)state;
+    enum { A_NAN = 0x7e00, AN_INFINITY = 0x7c00, EIGHT = 0x4800, SIXTEEN = 0x4c00 };
+    fixture *f = make_fixture_of(TGL_F16, 37, 53, 41);
+    const uint16_t *C = f->result;
+    for (int64_t at = 0; at < f->count; at += f->count / 11 + 1) {
+        assert_true(is_right_with(f, at, C[at]));
+        assert_false(is_right_with(f, at, A_NAN) || is_right_with(f, at, AN_INFINITY));
+        assert_false(is_right_with(f, at, C[at] ^ 4)); /* four units in the last place */
+    }
+    free_fixture(f);
+
+    f = make_fixture_of(TGL_F16, 1031, 1030, 1033);
+    C = f->result;
+    assert_false(truth_is_whole(f->truth));
+    assert_true(truth_judge(f->truth, "first", C).right);
+    int64_t unknown = 500 * 1030 + 501;
+    while (C[unknown] < EIGHT || C[unknown] >= SIXTEEN - 32)
+        unknown++;
+    assert_true(is_right_with(f, unknown, C[unknown] + 2));
+    assert_false(is_right_with(f, unknown, C[unknown] + 16));
+    assert_false(is_right_with(f, unknown, A_NAN));
+    free_fixture(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_of_f16),
         cmocka_unit_test(small_results_are_known_everywhere),
         cmocka_unit_test(large_results_are_compared_with_the_first),
     };

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table and the CSV file of a benchmark.
+ */
+#include "bench_report.h"
+#include "cli.h"
+#include "problem_options.h"
+#include "suite.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The value of a device's property, or "". */
+static const char *property(const tgl_device *dev, const char *wanted)
+{
+    const char *key, *value;
+    for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
+        if (strcmp(key, wanted) == 0) return value;
+    return "";
+}
+
+/* The processor or chip of the device: "Intel(R) Xeon(R) ...". */
+static const char *chip(const tgl_device *dev)
+{
+    static const char *const keys[] = {"processor", "chip", "model"}; /* of cpu, cuda, sim */
+    const char *text = "";
+    for (int i = 0; i < 3 && text[0] == '\0'; i++)
+        text = property(dev, keys[i]);
+    return text;
+}
+
+void report_shape(const tgl_problem *p, char *text, size_t size)
+{
+    char batch[32] = "", type[TYPE_LABEL_SIZE];
+    problem_type_label(p, type);
+    if (p->batch != 1) snprintf(batch, sizeof batch, " x%" PRId64, p->batch);
+    snprintf(text, size, "%s %" PRId64 "x%" PRId64 "x%" PRId64 " %s%s", type, p->m, p->n, p->k,
+             suite_layout(p), batch);
+}
+
+/* ---- Start ----------------------------------------------------------------------------------- */
+
+static void print_heading(const contest_settings *s)
+{
+    printf("%s: %s", tgl_device_name(s->dev), chip(s->dev));
+    if (cli_device_is_host(s->dev)) printf(", %d thread%s", s->threads, s->threads == 1 ? "" : "s");
+    printf("\ntegula: %s%s%s\n", tgl_version(), s->one_shot ? ", tgl_gemm()" : ", a kept plan",
+           epilogue_is_none(&s->epilogue) ? "" : ", with an epilogue that its peers have not");
+    for (int i = 0; i < s->peer_count; i++)
+        printf("%s: %s\n", s->peers[i].name, s->peers[i].version);
+    printf("GFLOP/s by the median %s; ratio: the best peer's time over Tegula's, above 1 where "
+           "Tegula is faster\n\n",
+           s->cpu_time ? "processor time" : "time");
+    printf("%-28s %8s %9s %6s", "type m x n x k layout", "FMA", "tegula", "% FMA");
+    for (int i = 0; i < s->peer_count; i++)
+        printf(" %9.9s", s->peers[i].name);
+    printf("  %6s\n", s->peer_count > 0 ? "ratio" : "");
+}
+
+bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path)
+{
+    *r = (bench_report){.settings = settings};
+    if (!output_file_open(&r->csv, csv_path)) return false;
+    if (r->csv.stream != NULL)
+        fputs("device,chip,threads,type,layout,m,n,k,batch,library,version,kernel,seconds,gflops,"
+              "time_over_tegula,rounds,clock,fma_gflops,spread\n",
+              r->csv.stream);
+    print_heading(settings);
+    return true;
+}
+
+/* ---- A shape --------------------------------------------------------------------------------- */
+
+static void write_csv_rows(bench_report *r, const contest *t)
+{
+    const contest_settings *s = r->settings;
+    const tgl_problem *p = &t->problem;
+    const double gflop = suite_flops(p) * 1e-9;
+    FILE *csv = r->csv.stream;
+    char type[TYPE_LABEL_SIZE];
+    problem_type_label(p, type);
+    for (int i = 0; i <= s->peer_count; i++) {
+        const contestant *c = &t->all[i];
+        if (!c->right) continue;
+        fprintf(csv, "%s,", tgl_device_name(s->dev));
+        csv_put_text(csv, chip(s->dev));
+        fprintf(csv, ",%d,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,", s->threads,
+                type, suite_layout(p), p->m, p->n, p->k, p->batch,
+                i == 0 ? "tegula" : c->peer->name);
+        csv_put_text(csv, i == 0 ? tgl_version() : c->peer->version);
+        fputc(',', csv);
+        csv_put_text(csv, i == 0 ? tgl_plan_kernel(t->plan) : "");
+        fprintf(csv, ",%.9g,%.6g,%.4f,%d,%s,", c->seconds, gflop / c->seconds, c->ratio, t->rounds,
+                s->cpu_time                  ? "processor"
+                : cli_device_is_host(s->dev) ? "wall"
+                                             : "device");
+        if (t->fma > 0) fprintf(csv, "%.6g", t->fma * 1e-9);
+        fprintf(csv, ",%.3f\n", c->spread);
+    }
+    output_file_flush(&r->csv); /* a benchmark that is stopped keeps the rows it has written */
+}
+
+/* The means of the problem's type; -1: too many types. */
+static int report_type(bench_report *r, const tgl_problem *p)
+{
+    char label[TYPE_LABEL_SIZE];
+    problem_type_label(p, label);
+    for (int i = 0; i < REPORT_TYPES; i++) {
+        if (r->types[i][0] == '\0') snprintf(r->types[i], sizeof r->types[i], "%s", label);
+        if (strcmp(r->types[i], label) == 0) return i;
+    }
+    return -1;
+}
+
+static void add_to_means(bench_report *r, const contest *t, const char *shape)
+{
+    const int type = report_type(r, &t->problem);
+    if (type < 0) return;
+    for (int i = 0; i < r->settings->peer_count; i++)
+        if (t->all[i + 1].right) geometric_mean_add(&r->peers[type][i], t->all[i + 1].ratio);
+    const contestant *best = contest_best_peer(t);
+    if (best == NULL) return;
+    if (r->best[type].count == 0 || best->ratio < r->worst[type]) {
+        r->worst[type] = best->ratio;
+        snprintf(r->worst_shape[type], sizeof r->worst_shape[type], "%s", shape);
+    }
+    geometric_mean_add(&r->best[type], best->ratio);
+}
+
+/* The widest of the contestants' spreads. */
+static double widest_spread(const contest *t)
+{
+    double widest = 0;
+    for (int i = 0; i <= t->settings->peer_count; i++)
+        if (t->all[i].right && t->all[i].spread > widest) widest = t->all[i].spread;
+    return widest;
+}
+
+void report_add(bench_report *r, const contest *t)
+{
+    char shape[64];
+    report_shape(&t->problem, shape, sizeof shape);
+    const double gflop = suite_flops(&t->problem) * 1e-9;
+    const double ours = gflop / t->all[0].seconds;
+    if (t->fma > 0)
+        printf("%-28s %8.1f %9.1f %6.1f", shape, t->fma * 1e-9, ours, 100 * ours * 1e9 / t->fma);
+    else
+        printf("%-28s %8s %9.1f %6s", shape, "-", ours, "-");
+    for (int i = 1; i <= r->settings->peer_count; i++)
+        if (t->all[i].right)
+            printf(" %9.1f", gflop / t->all[i].seconds);
+        else
+            printf(" %9s", "-");
+    const contestant *best = contest_best_peer(t);
+    if (best != NULL) printf("  %6.3f  %s", best->ratio, best->peer->name);
+    if (contest_is_unstable(t)) {
+        printf("  unstable: %.0f %%", 100 * widest_spread(t));
+        r->unstable++;
+    }
+    putchar('\n');
+    fflush(stdout);
+    add_to_means(r, t, shape);
+    if (r->csv.stream != NULL) write_csv_rows(r, t);
+}
+
+/* ---- End ------------------------------------------------------------------------------------- */
+
+static void print_means(const bench_report *r, int type)
+{
+    if (r->best[type].count == 0) return;
+    printf("\n%s: the best peer's time over Tegula's: geometric mean %.3f over %d shape%s, least "
+           "%.3f at %s\n",
+           r->types[type], geometric_mean_value(&r->best[type]), r->best[type].count,
+           r->best[type].count == 1 ? "" : "s", r->worst[type], r->worst_shape[type]);
+    for (int i = 0; i < r->settings->peer_count; i++)
+        if (r->peers[type][i].count > 0)
+            printf("     %s alone: %.3f\n", r->settings->peers[i].name,
+                   geometric_mean_value(&r->peers[type][i]));
+}
+
+int report_finish(bench_report *r)
+{
+    for (int type = 0; type < REPORT_TYPES; type++)
+        print_means(r, type);
+    if (r->unstable > 0)
+        printf("\n%d row%s unstable: a quarter of some library's samples took longer than its "
+               "fastest by more than the share shown.\nOther programs may be running. More time "
+               "(--time), fewer threads or --cpu-time may help.\n",
+               r->unstable, r->unstable == 1 ? " is" : "s are");
+    return output_file_close(&r->csv) ? EXIT_DONE : EXIT_FAILED;
+}

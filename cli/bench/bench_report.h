@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The output of a benchmark: a table with a line for each shape, the means below it, and a CSV file
+ * with a line for each shape and library.
+ */
+#ifndef CLI_BENCH_REPORT_H
+#define CLI_BENCH_REPORT_H
+
+#include "contest.h"
+#include "output_file.h"
+#include "problem_options.h"
+#include "stats.h"
+
+enum { REPORT_TYPES = 8 }; /* of problems, in one run */
+
+typedef struct bench_report {
+    const contest_settings *settings;
+    output_file csv;
+    int unstable;                              /* rows */
+    char types[REPORT_TYPES][TYPE_LABEL_SIZE]; /* in the order in which they came */
+    geometric_mean best[REPORT_TYPES];         /* the ratio of the best peer */
+    double worst[REPORT_TYPES];                /* the least of them */
+    char worst_shape[REPORT_TYPES][64];
+    geometric_mean peers[REPORT_TYPES][PEERS_MAX];
+} bench_report;
+
+/* Opens the CSV file, unless csv_path is NULL, and prints the heading of the table. false:
+ * reported. */
+bool report_start(bench_report *r, const contest_settings *settings, const char *csv_path);
+
+/* Adds a shape that was timed. */
+void report_add(bench_report *r, const contest *t);
+
+/* "f32 1024x1024x1024 NN", with "x8" behind it for a batch. */
+void report_shape(const tgl_problem *p, char *text, size_t size);
+
+/* Prints the means and closes the CSV file; returns an exit code. */
+int report_finish(bench_report *r);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Verifies and times the contestants on one shape.
+ */
+#include "contest.h"
+#include "cli.h"
+#include "elements.h"
+#include "problem_options.h"
+#include "progress.h"
+#include "random.h"
+#include "reference.h"
+#include "stats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const double sample_seconds = 2e-3; /* of a sample, at least */
+enum {
+    ROUNDS_MIN = 5,
+    ROUNDS_MAX = 101,
+    CALLS_MAX = 1 << 20,
+    SPOT_CHECKS = 128,
+    CEILING_SAMPLES = 2
+};
+/* Of contestant.spread. On a quiet machine it is 0.02 to 0.1. */
+static const double unstable_spread = 0.25;
+
+/* ---- Preparation ----------------------------------------------------------------------------- */
+
+/* Prepares cuBLAS for the problem. If cuBLAS does not support it, it is left out of this shape. */
+static void prepare_cublas(contest *t, contestant *c)
+{
+    char why[200];
+    c->product = cublas_prepare(c->peer->cublas, c->peer->way, &t->operands, why, sizeof why);
+    c->right = c->product != NULL;
+    if (!c->right) cli_fail("%s is left out here: %s", c->peer->name, why);
+}
+
+static tgl_status prepare(contest *t)
+{
+    const contest_settings *s = t->settings;
+    const tgl_problem *p = &t->problem;
+    t->all = calloc((size_t)s->peer_count + 1, sizeof *t->all);
+    if (t->all == NULL) return TGL_NO_MEMORY;
+    for (int i = 0; i <= s->peer_count; i++) {
+        contestant *c = &t->all[i];
+        c->peer = i > 0 ? &s->peers[i - 1] : NULL;
+        c->right = i == 0 || peer_takes(c->peer, p);
+        c->samples = malloc(ROUNDS_MAX * sizeof *c->samples);
+        if (c->samples == NULL) return TGL_NO_MEMORY;
+    }
+    tgl_status status = operands_make(&t->operands, s->dev, p, true);
+    if (status == TGL_OK && t->epilogue != NULL)
+        status = operands_add_epilogue(&t->operands, t->epilogue);
+    tgl_plan_options options = s->plan;
+    options.epilogue = t->epilogue;
+    if (status == TGL_OK) status = tgl_plan_create(s->dev, p, &options, &t->plan);
+    if (status == TGL_OK) status = tgl_timer_create(s->dev, &t->timer);
+    for (int i = 1; status == TGL_OK && i <= s->peer_count; i++)
+        if (t->all[i].peer->cublas != NULL) prepare_cublas(t, &t->all[i]);
+    return status;
+}
+
+void contest_release(contest *t)
+{
+    if (t->settings == NULL) return;
+    tgl_timer_destroy(t->timer);
+    tgl_plan_destroy(t->plan);
+    for (int i = 0; t->all != NULL && i <= t->settings->peer_count; i++) {
+        cublas_release(t->all[i].product);
+        free(t->all[i].samples);
+    }
+    free(t->all);
+    operands_release(&t->operands);
+    *t = (contest){0};
+}
+
+static tgl_status run_once(contest *t, const contestant *c)
+{
+    const operand_set set = operands_for(&t->operands, t->calls++);
+    if (c->product != NULL) return cublas_run(c->product, set) ? TGL_OK : TGL_DRIVER;
+    if (c->peer != NULL) {
+        peer_run(c->peer, &t->problem, set.A, set.B, set.C);
+        return TGL_OK;
+    }
+    if (t->settings->one_shot)
+        return tgl_gemm(t->settings->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL);
+    return operands_run(&t->operands, t->plan, set);
+}
+
+/* ---- Verification ---------------------------------------------------------------------------- */
+
+/* What Tegula's epilogue makes of C[b](i, j). */
+static void finish(const contest *t, int64_t b, int64_t i, int64_t j, reference_element *x)
+{
+    const tgl_epilogue *e = t->epilogue;
+    const tgl_problem *p = &t->problem;
+    const operands *o = &t->operands;
+    double bias = 0, residual = 0;
+    if (e->bias != TGL_BIAS_NONE)
+        bias = element_get(o->result.type, o->host_bias, e->bias == TGL_BIAS_ROW ? i : j);
+    if (e->residual)
+        residual = element_get(o->result.type, o->host_residual, (b * p->m + i) * p->n + j);
+    reference_epilogue(e, bias, residual, x);
+}
+
+/* The greatest error that a contestant's element may have. A peer uses the arithmetic of the
+ * problem's compute mode too, and may round partial sums. */
+static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
+{
+    const tgl_problem *p = &t->problem;
+    return error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute) +
+           (c->peer != NULL ? error_of_rounded_sums(t->operands.result.type, p->k) : 0) +
+           (has_epilogue ? EPILOGUE_ERRORS : 0);
+}
+
+/* Compares elements drawn at random, and looks for NaN in all. `C` is on the host. */
+static bool is_right(const contest *t, const contestant *c, const void *C, char *why,
+                     size_t why_size)
+{
+    const tgl_epilogue *epilogue = c->peer == NULL ? t->epilogue : NULL;
+    const tgl_problem *p = &t->problem;
+    const stored_matrix *result = &t->operands.result;
+    const int64_t at = element_find_non_finite(result->type, C, result->extent);
+    if (at < result->extent) {
+        snprintf(why, why_size, "element %" PRId64 " of C is not finite", at);
+        return false;
+    }
+    if (epilogue != NULL && epilogue->expression != NULL)
+        return true; /* its value is not known here */
+    random_state r;
+    random_seed(&r, 2, 0);
+    error_summary summary = {0};
+    const double bound = bound_of(t, c, epilogue != NULL);
+    for (int spot = 0; spot < SPOT_CHECKS; spot++) {
+        const int64_t b = random_int(&r, 0, p->batch - 1);
+        const int64_t i = random_int(&r, 0, p->m - 1), j = random_int(&r, 0, p->n - 1);
+        const double x = element_get(result->type, C, stored_place(result, b, i, j));
+        reference_element e = operands_expected(&t->operands, b, i, j);
+        if (epilogue != NULL) finish(t, b, i, j, &e);
+        double error;
+        if (error_add(&summary, result->type, x, &e, bound, &error)) continue;
+        snprintf(why, why_size,
+                 "C(%" PRId64 ", %" PRId64 ") is %.9g, the reference %.9Lg: error %.3g", i, j, x,
+                 e.value, error);
+        return false;
+    }
+    return true;
+}
+
+/* Fills C with NaN, runs a contestant once, and checks the result. */
+static tgl_status verify(contest *t, contestant *c)
+{
+    tgl_device *dev = t->settings->dev;
+    const operand_set set = operands_for(&t->operands, 0);
+    const size_t size = t->operands.size_c;
+    const bool host = cli_device_is_host(dev);
+    void *C = host ? set.C : malloc(size);
+    if (C == NULL) return TGL_NO_MEMORY;
+    memset(C, 0xff, size); /* a NaN in every type */
+    tgl_status status = host ? TGL_OK : tgl_upload(dev, set.C, C, size, NULL);
+    t->calls = 0; /* the first set */
+    if (status == TGL_OK) status = run_once(t, c);
+    if (status == TGL_OK && !host) status = tgl_download(dev, C, set.C, size, NULL);
+    char why[200];
+    if (status == TGL_OK && !is_right(t, c, C, why, sizeof why)) {
+        c->right = false;
+        if (c->peer == NULL)
+            snprintf(t->error, sizeof t->error, "%s", why);
+        else
+            cli_fail("%s is wrong and is left out here: %s", c->peer->name, why);
+    }
+    if (!host) free(C);
+    return status;
+}
+
+/* ---- Timing ---------------------------------------------------------------------------------- */
+
+/* Seconds of processor time that this process has used. */
+static double processor_time(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+/* Waits until the threads of the library that ran before are asleep. They spin for up to 30 ms
+ * after a call, and would compete with the next library for the processors. */
+static void wait_until_quiet(const contest_settings *s)
+{
+    if (s->threads <= 1) return;
+    const struct timespec pause = {0, 1000000};
+    for (int i = 0; i < 100; i++) {
+        const double before = processor_time();
+        nanosleep(&pause, NULL);
+        if (processor_time() - before < 2e-4) return;
+    }
+}
+
+/* The mean seconds of a call, over `calls` calls. */
+static tgl_status time_calls(contest *t, const contestant *c, int calls, double *seconds)
+{
+    const double used_before = processor_time();
+    tgl_status status = tgl_timer_start(t->timer, NULL);
+    for (int i = 0; status == TGL_OK && i < calls; i++)
+        status = run_once(t, c);
+    if (status == TGL_OK) status = tgl_timer_stop(t->timer, NULL, seconds);
+    if (t->settings->cpu_time) *seconds = processor_time() - used_before;
+    *seconds /= calls;
+    return status;
+}
+
+/* Finds how many calls fill a sample. */
+static tgl_status calibrate(contest *t, contestant *c)
+{
+    wait_until_quiet(t->settings);
+    tgl_status status = run_once(t, c);
+    double seconds = 0;
+    for (c->calls = 1; status == TGL_OK;) {
+        status = time_calls(t, c, c->calls, &seconds);
+        if (status != TGL_OK || seconds * c->calls >= sample_seconds) break;
+        if (c->calls >= CALLS_MAX) break; /* the clock does not advance */
+        /* A very short time is inaccurate, so the number grows by 16 at most. */
+        const double wanted = sample_seconds * 1.2 / (seconds + 1e-9);
+        c->calls = wanted > 16.0 * c->calls ? 16 * c->calls : (int)wanted + 1;
+    }
+    c->seconds = seconds;
+    return status;
+}
+
+static tgl_status take_sample(contest *t, contestant *c, int round)
+{
+    wait_until_quiet(t->settings);
+    /* For a call this long, warming caches and waking threads is negligible. */
+    tgl_status status = c->seconds < 0.1 ? run_once(t, c) : TGL_OK;
+    if (status != TGL_OK) return status;
+    return time_calls(t, c, c->calls, &c->samples[round]);
+}
+
+static int choose_rounds(const contest *t)
+{
+    const contest_settings *s = t->settings;
+    if (s->repeat > 0) return s->repeat < ROUNDS_MAX ? s->repeat : ROUNDS_MAX;
+    double round = 0;
+    for (int i = 0; i <= s->peer_count; i++)
+        if (t->all[i].right) round += t->all[i].seconds * (t->all[i].calls + 1) + 1e-3;
+    const double rounds = s->time / round;
+    return rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds > ROUNDS_MAX ? ROUNDS_MAX : (int)rounds;
+}
+
+/* Computes medians, ratios and spreads. Sorts the contestants' samples. */
+static void summarise(contest *t)
+{
+    contestant *ours = &t->all[0];
+    double ratios[ROUNDS_MAX];
+    for (int i = t->settings->peer_count; i >= 0; i--) {
+        contestant *c = &t->all[i];
+        if (!c->right) continue;
+        for (int round = 0; round < t->rounds; round++)
+            ratios[round] = c->samples[round] / ours->samples[round];
+        c->ratio = stats_quantile(ratios, t->rounds, 0.5);
+        /* Tegula comes last: the ratios need its samples unsorted. */
+        c->seconds = stats_quantile(c->samples, t->rounds, 0.5);
+        c->spread = (stats_quantile(c->samples, t->rounds, 0.75) - c->samples[0]) / c->seconds;
+    }
+}
+
+static tgl_status time_all(contest *t)
+{
+    const int count = t->settings->peer_count + 1;
+    for (int i = 0; i < count; i++)
+        if (t->all[i].right) {
+            tgl_status status = calibrate(t, &t->all[i]);
+            if (status != TGL_OK) return status;
+        }
+    t->rounds = choose_rounds(t);
+    for (int round = 0; round < t->rounds; round++)
+        for (int i = 0; i < count; i++) {
+            contestant *c = &t->all[(round + i) % count];
+            if (!c->right) continue;
+            tgl_status status = take_sample(t, c, round);
+            if (status != TGL_OK) return status;
+        }
+    summarise(t);
+    return TGL_OK;
+}
+
+/* The FMA rate is the best of several samples, because other programs can only make the loop
+ * slower: samples before and after this shape is timed, and those of earlier shapes. */
+static void measure_ceiling(contest *t, tgl_ceiling ceiling)
+{
+    for (int i = 0; i < CEILING_SAMPLES; i++) {
+        double value;
+        if (tgl_device_measure(t->settings->dev, ceiling, &value) != TGL_OK) return;
+        if (value > t->fma) t->fma = value;
+    }
+    double *best = &t->settings->best_fma[ceiling == TGL_CEILING_FMA_F64];
+    if (t->fma > *best) *best = t->fma;
+    t->fma = *best;
+}
+
+bool contest_is_unstable(const contest *t)
+{
+    for (int i = 0; i <= t->settings->peer_count; i++)
+        if (t->all[i].right && t->all[i].spread > unstable_spread) return true;
+    return false;
+}
+
+tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem)
+{
+    *t = (contest){.settings = settings, .problem = *problem, .own_epilogue = settings->epilogue};
+    t->epilogue = epilogue_for(&t->own_epilogue, problem);
+    tgl_status status = prepare(t);
+    for (int i = 0; status == TGL_OK && i <= settings->peer_count; i++)
+        if (t->all[i].right) status = verify(t, &t->all[i]);
+    if (status != TGL_OK || t->error[0] != '\0') return status;
+    wait_until_quiet(settings);
+    const tgl_ceiling ceiling =
+        problem->type_a == TGL_F64 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;
+    measure_ceiling(t, ceiling);
+    status = time_all(t);
+    if (status == TGL_OK) measure_ceiling(t, ceiling);
+    return status;
+}
+
+const contestant *contest_best_peer(const contest *t)
+{
+    const contestant *best = NULL;
+    for (int i = 1; i <= t->settings->peer_count; i++)
+        if (t->all[i].right && (best == NULL || t->all[i].ratio < best->ratio)) best = &t->all[i];
+    return best;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One shape, timed: Tegula and its peers in turn, in one process, on the same matrices.
+ *
+ * Each round takes one sample of every contestant; the order rotates from round to round. A sample
+ * is enough calls to fill a few milliseconds, after one call that is not timed, which warms caches
+ * and threads. The result is the median over rounds of the ratio within a round, so that a change
+ * of the machine's speed affects all contestants alike. On a device with its own memory successive
+ * calls use different matrices, so that none is in the cache.
+ */
+#ifndef CLI_CONTEST_H
+#define CLI_CONTEST_H
+
+#include "peers.h"
+#include "timed_operands.h"
+
+#include <stdbool.h>
+
+typedef struct contestant {
+    const peer *peer;        /* NULL: Tegula */
+    cublas_product *product; /* set if the peer is cuBLAS */
+    bool right;              /* it supports the problem, and its product was right: it is timed */
+    int calls;               /* of a sample */
+    double *samples;         /* seconds a call, one for each round */
+    double seconds;          /* the median */
+    double spread;           /* the upper quartile less the least sample, over the median */
+    double ratio;            /* its time over Tegula's, the median over the rounds */
+} contestant;
+
+typedef struct contest_settings {
+    tgl_device *dev;
+    const peer *peers;
+    int peer_count;
+    int threads;   /* threads of the host; with 1 there is no wait for other libraries' threads */
+    double time;   /* seconds to spend on a shape, about */
+    int repeat;    /* rounds; 0: as many as fit in `time`, but at least 5 */
+    bool one_shot; /* time tgl_gemm(), not a kept plan */
+    tgl_plan_options plan; /* Tegula's plan, without the epilogue */
+    tgl_epilogue epilogue; /* of Tegula's product; peers compute none */
+    double *best_fma;      /* the best FMA rates of this run: f32, f64 */
+    bool cpu_time; /* measure processor time, which other processes do not increase; needs one
+                      thread */
+} contest_settings;
+
+typedef struct contest {
+    const contest_settings *settings;
+    tgl_problem problem;
+    tgl_epilogue own_epilogue;
+    const tgl_epilogue *epilogue; /* NULL: none */
+    tgl_plan *plan;
+    tgl_timer *timer;
+    operands operands;
+    contestant *all; /* [0] is Tegula; 1 + peer_count */
+    int rounds;
+    int64_t calls;   /* calls so far; selects the operands of the next call */
+    double fma;      /* FLOP/s of the FMA loop, the best of several samples; 0: not known */
+    char error[256]; /* why Tegula's product was not right; empty: it was */
+} contest;
+
+/* Prepares, verifies and times. Returns the status of the call that failed, or TGL_OK. The contest
+ * must be released in either case. */
+tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_problem *problem);
+void contest_release(contest *t);
+
+/* Whether the samples of Tegula or of a peer vary too much for their median to be meaningful. */
+bool contest_is_unstable(const contest *t);
+
+/* The peer whose ratio is the least, or NULL. */
+const contestant *contest_best_peer(const contest *t);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Other libraries, found by dlopen.
+ *
+ * OpenBLAS, BLIS and MKL export the same names. Each is loaded with RTLD_LOCAL, so that its symbols
+ * are not visible to the others, and RTLD_NOW, so that its references are resolved before the next
+ * library is loaded.
+ */
+#include "peers.h"
+#include "problem_options.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- What the libraries export --------------------------------------------------------------- */
+
+typedef void sgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                            const float *A, int lda, const float *B, int ldb, float beta, float *C,
+                            int ldc);
+typedef void dgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, double alpha,
+                            const double *A, int lda, const double *B, int ldb, double beta,
+                            double *C, int ldc);
+typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
+                                float alpha, const float *A, int64_t lda, const float *B,
+                                int64_t ldb, float beta, float *C, int64_t ldc);
+
+/* ---- Finding --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *files[4];
+} known[] = {
+    {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
+    {"blis", {"libblis.so.4", "libblis.so"}},
+    {"onednn", {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
+    {"eigen", {"libtegula_peer_eigen.so"}}, /* bench/peers/eigen.cpp: Eigen has no library */
+    {"mkl", {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}},
+};
+enum { KNOWN = sizeof known / sizeof known[0], FILES = 4 };
+
+const char *peer_known(int index)
+{
+    return index < KNOWN ? known[index].name : NULL;
+}
+
+/* BLIS 0.9 selects AVX2 kernels on processors that are newer than itself. Architecture 0 is its
+ * AVX-512 configuration.
+ */
+static void help_blis_to_avx512(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f")) setenv("BLIS_ARCH_TYPE", "0", 0);
+#endif
+}
+
+static void *load(const char *file)
+{
+    /* MKL loads further libraries later, which need the symbols of the first. */
+    const bool is_mkl = strstr(file, "libmkl_rt") != NULL;
+    return dlopen(file, RTLD_NOW | (is_mkl ? RTLD_GLOBAL : RTLD_LOCAL));
+}
+
+/* Loads a library that lies beside the program, as in a build folder. */
+static void *load_beside_program(const char *file)
+{
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0) return NULL;
+    path[length] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash == NULL || strlen(file) >= sizeof path - (size_t)(slash + 1 - path)) return NULL;
+    strcpy(slash + 1, file);
+    return access(path, R_OK) == 0 ? load(path) : NULL;
+}
+
+/* OpenBLAS 0.3.21 selects its kernels for Prescott (2004) on processors that are newer than itself.
+ * It reads its settings when it is loaded, so it is loaded a second time. */
+static void *help_openblas(void *library, const char *file)
+{
+#ifdef __x86_64__
+    const char *(*core)(void) = (const char *(*)(void))dlsym(library, "openblas_get_corename");
+    if (core == NULL || strcmp(core(), "Prescott") != 0 || getenv("OPENBLAS_CORETYPE") != NULL)
+        return library;
+    if (!__builtin_cpu_supports("avx2")) return library;
+    dlclose(library);
+    setenv("OPENBLAS_CORETYPE", __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell", 0);
+    return load(file);
+#else
+    (void)file;
+    return library;
+#endif
+}
+
+static void *load_known(int index)
+{
+    void *library = NULL;
+    if (strcmp(known[index].name, "blis") == 0) help_blis_to_avx512();
+    const bool is_openblas = strcmp(known[index].name, "openblas") == 0;
+    for (int i = 0; library == NULL && i < FILES && known[index].files[i] != NULL; i++) {
+        const char *file = known[index].files[i];
+        library = load(file);
+        if (library == NULL) library = load_beside_program(file);
+        if (library != NULL && is_openblas) library = help_openblas(library, file);
+    }
+    return library;
+}
+
+/* ---- Versions -------------------------------------------------------------------------------- */
+
+typedef struct dnnl_version_info {
+    int major, minor, patch;
+} dnnl_version_info;
+
+static void *find(const peer *p, const char *symbol)
+{
+    return dlsym(p->handle, symbol);
+}
+
+/* Calls a function that returns text, if there is one. */
+static const char *text_of(const peer *p, const char *symbol)
+{
+    const char *(*function)(void) = (const char *(*)(void))find(p, symbol);
+    return function != NULL ? function() : NULL;
+}
+
+static void read_version(peer *p)
+{
+    char *text = p->version;
+    const size_t size = sizeof p->version;
+    const char *openblas = text_of(p, "openblas_get_config");
+    const char *blis = text_of(p, "bli_info_get_version_str");
+    const char *other = text_of(p, "tegula_peer_version");
+    const dnnl_version_info *(*dnnl)(void) =
+        (const dnnl_version_info *(*)(void))find(p, "dnnl_version");
+    void (*mkl)(char *, int) = (void (*)(char *, int))find(p, "MKL_Get_Version_String");
+    int (*blis_query)(void) = (int (*)(void))find(p, "bli_arch_query_id");
+    const char *(*blis_arch)(int) = (const char *(*)(int))find(p, "bli_arch_string");
+    void (*blis_init)(void) = (void (*)(void))find(p, "bli_init");
+    if (blis_init != NULL) blis_init(); /* bli_arch_query_id() aborts before it */
+    if (openblas != NULL)
+        snprintf(text, size, "%s", openblas);
+    else if (blis != NULL && blis_query != NULL && blis_arch != NULL)
+        snprintf(text, size, "BLIS %s %s", blis, blis_arch(blis_query()));
+    else if (dnnl != NULL)
+        snprintf(text, size, "oneDNN %d.%d.%d", dnnl()->major, dnnl()->minor, dnnl()->patch);
+    else if (mkl != NULL)
+        mkl(text, (int)size - 1);
+    else if (other != NULL)
+        snprintf(text, size, "%s", other);
+    for (size_t end = strlen(text); end > 0 && text[end - 1] == ' '; end--)
+        text[end - 1] = '\0';
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* The index of a name in the table; KNOWN: it is not there. */
+static int index_of(const char *name)
+{
+    int index = 0;
+    while (index < KNOWN && strcmp(known[index].name, name) != 0)
+        index++;
+    return index;
+}
+
+bool peer_is_name(const char *text)
+{
+    return strchr(text, '/') != NULL || index_of(text) < KNOWN;
+}
+
+bool peer_open(const char *name, peer *p, char *message, size_t message_size)
+{
+    *p = (peer){0};
+    const int index = index_of(name);
+    if (index < KNOWN) {
+        snprintf(p->name, sizeof p->name, "%s", name);
+        p->handle = load_known(index);
+    } else {
+        snprintf(p->name, sizeof p->name, "%s", strrchr(name, '/') + 1);
+        if (strstr(name, "libblis") != NULL) help_blis_to_avx512();
+        p->handle = load(name);
+    }
+    if (p->handle == NULL) {
+        const char *why = dlerror();
+        if (index < KNOWN)
+            snprintf(message, message_size, "%s was not found (%s)", name, known[index].files[0]);
+        else
+            snprintf(message, message_size, "cannot load it: %s", why != NULL ? why : name);
+        return false;
+    }
+    p->sgemm = find(p, "cblas_sgemm");
+    p->dgemm = find(p, "cblas_dgemm");
+    p->onednn = p->sgemm == NULL ? find(p, "dnnl_sgemm") : NULL;
+    if (p->sgemm == NULL && p->dgemm == NULL && p->onednn == NULL) {
+        snprintf(message, message_size, "%s exports neither cblas_sgemm nor cblas_dgemm", name);
+        return false;
+    }
+    read_version(p);
+    return true;
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+/* Calls function(threads) of one library, if it has it. */
+static void call_with(void *library, const char *symbol, int threads)
+{
+    void (*function)(int) = (void (*)(int))dlsym(library, symbol);
+    if (function != NULL) function(threads);
+}
+
+static void set_openmp_threads(int threads)
+{
+    static const char *const runtimes[] = {"libgomp.so.1", "libiomp5.so", "libomp.so.5"};
+    for (int i = 0; i < 3; i++) {
+        void *runtime = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (runtime == NULL) continue;
+        call_with(runtime, "omp_set_num_threads", threads);
+        dlclose(runtime);
+    }
+}
+
+void peers_set_threads(const peer *peers, int count, int threads)
+{
+    set_openmp_threads(threads);
+    for (int i = 0; i < count; i++) {
+        call_with(peers[i].handle, "openblas_set_num_threads", threads);
+        call_with(peers[i].handle, "MKL_Set_Num_Threads", threads);
+        call_with(peers[i].handle, "tegula_peer_set_num_threads", threads);
+        void (*blis)(int64_t) = /* its dim_t has 64 bits */
+            (void (*)(int64_t))find(&peers[i], "bli_thread_set_num_threads");
+        if (blis != NULL) blis(threads);
+    }
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+void peer_from_cublas(peer *p, cublas *lib, cublas_way way)
+{
+    *p = (peer){.cublas = lib, .way = way};
+    snprintf(p->name, sizeof p->name, "%s", cublas_way_name(way));
+    snprintf(p->version, sizeof p->version, "cuBLAS %s%s", cublas_version(lib),
+             way == CUBLAS_LT_BEST ? ", the fastest of cuBLASLt's candidates" : "");
+}
+
+bool peer_takes(const peer *p, const tgl_problem *problem)
+{
+    if (p->cublas != NULL) return true;
+    const tgl_type type = problem->type_a;
+    if ((type != TGL_F32 && type != TGL_F64) || problem_result_type(problem) != type) return false;
+    if (type == TGL_F32 ? p->sgemm == NULL && p->onednn == NULL : p->dgemm == NULL) return false;
+    return problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;
+}
+
+void peer_run(const peer *p, const tgl_problem *problem, const void *A, const void *B, void *C)
+{
+    const int m = (int)problem->m, n = (int)problem->n, k = (int)problem->k;
+    const int trans_a = problem->trans_a, trans_b = problem->trans_b;
+    const int lda = trans_a == TGL_NO_TRANS ? k : m, ldb = trans_b == TGL_NO_TRANS ? n : k;
+    for (int64_t i = 0; i < problem->batch; i++) {
+        const float *a = (const float *)A + i * problem->stride_a;
+        const float *b = (const float *)B + i * problem->stride_b;
+        float *c = (float *)C + i * problem->stride_c;
+        if (problem->type_c == TGL_F64)
+            ((dgemm_function *)p->dgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0,
+                                         (const double *)A + i * problem->stride_a, lda,
+                                         (const double *)B + i * problem->stride_b, ldb, 0.0,
+                                         (double *)C + i * problem->stride_c, n);
+        else if (p->onednn != NULL)
+            ((dnnl_sgemm_function *)p->onednn)(trans_a == TGL_NO_TRANS ? 'N' : 'T',
+                                               trans_b == TGL_NO_TRANS ? 'N' : 'T', m, n, k, 1.0f,
+                                               a, lda, b, ldb, 0.0f, c, n);
+        else
+            ((sgemm_function *)p->sgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, a, lda, b,
+                                         ldb, 0.0f, c, n);
+    }
+}

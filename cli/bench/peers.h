@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Other libraries that multiply matrices, found by dlopen when the program runs, so that it can be
+ * timed beside them without being linked to any.
+ */
+#ifndef CLI_PEERS_H
+#define CLI_PEERS_H
+
+#include "cublas.h"
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PEERS_MAX = 16 }; /* in one run */
+
+typedef struct peer {
+    char name[64];     /* "openblas", or the file's name for a path */
+    char version[160]; /* as the library reports it, with the name of its kernels; may be empty */
+    void *handle;
+    void *sgemm, *dgemm; /* cblas_sgemm and cblas_dgemm; NULL where the library has none */
+    void *onednn;        /* dnnl_sgemm, for a library without cblas_sgemm */
+    cublas
+        *cublas; /* set for a peer on CUDA devices, which has only name and version of the above */
+    cublas_way way;
+} peer;
+
+/* The names that peer_open() knows: index 0, 1, ... until NULL. */
+const char *peer_known(int index);
+
+/* Whether the text is one of those names, or a path. */
+bool peer_is_name(const char *text);
+
+/* Loads a library by one of those names, or by path any that exports cblas_sgemm or cblas_dgemm.
+ * Libraries stay loaded until the program ends, because their threads may still run. */
+bool peer_open(const char *name_or_path, peer *p, char *message, size_t message_size);
+
+/* Makes a peer of cuBLAS on its CUDA device. The caller opens cuBLAS and closes it. */
+void peer_from_cublas(peer *p, cublas *lib, cublas_way way);
+
+/* Tells every library and OpenMP run-time that is loaded how many threads to use. */
+void peers_set_threads(const peer *peers, int count, int threads);
+
+/* Whether it can multiply this at all: type, and sizes that fit its integers. */
+bool peer_takes(const peer *p, const tgl_problem *problem);
+
+/* C := op(A)*op(B), host memory, row-major; a batch one after another. */
+void peer_run(const peer *p, const tgl_problem *problem, const void *A, const void *B, void *C);
+
+#endif

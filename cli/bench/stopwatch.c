@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Timing plans.
+ */
+#include "stopwatch.h"
+#include "stats.h"
+
+enum { SAMPLES_MOST = 31, RUNS_MOST = 4096 };
+
+tgl_status stopwatch_make(stopwatch *w, const operands *o)
+{
+    *w = (stopwatch){.operands = o};
+    return tgl_timer_create(o->dev, &w->timer);
+}
+
+void stopwatch_release(stopwatch *w)
+{
+    tgl_timer_destroy(w->timer);
+    w->timer = NULL;
+}
+
+static tgl_status run_many(stopwatch *w, const tgl_plan *plan, int runs, double *seconds)
+{
+    tgl_status status = tgl_timer_start(w->timer, NULL);
+    for (int i = 0; i < runs && status == TGL_OK; i++) {
+        const operand_set set = operands_for(w->operands, w->calls++);
+        status = operands_run(w->operands, plan, set);
+    }
+    if (status == TGL_OK) status = tgl_timer_stop(w->timer, NULL, seconds);
+    *seconds /= runs;
+    return status;
+}
+
+tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds)
+{
+    double once = 0;
+    *seconds = 0;
+    tgl_status status = run_many(w, plan, 1, &once);
+    if (status == TGL_OK) status = run_many(w, plan, 1, &once);
+    const double wanted = once > 0 ? least / once : 1;
+    const int runs = wanted > RUNS_MOST ? RUNS_MOST : wanted < 1 ? 1 : (int)wanted;
+    return status == TGL_OK ? run_many(w, plan, runs, seconds) : status;
+}
+
+tgl_status stopwatch_median(stopwatch *w, const tgl_plan *plan, double least, int samples,
+                            double *seconds)
+{
+    double taken[SAMPLES_MOST];
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < samples && status == TGL_OK; i++)
+        status = stopwatch_run(w, plan, least, &taken[i]);
+    if (status == TGL_OK) *seconds = stats_quantile(taken, samples, 0.5);
+    return status;
+}

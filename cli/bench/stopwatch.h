@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Times a plan on a device, without peers.
+ */
+#ifndef CLI_STOPWATCH_H
+#define CLI_STOPWATCH_H
+
+#include "timed_operands.h"
+
+typedef struct stopwatch {
+    const operands *operands;
+    tgl_timer *timer;
+    int64_t calls; /* calls so far; selects the operands of the next call */
+} stopwatch;
+
+/* The stopwatch has to be released, on failure too. */
+tgl_status stopwatch_make(stopwatch *w, const operands *o);
+void stopwatch_release(stopwatch *w);
+
+/* *seconds := the mean time of a run, over enough runs to fill about `least` seconds, after a
+ * warm-up run. */
+tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds);
+
+/* The median of `samples` results of stopwatch_run(). samples <= 31. */
+tgl_status stopwatch_median(stopwatch *w, const tgl_plan *plan, double least, int samples,
+                            double *seconds);
+
+#endif

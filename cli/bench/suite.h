@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Suites: the shapes that a benchmark runs, a line each: type,m,n,k,layout,batch
+ *
+ *     f32,1024,1024,1024,NT,1     # B transposed; '#' starts a comment
+ *     tf32,1024,1024,1024,NN,1    # f32, multiplied as TF32
+ *     f16-f32,1024,1024,64,NN,8   # A and B are f16, the result is f32
+ */
+#ifndef CLI_SUITE_H
+#define CLI_SUITE_H
+
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+
+typedef struct suite {
+    tgl_problem *problems; /* row-major, tight, batches one behind the other */
+    int count;
+} suite;
+
+/* Adds a shape; false: no memory, reported. */
+bool suite_add(suite *s, const tgl_problem *problem);
+
+/* Adds the shapes of a file, or of the built-in suite: squares of f32 and f64, or of `type`. type:
+ * of A and B, only this one; 0: all. false: reported. */
+bool suite_read(suite *s, const char *path, tgl_type type);
+bool suite_add_default(suite *s, tgl_type type);
+
+void suite_free(suite *s);
+
+/* "NN", "NT", "TN", "TT". */
+const char *suite_layout(const tgl_problem *p);
+
+/* Floating-point operations of a problem. */
+double suite_flops(const tgl_problem *p);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The error of products, in the units of reference.h, over elements drawn from all of C: Tegula's,
+ * cuBLAS's in the same arithmetic, and that of a loop of fused multiply-adds over k.
+ *
+ * It passes if no element is wrong by the bound of `tegula check`, and where cuBLAS is there, if
+ *   - the geometric mean over all products of the ratio of the RMS errors, Tegula's over cuBLAS's,
+ *     is at most `mean_most`;
+ *   - no product's RMS error exceeds both of the others by more than `single_most`.
+ * The margins allow for the choice of the elements, and for orders of summation that differ without
+ * one being better: for sums of 16 products the sequential order alone is at times more exact than
+ * any other by more than that.
+ */
+#include "check_accuracy.h"
+#include "cli.h"
+#include "cublas.h"
+#include "elements.h"
+#include "output_file.h"
+#include "problem_options.h"
+#include "progress.h"
+#include "random.h"
+#include "reference.h"
+#include "timed_operands.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double mean_most = 1.01, single_most = 1.1;
+enum { SPOTS = 4096 }; /* elements of C that are looked at */
+
+/* Columns: m, n, k, A and B transposed, batch. */
+typedef struct accuracy_shape {
+    int64_t m, n, k;
+    bool trans_a, trans_b;
+    int64_t batch;
+} accuracy_shape;
+
+// clang-format off
+static const accuracy_shape shapes[] = {
+    {33,   35,   300,   false, false, 1}, {4,    100,  1000,  false, false, 1},
+    {16,   16,   16,    false, false, 8}, {256,  256,  256,   false, false, 1},
+    {512,  512,  512,   false, false, 1}, {1023, 1025, 1027,  false, false, 1},
+    {2048, 2048, 1024,  false, false, 1}, {4096, 4096, 1024,  false, false, 1},
+    {1000, 1000, 1000,  true,  false, 1}, {1000, 1000, 1000,  false, true,  1},
+    {1000, 1000, 1000,  true,  true,  1}, {64,   64,   65536, false, false, 1},
+    {128,  128,  16384, false, false, 1}, {512,  512,  4096,  false, true,  1},
+    {16,   4096, 4096,  false, false, 1}, {1,    4096, 4096,  false, true,  1},
+    {4096, 1,    4096,  false, false, 1}, {4096, 4096, 64,    false, false, 1},
+    {64,   64,   64,    false, false, 100},
+};
+// clang-format on
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+/* Not CANCELLATION, whose neighbours cancel: its errors depend on the order of summation alone. */
+static const inputs kinds[] = {UNIFORM_01, UNIFORM_11, NORMAL, WIDE};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Whose error it is. */
+enum { OURS, CUBLAS, SEQUENTIAL, PARTIES };
+static const char *const party_names[] = {"tegula", "cublas", "sequential"};
+
+/* One product of one kind of inputs. */
+typedef struct trial {
+    tgl_problem problem;
+    inputs inputs;
+    operands operands;
+    double *A, *B; /* op(A), op(B) of one product of the batch */
+    void *C;       /* room for a result */
+    error_summary errors[PARTIES];
+    bool has[PARTIES];
+} trial;
+
+typedef struct accuracy_run {
+    tgl_device *dev;
+    cublas *lib; /* NULL: there is none */
+    tgl_type type, type_c;
+    tgl_compute compute;
+    int64_t seed;
+    output_file csv;
+    double logarithms, worst;
+    int compared, failed;
+    char where[96]; /* the worst */
+} accuracy_run;
+
+/* ---- One trial ------------------------------------------------------------------------------- */
+
+static void store(const stored_matrix *x, void *memory, int64_t b, const double *X)
+{
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t j = 0; j < x->cols; j++)
+            element_set(x->type, memory, stored_place(x, b, i, j), X[i * x->cols + j]);
+}
+
+/* The inputs of the batch, on the host and on the device. */
+static tgl_status fill(const accuracy_run *run, trial *t)
+{
+    const tgl_problem *p = &t->problem;
+    const operands *o = &t->operands;
+    random_state r;
+    random_seed(&r, (uint64_t)run->seed, (uint64_t)t->inputs);
+    for (int64_t b = 0; b < p->batch; b++) {
+        random_inputs(&r, t->inputs, p->type_a, p->m, p->n, p->k, t->A, t->B);
+        store(&o->a, o->host_a, b, t->A);
+        store(&o->b, o->host_b, b, t->B);
+    }
+    tgl_status status = tgl_upload(run->dev, o->A, o->host_a, o->size_a, NULL);
+    if (status != TGL_OK) return status;
+    return tgl_upload(run->dev, o->B, o->host_b, o->size_b, NULL);
+}
+
+/* Element (i, j) as a loop of fused multiply-adds in the accumulation type gives it. A product of
+ * two floats is exact in double, so that rounding its sum to float is a fused multiply-add, but for
+ * ties that double has rounded before. */
+static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
+{
+    const operands *o = &t->operands;
+    double sum = 0;
+    for (int64_t p = 0; p < t->problem.k; p++) {
+        const double x = element_get(o->a.type, o->host_a, stored_place(&o->a, b, i, p));
+        const double y = element_get(o->b.type, o->host_b, stored_place(&o->b, b, p, j));
+        sum = o->a.type == TGL_F64 ? fma(x, y, sum) : (double)(float)(sum + x * y);
+    }
+    return element_round(o->result.type, sum);
+}
+
+/* All elements of a small C; else as many, drawn at random. */
+static void compare(trial *t, void *const results[PARTIES])
+{
+    const tgl_problem *p = &t->problem;
+    const stored_matrix *result = &t->operands.result;
+    const int64_t count = p->m * p->n * p->batch;
+    const double bound = error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute);
+    random_state r;
+    random_seed(&r, 7, 0);
+    for (int64_t spot = 0; spot < SPOTS && spot < count; spot++) {
+        const int64_t at = count <= SPOTS ? spot : random_int(&r, 0, count - 1);
+        const int64_t b = at / (p->m * p->n), i = at / p->n % p->m, j = at % p->n;
+        const reference_element e = operands_expected(&t->operands, b, i, j);
+        for (int party = 0; party < PARTIES; party++) {
+            if (!t->has[party]) continue;
+            const double x = party == SEQUENTIAL ? sequential_sum(t, b, i, j)
+                                                 : element_get(result->type, results[party],
+                                                               stored_place(result, b, i, j));
+            double error;
+            error_add(&t->errors[party], result->type, x, &e, bound, &error);
+        }
+    }
+}
+
+/* NaN to C, the product of one party, C to `result`. */
+static tgl_status multiply(const accuracy_run *run, trial *t, int party, void *result)
+{
+    const operand_set set = operands_for(&t->operands, 0);
+    char why[200];
+    memset(t->C, 0xff, t->operands.size_c);
+    tgl_status status = tgl_upload(run->dev, set.C, t->C, t->operands.size_c, NULL);
+    if (status == TGL_OK && party == OURS) {
+        status = tgl_gemm(run->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL);
+    } else if (status == TGL_OK) {
+        cublas_product *product =
+            cublas_prepare(run->lib, CUBLAS_DEFAULT, &t->operands, why, sizeof why);
+        t->has[party] = product != NULL && cublas_run(product, set);
+        if (status == TGL_OK) status = tgl_device_sync(run->dev);
+        cublas_release(product);
+    }
+    if (status != TGL_OK) return status;
+    return tgl_download(run->dev, result, set.C, t->operands.size_c, NULL);
+}
+
+static tgl_status try_parties(const accuracy_run *run, trial *t)
+{
+    void *results[PARTIES] = {NULL};
+    tgl_status status = fill(run, t);
+    t->has[OURS] = t->has[SEQUENTIAL] = true;
+    t->has[CUBLAS] = run->lib != NULL;
+    for (int party = OURS; party <= CUBLAS && status == TGL_OK; party++) {
+        if (!t->has[party]) continue;
+        results[party] = malloc(t->operands.size_c);
+        status = results[party] != NULL ? multiply(run, t, party, results[party]) : TGL_NO_MEMORY;
+    }
+    if (status == TGL_OK) compare(t, results);
+    free(results[OURS]);
+    free(results[CUBLAS]);
+    return status;
+}
+
+static tgl_status try_trial(const accuracy_run *run, trial *t)
+{
+    const tgl_problem *p = &t->problem;
+    tgl_status status = operands_make(&t->operands, run->dev, p, false);
+    t->A = malloc(sizeof(double) * (size_t)(p->m * p->k));
+    t->B = malloc(sizeof(double) * (size_t)(p->k * p->n));
+    t->C = malloc(t->operands.size_c + 1);
+    if (status == TGL_OK)
+        status = t->A != NULL && t->B != NULL && t->C != NULL ? try_parties(run, t) : TGL_NO_MEMORY;
+    free(t->A);
+    free(t->B);
+    free(t->C);
+    operands_release(&t->operands);
+    return status;
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+static void write_line(accuracy_run *run, const trial *t, const char *layout)
+{
+    const tgl_problem *p = &t->problem;
+    FILE *csv = run->csv.stream;
+    char type[TYPE_LABEL_SIZE];
+    problem_type_label(p, type);
+    fprintf(csv, "%s,%s,", tgl_device_name(run->dev), type);
+    csv_put_text(csv, inputs_name(t->inputs));
+    fprintf(csv, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%" PRId64, p->m, p->n, p->k, layout,
+            p->batch);
+    for (int party = 0; party < PARTIES; party++) {
+        const error_summary *e = &t->errors[party];
+        if (t->has[party])
+            fprintf(csv, ",%.6g,%.6g", error_rms(e), e->max);
+        else
+            fputs(",,", csv);
+    }
+    fputc('\n', csv);
+    output_file_flush(&run->csv);
+}
+
+static void judge(accuracy_run *run, const trial *t, const char *what)
+{
+    const double ours = error_rms(&t->errors[OURS]), peer = error_rms(&t->errors[CUBLAS]);
+    const double sequential = error_rms(&t->errors[SEQUENTIAL]);
+    const bool is_wrong = t->errors[OURS].wrong > 0;
+    const bool is_worse =
+        t->has[CUBLAS] && ours > single_most * (peer > sequential ? peer : sequential);
+    if (is_wrong || is_worse) run->failed++;
+    printf("%-45s", what);
+    for (int party = 0; party < PARTIES; party++) {
+        if (t->has[party])
+            printf(" %7.3f %7.3f", error_rms(&t->errors[party]), t->errors[party].max);
+        else
+            printf(" %7s %7s", "-", "-");
+    }
+    if (t->has[CUBLAS] && ours > 0 && peer > 0) {
+        const double ratio = ours / peer;
+        run->logarithms += log(ratio);
+        if (run->compared++ == 0 || ratio > run->worst) {
+            run->worst = ratio;
+            snprintf(run->where, sizeof run->where, "%s", what);
+        }
+        printf("  x%.3f", ratio);
+    }
+    puts(is_wrong ? "  WRONG" : is_worse ? "  WORSE" : "");
+}
+
+static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, inputs kind)
+{
+    trial t = {.problem = cli_problem(run->type, s->m, s->n, s->k), .inputs = kind};
+    tgl_problem *p = &t.problem;
+    p->trans_a = s->trans_a ? TGL_TRANS : TGL_NO_TRANS;
+    p->trans_b = s->trans_b ? TGL_TRANS : TGL_NO_TRANS;
+    p->compute = run->compute;
+    p->batch = s->batch;
+    if (run->type_c != 0) p->type_c = run->type_c;
+    problem_set_strides(p);
+    const tgl_status status = try_trial(run, &t);
+    if (status != TGL_OK) return status;
+    char what[96];
+    const char layout[] = {"NT"[s->trans_a], "NT"[s->trans_b], '\0'};
+    snprintf(what, sizeof what, "%-9s %" PRId64 "x%" PRId64 "x%" PRId64 " %s, batch %" PRId64,
+             inputs_name(kind), p->m, p->n, p->k, layout, p->batch);
+    judge(run, &t, what);
+    if (run->csv.stream != NULL) write_line(run, &t, layout);
+    return TGL_OK;
+}
+
+static tgl_status try_all(accuracy_run *run, bool small)
+{
+    progress line;
+    tgl_status status = TGL_OK;
+    printf("%-45s %15s %15s %15s\n%-45s", "", party_names[OURS], party_names[CUBLAS],
+           party_names[SEQUENTIAL], "inputs, product");
+    for (int party = 0; party < PARTIES; party++)
+        printf(" %7s %7s", "RMS", "max");
+    puts("  RMS over cuBLAS's");
+    progress_start(&line, KINDS * SHAPES);
+    for (int i = 0; i < KINDS * SHAPES && status == TGL_OK; i++) {
+        const accuracy_shape *s = &shapes[i % SHAPES];
+        if (small && s->m * s->n * s->k * s->batch > 1000000) continue;
+        progress_update(&line, i, "accuracy");
+        progress_clear(&line);
+        status = try_shape(run, s, kinds[i / SHAPES]);
+    }
+    progress_clear(&line);
+    return status;
+}
+
+/* Returns an exit code. */
+static int conclude(const accuracy_run *run)
+{
+    const double mean = run->compared > 0 ? exp(run->logarithms / run->compared) : 1;
+    if (run->compared > 0)
+        printf("RMS error over cuBLAS's on %s: geometric mean %.3f (at most %.2f passes), greatest "
+               "%.3f at %s\n",
+               tgl_device_name(run->dev), mean, mean_most, run->worst, run->where);
+    printf("%d products are wrong%s\n", run->failed,
+           run->compared > 0
+               ? ", or less exact than cuBLAS's and a sequential sum by more than a tenth"
+               : "");
+    return run->failed == 0 && mean <= mean_most ? EXIT_DONE : EXIT_FAILED;
+}
+
+static void write_heading(FILE *csv)
+{
+    fputs("device,type,inputs,m,n,k,layout,batch", csv);
+    for (int party = 0; party < PARTIES; party++)
+        fprintf(csv, ",%s_rms,%s_max", party_names[party], party_names[party]);
+    fputc('\n', csv);
+}
+
+int check_accuracy(tgl_device *dev, tgl_type type, tgl_type type_c, tgl_compute compute,
+                   int64_t seed, bool small, const char *csv)
+{
+    accuracy_run run = {
+        .dev = dev, .type = type, .type_c = type_c, .compute = compute, .seed = seed};
+    char message[512];
+    if (!output_file_open(&run.csv, csv)) return EXIT_FAILED;
+    if (run.csv.stream != NULL) write_heading(run.csv.stream);
+    if (!cli_device_is_host(dev)) {
+        run.lib = cublas_open(dev, message, sizeof message);
+        if (run.lib == NULL) printf("without cuBLAS: %s\n", message);
+    }
+    const tgl_status status = try_all(&run, small);
+    const int code = status == TGL_OK ? conclude(&run) : cli_fail_status(status);
+    cublas_close(run.lib);
+    return output_file_close(&run.csv) ? code : EXIT_FAILED;
+}

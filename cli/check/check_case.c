@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random problems: their memory and their reference result.
+ *
+ * The memory of each matrix holds, from front to back, a guard, a few elements that misalign the
+ * base, the matrices of the batch with padding in and between them, and for the result, and half of
+ * all inputs, a guard. In A and B all but the matrices is NaN, so that reading it shows; around C
+ * and D it is noise that must stay as it is.
+ */
+#include "check_case.h"
+#include "check_draw.h"
+#include "check_epilogue.h"
+#include "elements.h"
+#include "problem_options.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The memory ------------------------------------------------------------------------------ */
+
+static void set_element(check_buffer *buffer, int64_t at, double x)
+{
+    element_set(buffer->type, buffer->image, at, x);
+}
+
+static int64_t position(const check_view *v, int64_t b, int64_t i, int64_t j)
+{
+    return v->offset + b * v->batch + i * v->row + j * v->column;
+}
+
+static bool make_image(check_buffer *buffer)
+{
+    buffer->image = malloc(check_buffer_bytes(buffer));
+    return buffer->image != NULL;
+}
+
+static void poison(check_buffer *buffer)
+{
+    for (int64_t i = 0; i < buffer->size; i++)
+        set_element(buffer, i, NAN);
+}
+
+static void store(check_buffer *buffer, int64_t batch, int64_t rows, int64_t columns,
+                  const double *X)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            set_element(buffer, position(&buffer->view, batch, i, j), X[i * columns + j]);
+}
+
+/* With alpha = 0 A and B are not read: they stay NaN, or the product gets NULL. */
+static void store_inputs(check_case *c, int64_t batch, const double *A, const double *B)
+{
+    const tgl_problem *p = &c->problem;
+    if (c->alpha == 0) return;
+    if (p->stride_a != 0 || batch == 0) store(&c->a, batch, p->m, p->k, A);
+    if (p->stride_b != 0 || batch == 0) store(&c->b, batch, p->k, p->n, B);
+}
+
+static void fill_with_noise(check_buffer *buffer, random_state *r)
+{
+    for (size_t i = 0; i < check_buffer_bytes(buffer); i++)
+        buffer->image[i] = (unsigned char)random_bits(r);
+}
+
+static void fill_c(check_case *c, random_state *r)
+{
+    const tgl_problem *p = &c->problem;
+    fill_with_noise(&c->c, r);
+    const bool unread = c->beta == 0 && random_once_in(r, 2);
+    const double scale = c->inputs == DENORMAL ? element_least_normal(c->c.type) / 16 : 1;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++)
+                set_element(&c->c, position(&c->c.view, b, i, j),
+                            unread ? NAN : scale * (2 * random_unit(r) - 1));
+}
+
+/* ---- The answer ------------------------------------------------------------------------------ */
+
+typedef struct operands {
+    double *A, *B, *c_row; /* op(A), op(B) of one product, and a row of its C */
+} operands;
+
+static void compute_reference(const check_case *c, int64_t batch, const operands *o)
+{
+    const tgl_problem *p = &c->problem;
+    for (int64_t i = 0; i < p->m; i++) {
+        for (int64_t j = 0; j < p->n; j++)
+            o->c_row[j] = element_get(c->c.type, c->c.image, position(&c->c.view, batch, i, j));
+        reference_element *row = c->reference + (batch * p->m + i) * p->n;
+        reference_row(p->type_a, p->n, p->k, c->alpha, o->A + i * p->k, o->B, c->beta, o->c_row,
+                      row);
+        if (c->epilogue.size > 0) check_epilogue_finish(c, batch, i, row);
+    }
+}
+
+/* A matrix with stride 0 is that of the first product of the batch. */
+static void fill_products(check_case *c, random_state *r, const operands *o)
+{
+    const tgl_problem *p = &c->problem;
+    double *fresh_a = o->A + p->m * p->k, *fresh_b = o->B + p->k * p->n;
+    for (int64_t b = 0; b < p->batch; b++) {
+        random_inputs(r, c->inputs, p->type_a, p->m, p->n, p->k, fresh_a, fresh_b);
+        if (b == 0 || p->stride_a != 0) memcpy(o->A, fresh_a, sizeof(double) * p->m * p->k);
+        if (b == 0 || p->stride_b != 0) memcpy(o->B, fresh_b, sizeof(double) * p->k * p->n);
+        store_inputs(c, b, o->A, o->B);
+        compute_reference(c, b, o);
+    }
+}
+
+static bool make_contents(check_case *c, random_state *r)
+{
+    const tgl_problem *p = &c->problem;
+    const size_t results = (size_t)(p->batch * p->m * p->n);
+    operands o = {malloc(sizeof(double) * (size_t)(2 * p->m * p->k + 1)),
+                  malloc(sizeof(double) * (size_t)(2 * p->k * p->n + 1)),
+                  malloc(sizeof(double) * (size_t)(p->n + 1))};
+    c->reference = malloc(sizeof *c->reference * (results + 1));
+    const bool ok = o.A != NULL && o.B != NULL && o.c_row != NULL && c->reference != NULL &&
+                    make_image(&c->a) && make_image(&c->b) && make_image(&c->c) &&
+                    (c->d.size == 0 || make_image(&c->d)) && check_epilogue_fill(r, c);
+    if (ok) {
+        poison(&c->a);
+        poison(&c->b);
+        fill_c(c, r);
+        fill_products(c, r, &o);
+        fill_with_noise(&c->d, r);
+    }
+    free(o.A);
+    free(o.B);
+    free(o.c_row);
+    return ok;
+}
+
+bool check_case_make(check_case *c, const check_drawing *from, int64_t number)
+{
+    random_state r;
+    random_seed(&r, from->seed, (uint64_t)number);
+    *c = (check_case){.seed = from->seed, .number = number};
+    check_draw(from, &r, c);
+    if (make_contents(c, &r)) return true;
+    check_case_free(c);
+    return false;
+}
+
+void check_case_free(check_case *c)
+{
+    free(c->a.image);
+    free(c->b.image);
+    free(c->c.image);
+    free(c->d.image);
+    free(c->bias.image);
+    free(c->residual.image);
+    free(c->reference);
+    *c = (check_case){0};
+}
+
+/* ---- The verdict ----------------------------------------------------------------------------- */
+
+size_t check_buffer_bytes(const check_buffer *buffer)
+{
+    return (size_t)buffer->size * tgl_type_size(buffer->type);
+}
+
+const check_buffer *check_case_result(const check_case *c)
+{
+    return c->d.size > 0 ? &c->d : &c->c;
+}
+
+/* The first element outside the result that has changed; -1: none. In `after` the results have been
+ * replaced by what was there before. */
+static int64_t first_change(const check_case *c, const unsigned char *after)
+{
+    const check_buffer *result = check_case_result(c);
+    const size_t size = tgl_type_size(result->type);
+    for (int64_t i = 0; i < result->size; i++)
+        if (memcmp(after + (size_t)i * size, result->image + (size_t)i * size, size) != 0) return i;
+    return -1;
+}
+
+static void compare_padding(const check_case *c, const unsigned char *after, check_verdict *verdict)
+{
+    const tgl_problem *p = &c->problem;
+    const check_buffer *result = check_case_result(c);
+    const size_t size = tgl_type_size(result->type);
+    unsigned char *rest = malloc((size_t)result->size * size);
+    if (rest == NULL) {
+        snprintf(verdict->text, sizeof verdict->text, "no memory to compare the padding");
+        return;
+    }
+    memcpy(rest, after, (size_t)result->size * size);
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++) {
+                const size_t at = (size_t)position(&result->view, b, i, j) * size;
+                memcpy(rest + at, result->image + at, size);
+            }
+    const int64_t changed = first_change(c, rest);
+    free(rest);
+    if (changed >= 0 && verdict->text[0] == '\0')
+        snprintf(verdict->text, sizeof verdict->text,
+                 "memory outside %c was written, %" PRId64 " elements from its base",
+                 c->d.size > 0 ? 'D' : 'C', changed - result->view.offset);
+}
+
+void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
+                        check_verdict *verdict)
+{
+    const tgl_problem *p = &c->problem;
+    const check_buffer *result = check_case_result(c);
+    verdict->text[0] = '\0';
+    const reference_element *reference = c->reference;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++, reference++) {
+                const double x = element_get(result->type, after, position(&result->view, b, i, j));
+                double error;
+                if (error_add(errors, result->type, x, reference, c->bound, &error) ||
+                    verdict->text[0] != '\0')
+                    continue;
+                snprintf(verdict->text, sizeof verdict->text,
+                         "%c[%" PRId64 "](%" PRId64 ", %" PRId64
+                         ") is %.9g, the reference %.9Lg: error %.3g, at most %.3g passes",
+                         c->d.size > 0 ? 'D' : 'C', b, i, j, x, reference->value, error, c->bound);
+            }
+    compare_padding(c, after, verdict);
+}
+
+/* The rest of the description: " D ldd=9 stride=99", " device scalars", ... */
+static void describe_rest(const check_case *c, char *text, size_t size)
+{
+    const tgl_problem *p = &c->problem;
+    char d[80] = "";
+    if (c->d.size > 0)
+        snprintf(d, sizeof d, " D ldd=%" PRId64 " stride=%" PRId64 " offset=%" PRId64, p->ldd,
+                 p->stride_d, c->d.view.offset - GUARD);
+    snprintf(text, size, "%s%s%s%s", d, p->scalars == TGL_SCALARS_DEVICE ? " device scalars" : "",
+             c->no_beta ? " without beta" : "", c->own_workspace ? " own workspace" : "");
+}
+
+void check_case_describe(const check_case *c, char *text, size_t size)
+{
+    const tgl_problem *p = &c->problem;
+    char epilogue[80], rest[160], type[TYPE_LABEL_SIZE];
+    problem_type_label(p, type);
+    check_epilogue_describe(c, epilogue, sizeof epilogue);
+    describe_rest(c, rest, sizeof rest);
+    snprintf(
+        text, size,
+        "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " %s-major %c%c lda=%" PRId64 " ldb=%" PRId64
+        " ldc=%" PRId64 " batch=%" PRId64 "%s strides=%" PRId64 ",%" PRId64 ",%" PRId64
+        " offsets=%" PRId64 ",%" PRId64 ",%" PRId64 " alpha=%.9g beta=%.9g inputs=%s%s%s",
+        type, p->m, p->n, p->k, p->order == TGL_ROW_MAJOR ? "row" : "column",
+        p->trans_a == TGL_NO_TRANS ? 'N' : 'T', p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda,
+        p->ldb, p->ldc, p->batch, p->batching == TGL_POINTERS ? " by pointers" : "", p->stride_a,
+        p->stride_b, p->stride_c, c->a.view.offset - GUARD, c->b.view.offset - GUARD,
+        c->c.view.offset - GUARD, c->alpha, c->beta, inputs_name(c->inputs), epilogue, rest);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One random problem of `tegula check` with its memory, its guards and its reference result. It
+ * depends on a seed and a number only, so that it can be reproduced.
+ */
+#ifndef CLI_CHECK_CASE_H
+#define CLI_CHECK_CASE_H
+
+#include "random.h"
+#include "reference.h"
+
+/* Where an element of one matrix of a batch lies in its buffer: offset + b*batch + i*row +
+ * j*column, for element (i, j) of op(X), or of C. Elements, not bytes. */
+typedef struct check_view {
+    int64_t offset, batch, row, column;
+} check_view;
+
+/* A buffer and the matrices in it. */
+typedef struct check_buffer {
+    check_view view;
+    tgl_type type;
+    int64_t size;         /* elements, guards included */
+    unsigned char *image; /* its contents before the product */
+    bool null;            /* the product gets NULL for it: it is not accessed */
+} check_buffer;
+
+typedef struct check_case {
+    uint64_t seed;
+    int64_t number;
+    tgl_problem problem;
+    inputs inputs;
+    double alpha, beta;
+    bool no_beta; /* device scalars: beta is 0, and its pointer NULL */
+    check_buffer a, b, c;
+    check_buffer d;              /* size 0: D is C */
+    tgl_epilogue epilogue;       /* size 0: none */
+    check_buffer bias, residual; /* size 0: none */
+    int64_t splits, whole,
+        depth;      /* options for a kernel that is named, if it has them; 0: not given */
+    int64_t blocks; /* given */
+    bool strips;    /* strips=1 for a kernel that is named, if it can have strips for this shape */
+    bool own_workspace;           /* the caller provides the workspace, if the plan needs one */
+    bool again;                   /* it is run ten times, which must give the same bits */
+    double bound;                 /* the greatest error that passes */
+    reference_element *reference; /* batch x m x n */
+} check_case;
+
+/* The size of cases: for the simulator or a sanitizer, for a CPU, for a GPU. */
+typedef enum check_scale { SCALE_SMALL, SCALE_MEDIUM, SCALE_LARGE } check_scale;
+
+/* What the cases of a run have in common. */
+typedef struct check_drawing {
+    uint64_t seed;
+    tgl_type type;           /* type of A and B; 0: TGL_F32 or TGL_F64 at random */
+    tgl_type type_c, type_d; /* types of C and D; 0: C has that of A and B, D that of C */
+    tgl_compute compute;
+    bool plain;     /* row-major, not transposed, no batch, D is C, scalars of the host */
+    bool epilogues; /* each product has one */
+    check_scale scale;
+} check_drawing;
+
+enum { GUARD = 64 }; /* guard elements before the matrices of a buffer, and usually behind them */
+
+/* Makes case `number`. false: no memory. */
+bool check_case_make(check_case *c, const check_drawing *from, int64_t number);
+void check_case_free(check_case *c);
+
+/* What is wrong with a result, in one line; empty if it is right. */
+typedef struct check_verdict {
+    char text[256];
+} check_verdict;
+
+size_t check_buffer_bytes(const check_buffer *buffer);
+
+/* The buffer that the product is written to: D's where that is another matrix, else C's. */
+const check_buffer *check_case_result(const check_case *c);
+
+/* Compares the result's buffer after the product, `after`, with the reference, and its padding and
+ * guards with what they were. */
+void check_case_compare(const check_case *c, const unsigned char *after, error_summary *errors,
+                        check_verdict *verdict);
+
+/* The case in one line: sizes, order, leading dimensions, scalars. */
+void check_case_describe(const check_case *c, char *text, size_t size);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Draws the sizes, layout, scalars and kernel options of a random problem. check_case.c makes its
+ * memory and its reference result.
+ */
+#include "check_draw.h"
+#include "check_epilogue.h"
+#include "elements.h"
+#include "problem_options.h"
+
+#include <math.h>
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+/* Columns: the largest usual size, the largest length of a long matrix, the largest k of a deep
+ * product; the limit of m*n*k*batch for most cases, for one in ten, and for one in sixty. */
+typedef struct limits {
+    int size, length, depth;
+    double usual, more, most;
+} limits;
+
+static const limits limits_of[] = {
+    [SCALE_SMALL] = {140, 700, 2500, 6e4, 6e5, 6e5},
+    [SCALE_MEDIUM] = {400, 20000, 20000, 2e6, 2e6, 2e6},
+    [SCALE_LARGE] = {700, 20000, 20000, 4e6, 6e7, 6e8},
+};
+
+/* A size near a multiple of a tile size. */
+static int64_t draw_edge(random_state *r, const limits *l)
+{
+    const int64_t tile = (int64_t)16 << random_int(r, 0, 4); /* 16 .. 256 */
+    const int64_t times = l->size / tile > 0 ? random_int(r, 1, l->size / tile) : 1;
+    const int64_t past = random_once_in(r, 2) ? random_int(r, -1, 1) : random_int(r, 1, 16);
+    const int64_t edge = tile * times + past;
+    return edge < l->size ? edge : l->size;
+}
+
+static int64_t draw_size(random_state *r, const limits *l)
+{
+    static const int primes[] = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 97, 127, 131, 251, 257};
+    switch (random_int(r, 0, 9)) {
+    case 0:
+        return random_int(r, 0, 3);
+    case 1:
+        return primes[random_int(r, 0, 15)];
+    case 2:
+        return ((int64_t)1 << random_int(r, 2, 8)) + random_int(r, -1, 1);
+    case 3:
+    case 4:
+        return draw_edge(r, l);
+    case 5:
+    case 6:
+        return random_int(r, 1, l->size);
+    case 7:
+        return random_int(r, 1, 130);
+    default:
+        return random_int(r, 1, 32);
+    }
+}
+
+static void draw_usual(random_state *r, const limits *l, tgl_problem *p)
+{
+    p->m = draw_size(r, l);
+    p->n = draw_size(r, l);
+    p->k = draw_size(r, l);
+}
+
+/* At most 16 rows or columns; the other size and k may be long. */
+static void draw_skinny(random_state *r, const limits *l, tgl_problem *p)
+{
+    const int64_t narrow = random_int(r, 1, (int64_t)1 << random_int(r, 0, 4));
+    const bool is_long = random_once_in(r, 3), is_deep = random_once_in(r, 3);
+    const int64_t wide = is_long ? random_int(r, 1, l->length) : draw_size(r, l);
+    p->m = narrow;
+    p->n = wide;
+    p->k = is_deep ? random_int(r, 1, l->depth) : draw_size(r, l);
+    if (random_once_in(r, 2)) p->m = wide, p->n = narrow;
+}
+
+/* One dimension is long, the others short. */
+static void draw_long(random_state *r, const limits *l, tgl_problem *p)
+{
+    int64_t *sizes[] = {&p->m, &p->n, &p->k};
+    const int most = random_once_in(r, 2) ? 20 : 70;
+    for (int i = 0; i < 3; i++)
+        *sizes[i] = random_int(r, 1, most);
+    const int which = (int)random_int(r, 0, 2);
+    *sizes[which] = random_int(r, 300, which == 2 ? l->depth : l->length);
+}
+
+/* More tiles of C than fit on a chip at the same time. */
+static void draw_large(random_state *r, tgl_problem *p)
+{
+    p->m = random_int(r, 700, 2300);
+    p->n = random_int(r, 700, 2300);
+    p->k = random_int(r, 16, 400);
+}
+
+/* A batch of a few products, of hundreds of small ones, or of more than the z dimension of a grid
+ * (65535). */
+static void draw_batch(random_state *r, check_scale scale, tgl_problem *p)
+{
+    p->batch = random_once_in(r, 6) ? random_int(r, 0, 6) : 1;
+    const bool is_vast = scale == SCALE_LARGE && random_once_in(r, 400);
+    if (!is_vast && !random_once_in(r, 40)) return;
+    const int side = is_vast ? 3 : 24;
+    p->m = random_int(r, 1, side);
+    p->n = random_int(r, 1, side);
+    p->k = random_int(r, 1, side);
+    p->batch =
+        is_vast ? random_int(r, 65530, 70000) : random_int(r, 7, scale == SCALE_SMALL ? 40 : 400);
+}
+
+static void draw_any(random_state *r, check_scale scale, tgl_problem *p)
+{
+    const limits *l = &limits_of[scale];
+    const int64_t kind = random_int(r, 0, 11);
+    if (kind < 3)
+        draw_skinny(r, l, p);
+    else if (kind < 4)
+        draw_long(r, l, p);
+    else
+        draw_usual(r, l, p);
+    draw_batch(r, scale, p);
+}
+
+static double products(const tgl_problem *p)
+{
+    return (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+}
+
+/* Draws until m*n*k*batch is within the limit. Sizes are not cut down, which would change their
+ * distribution. */
+static void draw_sizes(random_state *r, check_scale scale, tgl_problem *p)
+{
+    const limits *l = &limits_of[scale];
+    if (scale == SCALE_LARGE && random_once_in(r, 60)) {
+        p->batch = 1;
+        do
+            draw_large(r, p);
+        while (products(p) > l->most);
+        return;
+    }
+    const double most = random_once_in(r, 10) ? l->more : l->usual;
+    do
+        draw_any(r, scale, p);
+    while (products(p) > most);
+}
+
+/* ---- Layout ---------------------------------------------------------------------------------- */
+
+static tgl_transpose draw_transpose(random_state *r)
+{
+    static const tgl_transpose all[] = {TGL_NO_TRANS, TGL_NO_TRANS, TGL_TRANS, TGL_TRANS,
+                                        TGL_CONJ_TRANS};
+    return all[random_int(r, 0, 4)];
+}
+
+static int64_t round_up(int64_t x, int64_t unit)
+{
+    return (x + unit - 1) / unit * unit;
+}
+
+/* The unit that leading dimensions and strides are multiples of, in elements. The alignment of the
+ * base is drawn separately. */
+static int64_t draw_unit(random_state *r)
+{
+    static const int64_t units[] = {1, 1, 2, 4, 4};
+    return units[random_int(r, 0, 4)];
+}
+
+/* Draws the layout of op(X), rows x columns: leading dimension, batch stride and view. */
+static void draw_layout(random_state *r, const tgl_problem *p, int64_t rows, int64_t columns,
+                        bool transposed, bool is_input, int64_t *ld, int64_t *stride,
+                        check_buffer *buffer)
+{
+    const bool lines_are_rows = (p->order == TGL_ROW_MAJOR) != transposed;
+    const int64_t lines = lines_are_rows ? rows : columns;
+    const int64_t length = lines_are_rows ? columns : rows, unit = draw_unit(r);
+    *ld = round_up(length + (random_once_in(r, 2) ? 0 : random_int(r, 1, 17)), unit);
+    if (*ld == 0) *ld = unit;
+    const int64_t extent = lines > 0 ? (lines - 1) * *ld + length : 0;
+    *stride = round_up(lines * *ld + (random_once_in(r, 2) ? 0 : random_int(r, 1, 40)), unit);
+    if (is_input && random_once_in(r, 4)) *stride = 0;
+    const int64_t off = random_once_in(r, 2) ? 0 : random_int(r, 1, 15);
+    const int64_t offset = GUARD + (random_once_in(r, 3) ? off : off / unit * unit);
+    buffer->view = (check_view){.offset = offset,
+                                .batch = *stride,
+                                .row = lines_are_rows ? *ld : 1,
+                                .column = lines_are_rows ? 1 : *ld};
+    const int64_t last = p->batch > 0 ? (p->batch - 1) * *stride : 0;
+    /* Half of the inputs end with their memory, so that a sanitizer sees reads behind them. */
+    buffer->size = offset + last + extent + (is_input && random_once_in(r, 2) ? 0 : GUARD);
+}
+
+/* Replaces half of the tight leading dimensions by 0, for which the library fills in the tight one.
+ */
+static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
+{
+    if (*ld == tight && random_once_in(r, 2)) *ld = 0;
+}
+
+/* ---- Scalars and the rest -------------------------------------------------------------------- */
+
+/* A scalar of the accumulation type. */
+static double draw_scalar(random_state *r, tgl_type accumulator)
+{
+    static const double usual[] = {0, 1, 1, 1, -0.5, -1, 2};
+    if (random_once_in(r, 60)) return NAN;
+    if (random_once_in(r, 3)) return element_round(accumulator, random_normal(r));
+    return usual[random_int(r, 0, 6)];
+}
+
+/* Draws split-K: a third of the cases leave it to the planner. Of the others, half compute the
+ * first tiles without split-K, and half of these use splits of unequal depth for the rest. */
+static void draw_split(random_state *r, const tgl_problem *p, check_case *c)
+{
+    if (random_once_in(r, 3)) return;
+    c->splits = random_int(r, 1, (int64_t)1 << random_int(r, 1, 6));
+    if (random_once_in(r, 2)) return;
+    const int64_t tile = (int64_t)32 << random_int(r, 0, 2);
+    c->whole = random_int(r, 1, ((p->m + tile) / tile) * ((p->n + tile) / tile));
+    if (random_once_in(r, 2)) c->depth = random_int(r, 1, 1 + p->k / c->splits);
+}
+
+/* The widest loads that the base and the batch stride of an input allow, in bytes; at most 16. */
+static int64_t promise_of(const check_buffer *buffer)
+{
+    const int64_t both =
+        (buffer->view.offset | buffer->view.batch | 16) * (int64_t)tgl_type_size(buffer->type);
+    const int64_t greatest = both & -both;
+    return greatest < 16 ? greatest : 16;
+}
+
+/* Makes it a batch of pointers; for half of them tgl_problem.alignment promises their alignment. */
+static void draw_pointers(random_state *r, check_case *c)
+{
+    const int64_t a = promise_of(&c->a), b = promise_of(&c->b);
+    c->problem.batching = TGL_POINTERS;
+    if (random_once_in(r, 2)) c->problem.alignment = a < b ? a : b;
+}
+
+/* Adds a D other than C. C is then an input, and a batch may share it (stride 0). */
+static void draw_destination(random_state *r, tgl_type type_d, tgl_problem *p, check_case *c)
+{
+    const int64_t tight = p->order == TGL_ROW_MAJOR ? p->n : p->m;
+    p->type_d = type_d != 0 ? type_d : p->type_c;
+    draw_layout(r, p, p->m, p->n, false, true, &p->ldc, &p->stride_c, &c->c);
+    draw_layout(r, p, p->m, p->n, false, false, &p->ldd, &p->stride_d, &c->d);
+    forget_tight(r, tight, &p->ldc);
+    forget_tight(r, tight, &p->ldd);
+}
+
+static void draw_scalars(random_state *r, tgl_problem *p, check_case *c)
+{
+    p->scalars = TGL_SCALARS_DEVICE;
+    c->no_beta = c->beta == 0 && random_once_in(r, 2);
+}
+
+/* Draws where the result and the scalars lie, and who provides the workspace. */
+static void draw_placement(const check_drawing *from, random_state *r, tgl_problem *p,
+                           check_case *c)
+{
+    const bool is_separate = !from->plain && random_once_in(r, 6);
+    if (is_separate || from->type_d != 0) draw_destination(r, from->type_d, p, c);
+    if (!from->plain && random_once_in(r, 6)) draw_scalars(r, p, c);
+    c->own_workspace = random_once_in(r, 3);
+    if (random_once_in(r, 4)) c->blocks = random_int(r, 1, 64);
+}
+
+/* Sets operands to NULL that are not accessed. The library cannot know this of scalars in device
+ * memory. */
+static void take_away(const tgl_problem *p, check_case *c)
+{
+    const bool is_empty = p->m == 0 || p->n == 0 || p->batch == 0;
+    const bool is_host = p->scalars == TGL_SCALARS_HOST;
+    const bool is_separate = c->d.size > 0;
+    c->a.null = c->b.null = is_empty || p->k == 0 || (is_host && c->alpha == 0);
+    c->c.null = is_empty || (is_separate && (is_host ? c->beta == 0 : c->no_beta));
+    c->d.null = is_empty;
+}
+
+static void set_buffer_types(const tgl_problem *p, check_case *c)
+{
+    c->a.type = p->type_a;
+    c->b.type = p->type_b;
+    c->c.type = p->type_c;
+    c->d.type = problem_result_type(p);
+    c->bias.type = c->residual.type = c->d.type;
+}
+
+void check_draw(const check_drawing *from, random_state *r, check_case *c)
+{
+    const tgl_type drawn = random_once_in(r, 2) ? TGL_F64 : TGL_F32;
+    tgl_problem p = cli_problem(from->type != 0 ? from->type : drawn, 0, 0, 0);
+    p.compute = from->compute;
+    if (from->type_c != 0) p.type_c = from->type_c;
+    draw_sizes(r, from->scale, &p);
+    p.order = random_once_in(r, 3) ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
+    p.trans_a = draw_transpose(r);
+    p.trans_b = draw_transpose(r);
+    if (from->plain) {
+        p.order = TGL_ROW_MAJOR;
+        p.trans_a = p.trans_b = TGL_NO_TRANS;
+        p.batch = 1;
+    }
+    const bool trans_a = p.trans_a != TGL_NO_TRANS, trans_b = p.trans_b != TGL_NO_TRANS;
+    const bool row = p.order == TGL_ROW_MAJOR;
+    draw_layout(r, &p, p.m, p.k, trans_a, true, &p.lda, &p.stride_a, &c->a);
+    draw_layout(r, &p, p.k, p.n, trans_b, true, &p.ldb, &p.stride_b, &c->b);
+    draw_layout(r, &p, p.m, p.n, false, false, &p.ldc, &p.stride_c, &c->c);
+    forget_tight(r, row != trans_a ? p.k : p.m, &p.lda);
+    forget_tight(r, row != trans_b ? p.n : p.k, &p.ldb);
+    forget_tight(r, row ? p.n : p.m, &p.ldc);
+    const tgl_type accumulator = element_accumulator(p.type_a);
+    c->alpha = draw_scalar(r, accumulator);
+    c->beta = draw_scalar(r, accumulator);
+    if (p.k == 0 && isnan(c->alpha))
+        c->alpha = 1; /* BLAS does not define whether a NaN alpha counts when k is 0 */
+    c->inputs = (inputs)random_int(r, 0, INPUTS_END - 1);
+    /* Rounding a denormal to TF32 loses more than 2^-11 of it, which the bound does not allow. */
+    if (c->inputs == DENORMAL && p.compute == TGL_COMPUTE_TF32) c->inputs = UNIFORM_11;
+    c->again = random_once_in(r, 16);
+    draw_split(r, &p, c);
+    const bool takes_away = random_once_in(r, 2);
+    random_state placement; /* a separate stream, so that these draws do not change the others */
+    random_seed(&placement, ~from->seed, (uint64_t)c->number);
+    draw_placement(from, &placement, &p, c);
+    if (takes_away) take_away(&p, c);
+    c->bound = error_bound(p.k) + error_of_rounded_inputs(p.type_a, p.compute);
+    set_buffer_types(&p, c);
+    c->problem = p;
+    if (!from->plain && random_once_in(r, p.batch == 1 ? 30 : 3)) draw_pointers(r, c);
+    if (from->epilogues) check_epilogue_draw(r, c);
+    c->strips = random_once_in(r, 2);
+}

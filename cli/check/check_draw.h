@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which random problems `tegula check` draws, and how.
+ */
+#ifndef CLI_CHECK_DRAW_H
+#define CLI_CHECK_DRAW_H
+
+#include "check_case.h"
+
+/* Draws all of a case but its memory and its reference result. */
+void check_draw(const check_drawing *from, random_state *r, check_case *c);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random epilogues and their reference results.
+ */
+#include "check_epilogue.h"
+#include "elements.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* An expression whose value depends on the row, the column, the bias and the sum. Its slope is at
+ * most 1. */
+static const char expression[] = "relu(acc + c) * 0.5f - bias + 0.25f * row - (col % 3)";
+
+static long double expected(long double sum, long double bias, int64_t row, int64_t column)
+{
+    return (sum < 0 ? 0 : sum) * 0.5L - bias + 0.25L * (long double)row - (long double)(column % 3);
+}
+
+/* ---- Drawing --------------------------------------------------------------------------------- */
+
+static int64_t or_zero(random_state *r, int64_t value)
+{
+    return random_once_in(r, 3) ? 0 : value;
+}
+
+static void draw_bias(random_state *r, check_case *c)
+{
+    const tgl_problem *p = &c->problem;
+    tgl_epilogue *e = &c->epilogue;
+    e->bias = (tgl_bias)random_int(r, TGL_BIAS_NONE, TGL_BIAS_COLUMN);
+    if (e->bias == TGL_BIAS_NONE) return;
+    const int64_t length = e->bias == TGL_BIAS_ROW ? p->m : p->n;
+    e->stride_bias = or_zero(r, length + random_int(r, 0, 5));
+    c->bias.view = (check_view){.offset = GUARD + random_int(r, 0, 3),
+                                .batch = e->stride_bias,
+                                .row = e->bias == TGL_BIAS_ROW,
+                                .column = e->bias == TGL_BIAS_COLUMN};
+    c->bias.size =
+        c->bias.view.offset + (p->batch > 0 ? p->batch - 1 : 0) * e->stride_bias + length + GUARD;
+}
+
+static void draw_residual(random_state *r, check_case *c)
+{
+    const tgl_problem *p = &c->problem;
+    tgl_epilogue *e = &c->epilogue;
+    const bool row = p->order == TGL_ROW_MAJOR;
+    const int64_t length = row ? p->n : p->m, lines = row ? p->m : p->n;
+    e->residual = random_once_in(r, 2);
+    if (!e->residual) return;
+    int64_t ld = length + or_zero(r, random_int(r, 1, 9));
+    if (ld == 0) ld = 1;
+    e->ld_residual = ld == length ? or_zero(r, ld) : ld;
+    e->stride_residual = or_zero(r, lines * ld + random_int(r, 0, 5));
+    c->residual.view = (check_view){.offset = GUARD + random_int(r, 0, 3),
+                                    .batch = e->stride_residual,
+                                    .row = row ? ld : 1,
+                                    .column = row ? 1 : ld};
+    c->residual.size = c->residual.view.offset +
+                       (p->batch > 0 ? p->batch - 1 : 0) * e->stride_residual + lines * ld + GUARD;
+}
+
+void check_epilogue_draw(random_state *r, check_case *c)
+{
+    c->epilogue = (tgl_epilogue){.size = sizeof c->epilogue};
+    draw_bias(r, c);
+    draw_residual(r, c);
+    if (random_once_in(r, 5))
+        c->epilogue.expression = expression;
+    else
+        c->epilogue.activation =
+            (tgl_activation)random_int(r, TGL_ACTIVATION_NONE, TGL_ACTIVATION_SILU);
+    c->bound += EPILOGUE_ERRORS;
+}
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+static double get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j)
+{
+    const check_view *v = &buffer->view;
+    return element_get(buffer->type, buffer->image,
+                       v->offset + b * v->batch + i * v->row + j * v->column);
+}
+
+/* The guards hold numbers too: if a kernel reads them, the result is wrong. */
+static bool fill(random_state *r, check_buffer *buffer)
+{
+    if (buffer->size == 0) return true;
+    buffer->image = malloc(check_buffer_bytes(buffer));
+    if (buffer->image == NULL) return false;
+    random_fill(r, buffer->type, buffer->image, buffer->size);
+    return true;
+}
+
+bool check_epilogue_fill(random_state *r, check_case *c)
+{
+    return fill(r, &c->bias) && fill(r, &c->residual);
+}
+
+/* ---- The answer ------------------------------------------------------------------------------ */
+
+void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference)
+{
+    const tgl_epilogue *e = &c->epilogue;
+    for (int64_t j = 0; j < c->problem.n; j++) {
+        reference_element *x = &reference[j];
+        const long double bias = e->bias != TGL_BIAS_NONE ? get(&c->bias, b, i, j) : 0;
+        const long double residual = e->residual ? get(&c->residual, b, i, j) : 0;
+        reference_saturate(element_accumulator(c->problem.type_a), x);
+        if (e->expression == NULL) {
+            reference_epilogue(e, bias, residual, x);
+            continue;
+        }
+        x->value = expected(x->value, bias, i, j);
+        x->magnitude += fabsl(bias) + fabsl(x->value) + fabsl(residual) + (long double)i + 2;
+        x->value += residual;
+    }
+}
+
+void check_epilogue_describe(const check_case *c, char *text, size_t size)
+{
+    static const char *const biases[] = {"", " bias=row", " bias=column"};
+    static const char *const activations[] = {"", " relu", " gelu", " silu"};
+    const tgl_epilogue *e = &c->epilogue;
+    snprintf(text, size, "%s%s%s%s", biases[e->bias], activations[e->activation],
+             e->expression != NULL ? " expression" : "", e->residual ? " residual" : "");
+}

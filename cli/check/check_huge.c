@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Huge products. Their matrices may not fit in the host's memory, so an element is one of a few
+ * million random numbers, selected by its index in memory, and samples of short row segments of C
+ * are compared.
+ */
+#include "check_huge.h"
+#include "cli.h"
+#include "kernel_names.h"
+#include "progress.h"
+#include "random.h"
+#include "reference.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NUMBERS = 16777213, /* a prime, so that successive rows differ */
+    GUARD_BYTES = 65536,
+    PIECE = 64, /* elements of a row of C that are compared together */
+    PIECES_MAX = 256,
+    DEPTH_MOST = 1000000, /* with a larger k, references and kernels with few splits take long */
+};
+static const double products_most = 3e8; /* multiplications for the references of a shape */
+
+/* Columns: what is large; m, n, k; transposes; leading dimensions (0: tight); batch and stride.
+ * Row-major. */
+typedef struct huge_shape {
+    const char *what;
+    int64_t m, n, k;
+    bool trans_a, trans_b;
+    int64_t lda, ldb, ldc;
+    int64_t batch, stride;
+} huge_shape;
+
+// clang-format off
+#define FAR ((INT64_C(1) << 31) + 4)
+static const huge_shape shapes[] = {
+    {"C has 2^32 elements",       70000,    70000,    24,       false, false, 0,   0,   0,   1, 0},
+    {"A has 2^31 elements",       34000003, 3,        65,       false, false, 0,   0,   0,   1, 0},
+    {"A has 2^31 elements",       34000003, 40,       65,       false, false, 0,   0,   0,   1, 0},
+    {"A^T has 2^31 elements",     34000003, 40,       65,       true,  false, 0,   0,   0,   1, 0},
+    {"B has 2^31 elements",       5,        34000003, 65,       false, false, 0,   0,   0,   1, 0},
+    {"B^T has 2^31 elements",     5,        34000003, 65,       false, true,  0,   0,   0,   1, 0},
+    {"A has 2^31 elements",       28,       1,        80000003, false, false, 0,   0,   0,   1, 0},
+    {"rows of A 2^31 apart",      7,        300,      300,      false, false, FAR, 0,   0,   1, 0},
+    {"columns of A 2^31 apart",   300,      12,       7,        true,  false, FAR, 0,   0,   1, 0},
+    {"rows of B 2^31 apart",      12,       300,      7,        false, false, 0,   FAR, 0,   1, 0},
+    {"columns of B 2^31 apart",   300,      7,        300,      false, true,  0,   FAR, 0,   1, 0},
+    {"rows of C 2^31 apart",      7,        300,      100,      false, false, 0,   0,   FAR, 1, 0},
+    {"a batch, 2^30 apart",       100,      100,      100,      false, false, 0,   0,   0,   5, FAR / 2},
+};
+// clang-format on
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+/* A batch of stored matrices in memory of the device. */
+typedef struct huge_matrix {
+    int64_t lines, length, ld, batch, stride;
+    bool transposed;
+    char *memory; /* with guards */
+} huge_matrix;
+
+/* Neighbours in a row of C. */
+typedef struct piece {
+    int64_t b, i, j;
+    int count;
+    reference_element expected[PIECE];
+} piece;
+
+typedef struct huge_run {
+    tgl_device *dev;
+    const float *numbers;
+    tgl_problem problem;
+    huge_matrix a, b, c;
+    piece pieces[PIECES_MAX];
+    int piece_count;
+    int right, unsupported;
+    char failure[256]; /* the first */
+} huge_run;
+
+/* ---- Matrices -------------------------------------------------------------------------------- */
+
+static int64_t extent(const huge_matrix *x)
+{
+    return (x->batch - 1) * x->stride + (x->lines - 1) * x->ld + x->length;
+}
+
+static float *base(const huge_matrix *x)
+{
+    return (float *)(void *)(x->memory + GUARD_BYTES);
+}
+
+/* The index of element (i, j) of op(X[b]). */
+static int64_t place(const huge_matrix *x, int64_t b, int64_t i, int64_t j)
+{
+    return b * x->stride + (x->transposed ? j * x->ld + i : i * x->ld + j);
+}
+
+static tgl_status allocate(tgl_device *dev, huge_matrix *x)
+{
+    void *memory;
+    const size_t bytes = (size_t)extent(x) * sizeof(float) + 2 * GUARD_BYTES;
+    const tgl_status status = tgl_alloc(dev, bytes, &memory);
+    x->memory = memory;
+    return status;
+}
+
+/* Fills `count` elements of the buffer, from number `from` on. */
+static tgl_status fill_range(const huge_run *run, const huge_matrix *x, int64_t from, int64_t count)
+{
+    tgl_status status = TGL_OK;
+    while (count > 0 && status == TGL_OK) {
+        const int64_t at = from % NUMBERS, left = NUMBERS - at, now = count < left ? count : left;
+        status = tgl_upload(run->dev, base(x) + from, run->numbers + at,
+                            (size_t)now * sizeof(float), NULL);
+        from += now;
+        count -= now;
+    }
+    return status;
+}
+
+static tgl_status fill(const huge_run *run, const huge_matrix *x)
+{
+    if (x->ld == x->length && x->batch == 1) return fill_range(run, x, 0, extent(x));
+    tgl_status status = TGL_OK;
+    for (int64_t b = 0; b < x->batch; b++)
+        for (int64_t line = 0; line < x->lines && status == TGL_OK; line++)
+            status = fill_range(run, x, b * x->stride + line * x->ld, x->length);
+    return status;
+}
+
+/* Writes or compares the guards around C. *unharmed: they have not changed. */
+static tgl_status guards(const huge_run *run, bool write, bool *unharmed)
+{
+    const huge_matrix *c = &run->c;
+    char *back = malloc(GUARD_BYTES), *ends[] = {c->memory, (char *)(base(c) + extent(c))};
+    *unharmed = true;
+    tgl_status status = back != NULL ? TGL_OK : TGL_NO_MEMORY;
+    for (int i = 0; i < 2 && status == TGL_OK; i++) {
+        if (write)
+            status = tgl_upload(run->dev, ends[i], run->numbers, GUARD_BYTES, NULL);
+        else if ((status = tgl_download(run->dev, back, ends[i], GUARD_BYTES, NULL)) == TGL_OK)
+            *unharmed = *unharmed && memcmp(back, (const char *)run->numbers, GUARD_BYTES) == 0;
+    }
+    free(back);
+    return status;
+}
+
+static tgl_status make_matrices(huge_run *run)
+{
+    bool unharmed;
+    tgl_status status = allocate(run->dev, &run->a);
+    if (status == TGL_OK) status = allocate(run->dev, &run->b);
+    if (status == TGL_OK) status = allocate(run->dev, &run->c);
+    if (status == TGL_OK) status = fill(run, &run->a);
+    if (status == TGL_OK) status = fill(run, &run->b);
+    return status == TGL_OK ? guards(run, true, &unharmed) : status;
+}
+
+static void free_matrices(huge_run *run)
+{
+    tgl_free(run->dev, run->a.memory);
+    tgl_free(run->dev, run->b.memory);
+    tgl_free(run->dev, run->c.memory);
+}
+
+/* ---- What is looked at ----------------------------------------------------------------------- */
+
+static reference_element expected(const huge_run *run, int64_t b, int64_t i, int64_t j)
+{
+    const int64_t step_a = place(&run->a, 0, 0, 1) % NUMBERS;
+    const int64_t step_b = place(&run->b, 0, 1, 0) % NUMBERS;
+    int64_t at_a = place(&run->a, b, i, 0) % NUMBERS, at_b = place(&run->b, b, 0, j) % NUMBERS;
+    reference_element e = {0, 0};
+    for (int64_t p = 0; p < run->problem.k; p++) {
+        const double product = (double)run->numbers[at_a] * (double)run->numbers[at_b];
+        e.value += product;
+        e.magnitude += fabs(product);
+        at_a += at_a + step_a < NUMBERS ? step_a : step_a - NUMBERS;
+        at_b += at_b + step_b < NUMBERS ? step_b : step_b - NUMBERS;
+    }
+    return e;
+}
+
+/* Adds the segment of row i of C that contains column j, if the index is within C. */
+static void add_piece(huge_run *run, int64_t b, int64_t i, int64_t j)
+{
+    const tgl_problem *p = &run->problem;
+    const bool is_inside = b >= 0 && b < p->batch && i >= 0 && i < p->m && j >= 0 && j < p->n;
+    if (!is_inside || run->piece_count == PIECES_MAX) return;
+    const double affordable = products_most / PIECES_MAX / (double)p->k;
+    const int64_t most = affordable < 1 ? 1 : affordable < PIECE ? (int64_t)affordable : PIECE;
+    piece *x = &run->pieces[run->piece_count++];
+    *x = (piece){.b = b, .i = i, .j = j - most / 2 > 0 ? j - most / 2 : 0};
+    x->count = (int)(p->n - x->j < most ? p->n - x->j : most);
+    for (int at = 0; at < x->count; at++)
+        x->expected[at] = expected(run, b, i, x->j + at);
+}
+
+/* Adds the places where an element index or a byte offset of C, A or B crosses 2^31 or 2^32. */
+static void add_crossings(huge_run *run, random_state *r)
+{
+    const tgl_problem *p = &run->problem;
+    for (int bits = 29; bits <= 32; bits++) {
+        const int64_t at = INT64_C(1) << bits;
+        const int64_t row = at / run->c.ld, col = at % run->c.ld;
+        const int64_t a = at / run->a.ld, b = at / run->b.ld;
+        add_piece(run, 0, row, col < p->n ? col : p->n - 1);
+        add_piece(run, 0, row - 1, p->n - 1);
+        add_piece(run, 0, run->a.transposed ? at % run->a.ld : a, random_int(r, 0, p->n - 1));
+        add_piece(run, 0, random_int(r, 0, p->m - 1), run->b.transposed ? b : at % run->b.ld);
+    }
+}
+
+static void choose_pieces(huge_run *run)
+{
+    const tgl_problem *p = &run->problem;
+    random_state r;
+    random_seed(&r, 11, 0);
+    const int most = p->k > DEPTH_MOST ? 6 : PIECES_MAX - 32;
+    const int64_t i[] = {0, 0, p->m - 1, p->m - 1}, j[] = {0, p->n - 1, 0, p->n - 1};
+    for (int corner = 0; corner < 4; corner++)
+        add_piece(run, corner % 2 * (p->batch - 1), i[corner], j[corner]);
+    while (run->piece_count < most)
+        add_piece(run, random_int(&r, 0, p->batch - 1), random_int(&r, 0, p->m - 1),
+                  random_int(&r, 0, p->n - 1));
+    if (p->k <= DEPTH_MOST) add_crossings(run, &r);
+}
+
+/* ---- One kernel ------------------------------------------------------------------------------ */
+
+static void *address(const huge_run *run, const piece *x)
+{
+    return base(&run->c) + place(&run->c, x->b, x->i, x->j);
+}
+
+/* Writes NaN where results are compared, so that results of an earlier kernel do not pass. */
+static tgl_status forget_results(const huge_run *run)
+{
+    float nothing[PIECE];
+    memset(nothing, 0xff, sizeof nothing);
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < run->piece_count && status == TGL_OK; i++) {
+        const piece *x = &run->pieces[i];
+        status =
+            tgl_upload(run->dev, address(run, x), nothing, (size_t)x->count * sizeof(float), NULL);
+    }
+    return status;
+}
+
+/* Says in `why` what is wrong. */
+static tgl_status look(const huge_run *run, char *why, size_t why_size)
+{
+    float c[PIECE];
+    error_summary errors = {0};
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < run->piece_count && status == TGL_OK && why[0] == '\0'; i++) {
+        const piece *x = &run->pieces[i];
+        status = tgl_download(run->dev, c, address(run, x), (size_t)x->count * sizeof(float), NULL);
+        for (int at = 0; at < x->count && status == TGL_OK && why[0] == '\0'; at++) {
+            double error;
+            if (error_add(&errors, TGL_F32, (double)c[at], &x->expected[at],
+                          error_bound(run->problem.k), &error))
+                continue;
+            snprintf(why, why_size,
+                     "C[%" PRId64 "](%" PRId64 ", %" PRId64 ") is %.9g, the reference %.9Lg", x->b,
+                     x->i, x->j + at, (double)c[at], x->expected[at].value);
+        }
+    }
+    bool unharmed = true;
+    if (status == TGL_OK) status = guards(run, false, &unharmed);
+    if (!unharmed && why[0] == '\0') snprintf(why, why_size, "memory outside C was written");
+    return status;
+}
+
+/* kernel: a kernel string; NULL: the planner's choice. */
+static tgl_status multiply(const huge_run *run, const char *kernel)
+{
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_plan *plan;
+    tgl_status status = tgl_plan_create(run->dev, &run->problem, &options, &plan);
+    if (status != TGL_OK) return status;
+    status = tgl_plan_run(plan, 1, base(&run->a), base(&run->b), 0, base(&run->c), NULL);
+    if (status == TGL_OK) status = tgl_device_sync(run->dev);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+/* is_split: it may fail for want of memory for its workspace. False: the device is lost. */
+static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
+{
+    char why[160] = "", detail[100] = "";
+    tgl_status status = forget_results(run);
+    if (status == TGL_OK) status = multiply(run, kernel);
+    if (status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE ||
+        (status == TGL_NO_MEMORY && is_split)) {
+        run->unsupported++;
+        return true;
+    }
+    if (status == TGL_OK) status = look(run, why, sizeof why);
+    if (status != TGL_OK) {
+        tgl_last_error(detail, sizeof detail);
+        snprintf(why, sizeof why, "%s, %s", tgl_status_name(status), detail);
+    }
+    run->right += why[0] == '\0';
+    if (why[0] != '\0' && run->failure[0] == '\0')
+        snprintf(run->failure, sizeof run->failure, "%s: %s", kernel != NULL ? kernel : "auto",
+                 why);
+    return status != TGL_DEVICE_LOST;
+}
+
+/* Tries a kernel with the planner's splits and, if that does not take minutes, with three. */
+static bool try_named(huge_run *run, const char *name)
+{
+    char split[160];
+    if (!try_kernel(run, name, false)) return false;
+    if (run->problem.k > DEPTH_MOST || !kernel_has_option(name, "splits=3")) return true;
+    snprintf(split, sizeof split, "%s:splits=3", name);
+    return try_kernel(run, split, true);
+}
+
+/* Tries the planner's choice, then every kernel that was asked for; or the one kernel string. */
+static bool try_kernels(huge_run *run, const char *asked)
+{
+    const char *name;
+    if (strchr(asked, ':') != NULL) return try_kernel(run, asked, true);
+    bool goes_on = kernel_is_auto_asked(run->dev, asked) ? try_kernel(run, NULL, false) : true;
+    for (int i = 0; goes_on && (name = tgl_kernel_name(run->dev, i)) != NULL; i++)
+        if (kernel_is_asked(run->dev, asked, name)) goes_on = try_named(run, name);
+    return goes_on;
+}
+
+/* ---- All shapes ------------------------------------------------------------------------------ */
+
+static int64_t scaled(int64_t size, bool rehearsal)
+{
+    return rehearsal && size > 4096 ? size / 1024 : size;
+}
+
+static huge_matrix matrix_of(int64_t rows, int64_t columns, bool transposed, int64_t ld,
+                             const tgl_problem *p, int64_t stride)
+{
+    const int64_t length = transposed ? rows : columns;
+    return (huge_matrix){.lines = transposed ? columns : rows,
+                         .length = length,
+                         .ld = ld != 0 ? ld : length,
+                         .batch = p->batch,
+                         .stride = stride,
+                         .transposed = transposed};
+}
+
+static void set_up(huge_run *run, const huge_shape *s, tgl_compute compute, bool rehearsal)
+{
+    tgl_problem p = cli_problem(TGL_F32, scaled(s->m, rehearsal), scaled(s->n, rehearsal),
+                                scaled(s->k, rehearsal));
+    p.compute = compute;
+    p.batch = s->batch;
+    p.stride_a = p.stride_b = p.stride_c = scaled(s->stride, rehearsal);
+    p.trans_a = s->trans_a ? TGL_TRANS : TGL_NO_TRANS;
+    p.trans_b = s->trans_b ? TGL_TRANS : TGL_NO_TRANS;
+    p.lda = scaled(s->lda, rehearsal);
+    p.ldb = scaled(s->ldb, rehearsal);
+    p.ldc = scaled(s->ldc, rehearsal);
+    run->problem = p;
+    run->a = matrix_of(p.m, p.k, s->trans_a, p.lda, &p, p.stride_a);
+    run->b = matrix_of(p.k, p.n, s->trans_b, p.ldb, &p, p.stride_b);
+    run->c = matrix_of(p.m, p.n, false, p.ldc, &p, p.stride_c);
+}
+
+static double gigabytes(const huge_run *run)
+{
+    return 4e-9 * ((double)extent(&run->a) + (double)extent(&run->b) + (double)extent(&run->c));
+}
+
+/* Prints a line. False: the device is lost. */
+static bool try_shape(huge_run *run, const huge_shape *s, const char *asked)
+{
+    const tgl_problem *p = &run->problem;
+    const double start = cli_clock();
+    bool goes_on = true;
+    tgl_status status = make_matrices(run);
+    printf("%-25s %9" PRId64 " x %8" PRId64 " x %8" PRId64 " %c%c  %6.1f GB  ", s->what, p->m, p->n,
+           p->k, "NT"[s->trans_a], "NT"[s->trans_b], gigabytes(run));
+    if (status == TGL_OK) {
+        choose_pieces(run);
+        goes_on = try_kernels(run, asked);
+        printf("%3d right, %3d not for it, %5.1f s%s\n", run->right, run->unsupported,
+               cli_clock() - start, run->failure[0] != '\0' ? ", FAILED:" : "");
+        if (run->failure[0] != '\0') printf("  %s\n", run->failure);
+    } else if (status == TGL_NO_MEMORY) {
+        puts("left out: the memory is not enough");
+    } else {
+        char detail[200];
+        tgl_last_error(detail, sizeof detail);
+        snprintf(run->failure, sizeof run->failure, "%s", detail);
+        printf("FAILED: %s\n", detail);
+        goes_on = status != TGL_DEVICE_LOST;
+    }
+    fflush(stdout);
+    free_matrices(run);
+    return goes_on;
+}
+
+static float *make_numbers(void)
+{
+    float *numbers = malloc(NUMBERS * sizeof *numbers);
+    random_state r;
+    random_seed(&r, 10, 0);
+    if (numbers != NULL) random_fill(&r, TGL_F32, numbers, NUMBERS);
+    return numbers;
+}
+
+int check_huge(tgl_device *dev, const char *kernel, tgl_compute compute, bool rehearsal)
+{
+    float *numbers = make_numbers();
+    huge_run *run = malloc(sizeof *run);
+    int right = 0, failed = 0;
+    bool goes_on = numbers != NULL && run != NULL;
+    if (!goes_on) cli_fail("no memory for random numbers");
+    for (int i = 0; i < SHAPES && goes_on; i++) {
+        *run = (huge_run){.dev = dev, .numbers = numbers};
+        set_up(run, &shapes[i], compute, rehearsal);
+        goes_on = try_shape(run, &shapes[i], kernel);
+        right += run->right;
+        failed += run->failure[0] != '\0';
+    }
+    free(run);
+    free(numbers);
+    printf("%d products were right, %d shapes failed on %s\n", right, failed, tgl_device_name(dev));
+    if (right == 0) return cli_fail("nothing was checked: no kernel, or no memory, for any shape");
+    return failed == 0 && goes_on ? EXIT_DONE : EXIT_FAILED;
+}

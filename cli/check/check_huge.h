@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tegula check --huge`: products whose matrices have more than 2^31 or 2^32 elements, or such a
+ * leading dimension.
+ */
+#ifndef CLI_CHECK_HUGE_H
+#define CLI_CHECK_HUGE_H
+
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+
+/* Runs those that fit into the device's memory with `kernel` (see kernel_names.h), and compares
+ * samples of C, which include the corners and the places where an index crosses 2^31 or 2^32.
+ * rehearsal: the same shapes, 1/1024 as large. Returns an exit code. */
+int check_huge(tgl_device *dev, const char *kernel, tgl_compute compute, bool rehearsal);
+
+#endif

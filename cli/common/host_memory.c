@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory of the host, as Linux tells it.
+ */
+#include "host_memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* The value of "NAME:  123 kB" in /proc/meminfo in bytes; negative: it has none. */
+static double meminfo(const char *name)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    double kilobytes = -1;
+    const size_t length = strlen(name);
+    while (file != NULL && kilobytes < 0 && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, name, length) == 0 && line[length] == ':' &&
+            sscanf(line + length + 1, "%lf", &kilobytes) != 1)
+            kilobytes = -1;
+    if (file != NULL) fclose(file);
+    return kilobytes < 0 ? -1 : 1024 * kilobytes;
+}
+
+/* A file with one number; infinite if there is none ("max"). */
+static double number_in(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    double value;
+    const int found = file != NULL ? fscanf(file, "%lf", &value) : 0;
+    if (file != NULL) fclose(file);
+    return found == 1 ? value : INFINITY;
+}
+
+/* Of the system: what is free or can be made so, and swap. */
+static double left_in_system(void)
+{
+    const double available = meminfo("MemAvailable"), swap = meminfo("SwapFree");
+    return available < 0 ? INFINITY : available + (swap > 0 ? swap : 0);
+}
+
+/* Of a container, which sees its control group (version 2, or 1) at the root. */
+static double left_in_group(void)
+{
+    double limit = number_in("/sys/fs/cgroup/memory.max");
+    double used = number_in("/sys/fs/cgroup/memory.current");
+    if (!isfinite(limit)) {
+        limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+        used = number_in("/sys/fs/cgroup/memory/memory.usage_in_bytes");
+    }
+    return isfinite(limit) && isfinite(used) ? limit - used : INFINITY;
+}
+
+/* Of `ulimit -v`; what is mapped already is little beside matrices that matter here. */
+static double left_in_process(void)
+{
+    struct rlimit limit;
+    const int error = getrlimit(RLIMIT_AS, &limit);
+    return error == 0 && limit.rlim_cur != RLIM_INFINITY ? (double)limit.rlim_cur : INFINITY;
+}
+
+double host_memory_available(void)
+{
+    return fmin(left_in_system(), fmin(left_in_group(), left_in_process()));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A single product that may take long: says so before it starts, and shows on a terminal how far it
+ * is. A product cannot be asked for its progress, so that is time over the time estimated.
+ */
+#ifndef CLI_LONG_WORK_H
+#define CLI_LONG_WORK_H
+
+#include "progress.h"
+#include "tegula/tegula.h"
+
+#include <pthread.h>
+
+typedef struct long_work {
+    progress line;
+    double estimate; /* seconds */
+    bool is_shown;   /* a thread writes the line */
+    bool is_over;    /* guarded by the lock, as is the line */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+} long_work;
+
+/* How long a product takes on the device, about. 0: not long, or not known. */
+double long_work_estimate(tgl_device *dev, const tgl_problem *problem);
+
+void long_work_start(long_work *w, tgl_device *dev, const tgl_problem *problem);
+void long_work_end(long_work *w);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The matrices of a problem.
+ */
+#include "timed_operands.h"
+#include "cli.h"
+#include "problem_options.h"
+#include "random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 256 };
+
+/* ---- Layouts --------------------------------------------------------------------------------- */
+
+static stored_matrix stored(const tgl_problem *p, tgl_type type, tgl_transpose trans, int64_t rows,
+                            int64_t cols, int64_t ld, int64_t stride)
+{
+    const bool lines_are_rows = (trans == TGL_NO_TRANS) == (p->order == TGL_ROW_MAJOR);
+    if (ld == 0) ld = lines_are_rows ? cols : rows;
+    const int64_t extent = stored_extent(p->order, trans, rows, cols, ld, p->batch, stride);
+    return (stored_matrix){type, p->order, trans, rows, cols, ld, stride, extent};
+}
+
+stored_matrix stored_a(const tgl_problem *p)
+{
+    return stored(p, p->type_a, p->trans_a, p->m, p->k, p->lda, p->stride_a);
+}
+
+stored_matrix stored_b(const tgl_problem *p)
+{
+    return stored(p, p->type_b, p->trans_b, p->k, p->n, p->ldb, p->stride_b);
+}
+
+stored_matrix stored_result(const tgl_problem *p)
+{
+    if (p->type_d != 0) return stored(p, p->type_d, TGL_NO_TRANS, p->m, p->n, p->ldd, p->stride_d);
+    return stored(p, p->type_c, TGL_NO_TRANS, p->m, p->n, p->ldc, p->stride_c);
+}
+
+int64_t stored_place(const stored_matrix *x, int64_t b, int64_t i, int64_t j)
+{
+    return b * x->stride + stored_index(x->order, x->trans, x->ld, i, j);
+}
+
+static size_t stored_bytes(const stored_matrix *x)
+{
+    return (size_t)x->extent * tgl_type_size(x->type);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static size_t align(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The size of the device's L2 cache; if it is not known, more than any has. */
+static double cache_bytes(const tgl_device *dev)
+{
+    const double bytes = cli_device_number(dev, TGL_NUMBER_L2_BYTES);
+    return bytes > 0 ? bytes : 256e6;
+}
+
+/* Between two uses of a set, twice the size of the cache is accessed. */
+static int choose_sets(const operands *o)
+{
+    const double set = (double)o->step_a + (double)o->step_b + (double)o->step_c;
+    return 1 + (int)(2 * cache_bytes(o->dev) / set + 1);
+}
+
+static tgl_status allocate(operands *o)
+{
+    tgl_status status = tgl_alloc(o->dev, o->step_a * (size_t)o->sets, &o->A);
+    if (status == TGL_OK) status = tgl_alloc(o->dev, o->step_b * (size_t)o->sets, &o->B);
+    if (status == TGL_OK) status = tgl_alloc(o->dev, o->step_c * (size_t)o->sets, &o->C);
+    return status;
+}
+
+static void free_device(operands *o)
+{
+    tgl_free(o->dev, o->A);
+    tgl_free(o->dev, o->B);
+    tgl_free(o->dev, o->C);
+    o->A = o->B = o->C = NULL;
+}
+
+/* Uses fewer sets if there is not enough memory. */
+static tgl_status allocate_what_fits(operands *o)
+{
+    for (;; o->sets /= 2) {
+        const tgl_status status = allocate(o);
+        if (status != TGL_NO_MEMORY || o->sets == 1) return status;
+        free_device(o);
+    }
+}
+
+/* Random elements. From PERIOD on they repeat, because drawing takes longer than all else for large
+ * matrices; a prime number, so that neighbouring rows differ. */
+static void fill(tgl_type type, uint64_t stream, char *elements, size_t bytes)
+{
+    enum { PERIOD = 1048583 };
+    const size_t period = PERIOD * tgl_type_size(type), drawn = bytes < period ? bytes : period;
+    random_state r;
+    random_seed(&r, 1, stream);
+    random_fill(&r, type, elements, (int64_t)(drawn / tgl_type_size(type)));
+    for (size_t at = drawn; at < bytes; at += period)
+        memcpy(elements + at, elements, bytes - at < period ? bytes - at : period);
+}
+
+static tgl_status fill_host(void **host, void *device, bool is_host, size_t bytes, tgl_type type,
+                            uint64_t stream)
+{
+    *host = is_host ? device : malloc(bytes + 1);
+    if (*host == NULL) return bytes == 0 ? TGL_OK : TGL_NO_MEMORY;
+    fill(type, stream, *host, bytes);
+    return TGL_OK;
+}
+
+static void *set_of(void *matrices, size_t step, int64_t set)
+{
+    return (char *)matrices + (size_t)set * step;
+}
+
+static tgl_status upload_sets(const operands *o)
+{
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < o->sets && status == TGL_OK; i++) {
+        status = tgl_upload(o->dev, set_of(o->A, o->step_a, i), o->host_a, o->size_a, NULL);
+        if (status == TGL_OK)
+            status = tgl_upload(o->dev, set_of(o->B, o->step_b, i), o->host_b, o->size_b, NULL);
+    }
+    return status;
+}
+
+tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
+{
+    *o = (operands){.dev = dev, .problem = *problem, .sets = 1};
+    o->a = stored_a(problem);
+    o->b = stored_b(problem);
+    o->result = stored_result(problem);
+    o->size_a = stored_bytes(&o->a);
+    o->size_b = stored_bytes(&o->b);
+    o->size_c = stored_bytes(&o->result);
+    o->step_a = align(o->size_a);
+    o->step_b = align(o->size_b);
+    o->step_c = align(o->size_c);
+    const bool is_host = cli_device_is_host(dev);
+    if (rotate && !is_host) o->sets = choose_sets(o);
+    tgl_status status = allocate_what_fits(o);
+    if (status == TGL_OK) status = fill_host(&o->host_a, o->A, is_host, o->size_a, o->a.type, 1);
+    if (status == TGL_OK) status = fill_host(&o->host_b, o->B, is_host, o->size_b, o->b.type, 2);
+    return status == TGL_OK && !is_host ? upload_sets(o) : status;
+}
+
+/* The residual is tight. */
+static size_t residual_bytes(const operands *o)
+{
+    const tgl_problem *p = &o->problem;
+    return (size_t)(p->m * p->n * p->batch) * tgl_type_size(o->result.type);
+}
+
+/* Random elements, the same in each of `sets`. */
+static tgl_status add(const operands *o, void **device, void **host, size_t bytes, int sets,
+                      uint64_t stream)
+{
+    const bool is_host = cli_device_is_host(o->dev);
+    tgl_status status = tgl_alloc(o->dev, align(bytes) * (size_t)sets, device);
+    if (status == TGL_OK) status = fill_host(host, *device, is_host, bytes, o->result.type, stream);
+    for (int i = 0; status == TGL_OK && !is_host && i < sets; i++)
+        status = tgl_upload(o->dev, set_of(*device, align(bytes), i), *host, bytes, NULL);
+    return status;
+}
+
+tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *e)
+{
+    const tgl_problem *p = &o->problem;
+    const int64_t length = e->bias == TGL_BIAS_ROW ? p->m : p->n;
+    const size_t bias = (size_t)length * tgl_type_size(o->result.type);
+    tgl_status status = TGL_OK;
+    if (e->bias != TGL_BIAS_NONE) status = add(o, &o->bias, &o->host_bias, bias, 1, 3);
+    if (status == TGL_OK && e->residual)
+        status = add(o, &o->residual, &o->host_residual, residual_bytes(o), o->sets, 4);
+    return status;
+}
+
+void operands_release(operands *o)
+{
+    if (o->dev == NULL) return;
+    if (o->host_a != o->A) free(o->host_a);
+    if (o->host_b != o->B) free(o->host_b);
+    if (o->host_bias != o->bias) free(o->host_bias);
+    if (o->host_residual != o->residual) free(o->host_residual);
+    tgl_free(o->dev, o->bias);
+    tgl_free(o->dev, o->residual);
+    free_device(o);
+    *o = (operands){0};
+}
+
+operand_set operands_for(const operands *o, int64_t call)
+{
+    const int64_t set = call % o->sets;
+    return (operand_set){
+        .A = set_of(o->A, o->step_a, set),
+        .B = set_of(o->B, o->step_b, set),
+        .C = set_of(o->C, o->step_c, set),
+        .bias = o->bias,
+        .residual = o->residual != NULL ? set_of(o->residual, align(residual_bytes(o)), set) : NULL,
+    };
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+tgl_status operands_run(const operands *o, const tgl_plan *plan, operand_set set)
+{
+    tgl_operands given = {.size = sizeof given,
+                          .alpha = 1,
+                          .A = set.A,
+                          .B = set.B,
+                          .bias = set.bias,
+                          .residual = set.residual};
+    if (o->problem.type_d != 0)
+        given.D = set.C;
+    else
+        given.C = set.C;
+    return tgl_plan_run_operands(plan, &given, NULL);
+}
+
+reference_element operands_expected(const operands *o, int64_t b, int64_t i, int64_t j)
+{
+    const int64_t at_a = stored_place(&o->a, b, i, 0), at_b = stored_place(&o->b, b, 0, j);
+    return reference_dot(o->problem.k, o->a.type, o->host_a, at_a,
+                         stored_place(&o->a, b, i, 1) - at_a, o->b.type, o->host_b, at_b,
+                         stored_place(&o->b, b, 1, j) - at_b);
+}

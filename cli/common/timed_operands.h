@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The matrices of a problem, of any types and layout: random, on the host and on the device. For
+ * timing on a device with memory of its own there are as many copies as its cache cannot hold, to
+ * be used in turn: a kernel that finds its inputs in the cache looks faster than it is where they
+ * come from memory.
+ */
+#ifndef CLI_TIMED_OPERANDS_H
+#define CLI_TIMED_OPERANDS_H
+
+#include "reference.h"
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+
+/* How one matrix of a problem is stored: op(X) is rows x cols. */
+typedef struct stored_matrix {
+    tgl_type type;
+    tgl_order order;
+    tgl_transpose trans;
+    int64_t rows, cols, ld, stride;
+    int64_t extent; /* elements from the first of the batch to the last */
+} stored_matrix;
+
+stored_matrix stored_a(const tgl_problem *p);
+stored_matrix stored_b(const tgl_problem *p);
+stored_matrix stored_result(const tgl_problem *p); /* D where that is another matrix, else C */
+
+/* The place of element (i, j) of op(X[b]). */
+int64_t stored_place(const stored_matrix *x, int64_t b, int64_t i, int64_t j);
+
+typedef struct operands {
+    tgl_device *dev;
+    tgl_problem problem;
+    stored_matrix a, b, result;
+    size_t size_a, size_b, size_c;  /* bytes of a matrix, or of the batch */
+    void *host_a, *host_b;          /* the device's own on a device that works on host memory */
+    int sets;                       /* of A, B and the result on the device; 1 on host devices */
+    void *A, *B, *C;                /* each set after the other, aligned to 256 bytes */
+    size_t step_a, step_b, step_c;  /* bytes from one set to the next */
+    void *bias, *host_bias;         /* of an epilogue; the same for all sets */
+    void *residual, *host_residual; /* one in each set */
+} operands;
+
+/* One set. C is the result, D where the problem has one. */
+typedef struct operand_set {
+    const void *A, *B, *bias, *residual;
+    void *C;
+} operand_set;
+
+/* Random elements in (-1,1) in A and B; the result is not initialised. They must be released, on
+ * failure too. rotate: false for a single set. */
+tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate);
+void operands_release(operands *o);
+
+/* Adds what an epilogue reads. */
+tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *epilogue);
+
+/* The set for a call; calls are numbered from 0. */
+operand_set operands_for(const operands *o, int64_t call);
+
+/* Runs a plan for the operands' problem on one set: result := op(A)*op(B), and its epilogue. */
+tgl_status operands_run(const operands *o, const tgl_plan *plan, operand_set set);
+
+/* One element of the product by the reference, without an epilogue. */
+reference_element operands_expected(const operands *o, int64_t b, int64_t i, int64_t j);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arrays in files: .npy files, arrays of .npz archives, and standard input.
+ */
+#ifndef CLI_ARRAY_FILE_H
+#define CLI_ARRAY_FILE_H
+
+#include "npy.h"
+
+/* An array opened for reading. Its elements stand in memory at `data`, aligned to their size. A
+ * batch of matrices (3 dimensions) is always in C order. */
+typedef struct array_file {
+    npy_header header;
+    const void *data;
+    void *bytes; /* the whole file */
+    size_t size;
+    bool mapped;  /* `bytes` is a mapping, else allocated */
+    void *member; /* what was inflated from an archive; else NULL */
+    void *copied; /* the elements, where they are not aligned or in another order; else NULL */
+} array_file;
+
+/* path: "A.npy", "X.npz:A", "X.npz" with a single array, or "-" for standard input. A regular file
+ * is mapped, a pipe read to its end. On failure nothing has to be closed. */
+bool array_open(const char *path, array_file *file, char *message, size_t message_size);
+void array_close(array_file *file);
+
+#endif

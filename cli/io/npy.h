@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The format of NumPy's .npy files: arrays of up to 3 dimensions of float32, float64, float16 and
+ * bfloat16, in C or Fortran order, versions 1 to 3 of the format. The header is text from an
+ * untrusted file, so every step of reading it is checked.
+ */
+#ifndef CLI_NPY_H
+#define CLI_NPY_H
+
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NPY_DIMENSIONS_MAX = 3 };
+
+typedef struct npy_header {
+    tgl_type type;      /* TGL_F32, TGL_F64, TGL_F16 or TGL_BF16, in the host's byte order */
+    bool fortran_order; /* the first index varies fastest; else the last */
+    int dimensions;     /* 0 to NPY_DIMENSIONS_MAX; npy_parse() gives 1 at least */
+    int64_t shape[NPY_DIMENSIONS_MAX];
+    size_t data_offset; /* of the first element, from the start of the file */
+    size_t data_size;   /* bytes of all elements */
+} npy_header;
+
+/* "float32", "bfloat16" */
+const char *npy_type_name(tgl_type type);
+
+/* "2 x 3 x 4"; empty for an array without dimensions. */
+void npy_describe_shape(const npy_header *header, char *text, size_t size);
+
+/* Reads the header of the file whose bytes are given, and checks that its data is all there.
+ * On failure writes what is wrong, in one line of printable ASCII, to message. */
+bool npy_parse(const unsigned char *bytes, size_t size, npy_header *header, char *message,
+               size_t message_size);
+
+/* The longest header that npy_format() writes. */
+enum { NPY_HEADER_MAX = 192 };
+
+/* Writes a version 1.0 header for `header` (data_offset and data_size are not used), the same bytes
+ * as NumPy's own, and returns its length. bfloat16 is written as ml_dtypes has NumPy write it, as
+ * '<V2'. */
+size_t npy_format(const npy_header *header, char text[NPY_HEADER_MAX]);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files that are replaced as a whole or not at all.
+ */
+#include "output_file.h"
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Signals --------------------------------------------------------------------------------- */
+
+/* The names that a signal handler removes; NULL: none. */
+enum { FILES_MAX = 2, LINKS_MAX = 40 };
+static _Atomic(char *) abandoned[FILES_MAX];
+
+static const int fatal_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+enum { FATAL_SIGNALS = sizeof fatal_signals / sizeof fatal_signals[0] };
+
+void output_file_abandon(void)
+{
+    for (int i = 0; i < FILES_MAX; i++) {
+        const char *name = atomic_exchange(&abandoned[i], NULL);
+        if (name != NULL) unlink(name);
+    }
+}
+
+static void on_fatal_signal(int number)
+{
+    output_file_abandon();
+    raise(number); /* SA_RESETHAND has put the default action back: end the program */
+}
+
+static void set_of_fatal_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    for (int i = 0; i < FATAL_SIGNALS; i++)
+        sigaddset(set, fatal_signals[i]);
+}
+
+static void catch_fatal_signals(void)
+{
+    const struct sigaction action = {.sa_handler = on_fatal_signal, .sa_flags = SA_RESETHAND};
+    for (int i = 0; i < FATAL_SIGNALS; i++) {
+        struct sigaction old;
+        /* A signal that the caller had ignored (nohup) stays ignored. */
+        if (sigaction(fatal_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(fatal_signals[i], &action, NULL);
+    }
+}
+
+/* Changes `from`, one of the names or NULL, to `to`. */
+static void abandon_instead(char *from, char *to)
+{
+    for (int i = 0; i < FILES_MAX; i++) {
+        char *expected = from;
+        if (atomic_compare_exchange_strong(&abandoned[i], &expected, to)) return;
+    }
+}
+
+/* ---- Where a file stands --------------------------------------------------------------------- */
+
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) return strdup(".");
+    return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+/* The path with the links of its folder followed; NULL: errno says why. */
+static char *in_real_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = folder_of(path), *whole = NULL;
+    char *real = folder != NULL ? realpath(folder, NULL) : NULL;
+    if (real != NULL && asprintf(&whole, "%s/%s", real, slash != NULL ? slash + 1 : path) < 0)
+        whole = NULL;
+    free(folder);
+    free(real);
+    return whole;
+}
+
+/* The number of a descriptor of this process, /proc/PROCESS/fd/NUMBER; -1: another path. */
+static int descriptor_of(const char *path)
+{
+    int process, number;
+    const bool is_ours =
+        sscanf(path, "/proc/%d/fd/%d", &process, &number) == 2 && process == getpid();
+    return is_ours ? number : -1;
+}
+
+/* The path that a name leads to. Links are followed, even to a file that does not exist yet, but
+ * not the link of a descriptor. NULL: errno says why. */
+static char *resolve(const char *path)
+{
+    char target[PATH_MAX];
+    char *at = in_real_folder(path);
+    for (int links = 0; at != NULL && descriptor_of(at) < 0; links++) {
+        const ssize_t length = readlink(at, target, sizeof target - 1);
+        if (length < 0) break; /* no link */
+        target[length] = '\0';
+        char *folder = folder_of(at), *joined = NULL, *next = NULL;
+        const bool is_absolute = target[0] == '/';
+        if (links == LINKS_MAX)
+            errno = ELOOP;
+        else if (folder != NULL &&
+                 asprintf(&joined, "%s/%s", is_absolute ? "" : folder, target) >= 0)
+            next = in_real_folder(joined);
+        free(folder);
+        free(joined);
+        free(at);
+        at = next;
+    }
+    return at;
+}
+
+bool output_file_is_same(const char *path, const char *other)
+{
+    char *a = resolve(path), *b = resolve(other);
+    const bool is_same = a != NULL && b != NULL && strcmp(a, b) == 0;
+    free(a);
+    free(b);
+    return is_same;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* The permissions of the file that is replaced, or those of any new file. */
+static mode_t permissions(const struct stat *existing)
+{
+    if (existing != NULL) return existing->st_mode & 07777;
+    const mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+/* Makes DIR/.NAME.XXXXXX, which the signal handlers remove from now on. Returns its descriptor. */
+static int create_temporary(output_file *file, mode_t mode)
+{
+    const char *name = strrchr(file->path, '/') + 1;
+    if (asprintf(&file->temporary, "%.*s.%s.XXXXXX", (int)(name - file->path), file->path, name) <
+        0)
+        file->temporary = NULL;
+    if (file->temporary == NULL) return -1;
+    sigset_t fatal, before;
+    set_of_fatal_signals(&fatal);
+    sigprocmask(SIG_BLOCK, &fatal, &before);
+    const int fd = mkostemp(file->temporary, O_CLOEXEC);
+    const int error = errno;
+    if (fd >= 0) {
+        abandon_instead(NULL, file->temporary);
+        catch_fatal_signals();
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (fd >= 0) {
+        fchmod(fd, mode);
+        return fd;
+    }
+    free(file->temporary);
+    file->temporary = NULL;
+    errno = error;
+    return -1;
+}
+
+static int open_path(output_file *file)
+{
+    struct stat info;
+    file->path = resolve(file->name);
+    if (file->path == NULL) return -1;
+    const int descriptor = descriptor_of(file->path);
+    /* Opening it again would start at its beginning, and fails for a socket. */
+    if (descriptor >= 0) return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (stat(file->path, &info) != 0)
+        return errno == ENOENT ? create_temporary(file, permissions(NULL)) : -1;
+    if (S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        return -1;
+    }
+    if (!S_ISREG(info.st_mode)) return open(file->path, O_WRONLY | O_CLOEXEC);
+    if (access(file->path, W_OK) != 0) return -1; /* a rename would not ask */
+    return create_temporary(file, permissions(&info));
+}
+
+static bool fail(output_file *file)
+{
+    if (!file->failed) cli_fail("cannot write %s: %s", file->name, strerror(errno));
+    file->failed = true;
+    return false;
+}
+
+/* Removes the temporary file and frees the rest. */
+static void release(output_file *file)
+{
+    if (file->temporary != NULL) {
+        unlink(file->temporary);
+        abandon_instead(file->temporary, NULL);
+    }
+    free(file->temporary);
+    free(file->path);
+    *file = (output_file){.name = file->name, .failed = file->failed};
+}
+
+bool output_file_open(output_file *file, const char *path)
+{
+    *file = (output_file){.name = path};
+    if (path == NULL) return true;
+    const int fd = open_path(file);
+    if (fd >= 0) file->stream = fdopen(fd, "w");
+    if (file->stream != NULL) return true;
+    fail(file);
+    if (fd >= 0) close(fd);
+    release(file);
+    return false;
+}
+
+/* ---- Writing and closing --------------------------------------------------------------------- */
+
+bool output_file_write(output_file *file, const void *bytes, size_t size)
+{
+    return size == 0 || fwrite(bytes, 1, size, file->stream) == size || fail(file);
+}
+
+/* Whether all was written to the file, and to the disk if it is to be renamed. */
+static bool has_arrived(output_file *file)
+{
+    if (file->failed) return false;
+    const bool ok = fflush(file->stream) == 0 && !ferror(file->stream) &&
+                    (file->temporary == NULL || fsync(fileno(file->stream)) == 0);
+    return ok || fail(file);
+}
+
+/* Makes the rename survive a power failure. A folder that cannot be opened is not a failure: the
+ * file itself is complete. */
+static void sync_folder(const char *path)
+{
+    char *folder = folder_of(path);
+    if (folder == NULL) return;
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
+}
+
+/* Renames the file, once. */
+static bool put_in_place(output_file *file)
+{
+    if (file->temporary == NULL) return true;
+    if (rename(file->temporary, file->path) != 0) return fail(file);
+    abandon_instead(file->temporary, NULL);
+    free(file->temporary);
+    file->temporary = NULL;
+    sync_folder(file->path);
+    return true;
+}
+
+bool output_file_flush(output_file *file)
+{
+    return file->stream == NULL || (has_arrived(file) && put_in_place(file));
+}
+
+bool output_file_commit(output_file *file)
+{
+    if (file->stream == NULL) return !file->failed;
+    bool ok = has_arrived(file);
+    if (fclose(file->stream) != 0 && ok)
+        ok = fail(file); /* network file systems report errors here */
+    ok = ok && put_in_place(file);
+    release(file);
+    return ok;
+}
+
+bool output_file_close(output_file *file)
+{
+    if (file->stream == NULL) return !file->failed;
+    const bool is_kept = file->temporary == NULL;
+    if (fclose(file->stream) != 0 && is_kept) fail(file);
+    release(file);
+    return !file->failed;
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+void csv_put_text(FILE *file, const char *text)
+{
+    if (strpbrk(text, ",\"\n") == NULL) {
+        fputs(text, file);
+        return;
+    }
+    fputc('"', file);
+    for (; *text != '\0'; text++) {
+        if (*text == '"') fputc('"', file);
+        fputc(*text, file);
+    }
+    fputc('"', file);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A file that is replaced as a whole or not at all: it is written under a temporary name in the
+ * same folder, then renamed. After a failure or a signal the old file is unchanged, and the
+ * temporary one is removed. A table that grows row by row is renamed with its first row.
+ *
+ * Devices, pipes and descriptors that are open already (/dev/stdout, /dev/fd/3) are written
+ * directly.
+ */
+#ifndef CLI_OUTPUT_FILE_H
+#define CLI_OUTPUT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef struct output_file {
+    FILE *stream;     /* NULL: none is open, and the functions below do nothing */
+    const char *name; /* as the user gave it */
+    char *path;       /* the path of the file, links followed */
+    char *temporary;  /* the temporary name; NULL: it is renamed, or written directly */
+    bool failed;      /* something could not be written; reported */
+} output_file;
+
+/* Two at a time. path NULL: opens none. false: reported, and nothing has to be closed. */
+bool output_file_open(output_file *file, const char *path);
+
+/* Like writing to file->stream; false: reported. */
+bool output_file_write(output_file *file, const void *bytes, size_t size);
+
+/* Replaces the file by what was written so far; more may follow. Flush right after writing, while
+ * errno still has the cause of a failure. false: reported. */
+bool output_file_flush(output_file *file);
+
+/* Replaces the file, on disk, and closes it. false: reported, now or before. */
+bool output_file_commit(output_file *file);
+
+/* Closes the file. If none of it was flushed, the old file stays. false: something could not be
+ * written, now or before; reported. */
+bool output_file_close(output_file *file);
+
+/* Removes the temporary files, from a signal handler that is about to end the program. */
+void output_file_abandon(void);
+
+/* Whether two names mean the same file, even if it does not exist yet. */
+bool output_file_is_same(const char *path, const char *other);
+
+/* Writes a field of a CSV file, quoted if it has to be. */
+void csv_put_text(FILE *file, const char *text);
+
+#endif

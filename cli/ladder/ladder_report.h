@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The output of the ladder: a table for each size, a CSV file with a line for each rung and size,
+ * and a chart.
+ */
+#ifndef CLI_LADDER_REPORT_H
+#define CLI_LADDER_REPORT_H
+
+#include "ladder.h"
+#include "output_file.h"
+#include "svg.h"
+
+typedef struct ladder_report {
+    const ladder_settings *settings;
+    double ffma; /* FLOP/s of the FMA loop; 0: not known */
+    output_file csv, plot;
+    char date[32];
+    char title[160];
+    svg_chart chart;
+} ladder_report;
+
+/* Opens the files, unless their paths are NULL, and prints the heading. no_cublas: why cuBLAS is
+ * missing. false: reported. */
+bool ladder_report_start(ladder_report *r, const char *csv_path, const char *plot_path,
+                         const char *no_cublas);
+
+/* Prints a size. The names of its rungs must stay valid until the end. */
+void ladder_report_add(ladder_report *r, const ladder_size *s);
+
+/* Writes the chart and closes the files; returns an exit code. */
+int ladder_report_finish(ladder_report *r);
+
+#endif

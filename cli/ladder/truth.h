@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reference result of one product of f32 or f16 matrices, for checking many results of it.
+ *
+ * Up to 2^30 multiplications every element is computed in double precision. Larger products would
+ * take too long: then all elements of some rows and columns are computed, among them the first, the
+ * last and those at the edge of the last tile, and every other element is compared with the first
+ * result that was right in these.
+ */
+#ifndef CLI_TRUTH_H
+#define CLI_TRUTH_H
+
+#include "timed_operands.h"
+
+typedef struct truth truth;
+
+/* The outcome of checking one result. */
+typedef struct verdict {
+    bool right;
+    double max_error, rms_error; /* in the units of reference.h, over the elements in `exact` */
+    int64_t exact;               /* elements compared with double precision */
+    char why[160];               /* what is wrong */
+} verdict;
+
+/* NULL: no memory. The operands must outlive it. */
+truth *truth_make(const operands *o);
+void truth_free(truth *t);
+
+/* True if every element is known in double precision. */
+bool truth_is_whole(const truth *t);
+
+/* The name of the result that elements without a reference are compared with; NULL before the
+ * first. */
+const char *truth_peer(const truth *t);
+
+/* The seconds that computing the reference took, on one thread. */
+double truth_seconds(const truth *t);
+
+/* Checks a result in host memory, of the problem's type. NaN never passes. */
+verdict truth_judge(truth *t, const char *name, const void *result);
+
+#endif

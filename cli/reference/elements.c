@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Element types. f32 and f64 are the compiler's own; the 16-bit types are converted bit by bit, so
+ * that no compiler or processor has to know them.
+ */
+#include "elements.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Columns: name; bits of the fraction; exponent of the smallest normal number. The exponents are
+ * symmetric: the greatest is 1 - least. */
+static const struct format {
+    const char *name;
+    int fraction, least;
+} formats[] = {
+    [TGL_F32] = {"f32", 23, -126},
+    [TGL_F64] = {"f64", 52, -1022},
+    [TGL_F16] = {"f16", 10, -14},
+    [TGL_BF16] = {"bf16", 7, -126},
+};
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+/* A double: 11 bits of exponent with a bias of 1023, 52 bits of fraction. */
+enum { DOUBLE_FRACTION = 52, DOUBLE_BIAS = 1023, DOUBLE_SPECIAL = 0x7ff };
+static const uint64_t hidden_bit = UINT64_C(1) << DOUBLE_FRACTION;
+
+/* ---- Names and limits ------------------------------------------------------------------------ */
+
+bool element_is_known(tgl_type type)
+{
+    return (unsigned)type < FORMATS && formats[type].name != NULL;
+}
+
+const char *element_type_name(tgl_type type)
+{
+    return element_is_known(type) ? formats[type].name : "?";
+}
+
+bool element_type_of(const char *name, tgl_type *type)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i].name != NULL && strcmp(name, formats[i].name) == 0) {
+            *type = (tgl_type)i;
+            return true;
+        }
+    return false;
+}
+
+tgl_type element_accumulator(tgl_type type)
+{
+    return type == TGL_F64 ? TGL_F64 : TGL_F32;
+}
+
+double element_unit(tgl_type type)
+{
+    return ldexp(1, -formats[type].fraction - 1);
+}
+
+double element_smallest(tgl_type type)
+{
+    return ldexp(1, formats[type].least - formats[type].fraction);
+}
+
+double element_least_normal(tgl_type type)
+{
+    return ldexp(1, formats[type].least);
+}
+
+double element_greatest(tgl_type type)
+{
+    return ldexp(2 - ldexp(1, -formats[type].fraction), 1 - formats[type].least);
+}
+
+double element_half_ulp(tgl_type type, double x)
+{
+    const struct format *f = &formats[type];
+    int exponent = f->least;
+    if (fabs(x) >= ldexp(1, f->least)) exponent = ilogb(x);
+    if (exponent > 1 - f->least) exponent = 1 - f->least;
+    return ldexp(1, exponent - f->fraction - 1);
+}
+
+/* ---- 16-bit formats -------------------------------------------------------------------------- */
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static double double_of(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* significand * 2^-shift, rounded to nearest, ties to even. shift is at least 1. */
+static uint64_t shift_rounded(uint64_t significand, int shift)
+{
+    if (shift > DOUBLE_FRACTION + 1) return 0; /* less than half of the last place */
+    const uint64_t half = UINT64_C(1) << (shift - 1), rest = significand & (2 * half - 1);
+    const uint64_t kept = significand >> shift;
+    return kept + (rest > half || (rest == half && (kept & 1) != 0));
+}
+
+/* The code of infinity, whose exponent is one above the greatest number's. */
+static uint64_t infinity_code(const struct format *f)
+{
+    return (uint64_t)(3 - 2 * f->least) << f->fraction;
+}
+
+/* The code of |x|, a finite double. A carry out of the fraction adds 1 to the exponent. */
+static uint64_t encode_finite(const struct format *f, uint64_t magnitude)
+{
+    const int exponent = (int)(magnitude >> DOUBLE_FRACTION) - DOUBLE_BIAS;
+    const int shift = DOUBLE_FRACTION - f->fraction;
+    const uint64_t significand = (magnitude & (hidden_bit - 1)) | hidden_bit;
+    if (exponent == -DOUBLE_BIAS) return 0; /* zero, or a denormal double */
+    if (exponent < f->least) return shift_rounded(significand, shift + f->least - exponent);
+    const uint64_t code =
+        ((uint64_t)(exponent - f->least) << f->fraction) + shift_rounded(significand, shift);
+    return code < infinity_code(f) ? code : infinity_code(f);
+}
+
+static uint16_t encode(const struct format *f, double x)
+{
+    const uint64_t bits = bits_of(x), magnitude = bits << 1 >> 1;
+    uint64_t code;
+    if (isnan(x))
+        code = infinity_code(f) | UINT64_C(1) << (f->fraction - 1);
+    else if (isinf(x))
+        code = infinity_code(f);
+    else
+        code = encode_finite(f, magnitude);
+    return (uint16_t)(bits >> 63 << 15 | code);
+}
+
+static double decode(const struct format *f, uint16_t code)
+{
+    const uint64_t sign = (uint64_t)(code >> 15) << 63, magnitude = code & 0x7fffu;
+    const uint64_t exponent = magnitude >> f->fraction;
+    const uint64_t fraction = magnitude & ((UINT64_C(1) << f->fraction) - 1);
+    if (exponent == 0)
+        return double_of(sign | bits_of((double)fraction * ldexp(1, f->least - f->fraction)));
+    const uint64_t wide = magnitude >= infinity_code(f)
+                              ? DOUBLE_SPECIAL
+                              : exponent + (uint64_t)(DOUBLE_BIAS + f->least - 1);
+    return double_of(sign | wide << DOUBLE_FRACTION | fraction << (DOUBLE_FRACTION - f->fraction));
+}
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+double element_get(tgl_type type, const void *elements, int64_t at)
+{
+    if (type == TGL_F32) return (double)((const float *)elements)[at];
+    if (type == TGL_F64) return ((const double *)elements)[at];
+    return decode(&formats[type], ((const uint16_t *)elements)[at]);
+}
+
+void element_set(tgl_type type, void *elements, int64_t at, double x)
+{
+    if (type == TGL_F32)
+        ((float *)elements)[at] = (float)x;
+    else if (type == TGL_F64)
+        ((double *)elements)[at] = x;
+    else
+        ((uint16_t *)elements)[at] = encode(&formats[type], x);
+}
+
+double element_round(tgl_type type, double x)
+{
+    if (type == TGL_F32) return (double)(float)x;
+    if (type == TGL_F64) return x;
+    return decode(&formats[type], encode(&formats[type], x));
+}
+
+int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t count)
+{
+    int64_t at = 0;
+    if (type == TGL_F16 || type == TGL_BF16) { /* as fast as memory, for benchmarks */
+        const uint16_t *codes = elements, infinity = (uint16_t)infinity_code(&formats[type]);
+        while (at < count && (codes[at] & 0x7fff) < infinity)
+            at++;
+        return at;
+    }
+    while (at < count && isfinite(element_get(type, elements, at)))
+        at++;
+    return at;
+}
+
+void element_read(tgl_type type, const void *elements, int64_t first, int64_t step, int64_t count,
+                  double *out)
+{
+    for (int64_t i = 0; i < count; i++)
+        out[i] = element_get(type, elements, first + i * step);
+}

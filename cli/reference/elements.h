@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Element types: their names, their limits, and conversion to and from double. A matrix is bytes
+ * and a tgl_type everywhere in the program and the tests; this module alone knows the formats.
+ *
+ *     name   sign, exponent, fraction bits
+ *     f32    1, 8, 23
+ *     f64    1, 11, 52
+ *     f16    1, 5, 10     IEEE half
+ *     bf16   1, 8, 7      bfloat16
+ */
+#ifndef CLI_ELEMENTS_H
+#define CLI_ELEMENTS_H
+
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether this module knows the format of the type. All functions below need a type it knows. */
+bool element_is_known(tgl_type type);
+
+/* "f32"; "?" for a type that is not known. */
+const char *element_type_name(tgl_type type);
+
+/* The type of a name; false: there is none. */
+bool element_type_of(const char *name, tgl_type *type);
+
+/* The type that sums of products are accumulated in: f64 for f64, else f32. */
+tgl_type element_accumulator(tgl_type type);
+
+/* The unit roundoff: 2^-24 for f32. */
+double element_unit(tgl_type type);
+
+/* The smallest positive number, a denormal; the smallest normal number; the greatest number. */
+double element_smallest(tgl_type type);
+double element_least_normal(tgl_type type);
+double element_greatest(tgl_type type);
+
+/* Half the distance between neighbouring numbers of the type around x, which is finite: the error
+ * of rounding a number of the size of x. */
+double element_half_ulp(tgl_type type, double x);
+
+/* Element number `at`. Every number of these types is a double. */
+double element_get(tgl_type type, const void *elements, int64_t at);
+
+/* Stores x, rounded to nearest, ties to even. Overflow gives an infinity, NaN a quiet NaN. */
+void element_set(tgl_type type, void *elements, int64_t at, double x);
+
+/* x as the type holds it. */
+double element_round(tgl_type type, double x);
+
+/* The first of `count` elements that is an infinity or a NaN; `count` if there is none. */
+int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t count);
+
+/* out[i] := element first + i*step, for 0 <= i < count. */
+void element_read(tgl_type type, const void *elements, int64_t first, int64_t step, int64_t count,
+                  double *out);
+
+#endif

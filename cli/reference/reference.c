@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products in more precision than the type has, and the error of results against them.
+ */
+#include "reference.h"
+#include "elements.h"
+
+#include <math.h>
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+enum { STRIP = 128 }; /* columns, or products, that are handled at a time */
+
+reference_element reference_finish(double alpha, reference_element sum, int64_t k, double beta,
+                                   double c)
+{
+    reference_element e = {0, 0};
+    if (alpha != 0 && k > 0) {
+        e.value = alpha * sum.value;
+        e.magnitude = fabs(alpha) * sum.magnitude;
+    }
+    if (beta != 0) {
+        e.value += (long double)beta * c;
+        e.magnitude += fabsl((long double)beta * c);
+    }
+    return e;
+}
+
+/* width <= STRIP. */
+static void sum_in_double(int64_t width, int64_t k, const double *a, const double *B, int64_t ldb,
+                          reference_element *out)
+{
+    double sum[STRIP] = {0}, magnitude[STRIP] = {0};
+    for (int64_t p = 0; p < k; p++)
+        for (int64_t j = 0; j < width; j++) {
+            const double product = a[p] * B[p * ldb + j];
+            sum[j] += product;
+            magnitude[j] += fabs(product);
+        }
+    for (int64_t j = 0; j < width; j++)
+        out[j] = (reference_element){sum[j], magnitude[j]};
+}
+
+static void sum_in_long_double(int64_t width, int64_t k, const double *a, const double *B,
+                               int64_t ldb, reference_element *out)
+{
+    for (int64_t j = 0; j < width; j++)
+        out[j] = (reference_element){0, 0};
+    for (int64_t p = 0; p < k; p++)
+        for (int64_t j = 0; j < width; j++) {
+            const long double product = (long double)a[p] * B[p * ldb + j];
+            out[j].value += product;
+            out[j].magnitude += fabsl(product);
+        }
+}
+
+void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
+                   const double *B, double beta, const double *c, reference_element *out)
+{
+    if (alpha == 0) k = 0; /* neither a nor B is read */
+    for (int64_t start = 0; start < n; start += STRIP) {
+        const int64_t width = n - start < STRIP ? n - start : STRIP;
+        if (type != TGL_F64)
+            sum_in_double(width, k, a, B + start, n, out + start);
+        else
+            sum_in_long_double(width, k, a, B + start, n, out + start);
+    }
+    for (int64_t j = 0; j < n; j++)
+        out[j] = reference_finish(alpha, out[j], k, beta, beta != 0 ? c[j] : 0);
+}
+
+reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64_t at_a,
+                                int64_t step_a, tgl_type type_b, const void *b, int64_t at_b,
+                                int64_t step_b)
+{
+    double x[STRIP], y[STRIP], sum = 0, magnitude = 0;
+    long double long_sum = 0, long_magnitude = 0;
+    const bool is_long = type_a == TGL_F64;
+    for (int64_t start = 0; start < k; start += STRIP) {
+        const int64_t count = k - start < STRIP ? k - start : STRIP;
+        element_read(type_a, a, at_a + start * step_a, step_a, count, x);
+        element_read(type_b, b, at_b + start * step_b, step_b, count, y);
+        for (int64_t p = 0; p < count && is_long; p++) {
+            const long double product = (long double)x[p] * y[p];
+            long_sum += product;
+            long_magnitude += fabsl(product);
+        }
+        for (int64_t p = 0; p < count && !is_long; p++) {
+            const double product = x[p] * y[p];
+            sum += product;
+            magnitude += fabs(product);
+        }
+    }
+    if (is_long) return (reference_element){long_sum, long_magnitude};
+    return (reference_element){sum, magnitude};
+}
+
+/* ---- Epilogues ------------------------------------------------------------------------------- */
+
+long double reference_activation(tgl_activation activation, long double x)
+{
+    switch (activation) {
+    case TGL_ACTIVATION_RELU:
+        return x < 0 ? 0 : x;
+    case TGL_ACTIVATION_GELU:
+        return 0.5L * x * (1 + erfl(x * 0.707106781186547524401L)); /* 1/sqrt(2) */
+    case TGL_ACTIVATION_SILU:
+        return x / (1 + expl(-x));
+    case TGL_ACTIVATION_NONE:
+        break;
+    }
+    return x;
+}
+
+void reference_saturate(tgl_type accumulator, reference_element *x)
+{
+    if (fabsl(x->value) > element_greatest(accumulator)) x->value = copysignl(INFINITY, x->value);
+    if (isinf(x->value)) x->magnitude = 0;
+}
+
+/* The slope of an activation is below 2, and its own rounding errors are in proportion to its
+ * argument and value. */
+void reference_epilogue(const tgl_epilogue *epilogue, long double bias, long double residual,
+                        reference_element *x)
+{
+    x->value = reference_activation(epilogue->activation, x->value + bias);
+    x->magnitude = 2 * (x->magnitude + fabsl(bias)) + fabsl(x->value) + fabsl(residual);
+    x->value += residual;
+}
+
+/* ---- Layouts --------------------------------------------------------------------------------- */
+
+int64_t stored_index(tgl_order order, tgl_transpose trans, int64_t ld, int64_t i, int64_t j)
+{
+    const int64_t row = trans == TGL_NO_TRANS ? i : j, col = trans == TGL_NO_TRANS ? j : i;
+    return order == TGL_ROW_MAJOR ? row * ld + col : row + col * ld;
+}
+
+int64_t stored_extent(tgl_order order, tgl_transpose trans, int64_t rows, int64_t cols, int64_t ld,
+                      int64_t batch, int64_t stride)
+{
+    if (rows == 0 || cols == 0 || batch == 0) return 0;
+    return stored_index(order, trans, ld, rows - 1, cols - 1) + 1 + (batch - 1) * stride;
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+double error_bound(int64_t k)
+{
+    const double typical = 8 * sqrt((double)k);
+    return ((double)k < typical ? (double)k : typical) + 4;
+}
+
+double error_of_rounded_inputs(tgl_type type, tgl_compute compute)
+{
+    return type == TGL_F32 && compute == TGL_COMPUTE_TF32 ? 0x1p14 + 4 : 0;
+}
+
+/* Products of random signs add up to about sqrt(k) of their mean size: the factor 4 makes a larger
+ * partial sum very rare. */
+double error_of_rounded_sums(tgl_type type_d, int64_t k)
+{
+    enum { ROUNDINGS = 4 };
+    const tgl_type accumulator = element_accumulator(type_d);
+    if (accumulator == type_d || k < 1) return 0;
+    return ROUNDINGS * 4 / sqrt((double)k) * element_unit(type_d) / element_unit(accumulator);
+}
+
+/* The error of rounding to D's type, for a result d that should be near x. */
+static long double rounding_error(tgl_type type_d, double d, long double x)
+{
+    if (element_accumulator(type_d) == type_d) return 0;
+    return element_half_ulp(type_d, fmax(fabs(d), (double)fabsl(x)));
+}
+
+/* e of one element. Near the end of D's range either an infinity or the greatest number is right.
+ */
+static double element_error(tgl_type type_d, double d, const reference_element *r, double bound)
+{
+    if (isnan(r->value)) return isnan(d) ? 0 : INFINITY;
+    if (isinf(r->value)) return d == (double)r->value ? 0 : INFINITY;
+    const tgl_type accumulator = element_accumulator(type_d);
+    const long double unit =
+        element_unit(accumulator) * r->magnitude + element_smallest(accumulator);
+    const long double greatest = element_greatest(type_d);
+    const long double overflow = greatest + element_half_ulp(type_d, (double)greatest);
+    if (isinf(d)) {
+        const bool has_sign = (d > 0) == (r->value > 0);
+        return has_sign && fabsl(r->value) >= overflow - bound * unit ? 0 : INFINITY;
+    }
+    if (isnan(d) || fabsl(r->value) > overflow + bound * unit) return INFINITY;
+    const long double excess = fabsl(d - r->value) - rounding_error(type_d, d, r->value);
+    return excess > 0 ? (double)(excess / unit) : 0;
+}
+
+bool error_add(error_summary *summary, tgl_type type_d, double d,
+               const reference_element *reference, double bound, double *error)
+{
+    const double e = element_error(type_d, d, reference, bound);
+    *error = e;
+    if (e > bound * summary->max_share) summary->max_share = e / bound;
+    if (!(e <= bound)) {
+        summary->wrong++;
+        if (e > summary->max) summary->max = e;
+        return false;
+    }
+    if (!isfinite(d)) return true;
+    const long double difference = d - reference->value;
+    summary->finite++;
+    if (e > summary->max) summary->max = e;
+    summary->sum_squares += e * e;
+    summary->difference_squares += difference * difference;
+    summary->reference_squares += reference->value * reference->value;
+    return true;
+}
+
+void error_merge(error_summary *into, const error_summary *from)
+{
+    into->finite += from->finite;
+    into->wrong += from->wrong;
+    if (from->max > into->max) into->max = from->max;
+    if (from->max_share > into->max_share) into->max_share = from->max_share;
+    into->sum_squares += from->sum_squares;
+    into->difference_squares += from->difference_squares;
+    into->reference_squares += from->reference_squares;
+}
+
+double error_rms(const error_summary *summary)
+{
+    return summary->finite > 0 ? sqrt(summary->sum_squares / (double)summary->finite) : 0;
+}
+
+double error_frobenius(const error_summary *summary)
+{
+    return summary->reference_squares > 0
+               ? (double)sqrtl(summary->difference_squares / summary->reference_squares)
+               : 0;
+}
