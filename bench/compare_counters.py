@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the simulator's counts beside a GPU's hardware counters, in a table of docs/ladder.md.
+"""Compares the simulator's counts with a GPU's hardware counters, in a table of docs/ladder.md.
 
     tegula ladder --device sim --size 512 --csv sim.csv
     bench/ncu_ladder.py -o counters.csv
@@ -15,8 +15,8 @@ import argparse
 import ladder_table
 import markdown
 
-# What is compared: its name, the simulator's column, and the chip's metrics, the first that has a
-# value or the sum of a pair.
+# The compared counts: name, the simulator's column, and the hardware metrics: the first one that has
+# a value, or the sum of a pair.
 PAIRS = [
     ("global loads", "global_load_requests", ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]),
     ("sectors", "global_load_sectors", ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"]),
@@ -60,7 +60,7 @@ def measured(row, metrics):
 
 
 def short(count):
-    """1234567 as 1.235M, so that a table of them stays narrow; small ones as they are."""
+    """1234567 as 1.235M, to keep the table narrow; small numbers are unchanged."""
     for unit, name in ((1e6, "M"), (1e3, "k")):
         if abs(count) >= 10 * unit:
             return f"{count / unit:.4g}{name}"
@@ -80,7 +80,7 @@ def cell(simulated, chip):
 
 
 def comparison(simulated, counted, size):
-    """The lines for one size that both have."""
+    """The lines for one size that both files have."""
     chip = {row["rung"]: row for row in counted if ladder_table.size_of(row) == size}
     rows = []
     for row in simulated:
@@ -92,7 +92,7 @@ def comparison(simulated, counted, size):
 
 
 def stalls(counted):
-    """What warps wait for, and the share of FMA instructions, at the last size."""
+    """The stall counters and the share of FMA instructions, at the last size."""
     size = ladder_table.size_of(counted[-1])
     rows = []
     for row in counted:

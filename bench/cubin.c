@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cubin is an ELF file of 64 bits, with the code of each kernel in a section of its own:
- * ".text.SYMBOL". Nothing in the file is trusted.
+ * Reads the machine code of a kernel from a cubin: a 64-bit ELF file with a section ".text.SYMBOL"
+ * for each kernel. The file may be invalid in any way.
  */
 #include "cubin.h"
 
@@ -14,8 +14,9 @@ static bool is_inside(size_t size, uint64_t offset, uint64_t length)
     return offset <= size && length <= size - offset;
 }
 
-/* Machine code of sm_70 on: instructions of two words. The lowest 12 bits of the first are the
- * operation; bits 41 to 44 of the second how long the warp's next one is held back. */
+/* Machine code of sm_70 and later: instructions of two 64-bit words. The lowest 12 bits of the
+ * first word are the operation. Bits 41 to 44 of the second are the stall count, the number of
+ * cycles until the warp may issue its next instruction. */
 typedef struct code {
     const char *at;
     size_t count;
@@ -38,7 +39,7 @@ static size_t stall_count(const code *c, size_t i)
     return word >> 41 & 15;
 }
 
-/* The code of the kernel; none if the image is no cubin or has no such kernel. */
+/* The code of the kernel; empty if the image is not a cubin or does not contain the kernel. */
 static code code_of(const void *image, size_t size, const char *symbol)
 {
     static const char prefix[] = ".text.";

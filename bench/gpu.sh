@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu.sh BUILD [RESULTS]: what a maintainer runs before a release on a machine with an NVIDIA GPU and the
-# CUDA toolkit; `make gpu` builds and calls it. Every test that needs a GPU; random products, huge ones and
-# accuracy; compute-sanitizer over every kernel; the ladder and the bench beside cuBLAS. CSV files go to
-# bench/results. Goes on after a failure, ends with a short table, and fails if anything did. CHECK_CASES and
-# SANITIZE_CASES in the environment make it shorter or longer.
+# gpu.sh BUILD [RESULTS]: the checks before a release, on a machine with an NVIDIA GPU and the CUDA toolkit.
+# `make gpu` builds and calls it. Runs the tests that need a GPU; random products, huge ones and accuracy;
+# compute-sanitizer with every kernel; the ladder and the bench compared with cuBLAS. Writes CSV files to
+# bench/results. Continues after a failure, prints a summary, and fails if a step failed. CHECK_CASES and
+# SANITIZE_CASES in the environment set the number of products.
 set -u
 build=$1 results=${2:-bench/results}
 tegula=$build/tegula
@@ -20,7 +20,7 @@ begin() {
   printf '\n==== %s\n' "$name"
 }
 
-# finish STATUS: keeps how the step ended that began last.
+# finish STATUS: records the result of the current step.
 finish() {
   ended=passed
   if [ "$1" -ne 0 ]; then ended=FAILED failed=1; fi
@@ -54,6 +54,8 @@ check() {
 }
 
 check "random products, the ladder" --plain --kernel ladder --cases 300
+check "random products, the ladder in f16" --plain --kernel ladder --type f16 --cases 300
+check "random products, the ladder by TF32 words" --plain --kernel ladder --compute tf32 --cases 300
 check "random products" --kernel gemm --cases "${CHECK_CASES:-5000}" --csv "$results/${chip}_check.csv"
 check "random products with epilogues" --kernel gemm --epilogues --in-turn --cases 500
 check "accuracy beside cuBLAS" --accuracy --csv "$results/${chip}_accuracy.csv"
@@ -64,7 +66,7 @@ for path in /usr/local/cuda*/bin/compute-sanitizer "${CUDA_HOME:-/usr/local/cuda
   if [ -x "$path" ]; then sanitizer=$path; fi
 done
 
-# sanitize NAME TOOL COMMAND...: fails if the tool finds something, or the command does.
+# sanitize NAME TOOL COMMAND...: fails if the tool reports an error or the command fails.
 sanitize() {
   begin "$2, $1"
   checker=$2
@@ -76,7 +78,9 @@ sanitize() {
 for tool in memcheck racecheck initcheck; do
   sanitize "every configuration" "$tool" check --small --kernel gemm --in-turn --threads 4 \
     --cases "${SANITIZE_CASES:-150}"
-  sanitize "the ladder" "$tool" ladder -m 131 -n 263 -k 37 --once
+  for chapter in 1 2 3; do
+    sanitize "chapter $chapter of the ladder" "$tool" ladder --chapter "$chapter" -m 131 -n 263 -k 37 --once
+  done
 done
 
 ladder=$results/${chip}_ladder.csv bench=$results/${chip}_bench.csv
@@ -85,6 +89,13 @@ begin "ladder"
 "$tegula" ladder --device cuda --csv "$ladder" --plot "$results/${chip}_ladder.svg"
 finish $?
 
+for chapter in 2 3; do
+  begin "chapter $chapter of the ladder"
+  "$tegula" ladder --device cuda --chapter "$chapter" --csv "$results/${chip}_ladder_$chapter.csv" \
+    --plot "$results/${chip}_ladder_$chapter.svg"
+  finish $?
+done
+
 begin "bench"
 "$tegula" bench --device cuda --suite bench/suites/ladder.csv --time 0.5 --csv "$bench"
 finish $?
@@ -92,7 +103,7 @@ finish $?
 # TFLOP/s and share of cuBLAS of the last rungs, by size.
 show_ladder() {
   awk -F, '
-    BEGIN { split("double_buffer warp_tiles async_copy", name, " ") }
+    BEGIN { split("double_buffer warp_tiles multistage", name, " ") }
     NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
     {
       size = $column["m"] "x" $column["n"] "x" $column["k"]

@@ -4,12 +4,15 @@
 
     bench/ladder_table.py bench/results/h200_ladder.csv bench/results/sim_ladder_512.csv
 
-Speeds, if the ladder was timed; what memory was asked for, if it was counted on the simulator.
+The speeds if the ladder was timed, the memory accesses if it was counted on the simulator; a table
+for each chapter. Rungs that the file does not have are in the table of speeds as not measured.
 """
 
 import argparse
 import csv
+import glob
 import os
+import re
 
 import markdown
 
@@ -35,6 +38,30 @@ def by_rung_and_size(rows):
     return {(row["rung"], size_of(row)): row for row in rows}
 
 
+# ---- Chapters ----------------------------------------------------------------------------------
+
+PREFIXES = {2: "f16_", 3: "words_"}
+WORD_RUNGS = ["words_one", "words_three", "words_promoted"]  # of one file, with macros
+
+
+def chapter_of(rung):
+    return next((chapter for chapter, prefix in PREFIXES.items() if rung.startswith(prefix)), 1)
+
+
+def rungs_of(chapter):
+    """The rungs in their order: "naive" of kernels/ladder/01_naive.cu."""
+    folder = os.path.join(os.path.dirname(__file__), "..", "kernels", "ladder")
+    names = [re.sub(r"^\d+_|\.cu$", "", os.path.basename(path))
+             for path in sorted(glob.glob(os.path.join(folder, "*.cu")))]
+    names = [name for name in names if name != "words"] + WORD_RUNGS
+    return [name for name in names if chapter_of(name) == chapter]
+
+
+def section(name, chapter):
+    """The name of a chapter's part of the page: "speeds", "speeds of chapter 2"."""
+    return name if chapter == 1 else f"{name} of chapter {chapter}"
+
+
 # ---- Speeds ------------------------------------------------------------------------------------
 
 PEERS = {"cublas": "cuBLAS", "cublaslt": "cuBLASLt, best candidate"}
@@ -58,9 +85,11 @@ def speeds(rows):
              f"{float(first['ffma_tflops']):.1f} TFLOP/s.",
              "TFLOP/s, and in brackets the share of cuBLAS in the same run.", ""]
     rungs = in_order(row["rung"] for row in rows)
-    names = [rung for rung in rungs if rung not in PEERS and rung != "reference"]
-    table = [[PEERS.get(rung, rung)] + [speed(cells.get((rung, size))) for size in sizes]
-             for rung in names + [rung for rung in rungs if rung in PEERS]]
+    table = []
+    for rung in rungs_of(chapter_of(first["rung"])) + [rung for rung in rungs if rung in PEERS]:
+        known = [speed(cells.get((rung, size))) for size in sizes]
+        missing = ["not measured yet"] + [""] * (len(sizes) - 1)
+        table.append([PEERS.get(rung, rung)] + (known if rung in rungs else missing))
     return lines + markdown.table(["rung"] + sizes, table)
 
 
@@ -92,9 +121,9 @@ def counts_of(row):
             ratio(x["barriers"], x["blocks"], 0)]
 
 
-COUNTED = ["rung", "sectors a load", "global loads an FFMA", "moved / needed",
-           "shared loads an FFMA", "wavefronts an FFMA", "wavefronts a load", "wavefronts a store",
-           "bank conflicts", "barriers a block"]
+COUNTED = ["rung", "sectors per load", "global loads per FFMA", "moved / needed",
+           "shared loads per FFMA", "wavefronts per FFMA", "wavefronts per load", "wavefronts per store",
+           "bank conflicts", "barriers per block"]
 
 
 def counts(rows):
@@ -110,16 +139,19 @@ def main():
     parser.add_argument("csv", nargs="+", help="a file that `tegula ladder --csv` wrote")
     parser.add_argument("--page", default="docs/ladder.md", help="the page (docs/ladder.md)")
     arguments = parser.parse_args()
-    files = [read(path) for path in arguments.csv]
-    timed = [row for rows in files if "tflops" in rows[0] for row in rows]
-    counted = [row for rows in files if "tflops" not in rows[0] for row in rows]
-    if timed:
-        lines = speeds(timed)
-        if os.path.exists(os.path.join(os.path.dirname(arguments.page), "ladder.svg")):
-            lines += ["", "![The ladder's speeds](ladder.svg)"]
-        markdown.fill_in(arguments.page, "speeds", lines)
-    if counted:
-        markdown.fill_in(arguments.page, "counts", counts(counted))
+    timed, counted = {}, {}
+    for rows in map(read, arguments.csv):
+        chapter = max(chapter_of(row["rung"]) for row in rows)
+        chosen = timed if "tflops" in rows[0] else counted
+        chosen.setdefault(chapter, []).extend(rows)
+    for chapter, rows in timed.items():
+        lines = speeds(rows)
+        drawing = "ladder.svg" if chapter == 1 else f"ladder_{chapter}.svg"
+        if os.path.exists(os.path.join(os.path.dirname(arguments.page), drawing)):
+            lines += ["", f"![The ladder's speeds]({drawing})"]
+        markdown.fill_in(arguments.page, section("speeds", chapter), lines)
+    for chapter, rows in counted.items():
+        markdown.fill_in(arguments.page, section("counts", chapter), counts(rows))
 
 
 if __name__ == "__main__":

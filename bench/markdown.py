@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in Markdown, and pages that scripts fill in between two comments."""
+"""Tables in Markdown, and pages with sections between two comments that scripts replace."""
 
 
 def table(header, rows):
-    """The lines of a table; the first column to the left, the others to the right."""
+    """The lines of a table; the first column is left-aligned, the others right-aligned."""
     lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def fill_in(path, name, lines):
-    """Replaces what stands in the page between the comments of that name."""
+    """Replaces the text of the page between the two comments with this name."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     with open(path, encoding="utf-8") as file:
         text = file.read()

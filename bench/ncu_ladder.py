@@ -3,6 +3,7 @@
 """Reads the hardware counters of every rung of the ladder with Nsight Compute, into a CSV file.
 
     bench/ncu_ladder.py -o bench/results/h200_ladder_counters.csv
+    bench/ncu_ladder.py --chapter 2 -o bench/results/h200_ladder_counters_2.csv
 
 Needs a GPU whose counters this user may read, `ncu`, and a built `tegula`. Each rung runs once a
 size (`tegula ladder --once`). A metric that the chip or this version of ncu does not have is left
@@ -19,8 +20,10 @@ import subprocess
 import sys
 import tempfile
 
-# 512 cubed and a ragged size, which the simulator can count, too; and one where the chip is full,
-# for what warps wait for.
+import ladder_table
+
+# 512 cubed and a size with partial tiles, which the simulator can count, too; and a size that fills
+# the chip, for the stall counters.
 SIZES = ["512x512x512", "500x510x520", "4096x4096x4096"]
 
 METRICS = [
@@ -32,6 +35,7 @@ METRICS = [
     "smsp__sass_inst_executed_op_global_ld.sum",
     # Shared memory: instructions of warps, wavefronts, and those that bank conflicts add.
     "smsp__inst_executed_op_shared_ld.sum",
+    "smsp__inst_executed_op_ldsm.sum",  # ldmatrix and wmma.load, which shared_ld leaves out
     "smsp__inst_executed_op_shared_st.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -49,7 +53,7 @@ METRICS = [
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
     "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
     "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum",
-    # What warps wait for, in warps a cycle of issue; and what is issued.
+    # Stalled warps per issue cycle, by reason; and the issued instructions.
     "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
     "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio",
     "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
@@ -59,7 +63,11 @@ METRICS = [
     "smsp__inst_executed_pipe_fma.sum",
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    # Behind L1.
+    # Tensor cores: mma.sync, wgmma, and the cycles in which they work.
+    "sm__inst_executed_pipe_tensor_op_hmma.sum",
+    "sm__inst_executed_pipe_tensor_op_gmma.sum",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    # Traffic below L1.
     "l1tex__t_sectors_lookup_hit.sum",
     "lts__t_sectors_op_read.sum",
     "dram__bytes_read.sum",
@@ -83,22 +91,22 @@ def listed(ncu, metrics):
 
 
 def named_in_error(log, metrics):
-    """Metrics that a line of ncu's log complains of."""
+    """The metrics that a line of ncu's log reports as unknown."""
     lines = [line for line in log.splitlines() if "==ERROR==" in line or "==WARNING==" in line]
     return {metric for metric in metrics for line in lines
             if metric in line or re.search(rf"\b{metric.split('.')[0]}\b", line)}
 
 
-def profile(ncu, tegula, size, metrics):
-    """ncu's log, which holds the table, and what the program said."""
+def profile(ncu, tegula, chapter, size, metrics):
+    """ncu's log, which contains the table, and the output of the program."""
     m, n, k = size.split("x")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "log")
         command = [ncu, "--clock-control", "none", "--csv", "--page", "raw",
                    "--print-units", "base", "--kernel-name-base", "function",
-                   "--kernel-name", "regex:^sgemm_", "--metrics", ",".join(metrics),
-                   "--log-file", path,
-                   tegula, "ladder", "--once", "--device", "cuda", "-m", m, "-n", n, "-k", k]
+                   "--kernel-name", "regex:^[sh]gemm_", "--metrics", ",".join(metrics),
+                   "--log-file", path, tegula, "ladder", "--chapter", str(chapter), "--once",
+                   "--device", "cuda", "-m", m, "-n", n, "-k", k]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         log = ""
         if os.path.exists(path):
@@ -122,11 +130,11 @@ def number(text):
     return text if re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", text, re.IGNORECASE) else ""
 
 
-def measure(ncu, tegula, size, metrics):
-    """(rows, metrics that ncu takes): it refuses all of them if it does not know one."""
+def measure(ncu, tegula, chapter, size, metrics):
+    """(rows, metrics that ncu supports): ncu fails if it does not know one of the metrics."""
     log = said = ""
     for attempt in range(10):
-        log, said = profile(ncu, tegula, size, metrics)
+        log, said = profile(ncu, tegula, chapter, size, metrics)
         rows = rows_of(log)
         if rows:
             return rows, metrics
@@ -140,14 +148,19 @@ def measure(ncu, tegula, size, metrics):
     raise SystemExit(f"ncu counted nothing at {size}:\n{log}{said}")
 
 
-def rung_of(row):
-    """"naive" of "sgemm_naive"."""
-    name = re.match(r"sgemm_(\w+)", row["Kernel Name"])
-    return name.group(1) if name else None
+def rung_of(row, number):
+    """"naive" of "sgemm_naive", "f16_wmma" of "hgemm_wmma". The kernels of chapter 3 have one name, and
+    run in their order."""
+    name = re.match(r"([sh])gemm_(\w+)", row["Kernel Name"])
+    if not name:
+        return None
+    if name.group(2) == "words":
+        return ladder_table.WORD_RUNGS[number]
+    return ("f16_" if name.group(1) == "h" else "") + name.group(2)
 
 
 def chip(tegula):
-    """Chip, driver and NVRTC, as `tegula info` tells them."""
+    """Chip, driver and NVRTC, as `tegula info` prints them."""
     info = subprocess.run([tegula, "info", "--device", "cuda"], capture_output=True, text=True,
                           check=False).stdout
     found = [re.search(rf"^  {key} +(.*)$", info, re.MULTILINE)
@@ -158,8 +171,9 @@ def chip(tegula):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", required=True, help="the .csv file to write")
+    parser.add_argument("--chapter", type=int, default=1, choices=(1, 2, 3), help="of the ladder (1)")
     parser.add_argument("--size", action="append", metavar="MxNxK",
-                        help=f"as often as needed ({' '.join(SIZES)})")
+                        help=f"may be repeated ({' '.join(SIZES)})")
     parser.add_argument("--tegula", default="build/tegula", help="the program (build/tegula)")
     parser.add_argument("--ncu", default=find_ncu(), help="Nsight Compute's program")
     arguments = parser.parse_args()
@@ -171,15 +185,15 @@ def main():
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["chip", "driver", "nvrtc", "m", "n", "k", "rung"] + METRICS)
         for size in arguments.size or SIZES:
-            rows, metrics = measure(arguments.ncu, arguments.tegula, size, metrics)
-            for row in rows:
+            rows, metrics = measure(arguments.ncu, arguments.tegula, arguments.chapter, size, metrics)
+            for i, row in enumerate(rows):
                 counts = [number(row.get(metric)) for metric in METRICS]
-                table.writerow(place + size.split("x") + [rung_of(row)] + counts)
+                table.writerow(place + size.split("x") + [rung_of(row, i)] + counts)
             print(f"{size}: {len(rows)} kernels", file=sys.stderr)
             file.flush()
     for metric in METRICS:
         if metric not in metrics:
-            print("left out, ncu does not know it here:", metric, file=sys.stderr)
+            print("omitted, because ncu does not know it here:", metric, file=sys.stderr)
 
 
 if __name__ == "__main__":

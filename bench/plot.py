@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a picture of a CSV file of `tegula bench`: speed by shape, and the ratio to the best peer.
+"""Plots a CSV file of `tegula bench`: speed by shape, and the ratio to the fastest other library.
 
     bench/plot.py bench/results/cpu-1-thread.csv -o docs/cpu-1-thread.svg
 
@@ -21,7 +21,7 @@ OTHERS = ["#4c72b0", "#55a868", "#8172b2", "#937860", "#64b5cd", "#8c8c8c"]
 
 
 def draw_speed(axes, shapes, names):
-    """GFLOP/s of every library, and the FMA rate measured beside them."""
+    """GFLOP/s of every library, and the measured FMA rate."""
     positions = range(len(shapes))
     for index, name in reversed(list(enumerate(names))):
         axes.plot(positions, [shape.gflops(name) for shape in shapes], "o-", markersize=3.5,
@@ -37,7 +37,7 @@ def draw_speed(axes, shapes, names):
 
 
 def draw_ratio(axes, shapes):
-    """The best peer's time over ours: above 1 where Tegula is faster."""
+    """The time of the fastest other library over ours: above 1 where Tegula is faster."""
     ratios = [shape.ratio() or 0 for shape in shapes]
     colours = [COLOURS[results_csv.OURS] if ratio >= 1 else "#b0b0b0" for ratio in ratios]
     axes.bar(range(len(shapes)), ratios, color=colours)

@@ -7,7 +7,7 @@ OURS = "tegula"
 
 
 class Shape:
-    """One shape, and the row of each library that was timed on it."""
+    """One shape, and the row of each library."""
 
     def __init__(self, row):
         self.type = row["type"]
@@ -28,18 +28,18 @@ class Shape:
         return float(row["gflops"]) if row else None
 
     def best_peer(self):
-        """The name of the library that is fastest against ours, or None."""
+        """The name of the fastest other library, or None."""
         peers = [name for name in self.rows if name != OURS]
         return min(peers, key=lambda name: float(self.rows[name]["time_over_tegula"]), default=None)
 
     def ratio(self):
-        """The best peer's time over ours, or None."""
+        """The time of the fastest other library over ours, or None."""
         best = self.best_peer()
         return float(self.rows[best]["time_over_tegula"]) if best else None
 
 
 def read(path):
-    """The shapes of a file, in its order, and its first row, which says where it was measured."""
+    """The shapes of a file, in its order, and its first row, which names the device."""
     shapes, first = {}, None
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -58,7 +58,7 @@ def libraries(shapes):
 
 
 def place(row):
-    """Where a row was measured, in words."""
+    """The device and the number of threads of a row, as text."""
     threads = int(row["threads"])
     plural = "" if threads == 1 else "s"
     clock = ", by processor time" if row["clock"] == "processor" else ""

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looks for schedules of gemm/simt.cu: when a configuration issues its copies and loads, for a
- * shape's layout and alignment. Prints rows of src/families/simt_schedules.inc.
+ * Searches for fast schedules of gemm/simt.cu for the layout and alignment of a shape: the points
+ * at which a configuration issues its copies and shared loads. Prints rows of
+ * src/families/simt_schedules.inc.
  *
- * The order in which ptxas puts the instructions follows from a schedule in no simple way, but the
- * result can be read: an instruction has a stall count, the cycles until its warp may issue the
- * next one. For 372 builds of the two largest tiles that were timed on an H200, the sum of these
- * counts over the main loop and the time correlate by 0.74 around the medians of a tile and layout
- * (docs/performance.md). So this compiles many, which needs no GPU, and prints those with the
- * smallest sums; with --time it times these, and prints them in that order. Among the smallest sums
- * differences tell little: on a GPU it is worth timing all.
+ * How ptxas orders the instructions cannot be predicted from a schedule, but its result can be
+ * read: each instruction has a stall count, the number of cycles until its warp may issue the next
+ * one. For 372 builds of the two largest tiles, timed on an H200, the sum of these counts over the
+ * main loop correlates with the time by 0.74, relative to the median of the tile and layout
+ * (docs/performance.md). This program compiles many schedules, which needs no GPU, and prints those
+ * with the smallest sums. With --time it also times these and sorts them by time. Among the
+ * smallest sums the correlation is weak, so if a GPU is available, time all.
  */
 #include "cli.h"
 #include "cubin.h"
@@ -18,7 +19,6 @@
 #include "plan/planner.h"
 #include "random.h"
 #include "stopwatch.h"
-#include "suite.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,31 +32,31 @@ static const char help[] =
     "Usage: schedules --kernel NAME [--layout NN] [-m M] [-n N] [-k K] [OPTIONS]\n"
     "\n"
     "Compiles a configuration of gemm/simt.cu with many schedules of its copies and loads, into\n"
-    "the cache, and prints those whose machine code stalls least, as rows for\n"
-    "src/families/simt_schedules.inc. The first line is of the schedule that the configuration\n"
-    "has. Needs no GPU, but for --time.\n"
+    "the cache, and prints those with the smallest sums of stall counts, as rows for\n"
+    "src/families/simt_schedules.inc. The first line is the schedule that the configuration\n"
+    "has now. Needs a GPU only for --time.\n"
     "\n"
     "  --kernel NAME   simt_128x256x8 and so on\n"
     "  --layout XY     NN, NT, TN or TT (NN)\n"
-    "  -m M, -n N, -k K  the shape, whose odd sizes ask for scalar copies (4096 each)\n"
-    "  --chip NAME     what to compile and plan for (h200)\n"
+    "  -m M, -n N, -k K  the shape; odd sizes need scalar copies (4096 each)\n"
+    "  --chip NAME     the chip to compile and plan for (h200)\n"
     "  --count N       schedules (100)\n"
     "  --seed S        of the schedules drawn (1)\n"
     "  --best N        to print, and to time (20)\n"
     "  --workers N     processes that compile (as many as processors)\n"
-    "  --time          time them on the device \"cuda\", which has to be that chip\n"
+    "  --time          time them on the device \"cuda\", which must be that chip\n"
     "\n"
     "Example:\n"
     "  schedules --kernel simt_256x128x8 --layout TN -m 4095 -n 4097 -k 4093 --time\n";
 
-enum { OPT_KERNEL = OPT_COMMAND, OPT_LAYOUT, OPT_CHIP, OPT_COUNT, OPT_SEED, OPT_BEST };
+enum { OPT_LAYOUT = OPT_COMMAND, OPT_CHIP, OPT_COUNT, OPT_SEED, OPT_BEST };
 enum { OPT_WORKERS = OPT_BEST + 1, OPT_TIME };
 enum { SAMPLES = 5, WORKERS_MAX = 256, FEW_COPIES = 4 };
 
 static const double sample_seconds = 5e-3;
 
 static const struct option option_table[] = {
-    CLI_OPTION_HELP,
+    OPTIONS_COMMON,
     {"kernel", required_argument, NULL, OPT_KERNEL},
     {"layout", required_argument, NULL, OPT_LAYOUT},
     {"chip", required_argument, NULL, OPT_CHIP},
@@ -68,32 +68,34 @@ static const struct option option_table[] = {
     {0},
 };
 
+static const cli_syntax syntax = {.help = help, .letters = "hVm:n:k:", .table = option_table};
+
 typedef struct schedules_options {
-    const char *kernel, *layout;
+    const char *kernel, *layout, *chip_name;
     int64_t m, n, k, count, seed, best, workers;
     const tgl_chip *chip;
     bool times;
 } schedules_options;
 
-/* The options of gemm/simt.cu that a schedule consists of. */
+/* The options of gemm/simt.cu that form a schedule. */
 enum { COPY_FROM, COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER, SCHEDULE_OPTIONS };
 static const char *const schedule_options[SCHEDULE_OPTIONS] = {
     "copy_from", "copy_every", "load_from", "load_every", "column_order"};
 
-/* A schedule, and what came of it. */
+/* A schedule and its results. */
 typedef struct trial {
     int value[SCHEDULE_OPTIONS];
-    size_t cycles;  /* that one warp's main loop takes at least; 0: it could not be read */
+    size_t cycles;  /* sum of the stall counts in the main loop; 0: unknown */
     double seconds; /* 0: not timed */
 } trial;
 
-/* What the schedules of a configuration depend on: macros of its kernel, and threads of a block. */
+/* What the schedules of a configuration depend on: macros of its kernel, and threads per block. */
 typedef struct tile {
     int bm, bn, bk, tm, tn, slices, threads;
-    int vec_a, vec_b, vec_d; /* elements in a copy of A, of B; in a store of D */
+    int vec_a, vec_b, vec_d; /* elements per copy of A and of B, and per store of D */
 } tile;
 
-/* What all trials have in common. */
+/* The parameters that all trials share. */
 typedef struct search {
     const schedules_options *asked;
     tgl_shape shape;
@@ -105,7 +107,7 @@ typedef struct search {
     tgl_arch arch;
 } search;
 
-/* The number of an option of the family; -1: it has none of that name. */
+/* The index of an option of the family; -1: there is none of this name. */
 static int option_of(const tgl_family *family, const char *name)
 {
     for (int i = 0; family->options[i] != NULL; i++)
@@ -120,10 +122,42 @@ static bool has_schedules(const char *kernel)
            option_of(choice.family, schedule_options[0]) >= 0;
 }
 
+static bool take_option(int option, void *into)
+{
+    schedules_options *s = into;
+    switch (option) {
+    case 'm':
+        return cli_parse_int("-m", optarg, 1, INT32_MAX, &s->m);
+    case 'n':
+        return cli_parse_int("-n", optarg, 1, INT32_MAX, &s->n);
+    case 'k':
+        return cli_parse_int("-k", optarg, 1, INT32_MAX, &s->k);
+    case OPT_COUNT:
+        return cli_parse_int("--count", optarg, 1, 1000000, &s->count);
+    case OPT_SEED:
+        return cli_parse_int("--seed", optarg, 0, INT64_MAX, &s->seed);
+    case OPT_BEST:
+        return cli_parse_int("--best", optarg, 1, 1000000, &s->best);
+    case OPT_WORKERS:
+        return cli_parse_int("--workers", optarg, 1, WORKERS_MAX, &s->workers);
+    case OPT_TIME:
+        return s->times = true;
+    case OPT_KERNEL:
+        s->kernel = optarg;
+        return true;
+    case OPT_LAYOUT:
+        s->layout = optarg;
+        return true;
+    default:
+        s->chip_name = optarg;
+        return true;
+    }
+}
+
 static int parse(int argc, char **argv, schedules_options *s)
 {
-    const char *chip = "h200";
     *s = (schedules_options){.layout = "NN",
+                             .chip_name = "h200",
                              .m = 4096,
                              .n = 4096,
                              .k = 4096,
@@ -131,64 +165,20 @@ static int parse(int argc, char **argv, schedules_options *s)
                              .seed = 1,
                              .best = 20,
                              .workers = sysconf(_SC_NPROCESSORS_ONLN)};
-    for (int option; (option = cli_next_option(argc, argv, "hm:n:k:", option_table)) != -1;) {
-        bool is_right = true;
-        switch (option) {
-        case OPT_HELP:
-        case 'h':
-            fputs(help, stdout);
-            return EXIT_DONE;
-        case OPT_KERNEL:
-            s->kernel = optarg;
-            break;
-        case OPT_LAYOUT:
-            s->layout = optarg;
-            break;
-        case OPT_CHIP:
-            chip = optarg;
-            break;
-        case OPT_TIME:
-            s->times = true;
-            break;
-        case 'm':
-            is_right = cli_parse_int("-m", optarg, 1, INT32_MAX, &s->m);
-            break;
-        case 'n':
-            is_right = cli_parse_int("-n", optarg, 1, INT32_MAX, &s->n);
-            break;
-        case 'k':
-            is_right = cli_parse_int("-k", optarg, 1, INT32_MAX, &s->k);
-            break;
-        case OPT_COUNT:
-            is_right = cli_parse_int("--count", optarg, 1, 1000000, &s->count);
-            break;
-        case OPT_SEED:
-            is_right = cli_parse_int("--seed", optarg, 0, INT64_MAX, &s->seed);
-            break;
-        case OPT_BEST:
-            is_right = cli_parse_int("--best", optarg, 1, 1000000, &s->best);
-            break;
-        case OPT_WORKERS:
-            is_right = cli_parse_int("--workers", optarg, 1, WORKERS_MAX, &s->workers);
-            break;
-        default:
-            return EXIT_MISUSE;
-        }
-        if (!is_right) return EXIT_MISUSE;
-    }
-    if (optind < argc) return cli_misuse("\"%s\" is not an option", argv[optind]);
+    const int code = cli_parse(argc, argv, &syntax, take_option, s);
+    if (code != PARSED) return code;
     if (s->kernel == NULL) return cli_misuse("--kernel is missing");
     if (!has_schedules(s->kernel))
-        return cli_misuse("--kernel: \"%s\" is no configuration of gemm/simt.cu", s->kernel);
+        return cli_misuse("--kernel: \"%s\" is not a configuration of gemm/simt.cu", s->kernel);
     if (strlen(s->layout) != 2 || strspn(s->layout, "NT") != 2)
-        return cli_misuse("--layout: \"%s\" is none of NN, NT, TN and TT", s->layout);
-    s->chip = tgl_chip_find(chip);
-    return s->chip != NULL ? PARSED : cli_misuse("--chip: \"%s\" is not known", chip);
+        return cli_misuse("--layout: \"%s\" is not NN, NT, TN or TT", s->layout);
+    s->chip = tgl_chip_find(s->chip_name);
+    return s->chip != NULL ? PARSED : cli_misuse("--chip: \"%s\" is not known", s->chip_name);
 }
 
 /* ---- Schedules ------------------------------------------------------------------------------- */
 
-/* Of a thread, for a tile of K. */
+/* Copies that a thread makes for each tile along K. */
 static int copies_of(const tile *t)
 {
     const int threads = t->threads / t->slices;
@@ -198,15 +188,16 @@ static int copies_of(const tile *t)
 
 static int between(random_state *r, int least, int most)
 {
-    return (int)random_between(r, least, most > least ? most : least);
+    return (int)random_int(r, least, most > least ? most : least);
 }
 
-/* One that the kernel has a place for. Many copies are never close together: they would queue up
- * before the loads behind them, which no stall count tells. */
+/* Draws a schedule that the kernel accepts. If there are many copies, they are spread: close
+ * together they would delay the loads behind them, which stall counts do not show. */
 static void draw(random_state *r, const tile *t, int value[SCHEDULE_OPTIONS])
 {
     const int copies = copies_of(t), loads = (t->tm + t->tn) / 4;
-    const int step = t->tm * t->tn, last = (t->bk - 1) * t->tm - 1; /* FFMAs; rows of them */
+    const int step = t->tm * t->tn,
+              last = (t->bk - 1) * t->tm - 1; /* FFMAs per step; the last row of FFMAs */
     const int least = copies <= FEW_COPIES ? 0 : 2 * copies <= last ? 2 : 1;
     const int copy_every = between(r, least, copies > 1 ? last / (copies - 1) : 0);
     const int copy_from = between(r, 0, last - (copies - 1) * copy_every);
@@ -220,7 +211,7 @@ static void draw(random_state *r, const tile *t, int value[SCHEDULE_OPTIONS])
     value[COLUMN_ORDER] = between(r, 0, 1);
 }
 
-/* The first is what the configuration has. */
+/* The first schedule is the one that the configuration has now. */
 static void draw_all(search *s)
 {
     random_state r;
@@ -229,7 +220,7 @@ static void draw_all(search *s)
         draw(&r, &s->tile, s->trials[i].value);
 }
 
-/* The choice with the trial's schedule. */
+/* The choice of the configuration with the trial's schedule. */
 static tgl_candidate choice_of(const search *s, const trial *t)
 {
     tgl_candidate candidate = s->choice;
@@ -241,7 +232,7 @@ static tgl_candidate choice_of(const search *s, const trial *t)
 
 /* ---- Machine code ---------------------------------------------------------------------------- */
 
-/* The value of a macro of a kernel; 0: it has none of that name. */
+/* The value of a macro of a kernel; 0: there is none of this name. */
 static int macro_of(const tgl_kernel *kernel, const char *name)
 {
     const size_t length = strlen(name);
@@ -289,7 +280,7 @@ static tgl_status compile(const search *s, const trial *t, tgl_binary *binary)
     return status;
 }
 
-/* In a process of its own: every `workers`-th. */
+/* Compiles every `workers`-th schedule, in a process of its own. */
 static int compile_share(const search *s, int64_t first)
 {
     for (int64_t i = first; i <= s->asked->count; i += s->asked->workers) {
@@ -300,7 +291,7 @@ static int compile_share(const search *s, int64_t first)
     return EXIT_DONE;
 }
 
-/* NVRTC compiles for one thread of a process at a time. */
+/* Uses several processes, because NVRTC compiles for one thread of a process at a time. */
 static int compile_all(const search *s)
 {
     int started = 0, failed = 0, status;
@@ -316,7 +307,7 @@ static int compile_all(const search *s)
     return failed == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* From the cache. */
+/* Reads the machine code of all trials from the cache. */
 static int read_all(const search *s)
 {
     const tile *t = &s->tile;
@@ -338,8 +329,8 @@ static int by_cycles(const void *x, const void *y)
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Whether the product has the same bits as the first trial's, which is kept in `first`: a schedule
- * changes no sum. */
+/* Whether the product is bitwise equal to the first trial's, which is stored in `first`: a schedule
+ * does not change the order of additions. */
 static tgl_status compare(const operands *o, const tgl_plan *plan, bool is_first, void *first,
                           void *now, bool *is_same)
 {
@@ -389,12 +380,13 @@ static int time_on(tgl_device *dev, const search *s, const tgl_problem *problem,
 
 static int time_best(const search *s, const tgl_problem *problem, int64_t best)
 {
-    tgl_device *dev = cli_open_device("cuda", 0);
-    if (dev == NULL) return EXIT_FAILED;
+    int code;
+    tgl_device *dev = cli_open_device("cuda", 0, &code);
+    if (dev == NULL) return code;
     const char *chip = cli_device_property(dev, "planned as");
-    const int code = strcmp(chip, s->asked->chip->name) == 0
-                         ? time_on(dev, s, problem, best)
-                         : cli_misuse("--chip: the device is planned as %s", chip);
+    code = strcmp(chip, s->asked->chip->name) == 0
+               ? time_on(dev, s, problem, best)
+               : cli_misuse("--chip: the device is planned as %s", chip);
     tgl_device_close(dev);
     return code;
 }
@@ -447,7 +439,7 @@ static int rank(search *s, const tgl_problem *problem)
     return EXIT_DONE;
 }
 
-/* The choice among the ways of the configuration without strips. */
+/* The planner's choice among the options of the configuration, without strips. */
 static tgl_status choose(search *s, const tgl_problem *problem)
 {
     char kernel[TGL_KERNEL_STRING_SIZE];
@@ -485,14 +477,12 @@ static int run(const schedules_options *asked, const tgl_problem *problem)
 int main(int argc, char **argv)
 {
     schedules_options options;
-    suite shapes = {0};
     cli_set_command("schedules");
     int code = parse(argc, argv, &options);
     if (code != PARSED) return cli_finish(code);
-    code = EXIT_FAILED;
-    if (suite_add(&shapes, TGL_F32, options.m, options.n, options.k, options.layout[0] == 'T',
-                  options.layout[1] == 'T', 1))
-        code = run(&options, &shapes.problems[0]);
-    suite_free(&shapes);
+    tgl_problem problem = cli_problem(TGL_F32, options.m, options.n, options.k);
+    if (options.layout[0] == 'T') problem.trans_a = TGL_TRANS;
+    if (options.layout[1] == 'T') problem.trans_b = TGL_TRANS;
+    code = run(&options, &problem);
     return cli_finish(code);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a line for each CSV file of `tegula bench`, and the shapes at which Tegula is slowest beside the best peer.
+"""Prints a line for each CSV file of `tegula bench`, and the shapes with the lowest ratios.
 
     bench/summary.py bench/results/h200_squares.csv bench/results/h200_odd.csv --worst 10
 """
@@ -17,7 +17,7 @@ def mean(shapes):
 
 
 def print_table(files):
-    print("| file | shapes | geometric mean | least | at | below 1 |")
+    print("| file | shapes | geometric mean | lowest | at | below 1 |")
     print("|---|---|---|---|---|---|")
     for name, shapes in files:
         worst = min(shapes, key=results_csv.Shape.ratio)
@@ -38,7 +38,7 @@ def print_worst(files, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", type=pathlib.Path)
-    parser.add_argument("--worst", type=int, default=10, help="how many of the slowest shapes to list")
+    parser.add_argument("--worst", type=int, default=10, help="number of shapes with the lowest ratios to list")
     arguments = parser.parse_args()
     files = []
     for path in arguments.files:

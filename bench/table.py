@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a CSV file of `tegula bench` as Markdown tables, one a type, for docs/performance.md.
+"""Prints a CSV file of `tegula bench` as Markdown tables, one per type, for docs/performance.md.
 
     bench/table.py bench/results/cpu-1-thread.csv
 """
@@ -34,7 +34,7 @@ def print_mean(shapes):
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         worst = min((shape for shape in shapes if shape.ratio()), key=results_csv.Shape.ratio)
-        print(f"\nGeometric mean of the best peer's time over Tegula's: **{mean:.3f}** over "
+        print(f"\nGeometric mean of the ratio: **{mean:.3f}** over "
               f"{len(ratios)} shape{'' if len(ratios) == 1 else 's'}; least {worst.ratio():.2f} at {worst.name()}.\n")
 
 
