@@ -1,29 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run_examples.sh BUILD: what `make run` shows. A pair of matrices is made, multiplied by the program, and the
-# product checked by another one; then Tegula's speed beside the libraries that this machine has.
+# run_examples.sh BUILD: the demonstration of `make run`. It makes two matrices, multiplies them with the
+# program, and checks the product with another program. Then it compares Tegula's speed with the libraries
+# of this machine, and runs the ladder of GPU kernels.
 set -eu
 tegula=$1/tegula pair=$1/examples/pair
 m=1500 n=1200 k=1800
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+say() { if [ -t 1 ]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 show() {
   printf '$ tegula %s\n' "$*" | sed "s|$work/||g"
   "$tegula" "$@"
 }
 
-say "A product of ${m}x$k and ${k}x$n random numbers, from NumPy files to a NumPy file"
+say "Multiply a ${m}x$k matrix of random numbers with a ${k}x$n matrix, from NumPy files to a NumPy file"
 "$pair" make $m $n $k "$work/A.npy" "$work/B.npy"
 show mm "$work/A.npy" "$work/B.npy" -o "$work/C.npy"
 
-say "Is it right?"
+say "Check the product"
 "$pair" check $m $n $k "$work/A.npy" "$work/B.npy" "$work/C.npy"
 show check --cases 300
 
-say "How fast is it beside the other libraries here?"
+say "Compare the speed with the other libraries of this machine"
 show bench -m 1024 -n 1024 -k 1024 --device cpu
 show bench -m 1024 -n 1024 -k 1024 --type f64 --device cpu
 
@@ -31,6 +32,6 @@ say "The ladder of GPU kernels"
 if "$tegula" info --device cuda >/dev/null 2>&1; then
   show ladder -m 2048 -n 2048 -k 2048
 else
-  echo "No GPU here, so each rung runs on the simulator, which counts what it does:"
+  echo "There is no GPU here: the kernels run on the simulator, which counts their memory accesses."
   show ladder --device sim
 fi
