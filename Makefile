@@ -1,49 +1,84 @@
-# The front door: `make help` lists what there is. CMake does the work, in build/ unless BUILD says
-# otherwise; CMAKE_FLAGS are passed to it, such as CMAKE_FLAGS=-DTEGULA_OPENMP=OFF.
+# `make help` lists the targets. CMake does the work, in build/ or the folder that BUILD names;
+# CMAKE_FLAGS are passed to it, such as CMAKE_FLAGS=-DTEGULA_SIM=OFF.
 BUILD ?= build
 JOBS ?= $(shell nproc)
-SOURCES = $(shell find include src cli tests examples kernels -name "*.[ch]" -o -name "*.cu")
-SCRIPTS = .ci/run $(shell find bench tests examples -name "*.sh")
+PYTHON ?= python3
+SOURCES = $(shell find include src cli shims tests examples kernels -name "*.[ch]" -o -name "*.cu")
+SCRIPTS = .ci/run $(shell find bench tests examples packaging -name "*.sh") packaging/completion.bash
 MAKEFLAGS += --no-print-directory
 
-.PHONY: build help run test bench check gpu fuzz format lint install clean
+TESTS = -DTEGULA_TESTS=ON $(CMAKE_FLAGS)
+CTEST = ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
+INSTALL = cmake --install $(BUILD) $(if $(PREFIX),--prefix "$$(realpath -ms -- "$(PREFIX)")")
+
+.PHONY: build help run test test-all test-aarch64 bench check gpu fuzz format lint deb wheel install uninstall clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
 	@cmake --build $(BUILD) -j$(JOBS)
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-run: build ## Multiplies a pair of matrices, checks the product, shows how fast it was
+run: build ## Multiplies two matrices, checks the product, and compares the speed with other libraries
 	@sh examples/run_examples.sh $(BUILD)
 
-test: ## Builds and runs the tests (needs cmocka)
-	@$(MAKE) build CMAKE_FLAGS="-DTEGULA_TESTS=ON $(CMAKE_FLAGS)"
-	@ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) $(CTEST_FLAGS)
+test: ## Builds and runs the tests: 2 to 4 minutes on two cores (needs cmocka)
+	@echo "This takes 2 to 4 minutes on two cores, and less from the second time on."
+	@$(MAKE) build CMAKE_FLAGS="$(TESTS)"
+	@$(CTEST) -LE long $(CTEST_FLAGS)
 
-bench: build ## Speed beside the other libraries on this machine
+test-all: ## The tests with the long sweeps instead of samples of them: 5 to 10 minutes on two cores
+	@echo "This takes 5 to 10 minutes on two cores, and less from the second time on."
+	@$(MAKE) build CMAKE_FLAGS="$(TESTS)"
+	@$(CTEST) -LE sample $(CTEST_FLAGS)
+
+test-aarch64: ## Builds for aarch64 and checks its tiers under qemu (cross compiler, qemu-user)
+	@sh tests/aarch64.sh $(BUILD)-aarch64
+
+bench: build ## Compares the speed with the other libraries on this machine
 	$(BUILD)/tegula bench
 
-check: build ## Random problems against a reference in double precision
+check: build ## Compares random products with a reference in double precision
 	$(BUILD)/tegula check
 
 gpu: ## Tests, checks and measures on an NVIDIA GPU (needs the CUDA toolkit and cmocka)
-	@$(MAKE) build CMAKE_FLAGS="-DTEGULA_TESTS=ON $(CMAKE_FLAGS)" || \
+	@$(MAKE) build CMAKE_FLAGS="$(TESTS)" || \
 		$(MAKE) build CMAKE_FLAGS="-DTEGULA_TESTS=OFF $(CMAKE_FLAGS)"
 	@sh bench/gpu.sh $(BUILD)
 
 fuzz: ## Fuzzes the API and the file reader, FUZZ_SECONDS each (needs clang)
 	@sh tests/fuzz.sh $(BUILD)-fuzz
 
-format: ## Lays out the sources as .clang-format says
+format: ## Formats the sources with clang-format
 	clang-format -i $(SOURCES)
 
-lint: ## Layout, clang-tidy, cppcheck, shellcheck
+lint: ## Checks the format; clang-tidy, cppcheck, shellcheck
 	@sh tests/lint.sh $(BUILD)-lint "$(strip $(SOURCES))" "$(SCRIPTS)"
 
-install: build ## To /usr/local, or where CMAKE_FLAGS=-DCMAKE_INSTALL_PREFIX=... said
-	cmake --install $(BUILD)
+# Debian's flags, but the optimisation of a release. The packages hold no rpath.
+deb: ## Debian packages of the library, the program and libtegula_blas.so, in build-deb/packages
+	@CFLAGS="$$(DEB_CFLAGS_MAINT_STRIP='-g -O2' dpkg-buildflags --get CFLAGS) $$(dpkg-buildflags --get CPPFLAGS)" \
+		LDFLAGS="$$(dpkg-buildflags --get LDFLAGS)" \
+		cmake -S . -B $(BUILD)-deb -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_SKIP_INSTALL_RPATH=ON \
+		-DTEGULA_SHIMS=ON $(CMAKE_FLAGS) >/dev/null
+	@cmake --build $(BUILD)-deb -j$(JOBS)
+	@cmake --build $(BUILD)-deb --target debian_files
+	@rm -rf $(BUILD)-deb/packages
+	@cd $(BUILD)-deb && cpack -B packages
 
-clean: ## Forgets everything that was built
+wheel: ## The Python package as a wheel, in build/wheel (needs Python 3.9 with pip; uses auditwheel)
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PYTHON) -m pip wheel --no-deps --wheel-dir $(BUILD)/wheel ./python
+	@if $(PYTHON) -c "import auditwheel" 2>/dev/null && command -v patchelf >/dev/null; then \
+		$(PYTHON) -m auditwheel repair --wheel-dir $(BUILD)/wheel $(BUILD)/wheel/*-linux_*.whl && \
+		rm $(BUILD)/wheel/*-linux_*.whl; \
+	else echo "Without auditwheel and patchelf the wheel has no manylinux tag, which PyPI needs."; fi
+
+install: build ## Installs to /usr/local, or to PREFIX=DIR; DESTDIR=DIR is put before the prefix
+	@DESTDIR="$(DESTDIR)" $(INSTALL)
+
+uninstall: ## Removes what `make install` with the same PREFIX and DESTDIR installed
+	@DESTDIR="$(DESTDIR)" $(INSTALL) --component uninstall
+
+clean: ## Deletes everything that was built
 	rm -rf $(BUILD) $(BUILD)-*

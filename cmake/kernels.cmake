@@ -1,4 +1,4 @@
-# Sets TEGULA_KERNELS to a C file that holds every file under kernels/, each known by its path there.
+# Sets TEGULA_KERNELS to a generated C file that contains every file under kernels/, by its path there.
 file(GLOB_RECURSE kernel_files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/kernels/*.cu ${PROJECT_SOURCE_DIR}/kernels/*.h)
 set(TEGULA_KERNELS ${PROJECT_BINARY_DIR}/sources_data.c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests on a real GPU: what a caller does with the CUDA driver.
+ * For tests on a real GPU: calls of the CUDA driver that an application makes.
  */
 #ifndef DRIVER_CALLS_H
 #define DRIVER_CALLS_H
@@ -19,12 +19,12 @@ static inline void *driver_function(const char *name)
     return function;
 }
 
-/* Declares a function of the driver and finds it. All results are 0 for success. */
+/* Declares a pointer to a driver function and looks it up. The result 0 is success. */
 #define DRIVER(variable, name, ...)                                                                \
     int (*variable)(__VA_ARGS__);                                                                  \
     *(void **)&variable = driver_function(name)
 
-/* Fails if the call did not succeed, with the sentence of detail. */
+/* Fails with the error message if the call did not succeed. */
 static inline void assert_ok(tgl_status status)
 {
     char text[2048];

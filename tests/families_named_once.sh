@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# families_named_once.sh [ROOT]: no code of the library but src/families/ names a kernel family, so that
-# adding one touches its own files and a line of the table.
+# families_named_once.sh [ROOT]: only src/families/ names kernel families, so that adding a family touches its
+# own files and one line of the table.
 #
-# What counts as a name: the family's own, as a word or as a part of an identifier or text between
-# underscores ("skinny", "tgl_skinny_plan", "simt_128x256x8"), in any case. Comments may name one as an
-# example, and the tuned tables hold kernel strings.
+# A family is named by a word, or by a part of an identifier or text between underscores ("skinny",
+# "tgl_skinny_plan", "simt_128x256x8"), in upper or lower case. Comments may name a family as an example,
+# and the tuned tables contain kernel names.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
-# The files of src/families/ that are not called after a family.
-shared='families|cost|gemm_launch'
+# Files of src/families/ that do not have the name of a family.
+shared='families|cost|gemm_launch|repack'
 names=$(find src/families -name '*.c' | sed 's|.*/||; s|\.c$||' | grep -vxE "$shared" | sort |
   tr '\n' '|' | sed 's/|$//')
 test -n "$names" || {
@@ -18,7 +18,12 @@ test -n "$names" || {
   exit 1
 }
 
-# A file without comments. Lines keep their numbers.
+# Families that are named after the instruction they use: chips have it (TGL_HAS_WGMMA), and the
+# simulator executes it.
+instructions='mma|wgmma'
+others=$(echo "$names" | tr '|' '\n' | grep -vxE "$instructions" | tr '\n' '|' | sed 's/|$//')
+
+# Prints a file without its comments, with the same line numbers.
 without_comments() {
   awk '{
     line = $0
@@ -38,13 +43,15 @@ without_comments() {
       }
     }
     sub(/\/\/.*/, "", kept)
+    gsub(/TGL_HAS_[A-Z0-9_]*/, "", kept)
     print kept
   }' "$1"
 }
 
 found=$(find src -path src/families -prune -o \( -name '*.[ch]' -o -name '*.inc' \) -print |
   grep -vE '^src/plan/tuned_[a-z0-9]*\.inc$' | sort | while read -r file; do
-  without_comments "$file" | grep -niE "(^|[^a-z0-9])($names)([^a-z0-9]|\$)" | sed "s|^|$file:|" || true
+  case "$file" in src/sim/*) these=$others ;; *) these=$names ;; esac
+  without_comments "$file" | grep -niE "(^|[^a-z0-9])($these)([^a-z0-9]|\$)" | sed "s|^|$file:|" || true
 done)
 test -z "$found" && exit 0
 echo "a kernel family is named outside src/families:"

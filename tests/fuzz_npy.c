@@ -34,7 +34,9 @@ static void check_round_trip(const npy_header *header)
     assert(npy_parse(file, length + header->data_size, &again, message, sizeof message));
     free(file);
     assert(again.type == header->type && again.fortran_order == header->fortran_order);
-    assert(again.rows == header->rows && again.columns == header->columns);
+    assert(again.dimensions == header->dimensions);
+    for (int i = 0; i < header->dimensions; i++)
+        assert(again.shape[i] == header->shape[i]);
     assert(again.data_size == header->data_size);
 }
 
@@ -47,7 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     }
     assert(header.data_offset <= size && header.data_size <= size - header.data_offset);
-    assert(header.rows >= 0 && header.columns >= 0);
+    assert(header.dimensions >= 1 && header.dimensions <= NPY_DIMENSIONS_MAX);
+    for (int i = 0; i < header.dimensions; i++)
+        assert(header.shape[i] >= 0);
     check_round_trip(&header);
     return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One product with everything around it. The indexing here is written from the public header alone
- * and shares nothing with the library's.
+ * One product with everything around it. Indices come from stored_index(), which is written from
+ * the public header alone and shares nothing with the library's.
  */
 #include "gemm_case.h"
+#include "elements.h"
 
-#include <float.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,31 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ---- Random numbers -------------------------------------------------------------------------- */
-
-uint64_t random_bits(uint64_t *seed)
-{
-    uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-int64_t random_int(uint64_t *seed, int64_t low, int64_t high)
-{
-    return low + (int64_t)(random_bits(seed) % (uint64_t)(high - low + 1));
-}
-
-double random_unit(uint64_t *seed)
-{
-    return ((double)(random_bits(seed) >> 12) + 0.5) / 4503599627370496.0; /* 2^52 */
-}
-
-static double random_normal(uint64_t *seed)
-{
-    const double radius = sqrt(-2 * log(random_unit(seed)));
-    return radius * cos(6.283185307179586 * random_unit(seed));
-}
+/* ---- Random problems ------------------------------------------------------------------------- */
 
 static tgl_transpose random_transpose(uint64_t *seed)
 {
@@ -144,19 +120,6 @@ bool guarded_is_intact(const guarded *g)
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-int64_t stored_index(tgl_order order, tgl_transpose trans, int64_t ld, int64_t i, int64_t j)
-{
-    const int64_t row = trans == TGL_NO_TRANS ? i : j, col = trans == TGL_NO_TRANS ? j : i;
-    return order == TGL_ROW_MAJOR ? row * ld + col : row + col * ld;
-}
-
-int64_t stored_extent(tgl_order order, tgl_transpose trans, int64_t rows, int64_t cols, int64_t ld,
-                      int64_t batch, int64_t stride)
-{
-    if (rows == 0 || cols == 0 || batch == 0) return 0;
-    return stored_index(order, trans, ld, rows - 1, cols - 1) + 1 + (batch - 1) * stride;
-}
-
 /* op(X): rows x cols, in guarded memory. */
 typedef struct matrix {
     tgl_type type;
@@ -173,13 +136,9 @@ static bool matrix_create(matrix *x, const tgl_problem *p, tgl_type type, tgl_tr
     const bool lines_are_rows = (trans == TGL_NO_TRANS) == (p->order == TGL_ROW_MAJOR);
     if (ld == 0) x->ld = lines_are_rows ? cols : rows;
     const int64_t extent = stored_extent(x->order, trans, rows, cols, x->ld, x->batch, stride);
-    const size_t count = (size_t)extent;
-    if (!guarded_create(&x->memory, count * tgl_type_size(type), at_end)) return false;
-    for (size_t i = 0; i < count; i++) /* what lies between the rows must not matter */
-        if (type == TGL_F32)
-            ((float *)x->memory.bytes)[i] = NAN;
-        else
-            ((double *)x->memory.bytes)[i] = (double)NAN;
+    if (!guarded_create(&x->memory, (size_t)extent * tgl_type_size(type), at_end)) return false;
+    for (int64_t i = 0; i < extent; i++) /* what lies between the rows must not matter */
+        element_set(type, x->memory.bytes, i, NAN);
     return true;
 }
 
@@ -190,122 +149,76 @@ static int64_t index_of(const matrix *x, int64_t b, int64_t i, int64_t j)
 
 static double get(const matrix *x, const void *memory, int64_t index)
 {
-    return x->type == TGL_F32 ? (double)((const float *)memory)[index]
-                              : ((const double *)memory)[index];
+    return element_get(x->type, memory, index);
 }
 
-static void set(const matrix *x, int64_t index, double value)
+/* Matrices of a batch, or the one that all of it shares. */
+static int64_t different_matrices(const matrix *x)
 {
-    if (x->type == TGL_F32)
-        ((float *)x->memory.bytes)[index] = (float)value;
-    else
-        ((double *)x->memory.bytes)[index] = value;
+    return x->stride == 0 && x->batch > 1 ? 1 : x->batch;
 }
 
-const char *inputs_name(inputs fill)
+/* Stores X, op(X) in rows, as matrix b of the batch. */
+static void store(matrix *x, int64_t b, const double *X)
 {
-    static const char *const names[] = {"uniform(0,1)", "uniform(-1,1)", "normal",    "wide",
-                                        "cancellation", "denormal",      "non-finite"};
-    return names[fill];
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t j = 0; j < x->cols; j++)
+            element_set(x->type, x->memory.bytes, index_of(x, b, i, j), X[i * x->cols + j]);
 }
 
-static double non_finite(uint64_t *seed)
+/* Fills A and B. False: no memory. */
+static bool fill_factors(matrix *A, matrix *B, inputs fill, random_state *r)
 {
-    static const double values[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 0.0, -0.0};
-    const int64_t dice = random_int(seed, 0, 99);
-    return dice < 5 ? values[dice] : (double)random_int(seed, -3, 3);
-}
-
-/* An element of A, B or C. partner: in CANCELLATION the element half of k before it, which it is to
- * cancel; else 0. */
-static double draw(uint64_t *seed, inputs fill, tgl_type type, char name, double partner)
-{
-    const double least = type == TGL_F32 ? (double)FLT_MIN : DBL_MIN;
-    switch (fill) {
-    case UNIFORM_01:
-        return random_unit(seed);
-    case NORMAL:
-        return random_normal(seed);
-    case WIDE:
-        return (random_unit(seed) - 0.5) * exp(4 * random_normal(seed));
-    case CANCELLATION:
-        if (partner == 0) return random_normal(seed);
-        return name == 'B' ? -partner * (1 + 1e-3 * random_unit(seed)) : partner;
-    case DENORMAL:
-        return name == 'B' ? 1 + random_unit(seed) : least * random_unit(seed);
-    case NON_FINITE:
-        return non_finite(seed);
-    case UNIFORM_11:
-    case INPUTS_END:
-        break;
+    const int64_t m = A->rows, n = B->cols, k = A->cols;
+    const int64_t batch_a = different_matrices(A), batch_b = different_matrices(B);
+    double *a = malloc(sizeof(double) * (size_t)(m * k + 1));
+    double *b = malloc(sizeof(double) * (size_t)(k * n + 1));
+    const bool ok = a != NULL && b != NULL;
+    for (int64_t i = 0; ok && (i < batch_a || i < batch_b); i++) {
+        random_inputs(r, fill, A->type, m, n, k, a, b);
+        if (i < batch_a) store(A, i, a);
+        if (i < batch_b) store(B, i, b);
     }
-    return 2 * random_unit(seed) - 1;
+    free(a);
+    free(b);
+    return ok;
 }
 
-static void fill_matrix(matrix *x, inputs fill, char name, uint64_t *seed)
+/* Fills C, a bias or a residual. False: no memory. */
+static bool fill_addend(matrix *x, inputs fill, random_state *r)
 {
-    const bool k_along_rows = name != 'B'; /* of C too, where it does not matter */
-    const int64_t outer = k_along_rows ? x->rows : x->cols, k = k_along_rows ? x->cols : x->rows;
-    const int64_t batch = x->stride == 0 && x->batch > 1 ? 1 : x->batch;
-    for (int64_t b = 0; b < batch; b++)
-        for (int64_t o = 0; o < outer; o++)
-            for (int64_t p = 0; p < k; p++) {
-                double partner = 0;
-                if (fill == CANCELLATION && p >= (k + 1) / 2) {
-                    const int64_t q = p - (k + 1) / 2;
-                    partner = get(x, x->memory.bytes,
-                                  k_along_rows ? index_of(x, b, o, q) : index_of(x, b, q, o));
-                }
-                set(x, k_along_rows ? index_of(x, b, o, p) : index_of(x, b, p, o),
-                    draw(seed, fill, x->type, name, partner));
-            }
+    double *X = malloc(sizeof(double) * (size_t)(x->rows * x->cols + 1));
+    for (int64_t b = 0; X != NULL && b < different_matrices(x); b++) {
+        random_addends(r, fill, x->type, x->rows * x->cols, X);
+        store(x, b, X);
+    }
+    free(X);
+    return X != NULL;
 }
 
 /* ---- The reference --------------------------------------------------------------------------- */
 
-typedef struct running {
-    double max, squares, difference, norm;
-    int64_t count;
-} running;
-
-/* Adds one element. False: it is non-finite where the reference is not, or the other way round. */
-static bool add_element(running *sum, double value, long double reference, long double magnitude,
-                        tgl_type type)
+static gemm_errors errors_of(const error_summary *sum)
 {
-    if (isnan(reference)) return isnan(value);
-    if (isinf(reference)) return value == (double)reference;
-    if (!isfinite(value)) return false;
-    const long double unit = type == TGL_F32 ? 0x1p-24L : 0x1p-53L;
-    const long double least = type == TGL_F32 ? 0x1p-149L : 0x1p-1074L; /* what underflow costs */
-    const long double difference = fabsl((long double)value - reference);
-    const double error = (double)(difference / (unit * magnitude + least));
-    if (error > sum->max) sum->max = error;
-    sum->squares += error * error;
-    sum->difference += (double)(difference * difference);
-    sum->norm += (double)(reference * reference);
-    sum->count++;
-    return true;
+    return (gemm_errors){sum->max, error_rms(sum), error_frobenius(sum)};
 }
 
-static gemm_errors errors_of(const running *sum)
+static double sequential_fma(bool is_f64, double x, double y, double sum)
 {
-    return (gemm_errors){sum->max, sum->count > 0 ? sqrt(sum->squares / (double)sum->count) : 0,
-                         sum->norm > 0 ? sqrt(sum->difference / sum->norm) : 0};
+    return is_f64 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
 }
 
-/* alpha * sum + beta * c as a loop of fused multiply-adds in C's type gives it. */
+/* alpha * sum + beta * c as a loop of fused multiply-adds in the accumulation type gives it. */
 static double sequential(const matrix *A, const matrix *B, int64_t b, int64_t i, int64_t j,
                          double alpha, double beta, double before)
 {
-    const bool is_f32 = A->type == TGL_F32;
+    const bool is_f64 = A->type == TGL_F64;
     double sum = 0;
-    for (int64_t p = 0; p < A->cols; p++) {
-        const double x = get(A, A->memory.bytes, index_of(A, b, i, p));
-        const double y = get(B, B->memory.bytes, index_of(B, b, p, j));
-        sum = is_f32 ? (double)fmaf((float)x, (float)y, (float)sum) : fma(x, y, sum);
-    }
+    for (int64_t p = 0; p < A->cols; p++)
+        sum = sequential_fma(is_f64, get(A, A->memory.bytes, index_of(A, b, i, p)),
+                             get(B, B->memory.bytes, index_of(B, b, p, j)), sum);
     const double scaled = beta == 0 ? 0 : beta * before;
-    return is_f32 ? (double)fmaf((float)alpha, (float)sum, (float)scaled) : fma(alpha, sum, scaled);
+    return sequential_fma(is_f64, alpha, sum, scaled);
 }
 
 /* All that a case has in memory. */
@@ -333,90 +246,73 @@ static const unsigned char *old_c(const gemm_case *c, const memory_of_case *t)
     return has_separate_d(c) ? t->C.memory.bytes : t->before;
 }
 
-/* A value, and the sum of magnitudes that its error is measured in. */
-typedef struct reference_value {
-    long double value, magnitude;
-} reference_value;
-
-static long double activated(tgl_activation activation, long double x)
-{
-    switch (activation) {
-    case TGL_ACTIVATION_RELU:
-        return x < 0 ? 0 : x;
-    case TGL_ACTIVATION_GELU:
-        return 0.5L * x * (1 + erfl(x * 0.707106781186547524401L));
-    case TGL_ACTIVATION_SILU:
-        return x / (1 + expl(-x));
-    case TGL_ACTIVATION_NONE:
-        break;
-    }
-    return x;
-}
-
-/* An activation's slope is below 2; its own roundings are of the size of its value and argument. */
-static reference_value finished(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
-                                int64_t j, reference_value acc, long double old)
+/* What the case's epilogue makes of *x = acc + c. */
+static void finish(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i, int64_t j,
+                   long double acc, long double old, reference_element *x)
 {
     const tgl_epilogue *e = &c->epilogue;
-    reference_value r = {acc.value + old, acc.magnitude + fabsl(old)};
-    if (e->size == 0) return r;
     const int64_t problem = c->pointers ? c->problem.batch - 1 - b : b;
-    long double bias = 0;
+    long double bias = 0, residual = 0;
     if (e->bias != TGL_BIAS_NONE)
         bias = get(&t->bias, t->bias.memory.bytes,
                    index_of(&t->bias, problem, e->bias == TGL_BIAS_ROW ? i : j, 0));
-    const long double sum = r.value + bias;
-    r.magnitude += fabsl(bias);
-    r.value = c->expression != NULL ? c->expression(acc.value, old, bias, i, j)
-                                    : activated(e->activation, sum);
-    if (c->expression != NULL || e->activation != TGL_ACTIVATION_NONE)
-        r.magnitude = 2 * r.magnitude + fabsl(r.value);
-    if (e->residual) {
-        const int64_t at = index_of(&t->residual, problem, i, j);
-        const long double residual = get(&t->residual, t->residual.memory.bytes, at);
-        r.value += residual;
-        r.magnitude += fabsl(residual);
+    if (e->residual)
+        residual =
+            get(&t->residual, t->residual.memory.bytes, index_of(&t->residual, problem, i, j));
+    reference_saturate(element_accumulator(c->problem.type_a), x);
+    if (c->expression == NULL) {
+        reference_epilogue(e, bias, residual, x);
+        return;
     }
-    return r;
+    x->value = c->expression(acc, old, bias, i, j);
+    x->magnitude = 2 * (x->magnitude + fabsl(bias)) + fabsl(x->value) + fabsl(residual);
+    x->value += residual;
 }
 
 /* Whether rounding may move a sum of k products of this magnitude across zero. */
-static bool has_any_sign(long double sum, long double magnitude, int64_t k, tgl_type type)
+static bool has_any_sign(const reference_element *sum, int64_t k, tgl_type accumulator)
 {
-    const long double unit = type == TGL_F32 ? 0x1p-24L : 0x1p-53L;
-    return magnitude > 0 && fabsl(sum) <= (long double)k * unit * magnitude;
+    return sum->magnitude > 0 &&
+           fabsl(sum->value) <= (long double)k * element_unit(accumulator) * sum->magnitude;
 }
 
-static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
-                          int64_t j, running *ours, running *theirs)
+/* The sum of products of element (i, j) of problem b. */
+static reference_element sum_of_products(const matrix *A, const matrix *B, int64_t b, int64_t i,
+                                         int64_t j)
 {
-    const bool is_f32 = c->problem.type_c == TGL_F32;
-    const double alpha = is_f32 ? (double)(float)c->alpha : c->alpha;
-    const double beta = is_f32 ? (double)(float)c->beta : c->beta;
+    if (A->cols == 0) return (reference_element){0, 0};
+    const int64_t at_a = index_of(A, b, i, 0), at_b = index_of(B, b, 0, j);
+    return reference_dot(A->cols, A->type, A->memory.bytes, at_a, index_of(A, b, i, 1) - at_a,
+                         B->type, B->memory.bytes, at_b, index_of(B, b, 1, j) - at_b);
+}
+
+/* ours, theirs: of our result, and unless NULL of a sequential sum's. */
+static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
+                          int64_t j, double bound, error_summary *ours, error_summary *theirs)
+{
+    const tgl_problem *p = &c->problem;
+    const tgl_type accumulator = element_accumulator(p->type_a);
+    const double alpha = element_round(accumulator, c->alpha);
+    const double beta = element_round(accumulator, c->beta);
     const matrix *result = result_of(c, t);
     const double before = get(&t->C, old_c(c, t), index_of(&t->C, b, i, j));
     const double after = get(result, result->memory.bytes, index_of(result, b, i, j));
 
-    long double sum = 0, magnitude = 0;
-    for (int64_t p = 0; p < c->problem.k && alpha != 0; p++) {
-        const long double product =
-            (long double)get(&t->A, t->A.memory.bytes, index_of(&t->A, b, i, p)) *
-            (long double)get(&t->B, t->B.memory.bytes, index_of(&t->B, b, p, j));
-        sum += product;
-        magnitude += fabsl(product);
-    }
+    reference_element sum = {0, 0};
+    if (alpha != 0) sum = sum_of_products(&t->A, &t->B, b, i, j);
     /* Such a sum times infinity is an infinity of either sign or NaN; functions of it, anything. */
-    if (isinf(alpha) && has_any_sign(sum, magnitude, c->problem.k, c->problem.type_c))
+    if (isinf(alpha) && has_any_sign(&sum, p->k, accumulator))
         return c->epilogue.size != 0 || !isfinite(after);
-    const bool reads = alpha != 0 && c->problem.k > 0;
-    const reference_value acc = {reads ? alpha * sum : 0,
-                                 reads ? fabsl((long double)alpha) * magnitude : 0};
-    const reference_value r =
-        finished(c, t, b, i, j, acc, beta != 0 ? (long double)beta * before : 0);
+    reference_element r = reference_finish(alpha, sum, p->k, beta, before);
+    if (c->epilogue.size != 0) {
+        const long double acc = reference_finish(alpha, sum, p->k, 0, 0).value;
+        finish(c, t, b, i, j, acc, beta != 0 ? (long double)beta * before : 0, &r);
+    }
+    double error;
     if (theirs != NULL)
-        add_element(theirs, sequential(&t->A, &t->B, b, i, j, alpha, beta, before), r.value,
-                    r.magnitude, c->problem.type_c);
-    return add_element(ours, after, r.value, r.magnitude, c->problem.type_c);
+        error_add(theirs, result->type, sequential(&t->A, &t->B, b, i, j, alpha, beta, before), &r,
+                  INFINITY, &error);
+    return error_add(ours, result->type, after, &r, bound, &error);
 }
 
 /* ---- The case -------------------------------------------------------------------------------- */
@@ -427,12 +323,13 @@ void gemm_case_describe(const gemm_case *c, char *text, size_t size)
     const tgl_epilogue *e = &c->epilogue;
     snprintf(
         text, size,
-        "%s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
+        "%s to %s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
         "%lld %lld %lld%s, %s (ld %lld, stride %lld), compute %d, alpha %g, beta %g%s, bias %d, "
         "activation %d, residual %d, kernel %s%s, %s, guard at %s, seed 0x%llx",
-        p->type_c == TGL_F32 ? "f32" : "f64", (long long)p->m, (long long)p->n, (long long)p->k,
-        p->order, p->trans_a, p->trans_b, (long long)p->lda, (long long)p->ldb, (long long)p->ldc,
-        (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
+        element_type_name(p->type_a), element_type_name(p->type_d != 0 ? p->type_d : p->type_c),
+        (long long)p->m, (long long)p->n, (long long)p->k, p->order, p->trans_a, p->trans_b,
+        (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (long long)p->batch,
+        (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
         c->pointers ? " by pointers" : "", has_separate_d(c) ? "another D" : "in place",
         (long long)p->ldd, (long long)p->stride_d, p->compute, c->alpha, c->beta,
         p->scalars == TGL_SCALARS_DEVICE ? " of the device" : "", e->bias, e->activation,
@@ -446,27 +343,27 @@ void gemm_case_describe(const gemm_case *c, char *text, size_t size)
 static void check_result(const gemm_case *c, const memory_of_case *t, bool want_sequential,
                          gemm_outcome *outcome)
 {
-    running ours = {0}, theirs = {0};
+    error_summary ours = {0}, theirs = {0};
     const tgl_problem *p = &c->problem;
+    /* A rounding a product, those of alpha and beta, and those of an epilogue. */
+    const double bound = (double)p->k + (c->epilogue.size == 0 ? 4 : 12) +
+                         error_of_rounded_inputs(p->type_a, p->compute);
     const matrix *result = result_of(c, t);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {
                 const int64_t at = index_of(result, b, i, j);
-                if (!check_element(c, t, b, i, j, &ours, want_sequential ? &theirs : NULL))
-                    FAULT("D[%lld](%lld, %lld) was %g and is %g", (long long)b, (long long)i,
-                          (long long)j, get(result, t->before, at),
-                          get(result, result->memory.bytes, at));
+                if (!check_element(c, t, b, i, j, bound, &ours, want_sequential ? &theirs : NULL))
+                    FAULT("D[%lld](%lld, %lld) was %g and is %g, an error of %.1f where %.0f are "
+                          "allowed",
+                          (long long)b, (long long)i, (long long)j, get(result, t->before, at),
+                          get(result, result->memory.bytes, at), ours.max, bound);
                 const size_t element = tgl_type_size(result->type);
                 memcpy(t->before + (size_t)at * element,
                        result->memory.bytes + (size_t)at * element, element);
             }
     outcome->ours = errors_of(&ours);
     outcome->sequential = errors_of(&theirs);
-    /* A rounding a product, those of alpha and beta, and those of an epilogue. */
-    const double bound = (double)p->k + (c->epilogue.size == 0 ? 4 : 12);
-    if (!(outcome->ours.max <= bound))
-        FAULT("an error of %.1f units; %.0f are allowed", outcome->ours.max, bound);
     if (result->memory.size > 0 &&
         memcmp(t->before, result->memory.bytes, result->memory.size) != 0)
         FAULT("an element between the rows of D was written");
@@ -496,15 +393,12 @@ static const void *make_array(const matrix *x, guarded *array, bool at_end)
     return array->bytes;
 }
 
-/* A scalar of the accumulation type, which is C's. */
+/* A scalar of the accumulation type. */
 static const void *make_scalar(const gemm_case *c, double value, guarded *memory)
 {
-    const bool is_f32 = c->problem.type_c == TGL_F32;
-    if (!guarded_create(memory, is_f32 ? sizeof(float) : sizeof(double), c->at_end)) return NULL;
-    if (is_f32)
-        *(float *)(void *)memory->bytes = (float)value;
-    else
-        *(double *)(void *)memory->bytes = value;
+    const tgl_type type = element_accumulator(c->problem.type_a);
+    if (!guarded_create(memory, tgl_type_size(type), c->at_end)) return NULL;
+    element_set(type, memory->bytes, 0, value);
     guarded_forbid_writes(memory);
     return memory->bytes;
 }
@@ -598,41 +492,44 @@ static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, memory_of_cas
     return status;
 }
 
-/* Bias and residual, as far as there are any. */
+/* Bias and residual, where the epilogue has them. */
 static bool create_epilogue(const gemm_case *c, memory_of_case *t)
 {
     const tgl_epilogue *e = &c->epilogue;
     const tgl_problem *p = &c->problem;
+    const tgl_type type = result_of(c, t)->type;
+    const tgl_type bias = e->type_bias != 0 ? e->type_bias : type;
+    const tgl_type residual = e->type_residual != 0 ? e->type_residual : type;
     tgl_problem tight = *p;
     tight.order = TGL_ROW_MAJOR;
     const int64_t length = e->bias == TGL_BIAS_ROW ? p->m : p->n;
-    return (e->bias == TGL_BIAS_NONE || matrix_create(&t->bias, &tight, p->type_c, TGL_NO_TRANS,
-                                                      length, 1, 1, e->stride_bias, c->at_end)) &&
-           (!e->residual || matrix_create(&t->residual, p, p->type_c, TGL_NO_TRANS, p->m, p->n,
+    return (e->bias == TGL_BIAS_NONE || matrix_create(&t->bias, &tight, bias, TGL_NO_TRANS, length,
+                                                      1, 1, e->stride_bias, c->at_end)) &&
+           (!e->residual || matrix_create(&t->residual, p, residual, TGL_NO_TRANS, p->m, p->n,
                                           e->ld_residual, e->stride_residual, c->at_end));
 }
 
-static void fill_all(const gemm_case *c, memory_of_case *t)
+/* False: no memory. */
+static bool fill_all(const gemm_case *c, memory_of_case *t)
 {
-    uint64_t seed = c->seed;
-    fill_matrix(&t->A, c->fill, 'A', &seed);
-    fill_matrix(&t->B, c->fill, 'B', &seed);
-    fill_matrix(&t->C, c->fill, 'C', &seed);
+    random_state r = c->seed;
+    bool ok = fill_factors(&t->A, &t->B, c->fill, &r) && fill_addend(&t->C, c->fill, &r);
     guarded_forbid_writes(&t->A.memory);
     guarded_forbid_writes(&t->B.memory);
-    if (t->bias.memory.map != NULL) {
-        fill_matrix(&t->bias, c->fill, 'C', &seed);
+    if (ok && t->bias.memory.map != NULL) {
+        ok = fill_addend(&t->bias, c->fill, &r);
         guarded_forbid_writes(&t->bias.memory);
     }
-    if (t->residual.memory.map != NULL) {
-        fill_matrix(&t->residual, c->fill, 'C', &seed);
+    if (ok && t->residual.memory.map != NULL) {
+        ok = fill_addend(&t->residual, c->fill, &r);
         guarded_forbid_writes(&t->residual.memory);
     }
-    if (has_separate_d(c)) {
-        fill_matrix(&t->D, UNIFORM_11, 'C', &seed);
+    if (ok && has_separate_d(c)) {
+        ok = fill_addend(&t->D, UNIFORM_11, &r);
         guarded_forbid_writes(&t->C.memory);
     }
-    memcpy(t->before, result_of(c, t)->memory.bytes, result_of(c, t)->memory.size);
+    if (ok) memcpy(t->before, result_of(c, t)->memory.bytes, result_of(c, t)->memory.size);
+    return ok;
 }
 
 static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, memory_of_case *t,
@@ -647,11 +544,10 @@ static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, 
         (has_separate_d(c) && !matrix_create(&t->D, p, p->type_d, TGL_NO_TRANS, p->m, p->n, p->ldd,
                                              p->stride_d, at_end)) ||
         !create_epilogue(c, t) ||
-        (t->before = calloc(result_of(c, t)->memory.size + 1, 1)) == NULL) {
+        (t->before = calloc(result_of(c, t)->memory.size + 1, 1)) == NULL || !fill_all(c, t)) {
         FAULT("no memory for the case");
         return;
     }
-    fill_all(c, t);
     outcome->status = run_guarded(dev, c, t);
     if (outcome->status == TGL_OK) {
         check_result(c, t, want_sequential, outcome);

@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One product with everything around it: inputs of a given distribution in buffers that end at
- * pages which must not be touched, a reference in higher precision, and a look at every byte
- * afterwards. Used by the tests and by the fuzz target; does not need cmocka.
+ * One product of any types with everything around it: inputs of a given distribution in buffers
+ * that end at pages which must not be touched, a reference in higher precision, and a comparison of
+ * every byte afterwards. Used by the tests and by the fuzz target; does not need cmocka. The
+ * generator and the reference are those of `tegula check` (cli/reference/).
  */
 #ifndef TGL_GEMM_CASE_H
 #define TGL_GEMM_CASE_H
 
+#include "random.h"
+#include "reference.h"
 #include "tegula/tegula.h"
 
 #include <stdbool.h>
-
-typedef enum inputs {
-    UNIFORM_01,   /* (0, 1): every product counts the same way */
-    UNIFORM_11,   /* (-1, 1) */
-    NORMAL,       /* mean 0, variance 1 */
-    WIDE,         /* (U - 0.5) * exp(4 N): exponents far apart */
-    CANCELLATION, /* the second half of k all but cancels the first */
-    DENORMAL,     /* A holds numbers below the least normal one, B is near 1 */
-    NON_FINITE,   /* small integers, now and then a NaN, an infinity or a zero of either sign */
-    INPUTS_END
-} inputs;
-
-const char *inputs_name(inputs fill);
 
 /* What a tgl_epilogue's expression should give. */
 typedef long double gemm_expression(long double acc, long double c, long double bias, int64_t row,
@@ -43,8 +33,7 @@ typedef struct gemm_case {
     uint64_t seed;
 } gemm_case;
 
-/* Errors of elements in units of u * (|alpha| |A||B| + |beta||C|), u = 2^-24 or 2^-53; and of the
- * whole in the Frobenius norm. */
+/* Errors in the units of reference.h, and of the whole result in the Frobenius norm. */
 typedef struct gemm_errors {
     double max, rms, frobenius;
 } gemm_errors;
@@ -63,12 +52,6 @@ void gemm_case_run(tgl_device *dev, const gemm_case *c, bool want_sequential,
 /* Writes the case as one line. */
 void gemm_case_describe(const gemm_case *c, char *text, size_t size);
 
-/* Index of element (i, j) of op(X) in the stored matrix X, and the elements that a batch of X
- * spans. op(X) is rows x cols; ld is not 0. */
-int64_t stored_index(tgl_order order, tgl_transpose trans, int64_t ld, int64_t i, int64_t j);
-int64_t stored_extent(tgl_order order, tgl_transpose trans, int64_t rows, int64_t cols, int64_t ld,
-                      int64_t batch, int64_t stride);
-
 /* ---- Memory between pages that must not be touched ------------------------------------------- */
 
 typedef struct guarded {
@@ -84,11 +67,7 @@ void guarded_destroy(guarded *g);
 void guarded_forbid_writes(guarded *g);
 bool guarded_is_intact(const guarded *g); /* nothing in the room but outside `bytes` has changed */
 
-/* ---- Random numbers -------------------------------------------------------------------------- */
-
-uint64_t random_bits(uint64_t *seed);                          /* SplitMix64 */
-int64_t random_int(uint64_t *seed, int64_t low, int64_t high); /* both included */
-double random_unit(uint64_t *seed);                            /* (0, 1) */
+/* ---- Random problems ------------------------------------------------------------------------- */
 
 /* A problem as tgl_problem_init() makes it. */
 tgl_problem problem_of(tgl_type type, int64_t m, int64_t n, int64_t k);

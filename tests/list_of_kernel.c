@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Building launch lists of single kernels.
+ * Builds launch lists of single kernels.
  */
 #include "list_of_kernel.h"
 
@@ -26,12 +26,6 @@ typedef struct arguments {
 #define PARAMETERS                                                                                 \
     "int|int|int|float|const float *|long long|const float *|long long|float|float *|long long"
 
-static void patch(tgl_list_builder *b, tgl_value value, int index, size_t at)
-{
-    const tgl_patch own = {.value = value, .index = index, .at = (int)at};
-    tgl_list_patch(b, &own);
-}
-
 static void add_launch(tgl_list_builder *b, const tgl_shape *s, const tgl_launch *launch,
                        bool has_workspace, bool has_product)
 {
@@ -43,14 +37,14 @@ static void add_launch(tgl_list_builder *b, const tgl_shape *s, const tgl_launch
                               .ldc = s->ldc};
     const size_t size = has_workspace ? sizeof values : offsetof(arguments, scratch);
     tgl_list_launch(b, launch, &values, size);
-    patch(b, TGL_VALUE_ALPHA_F32, 0, offsetof(arguments, alpha));
-    patch(b, TGL_VALUE_BETA_F32, 0, offsetof(arguments, beta));
-    patch(b, TGL_VALUE_OPERAND, TGL_AT_A, offsetof(arguments, A));
-    patch(b, TGL_VALUE_OPERAND, TGL_AT_B, offsetof(arguments, B));
-    patch(b, TGL_VALUE_OPERAND, TGL_AT_D, offsetof(arguments, C));
+    tgl_list_patch_value(b, TGL_VALUE_ALPHA_F32, 0, offsetof(arguments, alpha), 0);
+    tgl_list_patch_value(b, TGL_VALUE_BETA_F32, 0, offsetof(arguments, beta), 0);
+    tgl_list_patch_value(b, TGL_VALUE_OPERAND, TGL_AT_A, offsetof(arguments, A), 0);
+    tgl_list_patch_value(b, TGL_VALUE_OPERAND, TGL_AT_B, offsetof(arguments, B), 0);
+    tgl_list_patch_value(b, TGL_VALUE_OPERAND, TGL_AT_D, offsetof(arguments, C), 0);
     if (!has_workspace) return;
-    patch(b, TGL_VALUE_SCRATCH, 0, offsetof(arguments, scratch));
-    patch(b, TGL_VALUE_COUNTERS, 0, offsetof(arguments, counters));
+    tgl_list_patch_value(b, TGL_VALUE_SCRATCH, 0, offsetof(arguments, scratch), 0);
+    tgl_list_patch_value(b, TGL_VALUE_COUNTERS, 0, offsetof(arguments, counters), 0);
 }
 
 static void add_step(tgl_list_builder *b, const tgl_shape *s, const lone_kernel *k,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans of one kernel that no family has: a launch list of one step, for tests of the devices that
- * execute lists.
+ * Plans of single kernels that belong to no family: a launch list of one step, for tests of the
+ * executors.
  */
 #ifndef LIST_OF_KERNEL_H
 #define LIST_OF_KERNEL_H
@@ -14,19 +14,19 @@
  * unsigned *counters). */
 typedef struct lone_kernel {
     const char *name, *file, *symbol;
-    const char *source;   /* the text of the file */
+    const char *source;   /* the text of the kernel file */
     int block_m, block_n; /* rows and columns of C that a block computes */
     int threads;
-    unsigned cluster; /* blocks along x; 0 is as good as 1 */
+    unsigned cluster; /* blocks along x; 0 means 1 */
     int64_t scratch_bytes, counter_bytes;
     tgl_ordering order;
 } lone_kernel;
 
-/* *plan := a plan of a list with this kernel, without a product with k = 0. */
+/* *plan := a plan of a list with this kernel. k = 0: without a product. */
 tgl_status plan_of_kernel(tgl_device *dev, const tgl_problem *problem, const lone_kernel *kernel,
                           tgl_plan **plan);
 
-/* The same of several kernels, one step each, which share the workspace of the first. */
+/* The same for several kernels, one step each, which share the workspace of the first. */
 tgl_status plan_of_kernels(tgl_device *dev, const tgl_problem *problem, const lone_kernel *kernels,
                            int count, tgl_plan **plan);
 

@@ -30,14 +30,14 @@ static const struct {
 };
 enum { PRODUCTS = sizeof products / sizeof products[0], WAYS = 8 };
 
-/* Bits of a way. */
+/* Bits of a variant. */
 enum { SEPARATE_D = 1, DEVICE_SCALARS = 2, HAS_MORE = 4 };
 
 static const double scalars[][2] = {{1, 0}, {0, -2}, {-0.5, 2}, {1, (double)NAN},
                                     {2, 1}, {0, 0},  {1.5, -1}};
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
 
-/* A batch, strided or of pointers, and an epilogue. */
+/* Adds a batch, strided or of pointers, and an epilogue. */
 static void add_more(int i, gemm_case *c)
 {
     tgl_problem *p = &c->problem;
@@ -69,7 +69,7 @@ bool operand_case(int i, gemm_case *c)
         .seed = (uint64_t)i};
     if (products[number].trans_b) c->problem.trans_b = TGL_TRANS;
     if ((way & HAS_MORE) != 0) add_more(i, c);
-    /* There are no strips beside matrices that pointers lead to. */
+    /* strips are not supported for arrays of pointers */
     if (c->kernel != NULL && number == 4) c->pointers = false;
     if ((way & SEPARATE_D) != 0) separate_d(&seed, &c->problem);
     if ((way & DEVICE_SCALARS) != 0) c->problem.scalars = TGL_SCALARS_DEVICE;

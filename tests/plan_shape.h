@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests of plans: a product in FP32, not transposed, tight, and its candidate and launch list.
+ * For tests of plans: an FP32 product, not transposed, without padding, and its candidate and
+ * launch list.
  */
 #ifndef PLAN_SHAPE_H
 #define PLAN_SHAPE_H
@@ -29,7 +30,7 @@ static inline tgl_shape shape_of(int64_t m, int64_t n, int64_t k)
                        .type_scale = TGL_F32};
 }
 
-/* With A or B transposed; tight. */
+/* The same with A or B transposed. */
 static inline tgl_shape transposed_shape_of(int64_t m, int64_t n, int64_t k, bool trans_a,
                                             bool trans_b)
 {
@@ -41,7 +42,7 @@ static inline tgl_shape transposed_shape_of(int64_t m, int64_t n, int64_t k, boo
     return s;
 }
 
-/* A batch of matrices one behind the other. */
+/* Makes a batch of contiguous matrices. */
 static inline void make_batch(tgl_shape *s, int64_t count)
 {
     s->batch = count;
@@ -64,7 +65,7 @@ static inline tgl_request request_of(const char *kernel)
     return request;
 }
 
-/* The candidate of a kernel string on that chip, or what the planner chooses by itself (NULL). */
+/* The candidate of a kernel string on this chip, or the planner's choice (NULL). */
 static inline tgl_candidate choose_on(const tgl_chip *chip, const tgl_shape *shape,
                                       const char *kernel)
 {
@@ -76,7 +77,7 @@ static inline tgl_candidate choose_on(const tgl_chip *chip, const tgl_shape *sha
     return choice;
 }
 
-/* What the planner chooses by itself. */
+/* The planner's choice. */
 static inline tgl_candidate choose(const char *chip, const tgl_shape *shape)
 {
     const tgl_candidate choice = choose_on(chip_of(chip), shape, NULL);
@@ -139,13 +140,14 @@ static inline bool has_macro(const tgl_kernel *kernel, const char *name)
     return at != NULL && (at == kernel->macros || at[-1] == ' ');
 }
 
-/* An address that nothing looks at. */
+/* An address that is not accessed. */
 static inline void *address(uintptr_t at)
 {
     return (void *)at; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* A run whose matrices all begin `misaligned_by` bytes past a multiple of 4096. */
+/* A run whose matrices all have addresses that are a multiple of 4096 plus `misaligned_by` bytes.
+ */
 static inline tgl_run run_of(bool has_product, int misaligned_by)
 {
     tgl_run run = {.alpha = has_product ? 1 : 0, .beta = 1, .has_product = has_product};
@@ -154,7 +156,7 @@ static inline tgl_run run_of(bool has_product, int misaligned_by)
     return run;
 }
 
-/* The launch of a step with a product and aligned matrices. */
+/* The launch of a step for a run with a product and aligned matrices. */
 static inline const tgl_launch *launch_of(const tgl_launch_list *list, int step)
 {
     const tgl_run run = run_of(true, 0);
@@ -164,7 +166,7 @@ static inline const tgl_launch *launch_of(const tgl_launch_list *list, int step)
     return launch;
 }
 
-/* The arguments of a launch of a production kernel, without those that a run fills in. */
+/* The arguments of a launch of a production kernel. Those that a run fills in are not set. */
 static inline struct tgl_gemm_args args_of(const tgl_launch *launch)
 {
     struct tgl_gemm_args args;
@@ -173,7 +175,7 @@ static inline struct tgl_gemm_args args_of(const tgl_launch *launch)
     return args;
 }
 
-/* What a kernel string makes of a shape: its first launch. */
+/* The candidate, list and first launch of a kernel string for a shape. */
 typedef struct made {
     tgl_candidate candidate;
     tgl_launch_list list; /* the caller frees it */
@@ -224,10 +226,10 @@ static inline bool is_of_family(const tgl_choice *choice, const char *family)
     return strcmp(choice->family->name, family) == 0;
 }
 
-/* The rows or columns that the choice's configuration is made for at most; 0: any. */
+/* The maximum number of rows or columns of the choice's configuration; 0: any. */
 static inline int lines_of(const tgl_choice *choice)
 {
-    return choice->family->lines(choice->configuration);
+    return tgl_choice_lines(choice);
 }
 
 static inline int64_t ceil_div(int64_t x, int64_t y)
@@ -235,7 +237,7 @@ static inline int64_t ceil_div(int64_t x, int64_t y)
     return x / y + (x % y != 0);
 }
 
-/* Bytes of a part of the workspace. */
+/* Bytes that the list reserves for a region of this size. */
 static inline int64_t as_reserved(int64_t bytes)
 {
     return ceil_div(bytes, TGL_WORKSPACE_ALIGNMENT) * TGL_WORKSPACE_ALIGNMENT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running products of the probe family and checking them.
+ * Runs products of the probe family and checks the results.
  */
 #include "probe_case.h"
 #include "probe_family.h"
@@ -36,16 +36,17 @@ tgl_status list_of_probe(tgl_device *dev, const tgl_problem *problem, tgl_shape 
                          tgl_launch_list *list)
 {
     const tgl_chip *chip = dev->backend->chip(dev);
-    tgl_choice choice = {.family = &probe_family};
+    tgl_partition whole = {
+        .chip = chip, .shape = shape, .choice = {.family = &probe_family}, .is_last = true};
     tgl_list_builder builder;
     TGL_TRY(tgl_shape_make(problem, true, shape));
     const char *reason = probe_family.unsupported_reason(shape, chip);
     if (reason != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", reason);
     for (int i = 0; i < TGL_OPTIONS_MAX; i++)
-        choice.option[i] = TGL_UNSET;
-    const tgl_rectangle whole = {0, 0, shape->m, shape->n};
+        whole.choice.option[i] = TGL_UNSET;
+    whole.part = (tgl_rectangle){0, 0, shape->m, shape->n};
     tgl_list_begin(&builder, list);
-    probe_family.launch(chip, shape, &choice, &whole, false, true, &builder);
+    probe_family.launch(&whole, &builder);
     return tgl_list_end(&builder);
 }
 

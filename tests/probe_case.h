@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of the probe family, on any device that executes launch lists, against a reference.
+ * Products of the probe family on any device that executes launch lists, compared with a reference.
  */
 #ifndef PROBE_CASE_H
 #define PROBE_CASE_H
@@ -9,13 +9,13 @@
 
 typedef struct probe_case {
     int64_t m, n, k, lda; /* lda 0: tight */
-    int offset;           /* floats from a multiple of 256 bytes to A */
+    int offset;           /* floats between an address that is a multiple of 256 and A */
     double alpha, beta;
     bool is_beyond; /* A has one element beyond the threshold */
     bool gives_workspace;
 } probe_case;
 
-/* Sizes, alignments, scalars: until *c is NULL. */
+/* Cases with different sizes, alignments and scalars; NULL past the last. */
 const probe_case *probe_case_at(int index);
 
 tgl_problem probe_problem(const probe_case *c);
@@ -24,33 +24,33 @@ tgl_problem probe_problem(const probe_case *c);
 tgl_status list_of_probe(tgl_device *dev, const tgl_problem *problem, tgl_shape *shape,
                          tgl_launch_list *list);
 
-/* A plan by the probe family, whatever the library's own families would do. */
+/* A plan with the probe family instead of the library's families. */
 tgl_status plan_of_probe(tgl_device *dev, const tgl_problem *problem, tgl_plan **plan);
 
-/* Operands of a case, in memory of the device. Integers, so that results are exact. */
+/* Operands of a case, in device memory. All values are integers, so that results are exact. */
 typedef struct probe_operands {
     float *host_A, *host_B, *host_C, *expected; /* C before and after */
-    size_t size_A, size_B, size_C;              /* bytes; A's with the offset */
-    void *A, *B, *C, *workspace;                /* A begins at the offset */
+    size_t size_A, size_B, size_C;              /* bytes; size_A includes the offset */
+    void *A, *B, *C, *workspace;                /* A is the address with the offset */
     void *allocated_A;
 } probe_operands;
 
 void probe_operands_make(tgl_device *dev, const probe_case *c, size_t workspace, probe_operands *x);
 void probe_operands_free(tgl_device *dev, probe_operands *x);
 
-/* Puts an element beyond the threshold into A, or takes it away, and says what C must become. */
+/* Sets or removes an element beyond the threshold in A, and computes the expected C. */
 void probe_set_beyond(tgl_device *dev, const probe_case *c, bool is_beyond, probe_operands *x);
 
-/* Uploads C as it was before a run. */
+/* Uploads the initial C. */
 void probe_reset(tgl_device *dev, probe_operands *x);
 
-/* Fails unless C is what it must be. */
+/* Fails unless C has the expected values. */
 void probe_check(tgl_device *dev, const probe_case *c, const probe_operands *x);
 
 tgl_status probe_run(const tgl_plan *plan, const probe_case *c, const probe_operands *x,
                      void *stream);
 
-/* All of it, twice with one plan. */
+/* Runs a case twice with one plan and checks it. */
 void probe_case_run(tgl_device *dev, const probe_case *c);
 
 #endif

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BM = 32, BN = 32, BK = 32, ALIGNMENT = 16 /* bytes: of what TMA reads */ };
+enum { BM = 32, BN = 32, BK = 32, ALIGNMENT = 16 /* alignment in bytes that TMA requires */ };
 enum { FLAG = 0, DONE = 4, COUNTER_BYTES = 8 }; /* offsets of the counters */
 enum { OPTION_THRESHOLD };
 
@@ -27,12 +27,6 @@ static const char *const options[] = {"threshold", NULL};
 static const char *configuration(int index)
 {
     return index == 0 ? "probe_32x32x32" : NULL;
-}
-
-static int lines(int index)
-{
-    (void)index;
-    return 0;
 }
 
 static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
@@ -63,10 +57,10 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
     }
 }
 
-static bool example(int index, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
-    (void)index, (void)trans_a, (void)trans_b, (void)shape;
-    return false; /* nothing is compiled ahead */
+    (void)index, (void)type, (void)trans_a, (void)trans_b, (void)shape;
+    return false; /* has no kernels to compile ahead of time */
 }
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
@@ -101,8 +95,8 @@ typedef struct negate_args {
     unsigned *flag, *done;
 } negate_args;
 
-/* symbol: also the name of the file. The library has no such file, so the kernel brings its text.
- */
+/* symbol: also the name of the file. The library does not embed this file, so the kernel carries
+ * its text. */
 static const tgl_kernel *kernel_of(tgl_list_builder *b, const char *symbol, const char *parameters,
                                    unsigned needs)
 {
@@ -122,21 +116,15 @@ static const tgl_kernel *kernel_of(tgl_list_builder *b, const char *symbol, cons
 
 /* ---- The launch list ------------------------------------------------------------------------- */
 
-/* All that the steps have in common. */
+/* The state that the steps share. */
 typedef struct making {
     const tgl_shape *shape;
     tgl_list_builder *builder;
-    tgl_launch launch; /* kernel, grid, threads, conditions and part are to be filled in */
+    tgl_launch launch; /* kernel, grid, threads, conditions and part are set per step */
     int64_t pitch;     /* elements between rows of the repacked A */
     int64_t scratch, counters;
     float threshold;
 } making;
-
-static void patch(const making *of, tgl_value value, int index, size_t at, int64_t offset)
-{
-    const tgl_patch own = {.value = value, .index = index, .at = (int)at, .offset = offset};
-    tgl_list_patch(of->builder, &own);
-}
 
 static void add_condition(tgl_launch *launch, tgl_condition_kind kind)
 {
@@ -144,7 +132,7 @@ static void add_condition(tgl_launch *launch, tgl_condition_kind kind)
         (tgl_condition){.kind = kind, .operand = TGL_AT_A, .alignment = ALIGNMENT};
 }
 
-/* A tensor map can describe A itself, if it begins on 16 bytes. */
+/* Whether a tensor map can describe A itself: its rows must be aligned to 16 bytes. */
 static bool may_be_direct(const tgl_shape *s)
 {
     return s->lda % (ALIGNMENT / 4) == 0;
@@ -164,12 +152,15 @@ static void add_scan(const making *of, bool repacks)
     add_condition(&launch, TGL_IF_PRODUCT);
     if (!repacks) add_condition(&launch, TGL_IF_ALIGNED);
     tgl_list_launch(of->builder, &launch, &args, sizeof args);
-    patch(of, TGL_VALUE_OPERAND, TGL_AT_A, offsetof(scan_args, A), 0);
-    if (repacks) patch(of, TGL_VALUE_SCRATCH, 0, offsetof(scan_args, packed), of->scratch);
-    patch(of, TGL_VALUE_COUNTERS, 0, offsetof(scan_args, flag), of->counters + FLAG);
+    tgl_list_patch_value(of->builder, TGL_VALUE_OPERAND, TGL_AT_A, offsetof(scan_args, A), 0);
+    if (repacks)
+        tgl_list_patch_value(of->builder, TGL_VALUE_SCRATCH, 0, offsetof(scan_args, packed),
+                             of->scratch);
+    tgl_list_patch_value(of->builder, TGL_VALUE_COUNTERS, 0, offsetof(scan_args, flag),
+                         of->counters + FLAG);
 }
 
-/* Rows of A, which TMA copies in boxes of BM x BK. */
+/* The tensor of A's rows, which TMA copies in boxes of BM x BK. */
 static tgl_tensor tensor_of(const making *of, bool is_direct)
 {
     return (tgl_tensor){
@@ -201,14 +192,16 @@ static void add_multiply(const making *of, tgl_launch *launch, int64_t k, int ma
     launch->threads = 128;
     launch->part = (tgl_rectangle){0, 0, s->m, s->n};
     tgl_list_launch(of->builder, launch, &args, MULTIPLY_BYTES);
-    if (map >= 0) patch(of, TGL_VALUE_TENSOR_MAP, map, offsetof(multiply_args, map_A), 0);
-    patch(of, TGL_VALUE_ALPHA_F32, 0, offsetof(multiply_args, alpha), 0);
-    patch(of, TGL_VALUE_BETA_F32, 0, offsetof(multiply_args, beta), 0);
-    patch(of, TGL_VALUE_OPERAND, TGL_AT_B, offsetof(multiply_args, B), 0);
-    patch(of, TGL_VALUE_OPERAND, TGL_AT_D, offsetof(multiply_args, C), 0);
+    if (map >= 0)
+        tgl_list_patch_value(of->builder, TGL_VALUE_TENSOR_MAP, map, offsetof(multiply_args, map_A),
+                             0);
+    tgl_list_patch_value(of->builder, TGL_VALUE_ALPHA_F32, 0, offsetof(multiply_args, alpha), 0);
+    tgl_list_patch_value(of->builder, TGL_VALUE_BETA_F32, 0, offsetof(multiply_args, beta), 0);
+    tgl_list_patch_value(of->builder, TGL_VALUE_OPERAND, TGL_AT_B, offsetof(multiply_args, B), 0);
+    tgl_list_patch_value(of->builder, TGL_VALUE_OPERAND, TGL_AT_D, offsetof(multiply_args, C), 0);
 }
 
-/* Without a product k is 0, and the kernel does not look at its tensor map. */
+/* Without a product k is 0, and the kernel does not use its tensor map. */
 static void add_tiles(const making *of)
 {
     tgl_launch without = of->launch, direct = of->launch, packed = of->launch;
@@ -239,24 +232,25 @@ static void add_negate(const making *of, int flag)
     add_condition(&launch, TGL_IF_PRODUCT);
     tgl_list_step(of->builder, "negate C");
     tgl_list_launch(of->builder, &launch, &args, sizeof args);
-    patch(of, TGL_VALUE_OPERAND, TGL_AT_D, offsetof(negate_args, C), 0);
-    patch(of, TGL_VALUE_COUNTERS, 0, offsetof(negate_args, flag), of->counters + FLAG);
-    patch(of, TGL_VALUE_COUNTERS, 0, offsetof(negate_args, done), of->counters + DONE);
+    tgl_list_patch_value(of->builder, TGL_VALUE_OPERAND, TGL_AT_D, offsetof(negate_args, C), 0);
+    tgl_list_patch_value(of->builder, TGL_VALUE_COUNTERS, 0, offsetof(negate_args, flag),
+                         of->counters + FLAG);
+    tgl_list_patch_value(of->builder, TGL_VALUE_COUNTERS, 0, offsetof(negate_args, done),
+                         of->counters + DONE);
 }
 
-static void launch(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                   const tgl_rectangle *part, bool is_strip, bool is_last,
-                   tgl_list_builder *builder)
+static void launch(const tgl_partition *partition, tgl_list_builder *builder)
 {
-    (void)part, (void)is_strip, (void)is_last; /* it has no strips */
-    const int64_t threshold = choice->option[OPTION_THRESHOLD];
+    const tgl_shape *shape = partition->shape;
+    const int64_t threshold = partition->choice.option[OPTION_THRESHOLD];
     const int first = builder->list->step_count;
     making of = {
         .shape = shape,
         .builder = builder,
         .launch = {.grid = {1, 1, 1},
                    .cluster = {1, 1, 1},
-                   .order = (chip->features & TGL_HAS_OVERLAP) != 0 ? TGL_WAITS : TGL_AFTER_ALL,
+                   .order = (partition->chip->features & TGL_HAS_OVERLAP) != 0 ? TGL_WAITS
+                                                                               : TGL_AFTER_ALL,
                    .flag = -1,
                    .repeats = 1,
                    .count = 1,
@@ -281,7 +275,6 @@ const tgl_family probe_family = {
     .options = options,
     .is_on_request = true,
     .configuration = configuration,
-    .lines = lines,
     .unsupported_reason = unsupported_reason,
     .predict = predict,
     .launch = launch,

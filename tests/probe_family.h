@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A family that only tests know, small, and with all that a launch list can hold: a pre-pass, a
- * tensor map, clusters, a flag, alternatives. docs/adding-a-kernel.md says how a family is written.
+ * A small kernel family for tests only, with every feature of launch lists: a pre-pass, a tensor
+ * map, clusters, a flag, alternatives. docs/adding-a-kernel.md describes how to write a family.
  *
  * It computes C := alpha*A*B + beta*C in FP32, and negates the result if A has an element whose
- * magnitude is beyond the threshold. That has no use but to be seen.
+ * magnitude is above the threshold. The negation only makes the flag visible.
  */
 #ifndef PROBE_FAMILY_H
 #define PROBE_FAMILY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests share.
+ * Functions that the tests share.
  */
 #include "support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests share. A test program includes this header alone.
+ * Functions that the tests share. A test program needs only this header.
  */
 #ifndef TGL_TEST_SUPPORT_H
 #define TGL_TEST_SUPPORT_H
@@ -27,7 +27,7 @@
 #define assert_status(actual, expected)                                                            \
     assert_string_equal(tgl_status_name(actual), tgl_status_name(expected))
 
-/* Fails unless that is the calling thread's sentence of its latest failure. */
+/* Fails unless this is the error message of the calling thread's latest failure. */
 #define assert_sentence(sentence)                                                                  \
     do {                                                                                           \
         char sentence_found[400];                                                                  \
@@ -35,33 +35,32 @@
         assert_string_equal(sentence_found, sentence);                                             \
     } while (0)
 
-/* Makes a known failure the calling thread's latest, so that a sentence that a later failure sets
- * can be told from one that is left from before. */
+/* Sets a known error message, so that a later failure that sets no message can be detected. */
 void forget_error(void);
 
-/* Fails unless a failure since forget_error() has set a sentence. */
+/* Fails unless a failure since forget_error() has set an error message. */
 void assert_new_sentence(void);
 
-/* Opens the cpu device. If TEGULA_CPU asks for an instruction set that this machine lacks, ends the
- * program with 77, which CTest takes for "skipped". */
+/* Opens the cpu device. If TEGULA_CPU selects an instruction set that this machine does not have,
+ * ends the program with 77, which CTest reports as "skipped". */
 tgl_device *open_cpu(int threads);
 
-/* For cmocka: *state is an open cpu device of two threads. */
+/* For cmocka: *state is an open cpu device with two threads. */
 int setup_cpu(void **state);
 
-/* The same of a simulator. */
+/* The same with a simulator. */
 int setup_sim(void **state);
 int teardown_device(void **state);
 
-/* Runs the case and fails with its description if anything about it is wrong. Returns whether the
- * kernel takes the problem; the planner must always find one that does. */
+/* Runs the case. If anything is wrong, fails with the case's description. Returns whether the
+ * kernel supports the problem; the planner must support every problem. */
 bool check_case(tgl_device *dev, const gemm_case *c);
 
-/* The i-th choice of a kernel: first NULL, the planner's own, then each kernel by name. False:
+/* Choice number i of a kernel: first NULL, the planner's choice, then each kernel by name. False:
  * there are no more. */
 bool kernel_choice(const tgl_device *dev, int i, const char **kernel);
 
-/* Memory of the device, `count` floats of this value; the caller gives it back. */
+/* Device memory with `count` floats of this value; the caller frees it. */
 void *constant_floats(tgl_device *dev, size_t count, float value);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# symbols.sh LIBRARY HEADER: the shared library exports the functions of the header, and nothing else.
+# symbols.sh LIBRARY HEADER: the shared library exports exactly the functions of the header.
 set -eu
 exported=$(nm -D --defined-only "$1" | sed 's/.* //' | sort)
 declared=$(sed -n '/^TGL_API/,/;/p' "$2" | grep -o 'tgl_[a-z0-9_]*(' | tr -d '(' | sort -u)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Errors against a reference of higher precision, for every kernel and distribution: no larger than
- * those of the plain loop of fused multiply-adds on the same inputs.
+ * Errors relative to a reference of higher precision, for every kernel and distribution. They must
+ * not exceed those of a plain loop of fused multiply-adds on the same inputs.
  */
 #include "support.h"
 
@@ -15,10 +15,10 @@ static const struct {
     {70, 60, 300, TGL_NO_TRANS, TGL_TRANS},   {7, 9, 11, TGL_TRANS, TGL_TRANS},
 };
 
-/* The root mean square compares two ways to sum; a quarter and a tenth of a unit are granted, since
- * the portable tier may round products too, and a lucky plain loop may have no error at all. The
- * greatest of a few hundred errors is a matter of chance, so it is only held below twice the other.
- */
+/* The root mean square compares the two ways to sum. A tolerance of a quarter plus a tenth of a
+ * unit is added, since the portable tier may round products too, and a plain loop may happen to
+ * have no error at all. The maximum of a few hundred errors is random, so it is only limited to
+ * twice the other. */
 static double share_of_allowed(const gemm_errors *ours, const gemm_errors *theirs)
 {
     const double rms = ours->rms / (1.25 * theirs->rms + 0.1);

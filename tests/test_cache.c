@@ -363,10 +363,32 @@ static void the_oldest_entries_give_way(void **state)
     unsetenv("TEGULA_CACHE_SIZE");
 }
 
-static void the_usual_bound_is_large(void **state)
+/* Whether an entry that was used before another of `rest` bytes stays when a small one is added. */
+static bool stays_beside(const char *folder, off_t rest)
+{
+    char oldest[512], other[512];
+    struct stat info;
+    snprintf(oldest, sizeof oldest, "%s/%064d", folder, 1);
+    snprintf(other, sizeof other, "%s/%064d", folder, 2);
+    int file = open(oldest, O_CREAT | O_WRONLY, 0600);
+    close(file);
+    set_age(oldest, 1000);
+    file = open(other, O_CREAT | O_WRONLY, 0600);
+    assert_int_equal(ftruncate(file, rest), 0); /* occupies no blocks of the disk */
+    close(file);
+    tgl_cache *cache = tgl_cache_open();
+    assert_true(store(cache, "x", "one"));
+    tgl_cache_close(cache);
+    unlink(other);
+    return stat(oldest, &info) == 0;
+}
+
+static void the_usual_bound_is_256_mib(void **state)
 {
     unsetenv("TEGULA_CACHE_SIZE");
     assert_int_equal(entries_kept(*state), ENTRIES);
+    assert_true(stays_beside(*state, 250 << 20));
+    assert_false(stays_beside(*state, 256 << 20));
 }
 
 /* An entry that is used is not old. */
@@ -443,7 +465,7 @@ static void the_bound_is_read(void **state)
     unsetenv("TEGULA_CACHE_SIZE");
 }
 
-/* What a writer has left behind that was killed; one that still writes keeps its own. */
+/* Temporary files of killed writers are removed; those of running writers are kept. */
 static void forgotten_temporary_files_are_removed(void **state)
 {
     static const char *const names[] = {"new-0123456789abcdef", "new-fedcba9876543210"};
@@ -504,7 +526,48 @@ static void the_environment_chooses_the_folder(void **state)
 
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
-    assert_off("HOME is not set");
+    assert_off("HOME is not an absolute path");
+    setenv("HOME", "relative", 1);
+    assert_off("HOME is not an absolute path");
+}
+
+/* A missing home directory is not created, nor what XDG_CACHE_HOME lies in; TEGULA_CACHE is. */
+static void home_directories_are_not_created(void **state)
+{
+    char home[512], xdg[512], own[512];
+    struct stat info;
+    snprintf(home, sizeof home, "%s/home", (char *)*state);
+    snprintf(xdg, sizeof xdg, "%s/home/cache", (char *)*state);
+    snprintf(own, sizeof own, "%s/own/cache", (char *)*state);
+    unsetenv("TEGULA_CACHE");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", home, 1);
+    assert_off("/home/.cache/tegula: No such file");
+    assert_int_not_equal(stat(home, &info), 0);
+
+    setenv("XDG_CACHE_HOME", xdg, 1);
+    assert_off("/home/cache/tegula: No such file");
+    assert_int_not_equal(stat(home, &info), 0);
+
+    setenv("TEGULA_CACHE", own, 1);
+    tgl_cache *cache = tgl_cache_open();
+    assert_int_equal(tgl_cache_state_of(cache), TGL_CACHE_ON);
+    tgl_cache_close(cache);
+    assert_int_equal(rmdir(own), 0);
+    *strrchr(own, '/') = '\0';
+    assert_int_equal(rmdir(own), 0);
+}
+
+static void relative_paths_are_refused(void **state)
+{
+    static const char *const paths[] = {"cache-of-tests", "./cache-of-tests", "on", " /tmp"};
+    struct stat info;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        setenv("TEGULA_CACHE", paths[i], 1);
+        assert_off("which is not an absolute path");
+        assert_int_not_equal(stat(paths[i], &info), 0);
+    }
 }
 
 static void the_cache_can_be_turned_off(void **state)
@@ -531,6 +594,7 @@ static void folders_that_do_not_serve(void **state)
     assert_off("No such file");
     assert_non_null(longest);
     memset(longest, 'x', 8999);
+    longest[0] = '/';
     longest[8999] = '\0';
     setenv("TEGULA_CACHE", longest, 1);
     assert_off("too long");
@@ -575,12 +639,14 @@ int main(void)
         IN_FOLDER(an_entry_of_another_user_is_not_loaded),
         IN_FOLDER(many_writers_leave_one_whole_entry),
         IN_FOLDER(the_oldest_entries_give_way),
-        IN_FOLDER(the_usual_bound_is_large),
+        IN_FOLDER(the_usual_bound_is_256_mib),
         IN_FOLDER(used_entries_stay),
         IN_FOLDER(foreign_files_are_left_alone),
         IN_FOLDER(the_bound_is_read),
         IN_FOLDER(forgotten_temporary_files_are_removed),
         IN_FOLDER(the_environment_chooses_the_folder),
+        IN_FOLDER(home_directories_are_not_created),
+        IN_FOLDER(relative_paths_are_refused),
         IN_FOLDER(the_cache_can_be_turned_off),
         IN_FOLDER(folders_that_do_not_serve),
         IN_FOLDER(a_folder_of_another_user_does_not_serve),

@@ -44,7 +44,7 @@ static void random_products(void **state)
     }
 }
 
-/* k shared among threads, whose sums are added up before the epilogue; one row, one column. */
+/* K divided among threads, whose sums are added before the epilogue; one row; one column. */
 static void products_of_every_path(void **state)
 {
     static const int64_t shapes[][3] = {{20, 30, 9000}, {1, 300, 70},    {300, 1, 70},
@@ -66,7 +66,7 @@ static void products_of_every_path(void **state)
         }
 }
 
-/* A NaN stays, and so does what the formula makes of infinities. */
+/* A NaN stays NaN, and infinities give what the formula gives. */
 static void activations_of_numbers_that_are_none(void **state)
 {
     enum { COUNT = 3 };
@@ -176,11 +176,13 @@ static void bad_epilogues_are_refused(void **state)
     }
 }
 
-/* A bias or residual of another type than D's is defined, but no kernel reads it. */
+/* A bias or residual of a type other than D's is valid. The cpu device has no kernel for it, and
+ * GPUs have kernels for few rows or columns only. */
 static void other_types_are_unsupported(void **state)
 {
     for (int i = 0; i < 2; i++) {
         const tgl_problem problem = problem_of(TGL_F32, 5, 6, 7);
+        const tgl_problem large = problem_of(TGL_F32, 500, 600, 700);
         tgl_epilogue e = {.size = sizeof e, .bias = TGL_BIAS_ROW, .residual = 1};
         *(i == 0 ? &e.type_bias : &e.type_residual) = TGL_F16;
         const tgl_plan_options options = {.size = sizeof options, .epilogue = &e};
@@ -190,20 +192,21 @@ static void other_types_are_unsupported(void **state)
         assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_UNSUPPORTED);
         assert_new_sentence();
         assert_null(plan);
-        assert_status(tgl_chip_explain("h200", &problem, &options, NULL, 0, &length),
+        assert_status(tgl_chip_explain("h200", &problem, &options, NULL, 0, &length), TGL_OK);
+        assert_status(tgl_chip_explain("h200", &large, &options, NULL, 0, &length),
                       TGL_UNSUPPORTED);
-        *(i == 0 ? &e.type_bias : &e.type_residual) = TGL_F32; /* D's, said out loud */
+        *(i == 0 ? &e.type_bias : &e.type_residual) = TGL_F32; /* the default, given explicitly */
         assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
         tgl_plan_destroy(plan);
     }
 }
 
-static float room[64]; /* that nothing reads or writes */
+static float room[64]; /* not accessed */
 static void *const rooms[] = {room, NULL};
 static const void *const some[] = {room, room}, *const holes[] = {room, NULL},
                          *const odd[] = {room, (const char *)room + 2};
 
-/* A plan with or without pointers, bias and residual, and what a run of it is given. */
+/* A plan with or without pointers, bias and residual, and the operands of a run of it. */
 static const struct {
     bool pointers, has_epilogue;
     tgl_operands operands;
@@ -233,7 +236,7 @@ static const struct {
      true,
      {.A = room, .B = room, .C = room, .bias = (char *)room + 1, .residual = room},
      TGL_BAD_BIAS,
-     "bias is not aligned to its element"},
+     "bias is not aligned to its element size"},
     {false,
      true,
      {.A = room, .B = room, .C = room, .bias = room},
@@ -243,7 +246,7 @@ static const struct {
      true,
      {.A = room, .B = room, .C = room, .bias = room, .residual = (char *)room + 2},
      TGL_BAD_RESIDUAL,
-     "residual is not aligned to its element"},
+     "residual is not aligned to its element size"},
     {false,
      false,
      {.A = room, .B_array = some, .C = room},
@@ -261,13 +264,13 @@ static const struct {
      false,
      {.A_array = (const void *const *)((const char *)some + 4), .B_array = some, .C_array = rooms},
      TGL_BAD_A,
-     "A_array is not aligned to its element"},
+     "A_array is not aligned to its element size"},
     {true, false, {.A_array = holes, .B_array = some, .C_array = rooms}, TGL_BAD_A, "A[1] is NULL"},
     {true,
      false,
      {.A_array = some, .B_array = odd, .C_array = rooms},
      TGL_BAD_B,
-     "B[1] is not aligned to its element"},
+     "B[1] is not aligned to its element size"},
     {true, false, {.A_array = some, .B_array = some, .C_array = rooms}, TGL_BAD_C, "C[1] is NULL"},
 };
 
@@ -319,7 +322,7 @@ static void the_call_must_suit_the_batching(void **state)
                   TGL_BAD_ARGUMENT);
 }
 
-/* The host can see whether a promise is kept. */
+/* The host checks the guaranteed alignment. */
 static void a_broken_promise_is_told(void **state)
 {
     float *memory = aligned_alloc(16, 64), c = 0;
@@ -332,7 +335,7 @@ static void a_broken_promise_is_told(void **state)
     problem.alignment = 16;
     assert_status(tgl_gemm_batched(*state, &problem, 1, A, A, 0, C, NULL), TGL_OK);
     assert_status(tgl_gemm_batched(*state, &problem, 1, A, B, 0, C, NULL), TGL_BAD_B);
-    assert_sentence("B[0] is not aligned to the 16 bytes that were promised");
+    assert_sentence("B[0] is not aligned to the 16 bytes of problem.alignment");
     free(memory);
 }
 
@@ -349,7 +352,7 @@ static void plans_say_what_they_do(void **state)
     tgl_plan *plan;
     assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
     tgl_plan_explain(plan, text, sizeof text);
-    assert_non_null(strstr(text, "batch 3 by pointers"));
+    assert_non_null(strstr(text, "batch of 3 by pointers"));
     assert_non_null(strstr(text, "C := gelu(alpha*A*B + beta*C + bias[row]) + residual\n"));
     tgl_plan_destroy(plan);
     size_t length;

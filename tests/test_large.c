@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrices whose elements lie further than 2^31 and 2^32 elements apart; and with an argument "sim"
- * tiles of the simulated kernels that span more than 2^32 bytes. The memory is reserved and not
- * backed: only the pages that are touched cost anything.
+ * Matrices whose elements are more than 2^31 and 2^32 elements apart; with the argument "sim",
+ * tiles of the simulated kernels that span more than 2^32 bytes. The memory is reserved but not
+ * committed: only accessed pages use memory.
  */
 #include "support.h"
 
 #include <sys/mman.h>
 
-/* Address space for so many elements, all zero. Skips the test where the system grants none. */
+/* Reserves zeroed address space. Skips the test if the system refuses. */
 static void *reserve(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -21,10 +21,10 @@ typedef struct spread_problem {
     int64_t m, n, k;
     tgl_transpose trans_a, trans_b;
     tgl_order order;
-    int64_t lda, ldb, ldc; /* 0: tight */
+    int64_t lda, ldb, ldc; /* 0: no padding */
 } spread_problem;
 
-/* op(A), op(B) and C of a few elements, of which one dimension is spread out. */
+/* op(A), op(B) and C have few elements, with one dimension widely spaced. */
 static const spread_problem spread[] = {
 #define FAR (((int64_t)1 << 31) + 11)
     {3, 5, 1, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, 0, 0},
@@ -40,7 +40,7 @@ static const spread_problem spread[] = {
     {3, 3, 3, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, FAR, FAR},
 };
 
-/* A value for element (i, j) that differs from its neighbours' and stays exact in sums. */
+/* A value of element (i, j) that differs from adjacent ones, and whose sums are exact. */
 static float value(int64_t i, int64_t j)
 {
     return (float)(1 + i % 7 * 10 + j % 5);
@@ -131,8 +131,8 @@ static void batches_may_be_2_to_the_31_elements_apart(void **state)
     }
 }
 
-/* One line of more than 2^31 elements, of which nothing is read since alpha is 0, or which has no
- * rows: sizes alone must not overflow. */
+/* One line of more than 2^31 elements, of which nothing is read because alpha is 0, or with no
+ * rows: the sizes alone must not overflow. */
 static void sizes_themselves_may_pass_2_to_the_31(void **state)
 {
     tgl_problem p = problem_of(TGL_F32, 1, 1, (int64_t)1 << 33);
@@ -147,8 +147,8 @@ static void sizes_themselves_may_pass_2_to_the_31(void **state)
     assert_status(tgl_gemm(*state, &p, 1, NULL, NULL, 2, NULL, NULL), TGL_OK);
 }
 
-/* What a thread copies then lies at offsets of 64 bits. Tiles of 32 x 32, 16 deep: lines of an
- * operand along k are the tile's rows, others are its depth. */
+/* A thread's copies then have 64-bit offsets. Tiles of 32 x 32 x 16: the lines of a K-major operand
+ * are the tile's rows, those of an MN-major one its depth. */
 static void tiles_may_span_2_to_the_32_bytes(void **state)
 {
 #define WIDE ((int64_t)40000000)

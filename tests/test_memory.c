@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What may be touched and what not: every buffer lies against a page that faults, what lies between
- * the rows is poison in A and B and must survive in C. For every kernel, type, layout and edge.
+ * Memory accesses: every buffer ends at an inaccessible page; the memory between rows is NaN in A
+ * and B and must not change in C. For every kernel, type, layout and edge.
  */
 #include "support.h"
 
-static const tgl_type types[] = {TGL_F32, TGL_F64};
+static const tgl_type types[] = {TGL_F32, TGL_F64, TGL_F16, TGL_BF16};
 static const double scalars[] = {1, 0, -0.5, 2};
 
 /* Runs one random case of these sizes. */
 static void check_sizes(tgl_device *dev, const char *kernel, uint64_t *seed, int64_t m, int64_t n,
                         int64_t k)
 {
-    tgl_problem problem = problem_of(types[random_int(seed, 0, 1)], m, n, k);
+    tgl_problem problem = problem_of(types[random_int(seed, 0, COUNT_OF(types) - 1)], m, n, k);
     problem.order = (tgl_order)random_int(seed, TGL_ROW_MAJOR, TGL_COL_MAJOR);
     problem.trans_a = (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_TRANS);
     problem.trans_b = (tgl_transpose)random_int(seed, TGL_NO_TRANS, TGL_TRANS);
@@ -32,7 +32,7 @@ static void check_sizes(tgl_device *dev, const char *kernel, uint64_t *seed, int
     assert_true(check_case(dev, &c));
 }
 
-/* Each dimension takes every size from 1 to 70 while the others are drawn. */
+/* Each dimension takes every size from 1 to 70; the other dimensions are random. */
 static void every_edge_from_1_to_70(void **state)
 {
     tgl_device *dev = *state;
@@ -49,7 +49,7 @@ static void every_edge_from_1_to_70(void **state)
     }
 }
 
-/* Sizes that pass the blocks in which a cache-blocked product proceeds. */
+/* Sizes larger than the blocks of a cache-blocked product. */
 static void sizes_beyond_one_block(void **state)
 {
     static const int64_t sizes[][3] = {
@@ -65,7 +65,7 @@ static void sizes_beyond_one_block(void **state)
     }
 }
 
-/* Any problem at all, batches and strides of 0 included. */
+/* Any valid problem, including batches and strides of 0. */
 static void random_problems(void **state)
 {
     tgl_device *dev = *state;
@@ -73,7 +73,8 @@ static void random_problems(void **state)
     for (int choice = 0; kernel_choice(dev, choice, &kernel); choice++) {
         uint64_t seed = 3;
         for (int i = 0; i < 500; i++) {
-            const tgl_problem problem = random_problem(&seed, types[i % 2], i % 10 == 0 ? 150 : 40);
+            const tgl_problem problem =
+                random_problem(&seed, types[i % COUNT_OF(types)], i % 10 == 0 ? 150 : 40);
             const gemm_case c = {.problem = problem,
                                  .alpha = scalars[random_int(&seed, 0, 3)],
                                  .beta = scalars[random_int(&seed, 0, 3)],
@@ -86,12 +87,12 @@ static void random_problems(void **state)
     }
 }
 
-/* The matrices of a batch side by side, a row of each (column-major: a column) in every ldc, with
- * and without a gap between them. */
+/* Interleaved matrices of a batch: one row (column-major: one column) of each in every ldc, with
+ * and without gaps. */
 static void check_side_by_side(tgl_device *dev, const char *kernel, uint64_t *seed, int number)
 {
-    tgl_problem p = problem_of(types[number % 2], random_int(seed, 1, 40), random_int(seed, 1, 40),
-                               random_int(seed, 0, 40));
+    tgl_problem p = problem_of(types[number % COUNT_OF(types)], random_int(seed, 1, 40),
+                               random_int(seed, 1, 40), random_int(seed, 0, 40));
     p.order = number & 2 ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
     p.batch = random_int(seed, 2, 4);
     p.stride_a = random_int(seed, 0, 1) * p.m * p.k;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run may be given besides A, B and C: a D of its own, scalars in memory of the device, a
- * workspace (src/api/operands.c, src/api/plan_handle.c). Every wrong argument, and the products.
+ * Operands of a run besides A, B and C: a separate D, scalars in device memory, a workspace
+ * (src/api/operands.c, src/api/plan_handle.c). Every wrong argument, and the products.
  */
 #include "support.h"
 
@@ -12,7 +12,7 @@ static const void *const const_rooms[] = {room, room};
 
 /* ---- Wrong arguments ------------------------------------------------------------------------- */
 
-/* Problems that operands are given to. */
+/* The problems for which operands are tested. */
 enum { IN_PLACE = 0, SEPARATE = 1, DEVICE = 2, POINTERS = 4 };
 
 #define MATRICES .A = room, .B = room, .C = room
@@ -22,7 +22,7 @@ static const struct {
     int problem;
     tgl_operands operands;
     tgl_status status;
-    const char *sentence; /* NULL: of a success */
+    const char *sentence; /* NULL: success */
 } cases[] = {
     {IN_PLACE, {.alpha = 1, MATRICES}, TGL_OK, NULL},
     {IN_PLACE,
@@ -48,7 +48,7 @@ static const struct {
     {SEPARATE,
      {.alpha = 1, MATRICES, .D = (char *)room + 2},
      TGL_BAD_D,
-     "D is not aligned to its element"},
+     "D is not aligned to its element size"},
     {SEPARATE, {.alpha = 1, .A = room, .B = room, .D = room + 32}, TGL_OK, NULL}, /* beta is 0 */
     {SEPARATE,
      {.alpha = 1, .beta = 1, .A = room, .B = room, .D = room + 32},
@@ -57,7 +57,7 @@ static const struct {
     {SEPARATE,
      {.beta = 1, .C = (char *)room + 1, .D = room + 32},
      TGL_BAD_C,
-     "C is not aligned to its element"},
+     "C is not aligned to its element size"},
     {SEPARATE | POINTERS, {.alpha = 1, ARRAYS}, TGL_BAD_D, "D_array is NULL"},
     {SEPARATE | POINTERS, {.alpha = 1, ARRAYS, .D_array = rooms}, TGL_OK, NULL},
 
@@ -73,11 +73,11 @@ static const struct {
     {DEVICE,
      {.alpha_at = (char *)room + 2, MATRICES},
      TGL_BAD_SCALAR,
-     "alpha_at is not aligned to its element"},
+     "alpha_at is not aligned to its element size"},
     {DEVICE,
      {.alpha_at = room, .beta_at = (char *)room + 1, MATRICES},
      TGL_BAD_SCALAR,
-     "beta_at is not aligned to its element"},
+     "beta_at is not aligned to its element size"},
     {DEVICE, {.alpha_at = room, MATRICES}, TGL_OK, NULL},
     {DEVICE, {.alpha_at = room, .B = room, .C = room}, TGL_BAD_A, "A is NULL"},
     {DEVICE, {.alpha_at = room, .beta_at = room, .A = room, .B = room}, TGL_BAD_C, "C is NULL"},
@@ -137,7 +137,7 @@ static void bad_operands_are_refused(void **state)
         }
 }
 
-/* What tgl_plan_run() cannot be given. */
+/* Plans for which tgl_plan_run() is not enough. */
 static void plans_that_need_operands(void **state)
 {
     for (int kind = SEPARATE; kind <= DEVICE; kind++) {
@@ -150,7 +150,7 @@ static void plans_that_need_operands(void **state)
     }
 }
 
-/* Scalings are part of the interface, but no kernel has any yet. */
+/* Scales are part of the interface, but no kernel supports them yet. */
 static void scaled_products_are_unsupported(void **state)
 {
     for (int i = 0; i < 3; i++) {
@@ -168,8 +168,7 @@ static void scaled_products_are_unsupported(void **state)
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* Everything at random: another D, scalars of the device, epilogues, pointers, all compute modes.
- */
+/* Everything at random: a separate D, device scalars, epilogues, pointers, all compute modes. */
 static void random_products(void **state)
 {
     static const double scalars[] = {1, 1, 0, -0.5, 2, (double)NAN};
@@ -199,7 +198,7 @@ static void random_products(void **state)
     }
 }
 
-/* Threads that share K add up before D is written; C is read once; one row, one column. */
+/* Threads that divide K add their sums before D is written; C is read once; one row; one column. */
 static void products_of_every_path(void **state)
 {
     static const int64_t shapes[][3] = {{20, 30, 9000},  {1, 300, 700}, {300, 1, 700}, {1, 1, 9},
@@ -237,8 +236,9 @@ static double get(const void *from, tgl_type type)
     return type == TGL_F32 ? (double)*(const float *)from : *(const double *)from;
 }
 
-/* They are read when the product runs: one plan, whatever they hold. An alpha of 0 reads neither A
- * nor B, and a beta of 0 does not read C, though the host cannot know. */
+/* Device scalars are read when the product runs: the plan must work for all values. An alpha of 0
+ * reads neither A nor B, and a beta of 0 does not read C, although the host does not know the
+ * values. */
 static void scalars_are_looked_at_by_the_run(void **state)
 {
     static const double alphas[] = {0, 2, -0.0, 1, 0, (double)NAN}, betas[] = {1, 0, 0, -3, 0, 0};
@@ -254,7 +254,7 @@ static void scalars_are_looked_at_by_the_run(void **state)
             problem.scalars = TGL_SCALARS_DEVICE;
             assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
             const tgl_operands operands = {.size = sizeof operands,
-                                           .alpha = 77, /* not looked at */
+                                           .alpha = 77, /* ignored */
                                            .beta = 77,
                                            .alpha_at = &alpha,
                                            .beta_at = &beta,
@@ -280,7 +280,7 @@ static void scalars_are_looked_at_by_the_run(void **state)
 
 /* ---- Sizes of structs ------------------------------------------------------------------------ */
 
-/* A tgl_operands of a later version: zeros behind what this one knows are accepted. */
+/* A tgl_operands of a later version is accepted if the additional bytes are zero. */
 static void larger_operands_are_accepted_if_they_ask_for_nothing(void **state)
 {
     struct {

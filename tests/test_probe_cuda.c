@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The probe family on a real GPU with TMA; skipped where there is none. Runs on the default stream
- * and in graphs that are captured once and replayed with other data.
+ * The probe family on a real GPU with TMA; skipped if there is none. Runs on the default stream and
+ * in graphs that are captured once and replayed with other data.
  */
 #include "probe_case.h"
 
@@ -46,7 +46,7 @@ static void *capture(const tgl_plan *plan, const probe_case *c, const probe_oper
     return executable;
 }
 
-/* The flag is looked at when the graph runs, not when it is captured. */
+/* The flag is tested when the graph runs, not when it is captured. */
 static void replay(tgl_device *dev, const probe_case *c)
 {
     DRIVER(launch, "cuGraphLaunch", void *, void *);
@@ -103,13 +103,13 @@ static int setup(void **state)
     return tgl_device_open("cuda:0", NULL, (tgl_device **)state) == TGL_OK ? 0 : -1;
 }
 
-/* NULL: the probe can run here. */
+/* NULL: the probe family can run here. */
 static const char *reason_to_skip(void)
 {
     tgl_device *dev;
     const tgl_status status = tgl_device_open("cuda", NULL, &dev);
     if (status == TGL_NO_DEVICE || status == TGL_NO_COMPILER) return tgl_status_text(status);
-    if (status != TGL_OK) return NULL; /* the tests tell */
+    if (status != TGL_OK) return NULL; /* the tests report the failure */
     const unsigned needs = TGL_HAS_TMA | TGL_HAS_CLUSTERS;
     const bool has_all = (dev->backend->chip(dev)->features & needs) == needs;
     tgl_device_close(dev);

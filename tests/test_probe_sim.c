@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The probe family on the simulator: results, which alternatives run, what is counted, and that the
- * order of blocks does not matter.
+ * The probe family on the simulator: results, chosen alternatives, counts, and independence of the
+ * order of blocks.
  */
 #include "probe_case.h"
 #include "support.h"
@@ -29,8 +29,8 @@ static tgl_counters count(tgl_device *dev, const probe_case *c)
     return counters;
 }
 
-/* Of 64 x 64 x 128: A is read by the scan, and through the tensor map once for each of two columns
- * of tiles; repacking it stores it once more. */
+/* For 64 x 64 x 128, A is read by the scan, and through the tensor map once for each of two columns
+ * of tiles. Repacking stores it once more. */
 static void test_alternatives(void **state)
 {
     enum { SIDE = 64, K = 128 };
@@ -44,22 +44,22 @@ static void test_alternatives(void **state)
     assert_int_equal(direct.async_copy_requests, 2 * SIDE / 32 * K / 32);
     assert_int_equal(direct.async_copy_sectors * 32, direct.async_copy_bytes);
     assert_int_equal(direct.blocks, SIDE + 2 * 2 * 2 + SIDE);
-    assert_int_equal(direct.threads, 128); /* of the product, not of the scan */
+    assert_int_equal(direct.threads, 128); /* of the product kernel, not of the scan */
     c.alpha = 0;
     const tgl_counters without = count(*state, &c);
     assert_int_equal(without.blocks, 2 * 2 * 2);
     assert_int_equal(without.global_load_bytes, 0);
 }
 
-/* The counts say too whether the last step has done anything. */
+/* The counts also show whether the last step has run. */
 static void test_flag(void **state)
 {
     probe_case c = {.m = 40, .n = 50, .k = 60, .alpha = 1, .beta = 0};
     const tgl_counters skipped = count(*state, &c);
     c.is_beyond = true;
     const tgl_counters negated = count(*state, &c);
-    /* C is loaded and stored; each block counts itself, the last clears two words, a scan sets one.
-     */
+    /* C is loaded and stored. Each block increments the counter, the last block clears two words,
+     * and the scan sets one. */
     assert_int_equal(negated.global_store_bytes - skipped.global_store_bytes,
                      40 * 50 * 4 + 40 * 4 + 2 * 4 + 4);
 }
@@ -105,7 +105,8 @@ static void test_seeds(void **state)
 
 /* ---- Broken versions ------------------------------------------------------------------------- */
 
-/* A kernel of the list with a text in its source replaced by another; what the simulator says. */
+/* A kernel of the list, a text in its source, its replacement, and a part of the simulator's
+ * message. */
 static const struct {
     const char *kernel, *text, *instead, *says;
 } broken[] = {
@@ -115,16 +116,16 @@ static const struct {
      NULL},
     {"probe_multiply", "        __syncthreads();\n        if (thread == 0 && step",
      "        if (thread == 0 && step", "race: writes As + "},
-    {"probe_multiply", "mbarrier_init_fence();", "", "no mbarrier_init_fence()"},
+    {"probe_multiply", "mbarrier_init_fence();", "", "without a following mbarrier_init_fence()"},
     {"probe_multiply", "&full[s], sizeof As[s]", "&full[s], sizeof As[s] + 16",
      "deadlock: waits for a phase of the mbarrier at full + 0 bytes, where 16 bytes were "
      "announced"},
     {"probe_multiply", "mbarrier_init(&full[s], 1)", "mbarrier_init(&full[s], 2)",
      "1 of 2 arrivals never come"},
     {"probe_multiply", "wait_for_earlier_launches();", "",
-     "touches global memory before it has waited"},
+     "accesses global memory before it has waited"},
     {"probe_multiply", "cluster_sync(); /*", "/*", "of a block of the cluster that has ended"},
-    {"probe_multiply", "tma_load_2d(As[s],", "tma_load_2d(&As[s][32],", "no multiple of 1024"},
+    {"probe_multiply", "tma_load_2d(As[s],", "tma_load_2d(&As[s][32],", "not a multiple of 1024"},
     {"probe_multiply", "swizzle_128((unsigned)(row * BK + p) * 4)", "(row * BK + p) * 4", "wrong"},
     {"probe_scan", "packed[blockIdx.x * pitch + p] = a;",
      "if (p > 0) packed[blockIdx.x * pitch + p] = a;", "which no launch of this run has written"},
@@ -141,7 +142,7 @@ static char *replaced(const char *source, const char *text, const char *instead)
     char *result = malloc(strlen(source) + strlen(instead) + 1);
     if (at == NULL || result == NULL) {
         fail_msg("\"%s\" is not in the kernel", text);
-        abort(); /* for analysers, which do not know that fail_msg() does not return */
+        abort(); /* for static analysers, which do not know that fail_msg() does not return */
     }
     memcpy(result, source, (size_t)(at - source));
     strcpy(result + (at - source), instead);
@@ -149,7 +150,7 @@ static char *replaced(const char *source, const char *text, const char *instead)
     return result;
 }
 
-/* Runs the case with kernel number i of `broken` and leaves what went wrong in `message`. */
+/* Runs the case with kernel number i of `broken`; `message` is the error message. */
 static void run_broken(tgl_device *dev, const probe_case *c, size_t i, char *message, size_t size)
 {
     const tgl_problem problem = probe_problem(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * BLAS semantics to the letter: what alpha, beta and sizes of zero mean, and how NaN and infinities
- * pass through. For every kernel and type.
+ * BLAS semantics: alpha, beta and sizes of zero, and the propagation of NaN and infinities. For
+ * every kernel and type.
  */
 #include "support.h"
 
@@ -23,8 +23,8 @@ static void for_each_problem(tgl_device *dev,
             }
 }
 
-/* How a product is asked for: in place with scalars of the host, with a D of its own, with scalars
- * of the device, with both. */
+/* The variants of a run: in place with host scalars, with a separate D, with device scalars, with
+ * both. */
 enum { SEPARATE_D = 1, DEVICE_SCALARS = 2, WAYS = 4 };
 
 static double element(const void *matrix, tgl_type type, int64_t i)
@@ -32,7 +32,7 @@ static double element(const void *matrix, tgl_type type, int64_t i)
     return type == TGL_F32 ? (double)((const float *)matrix)[i] : ((const double *)matrix)[i];
 }
 
-/* Every NaN is the same here. */
+/* All NaN are equal here. */
 static void assert_same(const void *x, const void *y, const tgl_problem *problem)
 {
     for (int64_t i = 0; i < problem->m * problem->n; i++) {
@@ -42,7 +42,7 @@ static void assert_same(const void *x, const void *y, const tgl_problem *problem
     }
 }
 
-/* Runs a plan on that kernel, in each way, from the same C; the results must be the same. */
+/* Runs a plan with this kernel in each variant with the same C. The results must be equal. */
 static void run(tgl_device *dev, const char *kernel, const tgl_problem *problem, double alpha,
                 const void *A, const void *B, double beta, void *C)
 {
@@ -239,8 +239,8 @@ static void empty_products_touch_nothing(void **state)
     for_each_problem(*state, check_empty);
 }
 
-/* An alpha of 0 is a product without K, so that no K is too large for it (test_sim_operands.c has
- * the same of a device whose kernels count in ints). */
+/* A product with alpha 0 is planned with k = 0, so any k is accepted (test_sim_operands.c tests
+ * this on a device whose kernels use int). */
 static void alpha_0_takes_any_k(void **state)
 {
     static const int64_t huge[] = {(int64_t)1 << 31, (int64_t)1 << 40, INT64_MAX / 8};
@@ -300,7 +300,7 @@ static void blas_calls_multiply(void **state)
     for (int i = 0; i < 4; i++)
         assert_true(z[i] == 2 * (double)expected[i] - 1);
 
-    /* The same memory, taken as the transposes in column-major order, gives C transposed. */
+    /* The same memory in column-major order holds the transposes, and gives C transposed. */
     assert_status(tgl_sgemm(dev, TGL_COL_MAJOR, TGL_TRANS, TGL_CONJ_TRANS, 2, 2, 3, 1, a, 3, b, 2,
                             0, c, 2, NULL),
                   TGL_OK);

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# unique_names.sh: no two files of the repository have the same name, so that a name says which file is
-# meant. CMake and readers of folders ask for CMakeLists.txt and README.md, of which there are several.
+# unique_names.sh: no two files of the repository have the same name, so that a name identifies a file.
+# CMakeLists.txt and README.md are excepted: CMake and viewers of folders expect these names.
 set -eu
 cd "$(dirname "$0")/.."
-git rev-parse --is-inside-work-tree >/dev/null 2>&1 || exit 77 # sources without their history
-# A file that is about to be deleted does not count.
+git rev-parse --is-inside-work-tree >/dev/null 2>&1 || exit 77 # a source archive without git
+# Files that are listed but deleted do not count.
 twice=$(git ls-files | while read -r file; do
   test ! -f "$file" || basename "$file"
 done | grep -vxE 'CMakeLists\.txt|README\.md|__init__\.py' | sort | uniq -d)

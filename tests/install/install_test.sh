@@ -1,32 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# install_test.sh BUILD CC CXX: installs BUILD under a temporary prefix, moves it, and builds and runs
+# install_test.sh BUILD CC [CXX]: installs BUILD under a temporary prefix, moves it, and builds and runs
 # installed_product.c against it: by CMake's find_package() and by pkg-config, shared and static, C and C++.
-# CXX may be empty.
 set -eu
-build=$1 cc=$2 cxx=$3
+build=$1 cc=$2 cxx=${3-}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cmake --install "$build" --prefix "$work/first" >/dev/null
-mv "$work/first" "$work/moved" # nothing installed may depend on where it was put
+mv "$work/first" "$work/moved" # no installed file may depend on the prefix
 prefix=$work/moved
 libdir=$(dirname "$(find "$prefix" -name libtegula.a)")
 
-echo "== what is there"
+echo "== the installed files"
 for file in "$prefix/include/tegula/tegula.h" "$prefix/bin/tegula" "$libdir/libtegula.so" \
   "$libdir/libtegula.so.0" "$libdir/pkgconfig/tegula.pc" \
-  "$libdir/cmake/tegula/tegulaConfig.cmake" "$libdir/cmake/tegula/tegulaConfigVersion.cmake"; do
+  "$libdir/cmake/tegula/tegulaConfig.cmake" "$libdir/cmake/tegula/tegulaConfigVersion.cmake" \
+  "$prefix/share/doc/tegula/LICENSE" "$prefix/share/man/man1/tegula.1" \
+  "$prefix/share/bash-completion/completions/tegula" "$prefix/share/zsh/site-functions/_tegula"; do
   test -e "$file" || { echo "not installed: $file"; exit 1; }
 done
 headers=$(find "$prefix/include" -type f | wc -l)
 test "$headers" -eq 1 || { echo "$headers headers are installed; one is public"; exit 1; }
 "$prefix/bin/tegula" --version
+if [ -e "$build/libtegula_blas.so" ]; then # it finds the library beside it
+  ldd "$libdir/libtegula_blas.so" | grep -F "$libdir/libtegula.so.0"
+fi
 
 echo "== find_package"
-cmake -S "$here" -B "$work/outside" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+cmake -S "$here/outside" -B "$work/outside" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
   ${cxx:+-DCMAKE_CXX_COMPILER="$cxx"} >/dev/null
 cmake --build "$work/outside"
 for program in shared_c static_c ${cxx:+shared_cpp static_cpp}; do

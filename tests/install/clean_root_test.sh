@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# clean_root_test.sh PACKAGES WHEELS: makes a Debian 12 in a temporary folder, with a C compiler and NumPy
+# but nothing of this project, and runs in_clean_root.sh there with the Debian packages and the wheel, if
+# there is one, from these folders. Needs root, the network and mmdebstrap.
+set -eu
+packages=$1 wheels=$2
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(mktemp -d)
+trap 'rm -rf --one-file-system "$root"' EXIT
+
+# mmdebstrap mounts nothing that outlives it.
+if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,libblas3,python3-numpy,python3-venv bookworm "$root"; then
+  echo "SKIPPED: this machine cannot make a Debian 12 (network, rights)"
+  exit
+fi
+mkdir "$root/work"
+find "$wheels" -name '*.whl' -exec cp {} "$root/work" ';'
+cp "$packages"/*.deb "$here/in_clean_root.sh" "$here/installed_product.c" \
+  "$here/../shims/numpy_preload_test.py" "$root/work"
+env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+  chroot "$root" sh /work/in_clean_root.sh

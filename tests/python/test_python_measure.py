@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tegula.bench() and tegula.ladder()."""
+
+import types
+import unittest
+
+import numpy as np
+from python_support import has_device
+
+import tegula
+
+
+class Bench(unittest.TestCase):
+    def test_rows(self):
+        rows = tegula.bench([8, (16, 4, 9)], device="cpu", seconds=0.02)
+        self.assertEqual([row["size"] for row in rows], ["8x8x8", "16x4x9"])
+        for row in rows:
+            flops = 2e-9 * row["m"] * row["n"] * row["k"]
+            self.assertAlmostEqual(row["gflops"], flops / row["seconds"])
+            self.assertAlmostEqual(row["numpy_gflops"], flops / row["numpy_seconds"])
+        self.assertEqual(rows[0]["device"], "cpu")
+        lines = str(rows).splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertTrue(lines[0].split()[0] == "device" and "16x4x9" in lines[2])
+        self.assertEqual(str(tegula.Table([], "x", [])), "(no rows)")
+
+    def test_types(self):
+        for dtype in (np.float64, "float16"):
+            self.assertGreater(tegula.bench([8], dtype=dtype, device="cpu",
+                                            seconds=0)[0]["gflops"], 0)
+
+    def test_plot(self):
+        """plot() draws one line for each column; these axes only record it."""
+        drawn = []
+        axes = types.SimpleNamespace(
+            plot=lambda x, y, style, label: drawn.append((label, x, y)),
+            set_xlabel=lambda text: None, tick_params=lambda *a, **k: None, legend=lambda: None)
+        table = tegula.Table([{"n": 1, "y": 2.0, "z": 5}, {"n": 2, "y": 3.0, "z": 6}], "n", ["y"])
+        self.assertIs(table.plot(ax=axes), axes)
+        table.plot("z", ax=axes)
+        self.assertEqual(drawn, [("y", ["1", "2"], [2.0, 3.0]), ("z", ["1", "2"], [5, 6])])
+
+
+@unittest.skipUnless(has_device("sim"), "the device sim needs a C compiler")
+class Ladder(unittest.TestCase):
+    def test_counts(self):
+        rows = {row["rung"]: row for row in tegula.ladder((64, 32, 16))}
+        self.assertGreaterEqual(len(rows), 12)
+        for row in rows.values():
+            self.assertLess(row["max_error"], 16)
+            self.assertGreater(row["max_error"], 0)
+            self.assertEqual(row["needed_bytes"], 4 * (64 * 16 + 16 * 32 + 64 * 32))
+        self.assertLess(rows["coalesced"]["global_load_sectors"],
+                        rows["naive"]["global_load_sectors"])
+        self.assertEqual(rows["conflict_free"]["shared_load_conflicts"], 0)
+        self.assertGreater(rows["vectorised"]["shared_load_conflicts"], 0)
+
+    def test_counters_of_plans(self):
+        a = np.ones((8, 8), np.float32)
+        plan = tegula.plan(a, a, device="sim")
+        self.assertRaises(NotImplementedError, plan.counters)  # it has not run yet
+        plan(a, a)
+        counters = plan.counters()
+        self.assertGreater(counters["global_load_bytes"] + counters["async_copy_bytes"], 0)
+        with self.assertRaises(NotImplementedError):
+            tegula.plan(a, a, device="cpu").counters()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tegula.torch, where PyTorch is installed."""
+
+import unittest
+from unittest import mock
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+if torch is not None:
+    import tegula.torch
+    from torch.nn import functional
+
+    DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class Torch(unittest.TestCase):
+    def pairs(self):
+        """Tensors whose products torch.matmul() defines."""
+        for device in DEVICES:
+            for a, b in (((5, 7), (7, 3)), ((4, 5, 7), (4, 7, 3)), ((4, 5, 7), (7, 3)),
+                         ((5, 7), (4, 7, 3)), ((7,), (7, 3)), ((5, 7), (7,)), ((7,), (7,))):
+                yield (torch.randn(a, device=device, requires_grad=True),
+                       torch.randn(b, device=device, requires_grad=True))
+
+    def test_matmul_and_gradients(self):
+        for a, b in self.pairs():
+            ours, theirs = tegula.torch.matmul(a, b), torch.matmul(a, b)
+            torch.testing.assert_close(ours, theirs)
+            grad = torch.randn_like(theirs)
+            for x, y in zip(torch.autograd.grad(ours, (a, b), grad),
+                            torch.autograd.grad(theirs, (a, b), grad)):
+                torch.testing.assert_close(x, y)
+
+    def test_linear(self):
+        for device in DEVICES:
+            for shape in ((7,), (5, 7), (2, 5, 7)):
+                x, w, b = (torch.randn(s, device=device, requires_grad=True)
+                           for s in (shape, (3, 7), (3,)))
+                ours, theirs = tegula.torch.linear(x, w, b), functional.linear(x, w, b)
+                torch.testing.assert_close(ours, theirs)
+                for got, want in zip(torch.autograd.grad(ours.sum(), (x, w, b)),
+                                     torch.autograd.grad(theirs.sum(), (x, w, b))):
+                    torch.testing.assert_close(got, want)
+
+    def test_operator(self):
+        for device in DEVICES:
+            a, b, bias = (torch.randn(s, device=device, requires_grad=True)
+                          for s in ((5, 7), (7, 3), (3,)))
+            torch.library.opcheck(torch.ops.tegula.matmul.default, (a, b, bias, "default"))
+
+    def test_compile(self):
+        a, b = torch.randn(5, 7), torch.randn(7, 3)
+        compiled = torch.compile(tegula.torch.matmul, fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(a, b), a @ b)
+
+    def test_patch(self):
+        calls = []
+        original = tegula.torch._matmul
+
+        def count(*args, **kwargs):
+            calls.append(args)
+            return original(*args, **kwargs)
+        model = torch.nn.Sequential(torch.nn.Linear(7, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+        x = torch.randn(2, 7)
+        expected = model(x)
+        with mock.patch.object(tegula.torch, "_matmul", count):
+            with tegula.torch.patch():
+                torch.testing.assert_close(model(x), expected)
+                self.assertEqual(len(calls), 2)
+                for product in (lambda: x @ x.T, lambda: torch.matmul(x, x.T),
+                                lambda: x.matmul(x.T)):
+                    calls.clear()
+                    product()
+                    self.assertEqual(len(calls), 1)
+                calls.clear()
+                x.double() @ x.double().T
+                torch.matmul(x, x.T, out=torch.empty(2, 2))
+                torch.mm(x, x.T)
+                self.assertEqual(calls, [])
+            x @ x.T
+            self.assertEqual(calls, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
