@@ -41,6 +41,14 @@ uint64_t fake_next_work(void)
     return ++work;
 }
 
+/* Several threads may do this at once, so a smaller value may come after a larger one. */
+void fake_raise(_Atomic uint64_t *to, uint64_t value)
+{
+    uint64_t before = *to;
+    while (before < value && !atomic_compare_exchange_weak(to, &before, value))
+        ;
+}
+
 void fake_misuse(const char *format, ...)
 {
     va_list args;
@@ -87,6 +95,14 @@ block *fake_block_of(const void *address)
         if (it != NULL && objects[i].is_block && at >= first && at < first + it->bytes) return it;
     }
     return NULL;
+}
+
+void fake_use_block(const void *address, CUstream stream)
+{
+    pthread_mutex_lock(&fake_lock);
+    block *it = fake_block_of(address);
+    if (it != NULL) fake_raise(&it->latest_work, stream->latest_work);
+    pthread_mutex_unlock(&fake_lock);
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -269,7 +285,7 @@ FAKE_CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *context)
 /* Records that all work so far is complete. */
 static void wait_for_all(void)
 {
-    fake_current()->waited = work;
+    fake_raise(&fake_current()->waited, work);
 }
 
 FAKE_CUDA_API CUresult cuCtxSynchronize(void)
@@ -325,8 +341,7 @@ FAKE_CUDA_API CUresult cuMemFree_v2(CUdeviceptr memory)
     block *it = (block *)((char *)memory - BLOCK_ROOM);
     if (it->stream == NULL)
         wait_for_all();
-    else if (it->stream->latest_work > it->context->waited &&
-             it->stream->latest_work > it->stream->waited)
+    else if (it->latest_work > it->context->waited && it->latest_work > it->stream->waited)
         fake_misuse("memory of stream %d is freed while the stream may use it", (int)it->stream_id);
     release(it);
     return CUDA_SUCCESS;
@@ -345,6 +360,7 @@ FAKE_CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *memory, size_t bytes, CUstre
     if (it == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     it->stream = stream;
     it->stream_id = stream->id;
+    it->latest_work = stream->latest_work;
     it->is_of_graph = graph != NULL;
     *memory = (char *)keep_as(it, true) + BLOCK_ROOM;
     if (graph != NULL)
@@ -391,6 +407,8 @@ static CUresult copy(const char *function, void *dst, const void *src, size_t by
     CUresult result = fake_give_work(function, &stream, &graph);
     if (result != CUDA_SUCCESS) return result;
     if (graph != NULL) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    fake_use_block(dst, stream);
+    fake_use_block(src, stream);
     memcpy(dst, src, bytes);
     return CUDA_SUCCESS;
 }
@@ -424,7 +442,10 @@ FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, siz
     CUresult result = fake_give_work(__func__, &stream, &graph);
     if (result != CUDA_SUCCESS) return result;
     const fake_node node = {.kind = NODE_SET, .memory = dst, .value = value, .bytes = bytes};
-    if (graph == NULL) return fake_execute(&node, stream);
+    if (graph == NULL) {
+        fake_use_block(dst, stream);
+        return fake_execute(&node, stream);
+    }
     fake_add_node(graph, &node);
     return CUDA_SUCCESS;
 }

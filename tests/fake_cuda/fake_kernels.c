@@ -191,8 +191,9 @@ static void check_pointers(const fake_node *node, CUstream stream)
     for (size_t i = 0; i + sizeof(void *) <= node->argument_bytes; i += sizeof(void *)) {
         const void *pointer;
         memcpy(&pointer, node->arguments + i, sizeof pointer);
-        const block *it = fake_block_of(pointer);
+        block *it = fake_block_of(pointer);
         if (it == NULL || it->stream == NULL) continue;
+        fake_raise(&it->latest_work, stream->latest_work);
         if (node->how.is_captured != it->is_of_graph)
             fake_misuse("a launch %s uses memory that is%s of a graph",
                         node->how.is_captured ? "in a graph" : "in no graph",
@@ -207,7 +208,7 @@ static void check_pointers(const fake_node *node, CUstream stream)
 static void run_kernel(const fake_node *node, CUstream stream)
 {
     CUfunction function = node->function;
-    function->module->latest_work = stream->latest_work;
+    fake_raise(&function->module->latest_work, stream->latest_work);
     if (is_gemm(function)) {
         struct tgl_gemm_args args;
         memcpy(&args, node->arguments, sizeof args);

@@ -62,7 +62,8 @@ typedef struct block {
     size_t bytes;
     CUstream stream; /* of cuMemAllocAsync(); NULL: from cuMemAlloc() */
     uint64_t stream_id;
-    bool is_of_graph; /* allocated by a node of a graph */
+    bool is_of_graph;             /* allocated by a node of a graph */
+    _Atomic uint64_t latest_work; /* that uses the memory, or later work of the stream */
 } block;
 enum { BLOCK_ROOM = 256 }; /* bytes in front, so that addresses are multiples of 256 */
 
@@ -72,12 +73,15 @@ extern struct CUctx_st fake_contexts[DEVICES_MAX];
 CUcontext fake_current(void);
 long fake_setting(const char *name, long otherwise);
 uint64_t fake_next_work(void);
+void fake_raise(_Atomic uint64_t *to, uint64_t value); /* *to = max(*to, value) */
 void *fake_keep(void *memory); /* counts a block of host memory as an object of the context */
 void fake_drop(void *memory);  /* removes it from the count and frees it */
 void fake_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The allocation of the current context with this address, or NULL. Called with the lock. */
 block *fake_block_of(const void *address);
+/* Records that the latest work of a stream uses the allocation with this address. */
+void fake_use_block(const void *address, CUstream stream);
 
 /* The checks of a call that needs a context. Returns its result if they fail. */
 CUresult fake_begin(const char *function);

@@ -94,7 +94,7 @@ FAKE_CUDA_API CUresult cuStreamSynchronize(CUstream stream)
     UNSAFE();
     CUstream own = fake_stream(stream);
     if (own == NULL) return INVALID_HANDLE;
-    own->waited = own->latest_work;
+    fake_raise(&own->waited, own->latest_work);
     return CUDA_SUCCESS;
 }
 
@@ -168,7 +168,7 @@ CUresult fake_give_work(const char *function, CUstream *stream, struct fake_grap
     if (own->capture == 1)
         *graph = own->graph;
     else
-        own->latest_work = fake_next_work();
+        fake_raise(&own->latest_work, fake_next_work());
     return CUDA_SUCCESS;
 }
 
