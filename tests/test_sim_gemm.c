@@ -106,19 +106,19 @@ static tgl_problem shape_of(const tile *t, int layout, int width, bool less, boo
     return p;
 }
 
-/* Tests each configuration with every layout and copy width, both operands in both orientations,
- * with and without split-K: once reduced in a cluster and once through the workspace. Any 12
- * consecutive configurations cover every combination of layout, copy width, split-K and kind of
- * shape. */
+/* Tests each configuration with two layouts, in which both operands have both orientations, with
+ * and without split-K: once reduced in a cluster and once through the workspace. Any 24 consecutive
+ * configurations cover every combination of layout, copy width, split-K and kind of shape. */
 static void try_configuration(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int widths[] = {4, 1, 2};
     const tile t = tile_of(choice);
     char kernel[STRING];
-    for (int layout = 0; layout < 4; layout++) {
-        const int width = widths[(number + layout) % 3];
-        const bool is_split = (layout + layout / 2 + number) % 2 == 1;
-        const bool less = (layout + number / 2) % 2 == 1;
+    for (int i = 0; i < 2; i++) {
+        const int layout = number % 2 == 0 ? 3 * i : 1 + i; /* NN and TT, or TN and NT */
+        const int width = widths[(number / 2 + i) % 3];
+        const bool is_split = (i + number / 2) % 2 == 1;
+        const bool less = (i + number / 4) % 2 == 1;
         gemm_case c = {.problem = shape_of(&t, layout, width, less, is_split),
                        .alpha = layout == 3 ? -0.5 : 1,
                        .beta = layout == 1 ? 2 : 0,
