@@ -101,6 +101,11 @@ static tgl_status inspect_object(tgl_sim_module *module, const void *image, size
     if (!find_shared_memory(module, image, size) ||
         !tgl_line_table_read(&module->lines, image, size))
         return tgl_fail(TGL_NO_MEMORY, "no memory for the tables of a kernel");
+    const tgl_line_table *lines = &module->lines;
+    module->code_size = lines->count > 0 ? lines->rows[lines->count - 1].address + 1 : 0;
+    module->visits = calloc(module->code_size + 1, sizeof *module->visits); /* never of 0 bytes */
+    if (module->visits == NULL)
+        return tgl_fail(TGL_NO_MEMORY, "no memory for the counts of a kernel");
     return TGL_OK;
 }
 
@@ -128,6 +133,7 @@ void tgl_sim_module_free(tgl_sim_module *module)
     tgl_line_table_free(&module->lines);
     free(module->array_of_word);
     free(module->arrays);
+    free(module->visits);
     free(module->kernel);
     free(module);
 }
