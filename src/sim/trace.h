@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-enum { TGL_TRACE_EACH = 4 }; /* steps of one instruction */
+enum { TGL_TRACE_EACH = 8 }; /* steps of one instruction */
 
 /* An instruction that a warp executes. */
 typedef struct tgl_trace_step {
