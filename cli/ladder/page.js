@@ -13,7 +13,7 @@ function element(name, attributes, ...children) {
   const svg = ["svg", "g", "rect", "text", "title"].includes(name);
   const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {}))
-    if (key === "style") made.style.cssText = value; // the page may forbid style attributes, not this
+    if (key === "style") made.style.cssText = value;
     else made.setAttribute(key, value);
   made.append(...children);
   return made;
@@ -90,7 +90,7 @@ function partsOf(source) {
   const parts = [];
   let blank = true;
   for (const line of lines) {
-    const last = parts[parts.length - 1], drawn = /^ {3}/.test(line), starts = /^(Changed|Why|Look at): /.test(line);
+    const last = parts[parts.length - 1], drawn = /^ {3}/.test(line), starts = /^(Changed[^:]*|Why|Look at): /.test(line);
     if (line.trim() === "") blank = true;
     else {
       if (last && drawn && last[0]) last[1] += (blank ? "\n\n" : "\n") + line;
@@ -105,16 +105,17 @@ function partsOf(source) {
 // What the rung changes, in two sentences. Rungs of one file have a line each in its drawing.
 function ideaOf(rung, parts) {
   const prose = parts.filter((part) => !part[0]).map((part) => part[1]);
-  const own = parts.map((part) => part[1].match(new RegExp(`^ *${rung.number} ${rung.name} .*? {2,}(\\S.*)$`, "m")));
+  const own = parts.map((part) => part[1].match(new RegExp(`^ *${rung.number} ${rung.name} .* {2,}(\\S.*)$`, "m")));
   const found = own.find((match) => match);
-  const words = prose.find((p) => p.startsWith("Changed: ")) || (/^Rungs/.test(prose[0]) ? prose[0] : prose[1]);
-  const sentences = words.replace(/^(Changed|Rungs? [^:]*): */, "").match(/.*?[.:](?= |$)/g).slice(0, 2).join("");
-  return (found ? `${found[1].replace(/^\S+ = \d+ +/, "")}. ` : "") + sentences;
+  const words = prose.find((p) => p.startsWith("Changed")) || (/^Rungs/.test(prose[0]) ? prose[0] : prose[1]);
+  const sentences = words.replace(/^(Changed|Rungs? )[^:]*: */, "").match(/.*?[.:](?= |$)/g).slice(0, 2).join("");
+  return sentences + (found ? ` Here ${found[1]}.` : "");
 }
 
 function showHead(rung, source) {
   const parts = partsOf(source), idea = ideaOf(rung, parts);
-  byId("idea").textContent = idea.charAt(0).toUpperCase() + idea.slice(1).replace(/:$/, ".");
+  const first = idea.match(/^[a-z]+(?= )/), isName = first && new RegExp(`\\b${first[0]}[_(]`).test(source);
+  byId("idea").textContent = first && !isName ? idea.charAt(0).toUpperCase() + idea.slice(1) : idea;
   byId("head").replaceChildren(...parts.slice(1).map(([drawn, words]) => element(drawn ? "pre" : "p", {}, words)));
 }
 
@@ -298,7 +299,7 @@ function drawShared(trace, ranges) {
   const parts = [];
   trace.arrays.forEach((array, i) => {
     const x = (array.begin / end) * wide, width = ((array.end - array.begin) / end) * wide;
-    parts.push(rectangle(x + 0.5, 16.5, width - 1, 16, "frame"));
+    parts.push(rectangle(x + 0.5, 16.5, Math.max(width - 1, 1), 16, "frame"));
     if (width > 8 * array.name.length) parts.push(text(x + 2, 12, array.name, "faint"));
   });
   for (const [offset, bytes] of ranges)
@@ -344,7 +345,7 @@ function describe(trace, step) {
   if (step.kind === "wgmma")
     return `${before}with the other warps of its warpgroup, wgmma multiplies ${step.m} × ${step.k} (at ${placeInShared(trace, step.tiles[0])}) by ${step.k} × ${step.n} (at ${placeInShared(trace, step.tiles[1])}), ${step.type}, directly from shared memory.`;
   if (step.rows !== undefined) {
-    const inside = present(step.shared)[0], outside = step.global ? placeInMatrix(trace, step, present(step.global)[0]) : "outside the matrix";
+    const inside = present(step.shared)[0], outside = step.global ? placeInMatrix(trace, step, present(step.global)[0]) : "a place beyond the edge of its matrix, so that it contains zeros";
     return `${before}one lane starts a ${step.kind === "cp.async" ? "TMA copy" : "TMA store"} of a box of ${several(step.rows, "row")} of ${step.row_bytes} bytes, at ${outside}; in shared memory at ${placeInShared(trace, inside)}.`;
   }
   const words = [`${before}${step.kind}, ${several(lanes, "lane")} × ${several(step.bytes, "byte")}`];
@@ -385,20 +386,25 @@ function showStep(step) {
   byId("step-after").disabled = chosen.step === last;
   byId("step-text").textContent = describe(trace, now);
   byId("lane-number").textContent = chosen.lane < 0 ? "all" : chosen.lane;
-  byId("lane-text").textContent = chosen.lane < 0 ? "" : describeLane(trace, now, chosen.lane);
+  byId("lane-text").textContent = chosen.lane < 0 ? "Choose a lane to see what it accesses." : describeLane(trace, now, chosen.lane);
   byId("drawing").replaceChildren(...drawingsOf(trace, now));
   for (const row of document.querySelectorAll("#source tr.now")) row.classList.remove("now");
   const row = byId("line-" + now.line);
-  if (row) row.classList.add("now");
+  if (!row) return;
+  row.classList.add("now");
+  const box = byId("source").parentElement; // scrolls by itself; the page stays
+  if (row.offsetTop < box.scrollTop + 40 || row.offsetTop + 40 > box.scrollTop + box.clientHeight)
+    box.scrollTop = row.offsetTop - box.clientHeight / 3;
 }
 
 function showSpeed(rung) {
   const rows = speeds.filter((row) => row.rung === rung.name);
   const sizes = rows.map((row) => {
     const size = row.m === row.n && row.n === row.k ? `${row.m}³` : `${row.m}×${row.n}×${row.k}`;
-    return `${size}: ${Number(row.tflops).toPrecision(3)} TFLOP/s (${Number(row.percent_cublas).toFixed(0)} % of cuBLAS)`;
+    return `${size}\u00a0${Number(row.tflops).toPrecision(3)}\u00a0(${Number(row.percent_cublas).toFixed(0)}\u00a0%)`;
   });
-  byId("speed").textContent = rows.length > 0 ? `Speed, ${rows[0].chip}: ${sizes.join("; ")}.` : "Speed: not measured yet.";
+  byId("speed").textContent = rows.length === 0 ? "Speed: not measured yet."
+    : `Speed in TFLOP/s and share of cuBLAS, ${rows[0].chip}: ${sizes.join(", ")}.`;
 }
 
 function showRung(number) {

@@ -153,11 +153,7 @@ static void write_global(const tgl_record *record, const tgl_trace_step *step, t
     if (region == NULL) return;
     tgl_text_add(out, ",\"matrix\":\"%s\",\"global\":", region->label);
     write_lanes(&step->global, region->base - region->base % LINE, out);
-    if (step->rows > 0)
-        tgl_text_add(out, ",\"rows\":%lld,\"row_bytes\":%lld", (long long)step->rows,
-                     (long long)step->row_bytes);
-    else
-        tgl_text_add(out, ",\"sectors\":%d", tgl_count_sectors(&step->global));
+    if (step->rows == 0) tgl_text_add(out, ",\"sectors\":%d", tgl_count_sectors(&step->global));
 }
 
 static void write_shared(const tgl_record *record, const tgl_trace_step *step, tgl_text *out)
@@ -177,6 +173,9 @@ static void write_step(const tgl_record *record, const tgl_trace_step *step, tgl
     tgl_text_add(out, "{\"line\":%d,\"kind\":\"%s\",\"warp\":%d",
                  tgl_sim_line(record->module, step->pc), tgl_access_name(step->kind), step->warp);
     if (access->lanes != 0) tgl_text_add(out, ",\"bytes\":%u", access->bytes);
+    if (step->rows > 0)
+        tgl_text_add(out, ",\"rows\":%lld,\"row_bytes\":%lld", (long long)step->rows,
+                     (long long)step->row_bytes);
     if (step->global.lanes != 0) write_global(record, step, out);
     if (step->shared.lanes != 0) write_shared(record, step, out);
     if (step->m > 0)
