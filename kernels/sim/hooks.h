@@ -98,8 +98,7 @@ typedef struct tgl_sim_hooks {
     tgl_sim_loops *loops;                       /* of the running thread */
     /* How many threads have passed each basic block and each access: visits[pc - code], for return
      * addresses below code + code_size. */
-    const char *code;
-    unsigned long code_size;
+    unsigned long code, code_size;
     unsigned *visits;
     /* x, y, z; set whenever the running CUDA thread changes */
     unsigned thread[3], block[3], block_dim[3], grid_dim[3];

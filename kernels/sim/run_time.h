@@ -65,7 +65,7 @@ void __tsan_func_exit(void) {}
 /* Counts a thread that passes this place. */
 static void visit(const char *pc)
 {
-    const size_t at = (size_t)(pc - tgl_sim.code);
+    const unsigned long at = (unsigned long)pc - tgl_sim.code;
     if (at < tgl_sim.code_size) tgl_sim.visits[at]++;
 }
 

@@ -556,7 +556,7 @@ static void set_hooks(tgl_machine *machine)
         .wgmma_wait = tgl_wgmma_wait,
         .set_registers = tgl_set_registers,
         .endless = stop_endless,
-        .code = (const char *)l->module->load_address,
+        .code = l->module->load_address,
         .code_size = l->module->code_size,
         .visits = l->module->visits,
         .block_dim = {l->threads, 1, 1},

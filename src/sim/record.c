@@ -41,7 +41,7 @@ static int each_place(const tgl_record *record, void (*visit)(tgl_record *, int,
     int last = 0;
     for (size_t at = 0; at < module->code_size; at++) {
         if (module->visits[at] == 0) continue;
-        const int line = tgl_sim_line(module, (const char *)module->load_address + at);
+        const int line = tgl_sim_line_at(module, at);
         if (into != NULL) visit(into, line, module->visits[at]);
         if (line > last) last = line;
     }

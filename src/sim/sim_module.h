@@ -50,4 +50,7 @@ const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *te
 /* The line in the kernel's own file; 0: unknown. */
 int tgl_sim_line(const tgl_sim_module *module, const void *pc);
 
+/* The same for a return address relative to load_address. */
+int tgl_sim_line_at(const tgl_sim_module *module, size_t at);
+
 #endif
