@@ -107,14 +107,16 @@ static void test_window(void **state)
  * order of the first lane. */
 static void test_trace(void **state)
 {
+    enum { FEW = 3, MANY = 2 * TGL_TRACE_EACH };
     tgl_tally *tally = *state;
     tgl_trace trace = {.count = 0};
     tally->trace = &trace;
     for (tally->warp = 2; tally->warp < 4; tally->warp++) {
         for (int lane = 0; lane < 32; lane++)
-            for (uint64_t round = 0; round < 2 * TGL_TRACE_EACH; round++) {
-                access_at(tally, 0, lane, round, 4096 + 256 * round + 4 * (uintptr_t)lane);
-                access_at(tally, 1, lane, round, 65536 + 4 * (uintptr_t)lane);
+            for (uint64_t round = 0; round < MANY; round++) {
+                const uintptr_t address = 4096 + 256 * round + 4 * (uintptr_t)lane;
+                if (round < FEW) access_at(tally, 0, lane, round, address);
+                access_at(tally, 1, lane, round, 65536 + address);
             }
         tgl_tally_flush(tally);
     }
@@ -122,16 +124,19 @@ static void test_trace(void **state)
     access_at(tally, 2, 0, 0, 4096);
     tgl_tally_flush(tally);
     tgl_trace_sort(&trace);
-    assert_int_equal(trace.count, 2 * TGL_TRACE_EACH);
+    assert_int_equal(trace.count, FEW + TGL_TRACE_EACH);
     for (size_t i = 0; i < trace.count; i++) {
         const tgl_trace_step *step = &trace.steps[i];
-        assert_ptr_equal(step->pc, &instruction[i % 2]);
+        const size_t round = i < 2 * FEW ? i / 2 : i - FEW;
+        const int which = i < 2 * FEW ? (int)i % 2 : 1;
+        assert_ptr_equal(step->pc, &instruction[which]);
         assert_int_equal(step->warp, 2);
         assert_int_equal(step->global.lanes, 0xffffffff);
         assert_int_equal(step->shared.lanes, 0);
-        assert_int_equal(step->global.address[31], (i % 2 ? 65536 : 4096 + 128 * i) + 4 * 31);
+        assert_int_equal(step->global.address[31],
+                         65536 * which + 4096 + 256 * (int)round + 4 * 31);
     }
-    assert_int_equal(site_of(tally, 0)->requests, 4 * TGL_TRACE_EACH); /* counted all the same */
+    assert_int_equal(site_of(tally, 1)->requests, 2 * MANY); /* counted all the same */
     tgl_trace_free(&trace);
 }
 
