@@ -100,12 +100,15 @@ begin "bench"
 "$tegula" bench --device cuda --suite bench/suites/ladder.csv --time 0.5 --csv "$bench"
 finish $?
 
-# TFLOP/s and share of cuBLAS of the last rungs, by size.
+# show_ladder FILE: TFLOP/s and share of cuBLAS of the chapter's last three rungs, by size.
 show_ladder() {
   awk -F, '
-    BEGIN { split("double_buffer warp_tiles multistage", name, " ") }
     NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
     {
+      if ($column["rung"] !~ /^cublas/ && !($column["rung"] in known)) {
+        known[$column["rung"]] = 1
+        name[1] = name[2]; name[2] = name[3]; name[3] = $column["rung"]
+      }
       size = $column["m"] "x" $column["n"] "x" $column["k"]
       if (!(size in seen)) { seen[size] = 1; sizes[++count] = size }
       rate[size, $column["rung"]] = $column["tflops"]
@@ -121,11 +124,13 @@ show_ladder() {
           printf " %9.2f (%6.1f)", rate[sizes[s], name[r]], share[sizes[s], name[r]]
         printf " %8.2f %9.2f\n", rate[sizes[s], "cublas"], rate[sizes[s], "cublaslt"]
       }
-    }' "$ladder"
+    }' "$1"
 }
 
 printf '\n==== summary\n'
-if [ -s "$ladder" ]; then show_ladder; fi
+for file in "$ladder" "${ladder%.csv}_2.csv" "${ladder%.csv}_3.csv"; do
+  if [ -s "$file" ]; then show_ladder "$file"; fi
+done
 printf '\n'
 cat "$summary"
 printf 'results: %s, %s\n' "$ladder" "$bench"

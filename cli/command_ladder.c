@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 #include "ladder.h"
+#include "ladder_page.h"
 #include "ladder_report.h"
 #include "progress.h"
 
@@ -32,13 +33,19 @@ static const char help[] =
     "  --once            run every kernel exactly once, checked and not timed: for profilers\n"
     "  --csv FILE        write a line for each rung and size\n"
     "  --plot FILE.svg   draw a chart\n"
+    "  --html FILE.html  on the simulator: write a page that shows the source of every rung, of "
+    "all\n"
+    "                    chapters without --chapter, with counts beside the lines and drawings of "
+    "what\n"
+    "                    the lanes of a warp access\n"
     "\n"
     "Examples:\n"
     "  tegula ladder --csv ladder.csv --plot ladder.svg\n"
     "  tegula ladder --chapter 2 --size 8192\n"
+    "  tegula ladder --device sim --html ladder.html\n"
     "  ncu --clock-control none tegula ladder --size 4096 --once\n";
 
-enum { OPT_SIZE = OPT_COMMAND, OPT_ONCE, OPT_PLOT, OPT_CHAPTER };
+enum { OPT_SIZE = OPT_COMMAND, OPT_ONCE, OPT_PLOT, OPT_CHAPTER, OPT_HTML };
 
 static const struct option option_table[] = {
     OPTIONS_COMMON,
@@ -48,6 +55,7 @@ static const struct option option_table[] = {
     {"chapter", required_argument, NULL, OPT_CHAPTER},
     {"once", no_argument, NULL, OPT_ONCE},
     {"plot", required_argument, NULL, OPT_PLOT},
+    {"html", required_argument, NULL, OPT_HTML},
     {0},
 };
 
@@ -60,8 +68,8 @@ typedef struct shape {
 } shape;
 
 typedef struct ladder_options {
-    const char *device, *csv, *plot;
-    int64_t chapter;
+    const char *device, *csv, *plot, *html;
+    int64_t chapter; /* 0: the first, or all for the page */
     bool once;
     shape one;            /* by -m, -n and -k */
     shape all[SIZES_MAX]; /* what is run */
@@ -105,6 +113,9 @@ static bool take_option(int option, void *into)
     case OPT_PLOT:
         o->plot = optarg;
         return true;
+    case OPT_HTML:
+        o->html = optarg;
+        return true;
     case OPT_ONCE:
         return o->once = true;
     default:
@@ -114,7 +125,7 @@ static bool take_option(int option, void *into)
 
 static int parse(int argc, char **argv, ladder_options *o)
 {
-    *o = (ladder_options){.device = "auto", .chapter = 1};
+    *o = (ladder_options){.device = "auto"};
     const int code = cli_parse(argc, argv, &syntax, take_option, o);
     if (code != PARSED) return code;
     const bool some = o->one.m > 0 || o->one.n > 0 || o->one.k > 0;
@@ -125,6 +136,11 @@ static int parse(int argc, char **argv, ladder_options *o)
         return cli_misuse("--csv and --plot are the same file, %s", o->plot);
     if (o->once && (o->csv != NULL || o->plot != NULL))
         return cli_misuse("--once measures nothing that --csv or --plot could show");
+    if (o->html != NULL && (o->once || o->csv != NULL || o->plot != NULL))
+        return cli_misuse(
+            "--html goes without --csv, --plot and --once: run the ladder again for them");
+    if (o->html != NULL && o->count > 1)
+        return cli_misuse("--html shows one size, not %d", o->count);
     if (some) o->all[o->count++] = o->one;
     return PARSED;
 }
@@ -192,7 +208,7 @@ static bool any_failed(const ladder_size *s)
     return false;
 }
 
-static int run_size(ladder_report *r, const shape *x, steps *s)
+static int run_size(ladder_report *r, ladder_page *page, const shape *x, steps *s)
 {
     const ladder_chapter *chapter = r->settings->chapter;
     tgl_problem problem = cli_problem(chapter->type, x->m, x->n, x->k);
@@ -207,14 +223,16 @@ static int run_size(ladder_report *r, const shape *x, steps *s)
     } else {
         ladder_report_add(r, &size);
         if (any_failed(&size)) code = cli_fail("at %s a rung failed", s->size);
+        if (page != NULL && !ladder_page_add(page, r, &size)) code = EXIT_FAILED;
     }
     ladder_release(&size);
     s->done += cost(x);
     return code;
 }
 
+/* page NULL: none is written. */
 static int run_sizes(const ladder_options *o, const ladder_settings *settings, double ffma,
-                     const char *no_cublas)
+                     const char *no_cublas, ladder_page *page)
 {
     ladder_report report = {.settings = settings, .ffma = ffma};
     if (!ladder_report_start(&report, o->csv, o->plot, no_cublas)) return EXIT_FAILED;
@@ -225,11 +243,27 @@ static int run_sizes(const ladder_options *o, const ladder_settings *settings, d
     progress_start(&s.line, total);
     int code = EXIT_DONE;
     for (int i = 0; i < o->count; i++) {
-        const int one = run_size(&report, &o->all[i], &s);
+        const int one = run_size(&report, page, &o->all[i], &s);
         if (one != EXIT_DONE) code = one;
     }
     const int finished = ladder_report_finish(&report);
     return code != EXIT_DONE ? code : finished;
+}
+
+/* Runs the chapter, or all of them, on the simulator and writes the page. */
+static int run_page(const ladder_options *o, ladder_settings *settings)
+{
+    ladder_page page;
+    if (!ladder_page_open(&page, o->html)) return EXIT_FAILED;
+    const int first = o->chapter > 0 ? (int)o->chapter : 1;
+    const int last = o->chapter > 0 ? (int)o->chapter : CHAPTERS;
+    int code = EXIT_DONE;
+    for (int i = first; i <= last && code == EXIT_DONE; i++) {
+        if (i > first) putchar('\n');
+        settings->chapter = ladder_chapter_number(i);
+        code = run_sizes(o, settings, 0, "", &page);
+    }
+    return ladder_page_finish(&page, code);
 }
 
 static int run(ladder_options *o, tgl_device *dev)
@@ -238,11 +272,15 @@ static int run(ladder_options *o, tgl_device *dev)
     if (!has_ladder(dev))
         return cli_fail("the %s has no ladder of kernels; use --device cuda or --device sim",
                         tgl_device_name(dev));
+    if (o->html != NULL && !is_sim)
+        return cli_misuse("--html shows what the simulator counts: add --device sim");
     choose_sizes(o, is_sim);
+    const int chapter = o->chapter > 0 ? (int)o->chapter : 1;
     ladder_settings settings = {.dev = dev,
-                                .chapter = ladder_chapter_number((int)o->chapter),
+                                .chapter = ladder_chapter_number(chapter),
                                 .timed = !is_sim && !o->once,
                                 .has_counters = is_sim};
+    if (o->html != NULL) return run_page(o, &settings);
     char no_cublas[400] = "";
     double ffma = 0;
     if (settings.timed) {
@@ -250,7 +288,7 @@ static int run(ladder_options *o, tgl_device *dev)
         const tgl_status status = tgl_device_measure(dev, TGL_CEILING_FMA_F32, &ffma);
         if (status != TGL_OK) cli_fail_status(status);
     }
-    const int code = run_sizes(o, &settings, ffma, no_cublas);
+    const int code = run_sizes(o, &settings, ffma, no_cublas, NULL);
     cublas_close(settings.cublas);
     return code;
 }

@@ -194,6 +194,7 @@ static void failures_of_products_have_sentences(void **state)
     FAILS(tgl_plan_counters(NULL, &counters));
     FAILS(tgl_plan_counters(plan, NULL));
     FAILS(tgl_plan_counters(plan, &counters)); /* the cpu counts nothing */
+    assert_int_equal(tgl_plan_trace(plan, NULL, 0), 0);
     FAILS(tgl_chip_explain("nothing", &problem, NULL, NULL, 0, NULL));
     FAILS(tgl_chip_explain(NULL, &problem, NULL, NULL, 0, NULL));
     tgl_plan_destroy(plan);

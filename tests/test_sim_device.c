@@ -357,6 +357,37 @@ static void test_launches_of_a_batch_add_up(void **state)
     assert_string_equal(strstr(text[1], "by line"), strstr(text[0], "by line"));
 }
 
+/* tgl_plan_trace() is about the plan's own latest run, also if another plan uses its module. */
+static void test_trace_call(void **state)
+{
+    enum { SIZE = 40 };
+    static _Alignas(256) float A[SIZE * SIZE], B[SIZE * SIZE], C[SIZE * SIZE];
+    static char text[3][65536];
+    const tgl_problem problem = problem_of(TGL_F32, SIZE, SIZE, SIZE),
+                      less = problem_of(TGL_F32, 8, 8, 8);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "ladder/shared_tile"};
+    tgl_plan *plan, *other;
+    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+    assert_status(tgl_plan_create(*state, &less, &options, &other), TGL_OK);
+    assert_int_equal(tgl_plan_trace(plan, text[0], sizeof text[0]), 0); /* not run yet */
+    assert_int_equal(tgl_plan_trace(NULL, text[0], sizeof text[0]), 0);
+    for (int i = 0; i < 3; i++) {
+        if (i < 2) assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+        assert_status(tgl_plan_run(other, 1, A, B, 0, C, NULL), TGL_OK);
+        const size_t length = tgl_plan_trace(plan, text[i], sizeof text[i]);
+        assert_in_range(length, 1000, sizeof text[i] - 1);
+        assert_int_equal(strlen(text[i]), length);
+        assert_string_equal(text[i], text[0]);
+    }
+    assert_non_null(strstr(text[0], "{\"kernel\":\"ladder/shared_tile\","));
+    assert_non_null(strstr(text[0], "\"grid\":[2,2,1],\"threads\":1024"));
+    char start[11];
+    assert_int_equal(tgl_plan_trace(plan, start, sizeof start), strlen(text[0]));
+    assert_string_equal(start, "{\"kernel\":");
+    tgl_plan_destroy(other);
+    tgl_plan_destroy(plan);
+}
+
 static void test_counters_call(void **state)
 {
     tgl_counters counters = {.size = sizeof counters};
@@ -593,6 +624,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_known_counts),
         cmocka_unit_test(test_launches_of_a_batch_add_up),
         cmocka_unit_test(test_counters_call),
+        cmocka_unit_test(test_trace_call),
         cmocka_unit_test(test_explain),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_compilers_agree),

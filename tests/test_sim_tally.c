@@ -103,6 +103,43 @@ static void test_window(void **state)
     assert_int_equal(site_of(*state, 0)->sectors, 4 * ROUNDS);
 }
 
+/* A trace has the first executions of each instruction, by the first warp that executes it, in the
+ * order of the first lane. */
+static void test_trace(void **state)
+{
+    enum { FEW = 3, MANY = 2 * TGL_TRACE_EACH };
+    tgl_tally *tally = *state;
+    tgl_trace trace = {.count = 0};
+    tally->trace = &trace;
+    for (tally->warp = 2; tally->warp < 4; tally->warp++) {
+        for (int lane = 0; lane < 32; lane++)
+            for (uint64_t round = 0; round < MANY; round++) {
+                const uintptr_t address = 4096 + 256 * round + 4 * (uintptr_t)lane;
+                if (round < FEW) access_at(tally, 0, lane, round, address);
+                access_at(tally, 1, lane, round, 65536 + address);
+            }
+        tgl_tally_flush(tally);
+    }
+    tally->trace = NULL; /* this instruction is not traced */
+    access_at(tally, 2, 0, 0, 4096);
+    tgl_tally_flush(tally);
+    tgl_trace_sort(&trace);
+    assert_int_equal(trace.count, FEW + TGL_TRACE_EACH);
+    for (size_t i = 0; i < trace.count; i++) {
+        const tgl_trace_step *step = &trace.steps[i];
+        const size_t round = i < 2 * FEW ? i / 2 : i - FEW;
+        const int which = i < 2 * FEW ? (int)i % 2 : 1;
+        assert_ptr_equal(step->pc, &instruction[which]);
+        assert_int_equal(step->warp, 2);
+        assert_int_equal(step->global.lanes, 0xffffffff);
+        assert_int_equal(step->shared.lanes, 0);
+        assert_int_equal(step->global.address[31],
+                         65536 * which + 4096 + 256 * (int)round + 4 * 31);
+    }
+    assert_int_equal(site_of(tally, 1)->requests, 2 * MANY); /* counted all the same */
+    tgl_trace_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +148,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_early_exit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_same_round, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_trace, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

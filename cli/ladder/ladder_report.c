@@ -69,15 +69,15 @@ static traffic traffic_of(const ladder_size *s, const tgl_counters *t)
 static const char timed_columns[] =
     "date,tegula,device,chip,driver,nvrtc,cublas,m,n,k,rung,seconds,seconds_q1,seconds_q3,repeats,"
     "tflops,ffma_tflops,percent_ffma,percent_cublas,percent_cublaslt,max_error,rms_error,"
-    "exact_elements,others_compared_with\n";
+    "exact_elements,others_compared_with";
 
-static const char counted_columns[] =
+const char ladder_counted_columns[] =
     "date,tegula,device,m,n,k,rung,max_error,blocks,threads,shared_bytes,barriers,"
     "global_load_requests,global_load_sectors,global_load_bytes,global_store_requests,"
     "global_store_sectors,global_store_bytes,shared_load_requests,shared_load_wavefronts,"
     "shared_load_conflicts,shared_load_bytes,shared_store_requests,shared_store_wavefronts,"
     "shared_store_conflicts,shared_store_bytes,async_copy_requests,async_copy_sectors,"
-    "async_copy_bytes,async_copy_wavefronts,async_copy_conflicts,needed_bytes\n";
+    "async_copy_bytes,async_copy_wavefronts,async_copy_conflicts,needed_bytes";
 
 /* Both, before the work. */
 static bool open_files(ladder_report *r, const char *csv_path, const char *plot_path)
@@ -88,7 +88,8 @@ static bool open_files(ladder_report *r, const char *csv_path, const char *plot_
         return false;
     }
     if (r->csv.stream != NULL)
-        fputs(r->settings->has_counters ? counted_columns : timed_columns, r->csv.stream);
+        fprintf(r->csv.stream, "%s\n",
+                r->settings->has_counters ? ladder_counted_columns : timed_columns);
     return true;
 }
 
@@ -266,15 +267,15 @@ static void write_timed(const ladder_report *r, const ladder_size *s, const rung
     put_known(csv, x->verdict.max_error, "%.4g");
     put_known(csv, x->verdict.rms_error, "%.4g");
     put_known(csv, (double)x->verdict.exact, "%.0f");
-    fprintf(csv, ",%s\n", truth_is_whole(s->truth) ? "" : truth_peer(s->truth));
+    fprintf(csv, ",%s", truth_is_whole(s->truth) ? "" : truth_peer(s->truth));
 }
 
-/* All members of tgl_counters behind its size, in their order, as counted_columns names them. */
-static void write_counted(const ladder_report *r, const ladder_size *s, const rung *x)
+/* All members of tgl_counters behind its size, in their order, as ladder_counted_columns names
+ * them. */
+void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, const rung *x, FILE *to)
 {
     const tgl_problem *p = &s->problem;
     const tgl_counters *t = &x->counters;
-    FILE *csv = r->csv.stream;
     const int64_t counts[] = {
         t->blocks,
         t->threads,
@@ -301,11 +302,10 @@ static void write_counted(const ladder_report *r, const ladder_size *s, const ru
         t->async_copy_conflicts,
         t->needed_bytes,
     };
-    fprintf(csv, "%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.4g", r->date, tgl_version(),
+    fprintf(to, "%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.4g", r->date, tgl_version(),
             tgl_device_name(r->settings->dev), p->m, p->n, p->k, x->name, x->verdict.max_error);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        fprintf(csv, ",%" PRId64, counts[i]);
-    fputc('\n', csv);
+        fprintf(to, ",%" PRId64, counts[i]);
 }
 
 static void write_csv(ladder_report *r, const ladder_size *s)
@@ -315,9 +315,10 @@ static void write_csv(ladder_report *r, const ladder_size *s)
         const rung *x = &s->rungs[i];
         if (!has_figures(r, x)) continue;
         if (r->settings->has_counters)
-            write_counted(r, s, x);
+            ladder_report_put_counts(r, s, x, r->csv.stream);
         else
             write_timed(r, s, x);
+        fputc('\n', r->csv.stream);
     }
     output_file_flush(&r->csv); /* a run that is stopped keeps the rows it has written */
 }

@@ -550,6 +550,12 @@ typedef struct tgl_counters {
  * run; TGL_BAD_ARGUMENT. */
 TGL_API tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters);
 
+/* Writes what the simulator recorded in a plan's latest successful run, as JSON: the counts of each
+ * source line of the main kernel, and the memory accesses of the lanes of a warp, step by step.
+ * docs/simulator.md describes it; later versions may add members. size and the result are those of
+ * snprintf; 0 on devices other than sim, and before the first run. */
+TGL_API size_t tgl_plan_trace(const tgl_plan *plan, char *text, size_t size);
+
 /* The names of a device's kernels: index 0, 1, ... until NULL. Static text. A kernel need not
  * support every problem: tgl_plan_create() then returns TGL_UNSUPPORTED with a reason. */
 TGL_API const char *tgl_kernel_name(const tgl_device *dev, int index);

@@ -30,14 +30,14 @@ typedef struct wmma_sums {
 
 /* The simulator distributes elements as two mma.m16n8k16 have them (lib/mma.h), and uses the first
  * four registers of a and of b. It counts the scalar loads below; the chip executes LDSM. */
-static inline void wmma_load_a(wmma_a *a, const struct f16 *from, int ld)
+static __device__ __forceinline__ void wmma_load_a(wmma_a *a, const struct f16 *from, int ld)
 {
     const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
     for (int i = 0; i < 4; i++)
         a->r[i] = *(const unsigned *)&from[(g + i % 2 * 8) * ld + 2 * t + i / 2 * 8];
 }
 
-static inline void wmma_load_b(wmma_b *b, const struct f16 *from, int ld)
+static __device__ __forceinline__ void wmma_load_b(wmma_b *b, const struct f16 *from, int ld)
 {
     const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
     for (int i = 0; i < 4; i++) {
@@ -46,7 +46,7 @@ static inline void wmma_load_b(wmma_b *b, const struct f16 *from, int ld)
     }
 }
 
-static inline void wmma_store(float *to, const wmma_sums *sums, int ld)
+static __device__ __forceinline__ void wmma_store(float *to, const wmma_sums *sums, int ld)
 {
     const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
     for (int i = 0; i < 8; i++)

@@ -96,6 +96,10 @@ typedef struct tgl_sim_hooks {
 
     void (*endless)(void *run, const void *pc); /* called when rounds_left is 0 */
     tgl_sim_loops *loops;                       /* of the running thread */
+    /* How many threads have passed each basic block and each access: visits[pc - code], for return
+     * addresses below code + code_size. */
+    unsigned long code, code_size;
+    unsigned *visits;
     /* x, y, z; set whenever the running CUDA thread changes */
     unsigned thread[3], block[3], block_dim[3], grid_dim[3];
 } tgl_sim_hooks;

@@ -62,9 +62,17 @@ void __tsan_func_entry(void *caller)
 
 void __tsan_func_exit(void) {}
 
+/* Counts a thread that passes this place. */
+static void visit(const char *pc)
+{
+    const unsigned long at = (unsigned long)pc - tgl_sim.code;
+    if (at < tgl_sim.code_size) tgl_sim.visits[at]++;
+}
+
 #define TGL_SIM_ACCESS(name, bytes, is_write)                                                      \
     void name(void *address)                                                                       \
     {                                                                                              \
+        visit(TGL_SIM_PC);                                                                         \
         tgl_sim.access(tgl_sim.run, address, bytes, is_write, TGL_SIM_PC);                         \
     }
 TGL_SIM_ACCESS(__tsan_read1, 1, 0)
@@ -201,6 +209,7 @@ void __sanitizer_cov_trace_pc(void)
 {
     tgl_sim_loops *loops = tgl_sim.loops;
     const char *pc = TGL_SIM_PC;
+    visit(pc);
     if (pc <= loops->at) count_round(loops, pc, loops->at);
     while (loops->depth > 0 && pc > loops->loop[loops->depth - 1].end)
         loops->depth--;

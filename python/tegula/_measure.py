@@ -128,14 +128,26 @@ def bench(sizes: Iterable[Size] = (256, 512, 1024, 2048), *, dtype: Any = np.flo
     return Table(rows, "size", ["gflops"] + ["numpy_gflops"] * (dev.name == "cpu"))
 
 
+# What each chapter multiplies: how the names of its rungs begin, the type, the compute mode.
+_CHAPTERS = {1: ("", np.float32, "default"), 2: ("f16_", np.float16, "default"),
+             3: ("words_", np.float32, "tf32")}
+
+
+def _chapter(name: str) -> int:
+    """The chapter of a rung; chapter 1 has all that begin with no other chapter's prefix."""
+    return next((c for c in (2, 3) if name.startswith(_CHAPTERS[c][0])), 1)
+
+
 def _rung(planned: Plan, name: str, a: Any, b: Any, exact: np.ndarray,
           bound: np.ndarray) -> Dict[str, Any]:
-    """Runs a rung of the ladder once. The error is in units of 2^-24 |A||B|."""
+    """Runs a rung of the ladder once. The error is in units of 2^-24 |A||B|, beyond the rounding to f16."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     dev = planned.device
-    out = dev.array(np.full((m, n), np.nan, np.float32))
+    out = dev.array(np.full((m, n), np.nan, a.dtype))
     planned(a, b, out)
-    error = np.abs(_on_host(out) - exact) / (2.0**-24 * bound)
+    result = _on_host(out)
+    rounding = np.spacing(np.abs(result)) / 2.0 if result.dtype == np.float16 else 0.0
+    error = np.fmax(np.abs(result - exact) - rounding, 0.0) / (2.0**-24 * bound)
     row = {"rung": name, "m": m, "n": n, "k": k, "max_error": float(error.max())}
     if dev.name == "sim":
         return {**row, **planned.counters()}
@@ -143,26 +155,31 @@ def _rung(planned: Plan, name: str, a: Any, b: Any, exact: np.ndarray,
     return {**row, "seconds": seconds, "gflops": 2e-9 * m * n * k / seconds}
 
 
-def ladder(size: Size = 128, *, device: Place = "sim") -> Table:
-    """Runs the teaching kernels, from the naive one up, and returns a row for each.
+def ladder(size: Size = 128, *, device: Place = "sim", chapter: int = 1) -> Table:
+    """Runs the teaching kernels of a chapter and returns a row for each: 1, f32 from the naive one up;
+    2, f16 on tensor cores; 3, f32 by products of TF32 on tensor cores.
 
     On "sim" a row has the counts of tgl_counters: requests, sectors, wavefronts, bank conflicts. On
     a GPU it has times. max_error is in units of 2^-24 |A||B|. docs/ladder.md describes the kernels.
     """
+    if chapter not in _CHAPTERS:
+        raise ValueError(f"chapter is {chapter!r}; it must be 1, 2 or 3")
     dev = device if isinstance(device, Device) else open_device(device or "sim")
     m, n, k = _sizes(size)
-    host_a, host_b = _factors(m, n, k, np.dtype(np.float32))
+    _, dtype, compute = _CHAPTERS[chapter]
+    host_a, host_b = _factors(m, n, k, np.dtype(dtype))
     exact = host_a.astype(np.float64) @ host_b.astype(np.float64)
     bound = np.abs(host_a).astype(np.float64) @ np.abs(host_b).astype(np.float64)
     a, b = dev.array(host_a), dev.array(host_b)
     rows = []
     for kernel in dev.kernels():
-        if not kernel.startswith("ladder/"):
+        family, _, name = kernel.partition("/")
+        if family != "ladder" or _chapter(name) != chapter:
             continue
         try:
-            planned = make_plan(a, b, device=dev, kernel=kernel)
+            planned = make_plan(a, b, device=dev, kernel=kernel, compute=compute)
         except UnsupportedError:  # such as rungs that need sizes or a chip of their own
             continue
-        rows.append(_rung(planned, kernel.partition("/")[2], a, b, exact, bound))
+        rows.append(_rung(planned, name, a, b, exact, bound))
     y = ["global_load_sectors", "shared_load_conflicts"] if dev.name == "sim" else ["gflops"]
     return Table(rows, "rung", y)

@@ -71,6 +71,10 @@ typedef struct tgl_backend {
      * of it. */
     void (*explain)(const tgl_plan *plan, tgl_text *out);
 
+    /* Writes the text of tgl_plan_trace(); nothing before the first run. NULL: the device records
+     * nothing. */
+    void (*trace)(const tgl_plan *plan, tgl_text *out);
+
     /* NULL: the kernels are the configurations of all families. */
     const char *(*kernel_name)(const tgl_device *dev, int index);
     tgl_status (*property)(const tgl_device *dev, int index, const char **key, const char **value);

@@ -156,6 +156,15 @@ size_t tgl_plan_explain(const tgl_plan *plan, char *text, size_t size)
     return out.length;
 }
 
+size_t tgl_plan_trace(const tgl_plan *plan, char *text, size_t size)
+{
+    tgl_text out = {text, text != NULL ? size : 0, 0};
+    if (out.size > 0) text[0] = '\0';
+    if (plan != NULL && plan->state != NULL && plan->dev->backend->trace != NULL)
+        plan->dev->backend->trace(plan, &out);
+    return out.length;
+}
+
 tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters)
 {
     if (plan == NULL || counters == NULL)

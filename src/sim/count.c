@@ -8,6 +8,17 @@
 
 enum { LANES = 32, BANKS = 32, SECTOR = 32 };
 
+const char *tgl_access_name(tgl_access_kind kind)
+{
+    static const char *const names[TGL_ACCESS_KINDS] = {
+        [TGL_GLOBAL_LOAD] = "global load", [TGL_GLOBAL_STORE] = "global store",
+        [TGL_SHARED_LOAD] = "shared load", [TGL_SHARED_STORE] = "shared store",
+        [TGL_ASYNC_COPY] = "cp.async",     [TGL_TENSOR_LOAD] = "wgmma",
+        [TGL_TENSOR_MMA] = "mma",
+    };
+    return names[kind];
+}
+
 int tgl_count_sectors(const tgl_warp_access *access)
 {
     /* an access does not cross sectors, because it is aligned to its size */
@@ -59,12 +70,18 @@ static bool lanes_pair(const tgl_warp_access *access, int flip)
     return true;
 }
 
+/* Accesses of 8 bytes are served by half-warps, of 16 bytes by quarter-warps. Two adjacent groups
+ * are merged if pairs of lanes request the same address. */
+int tgl_count_lanes_together(const tgl_warp_access *access)
+{
+    const int lanes = access->bytes <= 4 ? 32 : access->bytes == 8 ? 16 : 8;
+    const bool are_merged = lanes < LANES && (lanes_pair(access, 1) || lanes_pair(access, 2));
+    return are_merged ? 2 * lanes : lanes;
+}
+
 int tgl_count_wavefronts(const tgl_warp_access *access, int *least)
 {
-    /* Accesses of 8 bytes are served by half-warps, of 16 bytes by quarter-warps. Two adjacent
-     * groups are merged if pairs of lanes request the same address. */
-    int part = access->bytes <= 4 ? 32 : access->bytes == 8 ? 16 : 8;
-    if (part < LANES && (lanes_pair(access, 1) || lanes_pair(access, 2))) part *= 2;
+    const int part = tgl_count_lanes_together(access);
     const uint32_t mask = part == LANES ? ~0u : (1u << part) - 1;
     int count = 0;
     *least = 0;

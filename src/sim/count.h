@@ -8,6 +8,20 @@
 
 #include <stdint.h>
 
+typedef enum tgl_access_kind {
+    TGL_GLOBAL_LOAD,
+    TGL_GLOBAL_STORE,
+    TGL_SHARED_LOAD,
+    TGL_SHARED_STORE,
+    TGL_ASYNC_COPY,  /* cp.async and TMA: both a global load and a shared store */
+    TGL_TENSOR_LOAD, /* loads of wgmma from shared memory */
+    TGL_TENSOR_MMA,  /* mma.sync, which accesses registers only */
+    TGL_ACCESS_KINDS
+} tgl_access_kind;
+
+/* "global load", ... "mma" */
+const char *tgl_access_name(tgl_access_kind kind);
+
 /* One memory instruction, executed by the lanes in the mask. */
 typedef struct tgl_warp_access {
     uint32_t lanes;        /* bit i: lane i takes part */
@@ -17,6 +31,9 @@ typedef struct tgl_warp_access {
 
 /* The number of distinct 32-byte sectors: 4 if the lanes access consecutive floats. */
 int tgl_count_sectors(const tgl_warp_access *access);
+
+/* The number of lanes whose access to shared memory is served at once: 32, 16 or 8. */
+int tgl_count_lanes_together(const tgl_warp_access *access);
 
 /* The number of passes over the 32 banks of 4 bytes. *least: the number without bank conflicts; the
  * difference is the number of conflicts. docs/simulator.md states the rules. */

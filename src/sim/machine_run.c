@@ -219,7 +219,10 @@ static bool open_mbarrier(const tgl_machine *machine, tgl_sim_thread *thread)
 /* Runs a warp until all its threads have finished or wait for other warps. */
 static void run_warp(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
 {
+    const bool is_traced = machine->cluster == 0 && machine->now == machine->blocks;
     bool goes_on = true;
+    machine->tally.trace = is_traced ? machine->launch->trace : NULL;
+    machine->tally.warp = (int)(warp->index / WARP);
     while (goes_on) {
         for (unsigned i = 0; i < lanes; i++) {
             if (warp[i].state != TGL_THREAD_READY) continue;
@@ -553,6 +556,9 @@ static void set_hooks(tgl_machine *machine)
         .wgmma_wait = tgl_wgmma_wait,
         .set_registers = tgl_set_registers,
         .endless = stop_endless,
+        .code = l->module->load_address,
+        .code_size = l->module->code_size,
+        .visits = l->module->visits,
         .block_dim = {l->threads, 1, 1},
         .grid_dim = {l->grid[0], l->grid[1], l->grid[2]},
     };

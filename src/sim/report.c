@@ -43,6 +43,7 @@ static void add_to_totals(tgl_counters *t, const tgl_site *s)
         t->async_copy_conflicts += s->conflicts;
         break;
     case TGL_TENSOR_LOAD:
+    case TGL_TENSOR_MMA:
     case TGL_ACCESS_KINDS:
         break;
     }
@@ -58,8 +59,9 @@ static void add_to_lines(tgl_report *report, const tgl_site *s, const tgl_sim_la
     const bool is_global = s->kind == TGL_GLOBAL_LOAD || s->kind == TGL_GLOBAL_STORE;
     const tgl_sim_module *module = launch->module;
     tgl_report_line fresh = {.line = tgl_sim_line(module, s->pc), .kind = s->kind};
-    snprintf(fresh.target, sizeof fresh.target, "%.15s",
-             is_global ? launch->regions[s->target].label : module->arrays[s->target].name);
+    if (s->kind != TGL_TENSOR_MMA)
+        snprintf(fresh.target, sizeof fresh.target, "%.15s",
+                 is_global ? launch->regions[s->target].label : module->arrays[s->target].name);
     int i = 0;
     while (i < report->count && !is_same_line(&report->lines[i], &fresh))
         i++;
@@ -169,17 +171,12 @@ static void write_totals(tgl_text *out, const tgl_counters *t)
 
 static void write_lines(tgl_text *out, const tgl_report *report)
 {
-    static const char *const names[TGL_ACCESS_KINDS] = {
-        [TGL_GLOBAL_LOAD] = "global load", [TGL_GLOBAL_STORE] = "global store",
-        [TGL_SHARED_LOAD] = "shared load", [TGL_SHARED_STORE] = "shared store",
-        [TGL_ASYNC_COPY] = "cp.async",     [TGL_TENSOR_LOAD] = "wgmma",
-    };
     tgl_text_add(
         out,
         "by line                               requests  sectors/request  wavefronts/request\n");
     for (int i = 0; i < report->count; i++) {
         const tgl_report_line *l = &report->lines[i];
-        tgl_text_add(out, "  %4d %-12s %-15s%11lld", l->line, names[l->kind], l->target,
+        tgl_text_add(out, "  %4d %-12s %-15s%11lld", l->line, tgl_access_name(l->kind), l->target,
                      (long long)l->requests);
         if (l->sectors > 0)
             tgl_text_add(out, "%17.2f", ratio(l->sectors, l->requests));

@@ -177,6 +177,7 @@ const tgl_backend tgl_sim_backend = {
     .run = tgl_sim_run,
     .counters = tgl_sim_counters,
     .explain = tgl_sim_explain,
+    .trace = tgl_sim_trace,
     .property = sim_property,
     .number = sim_number,
     .measure = sim_measure,

@@ -13,9 +13,11 @@
  * simulator kernels declare dynamic shared memory as static, too (kernels/lib/dynamic_shared.h). */
 enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
 
-/* The state of a plan: the modules of its kernels, and the counts of the latest successful run. */
+/* The state of a plan: the modules of its kernels, and the counts and the record of the latest
+ * successful run. */
 typedef struct sim_plan {
     tgl_report report;
+    tgl_record record;
     int module_count;
     tgl_sim_module *modules[];
 } sim_plan;
@@ -95,7 +97,9 @@ tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel)
 
 void tgl_sim_unprepare(tgl_plan *plan)
 {
-    free(plan->state);
+    sim_plan *made = plan->state;
+    tgl_record_free(&made->record);
+    free(made);
     plan->state = NULL;
 }
 
@@ -340,6 +344,7 @@ typedef struct job {
     const tgl_run *run;
     tgl_sim_memory memory;
     tgl_report report;
+    tgl_record record;
 } job;
 
 static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
@@ -361,6 +366,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     TGL_TRY(tgl_launch_fill(&j->plan->list, launch, j->run, (char *)j->memory.counters,
                             (char *)j->memory.scratch, repeat, encode, NULL, arguments));
     set_regions(&j->plan->shape, j->run, &j->memory, &e, own.regions);
+    own.trace = tgl_record_launch(&j->record, &own);
     TGL_TRY(tgl_machine_run(&j->sim->machine, &own));
     tgl_report_add(&j->report, &j->sim->machine);
     return TGL_OK;
@@ -376,8 +382,9 @@ static void begin_report(job *j)
         if (main_launch == NULL || (main_launch->part.m == 0 && launch->part.m > 0))
             main_launch = launch;
     }
-    if (main_launch != NULL)
-        tgl_report_begin(&j->report, module_of(j->plan, main_launch), main_launch->threads);
+    if (main_launch == NULL) return;
+    tgl_report_begin(&j->report, module_of(j->plan, main_launch), main_launch->threads);
+    tgl_record_begin(&j->record, module_of(j->plan, main_launch));
 }
 
 static int64_t needed_bytes(const job *j)
@@ -397,7 +404,10 @@ static tgl_status run_steps(job *j)
         for (int64_t r = 0; launch != NULL && r < launch->repeats; r++)
             TGL_TRY(run_repeat(j, launch, r));
     }
-    return tgl_machine_end(&j->sim->machine);
+    TGL_TRY(tgl_machine_end(&j->sim->machine));
+    if (j->record.module != NULL && !tgl_record_end(&j->record))
+        return tgl_fail(TGL_NO_MEMORY, "no memory for the counts of a run");
+    return TGL_OK;
 }
 
 /* Uses the caller's workspace, or the device's, which grows to the largest that was needed. */
@@ -422,7 +432,7 @@ static tgl_status find_workspace(job *j)
     return TGL_OK;
 }
 
-/* The plan keeps the report of the latest successful run. */
+/* The plan keeps the report and the record of the latest successful run. */
 static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *run)
 {
     const tgl_shape *s = &plan->shape;
@@ -439,9 +449,13 @@ static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *
     begin_report(&j);
     const tgl_status status = run_steps(&j);
     if (status == TGL_OK) {
+        const tgl_record earlier = made->record;
         j.report.totals.needed_bytes = needed_bytes(&j);
         made->report = j.report;
+        made->record = j.record;
+        j.record = earlier;
     }
+    tgl_record_free(&j.record);
     return status;
 }
 
@@ -468,6 +482,15 @@ tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters)
     pthread_mutex_unlock(&sim->lock);
     if (!is_filled) return tgl_fail(TGL_UNSUPPORTED, "there are no counts before the first run");
     return TGL_OK;
+}
+
+void tgl_sim_trace(const tgl_plan *plan, tgl_text *out)
+{
+    tgl_sim *sim = plan->dev->state;
+    const sim_plan *made = plan->state;
+    pthread_mutex_lock(&sim->lock);
+    if (made->record.module != NULL) tgl_record_write(&made->record, &made->report, out);
+    pthread_mutex_unlock(&sim->lock);
 }
 
 void tgl_sim_explain(const tgl_plan *plan, tgl_text *out)

@@ -101,6 +101,11 @@ static tgl_status inspect_object(tgl_sim_module *module, const void *image, size
     if (!find_shared_memory(module, image, size) ||
         !tgl_line_table_read(&module->lines, image, size))
         return tgl_fail(TGL_NO_MEMORY, "no memory for the tables of a kernel");
+    const tgl_line_table *lines = &module->lines;
+    module->code_size = lines->count > 0 ? lines->rows[lines->count - 1].address + 1 : 0;
+    module->visits = calloc(module->code_size + 1, sizeof *module->visits); /* never of 0 bytes */
+    if (module->visits == NULL)
+        return tgl_fail(TGL_NO_MEMORY, "no memory for the counts of a kernel");
     return TGL_OK;
 }
 
@@ -128,17 +133,17 @@ void tgl_sim_module_free(tgl_sim_module *module)
     tgl_line_table_free(&module->lines);
     free(module->array_of_word);
     free(module->arrays);
+    free(module->visits);
     free(module->kernel);
     free(module);
 }
 
 /* ---- Places in the source -------------------------------------------------------------------- */
 
-/* The row of the instruction before a return address. */
-static const tgl_line_row *row_of(const tgl_sim_module *module, const void *pc)
+/* The row of the instruction before a return address, relative to load_address. */
+static const tgl_line_row *row_at(const tgl_sim_module *module, size_t at)
 {
-    const tgl_line_row *row =
-        tgl_line_table_find(&module->lines, (uintptr_t)pc - 1 - module->load_address);
+    const tgl_line_row *row = tgl_line_table_find(&module->lines, at - 1);
     return row != NULL && row->line > 0 ? row : NULL;
 }
 
@@ -153,7 +158,7 @@ static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_li
 
 const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *text, size_t size)
 {
-    const tgl_line_row *row = row_of(module, pc);
+    const tgl_line_row *row = row_at(module, (uintptr_t)pc - module->load_address);
     const tgl_line_row *caller = row != NULL ? kernel_row(module, row) : NULL;
     if (row == NULL)
         snprintf(text, size, "%s", module->kernel->file);
@@ -165,9 +170,14 @@ const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *te
     return text;
 }
 
-int tgl_sim_line(const tgl_sim_module *module, const void *pc)
+int tgl_sim_line_at(const tgl_sim_module *module, size_t at)
 {
-    const tgl_line_row *row = row_of(module, pc);
+    const tgl_line_row *row = row_at(module, at);
     if (row != NULL) row = kernel_row(module, row);
     return row != NULL ? row->line : 0;
+}
+
+int tgl_sim_line(const tgl_sim_module *module, const void *pc)
+{
+    return tgl_sim_line_at(module, (uintptr_t)pc - module->load_address);
 }

@@ -24,6 +24,8 @@ typedef struct tgl_sim_module {
     const tgl_sim_image *image;
     uintptr_t load_address;
     tgl_line_table lines;
+    unsigned *visits; /* of threads, by return address relative to load_address */
+    size_t code_size; /* of `visits` */
 
     /* Shared memory: the section, and for each of its 4-byte words the index in `arrays` of its
      * array plus 1; 0: no array. */
@@ -47,5 +49,8 @@ const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *te
 
 /* The line in the kernel's own file; 0: unknown. */
 int tgl_sim_line(const tgl_sim_module *module, const void *pc);
+
+/* The same for a return address relative to load_address. */
+int tgl_sim_line_at(const tgl_sim_module *module, size_t at);
 
 #endif

@@ -8,7 +8,7 @@
 #include "api/backend.h"
 #include "sim/host_compile.h"
 #include "sim/machine_run.h"
-#include "sim/report.h"
+#include "sim/record.h"
 
 #include <pthread.h>
 
@@ -32,6 +32,7 @@ tgl_status tgl_sim_prepare(tgl_plan *plan, const char *kernel);
 void tgl_sim_unprepare(tgl_plan *plan);
 tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream);
 tgl_status tgl_sim_counters(const tgl_plan *plan, tgl_counters *counters);
+void tgl_sim_trace(const tgl_plan *plan, tgl_text *out);
 void tgl_sim_explain(const tgl_plan *plan, tgl_text *out);
 
 #endif

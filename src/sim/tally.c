@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct tgl_tally_group {
-    uint64_t round;
+    uint64_t round, order;
     uint32_t lanes; /* lanes that have joined */
     tgl_warp_access shared, global;
 };
@@ -72,7 +72,7 @@ static bool can_join(const tgl_tally_group *group, int lane, uint64_t round)
 /* The group of accesses that a lane joins at an instruction, usually the one after the group that
  * it joined last. If the lane skipped iterations, its group is further on; if other lanes created
  * it late, it is further back. -1: no memory. */
-static int join_group(tgl_site *site, int lane, uint64_t round)
+static int join_group(tgl_tally *tally, tgl_site *site, int lane, uint64_t round)
 {
     const int next = site->next[lane], count = site->group_count;
     for (int i = next; i < count; i++)
@@ -89,6 +89,7 @@ static int join_group(tgl_site *site, int lane, uint64_t round)
     }
     tgl_tally_group *fresh = &site->groups[site->group_count++];
     fresh->round = round;
+    fresh->order = ++tally->order;
     fresh->lanes = fresh->shared.lanes = fresh->global.lanes = 0;
     return count;
 }
@@ -108,7 +109,7 @@ bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, in
     tgl_site *site = &tally->sites[slot];
     if (site->pc == NULL && !open_site(tally, slot, pc, kind, target)) return false;
     if (site->group_count == 0) tally->touched[tally->touched_count++] = (uint32_t)slot;
-    const int joined = join_group(site, lane, round);
+    const int joined = join_group(tally, site, lane, round);
     if (joined < 0) return false;
     tgl_tally_group *group = &site->groups[joined];
     site->next[lane] = joined + 1;
@@ -133,6 +134,32 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
     return true;
 }
 
+tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site)
+{
+    tgl_site *s = &tally->sites[site];
+    if (tally->trace == NULL || s->traced == TGL_TRACE_EACH) return NULL;
+    if (s->traced > 0 && s->traced_warp != tally->warp) return NULL;
+    tgl_trace_step *step = tgl_trace_add(tally->trace);
+    if (step == NULL) return NULL;
+    s->traced++;
+    s->traced_warp = tally->warp;
+    *step = (tgl_trace_step){.order = ++tally->order,
+                             .pc = s->pc,
+                             .kind = s->kind,
+                             .target = s->target,
+                             .warp = tally->warp};
+    return step;
+}
+
+static void trace_group(tgl_tally *tally, uint32_t site, const tgl_tally_group *group)
+{
+    tgl_trace_step *step = tgl_tally_step(tally, site);
+    if (step == NULL) return;
+    step->order = group->order;
+    step->shared = group->shared;
+    step->global = group->global;
+}
+
 static void count_group(tgl_site *site, const tgl_tally_group *group)
 {
     int least;
@@ -152,8 +179,10 @@ void tgl_tally_flush(tgl_tally *tally)
 {
     for (size_t i = 0; i < tally->touched_count; i++) {
         tgl_site *site = &tally->sites[tally->touched[i]];
-        for (int group = 0; group < site->group_count; group++)
+        for (int group = 0; group < site->group_count; group++) {
             count_group(site, &site->groups[group]);
+            trace_group(tally, tally->touched[i], &site->groups[group]);
+        }
         site->group_count = 0;
         memset(site->next, 0, sizeof site->next);
         memset(site->passes, 0, sizeof site->passes);

@@ -6,19 +6,10 @@
 #define TGL_SIM_TALLY_H
 
 #include "sim/count.h"
+#include "sim/trace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-typedef enum tgl_access_kind {
-    TGL_GLOBAL_LOAD,
-    TGL_GLOBAL_STORE,
-    TGL_SHARED_LOAD,
-    TGL_SHARED_STORE,
-    TGL_ASYNC_COPY,  /* cp.async and TMA: both a global load and a shared store */
-    TGL_TENSOR_LOAD, /* loads of wgmma from shared memory */
-    TGL_ACCESS_KINDS
-} tgl_access_kind;
 
 /* How often a lane may execute one instruction before its warp must be flushed. */
 enum { TGL_TALLY_WINDOW = 256 };
@@ -41,6 +32,8 @@ typedef struct tgl_site {
     int group_count, group_room;
     int next[32];        /* per lane: the group after the one that it joined last */
     uint16_t passes[32]; /* per lane */
+
+    int traced, traced_warp; /* steps in the trace, all of this warp */
 } tgl_site;
 
 typedef struct tgl_tally {
@@ -48,6 +41,10 @@ typedef struct tgl_tally {
     size_t slots, used;
     uint32_t *touched; /* slots that the warp has used since the last flush */
     size_t touched_count;
+
+    tgl_trace *trace; /* of the running warp; NULL: it is not traced */
+    int warp;         /* its number in the block */
+    uint64_t order;   /* of the latest access by a warp */
 } tgl_tally;
 
 bool tgl_tally_init(tgl_tally *tally);
@@ -65,9 +62,14 @@ bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, in
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *site, bool *is_full);
 
-/* Counts one request that is not an access by a warp: a TMA copy. False: no memory. */
+/* Counts one request that is not an access by a warp: a TMA copy, an instruction of the tensor
+ * cores. False: no memory. */
 bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
                     int64_t bytes, int64_t sectors, uint32_t *site);
+
+/* A new step of the trace, for an execution of the instruction number `site`, which the caller
+ * fills in. NULL: it is not traced: only the first TGL_TRACE_EACH executions by one warp are. */
+tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
 /* Counts the accesses of the running warp since the last call. */
 void tgl_tally_flush(tgl_tally *tally);

@@ -70,6 +70,23 @@ static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_
                           (unsigned long long)alignment);
 }
 
+/* Adds the box to the trace: where its first row begins, and its rows. */
+static void trace_box(tgl_machine *machine, uint32_t site, const struct tgl_tensor_map *map,
+                      const int *at, uintptr_t shared)
+{
+    tgl_trace_step *step = tgl_tally_step(&machine->tally, site);
+    if (step == NULL) return;
+    const tgl_box_row first = tgl_box_row_at(map, at, 0);
+    const unsigned lane = machine->current->index % 32;
+    step->rows = tgl_box_rows(map);
+    step->row_bytes = (int64_t)tgl_box_row_bytes(map);
+    step->shared = (tgl_warp_access){.lanes = 1u << lane, .bytes = (uint32_t)tgl_box_bytes(map)};
+    step->shared.address[lane] = shared;
+    if (first.bytes == 0) return; /* outside the tensor */
+    step->global = step->shared;
+    step->global.address[lane] = (uintptr_t)first.from;
+}
+
 /* ---- Loads ----------------------------------------------------------------------------------- */
 
 /* Issues the copy to one block of the cluster. */
@@ -116,6 +133,7 @@ void tgl_tma_load(void *run, void *shared, const void *map_of_kernel, const int 
     const int64_t inside = check_box(machine, &copy.map, at, false, &region, &sectors, pc);
     if (!tgl_tally_bulk(&machine->tally, pc, TGL_ASYNC_COPY, array, inside, sectors, &copy.site))
         tgl_machine_give_up(machine);
+    trace_box(machine, copy.site, &copy.map, at, (uintptr_t)shared);
     for (unsigned i = 0; i < machine->cluster_size; i++)
         if ((mask >> i & 1) != 0) load_to(machine, &machine->blocks[i], &copy, barrier, pc);
 }
@@ -166,6 +184,7 @@ void tgl_tma_store(void *run, const void *map_of_kernel, const void *shared, con
     if (!tgl_tally_bulk(&machine->tally, pc, TGL_GLOBAL_STORE, region, inside, sectors,
                         &store->site))
         tgl_machine_give_up(machine);
+    trace_box(machine, store->site, &map, at, (uintptr_t)shared);
     read_box(machine, store, offset, pc);
     tgl_box_from_shared(&store->map, shared, store->data);
 }

@@ -150,6 +150,42 @@ static void multiply_f64(tgl_warp_operands *lanes[WARP])
             ((double *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
 }
 
+/* Collects registers that contain their lane and their number in place of values. */
+void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
+{
+    uint32_t a[WARP][4], b[WARP][2];
+    tgl_warp_operands operands[WARP], *lanes[WARP];
+    const uint32_t each = type == TGL_F32 ? 1 : 0x10001; /* two elements to a register */
+    for (int lane = 0; lane < WARP; lane++) {
+        for (int i = 0; i < 4; i++)
+            a[lane][i] = (uint32_t)(lane + WARP * i) * each;
+        for (int i = 0; i < 2; i++)
+            b[lane][i] = (uint32_t)(lane + WARP * i) * each;
+        for (int i = 0; i < 4; i++)
+            fragments->sums[row_of(lane, i) * N + column_of(lane, i)] = (uint32_t)(lane + WARP * i);
+        operands[lane] = (tgl_warp_operands){.a = a[lane], .b = b[lane]};
+        lanes[lane] = &operands[lane];
+    }
+    if (type == TGL_F32)
+        collect_tf32(lanes, (uint32_t(*)[8])fragments->a, (uint32_t(*)[N])fragments->b);
+    else
+        collect_16_bit(lanes, (uint32_t(*)[16])fragments->a, (uint32_t(*)[N])fragments->b);
+}
+
+/* Counts the instruction, which the current thread executes for its warp. */
+static void count(tgl_machine *machine, int type, const void *pc)
+{
+    uint32_t site;
+    if (!tgl_tally_bulk(&machine->tally, pc, TGL_TENSOR_MMA, 0, 0, 0, &site))
+        tgl_machine_give_up(machine);
+    tgl_trace_step *step = tgl_tally_step(&machine->tally, site);
+    if (step == NULL) return;
+    step->type = type;
+    step->m = M;
+    step->n = N;
+    step->k = type == TGL_F16 || type == TGL_BF16 ? 16 : 8;
+}
+
 void tgl_warp_mma(void *run, int type, void *acc, const void *a, const void *b, const void *pc)
 {
     static const tgl_tensor_type types[] = {[TGL_F16] = TGL_TENSOR_F16,
@@ -167,6 +203,7 @@ void tgl_warp_mma(void *run, int type, void *acc, const void *a, const void *b, 
     check_registers(machine, a, pc);
     check_registers(machine, b, pc);
     if (!meet(machine, &own, lanes, pc)) return;
+    count(machine, type, pc);
     if (own.instruction == MMA_F64)
         multiply_f64(lanes);
     else

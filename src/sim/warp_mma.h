@@ -7,6 +7,15 @@
 
 #include "sim/machine.h"
 
+/* The lane that holds each element of a (16 x k), b (k x 8) and the sums (16 x 8), plus 32 times
+ * the number of its register. k is 16, or 8 for TF32. */
+typedef struct tgl_fragments {
+    uint32_t a[16 * 16], b[16 * 8], sums[16 * 8];
+} tgl_fragments;
+
+/* type: a tgl_type; TGL_F32 for TF32. Not of f64. */
+void tgl_warp_mma_fragments(int type, tgl_fragments *fragments);
+
 /* type: a tgl_type; TGL_F32 for TF32. */
 void tgl_warp_mma(void *run, int type, void *acc, const void *a, const void *b, const void *pc);
 void tgl_warp_ldmatrix(void *run, unsigned *to, const void *row, int count, int is_transposed,

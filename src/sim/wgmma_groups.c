@@ -350,6 +350,19 @@ static void check_all(tgl_machine *machine, const tgl_wgmma_operands *own, const
     }
 }
 
+static void trace(tgl_machine *machine, const tgl_wgmma_operands *own, uint32_t site, int k,
+                  const matrix *left, const matrix *right)
+{
+    tgl_trace_step *step = tgl_tally_step(&machine->tally, site);
+    if (step == NULL) return;
+    step->type = own->type;
+    step->m = M;
+    step->n = own->n;
+    step->k = k;
+    step->tiles[0] = window_of(machine) + left->start;
+    step->tiles[1] = window_of(machine) + right->start;
+}
+
 /* Executes the instruction. Called by one thread for all of the warpgroup. */
 static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
 {
@@ -374,6 +387,7 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
     const int array = tgl_shared_check_bounds(machine, offset, CHUNK, false, pc);
     if (!tgl_tally_bulk(&machine->tally, pc, TGL_TENSOR_LOAD, array, bytes, 0, &access.site))
         tgl_machine_give_up(machine);
+    trace(machine, own, access.site, k, &left, &right);
     const uint32_t *known = known_by(machine, group);
     read_matrix(machine, &left, &access, known, group->left, k, 1, pc);
     read_matrix(machine, &right, &access, known, group->right, 1, own->n, pc);

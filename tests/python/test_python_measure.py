@@ -55,6 +55,21 @@ class Ladder(unittest.TestCase):
         self.assertEqual(rows["conflict_free"]["shared_load_conflicts"], 0)
         self.assertGreater(rows["vectorised"]["shared_load_conflicts"], 0)
 
+    def test_chapters(self):
+        rows = {row["rung"]: row for row in tegula.ladder((64, 40, 48), chapter=2)}
+        self.assertEqual((list(rows)[0], list(rows)[-1], len(rows)), ("f16_wmma", "f16_persistent", 7))
+        for row in rows.values():
+            self.assertLess(row["max_error"], 48 + 4)
+            self.assertEqual(row["needed_bytes"], 2 * (64 * 48 + 48 * 40 + 64 * 40))
+        self.assertGreater(rows["f16_wmma"]["shared_load_conflicts"], 0)
+        rows = {row["rung"]: row["max_error"] for row in tegula.ladder(64, chapter=3)}
+        self.assertEqual(list(rows), ["words_one", "words_three", "words_promoted"])
+        self.assertGreater(rows["words_one"], 100 * rows["words_three"])
+        self.assertEqual(len(tegula.ladder(8)), 26)  # chapter 1 alone
+        for wrong in 0, 4, "1", None:
+            with self.assertRaisesRegex(ValueError, "it must be 1, 2 or 3"):
+                tegula.ladder(8, chapter=wrong)
+
     def test_counters_of_plans(self):
         a = np.ones((8, 8), np.float32)
         plan = tegula.plan(a, a, device="sim")

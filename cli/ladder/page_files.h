@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The files that the ladder's page is made of, embedded at build time (cmake/embed.cmake): the
+ * template, the sources of the rungs, and measured speeds.
+ */
+#ifndef CLI_PAGE_FILES_H
+#define CLI_PAGE_FILES_H
+
+typedef struct page_file {
+    const char *name; /* "ladder/page.html", "ladder/01_naive.cu", "results/h200_ladder.csv"; NULL
+                         ends the table */
+    const char *text; /* zero-terminated */
+    unsigned long size;
+} page_file;
+
+extern const page_file page_files[];
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Records a run, and writes it as JSON. Names are those of C and of kernel files, which need no
+ * escapes. Addresses become offsets: in a matrix from its first byte, rounded down to a multiple of
+ * 128 so that sectors and lines of the cache begin where they do in memory; in shared memory from
+ * its start.
+ */
+#include "sim/record.h"
+
+#include "api/shape.h"
+#include "sim/warp_mma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARP = 32, LINE = 128 /* bytes of the cache */ };
+
+/* ---- Recording ------------------------------------------------------------------------------- */
+
+void tgl_record_begin(tgl_record *record, tgl_sim_module *module)
+{
+    *record = (tgl_record){.module = module};
+    memset(module->visits, 0, module->code_size * sizeof *module->visits);
+}
+
+tgl_trace *tgl_record_launch(tgl_record *record, const tgl_sim_launch *launch)
+{
+    if (launch->module != record->module || record->threads > 0) return NULL;
+    record->threads = launch->threads;
+    memcpy(record->grid, launch->grid, sizeof record->grid);
+    memcpy(record->regions, launch->regions, sizeof record->regions);
+    return &record->trace;
+}
+
+/* Calls visit(line, threads) for each place of the code that threads have passed; returns the last
+ * line. */
+static int each_place(const tgl_record *record, void (*visit)(tgl_record *, int, unsigned),
+                      tgl_record *into)
+{
+    const tgl_sim_module *module = record->module;
+    int last = 0;
+    for (size_t at = 0; at < module->code_size; at++) {
+        if (module->visits[at] == 0) continue;
+        const int line = tgl_sim_line_at(module, at);
+        if (into != NULL) visit(into, line, module->visits[at]);
+        if (line > last) last = line;
+    }
+    return last;
+}
+
+/* A line has the executions of its busiest place: a basic block that begins in it, or an access. */
+static void count_line(tgl_record *record, int line, unsigned threads)
+{
+    if (threads > record->executions[line]) record->executions[line] = threads;
+}
+
+bool tgl_record_end(tgl_record *record)
+{
+    record->lines = each_place(record, NULL, NULL) + 1;
+    record->executions = calloc((size_t)record->lines, sizeof *record->executions);
+    if (record->executions == NULL) return false;
+    each_place(record, count_line, record);
+    tgl_trace_sort(&record->trace);
+    return true;
+}
+
+void tgl_record_free(tgl_record *record)
+{
+    tgl_trace_free(&record->trace);
+    free(record->executions);
+    *record = (tgl_record){.module = NULL};
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* The region of an address; NULL: none. C is D's region if the product is computed in place. */
+static const tgl_sim_region *region_of(const tgl_record *record, uintptr_t address)
+{
+    if (tgl_region_has(&record->regions[TGL_SIM_D], address, 1)) return &record->regions[TGL_SIM_D];
+    for (int i = 0; i < TGL_SIM_REGIONS; i++)
+        if (tgl_region_has(&record->regions[i], address, 1)) return &record->regions[i];
+    return NULL;
+}
+
+static void write_memory(const tgl_record *record, tgl_text *out)
+{
+    const char *separator = "";
+    tgl_text_add(out, "\"matrices\":[");
+    for (int i = 0; i < TGL_SIM_REGIONS; i++) {
+        const tgl_sim_region *x = &record->regions[i];
+        if (x->extent == 0) continue;
+        tgl_text_add(out,
+                     "%s{\"name\":\"%s\",\"element\":%d,\"rows\":%lld,\"row_bytes\":%lld,"
+                     "\"ld_bytes\":%lld,\"begin\":%d}",
+                     separator, x->label, x->element, (long long)x->rows, (long long)x->row_bytes,
+                     (long long)x->ld_bytes, (int)(x->base % LINE));
+        separator = ",";
+    }
+    separator = "";
+    tgl_text_add(out, "],\n\"arrays\":[");
+    for (int i = 0; i < record->module->array_count; i++) {
+        const tgl_shared_array *x = &record->module->arrays[i];
+        tgl_text_add(out, "%s{\"name\":\"%s\",\"begin\":%zu,\"end\":%zu}", separator, x->name,
+                     x->begin, x->end);
+        separator = ",";
+    }
+    tgl_text_add(out, "],\n");
+}
+
+static void write_lines(const tgl_record *record, const tgl_report *report, tgl_text *out)
+{
+    const char *separator = "";
+    tgl_text_add(out, "\"executions\":[");
+    for (int line = 1; line < record->lines; line++)
+        if (record->executions[line] > 0) {
+            tgl_text_add(out, "%s[%d,%u]", separator, line, record->executions[line]);
+            separator = ",";
+        }
+    tgl_text_add(out, "],\n\"lines\":[");
+    for (int i = 0; i < report->count; i++) {
+        const tgl_report_line *l = &report->lines[i];
+        tgl_text_add(out,
+                     "%s\n{\"line\":%d,\"kind\":\"%s\",\"target\":\"%s\",\"requests\":%lld,"
+                     "\"bytes\":%lld,\"sectors\":%lld,\"wavefronts\":%lld,\"conflicts\":%lld}",
+                     i > 0 ? "," : "", l->line, tgl_access_name(l->kind), l->target,
+                     (long long)l->requests, (long long)l->bytes, (long long)l->sectors,
+                     (long long)l->wavefronts, (long long)l->conflicts);
+    }
+    tgl_text_add(out, "],\n");
+}
+
+/* The offset that each lane accesses, or null. */
+static void write_lanes(const tgl_warp_access *access, uintptr_t base, tgl_text *out)
+{
+    for (int lane = 0; lane < WARP; lane++) {
+        tgl_text_add(out, "%s", lane > 0 ? "," : "[");
+        if ((access->lanes >> lane & 1) != 0)
+            tgl_text_add(out, "%lld", (long long)(access->address[lane] - base));
+        else
+            tgl_text_add(out, "null");
+    }
+    tgl_text_add(out, "]");
+}
+
+static uintptr_t first_address(const tgl_warp_access *access)
+{
+    return access->address[__builtin_ctz(access->lanes)];
+}
+
+static void write_global(const tgl_record *record, const tgl_trace_step *step, tgl_text *out)
+{
+    const tgl_sim_region *region = region_of(record, first_address(&step->global));
+    if (region == NULL) return;
+    tgl_text_add(out, ",\"matrix\":\"%s\",\"global\":", region->label);
+    write_lanes(&step->global, region->base - region->base % LINE, out);
+    if (step->rows == 0) tgl_text_add(out, ",\"sectors\":%d", tgl_count_sectors(&step->global));
+}
+
+static void write_shared(const tgl_record *record, const tgl_trace_step *step, tgl_text *out)
+{
+    int least;
+    tgl_text_add(out, ",\"shared\":");
+    write_lanes(&step->shared, record->module->shared_base, out);
+    if (step->rows > 0) return;
+    const int wavefronts = tgl_count_wavefronts(&step->shared, &least);
+    tgl_text_add(out, ",\"together\":%d,\"wavefronts\":%d,\"conflicts\":%d",
+                 tgl_count_lanes_together(&step->shared), wavefronts, wavefronts - least);
+}
+
+static void write_step(const tgl_record *record, const tgl_trace_step *step, tgl_text *out)
+{
+    const tgl_warp_access *access = step->global.lanes != 0 ? &step->global : &step->shared;
+    tgl_text_add(out, "{\"line\":%d,\"kind\":\"%s\",\"warp\":%d",
+                 tgl_sim_line(record->module, step->pc), tgl_access_name(step->kind), step->warp);
+    if (access->lanes != 0) tgl_text_add(out, ",\"bytes\":%u", access->bytes);
+    if (step->rows > 0)
+        tgl_text_add(out, ",\"rows\":%lld,\"row_bytes\":%lld", (long long)step->rows,
+                     (long long)step->row_bytes);
+    if (step->global.lanes != 0) write_global(record, step, out);
+    if (step->shared.lanes != 0) write_shared(record, step, out);
+    if (step->m > 0)
+        tgl_text_add(out, ",\"type\":\"%s\",\"m\":%d,\"n\":%d,\"k\":%d",
+                     step->type == TGL_F32 ? "tf32" : tgl_type_name((tgl_type)step->type), step->m,
+                     step->n, step->k);
+    if (step->kind == TGL_TENSOR_LOAD)
+        tgl_text_add(out, ",\"tiles\":[%lld,%lld]",
+                     (long long)(step->tiles[0] - record->module->shared_base),
+                     (long long)(step->tiles[1] - record->module->shared_base));
+    tgl_text_add(out, "}");
+}
+
+static void write_numbers(const char *name, const uint32_t *numbers, int count, tgl_text *out)
+{
+    tgl_text_add(out, ",\"%s\":", name);
+    for (int i = 0; i < count; i++)
+        tgl_text_add(out, "%s%u", i > 0 ? "," : "[", numbers[i]);
+    tgl_text_add(out, "]");
+}
+
+/* Which lane holds which element of the operands of mma.sync; "null" without one. */
+static void write_fragments(const tgl_record *record, tgl_text *out)
+{
+    const tgl_trace_step *step = NULL;
+    for (size_t i = 0; i < record->trace.count && step == NULL; i++)
+        if (record->trace.steps[i].kind == TGL_TENSOR_MMA) step = &record->trace.steps[i];
+    tgl_text_add(out, "\"fragments\":");
+    if (step == NULL || step->type == TGL_F64) {
+        tgl_text_add(out, "null,\n");
+        return;
+    }
+    tgl_fragments x;
+    tgl_warp_mma_fragments(step->type, &x);
+    tgl_text_add(out, "{\"m\":%d,\"n\":%d,\"k\":%d", step->m, step->n, step->k);
+    write_numbers("a", x.a, step->m * step->k, out);
+    write_numbers("b", x.b, step->k * step->n, out);
+    write_numbers("sums", x.sums, step->m * step->n, out);
+    tgl_text_add(out, "},\n");
+}
+
+void tgl_record_write(const tgl_record *record, const tgl_report *report, tgl_text *out)
+{
+    const tgl_kernel *kernel = record->module->kernel;
+    tgl_text_add(out, "{\"kernel\":\"%s\",\"file\":\"%s\",\"grid\":[%u,%u,%u],\"threads\":%u,\n",
+                 kernel->name, kernel->file, record->grid[0], record->grid[1], record->grid[2],
+                 record->threads);
+    write_memory(record, out);
+    write_lines(record, report, out);
+    write_fragments(record, out);
+    tgl_text_add(out, "\"steps\":[");
+    for (size_t i = 0; i < record->trace.count; i++) {
+        tgl_text_add(out, "%s\n", i > 0 ? "," : "");
+        write_step(record, &record->trace.steps[i], out);
+    }
+    tgl_text_add(out, "]}\n");
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A list of steps.
+ */
+#include "sim/trace.h"
+
+#include <stdlib.h>
+
+tgl_trace_step *tgl_trace_add(tgl_trace *trace)
+{
+    if (trace->count == trace->room) {
+        const size_t room = trace->room > 0 ? 2 * trace->room : 64;
+        tgl_trace_step *steps = realloc(trace->steps, room * sizeof *steps);
+        if (steps == NULL) return NULL;
+        trace->steps = steps;
+        trace->room = room;
+    }
+    return &trace->steps[trace->count++];
+}
+
+static int by_order(const void *x, const void *y)
+{
+    const tgl_trace_step *a = x, *b = y;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+void tgl_trace_sort(tgl_trace *trace)
+{
+    if (trace->count > 0) qsort(trace->steps, trace->count, sizeof *trace->steps, by_order);
+}
+
+void tgl_trace_free(tgl_trace *trace)
+{
+    free(trace->steps);
+    *trace = (tgl_trace){.steps = NULL};
+}

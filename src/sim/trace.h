@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trace of a block: what the lanes of its warps access, step by step. Of each instruction the
+ * first executions by one warp are kept, so that a short trace contains all instructions.
+ */
+#ifndef TGL_SIM_TRACE_H
+#define TGL_SIM_TRACE_H
+
+#include "sim/count.h"
+
+#include <stddef.h>
+
+enum { TGL_TRACE_EACH = 8 }; /* steps of one instruction */
+
+/* An instruction that a warp executes. */
+typedef struct tgl_trace_step {
+    uint64_t order; /* in time */
+    const void *pc;
+    tgl_access_kind kind;
+    int target, warp;               /* target: of the tally's site */
+    tgl_warp_access shared, global; /* no lanes: not accessed. TMA, wgmma: below */
+    int64_t rows, row_bytes;        /* of a box of TMA, which one lane gives; 0: none */
+    uintptr_t tiles[2];             /* of wgmma, in shared memory */
+    int m, n, k, type;              /* of mma and wgmma; type: a tgl_type */
+} tgl_trace_step;
+
+typedef struct tgl_trace {
+    tgl_trace_step *steps;
+    size_t count, room;
+} tgl_trace;
+
+/* A new step at the end; NULL: no memory. */
+tgl_trace_step *tgl_trace_add(tgl_trace *trace);
+
+/* Sorts the steps by time. */
+void tgl_trace_sort(tgl_trace *trace);
+void tgl_trace_free(tgl_trace *trace);
+
+#endif
