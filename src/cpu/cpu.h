@@ -106,11 +106,11 @@ void tgl_cpu_plan_half(const tgl_shape *shape, const cpu_tier *tier, const cpu_d
 void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
                   thread_pool *threads);
 
-/* cpu_words.c. Whether bf16 words are the fastest arithmetic that the product permits; and allowed
- * by the system. Chooses the blocks, which are at least as many as threads if possible. Sums :=
- * or += the product of a block, if words can represent it exactly enough; else false, and the sums
- * are unchanged. */
-bool tgl_cpu_takes_words(const tgl_shape *shape, const cpu_tier *tier, const cpu_device *cpu);
+/* cpu_words.c. takes_words: whether the product and the system permit bf16 words, and they are
+ * faster than FMAs. word_blocks: sets rows, columns and steps of the blocks. multiply_words:
+ * sums := or += the product of a block; false: the block must take FMAs, and the sums are
+ * unchanged. */
+bool tgl_cpu_takes_words(const tgl_shape *shape, const cpu_tier *tier);
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_half_plan *half);
 bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words,
                             const cpu_words_source *a, const cpu_words_source *b, void *packed_a,

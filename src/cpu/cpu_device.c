@@ -171,7 +171,7 @@ static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, const 
 {
     cpu_plan *state = malloc(sizeof *state);
     if (state == NULL) return NULL;
-    if (!is_half(shape) && !tgl_cpu_takes_words(shape, tier, cpu)) {
+    if (!is_half(shape) && !tgl_cpu_takes_words(shape, tier)) {
         tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, cpu, state);
         return state;
     }

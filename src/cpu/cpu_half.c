@@ -108,7 +108,7 @@ void tgl_cpu_plan_half(const tgl_shape *s, const cpu_tier *tier, const cpu_devic
     const double worth = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
     const double threads = worth / WORK_PER_THREAD, most = cpu->threads.threads;
     *h = (cpu_half_plan){.half = tier->half,
-                         .words = tgl_cpu_takes_words(s, tier, cpu) ? tier->words : NULL};
+                         .words = tgl_cpu_takes_words(s, tier) ? tier->words : NULL};
     *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_HALF, .parts = 1, .half = h};
     plan->threads = threads < 2 ? 1 : (int)(threads < most ? threads : most);
     choose_blocks(s, plan->threads, h);
@@ -226,7 +226,8 @@ static void store_row(const half_job *job, const half_block *x, int64_t i)
     const cpu_half *half = job->plan->half->half;
     const int64_t row = x->row + i, n = x->columns;
     float *sums = x->sums + i * job->plan->half->sum_ld, *line = x->line;
-    kernels->scale(sums, n, run->has_product ? run->alpha : 0);
+    if (!run->has_product || run->alpha != 1)
+        kernels->scale(sums, n, run->has_product ? run->alpha : 0);
     if (run->beta != 0) {
         const void *C = tgl_cpu_c_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_c));
         read_line(half, s->type_c, line, C, row * s->ldc + x->column, n);

@@ -27,33 +27,53 @@ static bool is_f32(const tgl_shape *s)
     return s->type_a == TGL_F32;
 }
 
-/* The largest block. Steps: of bf16 a panel of A takes 32 KB, of f32 24 KB of the L1 cache. */
-enum { MAX_LINES = 1024, BF16_STEPS = 512, F32_STEPS = 128 };
+/* Steps of a block: of bf16 a panel of A takes 32 KB, of f32 24 KB of the L1 cache. Lines of a block:
+ * with fewer A and B are packed more often, with more the sums leave the L2 cache. The packed lines
+ * of a product with few rows or columns are used at once, while they are in the L2 cache. */
+enum { BF16_STEPS = 512, F32_STEPS = 128, MAX_LINES = 1280, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
-/* Measured on a Xeon with AMX at one clock, in cycles: a multiply-add of two elements by words, at
- * the rate of whole panels; packing an element; a multiply-add by f32 FMAs. */
-static const double WORK[2] = {1 / 270.0, 1 / 55.0}, PACK[2] = {0.35, 1.2}, FMA = 1 / 29.0;
+/* Cycles, measured on a Xeon with AMX at one clock for FMAs and tiles, [0] of bf16, [1] of f32: a
+ * multiply-add of two elements by words and by an FMA; packing an element, or converting it to f32;
+ * adding a sum to the block and reading it for the epilogue; a call. */
+static const double WORDS[2] = {1 / 270.0, 1 / 55.0}, FMA = 1 / 29.0, PACK[2] = {0.35, 0.8},
+                    SUM = 0.8, CALL = 1000;
 
-/* Cycles of a block of D. */
+/* Cycles of a block of D by words. */
 static double cost(bool f32, int64_t rows, int64_t columns, int64_t k)
 {
     const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
     const double steps = (double)tgl_round_up(k, CPU_WORDS_STEPS);
-    return (m * n * WORK[f32] + (m + n) * PACK[f32]) * steps;
+    const double blocks = (double)cpu_ceil_div(k, f32 ? F32_STEPS : BF16_STEPS);
+    return (m * n * WORDS[f32] + (m + n) * PACK[f32]) * steps + m * n * SUM * blocks + CALL;
 }
 
-static int64_t lines_of_block(int64_t total, int64_t blocks)
+/* Blocks of nearly equal size. */
+static int64_t even_lines(int64_t total, int64_t blocks)
 {
     return tgl_min64(total, tgl_round_up(cpu_ceil_div(total, blocks), CPU_WORDS_LINES));
 }
 
+/* The least number of blocks. other: lines of the other operand. */
+static int64_t fewest_blocks(int64_t total, int64_t other)
+{
+    return cpu_ceil_div(total, other <= FEW ? MAX_LINES_OF_FEW : MAX_LINES);
+}
+
+/* A short last block costs as much as a whole one: 1.5 times the usual steps are one block. */
+static int64_t even_steps(bool f32, int64_t k)
+{
+    const int64_t usual = f32 ? F32_STEPS : BF16_STEPS;
+    const int64_t blocks = f32 ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
+    return tgl_min64(k, tgl_round_up(cpu_ceil_div(k, blocks > 0 ? blocks : 1), CPU_WORDS_STEPS));
+}
+
 void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
 {
-    const int64_t least_m = cpu_ceil_div(s->m, MAX_LINES), least_n = cpu_ceil_div(s->n, MAX_LINES);
+    const int64_t least_m = fewest_blocks(s->m, s->n), least_n = fewest_blocks(s->n, s->m);
     double best = 0;
     for (int64_t bm = least_m; bm < least_m + threads; bm++)
         for (int64_t bn = least_n; bn < least_n + threads; bn++) {
-            const int64_t rows = lines_of_block(s->m, bm), columns = lines_of_block(s->n, bn);
+            const int64_t rows = even_lines(s->m, bm), columns = even_lines(s->n, bn);
             const int64_t blocks =
                 s->batch * cpu_ceil_div(s->m, rows) * cpu_ceil_div(s->n, columns);
             const double cycles =
@@ -63,22 +83,24 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
             h->rows = rows;
             h->columns = columns;
         }
-    h->steps = tgl_min64(s->k, is_f32(s) ? F32_STEPS : BF16_STEPS);
+    h->steps = even_steps(is_f32(s), s->k);
 }
 
-/* FMAs serve products of few rows or columns, whose elements are used too few times to be packed,
- * and small products. */
-bool tgl_cpu_takes_words(const tgl_shape *s, const cpu_tier *tier, const cpu_device *cpu)
+/* The cost of a product by words and by FMAs, per block of D. */
+static bool are_words_faster(const tgl_shape *s)
 {
-    if (tier->words == NULL) return false;
+    const bool f32 = is_f32(s);
+    const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
+    const double conversion = f32 ? 0 : (double)(m + n) * PACK[0];
+    return cost(f32, m, n, s->k) < ((double)m * (double)n * FMA + conversion) * (double)s->k;
+}
+
+bool tgl_cpu_takes_words(const tgl_shape *s, const cpu_tier *tier)
+{
     const bool bf16 = s->type_a == TGL_BF16 && s->type_b == TGL_BF16;
     const bool f32 = tgl_shape_is_all(s, TGL_F32) && s->compute == TGL_COMPUTE_ACCURATE;
-    if (!bf16 && !f32) return false;
-    (void)cpu;
-    const double products = (double)s->m * (double)s->n * (double)s->k;
-    const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
-    const double blocks = (double)s->m / (double)m * ((double)s->n / (double)n);
-    return s->k > 0 && blocks * cost(f32, m, n, s->k) < products * FMA && tgl_cpu_permits_amx();
+    return tier->words != NULL && (bf16 || f32) && s->k > 0 && are_words_faster(s) &&
+           tgl_cpu_permits_amx();
 }
 
 /* ---- One block ------------------------------------------------------------------------------- */
