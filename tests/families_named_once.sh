@@ -43,7 +43,7 @@ without_comments() {
       }
     }
     sub(/\/\/.*/, "", kept)
-    gsub(/TGL_HAS_[A-Z0-9_]*/, "", kept)
+    gsub(/TGL_(HAS|COMPUTE)_[A-Z0-9_]*/, "", kept)
     print kept
   }' "$1"
 }

@@ -370,11 +370,10 @@ static void tiers_are_chosen(void **state)
         char message[200], names[64] = "";
         int count = 0;
         forget_error();
-        const tgl_status status =
-            tgl_cpu_choose_tiers(table[i].bare  ? none
-                                 : table[i].amx ? all | CPU_AMX
-                                                : all,
-                                 table[i].setting, usable, &count);
+        const tgl_status status = tgl_cpu_choose_tiers(table[i].bare  ? none
+                                                       : table[i].amx ? all | CPU_AMX
+                                                                      : all,
+                                                       table[i].setting, usable, &count);
         for (int t = 0; status == TGL_OK && t < count; t++) {
             strcat(names, usable[t]->name);
             strcat(names, " ");

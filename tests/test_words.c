@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by bf16 words (src/cpu/words.h, tier_amx.c, cpu_words.c): the packing and the tiles in
- * buffers that end where the matrices do, and the products of the cpu device that use them.
+ * Products by bf16 words (src/cpu/bf16_words.h, tier_amx.c, cpu_words.c): the packing and the tiles
+ * in buffers that end where the matrices do, and the products of the cpu device that use them.
  */
 #include "support.h"
 
@@ -125,7 +125,8 @@ static void check_block(int t, const int64_t size[3], unsigned trans, uint64_t *
 static void blocks_are_multiplied(void **state)
 {
     (void)state;
-    static const int64_t lines[] = {1, 2, 16, 17, 31, 32, 33, 65}, steps[] = {1, 2, 31, 32, 33, 130};
+    static const int64_t lines[] = {1, 2, 16, 17, 31, 32, 33, 65},
+                         steps[] = {1, 2, 31, 32, 33, 130};
     uint64_t seed = 1;
     for (size_t i = 0; i < COUNT_OF(lines); i++)
         for (size_t j = 0; j < COUNT_OF(lines); j++)
@@ -163,8 +164,8 @@ static void exponents_are_found(void **state)
     static const struct {
         double least, most;
         cpu_exponents expected;
-    } table[] = {{0, 0, {256, 0}},         {1, 1, {127, 127}},       {0x1p-126, 0x1p127, {1, 254}},
-                 {0x1p-127, 1, {0, 127}},  {0x1p-133, 0, {0, 0}},    {0.75, -3.5, {126, 128}},
+    } table[] = {{0, 0, {256, 0}},          {1, 1, {127, 127}},    {0x1p-126, 0x1p127, {1, 254}},
+                 {0x1p-127, 1, {0, 127}},   {0x1p-133, 0, {0, 0}}, {0.75, -3.5, {126, 128}},
                  {1, INFINITY, {127, 255}}, {2, -NAN, {128, 255}}};
     enum { LINES = 40, K = 70 };
     uint64_t seed = 3;
@@ -178,8 +179,8 @@ static void exponents_are_found(void **state)
             set_at(&x, t, line, p, table[i].least);
             if (table[i].most != 0) set_at(&x, t, line, p - 1, table[i].most);
             void *packed = aligned(whole(LINES) * whole(K) * 6);
-            const cpu_exponents found =
-                variant & 4 ? words->pack_a[t](packed, &x.source) : words->pack_b[t](packed, &x.source);
+            const cpu_exponents found = variant & 4 ? words->pack_a[t](packed, &x.source)
+                                                    : words->pack_b[t](packed, &x.source);
             assert_int_equal(found.most, table[i].expected.most);
             if (table[i].expected.least <= 254)
                 assert_int_equal(found.least, table[i].expected.least);
@@ -262,12 +263,17 @@ static void extremes_take_fma(void **state)
 {
     enum { M = 70, N = 90, K = 1100, AT = K - 5 };
     static const double pairs[][2] = {
-        {0x1p-70, 0x1p-70},   /* a denormal product */
-        {0x1p-130, 0x1p20},   /* a denormal element */
-        {0x1p-63, 0x1p-63},   /* the least normal product */
-        {0x1p-100, 0x1p127},  {0x1p127, 0x1p-126}, {0x1p127, 2}, /* the sum overflows */
-        {0x1.fep127, 0x1.fep-8}, {INFINITY, 1},      {INFINITY, 0},
-        {-INFINITY, 0x1p-130}, {NAN, 0},
+        {0x1p-70, 0x1p-70}, /* a denormal product */
+        {0x1p-130, 0x1p20}, /* a denormal element */
+        {0x1p-63, 0x1p-63}, /* the least normal product */
+        {0x1p-100, 0x1p127},
+        {0x1p127, 0x1p-126},
+        {0x1p127, 2}, /* the sum overflows */
+        {0x1.fep127, 0x1.fep-8},
+        {INFINITY, 1},
+        {INFINITY, 0},
+        {-INFINITY, 0x1p-130},
+        {NAN, 0},
     };
     tgl_problem problem = problem_of(TGL_BF16, M, N, K);
     problem.type_c = TGL_F32;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of f16 and bf16, and of f32 by words. D is cut into blocks, and each thread computes whole
- * blocks:
+ * Products of f16 and bf16, and of f32 by words. D is cut into blocks, and each thread computes
+ * whole blocks:
  *
  *     for each block of kb steps of k
  *         pack the block of op(A), mb x kb, and of op(B), kb x nb, as words, and multiply them, if
@@ -202,8 +202,8 @@ static void multiply_block(const half_job *job, const half_block *x, int64_t p)
                                 s->lda, !s->trans_a, x->rows, k};
     const cpu_words_source b = {tgl_cpu_b_of(s, job->run, x->problem, element) + at_b * element,
                                 s->ldb, s->trans_b, x->columns, k};
-    if (h->words == NULL || !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums,
-                                                    h->sum_ld, p > 0))
+    if (h->words == NULL ||
+        !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums, h->sum_ld, p > 0))
         multiply_converted(job, x, &a, &b, p > 0);
 }
 

@@ -235,17 +235,19 @@ static void explain_half(tgl_text *out, const tgl_shape *s, const cpu_half_plan 
 {
     const bool f32 = s->type_a == TGL_F32;
     if (h->words != NULL && f32)
-        tgl_text_add(out, "path        AMX: each f32 is the sum of three bf16 words, six products of "
-                          "words are summed in f32;\n"
-                          "            blocks whose words or sums could be denormal or overflow "
-                          "take f32 FMAs\n");
+        tgl_text_add(out,
+                     "path        AMX: each f32 is the sum of three bf16 words, six products of "
+                     "words are summed in f32;\n"
+                     "            blocks whose words or sums could be denormal or overflow "
+                     "take f32 FMAs\n");
     else if (h->words != NULL)
         tgl_text_add(out, "path        AMX: products of bf16 are summed in f32; blocks with sums "
                           "that could be denormal\n"
                           "            or overflow are converted to f32 and take FMAs\n");
     else
         tgl_text_add(
-            out, "path        blocks of A and B are converted to f32, products are summed in f32\n");
+            out,
+            "path        blocks of A and B are converted to f32, products are summed in f32\n");
     tgl_text_add(out, "blocks      %lld x %lld of D, %lld steps of k\n", (long long)h->rows,
                  (long long)h->columns, (long long)h->steps);
 }

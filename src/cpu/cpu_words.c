@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of bf16, and of f32 with TGL_COMPUTE_ACCURATE, by words (words.h): when they are used,
- * and for which blocks.
+ * Products of bf16, and of f32 with TGL_COMPUTE_ACCURATE, by words (bf16_words.h): when they are
+ * used, and for which blocks.
  *
  * AMX rounds each sum to nearest as an FMA does, but treats denormal numbers as zero. A block is
  * therefore multiplied by words only if none can occur. Let 2^a and 2^b be the binades of the least
@@ -27,16 +27,17 @@ static bool is_f32(const tgl_shape *s)
     return s->type_a == TGL_F32;
 }
 
-/* Steps of a block: of bf16 a panel of A takes 32 KB, of f32 24 KB of the L1 cache. Lines of a block:
- * with fewer A and B are packed more often, with more the sums leave the L2 cache. The packed lines
- * of a product with few rows or columns are used at once, while they are in the L2 cache. */
+/* Steps of a block: of bf16 a panel of A takes 32 KB, of f32 24 KB of the L1 cache. Lines of a
+ * block: with fewer A and B are packed more often, with more the sums leave the L2 cache. The
+ * packed lines of a product with few rows or columns are used at once, while they are in the L2
+ * cache. */
 enum { BF16_STEPS = 512, F32_STEPS = 128, MAX_LINES = 1280, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
 /* Cycles, measured on a Xeon with AMX at one clock for FMAs and tiles, [0] of bf16, [1] of f32: a
  * multiply-add of two elements by words and by an FMA; packing an element, or converting it to f32;
- * adding a sum to the block and reading it for the epilogue; a call. */
-static const double WORDS[2] = {1 / 270.0, 1 / 55.0}, FMA = 1 / 29.0, PACK[2] = {0.35, 0.8},
-                    SUM = 0.8, CALL = 1000;
+ * adding a sum to a block of sums; reading it for the epilogue; a call. */
+static const double WORDS[2] = {1 / 270.0, 1 / 55.0}, FMA = 1 / 26.0, PACK[2] = {0.35, 0.8},
+                    ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
 
 /* Cycles of a block of D by words. */
 static double cost(bool f32, int64_t rows, int64_t columns, int64_t k)
@@ -44,7 +45,8 @@ static double cost(bool f32, int64_t rows, int64_t columns, int64_t k)
     const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
     const double steps = (double)tgl_round_up(k, CPU_WORDS_STEPS);
     const double blocks = (double)cpu_ceil_div(k, f32 ? F32_STEPS : BF16_STEPS);
-    return (m * n * WORDS[f32] + (m + n) * PACK[f32]) * steps + m * n * SUM * blocks + CALL;
+    return (m * n * WORDS[f32] + (m + n) * PACK[f32]) * steps + m * n * (ADD * blocks + EPILOGUE) +
+           CALL;
 }
 
 /* Blocks of nearly equal size. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product of two
- * tiles, 16 rows by 32 steps and 32 steps by 16 columns, to a tile of f32. Row i of the first tile
- * is 32 steps of row i of op(A). Row q of the second has steps 2q and 2q + 1 of 16 columns of op(B),
- * side by side for each column. Compiled with -mamx-tile, -mamx-bf16 and -mavx512bw; called only
- * where detect.c found them, and Linux permits the tiles.
+ * The functions of bf16_words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product
+ * of two tiles, 16 rows by 32 steps and 32 steps by 16 columns, to a tile of f32. Row i of the
+ * first tile is 32 steps of row i of op(A). Row q of the second has steps 2q and 2q + 1 of 16
+ * columns of op(B), side by side for each column. Compiled with -mamx-tile, -mamx-bf16 and
+ * -mavx512bw; called only where detect.c found them, and Linux permits the tiles.
  */
 #include "cpu/tiers.h"
 #include "cpu/transpose.h"
@@ -28,16 +28,14 @@ static inline void note_bf16(magnitudes *seen, __m512i x)
 {
     const __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi16(0x7fff));
     seen->most = _mm512_max_epu16(seen->most, magnitude);
-    seen->least =
-        _mm512_min_epu16(seen->least, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
+    seen->least = _mm512_min_epu16(seen->least, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
 }
 
 static inline void note_f32(magnitudes *seen, __m512i x)
 {
     const __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi32(0x7fffffff));
     seen->most = _mm512_max_epu32(seen->most, magnitude);
-    seen->least =
-        _mm512_min_epu32(seen->least, _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1)));
+    seen->least = _mm512_min_epu32(seen->least, _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1)));
 }
 
 static magnitudes nothing_seen(void)
@@ -120,9 +118,9 @@ static inline void gather_lines_f32(char *to, const float *from, int64_t ld, int
                                     int64_t k, magnitudes *seen)
 {
     const __mmask16 first = first_of_16(k), second = first_of_16(k - 16);
-    const __m512i odd = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35,
-                                         33, 31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3,
-                                         1);
+    const __m512i odd =
+        _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
+                         25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
     for (int i = 0; i < LINES; i++) {
         __m512i x = _mm512_setzero_si512(), y = x, words_x[3], words_y[3];
         if (i < lines) {
@@ -248,10 +246,11 @@ static cpu_exponents pack_b_f32(void *to, const cpu_words_source *source)
 /* The compiler does not know that the intrinsics of tiles read memory. */
 #define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* Multiplies the tiles of A by those of B, after loading those of A, of B or of both. Tiles 0 to 3 are
- * sums, in two rows; 4 and 5 are tiles of A, 6 and 7 of B. Each is loaded right before its first use
- * (5 % faster than at the beginning). tall, wide: whether there are two tiles of A, of B; constants. B
- * is read once for each panel of A, which stays in the L1 cache: its loads have a hint for that. */
+/* Multiplies the tiles of A by those of B, after loading those of A, of B or of both. Tiles 0 to 3
+ * are sums, in two rows; 4 and 5 are tiles of A, 6 and 7 of B. Each is loaded right before its
+ * first use (5 % faster than at the beginning). tall, wide: whether there are two tiles of A, of B;
+ * constants. B is read once for each panel of A, which stays in the L1 cache: its loads have a hint
+ * for that. */
 #define MULTIPLY_A(tall, wide, a)                                                                  \
     do {                                                                                           \
         _tile_loadd(4, a, ROW);                                                                    \
@@ -283,8 +282,8 @@ static cpu_exponents pack_b_f32(void *to, const cpu_words_source *source)
     } while (0)
 
 /* The sums of a panel of A and a panel of B. They are added to C while the next panels are
- * multiplied, a few rows at each step, by AVX-512: tiles that load C would treat denormal numbers in
- * it as zero. */
+ * multiplied, a few rows at each step, by AVX-512: tiles that load C would treat denormal numbers
+ * in it as zero. */
 typedef struct panel_sums {
     float tiles[4][TILE_ROWS][16] __attribute__((aligned(64)));
     float *c; /* the first row that is not added yet */
@@ -311,9 +310,8 @@ static inline void add_rows(panel_sums *x, int count)
 }
 
 /* Small products first, then high*high. Words: high, middle, low. */
-static inline __attribute__((always_inline)) void multiply_steps(const char *a, const char *b,
-                                                                 const int words, const bool tall,
-                                                                 const bool wide)
+static inline __attribute__((always_inline)) void
+multiply_steps(const char *a, const char *b, const int words, const bool tall, const bool wide)
 {
     enum { HIGH = 0, MIDDLE = CPU_WORDS_BYTES, LOW = 2 * CPU_WORDS_BYTES };
     if (words == 1) {

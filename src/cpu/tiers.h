@@ -5,9 +5,9 @@
 #ifndef TGL_CPU_TIERS_H
 #define TGL_CPU_TIERS_H
 
+#include "cpu/bf16_words.h"
 #include "cpu/detect.h"
 #include "cpu/kernels.h"
-#include "cpu/words.h"
 #include "tegula/tegula.h"
 
 extern const cpu_kernels tgl_cpu_kernels_portable_f32, tgl_cpu_kernels_portable_f64;
@@ -33,8 +33,8 @@ enum { CPU_MAX_TIERS = 5 };
 /* Fills `usable` with the tiers that a processor with these features runs and `setting` allows,
  * best first; *count: their number. setting: the value of TEGULA_CPU, or NULL. The name of a tier
  * allows only that tier, "-name" forbids one, which the processor need not have, and the tiers that
- * have its kernels; several are separated by commas. TGL_BAD_SETTING: an unknown name, a tier that the processor does not run, or
- * no tier is left. */
+ * have its kernels; several are separated by commas. TGL_BAD_SETTING: an unknown name, a tier that
+ * the processor does not run, or no tier is left. */
 tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
                                 const cpu_tier *usable[CPU_MAX_TIERS], int *count);
 
