@@ -149,7 +149,8 @@ static tgl_status check_addends(const tgl_shape *s)
                                      "type only for products of f32 and f64");
 }
 
-/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic. */
+/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for ACCURATE
+ * products by words. */
 static tgl_status check_shape(const tgl_shape *s)
 {
     if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s))
