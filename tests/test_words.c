@@ -76,19 +76,20 @@ static int64_t whole(int64_t lines)
     return tgl_round_up(lines, CPU_WORDS_LINES);
 }
 
-/* The sums of a and b, twice if `twice`: C := a*b, C += a*b. */
-static float *product_of(const block *a, const block *b, int t, bool twice)
+/* C := a*b, and C += a*b if `twice`, in a buffer that ends where C does. */
+static guarded product_of(const block *a, const block *b, int t, int64_t ldc, bool twice)
 {
     const int64_t m = a->source.lines, n = b->source.lines, k = a->source.k;
     const int64_t bytes = tgl_round_up(k, CPU_WORDS_STEPS) * 2 * (t == 0 ? 1 : 3);
     void *packed_a = aligned(whole(m) * bytes), *packed_b = aligned(whole(n) * bytes);
-    float *c = aligned(whole(m) * whole(n) * (int64_t)sizeof *c);
-    memset(c, 0xff, (size_t)(whole(m) * whole(n)) * sizeof *c);
+    guarded c;
+    assert_true(guarded_create(&c, (size_t)((m - 1) * ldc + n) * sizeof(float), true));
+    memset(c.bytes, 0xff, c.size);
     words->pack_a[t](packed_a, &a->source);
     words->pack_b[t](packed_b, &b->source);
     words->begin();
-    words->multiply[t](m, n, k, packed_a, packed_b, c, whole(n), false);
-    if (twice) words->multiply[t](m, n, k, packed_a, packed_b, c, whole(n), true);
+    words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, false);
+    if (twice) words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, true);
     words->end();
     free(packed_a);
     free(packed_b);
@@ -106,18 +107,22 @@ static void check_block(int t, const int64_t size[3], unsigned trans, uint64_t *
         for (int64_t j = 0; j < n; j++)
             set_at(&b, t, j, p, (double)random_int(seed, -most, most));
     }
-    float *c = product_of(&a, &b, t, true);
-    for (int64_t i = 0; i < m; i++)
+    const int64_t ldc = n + 2;
+    guarded memory = product_of(&a, &b, t, ldc, true);
+    const float *c = (const float *)memory.bytes;
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = n; j < ldc && i < m - 1; j++)
+            assert_true(isnan(c[i * ldc + j])); /* not touched */
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
             for (int64_t p = 0; p < k; p++)
                 sum += get_at(&a, t, i, p) * get_at(&b, t, j, p);
-            if (c[i * whole(n) + j] != (float)(2 * sum))
+            if (c[i * ldc + j] != (float)(2 * sum))
                 fail_msg("type %d, %d x %d x %d, trans %u: element %d, %d is %g, not %g", t, (int)m,
-                         (int)n, (int)k, trans, (int)i, (int)j, (double)c[i * whole(n) + j],
-                         2 * sum);
+                         (int)n, (int)k, trans, (int)i, (int)j, (double)c[i * ldc + j], 2 * sum);
         }
-    free(c);
+    }
+    guarded_destroy(&memory);
     guarded_destroy(&a.memory);
     guarded_destroy(&b.memory);
 }
@@ -150,9 +155,9 @@ static void words_hold_an_f32(void **state)
             set_at(&b, 1, i / N, i % N, i / N == i % N);
         }
         set_at(&a, 1, 0, 0, ldexp(0x1.fffffep0, exponent)); /* the first word is rounded up */
-        float *c = product_of(&a, &b, 1, false);
-        assert_memory_equal(c, a.memory.bytes, sizeof(float[N * N]));
-        free(c);
+        guarded c = product_of(&a, &b, 1, N, false);
+        assert_memory_equal(c.bytes, a.memory.bytes, sizeof(float[N * N]));
+        guarded_destroy(&c);
         guarded_destroy(&a.memory);
         guarded_destroy(&b.memory);
     }

@@ -38,8 +38,8 @@ typedef struct cpu_words {
     cpu_exponents (*pack_a[2])(void *to, const cpu_words_source *source);
     cpu_exponents (*pack_b[2])(void *to, const cpu_words_source *source);
 
-    /* C := a*b, or C += a*b, for packed operands of m x k and k x n. C has rows and columns for
-     * whole panels. Of three words the products low*middle, middle*low and low*low are left out. */
+    /* C := a*b, or C += a*b, for packed operands of m x k and k x n. Of three words the products
+     * low*middle, middle*low and low*low are left out. */
     void (*multiply[2])(int64_t m, int64_t n, int64_t k, const void *a, const void *b, float *c,
                         int64_t ldc, bool add);
 

@@ -86,7 +86,6 @@ typedef struct cpu_plan {
 typedef struct cpu_half_plan {
     const cpu_half *half;
     const cpu_words *words;                        /* NULL: all blocks are converted to f32 */
-    int64_t sum_ld;                                /* columns of a block of sums in memory */
     int64_t rows, columns, steps;                  /* of a block: of op(A), of op(B), of k */
     int64_t blocks_m, blocks_n, blocks_k;          /* blocks along m, n and k */
     cpu_plan product;                              /* f32, of a whole block, on one thread */

@@ -9,7 +9,7 @@
  *             convert the blocks to f32
  *             add their product to an f32 block, mb x nb: a product of cpu_gemm.c or cpu_vector.c
  *             on one thread
- *     for each row of the block
+ *     for each row of the block, unless the f32 block is the result
  *         alpha, beta*C and the epilogue in f32, rounded once to D's type
  *
  * The blocks of a thread stay in its L2 cache. Converting a block costs little beside the product,
@@ -91,13 +91,11 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
                          cpu_half_plan *h)
 {
     const cpu_device one_thread = {.facts = cpu->facts, .threads = {.threads = 1}};
-    h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES);
-    const tgl_shape block = block_shape(s, h->rows, h->columns, h->steps, h->sum_ld);
+    const tgl_shape block = block_shape(s, h->rows, h->columns, h->steps, h->columns);
     tgl_cpu_plan(&block, kernels, &one_thread, &h->product);
     h->a_bytes = operand_bytes(s, h, h->rows);
     h->b_bytes = operand_bytes(s, h, h->columns);
-    h->sum_bytes = tgl_cpu_aligned((size_t)(tgl_round_up(h->rows, CPU_WORDS_LINES) * h->sum_ld) *
-                                   sizeof(float));
+    h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->columns) * sizeof(float));
     h->row_bytes = tgl_cpu_aligned((size_t)h->columns * sizeof(float));
     h->thread_bytes = h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes + h->product.workspace;
 }
@@ -135,6 +133,7 @@ typedef struct half_job {
 typedef struct half_block {
     int64_t problem, row, rows, column, columns;
     float *a, *b, *sums, *line;
+    int64_t sum_ld;
     char *inner;
 } half_block;
 
@@ -174,7 +173,7 @@ static void multiply_converted(const half_job *job, const half_block *x, const c
     const cpu_half_plan *h = job->plan->half;
     read_block(h->half, s->type_a, x->a, a);
     read_block(h->half, s->type_b, x->b, b);
-    const tgl_shape block = block_shape(s, x->rows, x->columns, a->k, h->sum_ld);
+    const tgl_shape block = block_shape(s, x->rows, x->columns, a->k, x->sum_ld);
     const tgl_run run = {
         .alpha = 1,
         .beta = add,
@@ -203,7 +202,7 @@ static void multiply_block(const half_job *job, const half_block *x, int64_t p)
     const cpu_words_source b = {tgl_cpu_b_of(s, job->run, x->problem, element) + at_b * element,
                                 s->ldb, s->trans_b, x->columns, k};
     if (h->words == NULL ||
-        !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums, h->sum_ld, p > 0))
+        !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums, x->sum_ld, p > 0))
         multiply_converted(job, x, &a, &b, p > 0);
 }
 
@@ -225,7 +224,7 @@ static void store_row(const half_job *job, const half_block *x, int64_t i)
     const cpu_kernels *kernels = job->plan->kernels;
     const cpu_half *half = job->plan->half->half;
     const int64_t row = x->row + i, n = x->columns;
-    float *sums = x->sums + i * job->plan->half->sum_ld, *line = x->line;
+    float *sums = x->sums + i * x->sum_ld, *line = x->line;
     if (!run->has_product || run->alpha != 1)
         kernels->scale(sums, n, run->has_product ? run->alpha : 0);
     if (run->beta != 0) {
@@ -247,6 +246,14 @@ static void store_row(const half_job *job, const half_block *x, int64_t i)
     write_line(half, s->type_d, D, row * s->ldd + x->column, sums, n);
 }
 
+/* Whether the sums are the results. */
+static bool are_results(const half_job *job)
+{
+    const tgl_shape *s = job->shape;
+    return s->type_d == TGL_F32 && job->run->has_product && s->k > 0 && job->run->alpha == 1 &&
+           job->run->beta == 0 && tgl_epilogue_is_none(&s->epilogue);
+}
+
 static void compute_blocks(void *context, int thread, int team)
 {
     const half_job *job = context;
@@ -254,9 +261,10 @@ static void compute_blocks(void *context, int thread, int team)
     const cpu_half_plan *h = job->plan->half;
     char *memory = job->workspace + (size_t)thread * h->thread_bytes;
     const int64_t blocks = s->batch * h->blocks_m * h->blocks_n;
+    const bool in_place = are_results(job);
     for (int64_t i = thread; i < blocks; i += team) {
         const int64_t block_m = i / h->blocks_n % h->blocks_m, block_n = i % h->blocks_n;
-        const half_block x = {
+        half_block x = {
             .problem = i / (h->blocks_m * h->blocks_n),
             .row = block_m * h->rows,
             .rows = size_of_block(s->m, h->rows, block_m),
@@ -265,12 +273,18 @@ static void compute_blocks(void *context, int thread, int team)
             .a = (void *)memory,
             .b = (void *)(memory + h->a_bytes),
             .sums = (void *)(memory + h->a_bytes + h->b_bytes),
+            .sum_ld = h->columns,
             .line = (void *)(memory + h->a_bytes + h->b_bytes + h->sum_bytes),
             .inner = memory + h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes,
         };
+        if (in_place) {
+            float *D = (void *)tgl_cpu_d_of(s, job->run, x.problem, sizeof(float));
+            x.sums = D + x.row * s->ldd + x.column;
+            x.sum_ld = s->ldd;
+        }
         for (int64_t p = 0; job->run->has_product && p < h->blocks_k; p++)
             multiply_block(job, &x, p);
-        for (int64_t row = 0; row < x.rows; row++)
+        for (int64_t row = 0; !in_place && row < x.rows; row++)
             store_row(job, &x, row);
     }
 }

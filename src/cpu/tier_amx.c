@@ -288,24 +288,24 @@ typedef struct panel_sums {
     float tiles[4][TILE_ROWS][16] __attribute__((aligned(64)));
     float *c; /* the first row that is not added yet */
     int64_t ldc;
-    int row, rows; /* the next row, all rows */
-    bool wide;     /* two tiles side by side */
-    bool add;      /* C += sums; else C := sums */
+    int64_t row, rows;    /* the next row, all rows */
+    __mmask16 columns[2]; /* of the left and of the right tiles */
+    bool add;             /* C += sums; else C := sums */
 } panel_sums;
 
-static inline void add_row(float *c, const float *sums, bool add)
+static inline void add_row(float *c, const float *sums, __mmask16 columns, bool add)
 {
     __m512 sum = _mm512_load_ps(sums);
-    if (add) sum = _mm512_add_ps(_mm512_loadu_ps(c), sum);
-    _mm512_storeu_ps(c, sum);
+    if (add) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(columns, c), sum);
+    _mm512_mask_storeu_ps(c, columns, sum);
 }
 
-static inline void add_rows(panel_sums *x, int count)
+static inline void add_rows(panel_sums *x, int64_t count)
 {
     for (; count > 0 && x->row < x->rows; count--, x->row++, x->c += x->ldc) {
-        const int tile = x->row / TILE_ROWS * 2, row = x->row % TILE_ROWS;
-        add_row(x->c, x->tiles[tile][row], x->add);
-        if (x->wide) add_row(x->c + 16, x->tiles[tile + 1][row], x->add);
+        const int64_t tile = x->row / TILE_ROWS * 2, row = x->row % TILE_ROWS;
+        add_row(x->c, x->tiles[tile][row], x->columns[0], x->add);
+        if (x->columns[1] != 0) add_row(x->c + 16, x->tiles[tile + 1][row], x->columns[1], x->add);
     }
 }
 
@@ -334,7 +334,7 @@ static inline __attribute__((always_inline)) void multiply_panels(const char *a,
                                                                   const bool tall, const bool wide)
 {
     const int64_t steps = (k + STEPS - 1) / STEPS;
-    const int rows = (int)((LINES + steps - 1) / steps); /* of C in each step */
+    const int64_t rows = (LINES + steps - 1) / steps; /* of C in each step */
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -352,8 +352,6 @@ static inline __attribute__((always_inline)) void multiply_panels(const char *a,
     MEMORY_BARRIER();
     sums->c = c;
     sums->row = 0;
-    sums->rows = tall ? LINES : TILE_ROWS;
-    sums->wide = wide;
 }
 
 static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n, int64_t k,
@@ -376,6 +374,9 @@ static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n,
                 multiply_panels(a, panel_b, k, &sums, at, words, false, true);
             else
                 multiply_panels(a, panel_b, k, &sums, at, words, false, false);
+            sums.rows = m - i < LINES ? m - i : LINES;
+            sums.columns[0] = first_of_16(n - j);
+            sums.columns[1] = first_of_16(n - j - 16);
         }
     }
     add_rows(&sums, LINES);
