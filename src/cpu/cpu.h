@@ -87,6 +87,7 @@ typedef struct cpu_half_plan {
     const cpu_half *half;
     const cpu_words *words;                        /* NULL: all blocks are converted to f32 */
     int64_t rows, columns, steps;                  /* of a block: of op(A), of op(B), of k */
+    int64_t sum_ld;                                /* of a block of sums */
     int64_t blocks_m, blocks_n, blocks_k;          /* blocks along m, n and k */
     cpu_plan product;                              /* f32, of a whole block, on one thread */
     size_t a_bytes, b_bytes, sum_bytes, row_bytes; /* workspace of a thread, in this order */
