@@ -14,7 +14,7 @@
  * Sums of several blocks are added by AVX-512.
  *
  * Neither may a sum overflow in one order of the terms and not in another, nor a word round to Inf.
- * Let A's elements be below 2^(c+1) and B's below 2^(d+1). With 2^(c+1+d+1) * k * 2 < 2^127 all
+ * Let A's elements be below 2^(c+1) and B's below 2^(d+1). With 2^(c+1+d+1) * k * 2 <= 2^127 all
  * words, products and sums are finite; the factor 2 allows for rounded words. Inf and NaN never
  * satisfy this. Blocks that are excluded take f32 FMAs, with FMA's Inf and NaN.
  */
