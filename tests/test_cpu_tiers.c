@@ -324,33 +324,43 @@ static void tiers_are_chosen(void **state)
     static const struct {
         const char *setting, *tiers; /* tiers NULL: refused */
         bool bare;                   /* on a processor without any of the features */
+        bool amx;                    /* on a processor that also has AMX */
     } table[] = {
-        {NULL, "avx512 avx2 portable ", false},
-        {"", "avx512 avx2 portable ", false},
-        {"avx512", "avx512 ", false},
-        {"avx2", "avx2 ", false},
-        {"portable", "portable ", false},
-        {"-avx512", "avx2 portable ", false},
-        {"-avx512,-avx2", "portable ", false},
-        {"-portable", "avx512 avx2 ", false},
-        {"-avx512,-avx2,-portable", NULL, false},
-        {"avx2,portable", NULL, false},
-        {"avx", NULL, false},
-        {"AVX2", NULL, false},
-        {"avx2 ", NULL, false},
-        {",", NULL, false},
-        {"-", NULL, false},
-        {"--avx2", NULL, false},
-        {"avx2,", NULL, false},
-        {NULL, "portable ", true},
-        {"portable", "portable ", true},
-        {"avx2", NULL, true},
-        {"-avx2", "portable ", true}, /* absent anyway */
-        {"-avx512,-avx2", "portable ", true},
-        {"neon", NULL, true},
-        {"-neon", "portable ", true},
-        {"-avx1024", NULL, true},
-        {"-portable", NULL, true},
+        {NULL, "avx512 avx2 portable ", false, false},
+        {"", "avx512 avx2 portable ", false, false},
+        {"avx512", "avx512 ", false, false},
+        {"avx2", "avx2 ", false, false},
+        {"portable", "portable ", false, false},
+        {"-avx512", "avx2 portable ", false, false},
+        {"-avx512,-avx2", "portable ", false, false},
+        {"-portable", "avx512 avx2 ", false, false},
+        {"-avx512,-avx2,-portable", NULL, false, false},
+        {"avx2,portable", NULL, false, false},
+        {"avx", NULL, false, false},
+        {"AVX2", NULL, false, false},
+        {"avx2 ", NULL, false, false},
+        {",", NULL, false, false},
+        {"-", NULL, false, false},
+        {"--avx2", NULL, false, false},
+        {"avx2,", NULL, false, false},
+        {NULL, "portable ", true, false},
+        {"portable", "portable ", true, false},
+        {"avx2", NULL, true, false},
+        {"-avx2", "portable ", true, false}, /* absent anyway */
+        {"-avx512,-avx2", "portable ", true, false},
+        {"neon", NULL, true, false},
+        {"-neon", "portable ", true, false},
+        {"-avx1024", NULL, true, false},
+        {"-portable", NULL, true, false},
+#ifdef TGL_CPU_AMX
+        {NULL, "amx avx512 avx2 portable ", false, true},
+        {"amx", "amx ", false, true},
+        {"-amx", "avx512 avx2 portable ", false, true},
+        {"-avx512", "avx2 portable ", false, true}, /* whose kernels amx has, too */
+        {"avx512", "avx512 ", false, true},
+#endif
+        {"amx", NULL, false, false},
+        {"-amx", "avx512 avx2 portable ", false, false},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
 #ifndef TGL_CPU_X86
@@ -360,8 +370,10 @@ static void tiers_are_chosen(void **state)
         char message[200], names[64] = "";
         int count = 0;
         forget_error();
-        const tgl_status status =
-            tgl_cpu_choose_tiers(table[i].bare ? none : all, table[i].setting, usable, &count);
+        const tgl_status status = tgl_cpu_choose_tiers(table[i].bare  ? none
+                                                       : table[i].amx ? all | CPU_AMX
+                                                                      : all,
+                                                       table[i].setting, usable, &count);
         for (int t = 0; status == TGL_OK && t < count; t++) {
             strcat(names, usable[t]->name);
             strcat(names, " ");

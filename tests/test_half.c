@@ -96,9 +96,10 @@ static tgl_type one_of(uint64_t *seed, tgl_type x, tgl_type y, tgl_type z)
 /* Any C and D that go with the type, any epilogue and types of its operands. */
 static gemm_case draw_case(uint64_t *seed, tgl_type type, int64_t largest)
 {
+    static const double alphas[] = {0, 1, -0.7};
     gemm_case c = {
         .problem = random_problem(seed, type, largest),
-        .alpha = random_int(seed, 0, 4) == 0 ? 0 : -0.7,
+        .alpha = alphas[random_int(seed, 0, 2)],
         .beta = random_int(seed, 0, 2) * 0.6,
         .pointers = random_int(seed, 0, 3) == 0,
         .fill = (inputs)random_int(seed, 0, INPUTS_END - 1),

@@ -54,7 +54,7 @@ typedef enum cpu_path {
     CPU_PATH_SMALL,  /* a few tiles, read in place */
     CPU_PATH_VECTOR, /* C has one row or one column */
     CPU_PATH_SCALE,  /* k == 0: D := beta*C */
-    CPU_PATH_HALF,   /* f16 and bf16: blocks are converted to f32 */
+    CPU_PATH_HALF,   /* f16, bf16 and words: blocks are converted to f32 or packed as words */
 } cpu_path;
 
 /* How the threads share a product. */
@@ -82,10 +82,12 @@ typedef struct cpu_plan {
     struct cpu_half_plan *half; /* CPU_PATH_HALF; else NULL */
 } cpu_plan;
 
-/* How a product of 16-bit types is cut into blocks. */
+/* How a product of 16-bit types, or of words of f32, is cut into blocks. */
 typedef struct cpu_half_plan {
     const cpu_half *half;
+    const cpu_words *words;                        /* NULL: all blocks are converted to f32 */
     int64_t rows, columns, steps;                  /* of a block: of op(A), of op(B), of k */
+    int64_t sum_ld;                                /* of a block of sums */
     int64_t blocks_m, blocks_n, blocks_k;          /* blocks along m, n and k */
     cpu_plan product;                              /* f32, of a whole block, on one thread */
     size_t a_bytes, b_bytes, sum_bytes, row_bytes; /* workspace of a thread, in this order */
@@ -98,11 +100,21 @@ void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, const cpu_
 void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out);
 size_t tgl_cpu_aligned(size_t bytes); /* rounded up to CPU_ALIGNMENT */
 
-/* cpu_half.c: the same for 16-bit types. *plan refers to *half. */
+/* cpu_half.c: the same for 16-bit types and for products that take words. *plan refers to *half. */
 void tgl_cpu_plan_half(const tgl_shape *shape, const cpu_tier *tier, const cpu_device *cpu,
                        cpu_half_plan *half, cpu_plan *plan);
 void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
                   thread_pool *threads);
+
+/* cpu_words.c. takes_words: whether the product and the system permit bf16 words, and they are
+ * faster than FMAs. word_blocks: sets rows, columns and steps of the blocks. multiply_words:
+ * sums := or += the product of a block; false: the block must take FMAs, and the sums are
+ * unchanged. */
+bool tgl_cpu_takes_words(const tgl_shape *shape, const cpu_tier *tier);
+void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_half_plan *half);
+bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words,
+                            const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
+                            void *packed_b, float *sums, int64_t ld, bool add);
 
 /* cpu_gemm.c, cpu_vector.c: run a plan in place, D := alpha*op(A)*op(B) + beta*D and the epilogue,
  * in `workspace`, plan->workspace bytes aligned to CPU_ALIGNMENT. */

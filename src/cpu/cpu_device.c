@@ -29,10 +29,11 @@ static void list_properties(cpu_device *cpu)
 {
     const cpu_facts *facts = &cpu->facts;
     add_property(cpu, "processor", "%s", facts->name);
-    add_property(
-        cpu, "instruction sets", "%s%s%s%s%s", facts->features & CPU_AVX2 ? "avx2 " : "",
-        facts->features & CPU_FMA ? "fma " : "", facts->features & CPU_AVX512F ? "avx512f" : "",
-        facts->features & CPU_NEON ? "neon" : "", facts->features == 0 ? "portable only" : "");
+    add_property(cpu, "instruction sets", "%s%s%s%s%s%s", facts->features & CPU_AVX2 ? "avx2 " : "",
+                 facts->features & CPU_FMA ? "fma " : "",
+                 facts->features & CPU_AVX512F ? "avx512f" : "",
+                 facts->features & CPU_AMX ? " amx" : "", facts->features & CPU_NEON ? "neon" : "",
+                 facts->features == 0 ? "portable only" : "");
     add_property(cpu, "tier", "%s", cpu->tiers[0]->name);
     add_property(cpu, "cores", "%d", facts->cores);
     add_property(cpu, "threads", "%d", cpu->threads.threads);
@@ -148,7 +149,8 @@ static tgl_status check_addends(const tgl_shape *s)
                                      "type only for products of f32 and f64");
 }
 
-/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic. */
+/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for ACCURATE
+ * products by words. */
 static tgl_status check_shape(const tgl_shape *s)
 {
     if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s))
@@ -170,7 +172,7 @@ static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, const 
 {
     cpu_plan *state = malloc(sizeof *state);
     if (state == NULL) return NULL;
-    if (!is_half(shape)) {
+    if (!is_half(shape) && !tgl_cpu_takes_words(shape, tier)) {
         tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, cpu, state);
         return state;
     }

@@ -231,10 +231,23 @@ static void explain_blocks(tgl_text *out, const tgl_shape *s, const cpu_plan *p,
                               : "copied by the first tile that uses a panel");
 }
 
-static void explain_half(tgl_text *out, const cpu_half_plan *h)
+static void explain_half(tgl_text *out, const tgl_shape *s, const cpu_half_plan *h)
 {
-    tgl_text_add(
-        out, "path        blocks of A and B are converted to f32, products are summed in f32\n");
+    const bool f32 = s->type_a == TGL_F32;
+    if (h->words != NULL && f32)
+        tgl_text_add(out,
+                     "path        AMX: each f32 is the sum of three bf16 words, six products of "
+                     "words are summed in f32;\n"
+                     "            blocks whose words or sums could be denormal or overflow "
+                     "take f32 FMAs\n");
+    else if (h->words != NULL)
+        tgl_text_add(out, "path        AMX: products of bf16 are summed in f32; blocks with sums "
+                          "that could be denormal\n"
+                          "            or overflow are converted to f32 and take FMAs\n");
+    else
+        tgl_text_add(
+            out,
+            "path        blocks of A and B are converted to f32, products are summed in f32\n");
     tgl_text_add(out, "blocks      %lld x %lld of D, %lld steps of k\n", (long long)h->rows,
                  (long long)h->columns, (long long)h->steps);
 }
@@ -273,7 +286,7 @@ void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out)
         tgl_text_add(out, "path        a few register tiles, which read A and B in place%s\n",
                      plan->shape.trans_b ? "; B is transposed to the stack" : "");
     else if (p->path == CPU_PATH_HALF)
-        explain_half(out, p->half);
+        explain_half(out, &plan->shape, p->half);
     else
         explain_blocks(out, &plan->shape, p, &cpu->facts);
     explain_threads(out, p, cpu->threads.threads);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -24,7 +25,8 @@ static uint64_t saved_state(void)
 
 static unsigned detect_features(void)
 {
-    enum { XMM_YMM = 0x06, OPMASK_ZMM = 0xe0 };
+    enum { XMM_YMM = 0x06, OPMASK_ZMM = 0xe0, TILES = 0x60000 };
+    enum { AVX512BW = 1 << 30, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 }; /* ebx; edx, edx */
     unsigned eax, ebx, ecx, edx, features = 0;
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & bit_OSXSAVE)) return 0;
     const uint64_t saved = saved_state();
@@ -33,6 +35,9 @@ static unsigned detect_features(void)
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return features;
     if (ebx & bit_AVX2) features |= CPU_AVX2;
     if ((ebx & bit_AVX512F) && (saved & OPMASK_ZMM) == OPMASK_ZMM) features |= CPU_AVX512F;
+    if ((features & CPU_AVX512F) && (ebx & AVX512BW) && (edx & AMX_BF16) && (edx & AMX_TILE) &&
+        (saved & TILES) == TILES)
+        features |= CPU_AMX;
     return features;
 }
 
@@ -117,6 +122,17 @@ static int count_cores(int allowed)
     const int cores = allowed > 0 ? allowed : online > 0 ? (int)online : 1;
     const int limit = tgl_cgroup_processors("");
     return limit > 0 && limit < cores ? limit : cores;
+}
+
+bool tgl_cpu_permits_amx(void)
+{
+#if defined(__x86_64__) && defined(SYS_arch_prctl)
+    /* From Linux's asm/prctl.h and Documentation/arch/x86/xstate.rst. */
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+#else
+    return false;
+#endif
 }
 
 void tgl_cpu_detect(cpu_facts *facts)

@@ -5,6 +5,7 @@
 #ifndef TGL_CPU_DETECT_H
 #define TGL_CPU_DETECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The build defines TGL_CPU_X86 or TGL_CPU_ARM64 where the tiers of that processor are compiled. */
@@ -14,6 +15,7 @@ typedef enum cpu_feature {
     CPU_FMA = 1u << 1,
     CPU_AVX512F = 1u << 2,
     CPU_NEON = 1u << 3, /* with fused multiply-adds of f64: aarch64 */
+    CPU_AMX = 1u << 4,  /* AMX-TILE, AMX-BF16 and AVX512BW; Linux must permit it, too */
 } cpu_feature;
 
 typedef struct cpu_facts {
@@ -25,5 +27,9 @@ typedef struct cpu_facts {
 } cpu_facts;
 
 void tgl_cpu_detect(cpu_facts *facts);
+
+/* Asks Linux to let this process use AMX, which it refuses at first because the tiles enlarge the
+ * frames of signals; false: it does not. */
+bool tgl_cpu_permits_amx(void);
 
 #endif

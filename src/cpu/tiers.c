@@ -8,11 +8,16 @@
 #include <string.h>
 
 /* On other processors the tiers of x86 and aarch64 have names, so that they can be forbidden, but
- * no kernels; none of those processors has the features that they need. */
+ * no kernels. The same holds for AMX with a compiler that does not know it. */
 #ifdef TGL_CPU_X86
 #define X86(kernels) (&(kernels))
 #else
 #define X86(kernels) NULL
+#endif
+#ifdef TGL_CPU_AMX
+#define AMX(x) (&(x))
+#else
+#define AMX(x) NULL
 #endif
 #ifdef TGL_CPU_ARM64
 #define ARM64(kernels) (&(kernels))
@@ -21,30 +26,38 @@
 #endif
 
 /* Best first. Columns: name, kernel, features that the processor must have, kernels by type,
- * conversions. */
+ * conversions, words, base. */
 static const cpu_tier tiers[] = {
+    {"amx", "cpu/amx", CPU_AMX | CPU_AVX512F | CPU_FMA, AMX(tgl_cpu_kernels_avx512_f32),
+     AMX(tgl_cpu_kernels_avx512_f64), AMX(tgl_cpu_half_avx512), AMX(tgl_cpu_words_amx), "avx512"},
     {"avx512", "cpu/avx512", CPU_AVX512F | CPU_FMA, X86(tgl_cpu_kernels_avx512_f32),
-     X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_half_avx512)},
+     X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_half_avx512), NULL, NULL},
     {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, X86(tgl_cpu_kernels_avx2_f32),
-     X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_half_avx2)},
+     X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_half_avx2), NULL, NULL},
     {"neon", "cpu/neon", CPU_NEON, ARM64(tgl_cpu_kernels_neon_f32), ARM64(tgl_cpu_kernels_neon_f64),
-     ARM64(tgl_cpu_half_neon)},
+     ARM64(tgl_cpu_half_neon), NULL, NULL},
     {"portable", "cpu/portable", 0, &tgl_cpu_kernels_portable_f32, &tgl_cpu_kernels_portable_f64,
-     &tgl_cpu_half_portable},
+     &tgl_cpu_half_portable, NULL, NULL},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
 
 /* Whether the processor runs this tier. */
 static bool runs(int tier, unsigned features)
 {
-    return (tiers[tier].needs & ~features) == 0;
+    return tiers[tier].f32 != NULL && (tiers[tier].needs & ~features) == 0;
+}
+
+/* Whether the text is a name of `length` characters. */
+static bool is_name(const char *text, const char *name, size_t length)
+{
+    return text != NULL && strlen(text) == length && memcmp(text, name, length) == 0;
 }
 
 /* The tier with this name of `length` characters; -1: none has it. */
 static int find(const char *name, size_t length)
 {
     for (int i = 0; i < TIERS; i++)
-        if (strlen(tiers[i].name) == length && memcmp(tiers[i].name, name, length) == 0) return i;
+        if (is_name(tiers[i].name, name, length)) return i;
     return -1;
 }
 
@@ -79,7 +92,8 @@ tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
         if (tier < 0 || (!forbid && !runs(tier, features)))
             return refuse(setting, features, "names no tier of this machine");
         for (int i = 0; i < TIERS; i++)
-            if ((i == tier) == forbid) allowed[i] = false;
+            if ((i == tier || (forbid && is_name(tiers[i].base, name, length))) == forbid)
+                allowed[i] = false;
         word = name[length] == ',' ? name + length + 1 : NULL;
     }
 

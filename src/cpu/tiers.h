@@ -5,6 +5,7 @@
 #ifndef TGL_CPU_TIERS_H
 #define TGL_CPU_TIERS_H
 
+#include "cpu/bf16_words.h"
 #include "cpu/detect.h"
 #include "cpu/kernels.h"
 #include "tegula/tegula.h"
@@ -15,6 +16,7 @@ extern const cpu_kernels tgl_cpu_kernels_avx512_f32, tgl_cpu_kernels_avx512_f64;
 extern const cpu_kernels tgl_cpu_kernels_neon_f32, tgl_cpu_kernels_neon_f64;
 extern const cpu_half tgl_cpu_half_neon;
 extern const cpu_half tgl_cpu_half_portable, tgl_cpu_half_avx2, tgl_cpu_half_avx512;
+extern const cpu_words tgl_cpu_words_amx;
 
 typedef struct cpu_tier {
     const char *name;   /* in TEGULA_CPU: "avx512" */
@@ -22,15 +24,17 @@ typedef struct cpu_tier {
     unsigned needs;     /* cpu_feature bits */
     const cpu_kernels *f32, *f64;
     const cpu_half *half;
+    const cpu_words *words; /* NULL: it multiplies no bf16 */
+    const char *base;       /* the tier whose kernels it also has; NULL: none */
 } cpu_tier;
 
-enum { CPU_MAX_TIERS = 4 };
+enum { CPU_MAX_TIERS = 5 };
 
 /* Fills `usable` with the tiers that a processor with these features runs and `setting` allows,
  * best first; *count: their number. setting: the value of TEGULA_CPU, or NULL. The name of a tier
- * allows only that tier, "-name" forbids one, which the processor need not have; several are
- * separated by commas. TGL_BAD_SETTING: an unknown name, a tier that the processor does not run, or
- * no tier is left. */
+ * allows only that tier, "-name" forbids one, which the processor need not have, and the tiers that
+ * have its kernels; several are separated by commas. TGL_BAD_SETTING: an unknown name, a tier that
+ * the processor does not run, or no tier is left. */
 tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
                                 const cpu_tier *usable[CPU_MAX_TIERS], int *count);
 

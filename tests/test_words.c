@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products by bf16 words (src/cpu/bf16_words.h, tier_amx.c, cpu_words.c): the packing and the tiles
+ * in buffers that end where the matrices do, and the products of the cpu device that use them.
+ */
+#include "support.h"
+
+#include "cpu/cpu.h"
+#include "elements.h"
+
+#include <float.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const tgl_type types[] = {TGL_BF16, TGL_F32}; /* as in cpu_words */
+
+/* The words of this machine. */
+static const cpu_words *words;
+
+static bool find_words(void)
+{
+    cpu_facts facts;
+    const cpu_tier *tiers[CPU_MAX_TIERS];
+    int count = 0;
+    tgl_cpu_detect(&facts);
+    tgl_cpu_choose_tiers(facts.features, NULL, tiers, &count);
+    if (count > 0) words = tiers[0]->words;
+    return words != NULL;
+}
+
+/* ---- One block ------------------------------------------------------------------------------- */
+
+/* A block of op(A) or op(B), whose last line or step ends at a page that must not be touched. */
+typedef struct block {
+    guarded memory;
+    cpu_words_source source;
+    size_t element;
+} block;
+
+static block block_of(int t, int64_t lines, int64_t k, bool k_contiguous, int64_t spare)
+{
+    const int64_t rows = k_contiguous ? lines : k, row = k_contiguous ? k : lines;
+    block x = {.element = tgl_type_size(types[t])};
+    const size_t elements = (size_t)((rows - 1) * (row + spare) + row);
+    assert_true(guarded_create(&x.memory, elements * x.element, true));
+    memset(x.memory.bytes, 0xff, elements * x.element); /* NaN between the rows */
+    x.source = (cpu_words_source){x.memory.bytes, row + spare, k_contiguous, lines, k};
+    return x;
+}
+
+static int64_t index_of(const block *x, int64_t line, int64_t p)
+{
+    return x->source.k_contiguous ? line * x->source.ld + p : p * x->source.ld + line;
+}
+
+static void set_at(block *x, int t, int64_t line, int64_t p, double value)
+{
+    element_set(types[t], x->memory.bytes, index_of(x, line, p), value);
+}
+
+static double get_at(const block *x, int t, int64_t line, int64_t p)
+{
+    return element_get(types[t], x->memory.bytes, index_of(x, line, p));
+}
+
+static void *aligned(int64_t bytes)
+{
+    void *memory = aligned_alloc(CPU_ALIGNMENT, tgl_cpu_aligned((size_t)bytes));
+    assert_non_null(memory);
+    return memory;
+}
+
+/* Rounded up to whole panels. */
+static int64_t whole(int64_t lines)
+{
+    return tgl_round_up(lines, CPU_WORDS_LINES);
+}
+
+/* C := a*b, and C += a*b if `twice`, in a buffer that ends where C does. */
+static guarded product_of(const block *a, const block *b, int t, int64_t ldc, bool twice)
+{
+    const int64_t m = a->source.lines, n = b->source.lines, k = a->source.k;
+    const int64_t bytes = tgl_round_up(k, CPU_WORDS_STEPS) * 2 * (t == 0 ? 1 : 3);
+    void *packed_a = aligned(whole(m) * bytes), *packed_b = aligned(whole(n) * bytes);
+    guarded c;
+    assert_true(guarded_create(&c, (size_t)((m - 1) * ldc + n) * sizeof(float), true));
+    memset(c.bytes, 0xff, c.size);
+    words->pack_a[t](packed_a, &a->source);
+    words->pack_b[t](packed_b, &b->source);
+    words->begin();
+    words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, false);
+    if (twice) words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, true);
+    words->end();
+    free(packed_a);
+    free(packed_b);
+    return c;
+}
+
+/* Integers of up to 8 bits, or of up to 14 for three words, so that sums are exact. */
+static void check_block(int t, const int64_t size[3], unsigned trans, uint64_t *seed)
+{
+    const int64_t m = size[0], n = size[1], k = size[2], most = t == 0 ? 8 : 300;
+    block a = block_of(t, m, k, (trans & 1) == 0, 3), b = block_of(t, n, k, (trans & 2) != 0, 5);
+    for (int64_t p = 0; p < k; p++) {
+        for (int64_t i = 0; i < m; i++)
+            set_at(&a, t, i, p, (double)random_int(seed, -most, most));
+        for (int64_t j = 0; j < n; j++)
+            set_at(&b, t, j, p, (double)random_int(seed, -most, most));
+    }
+    const int64_t ldc = n + 2;
+    guarded memory = product_of(&a, &b, t, ldc, true);
+    const float *c = (const float *)memory.bytes;
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = n; j < ldc && i < m - 1; j++)
+            assert_true(isnan(c[i * ldc + j])); /* not touched */
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t p = 0; p < k; p++)
+                sum += get_at(&a, t, i, p) * get_at(&b, t, j, p);
+            if (c[i * ldc + j] != (float)(2 * sum))
+                fail_msg("type %d, %d x %d x %d, trans %u: element %d, %d is %g, not %g", t, (int)m,
+                         (int)n, (int)k, trans, (int)i, (int)j, (double)c[i * ldc + j], 2 * sum);
+        }
+    }
+    guarded_destroy(&memory);
+    guarded_destroy(&a.memory);
+    guarded_destroy(&b.memory);
+}
+
+static void blocks_are_multiplied(void **state)
+{
+    (void)state;
+    static const int64_t lines[] = {1, 2, 16, 17, 31, 32, 33, 65},
+                         steps[] = {1, 2, 31, 32, 33, 130};
+    uint64_t seed = 1;
+    for (size_t i = 0; i < COUNT_OF(lines); i++)
+        for (size_t j = 0; j < COUNT_OF(lines); j++)
+            for (size_t p = 0; p < COUNT_OF(steps); p++)
+                for (unsigned variant = 0; variant < 8; variant++)
+                    check_block((int)variant / 4, (int64_t[]){lines[i], lines[j], steps[p]},
+                                variant % 4, &seed);
+}
+
+/* A*I is A: the three words hold all 24 bits. */
+static void words_hold_an_f32(void **state)
+{
+    (void)state;
+    enum { N = 64 };
+    uint64_t seed = 2;
+    for (int exponent = -80; exponent <= 120; exponent += 25) {
+        block a = block_of(1, N, N, true, 0), b = block_of(1, N, N, true, 0);
+        for (int i = 0; i < N * N; i++) {
+            const double bits = (double)(random_int(&seed, 0, (1 << 24) - 1) | 1 << 23);
+            set_at(&a, 1, i / N, i % N, (i % 3 ? bits : -bits) * ldexp(1, exponent - 23));
+            set_at(&b, 1, i / N, i % N, i / N == i % N);
+        }
+        set_at(&a, 1, 0, 0, ldexp(0x1.fffffep0, exponent)); /* the first word is rounded up */
+        guarded c = product_of(&a, &b, 1, N, false);
+        assert_memory_equal(c.bytes, a.memory.bytes, sizeof(float[N * N]));
+        guarded_destroy(&c);
+        guarded_destroy(&a.memory);
+        guarded_destroy(&b.memory);
+    }
+}
+
+static void exponents_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        double least, most;
+        cpu_exponents expected;
+    } table[] = {{0, 0, {256, 0}},          {1, 1, {127, 127}},    {0x1p-126, 0x1p127, {1, 254}},
+                 {0x1p-127, 1, {0, 127}},   {0x1p-133, 0, {0, 0}}, {0.75, -3.5, {126, 128}},
+                 {1, INFINITY, {127, 255}}, {2, -NAN, {128, 255}}};
+    enum { LINES = 40, K = 70 };
+    uint64_t seed = 3;
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        for (unsigned variant = 0; variant < 16; variant++) {
+            const int t = (int)variant & 1;
+            block x = block_of(t, LINES, K, (variant & 2) != 0, 1);
+            for (int64_t q = 0; q < LINES * K; q++)
+                set_at(&x, t, q / K, q % K, 0);
+            const int64_t line = random_int(&seed, 0, LINES - 1), p = random_int(&seed, 1, K - 1);
+            set_at(&x, t, line, p, table[i].least);
+            if (table[i].most != 0) set_at(&x, t, line, p - 1, table[i].most);
+            void *packed = aligned(whole(LINES) * whole(K) * 6);
+            const cpu_exponents found = variant & 4 ? words->pack_a[t](packed, &x.source)
+                                                    : words->pack_b[t](packed, &x.source);
+            assert_int_equal(found.most, table[i].expected.most);
+            if (table[i].expected.least <= 254)
+                assert_int_equal(found.least, table[i].expected.least);
+            else
+                assert_true(found.least > found.most);
+            free(packed);
+            guarded_destroy(&x.memory);
+        }
+}
+
+/* ---- Products of the device ------------------------------------------------------------------ */
+
+static tgl_problem accurate(tgl_problem problem)
+{
+    if (problem.type_a == TGL_F32) problem.compute = TGL_COMPUTE_ACCURATE;
+    return problem;
+}
+
+static bool takes_words(tgl_device *dev, const tgl_problem *problem)
+{
+    tgl_plan *plan;
+    char text[2000];
+    assert_status(tgl_plan_create(dev, problem, NULL, &plan), TGL_OK);
+    tgl_plan_explain(plan, text, sizeof text);
+    tgl_plan_destroy(plan);
+    return strstr(text, "AMX") != NULL;
+}
+
+static void the_planner_chooses(void **state)
+{
+    static const struct {
+        tgl_type type;
+        tgl_compute compute;
+        int64_t m, n, k;
+        bool words;
+    } table[] = {{TGL_BF16, TGL_COMPUTE_DEFAULT, 1000, 1000, 1000, true},
+                 {TGL_BF16, TGL_COMPUTE_IEEE, 64, 64, 64, true},
+                 {TGL_BF16, TGL_COMPUTE_DEFAULT, 8, 8, 8, false},
+                 {TGL_BF16, TGL_COMPUTE_DEFAULT, 1, 4096, 4096, false},
+                 {TGL_BF16, TGL_COMPUTE_DEFAULT, 100, 100, 0, false},
+                 {TGL_F16, TGL_COMPUTE_DEFAULT, 1000, 1000, 1000, false},
+                 {TGL_F32, TGL_COMPUTE_ACCURATE, 1000, 1000, 1000, true},
+                 {TGL_F32, TGL_COMPUTE_ACCURATE, 64, 64, 64, false},
+                 {TGL_F32, TGL_COMPUTE_DEFAULT, 1000, 1000, 1000, false},
+                 {TGL_F32, TGL_COMPUTE_IEEE, 1000, 1000, 1000, false},
+                 {TGL_F64, TGL_COMPUTE_ACCURATE, 1000, 1000, 1000, false}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        tgl_problem problem = problem_of(table[i].type, table[i].m, table[i].n, table[i].k);
+        problem.compute = table[i].compute;
+        if (takes_words(*state, &problem) != table[i].words) fail_msg("row %d", (int)i);
+    }
+}
+
+/* All inputs, with Inf, NaN and denormal numbers; several blocks along k; other C and D. */
+static void products_are_right(void **state)
+{
+    static const int64_t sizes[][3] = {{290, 320, 300}, {300, 289, 260}, {320, 290, 530}};
+    uint64_t seed = 4;
+    for (int fill = 0; fill < INPUTS_END; fill++)
+        for (int i = 0; i < 2; i++) {
+            const int64_t *size = sizes[(fill + i) % 3];
+            gemm_case c = {.problem = accurate(problem_of(types[i % 2], size[0], size[1], size[2])),
+                           .alpha = fill % 2 ? 1 : -0.7,
+                           .beta = fill % 2 ? 0 : 1.2,
+                           .fill = (inputs)fill,
+                           .at_end = true,
+                           .seed = random_bits(&seed)};
+            c.problem.trans_a = random_int(&seed, 0, 1) ? TGL_TRANS : TGL_NO_TRANS;
+            c.problem.trans_b = random_int(&seed, 0, 1) ? TGL_TRANS : TGL_NO_TRANS;
+            if (fill % 3 == 0) c.problem.type_c = TGL_F32;
+            vary_case(&seed, &c);
+            assert_true(takes_words(*state, &c.problem));
+            assert_true(check_case(*state, &c));
+        }
+}
+
+/* Numbers that AMX would treat as zero, or that overflow midway: FMAs compute such blocks, also
+ * after blocks that words have computed. */
+static void extremes_take_fma(void **state)
+{
+    enum { M = 70, N = 90, K = 1100, AT = K - 5 };
+    static const double pairs[][2] = {
+        {0x1p-70, 0x1p-70}, /* a denormal product */
+        {0x1p-130, 0x1p20}, /* a denormal element */
+        {0x1p-63, 0x1p-63}, /* the least normal product */
+        {0x1p-100, 0x1p127},
+        {0x1p127, 0x1p-126},
+        {0x1p127, 2}, /* the sum overflows */
+        {0x1.fep127, 0x1.fep-8},
+        {INFINITY, 1},
+        {INFINITY, 0},
+        {-INFINITY, 0x1p-130},
+        {NAN, 0},
+    };
+    tgl_problem problem = problem_of(TGL_BF16, M, N, K);
+    problem.type_c = TGL_F32;
+    assert_true(takes_words(*state, &problem));
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        static uint16_t A[M * K], B[K * N];
+        static float C[M * N];
+        memset(A, 0, sizeof A);
+        memset(B, 0, sizeof B);
+        for (int row = 0; row < M; row++)
+            element_set(TGL_BF16, A, (int64_t)row * K + AT, pairs[i][0]);
+        for (int column = 0; column < N; column++)
+            element_set(TGL_BF16, B, (int64_t)AT * N + column, pairs[i][1]);
+        /* Normal numbers in the first block of k, where row and column are even. */
+        for (int row = 0; row < M; row += 2)
+            element_set(TGL_BF16, A, (int64_t)row * K, 1);
+        for (int column = 0; column < N; column += 2)
+            element_set(TGL_BF16, B, column, 3);
+        assert_status(tgl_gemm(*state, &problem, 1, A, B, 0, C, NULL), TGL_OK);
+        for (int q = 0; q < M * N; q++) {
+            const bool has_first = q / N % 2 == 0 && q % N % 2 == 0;
+            const float expected =
+                fmaf((float)pairs[i][0], (float)pairs[i][1], has_first ? 3.0F : 0.0F);
+            if (isnan(expected) ? !isnan(C[q]) : C[q] != expected)
+                fail_msg("%a * %a + %d is %a, not %a", pairs[i][0], pairs[i][1], has_first ? 3 : 0,
+                         (double)C[q], (double)expected);
+        }
+    }
+}
+
+/* The bounds of docs/accuracy.md. */
+static void accurate_errs_less_than_fma(void **state)
+{
+    static const struct {
+        int64_t k;
+        double share; /* of the RMS of FMAs, at most */
+    } depths[] = {{256, 1}, {1024, 0.5}};
+    for (int fill = UNIFORM_01; fill <= NORMAL; fill++)
+        for (size_t i = 0; i < COUNT_OF(depths); i++) {
+            const gemm_case c = {.problem = accurate(problem_of(TGL_F32, 224, 224, depths[i].k)),
+                                 .alpha = 1,
+                                 .fill = (inputs)fill,
+                                 .seed = 6};
+            gemm_outcome outcome;
+            assert_true(takes_words(*state, &c.problem));
+            gemm_case_run(*state, &c, true, &outcome);
+            assert_string_equal(outcome.fault, "");
+            const gemm_errors *ours = &outcome.ours, *fma = &outcome.sequential;
+            printf("%-12s k %4d: max %.2f, RMS %.3f; FMA %.2f, %.3f\n", inputs_name((inputs)fill),
+                   (int)depths[i].k, ours->max, ours->rms, fma->max, fma->rms);
+            assert_true(ours->max <= fmax(1.1 * fma->max, 10));
+            assert_true(ours->rms <= depths[i].share * fma->rms);
+        }
+}
+
+/* ---- Threads and processes ------------------------------------------------------------------- */
+
+enum { SIZE = 300 };
+
+/* Computes a product on a device and compares it with `expected`; NULL: with its own first. */
+typedef struct computation {
+    tgl_device *dev;
+    float C[SIZE * SIZE];
+    const float *expected;
+    bool is_right;
+} computation;
+
+static void *compute(void *argument)
+{
+    computation *x = argument;
+    static _Thread_local uint16_t A[SIZE * SIZE];
+    for (int i = 0; i < SIZE * SIZE; i++)
+        A[i] = (uint16_t)(0x3f80 + i % 97);
+    tgl_problem problem = problem_of(TGL_BF16, SIZE, SIZE, SIZE);
+    problem.type_c = TGL_F32;
+    x->is_right = true;
+    for (int i = 0; i < 10; i++) {
+        memset(x->C, 0xff, sizeof x->C);
+        x->is_right = tgl_gemm(x->dev, &problem, 1, A, A, 0, x->C, NULL) == TGL_OK && x->is_right;
+        if (x->expected != NULL)
+            x->is_right = memcmp(x->C, x->expected, sizeof x->C) == 0 && x->is_right;
+    }
+    return NULL;
+}
+
+static void threads_and_children_compute(void **state)
+{
+    enum { THREADS = 4 };
+    static computation first, others[THREADS];
+    first.dev = *state;
+    compute(&first);
+    assert_true(first.is_right && first.C[0] > SIZE);
+
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        others[i] = (computation){.dev = *state, .expected = first.C};
+        assert_int_equal(pthread_create(&threads[i], NULL, compute, &others[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_true(others[i].is_right);
+    }
+#ifndef __SANITIZE_THREAD__ /* it does not follow a child with threads */
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        compute(&others[0]);
+        _exit(others[0].is_right ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+#endif
+}
+
+/* Linux refuses AMX to a process with a signal stack that is too small for the tiles. Called before
+ * anything asks for AMX; returns whether products take FMAs then. */
+static bool does_without_permission(void)
+{
+    static char memory[2048]; /* the least size that Linux allows at all */
+    const stack_t small = {.ss_sp = memory, .ss_size = sizeof memory},
+                  none = {.ss_flags = SS_DISABLE};
+    if (sigaltstack(&small, NULL) != 0) return false;
+    tgl_device *dev = open_cpu(2);
+    const tgl_problem problem = problem_of(TGL_BF16, SIZE, SIZE, SIZE);
+    const bool refused = !takes_words(dev, &problem);
+    tgl_device_close(dev);
+    return sigaltstack(&none, NULL) == 0 && refused;
+}
+
+static bool did_without_permission;
+
+static void amx_may_be_refused(void **state)
+{
+    const tgl_problem problem = problem_of(TGL_BF16, SIZE, SIZE, SIZE);
+    assert_true(did_without_permission);
+    assert_true(takes_words(*state, &problem));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(amx_may_be_refused),
+        cmocka_unit_test(blocks_are_multiplied),
+        cmocka_unit_test(words_hold_an_f32),
+        cmocka_unit_test(exponents_are_found),
+        cmocka_unit_test(the_planner_chooses),
+        cmocka_unit_test(products_are_right),
+        cmocka_unit_test(extremes_take_fma),
+        cmocka_unit_test(accurate_errs_less_than_fma),
+        cmocka_unit_test(threads_and_children_compute),
+    };
+    if (find_words()) did_without_permission = does_without_permission();
+    const char *setting = getenv("TEGULA_CPU");
+    if (words == NULL || !tgl_cpu_permits_amx() ||
+        (setting != NULL && strcmp(setting, "amx") != 0)) {
+        printf("skipped: this processor or Linux does not provide AMX, or TEGULA_CPU forbids it\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
+}
