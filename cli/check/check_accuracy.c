@@ -18,6 +18,7 @@
 #include "cli.h"
 #include "cublas.h"
 #include "elements.h"
+#include "kernel_names.h"
 #include "output_file.h"
 #include "problem_options.h"
 #include "progress.h"
@@ -358,7 +359,8 @@ int check_accuracy(tgl_device *dev, tgl_type type, tgl_type type_c, tgl_compute 
         .dev = dev, .type = type, .type_c = type_c, .compute = compute, .seed = seed};
     char message[512];
     if (kernel != NULL && !has_classes(&run))
-        return cli_misuse("--accuracy takes a --kernel only for --type f32 without tf32");
+        return cli_misuse("--accuracy takes --kernel for f32 only, without tf32");
+    if (kernel != NULL && !kernel_is_one(dev, kernel)) return cli_unknown_kernel(dev, kernel);
     if (!output_file_open(&run.csv, csv)) return EXIT_FAILED;
     if (run.csv.stream != NULL) write_heading(run.csv.stream);
     if (!cli_device_is_host(dev)) {

@@ -33,7 +33,7 @@ enum { MEAN_DEPTH = 1024 }; /* from which k on the RMS errors count */
 
 /* Depths k of classes with CLASS_DEPTHS; 0 behind the last. */
 static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
-                     few_depths[] = {64, 256, 4096, 0};
+                     few_depths[] = {64, 256, 2048, 0};
 
 /* Whose result it is: ours; the device's in compute mode ieee; cuBLAS's; and that of a loop of
  * fused multiply-adds in ascending order of k, which the rules mean by FFMA. */
