@@ -110,9 +110,9 @@ static bool is_gemm_with_maps(CUfunction function)
 
 static bool is_gemm(CUfunction function)
 {
-    return is_gemm_with_maps(function) || is_called(function, "sgemm_simt") || is_called(function, "sgemm_skinny") ||
-           is_called(function, "sgemm_gemv") || is_called(function, "sgemm_small_batch") ||
-           is_called(function, "gemm_mma");
+    return is_gemm_with_maps(function) || is_called(function, "sgemm_simt") ||
+           is_called(function, "sgemm_skinny") || is_called(function, "sgemm_gemv") ||
+           is_called(function, "sgemm_small_batch") || is_called(function, "gemm_mma");
 }
 
 static bool is_of_ladder(CUfunction function)
