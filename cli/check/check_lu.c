@@ -175,7 +175,7 @@ static double find_residual(lu_system *s, double unit)
         double sum = 0, r = s->b[i];
         for (int64_t p = 0; p < s->n; p++) {
             r -= (double)s->A[i * s->n + p] * s->x[p];
-            sum += fabs(s->A[i * s->n + p]);
+            sum += (double)fabsf(s->A[i * s->n + p]);
         }
         s->residual[i] = r;
         of_a = fmax(of_a, sum);

@@ -221,7 +221,7 @@ static tgl_status take(const tgl_plan *plan, tgl_side side, const tgl_prepared *
 tgl_status tgl_prepared_take(const tgl_plan *plan, const tgl_operands *o, tgl_run *run)
 {
     /* The struct of version 0.2 ends before. */
-    if (o->size < TGL_SIZE_UP_TO(tgl_operands, prepared_b)) return TGL_OK;
+    if (o->size < offsetof(tgl_operands, prepared_b) + sizeof(void *)) return TGL_OK;
     if (o->prepared_a != NULL) TGL_TRY(take(plan, TGL_SIDE_A, o->prepared_a, run));
     if (o->prepared_b != NULL) TGL_TRY(take(plan, TGL_SIDE_B, o->prepared_b, run));
     return TGL_OK;
