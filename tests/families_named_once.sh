@@ -19,7 +19,7 @@ test -n "$names" || {
 }
 
 # Families that are named after the instruction they use: chips have it (TGL_HAS_WGMMA), and the
-# simulator executes it.
+# simulator executes it. A compute mode may be called as a family is.
 instructions='mma|wgmma'
 others=$(echo "$names" | tr '|' '\n' | grep -vxE "$instructions" | tr '\n' '|' | sed 's/|$//')
 
@@ -43,7 +43,7 @@ without_comments() {
       }
     }
     sub(/\/\/.*/, "", kept)
-    gsub(/TGL_HAS_[A-Z0-9_]*/, "", kept)
+    gsub(/TGL_(HAS|COMPUTE)_[A-Z0-9_]*/, "", kept)
     print kept
   }' "$1"
 }
