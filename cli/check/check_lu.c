@@ -20,6 +20,7 @@ enum {
     STEPS_MAX = 30, /* of the refinement */
 };
 static const double residual_most = 16; /* of the HPL benchmark */
+static const double ratio_most = 2;     /* of the residual over FFMA's */
 
 typedef struct lu_system {
     tgl_device *dev;
@@ -258,7 +259,8 @@ tgl_status check_lu(tgl_device *dev, tgl_compute compute, const char *kernel, bo
     if (status == TGL_OK) status = solve(&s, TGL_COMPUTE_IEEE, NULL, &ffma);
     if (status == TGL_OK) status = solve(&s, compute, kernel, &ours);
     free_system(&s);
-    *passes = status == TGL_OK && ours.residual < residual_most && ours.steps < STEPS_MAX &&
+    *passes = status == TGL_OK && ours.residual < residual_most &&
+              ours.residual <= ratio_most * ffma.residual && ours.steps < STEPS_MAX &&
               ours.steps <= ffma.steps + 1;
     if (status == TGL_OK)
         printf("LU factors of %" PRId64
