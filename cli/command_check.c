@@ -58,7 +58,8 @@ static const char help[] =
     "                  compiled in: every combination is a kernel of its own\n"
     "  --small         small products, for slow devices and sanitizers (sim: always)\n"
     "  --accuracy      instead: the errors of products of one type, compared with those of cuBLAS\n"
-    "                  and of a sequential sum\n"
+    "                  and of a sequential sum; for f32 also classes of hard inputs, beside FFMA,\n"
+    "                  and LU factors. With --kernel: only these, by this kernel\n"
     "  --huge          instead: matrices of more than 2^31 elements, as far as memory allows\n"
     "  --schedules N   on the simulator: the same cases N times, with blocks and warps in other\n"
     "                  orders (TEGULA_SIM_SEED 0, 1, ...), which must not change a result\n"
@@ -106,7 +107,8 @@ static const struct option option_table[] = {
 static const cli_mode modes[] = {
     {OPT_HUGE, {OPT_DEVICE, OPT_THREADS, OPT_COMPUTE, OPT_KERNEL, OPT_SMALL}},
     {OPT_ACCURACY,
-     {OPT_DEVICE, OPT_THREADS, OPT_TYPE, OPT_TYPE_C, OPT_COMPUTE, OPT_SEED, OPT_SMALL, OPT_CSV}},
+     {OPT_DEVICE, OPT_THREADS, OPT_TYPE, OPT_TYPE_C, OPT_COMPUTE, OPT_KERNEL, OPT_SEED, OPT_SMALL,
+      OPT_CSV}},
     {0},
 };
 
@@ -322,12 +324,12 @@ static int run(const check_options *o, tgl_device *dev)
 {
     const bool is_small = o->small || is_device(dev, "sim");
     const problem_options *c = &o->common;
+    if (o->accuracy)
+        return check_accuracy(dev, c->type != 0 ? c->type : TGL_F32, c->type_c, c->compute,
+                              c->kernel, o->seed, is_small, o->csv);
     const int found = check_find_kernel(dev, kernel_for(o));
     if (found != EXIT_DONE) return found;
     if (o->huge) return check_huge(dev, kernel_for(o), c->compute, is_small);
-    if (o->accuracy)
-        return check_accuracy(dev, c->type != 0 ? c->type : TGL_F32, c->type_c, c->compute, o->seed,
-                              is_small, o->csv);
     return check(o, dev);
 }
 

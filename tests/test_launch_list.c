@@ -316,6 +316,7 @@ static tgl_status build_with_patch(const tgl_patch *patch)
     tgl_list_begin(&builder, &list);
     tgl_list_step(&builder, "tiles");
     tgl_list_scratch(&builder, 1000);
+    tgl_list_keep(&builder, TGL_AT_B, 500);
     const tgl_launch launch = launch_for(tgl_list_kernel(&builder, &kernel));
     add_launch(&builder, &launch);
     tgl_list_patch(&builder, patch);
@@ -346,6 +347,10 @@ static void patches_lie_in_the_arguments(void **state)
         {{.value = TGL_VALUE_SCRATCH, .at = 8, .offset = 1000}, TGL_OK},
         {{.value = TGL_VALUE_SCRATCH, .at = 8, .offset = 5000}, TGL_BAD_ARGUMENT},
         {{.value = TGL_VALUE_COUNTERS, .at = 8, .offset = 4}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_KEPT, .index = TGL_AT_B, .at = 8, .offset = 496}, TGL_OK},
+        {{.value = TGL_VALUE_KEPT, .index = TGL_AT_B, .at = 8, .offset = 500}, TGL_BAD_ARGUMENT},
+        {{.value = TGL_VALUE_KEPT, .index = TGL_AT_A, .at = 8}, TGL_BAD_ARGUMENT}, /* has none */
+        {{.value = TGL_VALUE_KEPT, .index = TGL_AT_C, .at = 8}, TGL_BAD_ARGUMENT},
         {{.value = (tgl_value)99, .at = 0}, TGL_BAD_ARGUMENT},
     };
     for (size_t i = 0; i < COUNT_OF(patches); i++) {
@@ -610,6 +615,52 @@ static void patches_are_filled_in(void **state)
     tgl_list_free(&list);
 }
 
+/* Blocks lie in the scratch, unless the run brings them along. */
+static void kept_blocks(void **state)
+{
+    (void)state;
+    static const tgl_condition conditions[2] = {{.kind = TGL_IF_NOT_KEPT, .operand = TGL_AT_A},
+                                                {.kind = TGL_IF_NOT_KEPT, .operand = TGL_AT_B}};
+    tgl_launch_list list;
+    tgl_list_builder builder;
+    tgl_list_begin(&builder, &list);
+    tgl_list_keep(&builder, TGL_AT_A, 1000);
+    tgl_list_keep(&builder, TGL_AT_B, 1000);
+    tgl_list_step(&builder, "words");
+    tgl_launch launch = launch_for(tgl_list_kernel(&builder, &kernel));
+    launch.condition_count = 1;
+    launch.part.m = 0; /* writes only workspace */
+    for (int i = 0; i < 2; i++) {
+        launch.conditions[0] = conditions[i];
+        add_launch(&builder, &launch);
+        tgl_list_patch_value(&builder, TGL_VALUE_KEPT, i, (size_t)AT(scratch), 16);
+    }
+    tgl_list_step(&builder, "tiles");
+    launch.condition_count = 0;
+    launch.part = (tgl_rectangle){0, 0, 1, 1};
+    add_launch(&builder, &launch);
+    assert_status(tgl_list_end(&builder), TGL_OK);
+
+    struct arguments found;
+    char *scratch = address(0x20000), *kept = address(0x30000);
+    tgl_run run = run_of(true, 0);
+    const tgl_step *words = &list.steps[0], *tiles = &list.steps[1];
+    const tgl_launch *of_a = &words->launches[0], *of_b = &words->launches[1];
+    assert_ptr_equal(tgl_step_choose(words, &run), of_a);
+    tgl_launch_fill(&list, of_b, &run, NULL, scratch, 0, NULL, NULL, (unsigned char *)&found);
+    assert_ptr_equal(found.scratch, scratch + 1024 + 16);
+    run.kept[TGL_AT_A] = kept;
+    assert_ptr_equal(tgl_step_choose(words, &run), of_b);
+    tgl_launch_fill(&list, of_a, &run, NULL, scratch, 0, NULL, NULL, (unsigned char *)&found);
+    assert_ptr_equal(found.scratch, kept + 16);
+    run.is_preparation = true; /* of A, the first */
+    assert_ptr_equal(tgl_step_choose(words, &run), of_a);
+    assert_null(tgl_step_choose(tiles, &run));
+    run.prepares = TGL_AT_B;
+    assert_ptr_equal(tgl_step_choose(words, &run), of_b);
+    tgl_list_free(&list);
+}
+
 /* NULL stays NULL with any offset; without a product alpha is 0, even if it was NaN. */
 static void what_is_not_used_is_null_or_zero(void **state)
 {
@@ -669,6 +720,7 @@ int main(void)
         cmocka_unit_test(the_first_whose_conditions_hold_is_chosen),
         cmocka_unit_test(a_step_may_be_left_out),
         cmocka_unit_test(launches_without_conditions_always_run),
+        cmocka_unit_test(kept_blocks),
         cmocka_unit_test(patches_are_filled_in),
         cmocka_unit_test(what_is_not_used_is_null_or_zero),
         cmocka_unit_test(an_encoder_s_failure_is_told),

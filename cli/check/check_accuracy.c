@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The error of products, in the units of reference.h, over elements drawn from all of C: Tegula's,
- * cuBLAS's in the same arithmetic, and that of a loop of fused multiply-adds over k.
+ * The first part: the error of products of all shapes, in the units of reference.h, over elements
+ * drawn from all of C: Tegula's, cuBLAS's in the same arithmetic, and that of a loop of fused
+ * multiply-adds over k.
  *
  * It passes if no element is wrong by the bound of `tegula check`, and where cuBLAS is there, if
  *   - the geometric mean over all products of the ratio of the RMS errors, Tegula's over cuBLAS's,
@@ -12,9 +13,12 @@
  * any other by more than that.
  */
 #include "check_accuracy.h"
+#include "check_classes.h"
+#include "check_lu.h"
 #include "cli.h"
 #include "cublas.h"
 #include "elements.h"
+#include "kernel_names.h"
 #include "output_file.h"
 #include "problem_options.h"
 #include "progress.h"
@@ -222,7 +226,7 @@ static void write_line(accuracy_run *run, const trial *t, const char *layout)
         else
             fputs(",,", csv);
     }
-    fputc('\n', csv);
+    fputs(",,,\n", csv);
     output_file_flush(&run->csv);
 }
 
@@ -315,23 +319,59 @@ static void write_heading(FILE *csv)
     fputs("device,type,inputs,m,n,k,layout,batch", csv);
     for (int party = 0; party < PARTIES; party++)
         fprintf(csv, ",%s_rms,%s_max", party_names[party], party_names[party]);
-    fputc('\n', csv);
+    fputs(",ieee_rms,ieee_max,kernel\n", csv);
+}
+
+/* The first part. Returns an exit code. */
+static int check_shapes(accuracy_run *run, bool small)
+{
+    const tgl_status status = try_all(run, small);
+    return status == TGL_OK ? conclude(run) : cli_fail_status(status);
+}
+
+/* The other parts, for F32 products within the error bound of FP32 sums. */
+static int check_f32(accuracy_run *run, const char *kernel, bool small)
+{
+    const class_settings settings = {.dev = run->dev,
+                                     .lib = run->lib,
+                                     .compute = run->compute,
+                                     .kernel = kernel,
+                                     .seed = run->seed,
+                                     .small = small,
+                                     .csv = &run->csv};
+    bool passes = false, lu_passes = false;
+    tgl_status status = check_classes(&settings, &passes);
+    if (status == TGL_OK) status = check_lu(run->dev, run->compute, kernel, small, &lu_passes);
+    if (status != TGL_OK) return cli_fail_plan(run->dev, "accuracy", status);
+    return passes && lu_passes ? EXIT_DONE : EXIT_FAILED;
+}
+
+static bool has_classes(const accuracy_run *run)
+{
+    return run->type == TGL_F32 && (run->type_c == 0 || run->type_c == TGL_F32) &&
+           run->compute != TGL_COMPUTE_TF32;
 }
 
 int check_accuracy(tgl_device *dev, tgl_type type, tgl_type type_c, tgl_compute compute,
-                   int64_t seed, bool small, const char *csv)
+                   const char *kernel, int64_t seed, bool small, const char *csv)
 {
     accuracy_run run = {
         .dev = dev, .type = type, .type_c = type_c, .compute = compute, .seed = seed};
     char message[512];
+    if (kernel != NULL && !has_classes(&run))
+        return cli_misuse("--accuracy takes --kernel for f32 only, without tf32");
+    if (kernel != NULL && !kernel_is_one(dev, kernel)) return cli_unknown_kernel(dev, kernel);
     if (!output_file_open(&run.csv, csv)) return EXIT_FAILED;
     if (run.csv.stream != NULL) write_heading(run.csv.stream);
     if (!cli_device_is_host(dev)) {
         run.lib = cublas_open(dev, message, sizeof message);
         if (run.lib == NULL) printf("without cuBLAS: %s\n", message);
     }
-    const tgl_status status = try_all(&run, small);
-    const int code = status == TGL_OK ? conclude(&run) : cli_fail_status(status);
+    int code = kernel == NULL ? check_shapes(&run, small) : EXIT_DONE;
+    if (has_classes(&run)) {
+        const int of_classes = check_f32(&run, kernel, small);
+        if (of_classes != EXIT_DONE) code = of_classes;
+    }
     cublas_close(run.lib);
     return output_file_close(&run.csv) ? code : EXIT_FAILED;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `tegula check --accuracy`: the error of products, beside that of cuBLAS on the same inputs and
- * that of a loop of fused multiply-adds.
+ * that of a loop of fused multiply-adds; for F32 also of classes of hard inputs (check_classes.h),
+ * and of a system of equations (check_lu.h).
  */
 #ifndef CLI_CHECK_ACCURACY_H
 #define CLI_CHECK_ACCURACY_H
@@ -10,9 +11,10 @@
 
 #include <stdbool.h>
 
-/* type: of A and B; type_c: of C, 0: that of A and B. small: only products that a simulator can
- * take. csv may be NULL. Returns an exit code. */
+/* type: of A and B; type_c: of C, 0: that of A and B. kernel: F32 only, and only for the second and
+ * third part; NULL: the planner's choice. small: only products that a simulator can take. csv may
+ * be NULL. Returns an exit code. */
 int check_accuracy(tgl_device *dev, tgl_type type, tgl_type type_c, tgl_compute compute,
-                   int64_t seed, bool small, const char *csv);
+                   const char *kernel, int64_t seed, bool small, const char *csv);
 
 #endif

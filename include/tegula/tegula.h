@@ -466,6 +466,9 @@ TGL_API size_t tgl_plan_workspace_size(const tgl_plan *plan);
 TGL_API tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
                                 double beta, void *C, void *stream);
 
+/* An operand that is prepared: tgl_operand_prepare(), below. */
+typedef struct tgl_prepared tgl_prepared;
+
 /* The operands of a run. Members that the plan does not use must be NULL or 0. All pointers are to
  * memory of the device. The run writes only the result (D, or C if the problem has no D) and the
  * workspace. Neither may overlap another operand. */
@@ -484,6 +487,7 @@ typedef struct tgl_operands {
     const void *scale_a, *scale_b, *scale_d; /* if the problem has them */
     void *workspace; /* NULL: the device provides it; else aligned to 256 bytes */
     size_t workspace_bytes;
+    const tgl_prepared *prepared_a, *prepared_b; /* of A and B, which are given as well; or NULL */
 } tgl_operands;
 
 /* Runs any plan. Returns what tgl_gemm() returns, or TGL_BAD_BIAS; TGL_BAD_RESIDUAL; TGL_BAD_D;
@@ -491,6 +495,42 @@ typedef struct tgl_operands {
  * plan with TGL_POINTERS, or arrays of pointers for a plan with TGL_STRIDED). */
 TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands,
                                          void *stream);
+
+/* ---- Prepared operands ----------------------------------------------------------------------- */
+
+/* Which operand of a product. */
+typedef enum tgl_side { TGL_SIDE_A = 1, TGL_SIDE_B = 2 } tgl_side;
+
+/* *prepared := the operand A or B of products, made ready for many of them, such as the weights of
+ * a layer. Products in compute mode ACCURATE split both operands into words before they multiply.
+ * For a prepared operand this is done once, by kernels in `stream`, and left out of each run that
+ * gets it in tgl_operands.prepared_a or prepared_b. The result is bitwise the same.
+ *
+ * plan: a plan of such a product. The prepared operand is for all plans of the same device whose
+ *   operand has the same sizes, type, order, transpose, leading dimension and batch, whatever the
+ *   other operand is. A plan that has no use for it (another compute mode or kernel, the cpu, a
+ *   workspace limit) accepts it and runs as without it.
+ * matrix: the operand, as a run gets it, of a plan with TGL_STRIDED. It stays the caller's, and
+ *   must stay valid and unchanged as long as *prepared is used, because products may read it as
+ *   well. If its elements change, results are undefined until it is prepared again.
+ * stream: runs in other streams must be ordered after the preparation by the caller. During stream
+ *   capture the preparation becomes a part of the graph; *prepared must outlive the graph.
+ *
+ * *prepared owns device memory of about the size of the matrix, if the plan has a use for it
+ * (tgl_prepared_size()). The caller destroys it, after the runs that use it are complete, before
+ * the device is closed. Several threads may use it at the same time.
+ * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_BAD_A or TGL_BAD_B (NULL or not aligned to its element
+ * size); TGL_BAD_BATCHING (TGL_POINTERS); TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. On failure
+ * *prepared is NULL. A run returns TGL_BAD_A or TGL_BAD_B for a prepared operand of another device,
+ * another matrix or another layout, and for one that is destroyed. */
+TGL_API tgl_status tgl_operand_prepare(const tgl_plan *plan, tgl_side side, const void *matrix,
+                                       void *stream, tgl_prepared **prepared);
+TGL_API void tgl_prepared_destroy(tgl_prepared *prepared);
+
+/* Bytes of device memory that it owns; 0 if the plan had no use for it, or if prepared is NULL. */
+TGL_API size_t tgl_prepared_size(const tgl_prepared *prepared);
+
+/* ---- What a plan says of itself -------------------------------------------------------------- */
 
 /* The kernel of the plan in the syntax of tgl_plan_options.kernel, such as
  * "simt_128x256x8:splits=4". A plan created with this string is the same. Valid as long as the

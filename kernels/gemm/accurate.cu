@@ -20,8 +20,8 @@
  *                 elements are added to the unscaled sums, in the order of lines and k.
  *
  * The tensor maps are three-dimensional: K, lines, and the words of all matrices: hi and lo of the
- * first, hi and lo of the second, ... args.workspace has the panels of left, those of right, the
- * exponents of left and of right (lib/decompose_args.h).
+ * first, hi and lo of the second, ... args.left_tables has the panels of left, then its exponents,
+ * and args.right_tables those of right (lib/decompose_args.h).
  */
 #define WGMMA_TYPE    TYPE_F16
 #define LEFT_ALONG_K  1
@@ -96,10 +96,10 @@ static __device__ __forceinline__ struct lines lines_of(const struct tgl_gemm_ar
     const long long right = (args->n + TGL_PANEL_LINES - 1) / TGL_PANEL_LINES;
     const long long left_number = lefts > 1 ? batch : 0, right_number = rights > 1 ? batch : 0;
     struct lines lines;
-    lines.left_panels = (const struct tgl_panel *)args->workspace;
-    lines.right_panels = lines.left_panels + lefts * left;
-    lines.left_exponents = (const int *)(lines.right_panels + rights * right);
-    lines.right_exponents = lines.left_exponents + lefts * left * TGL_PANEL_LINES;
+    lines.left_panels = (const struct tgl_panel *)args->left_tables;
+    lines.right_panels = (const struct tgl_panel *)args->right_tables;
+    lines.left_exponents = (const int *)(lines.left_panels + lefts * left);
+    lines.right_exponents = (const int *)(lines.right_panels + rights * right);
     lines.left_panels += left_number * left;
     lines.right_panels += right_number * right;
     lines.left_exponents += left_number * left * TGL_PANEL_LINES;

@@ -46,8 +46,14 @@ struct tgl_gemm_args {
     const void *alpha_at,
         *beta_at; /* used instead by kernels with DEVICE_SCALARS; beta_at may be NULL */
 
-    void *workspace;    /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
-    unsigned *counters; /* batch * split tiles * cluster: zero before and after a launch */
+    union {
+        void *workspace; /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
+        const void *left_tables; /* of gemm/accurate.cu, instead; and right_tables */
+    };
+    union {
+        unsigned *counters; /* batch * split tiles * cluster: zero before and after a launch */
+        const void *right_tables;
+    };
 
     bool overlaps;     /* the next launch may start early: this one leaves it room */
     bool waits_at_end; /* a strip: it starts early, beside the launch before it. The launch after

@@ -124,7 +124,8 @@ class Operands(Sized):
         ("D", c_void_p), ("A_array", c_void_p), ("B_array", c_void_p), ("C_array", c_void_p),
         ("D_array", c_void_p), ("bias", c_void_p), ("residual", c_void_p),
         ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_d", c_void_p),
-        ("workspace", c_void_p), ("workspace_bytes", c_size_t)]
+        ("workspace", c_void_p), ("workspace_bytes", c_size_t),
+        ("prepared_a", c_void_p), ("prepared_b", c_void_p)]
 
 
 class Counters(Sized):

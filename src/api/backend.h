@@ -93,8 +93,9 @@ struct tgl_device {
     const tgl_backend *backend;
     void *state; /* of the backend */
     char name[32];
-    bool is_numbered;             /* it was opened with a number, "cuda:0" */
-    struct tgl_plan_cache *plans; /* the plans of tgl_gemm() */
+    bool is_numbered;                   /* it was opened with a number, "cuda:0" */
+    struct tgl_plan_cache *plans;       /* the plans of tgl_gemm() */
+    struct tgl_prepared_list *prepared; /* operands that are not destroyed */
 };
 
 struct tgl_plan {

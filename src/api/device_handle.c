@@ -5,6 +5,7 @@
  */
 #include "api/backend.h"
 #include "api/plan_cache.h"
+#include "api/prepared.h"
 #include "base/clock.h"
 
 #include <limits.h>
@@ -101,8 +102,13 @@ static tgl_status check_options(const tgl_device_options *options)
 static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
 {
     TGL_TRY(tgl_plan_cache_create(&dev->plans));
-    const tgl_status status = open_by_name(dev, name, options);
-    if (status != TGL_OK) tgl_plan_cache_destroy(dev->plans);
+    dev->prepared = tgl_prepared_list_create();
+    const tgl_status status = dev->prepared != NULL
+                                  ? open_by_name(dev, name, options)
+                                  : tgl_fail(TGL_NO_MEMORY, "no memory for a device");
+    if (status == TGL_OK) return TGL_OK;
+    tgl_prepared_list_destroy(dev->prepared);
+    tgl_plan_cache_destroy(dev->plans);
     return status;
 }
 
@@ -133,6 +139,7 @@ void tgl_device_close(tgl_device *dev)
 {
     if (dev == NULL) return;
     tgl_plan_cache_destroy(dev->plans);
+    tgl_prepared_list_destroy(dev->prepared);
     dev->backend->close(dev);
     free(dev);
 }

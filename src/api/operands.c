@@ -164,6 +164,9 @@ static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_
     run->at[TGL_AT_SCALE_D] = o->scale_d;
     run->workspace = o->workspace;
     run->workspace_bytes = o->workspace_bytes;
+    run->kept[TGL_AT_A] = run->kept[TGL_AT_B] = NULL;
+    run->is_preparation = false;
+    run->prepares = TGL_AT_A;
 }
 
 tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_run *run)

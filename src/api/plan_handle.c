@@ -4,6 +4,7 @@
  */
 #include "api/backend.h"
 #include "api/plan_cache.h"
+#include "api/prepared.h"
 #include "api/small_product.h"
 
 #include <stdio.h>
@@ -101,6 +102,7 @@ tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *opera
     if (tgl_small_plan(plan, operands)) return TGL_OK;
     tgl_run run;
     TGL_TRY(tgl_run_make(&plan->shape, operands, &run));
+    TGL_TRY(tgl_prepared_take(plan, operands, &run));
     if (plan->state == NULL) return TGL_OK;
     TGL_TRY(check_workspace(plan, &run));
     const tgl_status status = plan->dev->backend->run(plan, &run, stream);

@@ -67,6 +67,8 @@ typedef enum tgl_operand {
     TGL_OPERANDS
 } tgl_operand;
 
+enum { TGL_KEPT_OPERANDS = 2 }; /* A and B, whose pre-passes tgl_operand_prepare() can run ahead */
+
 /* The operands of one run, in terms of the normalised shape. */
 typedef struct tgl_run {
     double alpha, beta; /* rounded to the accumulation type; alpha is 0 if k is 0. NaN with device
@@ -75,6 +77,10 @@ typedef struct tgl_run {
     const void *at[TGL_OPERANDS]; /* NULL if not used, such as A and B without a product */
     void *workspace;              /* the caller's; NULL: the device provides it */
     size_t workspace_bytes;
+    void *kept[TGL_KEPT_OPERANDS]; /* what the pre-pass of TGL_AT_A or TGL_AT_B has made in an
+                                      earlier run; NULL: this run makes it */
+    bool is_preparation;  /* the run only makes kept[prepares], by the pre-pass of that operand */
+    tgl_operand prepares; /* TGL_AT_A or TGL_AT_B */
 } tgl_run;
 
 static inline bool tgl_epilogue_is_none(const tgl_shape_epilogue *e)

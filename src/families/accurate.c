@@ -6,6 +6,8 @@
 #include "families/decompose.h"
 #include "families/gemm_launch.h"
 
+#include "../../kernels/lib/decompose_args.h"
+
 #include <math.h>
 
 /* ---- Configurations -------------------------------------------------------------------------- */
@@ -38,9 +40,11 @@ static const accurate_row rows[] = {
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* cluster: blocks that share the right operand's tiles, 1 or 2. raster: rows of clusters of tiles
- * in a band. slab: steps of 64 of K between additions in FP32. ordered: 1: consumers take turns. */
-static const char *const options[] = {"cluster", "raster", "slab", "ordered", NULL};
-enum { CLUSTER, RASTER, SLAB, ORDERED };
+ * in a band. slab: steps of 64 of K between additions in FP32. ordered: 1: consumers take turns.
+ * chunks: columns of D are computed in so many chunks, one after the other, which need room for the
+ * words of all of A and of one chunk of B. */
+static const char *const options[] = {"cluster", "raster", "slab", "ordered", "chunks", NULL};
+enum { CLUSTER, RASTER, SLAB, ORDERED, CHUNKS };
 
 static const char *configuration(int index)
 {
@@ -67,7 +71,7 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice serves a shape on a chip. */
+/* How a choice serves a shape on a chip. In chunks: the first of them, the widest. */
 typedef struct geometry {
     const accurate_row *row;
     int cluster, raster, slab;
@@ -76,11 +80,15 @@ typedef struct geometry {
     int64_t units;                   /* of clusters */
     int threads, shared;             /* shared: dynamic, bytes of a block */
     int64_t blocks;                  /* of the grid */
+    int64_t chunk, chunks;           /* columns of D in a chunk; their number */
     tgl_decompose operands[2];
-    int64_t word_bytes, table_bytes, maxima_bytes; /* of workspace */
 } geometry;
 
-enum { LINE_BYTES = 128, BK = 64 /* of K in a stage */ };
+enum {
+    LINE_BYTES = 128,
+    BK = 64,          /* of K in a stage */
+    CHUNKS_MAX = 256, /* a launch list has three launches for each */
+};
 
 /* As struct shared of the kernel has it. */
 static int shared_bytes(const accurate_row *t)
@@ -106,35 +114,40 @@ static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, b
     return d;
 }
 
-static void place_workspace(geometry *g)
+/* A chunk begins with a panel and with a tile, so that it computes the bits of the whole. */
+static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, geometry *g)
 {
-    int64_t at = 0;
-    for (int i = 0; i < 2; i++) {
-        g->operands[i].words = at;
-        at += tgl_round_up(tgl_decompose_word_bytes(&g->operands[i]), TGL_WORKSPACE_ALIGNMENT);
-    }
-    g->word_bytes = at;
-    g->table_bytes = tgl_round_up(tgl_decompose_table_bytes(g->operands), TGL_WORKSPACE_ALIGNMENT);
-    tgl_decompose_place_tables(g->operands, at);
-    at += g->table_bytes;
-    for (int i = 0; i < 2; i++) {
-        g->operands[i].maxima = at;
-        at += tgl_round_up(tgl_decompose_maxima_bytes(&g->operands[i]), TGL_WORKSPACE_ALIGNMENT);
-    }
-    g->maxima_bytes = at - g->word_bytes - g->table_bytes;
+    const int64_t unit = t->bn % TGL_PANEL_LINES == 0 ? t->bn : 2 * t->bn;
+    g->chunk = tgl_min64(n, tgl_round_up(tgl_ceil_div(n, chunks), unit));
+    g->chunks = tgl_ceil_div(n, g->chunk);
 }
 
 /* NULL, or why the options cannot serve. */
-static const char *take_options(const tgl_chip *chip, const tgl_choice *choice, geometry *g)
+static const char *take_options(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                                geometry *g)
 {
     const int64_t cluster = tgl_option(choice, CLUSTER, 1), slab = tgl_option(choice, SLAB, 1);
+    const int64_t chunks = tgl_option(choice, CHUNKS, 1);
     if (cluster != 1 && cluster != 2) return "it has clusters of 1 or 2 blocks";
     if (cluster > chip->cluster_max) return "the chip has no clusters";
     if (slab < 1 || 2 * slab > g->row->stages) return "the stages of a slab must be in its ring";
+    if (chunks < 1 || chunks > CHUNKS_MAX) return "it has 1 to 256 chunks";
+    if (chunks > 1 && s->epilogue.expression != NULL)
+        return "chunks are not supported with an epilogue expression";
     g->cluster = (int)cluster;
     g->slab = (int)slab;
     g->ordered = tgl_option(choice, ORDERED, 0) != 0 && g->row->consumers > 1;
     return NULL;
+}
+
+/* Both operands of a chunk. Only words of whole operands are worth keeping. */
+static void place_operands(const tgl_shape *s, const tgl_rectangle *part, geometry *g)
+{
+    for (int i = 0; i < 2; i++) {
+        g->operands[i] = operand_of(s, part, i == 0);
+        g->operands[i].is_kept = g->chunks == 1;
+        tgl_decompose_place(&g->operands[i]);
+    }
 }
 
 /* NULL, or why the choice cannot serve. */
@@ -143,12 +156,13 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 {
     const accurate_row *t = &rows[choice->configuration];
     *g = (geometry){.row = t};
-    const char *why = take_options(chip, choice, g);
+    const char *why = take_options(chip, s, choice, g);
     if (why != NULL) return why;
-    g->operands[0] = operand_of(s, part, true);
-    g->operands[1] = operand_of(s, part, false);
+    choose_chunks(t, part->n, tgl_option(choice, CHUNKS, 1), g);
+    const tgl_rectangle chunk = {part->row, part->col, part->m, g->chunk};
+    place_operands(s, &chunk, g);
     g->tile_rows = tgl_ceil_div(part->m, t->bm * g->cluster);
-    g->tile_columns = tgl_ceil_div(part->n, t->bn);
+    g->tile_columns = tgl_ceil_div(g->chunk, t->bn);
     /* The kernel counts all tiles in 31 bits, and up to a grid past the last. */
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch > TGL_GRID_X_MAX / 2.0)
         return tgl_grid_too_large;
@@ -161,7 +175,6 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->threads = tgl_ring_threads(t->consumers);
     g->shared = shared_bytes(t);
     g->blocks = tgl_persistent_blocks(chip, t->min_blocks, g->cluster, g->units * g->cluster);
-    place_workspace(g);
     return NULL;
 }
 
@@ -188,18 +201,21 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const accurate_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
     const double depth = ceil(k / BK), clock = 1e6 * chip->clock_mhz;
-    const double units = (double)g->units * g->cluster;
-    const double waves = ceil(units / (double)chip->sms); /* units of the busiest SM */
+    const double chunks = (double)g->chunks, units = (double)g->units * g->cluster;
+    const double waves = ceil(units / (double)chip->sms); /* units of the busiest SM, in a chunk */
     const double tail = UNIT_CYCLES + 4.0 * t->bm * t->bn / STORE_BYTES_A_CLOCK;
     const bool overlaps = c->resident > 1 && waves > 1; /* tails with other blocks' loops */
     const double cycles =
         waves * depth * step_cycles(chip, t) + (overlaps ? waves / 2 + 0.5 : waves) * tail;
-    const double start = START_SECONDS + tgl_decompose_seconds(chip, g->operands);
+    const double start = chunks * START_SECONDS +
+                         tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_BOTH) +
+                         (chunks - 1) * tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_B);
     c->blocks = (double)g->blocks;
-    c->compute = start + cycles / clock;
-    c->memory = start + 4 * batch * (m * k + k * n + m * n) / (MEMORY_SHARE * chip->memory_rate);
-    c->l2 = start +
-            2 * units * depth * LINE_BYTES * (t->bm + (double)t->bn / g->cluster) / chip->l2_rate;
+    c->compute = start + chunks * cycles / clock;
+    c->memory =
+        start + 4 * batch * (chunks * m * k + k * n + m * n) / (MEMORY_SHARE * chip->memory_rate);
+    c->l2 = start + 2 * chunks * units * depth * LINE_BYTES * (t->bm + (double)t->bn / g->cluster) /
+                        chip->l2_rate;
 }
 
 static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
@@ -214,9 +230,9 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
     c->threads = g.threads;
     c->registers = g.row->registers;
     c->shared_bytes = g.shared + TGL_RING_STATIC_SHARED;
-    c->workspace_bytes = g.word_bytes + g.table_bytes + g.maxima_bytes;
-    c->repacked_bytes = g.word_bytes;
-    c->launches = 3;
+    c->workspace_bytes = g.operands[0].bytes + g.operands[1].bytes;
+    c->repacked_bytes = g.operands[0].panels + g.operands[1].panels; /* the words */
+    c->launches = 3 * g.chunks;
     c->is_predicted = true;
     if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
 }
@@ -228,9 +244,9 @@ static tgl_tensor tensor_of(const tgl_decompose *d, int edge, int parts)
 {
     const int64_t size = (int64_t)tgl_type_size(TGL_F16), pitch = tgl_decompose_pitch(d);
     return (tgl_tensor){
-        .base = TGL_VALUE_SCRATCH,
+        .base = d->is_kept ? TGL_VALUE_KEPT : TGL_VALUE_SCRATCH,
         .operand = (int)d->operand,
-        .offset = d->words,
+        .offset = d->is_kept ? d->words : d->at + d->words,
         .type = TGL_F16,
         .rank = 3,
         .size = {d->length, d->lines, 2 * d->count},
@@ -256,6 +272,70 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
+/* Reserves the words and tables of both operands. */
+static void add_scratch(geometry *g, tgl_list_builder *builder)
+{
+    for (int i = 0; i < 2; i++) {
+        tgl_decompose *d = &g->operands[i];
+        if (d->is_kept)
+            tgl_list_keep(builder, d->operand, d->bytes);
+        else
+            d->at = tgl_list_scratch(builder, d->bytes);
+    }
+}
+
+/* The main kernel, for a chunk. */
+static void add_product(const tgl_partition *of, const geometry *g, tgl_list_builder *builder)
+{
+    const tgl_tensor maps[] = {tensor_of(&g->operands[0], g->row->bm, 1),
+                               tensor_of(&g->operands[1], g->row->bn, g->cluster)};
+    tgl_gemm_step step = {
+        .of = of,
+        .name = g->row->name,
+        .file = "gemm/accurate.cu",
+        .symbol = "gemm_accurate",
+        .local_bytes = g->row->spills || g->cluster > 1 ? TGL_SPILL_MAX : 0,
+        .needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (g->cluster > 1 ? TGL_HAS_CLUSTERS : 0),
+        .threads = g->threads,
+        .dynamic_shared = g->shared,
+        .vec_a = 1,
+        .vec_b = 1,
+        .blocks = g->blocks,
+        .batch_step = (int)of->shape->batch,
+        .loops_over_batch = true,
+        .is_persistent = true,
+        .maps = maps,
+        .keeps_operands = true,
+        .tables = g->operands,
+        .args = {.raster = g->raster, .splits = 1, .cluster = g->cluster},
+    };
+    add_macros(of->shape, g, builder);
+    step.aligned = tgl_gemm_kernel(&step, builder);
+    tgl_gemm_add_step(&step, builder);
+}
+
+/* The chunk of D from this column of the part on, with the words of the first chunk's place. */
+static void add_chunk(const tgl_partition *of, const geometry *first, int64_t col,
+                      tgl_list_builder *builder)
+{
+    tgl_partition chunk = *of;
+    geometry g = *first;
+    chunk.part.col += col;
+    chunk.part.n = tgl_min64(first->chunk, of->part.n - col);
+    chunk.is_last = of->is_last && col + first->chunk >= of->part.n;
+    tgl_decompose *b = &g.operands[1];
+    const int64_t at = b->at;
+    b[0] = operand_of(of->shape, &chunk.part, false);
+    b->is_kept = first->chunks == 1;
+    b->at = at;
+    tgl_decompose_place(b);
+    g.units = g.tile_rows * tgl_ceil_div(chunk.part.n, g.row->bn) * of->shape->batch;
+    g.blocks = tgl_persistent_blocks(of->chip, g.row->min_blocks, g.cluster, g.units * g.cluster);
+    tgl_decompose_add_steps(&chunk, g.operands, col == 0 ? TGL_DECOMPOSE_BOTH : TGL_DECOMPOSE_B,
+                            builder);
+    add_product(&chunk, &g, builder);
+}
+
 static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
@@ -264,40 +344,19 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
         tgl_gemm_fail(why, builder);
         return;
     }
-    const int64_t scratch =
-        tgl_list_scratch(builder, g.word_bytes + g.table_bytes + g.maxima_bytes);
-    for (int i = 0; i < 2; i++) {
-        g.operands[i].words += scratch;
-        g.operands[i].maxima += scratch;
-    }
-    tgl_decompose_place_tables(g.operands, scratch + g.word_bytes);
-    tgl_decompose_add_steps(of, g.operands, builder);
-    const tgl_tensor maps[] = {tensor_of(&g.operands[0], g.row->bm, 1),
-                               tensor_of(&g.operands[1], g.row->bn, g.cluster)};
-    tgl_gemm_step step = {
-        .of = of,
-        .name = g.row->name,
-        .file = "gemm/accurate.cu",
-        .symbol = "gemm_accurate",
-        .local_bytes = g.row->spills || g.cluster > 1 ? TGL_SPILL_MAX : 0,
-        .needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (g.cluster > 1 ? TGL_HAS_CLUSTERS : 0),
-        .threads = g.threads,
-        .dynamic_shared = g.shared,
-        .vec_a = 1,
-        .vec_b = 1,
-        .blocks = g.blocks,
-        .batch_step = (int)of->shape->batch,
-        .loops_over_batch = true,
-        .is_persistent = true,
-        .maps = maps,
-        .keeps_operands = true,
-        .has_tables = true,
-        .tables_at = scratch + g.word_bytes,
-        .args = {.raster = g.raster, .splits = 1, .cluster = g.cluster},
-    };
-    add_macros(of->shape, &g, builder);
-    step.aligned = tgl_gemm_kernel(&step, builder);
-    tgl_gemm_add_step(&step, builder);
+    add_scratch(&g, builder);
+    for (int64_t col = 0; col < of->part.n; col += g.chunk)
+        add_chunk(of, &g, col, builder);
+}
+
+/* ---- Less workspace -------------------------------------------------------------------------- */
+
+/* Chunks: the fewest that fit, if any does. */
+static void shrink(tgl_search *search)
+{
+    int64_t values[] = {TGL_UNSET, TGL_UNSET, TGL_UNSET, 2};
+    for (; values[3] <= CHUNKS_MAX; values[3] *= 2)
+        if (tgl_search_try(search, RASTER, 4, values)) return;
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
@@ -318,8 +377,13 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     tgl_text_add(out, "tiles       %lld x %lld, clusters of %d, bands of %d rows\n",
                  (long long)g.tile_rows * g.cluster, (long long)g.tile_columns, g.cluster,
                  g.raster * g.cluster);
-    tgl_text_add(out, "words       %.2f MB, and %.2f MB of tables\n", 1e-6 * (double)g.word_bytes,
-                 1e-6 * (double)(g.table_bytes + g.maxima_bytes));
+    const int64_t words = g.operands[0].panels + g.operands[1].panels;
+    const int64_t bytes = g.operands[0].bytes + g.operands[1].bytes;
+    tgl_text_add(out, "words       %.2f MB, and %.2f MB of tables\n", 1e-6 * (double)words,
+                 1e-6 * (double)(bytes - words));
+    if (g.chunks > 1)
+        tgl_text_add(out, "chunks      %lld, of %lld columns of D\n", (long long)g.chunks,
+                     (long long)g.chunk);
 }
 
 static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
@@ -336,6 +400,7 @@ const tgl_family tgl_family_accurate = {
     .options = options,
     .configuration = configuration,
     .unsupported_reason = unsupported_reason,
+    .shrink = shrink,
     .predict = predict,
     .launch = launch,
     .explain = explain,

@@ -35,7 +35,7 @@ int64_t tgl_decompose_pitch(const tgl_decompose *d)
     return tgl_round_up(bytes, bytes >= LONG ? LINE_OF_L2 : TMA_ALIGNMENT) / WORD_BYTES;
 }
 
-int64_t tgl_decompose_word_bytes(const tgl_decompose *d)
+static int64_t word_bytes(const tgl_decompose *d)
 {
     return d->count * 2 * d->lines * tgl_decompose_pitch(d) * WORD_BYTES;
 }
@@ -66,7 +66,7 @@ static int64_t padded_lines(const tgl_decompose *d)
     return tgl_round_up(d->lines, TGL_PANEL_LINES);
 }
 
-int64_t tgl_decompose_maxima_bytes(const tgl_decompose *d)
+static int64_t maxima_bytes(const tgl_decompose *d)
 {
     return d->count * parts_of(d) * d->lines * (int64_t)sizeof(unsigned);
 }
@@ -81,22 +81,22 @@ static int64_t exponent_bytes(const tgl_decompose *d)
     return d->count * padded_lines(d) * (int64_t)sizeof(int);
 }
 
-int64_t tgl_decompose_table_bytes(const tgl_decompose both[BOTH])
+void tgl_decompose_place(tgl_decompose *d)
 {
-    return panel_bytes(&both[0]) + panel_bytes(&both[1]) + exponent_bytes(&both[0]) +
-           exponent_bytes(&both[1]);
+    d->words = 0;
+    d->panels = tgl_round_up(word_bytes(d), TGL_WORKSPACE_ALIGNMENT);
+    d->exponents = d->panels + panel_bytes(d);
+    d->maxima = d->exponents + exponent_bytes(d);
+    d->bytes = tgl_round_up(d->maxima + maxima_bytes(d), TGL_WORKSPACE_ALIGNMENT);
 }
 
-void tgl_decompose_place_tables(tgl_decompose both[BOTH], int64_t at)
+void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
+                         tgl_list_builder *builder)
 {
-    for (int i = 0; i < BOTH; i++) {
-        both[i].panels = at;
-        at += panel_bytes(&both[i]);
-    }
-    for (int i = 0; i < BOTH; i++) {
-        both[i].exponents = at;
-        at += exponent_bytes(&both[i]);
-    }
+    if (d->is_kept)
+        tgl_list_patch_value(builder, TGL_VALUE_KEPT, (int)d->operand, at, offset);
+    else
+        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, at, d->at + offset);
 }
 
 /* ---- Grids ----------------------------------------------------------------------------------- */
@@ -145,14 +145,20 @@ const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[B
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH])
+static double elements_of(const tgl_decompose *d)
+{
+    return (double)d->count * (double)d->lines * (double)d->length;
+}
+
+double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH], int which)
 {
     /* Fitted to products of 1024 to 8192 cubed on an H200. */
     static const double LAUNCH = 9e-6; /* of each launch, which the next one waits for */
     static const double SHARE = 0.67;  /* of a copy's rate */
     enum { ELEMENT_BYTES = 12 };       /* read twice, and written as two words */
-    const double elements = (double)both[0].count * (double)both[0].lines * (double)both[0].length +
-                            (double)both[1].count * (double)both[1].lines * (double)both[1].length;
+    double elements = 0;
+    for (int i = 0; i < BOTH; i++)
+        if ((which >> i & 1) != 0) elements += elements_of(&both[i]);
     return 2 * LAUNCH + elements * ELEMENT_BYTES / (SHARE * chip->memory_rate);
 }
 
@@ -191,24 +197,33 @@ static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *buil
     const size_t job = offsetof(decompose_args, jobs) + (size_t)number * sizeof(decompose_job);
     tgl_list_patch_value(builder, TGL_VALUE_OPERAND, (int)d->operand,
                          job + offsetof(decompose_job, from), d->offset * (int64_t)sizeof(float));
-    tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, job + offsetof(decompose_job, to),
-                         d->words);
-    tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, job + offsetof(decompose_job, maxima),
-                         d->maxima);
-    tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, job + offsetof(decompose_job, exponents),
-                         d->exponents);
-    tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, job + offsetof(decompose_job, panels),
-                         d->panels);
+    tgl_decompose_patch(d, job + offsetof(decompose_job, to), d->words, builder);
+    tgl_decompose_patch(d, job + offsetof(decompose_job, maxima), d->maxima, builder);
+    tgl_decompose_patch(d, job + offsetof(decompose_job, exponents), d->exponents, builder);
+    tgl_decompose_patch(d, job + offsetof(decompose_job, panels), d->panels, builder);
 }
 
-static void add_step(const tgl_partition *of, const tgl_decompose both[BOTH], const char *what,
-                     const char *symbol, double blocks, const decompose_args *args,
-                     tgl_list_builder *builder)
+/* One of the two kernels, and its blocks for each operand. */
+typedef struct pass {
+    const char *what, *symbol;
+    double blocks[BOTH];
+} pass;
+
+/* Adds the launch for these operands as an alternative of the latest step. */
+static void add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], const pass *with,
+                       int which, decompose_args args, tgl_list_builder *builder)
 {
-    const tgl_launch launch =
-        tgl_prepass_launch(of, kernel_of(both, symbol, builder), blocks, THREADS);
-    tgl_list_step(builder, what);
-    tgl_list_launch(builder, &launch, args, sizeof *args);
+    double blocks = 0;
+    for (int i = 0; i < BOTH; i++)
+        if ((which >> i & 1) != 0) blocks += with->blocks[i];
+    tgl_launch launch =
+        tgl_prepass_launch(of, kernel_of(both, with->symbol, builder), blocks, THREADS);
+    for (int i = 0; i < BOTH; i++)
+        if ((which >> i & 1) != 0 && both[i].is_kept)
+            launch.conditions[launch.condition_count++] =
+                (tgl_condition){.kind = TGL_IF_NOT_KEPT, .operand = both[i].operand};
+    if ((which & TGL_DECOMPOSE_A) == 0) args.first_maxima = args.first_split = 0;
+    tgl_list_launch(builder, &launch, &args, sizeof args);
     for (int i = 0; i < BOTH; i++)
         patch_job(&both[i], i, builder);
     if (of->shape->device_scalars)
@@ -216,15 +231,25 @@ static void add_step(const tgl_partition *of, const tgl_decompose both[BOTH], co
                              offsetof(decompose_args, alpha_at), 0);
 }
 
-void tgl_decompose_add_steps(const tgl_partition *of, const tgl_decompose both[BOTH],
+void tgl_decompose_add_steps(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
                              tgl_list_builder *builder)
 {
-    const double maxima[BOTH] = {maxima_blocks(&both[0]), maxima_blocks(&both[1])};
-    const double split[BOTH] = {split_blocks(of->chip, &both[0]), split_blocks(of->chip, &both[1])};
+    const pass passes[] = {
+        {which == TGL_DECOMPOSE_B ? "maxima of B" : "maxima of A and B",
+         "decompose_maxima",
+         {maxima_blocks(&both[0]), maxima_blocks(&both[1])}},
+        {which == TGL_DECOMPOSE_B ? "words of B" : "words of A and B",
+         "decompose_split",
+         {split_blocks(of->chip, &both[0]), split_blocks(of->chip, &both[1])}},
+    };
     const decompose_args args = {.jobs = {job_of(of->chip, &both[0]), job_of(of->chip, &both[1])},
-                                 .first_maxima = (int)maxima[0],
-                                 .first_split = (int)split[0]};
-    add_step(of, both, "maxima of A and B", "decompose_maxima", maxima[0] + maxima[1], &args,
-             builder);
-    add_step(of, both, "words of A and B", "decompose_split", split[0] + split[1], &args, builder);
+                                 .first_maxima = (int)passes[0].blocks[0],
+                                 .first_split = (int)passes[1].blocks[0]};
+    for (int i = 0; i < 2; i++) {
+        tgl_list_step(builder, passes[i].what);
+        add_launch(of, both, &passes[i], which, args, builder);
+        if (!both[0].is_kept) continue;
+        add_launch(of, both, &passes[i], TGL_DECOMPOSE_A, args, builder);
+        add_launch(of, both, &passes[i], TGL_DECOMPOSE_B, args, builder);
+    }
 }

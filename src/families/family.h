@@ -119,6 +119,10 @@ struct tgl_family {
      * candidate without any option, which can serve. NULL: there is no other. */
     void (*search)(tgl_search *search);
 
+    /* The same with candidates that need less workspace, after search->best was rejected because it
+     * needs more than the limit. NULL: there are none. */
+    void (*shrink)(tgl_search *search);
+
     /* Fills in the first group of *c for c->choice, or c->rejected. */
     void (*predict)(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *c);
 

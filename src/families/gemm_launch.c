@@ -4,6 +4,7 @@
  * alternatives, arguments, and what a run fills in.
  */
 #include "families/gemm_launch.h"
+#include "families/decompose.h"
 
 #include "../../kernels/lib/tma_map.h"
 
@@ -351,8 +352,10 @@ static void add_launch(const tgl_gemm_step *step, const regions *at, bool has_pr
     tgl_list_patch_value(builder, TGL_VALUE_COUNT, 0, AT(batch), 0);
     if (step->scratch_bytes > 0)
         tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), at->scratch);
-    if (step->has_tables)
-        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), step->tables_at);
+    if (step->tables != NULL) {
+        tgl_decompose_patch(&step->tables[0], AT(left_tables), step->tables[0].panels, builder);
+        tgl_decompose_patch(&step->tables[1], AT(right_tables), step->tables[1].panels, builder);
+    }
     if (step->counter_bytes > 0)
         tgl_list_patch_value(builder, TGL_VALUE_COUNTERS, 0, AT(counters), at->counters);
 }

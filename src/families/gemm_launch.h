@@ -28,8 +28,9 @@ typedef struct tgl_gemm_step {
                             args.cluster; each block takes tiles and problems in turn */
     bool has_whole_grid; /* persistent, but the grid is never smaller */
     int64_t scratch_bytes, counter_bytes;
-    bool has_tables; /* args.workspace is scratch of the list's that an earlier step has filled, */
-    int64_t tables_at; /* from this byte on; scratch_bytes is then 0 */
+    /* args.left_tables and right_tables are panels of these operands, which an earlier step has
+     * filled; scratch_bytes and counter_bytes are then 0. NULL: they are not. */
+    const struct tgl_decompose *tables;
 
     /* Set by the family: raster, tiles_whole, splits, cluster, k_chunk, small_k_major. */
     struct tgl_gemm_args args;

@@ -124,6 +124,11 @@ int64_t tgl_list_counters(tgl_list_builder *b, int64_t bytes)
     return reserve(b, &b->list->counter_bytes, bytes);
 }
 
+void tgl_list_keep(tgl_list_builder *b, tgl_operand operand, int64_t bytes)
+{
+    b->list->kept[operand] = (tgl_kept){.at = tgl_list_scratch(b, bytes), .bytes = bytes};
+}
+
 void tgl_list_step(tgl_list_builder *b, const char *what)
 {
     tgl_step *step = append(b, &b->list->steps, &b->list->step_count, sizeof *step);
@@ -206,6 +211,7 @@ static int value_bytes(tgl_value value)
     case TGL_VALUE_OPERAND:
     case TGL_VALUE_SCRATCH:
     case TGL_VALUE_COUNTERS:
+    case TGL_VALUE_KEPT:
         return POINTER_BYTES;
     case TGL_VALUE_ALPHA_F32:
     case TGL_VALUE_BETA_F32:
@@ -218,6 +224,13 @@ static int value_bytes(tgl_value value)
         return TENSOR_MAP_BYTES;
     }
     return TGL_ARGUMENT_BYTES_MAX + 1;
+}
+
+/* Whether an operand has a block, and the offset is in it. */
+static bool is_in_kept(const tgl_launch_list *list, int operand, int64_t offset)
+{
+    return operand >= 0 && operand < TGL_KEPT_OPERANDS && offset >= 0 &&
+           offset < list->kept[operand].bytes;
 }
 
 /* NULL, or why a patch is invalid. */
@@ -241,6 +254,8 @@ static const char *patch_fault(const tgl_launch_list *list, const tgl_launch *la
         return p->offset < 0 || (size_t)p->offset > list->counter_bytes
                    ? "a patch outside the counters"
                    : NULL;
+    case TGL_VALUE_KEPT:
+        return is_in_kept(list, p->index, p->offset) ? NULL : "a patch outside an operand's block";
     default:
         return NULL;
     }
@@ -272,6 +287,8 @@ static const char *condition_fault(const tgl_launch *launch)
             return "a condition on no operand";
         if (is_alignment && (c->alignment < 1 || (c->alignment & (c->alignment - 1)) != 0))
             return "an alignment that is no power of two";
+        if (c->kind == TGL_IF_NOT_KEPT && (unsigned)c->operand >= TGL_KEPT_OPERANDS)
+            return "a condition on an operand that is never kept";
     }
     return NULL;
 }
@@ -301,11 +318,12 @@ static const char *launch_fault(const tgl_launch_list *list, int step, const tgl
     return fault;
 }
 
-static tgl_status check_tensor(const tgl_tensor *t)
+static tgl_status check_tensor(const tgl_launch_list *list, const tgl_tensor *t)
 {
     bool ok = t->operand >= 0 && t->operand < TGL_OPERANDS && t->rank >= 1 &&
               t->rank <= TGL_TENSOR_RANK_MAX &&
-              (t->base == TGL_VALUE_OPERAND || t->base == TGL_VALUE_SCRATCH);
+              (t->base == TGL_VALUE_OPERAND || t->base == TGL_VALUE_SCRATCH ||
+               (t->base == TGL_VALUE_KEPT && is_in_kept(list, t->operand, t->offset)));
     for (int i = 0; i < t->rank && ok; i++)
         ok = t->size[i] > 0 && t->box[i] >= 1 && t->box[i] <= 256 &&
              (i == 0 || t->stride[i] % 16 == 0);
@@ -330,7 +348,7 @@ static tgl_status check_launch(const tgl_launch_list *list, int step, const tgl_
 static tgl_status check(const tgl_launch_list *list)
 {
     for (int i = 0; i < list->map_count; i++)
-        TGL_TRY(check_tensor(&list->maps[i]));
+        TGL_TRY(check_tensor(list, &list->maps[i]));
     for (int i = 0; i < list->step_count; i++)
         for (int j = 0; j < list->steps[i].launch_count; j++)
             TGL_TRY(check_launch(list, i, &list->steps[i].launches[j]));
@@ -362,6 +380,8 @@ static bool holds(const tgl_condition *c, const tgl_run *run)
         return !run->has_product;
     case TGL_IF_PRODUCT:
         return run->has_product;
+    case TGL_IF_NOT_KEPT:
+        return run->is_preparation ? c->operand == run->prepares : run->kept[c->operand] == NULL;
     }
     return false;
 }
@@ -371,6 +391,7 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run)
     for (int i = 0; i < step->launch_count; i++) {
         const tgl_launch *launch = &step->launches[i];
         int j = 0;
+        if (run->is_preparation && launch->part.m > 0) continue;
         while (j < launch->condition_count && holds(&launch->conditions[j], run))
             j++;
         if (j == launch->condition_count) return launch;
@@ -396,9 +417,20 @@ static double alpha_of(const tgl_run *run)
     return run->has_product ? run->alpha : 0;
 }
 
-static const void *tensor_address(const tgl_tensor *t, const tgl_run *run, const char *scratch)
+/* The block of an operand, kept from an earlier run or in the scratch of this one. */
+static const char *kept_block(const tgl_launch_list *list, const tgl_run *run, int operand,
+                              const char *scratch)
 {
-    const char *base = t->base == TGL_VALUE_SCRATCH ? scratch : run->at[t->operand];
+    if (run->kept[operand] != NULL) return run->kept[operand];
+    return scratch != NULL ? scratch + list->kept[operand].at : NULL;
+}
+
+static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor *t,
+                                  const tgl_run *run, const char *scratch)
+{
+    const char *base = t->base == TGL_VALUE_SCRATCH ? scratch
+                       : t->base == TGL_VALUE_KEPT  ? kept_block(list, run, t->operand, scratch)
+                                                    : run->at[t->operand];
     return base != NULL ? base + t->offset : NULL;
 }
 
@@ -431,6 +463,9 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
         case TGL_VALUE_COUNTERS:
             put_pointer(to, counters, offset);
             break;
+        case TGL_VALUE_KEPT:
+            put_pointer(to, kept_block(list, run, p->index, scratch), offset);
+            break;
         case TGL_VALUE_ALPHA_F32:
             put_f32(to, alpha_of(run));
             break;
@@ -452,7 +487,7 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
         }
         case TGL_VALUE_TENSOR_MAP:
             TGL_TRY(encode(context, &list->maps[p->index], p->index,
-                           tensor_address(&list->maps[p->index], run, scratch), to));
+                           tensor_address(list, &list->maps[p->index], run, scratch), to));
             break;
         }
     }

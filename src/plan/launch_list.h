@@ -12,6 +12,9 @@
  * A run has memory besides its operands, in one workspace (tgl_list_workspace()):
  *   counters   zero before and after each execution of the list
  *   scratch    undefined when the list starts
+ *
+ * What a pre-pass makes of A or B may be kept for later runs (tgl_operand_prepare()). It is a block
+ * of the scratch, which a run may bring along instead; the pre-pass is then skipped.
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
@@ -27,6 +30,7 @@ typedef enum tgl_value {
     TGL_VALUE_OPERAND,   /* pointer: run.at[index] + offset bytes; NULL stays NULL */
     TGL_VALUE_SCRATCH,   /* pointer: the run's scratch + offset */
     TGL_VALUE_COUNTERS,  /* pointer: the run's counters + offset */
+    TGL_VALUE_KEPT,      /* pointer: run.kept[index], or else that block of the scratch, + offset */
     TGL_VALUE_ALPHA_F32, /* float: run.alpha; 0 without a product */
     TGL_VALUE_BETA_F32,  /* float: run.beta */
     TGL_VALUE_ALPHA_F64, /* double */
@@ -37,9 +41,9 @@ typedef enum tgl_value {
 
 typedef struct tgl_patch {
     tgl_value value;
-    int index;      /* a tgl_operand, or a tensor map of the list */
+    int index;      /* a tgl_operand (KEPT: TGL_AT_A, TGL_AT_B), or a tensor map of the list */
     int at;         /* offset of the value in the launch's argument bytes */
-    int64_t offset; /* bytes from the base of the operand, scratch or counters */
+    int64_t offset; /* bytes from the base of the operand, scratch, counters or block */
     int64_t step;   /* bytes added for each repetition of the launch */
 } tgl_patch;
 
@@ -53,7 +57,7 @@ typedef struct tgl_patch {
  * get such operands adds that number to its coordinates (lib/tma.h). */
 enum { TGL_TENSOR_RANK_MAX = 5 };
 typedef struct tgl_tensor {
-    tgl_value base;                      /* TGL_VALUE_OPERAND or TGL_VALUE_SCRATCH */
+    tgl_value base;                      /* TGL_VALUE_OPERAND, _SCRATCH or _KEPT */
     int operand;                         /* a tgl_operand */
     int64_t offset;                      /* bytes from the base */
     tgl_type type;                       /* of the elements */
@@ -78,6 +82,7 @@ typedef enum tgl_condition_kind {
     TGL_IF_MISALIGNED, /* the opposite of TGL_IF_ALIGNED */
     TGL_IF_NO_PRODUCT, /* the host knows that alpha is 0: A and B are not read */
     TGL_IF_PRODUCT,    /* the opposite of TGL_IF_NO_PRODUCT */
+    TGL_IF_NOT_KEPT,   /* the run makes the block of this operand, TGL_AT_A or TGL_AT_B */
 } tgl_condition_kind;
 
 typedef struct tgl_condition {
@@ -157,6 +162,11 @@ typedef struct tgl_flag {
     int set_by, cleared_by;
 } tgl_flag;
 
+/* The block of the scratch that holds what the pre-pass makes of an operand. */
+typedef struct tgl_kept {
+    int64_t at, bytes; /* bytes 0: nothing of this operand can be kept */
+} tgl_kept;
+
 typedef struct tgl_launch_list {
     tgl_step *steps;
     int step_count;
@@ -165,6 +175,7 @@ typedef struct tgl_launch_list {
     tgl_flag *flags;
     int flag_count;
     size_t scratch_bytes, counter_bytes; /* multiples of TGL_WORKSPACE_ALIGNMENT */
+    tgl_kept kept[TGL_KEPT_OPERANDS];    /* of TGL_AT_A and TGL_AT_B */
     tgl_kernel **kernels;                /* owned by the list; launches point to them */
     int kernel_count;
 } tgl_launch_list;
@@ -202,6 +213,9 @@ const tgl_kernel *tgl_list_kernel(tgl_list_builder *builder, const tgl_kernel *k
 int64_t tgl_list_scratch(tgl_list_builder *builder, int64_t bytes);
 int64_t tgl_list_counters(tgl_list_builder *builder, int64_t bytes);
 
+/* Reserves the block of an operand, TGL_AT_A or TGL_AT_B. */
+void tgl_list_keep(tgl_list_builder *builder, tgl_operand operand, int64_t bytes);
+
 /* Adds a step without launches. what: static text. */
 void tgl_list_step(tgl_list_builder *builder, const char *what);
 
@@ -228,7 +242,8 @@ tgl_status tgl_list_end(tgl_list_builder *builder);
 
 /* ---- At a run -------------------------------------------------------------------------------- */
 
-/* The alternative that a run takes; NULL: the run skips the step. */
+/* The alternative that a run takes; NULL: the run skips the step. A preparation takes only launches
+ * that write only workspace. */
 const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 
 /* Writes the arguments of repetition number `repeat` to `bytes` (launch->argument_bytes). encode:

@@ -27,6 +27,8 @@ static double larger(double x, double y)
     return x > y ? x : y;
 }
 
+static const char needs_workspace[] = "it needs more workspace than the limit";
+
 /* Whether the candidate's workspace is within a limit. */
 static bool has_room(const tgl_candidate *c, int64_t workspace_max)
 {
@@ -49,8 +51,7 @@ static void make_candidate(const tgl_search *search, const tgl_choice *choice, t
     *c = (tgl_candidate){
         .choice = *choice, .rejected_status = TGL_UNSUPPORTED, .splits = 1, .launches = 1};
     choice->family->predict(chip, search->shape, c);
-    if (c->rejected == NULL && !has_room(c, search->workspace_max))
-        c->rejected = "it needs more workspace than the limit";
+    if (c->rejected == NULL && !has_room(c, search->workspace_max)) c->rejected = needs_workspace;
     if (c->rejected != NULL || !c->is_predicted) return;
     c->waves = c->blocks / ((double)chip->sms * c->resident);
     c->overhead = LAUNCH_SECONDS * (double)c->launches;
@@ -100,6 +101,9 @@ static void choose_whole(const tgl_chip *chip, const tgl_shape *shape, const tgl
         return;
     }
     tgl_search_try(&search, 0, 0, NULL);
+    if (best->rejected == needs_workspace && !has_fixed_options(asked) &&
+        asked->family->shrink != NULL)
+        asked->family->shrink(&search);
     if (has_fixed_options(asked) || best->rejected != NULL || asked->family->search == NULL) return;
     asked->family->search(&search);
 }

@@ -89,8 +89,8 @@ static bool has_measured_width(const tgl_shape *s, int64_t row, int64_t lines, i
 bool tgl_tuned_is_for(const tgl_tuned *row, const tgl_shape *s)
 {
     return row->m == s->m && row->n == s->n && row->k == s->k && row->batch == s->batch &&
-           is_of_type(row, s) && s->in_place && !s->device_scalars && !s->pointers &&
-           tgl_epilogue_is_none(&s->epilogue) &&
+           is_of_type(row, s) && s->compute != TGL_COMPUTE_ACCURATE && s->in_place &&
+           !s->device_scalars && !s->pointers && tgl_epilogue_is_none(&s->epilogue) &&
            has_measured_width(s, s->trans_a ? s->m : s->k, s->trans_a ? s->k : s->m, s->lda,
                               s->stride_a) &&
            has_measured_width(s, s->trans_b ? s->k : s->n, s->trans_b ? s->n : s->k, s->ldb,

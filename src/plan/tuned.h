@@ -24,7 +24,8 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *shape);
 
 /* Whether the entry was measured for exactly this shape. Entries are measured with contiguous
  * matrices, D = C, a strided batch and no epilogue. Other products of the same sizes match if they
- * allow the same widths of copies and stores. */
+ * allow the same widths of copies and stores. Entries of f32 were measured without the kernels that
+ * only TGL_COMPUTE_ACCURATE has, so they are never for exactly such a product. */
 bool tgl_tuned_is_for(const tgl_tuned *row, const tgl_shape *shape);
 
 /* Whether the planner should use the entry instead of the best candidate by prediction: it supports

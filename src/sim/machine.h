@@ -43,6 +43,8 @@ enum {
     TGL_SIM_B_POINTERS,
     TGL_SIM_C_POINTERS,
     TGL_SIM_D_POINTERS,
+    TGL_SIM_KEPT_A, /* blocks of the scratch that an earlier run has made */
+    TGL_SIM_KEPT_B,
     TGL_SIM_REGIONS
 };
 

@@ -273,9 +273,21 @@ static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
                                        (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
-static void set_regions(const tgl_shape *s, const tgl_run *run, const tgl_sim_memory *memory,
+/* While an operand is prepared, its block is the scratch. */
+static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
+{
+    static const extent once = {.count = 1};
+    static const char *const names[] = {"the prepared A", "the prepared B"};
+    for (int i = 0; i < TGL_KEPT_OPERANDS; i++)
+        if (!run->is_preparation)
+            regions[TGL_SIM_KEPT_A + i] =
+                list_of(names[i], names[i], run->kept[i], list->kept[i].bytes / 4, 4, 0, &once);
+}
+
+static void set_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
                         const extent *e, tgl_sim_region *regions)
 {
+    const tgl_shape *s = &plan->shape;
     memset(regions, 0, TGL_SIM_REGIONS * sizeof *regions);
     set_inputs(s, run, e, regions);
     set_results(s, run, e, regions);
@@ -291,6 +303,7 @@ static void set_regions(const tgl_shape *s, const tgl_run *run, const tgl_sim_me
     set_epilogue(s, run, e, regions);
     set_scalars(s, run, regions);
     set_workspace(memory, regions);
+    set_kept(&plan->list, run, regions);
 }
 
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
@@ -365,7 +378,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     if (launch->count_in_grid_z) own.grid[2] = (unsigned)count;
     TGL_TRY(tgl_launch_fill(&j->plan->list, launch, j->run, (char *)j->memory.counters,
                             (char *)j->memory.scratch, repeat, encode, NULL, arguments));
-    set_regions(&j->plan->shape, j->run, &j->memory, &e, own.regions);
+    set_regions(j->plan, j->run, &j->memory, &e, own.regions);
     own.trace = tgl_record_launch(&j->record, &own);
     TGL_TRY(tgl_machine_run(&j->sim->machine, &own));
     tgl_report_add(&j->report, &j->sim->machine);
@@ -392,7 +405,7 @@ static int64_t needed_bytes(const job *j)
     const tgl_shape *s = &j->plan->shape;
     tgl_sim_region regions[TGL_SIM_REGIONS];
     const extent whole = {{0, 0, s->m, s->n}, 0, s->batch};
-    set_regions(s, j->run, &j->memory, &whole, regions);
+    set_regions(j->plan, j->run, &j->memory, &whole, regions);
     return tgl_report_needed_bytes(regions);
 }
 
@@ -408,6 +421,14 @@ static tgl_status run_steps(job *j)
     if (j->record.module != NULL && !tgl_record_end(&j->record))
         return tgl_fail(TGL_NO_MEMORY, "no memory for the counts of a run");
     return TGL_OK;
+}
+
+/* The memory that a preparation fills is all that its kernels write. */
+static void use_kept(job *j)
+{
+    const tgl_operand operand = j->run->prepares;
+    j->memory.scratch = j->run->kept[operand];
+    j->memory.scratch_bytes = (size_t)j->plan->list.kept[operand].bytes;
 }
 
 /* Uses the caller's workspace, or the device's, which grows to the largest that was needed. */
@@ -429,6 +450,7 @@ static tgl_status find_workspace(job *j)
     if (bytes > 0) memset(workspace, 0, list->counter_bytes);
     j->memory.counters = workspace;
     j->memory.scratch = bytes > 0 ? workspace + list->counter_bytes : NULL;
+    if (j->run->is_preparation) use_kept(j);
     return TGL_OK;
 }
 
@@ -448,7 +470,7 @@ static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *
     TGL_TRY(find_workspace(&j));
     begin_report(&j);
     const tgl_status status = run_steps(&j);
-    if (status == TGL_OK) {
+    if (status == TGL_OK && !run->is_preparation) {
         const tgl_record earlier = made->record;
         j.report.totals.needed_bytes = needed_bytes(&j);
         made->report = j.report;

@@ -176,13 +176,28 @@ class Check(Folder):
                         cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))
         rows = self.rows("a.csv")
-        self.assertEqual(len(rows), 12)
+        shapes = [row for row in rows if row["kernel"] == ""]
+        self.assertEqual(len(shapes), 12)
         for row in rows:
             self.assertEqual(row["cublas_rms"], "")
-            self.assertLessEqual(float(row["tegula_rms"]), 1.5 * float(row["sequential_rms"]))
+            self.assertLessEqual(float(row["tegula_rms"]), 1.5 * float(row["sequential_rms"]) + 1e-9)
+        classes = {row["inputs"]: row for row in rows if row["kernel"] != ""}
+        self.assertEqual(len(rows) - len(shapes), len(classes) + 9)  # three classes with three depths more
+        for name in "wide exponents, phi 4", "A*inv(A), condition 2^20", "near FLT_MAX", "NaN in B":
+            self.assertGreater(float(classes[name]["ieee_max"]), 0, name)
+        for name in "integers of 11 bits", "integers of 22 bits":
+            self.assertEqual(float(classes[name]["tegula_max"]), 0, name)
+        self.assertRegex(result.out, r"\n0 of \d+ products of classes fail\nLU factors of 512 rows")
+        result = tegula("check", "--accuracy", "--small", "--device", "cpu", "--compute", "tf32")
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertNotIn("classes", result.out)  # the bound of FP32 sums is not for tf32
+        result = tegula("check", "--accuracy", "--device", "cpu", "--kernel", "gemm")
+        self.assertEqual((result.code, result.out), (2, ""))
+        self.assertIn('the device cpu has no kernel "gemm"', result.err)
 
     def test_accuracy_without_cublas_is_not_judged_by_the_sequential_sum_alone(self):
-        result = tegula("check", "--accuracy", "--small", "--device", "sim", "--csv", "a.csv", cwd=self.folder)
+        result = tegula("check", "--accuracy", "--small", "--device", "sim", "--type", "bf16", "--type-c", "f32",
+                        "--csv", "a.csv", cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))
         self.assertTrue(result.out.endswith("\n0 products are wrong\n"))
         above = [row for row in self.rows("a.csv")

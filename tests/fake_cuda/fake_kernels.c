@@ -102,11 +102,17 @@ static bool is_called(CUfunction function, const char *symbol)
     return strcmp(function->symbol, symbol) == 0;
 }
 
+/* Takes struct tgl_gemm_args and two maps; it is computed from the operands themselves. */
+static bool is_gemm_with_maps(CUfunction function)
+{
+    return is_called(function, "gemm_accurate");
+}
+
 static bool is_gemm(CUfunction function)
 {
-    return is_called(function, "sgemm_simt") || is_called(function, "sgemm_skinny") ||
-           is_called(function, "sgemm_gemv") || is_called(function, "sgemm_small_batch") ||
-           is_called(function, "gemm_mma");
+    return is_gemm_with_maps(function) || is_called(function, "sgemm_simt") ||
+           is_called(function, "sgemm_skinny") || is_called(function, "sgemm_gemv") ||
+           is_called(function, "sgemm_small_batch") || is_called(function, "gemm_mma");
 }
 
 static bool is_of_ladder(CUfunction function)
@@ -147,7 +153,8 @@ static long long split_tiles(CUfunction function, const struct tgl_gemm_args *ar
 static bool has_expected_grid(CUfunction function, const fake_cuda_launch *l)
 {
     const struct tgl_gemm_args *args = &l->args;
-    const int batch = is_called(function, "sgemm_small_batch") ? 1 : args->batch;
+    const bool has_loop = is_called(function, "sgemm_small_batch") || is_gemm_with_maps(function);
+    const int batch = has_loop ? 1 : args->batch;
     if (l->grid[1] != 1 || l->grid[2] != (unsigned)batch) return false;
     if (!is_called(function, "sgemm_simt")) return true;
     if (function->block_m < 1 || function->block_n < 1 || args->splits < 1) return false;
@@ -249,6 +256,12 @@ static CUresult read_arguments(fake_node *node, void **arguments, void **extra)
         memcpy(node->arguments, arguments[0], MAP_BYTES);
         memcpy(node->arguments + MAP_BYTES, arguments[1], sizeof(long long));
         node->argument_bytes = MAP_BYTES + sizeof(long long);
+        return CUDA_SUCCESS;
+    }
+    if (is_gemm_with_maps(node->function)) {
+        if (arguments == NULL || extra != NULL) return INVALID_VALUE;
+        memcpy(node->arguments, arguments[0], expected);
+        node->argument_bytes = expected;
         return CUDA_SUCCESS;
     }
     if (extra == NULL) return arguments != NULL && expected == 0 ? CUDA_SUCCESS : INVALID_VALUE;
@@ -380,6 +393,11 @@ FAKE_CUDA_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, siz
         return CUDA_SUCCESS;
     }
     if (parameter_bytes(function) == 0) return INVALID_VALUE;
+    if (is_gemm_with_maps(function) && index > 0) {
+        *offset = MAP_AT + sizeof(struct tgl_gemm_args) + (index - 1) * MAP_BYTES;
+        *size = MAP_BYTES;
+        return CUDA_SUCCESS;
+    }
     *offset = 0; /* only the end of the last parameter is known */
     *size = parameter_bytes(function);
     return CUDA_SUCCESS;

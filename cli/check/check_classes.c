@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of all classes of inputs, and the rules that they must obey. Errors e are in the units
+ * of reference.h.
+ *
+ *   - The greatest e is at most the larger of 10 and 1.1 of FFMA's, and within the bound of
+ *     `tegula check`.
+ *   - Where the arithmetic differs from FFMA's, the RMS of e is at most half of FFMA's: geometric
+ *     mean over the classes, from k = 1024 on.
+ *   - Grade A (J. Demmel et al., "How to grade the accuracy of an implementation of the BLAS",
+ *     2024): the greatest e grows with k at most linearly: the slope of a line through the
+ *     logarithms.
+ *   - Integers are exact if their sums are below 2^24.
+ *   - Where a line has Inf or NaN, the pattern of Inf and NaN is FFMA's.
+ *   - In compute mode accurate other results are not NaN, and they are not Inf unless the exact
+ * sum, or FFMA's, is. In other modes nothing is said where a partial sum may pass the greatest
+ *     number: kernels that have several of an element add Inf and -Inf there.
+ */
+#include "check_classes.h"
+#include "cli.h"
+#include "elements.h"
+#include "input_classes.h"
+#include "progress.h"
+#include "reference.h"
+#include "timed_operands.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double max_least = 10, max_most = 1.1, mean_most = 0.5, slope_most = 1;
+enum { MEAN_DEPTH = 1024 }; /* from which k on the RMS errors count */
+
+/* Depths k of classes with CLASS_DEPTHS; 0 behind the last. */
+static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
+                     few_depths[] = {64, 256, 2048, 0};
+
+/* Whose result it is: ours; the device's in compute mode ieee; cuBLAS's; and that of a loop of
+ * fused multiply-adds in ascending order of k, which the rules mean by FFMA. */
+enum { OURS, IEEE, CUBLAS, FFMA, PARTIES };
+static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
+
+/* Errors of one party. */
+typedef struct errors {
+    double max, squares;
+} errors;
+
+typedef struct trial {
+    const input_class *of;
+    bool is_accurate; /* the compute mode */
+    class_inputs x;
+    double *B; /* x.B in double */
+    operands operands;
+    float *results[PARTIES];
+    bool has[PARTIES];
+    char kernels[PARTIES][96];
+    errors errors[PARTIES];
+    int64_t counted;     /* elements in the errors */
+    const char *failure; /* the first; NULL: none */
+} trial;
+
+typedef struct class_run {
+    const class_settings *settings;
+    double logarithms; /* of RMS errors over FFMA's */
+    int in_mean, failed, products;
+    double slope; /* the greatest of all classes */
+} class_run;
+
+static double rms(const trial *t, int party)
+{
+    return t->counted > 0 ? sqrt(t->errors[party].squares / (double)t->counted) : 0;
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+static tgl_status upload(trial *t, tgl_device *dev)
+{
+    const operands *o = &t->operands;
+    memcpy(o->host_a, t->x.A, o->size_a);
+    memcpy(o->host_b, t->x.B, o->size_b);
+    const tgl_status status = tgl_upload(dev, o->A, o->host_a, o->size_a, NULL);
+    return status == TGL_OK ? tgl_upload(dev, o->B, o->host_b, o->size_b, NULL) : status;
+}
+
+/* C, or NaN where it must not be read. */
+static tgl_status upload_c(const trial *t, tgl_device *dev, float *room)
+{
+    memcpy(room, t->x.C, t->operands.size_c);
+    if (t->x.beta == 0) memset(room, 0xff, t->operands.size_c);
+    return tgl_upload(dev, t->operands.C, room, t->operands.size_c, NULL);
+}
+
+/* A kernel that is asked for need not take the depth: then the planner's choice. */
+static tgl_status make_plan(const class_settings *s, const trial *t, int party, tgl_plan **plan)
+{
+    tgl_problem problem = t->operands.problem;
+    tgl_plan_options options = {.size = sizeof options, .kernel = s->kernel};
+    problem.compute = s->compute;
+    if (party == IEEE) {
+        problem.compute = TGL_COMPUTE_IEEE;
+        options.kernel = NULL;
+    }
+    const tgl_status status = tgl_plan_create(s->dev, &problem, &options, plan);
+    if (status != TGL_UNSUPPORTED || options.kernel == NULL) return status;
+    options.kernel = NULL;
+    return tgl_plan_create(s->dev, &problem, &options, plan);
+}
+
+static tgl_status run_plan(const class_settings *s, trial *t, int party)
+{
+    tgl_plan *plan;
+    tgl_status status = make_plan(s, t, party, &plan);
+    if (status != TGL_OK) return status;
+    snprintf(t->kernels[party], sizeof t->kernels[party], "%s", tgl_plan_kernel(plan));
+    status = tgl_plan_run(plan, t->x.alpha, t->operands.A, t->operands.B, t->x.beta, t->operands.C,
+                          NULL);
+    if (status == TGL_OK) status = tgl_device_sync(s->dev);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+/* cuBLAS is prepared for alpha = 1 and beta = 0 only. */
+static tgl_status run_cublas(const class_settings *s, trial *t)
+{
+    char why[200];
+    cublas_product *product = cublas_prepare(s->lib, CUBLAS_DEFAULT, &t->operands, why, sizeof why);
+    t->has[CUBLAS] = product != NULL && cublas_run(product, operands_for(&t->operands, 0));
+    const tgl_status status = tgl_device_sync(s->dev);
+    cublas_release(product);
+    return status;
+}
+
+static tgl_status multiply(const class_settings *s, trial *t)
+{
+    tgl_status status = upload(t, s->dev);
+    t->has[OURS] = t->has[IEEE] = t->has[FFMA] = true;
+    t->has[CUBLAS] = s->lib != NULL && t->x.alpha == 1 && t->x.beta == 0;
+    for (int party = 0; party < FFMA && status == TGL_OK; party++) {
+        if (!t->has[party]) continue;
+        status = upload_c(t, s->dev, t->results[party]);
+        if (status == TGL_OK) status = party == CUBLAS ? run_cublas(s, t) : run_plan(s, t, party);
+        if (status == TGL_OK)
+            status =
+                tgl_download(s->dev, t->results[party], t->operands.C, t->operands.size_c, NULL);
+    }
+    return status;
+}
+
+/* Row i of FFMA's result. Products are exact in double, so that rounding a sum to float is a fused
+ * multiply-add, but for ties that double has rounded before. sums: room for a row. */
+static void run_ffma(trial *t, int64_t i, const double *a, const double *c, double *sums)
+{
+    const class_inputs *x = &t->x;
+    memset(sums, 0, (size_t)x->n * sizeof *sums);
+    for (int64_t p = 0; p < x->k; p++)
+        for (int64_t j = 0; j < x->n; j++)
+            sums[j] = (float)(sums[j] + a[p] * t->B[p * x->n + j]);
+    for (int64_t j = 0; j < x->n; j++) {
+        const double added = x->beta != 0 ? (float)x->beta * c[j] : 0;
+        t->results[FFMA][i * x->n + j] = (float)((float)x->alpha * sums[j] + added);
+    }
+}
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+static void fail(trial *t, const char *why)
+{
+    if (t->failure == NULL) t->failure = why;
+}
+
+static bool is_same_pattern(float x, float y)
+{
+    return isnan(x) ? isnan(y) : isinf(x) ? x == y : isfinite(y);
+}
+
+/* Where the exact result is beyond F32, or FFMA has passed the greatest number on its way. The
+ * planner's choice may be a kernel of mode ieee. */
+static void judge_overflow(trial *t, float ours, float ffma, float ieee, double exact)
+{
+    const bool is_beyond = fabs(exact) > FLT_MAX;
+    if (is_same_pattern(ours, ieee) && !isfinite(ieee)) return;
+    if (isnan(ours))
+        fail(t, "NaN from finite inputs");
+    else if (isinf(ours) && ours != ffma && !(is_beyond && (ours > 0) == (exact > 0)))
+        fail(t, "an Inf that is neither the sum's nor FFMA's");
+    else if (!isinf(ours) && fabs(exact) > 1.01 * FLT_MAX)
+        fail(t, "a number where the sum is beyond F32");
+}
+
+/* Errors are counted where all parties can have one. */
+static void judge_element(trial *t, int64_t at, const reference_element *e)
+{
+    const float ours = t->results[OURS][at], ffma = t->results[FFMA][at];
+    const double exact = (double)e->value, unit = 0x1p-24 * (double)e->magnitude + 0x1p-149;
+    if (!isfinite(exact)) {
+        if (!is_same_pattern(ours, ffma)) fail(t, "another pattern of Inf and NaN than FFMA's");
+        return;
+    }
+    if (!t->is_accurate && e->magnitude > FLT_MAX) return;
+    if (!isfinite(ffma) || fabs(exact) > 0.99 * FLT_MAX) {
+        judge_overflow(t, ours, ffma, t->results[IEEE][at], exact);
+        return;
+    }
+    if (!isfinite(ours)) {
+        fail(t, isnan(ours) ? "NaN from finite inputs" : "an Inf where FFMA has a number");
+        return;
+    }
+    if ((t->of->flags & CLASS_EXACT) != 0 && ours != exact) fail(t, "not exact");
+    t->counted++;
+    for (int party = 0; party < PARTIES; party++) {
+        if (!t->has[party] || !isfinite(t->results[party][at])) continue;
+        const double error = fabs(t->results[party][at] - exact) / unit;
+        t->errors[party].squares += error * error;
+        if (error > t->errors[party].max) t->errors[party].max = error;
+    }
+}
+
+static tgl_status compare(trial *t)
+{
+    const class_inputs *x = &t->x;
+    double *row = malloc(sizeof *row * (size_t)(x->k + 2 * x->n)), *c = row + x->k,
+           *sums = c + x->n;
+    reference_element *expected = malloc(sizeof *expected * (size_t)x->n);
+    const bool has_room = row != NULL && expected != NULL;
+    for (int64_t i = 0; has_room && i < x->m; i++) {
+        element_read(TGL_F32, x->A, i * x->k, 1, x->k, row);
+        element_read(TGL_F32, x->C, i * x->n, 1, x->n, c);
+        reference_row(TGL_F32, x->n, x->k, (float)x->alpha, row, t->B, (float)x->beta, c, expected);
+        run_ffma(t, i, row, c, sums);
+        for (int64_t j = 0; j < x->n; j++)
+            judge_element(t, i * x->n + j, &expected[j]);
+    }
+    free(row);
+    free(expected);
+    return has_room ? TGL_OK : TGL_NO_MEMORY;
+}
+
+/* ---- One trial ------------------------------------------------------------------------------- */
+
+static bool allocate(trial *t)
+{
+    class_inputs *x = &t->x;
+    const size_t a = (size_t)(x->m * x->k), b = (size_t)(x->k * x->n), c = (size_t)(x->m * x->n);
+    x->A = malloc(a * sizeof(float));
+    x->B = malloc(b * sizeof(float));
+    x->C = malloc(c * sizeof(float));
+    t->B = malloc(b * sizeof(double));
+    bool has_all = x->A != NULL && x->B != NULL && x->C != NULL && t->B != NULL;
+    for (int party = 0; party < PARTIES; party++) {
+        t->results[party] = malloc(c * sizeof(float));
+        has_all = has_all && t->results[party] != NULL;
+    }
+    return has_all;
+}
+
+static void release(trial *t)
+{
+    free(t->x.A);
+    free(t->x.B);
+    free(t->x.C);
+    free(t->B);
+    for (int party = 0; party < PARTIES; party++)
+        free(t->results[party]);
+    operands_release(&t->operands);
+}
+
+static tgl_status compute(const class_settings *s, trial *t)
+{
+    const tgl_problem problem = cli_problem(TGL_F32, t->x.m, t->x.n, t->x.k);
+    random_state r;
+    random_seed(&r, (uint64_t)s->seed, (uint64_t)t->x.k);
+    tgl_status status = operands_make(&t->operands, s->dev, &problem, false);
+    if (status != TGL_OK) return status;
+    if (!allocate(t)) return TGL_NO_MEMORY;
+    input_class_fill(t->of, &r, &t->x);
+    element_read(TGL_F32, t->x.B, 0, 1, t->x.k * t->x.n, t->B);
+    status = multiply(s, t);
+    return status == TGL_OK ? compare(t) : status;
+}
+
+/* The rules for one product. */
+static void judge(trial *t)
+{
+    const double most = fmax(max_least, max_most * t->errors[FFMA].max);
+    if (!(t->errors[OURS].max <= most)) fail(t, "the greatest error");
+    if (!(t->errors[OURS].max <= error_bound(t->x.k))) fail(t, "above the bound of all sums");
+}
+
+static void add_to_mean(class_run *run, const trial *t)
+{
+    const double ours = rms(t, OURS), ffma = rms(t, FFMA);
+    if ((t->of->flags & CLASS_IN_MEAN) == 0 || t->x.k < MEAN_DEPTH || ours <= 0 || ffma <= 0 ||
+        strcmp(t->kernels[OURS], t->kernels[IEEE]) == 0)
+        return;
+    run->logarithms += log(ours / ffma);
+    run->in_mean++;
+}
+
+static void print_trial(const trial *t)
+{
+    printf("%-26s %5" PRId64 " %-22.22s", t->of->name, t->x.k, t->kernels[OURS]);
+    for (int party = 0; party < PARTIES; party++) {
+        if (t->has[party])
+            printf(" %8.3f %8.3f", rms(t, party), t->errors[party].max);
+        else
+            printf(" %8s %8s", "-", "-");
+    }
+    printf("%s%s\n", t->failure != NULL ? "  FAILS: " : "", t->failure != NULL ? t->failure : "");
+}
+
+static void write_errors(FILE *csv, const trial *t, int party)
+{
+    if (t->has[party])
+        fprintf(csv, ",%.6g,%.6g", rms(t, party), t->errors[party].max);
+    else
+        fputs(",,", csv);
+}
+
+static void write_trial(const class_settings *s, const trial *t)
+{
+    FILE *csv = s->csv->stream;
+    fprintf(csv, "%s,f32,", tgl_device_name(s->dev));
+    csv_put_text(csv, t->of->name);
+    fprintf(csv, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",NN,1", t->x.m, t->x.n, t->x.k);
+    write_errors(csv, t, OURS);
+    write_errors(csv, t, CUBLAS);
+    write_errors(csv, t, FFMA);
+    write_errors(csv, t, IEEE);
+    fputc(',', csv);
+    csv_put_text(csv, t->kernels[OURS]);
+    fputc('\n', csv);
+    output_file_flush(s->csv);
+}
+
+/* *max: the greatest error. */
+static tgl_status try_product(class_run *run, const input_class *c, int64_t size, int64_t k,
+                              double *max)
+{
+    trial t = {.of = c,
+               .is_accurate = run->settings->compute == TGL_COMPUTE_ACCURATE,
+               .x = {.m = size, .n = size, .k = k}};
+    const tgl_status status = compute(run->settings, &t);
+    if (status == TGL_OK) {
+        judge(&t);
+        add_to_mean(run, &t);
+        print_trial(&t);
+        if (run->settings->csv->stream != NULL) write_trial(run->settings, &t);
+        run->products++;
+        run->failed += t.failure != NULL;
+        *max = t.errors[OURS].max;
+    }
+    release(&t);
+    return status;
+}
+
+/* ---- All classes ----------------------------------------------------------------------------- */
+
+/* Sums for a line through points. */
+typedef struct fit {
+    double count, x, y, xx, xy;
+} fit;
+
+static void add_point(fit *f, double x, double y)
+{
+    f->count++;
+    f->x += x;
+    f->y += y;
+    f->xx += x * x;
+    f->xy += x * y;
+}
+
+static double slope_of(const fit *f)
+{
+    return (f->count * f->xy - f->x * f->y) / (f->count * f->xx - f->x * f->x);
+}
+
+/* A class with several depths, and how its greatest error grows. */
+static tgl_status try_depths(class_run *run, const input_class *c, double max_at_mean)
+{
+    const bool is_small = run->settings->small;
+    const int64_t *depths = is_small ? few_depths : all_depths;
+    fit f = {0};
+    add_point(&f, log(MEAN_DEPTH), log(max_at_mean));
+    for (int i = 0; depths[i] > 0; i++) {
+        double max = 0;
+        const tgl_status status = try_product(run, c, is_small ? 64 : 128, depths[i], &max);
+        if (status != TGL_OK) return status;
+        add_point(&f, log((double)depths[i]), log(max));
+    }
+    run->slope = fmax(run->slope, slope_of(&f));
+    return TGL_OK;
+}
+
+/* Where time is short, only classes whose RMS error counts are as deep as that needs. */
+static tgl_status try_class(class_run *run, const input_class *c)
+{
+    enum { SMALL = 64, SMALL_DEPTH = 256, LARGE = 512 };
+    const bool is_small = run->settings->small;
+    const bool is_deep = !is_small || (c->flags & CLASS_IN_MEAN) != 0;
+    double max = 0;
+    const tgl_status status =
+        try_product(run, c, is_small ? SMALL : LARGE, is_deep ? MEAN_DEPTH : SMALL_DEPTH, &max);
+    if (status != TGL_OK || (c->flags & CLASS_DEPTHS) == 0) return status;
+    return try_depths(run, c, max);
+}
+
+/* Whether the rules about all classes hold. */
+static bool conclude(const class_run *run)
+{
+    const double mean = run->in_mean > 0 ? exp(run->logarithms / run->in_mean) : 0;
+    if (run->in_mean > 0)
+        printf("RMS error over FFMA's, k >= %d: geometric mean %.3f of %d products (at most %.2f "
+               "passes)\n",
+               MEAN_DEPTH, mean, run->in_mean, mean_most);
+    printf("grade A: the greatest error grows like k^%.2f (at most k^%.0f passes)\n", run->slope,
+           slope_most);
+    printf("%d of %d products of classes fail\n", run->failed, run->products);
+    return run->failed == 0 && mean <= mean_most && run->slope <= slope_most;
+}
+
+tgl_status check_classes(const class_settings *settings, bool *passes)
+{
+    class_run run = {.settings = settings};
+    const input_class *c;
+    tgl_status status = TGL_OK;
+    progress line;
+    printf("\n%-55s", "");
+    for (int party = 0; party < PARTIES; party++)
+        printf(" %17s", party_names[party]);
+    printf("\n%-55s", "class of inputs                k kernel");
+    for (int party = 0; party < PARTIES; party++)
+        printf(" %8s %8s", "RMS", "max");
+    putchar('\n');
+    int count = 0;
+    while (input_class_at(count) != NULL)
+        count++;
+    progress_start(&line, count);
+    for (int i = 0; (c = input_class_at(i)) != NULL && status == TGL_OK; i++) {
+        progress_update(&line, i, "classes");
+        progress_clear(&line);
+        status = try_class(&run, c);
+    }
+    progress_clear(&line);
+    *passes = status == TGL_OK && conclude(&run);
+    return status;
+}

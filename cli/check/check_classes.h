@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The second part of `tegula check --accuracy`: F32 products of all classes of inputs, beside FFMA
+ * (compute mode ieee of the same device) and cuBLAS on the same inputs.
+ */
+#ifndef CLI_CHECK_CLASSES_H
+#define CLI_CHECK_CLASSES_H
+
+#include "cublas.h"
+#include "output_file.h"
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+
+/* What is checked: the planner's choice or a kernel, for a compute mode within the error bound of
+ * FP32 sums. */
+typedef struct class_settings {
+    tgl_device *dev;
+    cublas *lib; /* NULL: there is none */
+    tgl_compute compute;
+    const char *kernel; /* NULL: the planner's choice */
+    int64_t seed;
+    bool small;       /* products that a simulator can take */
+    output_file *csv; /* gets a line for each product, if it is open */
+} class_settings;
+
+/* *passes: whether all rules hold. A status other than TGL_OK: something could not be computed. */
+tgl_status check_classes(const class_settings *settings, bool *passes);
+
+#endif

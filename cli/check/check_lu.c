@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A blocked right-looking LU factorisation. The host factors panels and solves with triangles; the
+ * device updates the rest, C := C - A*B. All matrices are row-major.
+ */
+#include "check_lu.h"
+#include "cli.h"
+#include "random.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK = 256,      /* columns of a panel: the k of the products */
+    SMALL_SIZE = 512, /* rows of the system */
+    LARGE_SIZE = 2048,
+    STEPS_MAX = 30, /* of the refinement */
+};
+static const double residual_most = 16; /* of the HPL benchmark */
+static const double ratio_most = 2;     /* of the residual over FFMA's */
+
+typedef struct lu_system {
+    tgl_device *dev;
+    int64_t n;
+    float *A, *lu;                /* n x n; the factors overwrite a copy of A */
+    float *left, *right, *update; /* operands of a product on the host, and on the device: */
+    void *device_left, *device_right, *device_update;
+    int64_t *pivots;
+    double *b, *x, *residual;
+} lu_system;
+
+/* What the factors are good for. */
+typedef struct lu_quality {
+    double residual; /* of the first solution */
+    int steps;       /* of refinement; STEPS_MAX: it did not converge */
+} lu_quality;
+
+/* ---- Factors --------------------------------------------------------------------------------- */
+
+static void swap_rows(lu_system *s, int64_t i, int64_t j)
+{
+    for (int64_t col = 0; col < s->n && i != j; col++) {
+        const float x = s->lu[i * s->n + col];
+        s->lu[i * s->n + col] = s->lu[j * s->n + col];
+        s->lu[j * s->n + col] = x;
+    }
+}
+
+static int64_t find_pivot(const lu_system *s, int64_t col)
+{
+    int64_t best = col;
+    for (int64_t i = col + 1; i < s->n; i++)
+        if (fabsf(s->lu[i * s->n + col]) > fabsf(s->lu[best * s->n + col])) best = i;
+    return best;
+}
+
+/* row[j] -= factor * from[j] for first <= j < end. */
+static void subtract(float *row, const float *from, float factor, int64_t first, int64_t end)
+{
+    for (int64_t j = first; j < end; j++)
+        row[j] -= factor * from[j];
+}
+
+static void factor_panel(lu_system *s, int64_t first, int64_t end)
+{
+    for (int64_t col = first; col < end; col++) {
+        s->pivots[col] = find_pivot(s, col);
+        swap_rows(s, col, s->pivots[col]);
+        const float *top = &s->lu[col * s->n];
+        for (int64_t i = col + 1; i < s->n; i++) {
+            float *row = &s->lu[i * s->n];
+            row[col] /= top[col];
+            subtract(row, top, row[col], col + 1, end);
+        }
+    }
+}
+
+/* The rows right of the panel's triangle. */
+static void solve_rows(lu_system *s, int64_t first, int64_t end)
+{
+    for (int64_t i = first + 1; i < end; i++)
+        for (int64_t p = first; p < i; p++)
+            subtract(&s->lu[i * s->n], &s->lu[p * s->n], s->lu[i * s->n + p], end, s->n);
+}
+
+/* Copies a block of lu to `tight`, or back. */
+static void copy_block(const lu_system *s, int64_t row, int64_t col, int64_t rows, int64_t cols,
+                       float *tight, bool back)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        float *line = &s->lu[(row + i) * s->n + col];
+        if (back)
+            memcpy(line, &tight[i * cols], (size_t)cols * sizeof *line);
+        else
+            memcpy(&tight[i * cols], line, (size_t)cols * sizeof *line);
+    }
+}
+
+static tgl_status run_update(const lu_system *s, int64_t rest, int64_t depth, tgl_compute compute,
+                             const char *kernel)
+{
+    tgl_problem p = cli_problem(TGL_F32, rest, rest, depth);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_plan *plan;
+    p.compute = compute;
+    tgl_status status = tgl_plan_create(s->dev, &p, &options, &plan);
+    if (status != TGL_OK) return status;
+    status = tgl_plan_run(plan, -1, s->device_left, s->device_right, 1, s->device_update, NULL);
+    if (status == TGL_OK) status = tgl_device_sync(s->dev);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
+static tgl_status update_rest(lu_system *s, int64_t first, int64_t end, tgl_compute compute,
+                              const char *kernel)
+{
+    const int64_t depth = end - first, rest = s->n - end;
+    const size_t panel = (size_t)(rest * depth) * sizeof(float);
+    const size_t square = (size_t)(rest * rest) * sizeof(float);
+    copy_block(s, end, first, rest, depth, s->left, false);
+    copy_block(s, first, end, depth, rest, s->right, false);
+    copy_block(s, end, end, rest, rest, s->update, false);
+    tgl_status status = tgl_upload(s->dev, s->device_left, s->left, panel, NULL);
+    if (status == TGL_OK) status = tgl_upload(s->dev, s->device_right, s->right, panel, NULL);
+    if (status == TGL_OK) status = tgl_upload(s->dev, s->device_update, s->update, square, NULL);
+    if (status == TGL_OK) status = run_update(s, rest, depth, compute, kernel);
+    if (status == TGL_OK) status = tgl_download(s->dev, s->update, s->device_update, square, NULL);
+    if (status == TGL_OK) copy_block(s, end, end, rest, rest, s->update, true);
+    return status;
+}
+
+static tgl_status factor(lu_system *s, tgl_compute compute, const char *kernel)
+{
+    tgl_status status = TGL_OK;
+    memcpy(s->lu, s->A, (size_t)(s->n * s->n) * sizeof(float));
+    for (int64_t first = 0; first < s->n && status == TGL_OK; first += BLOCK) {
+        const int64_t end = first + BLOCK;
+        factor_panel(s, first, end);
+        if (end == s->n) break;
+        solve_rows(s, first, end);
+        status = update_rest(s, first, end, compute, kernel);
+    }
+    return status;
+}
+
+/* ---- Solutions ------------------------------------------------------------------------------- */
+
+/* x := x + the solution for the residual, by the factors. */
+static void add_solution(lu_system *s)
+{
+    double *r = s->residual;
+    for (int64_t i = 0; i < s->n; i++) {
+        const double x = r[i];
+        r[i] = r[s->pivots[i]];
+        r[s->pivots[i]] = x;
+    }
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t p = 0; p < i; p++)
+            r[i] -= (double)s->lu[i * s->n + p] * r[p];
+    for (int64_t i = s->n - 1; i >= 0; i--) {
+        for (int64_t p = i + 1; p < s->n; p++)
+            r[i] -= (double)s->lu[i * s->n + p] * r[p];
+        r[i] /= (double)s->lu[i * s->n + i];
+        s->x[i] += r[i];
+    }
+}
+
+/* The residual of x, and its norm divided by unit * n * (||A|| ||x|| + ||b||), maximum norms. */
+static double find_residual(lu_system *s, double unit)
+{
+    double of_a = 0, of_x = 0, of_b = 0, of_r = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        double sum = 0, r = s->b[i];
+        for (int64_t p = 0; p < s->n; p++) {
+            r -= (double)s->A[i * s->n + p] * s->x[p];
+            sum += (double)fabsf(s->A[i * s->n + p]);
+        }
+        s->residual[i] = r;
+        of_a = fmax(of_a, sum);
+        of_x = fmax(of_x, fabs(s->x[i]));
+        of_b = fmax(of_b, fabs(s->b[i]));
+        of_r = fmax(of_r, fabs(r));
+    }
+    return of_r / (unit * (double)s->n * (of_a * of_x + of_b));
+}
+
+static tgl_status solve(lu_system *s, tgl_compute compute, const char *kernel, lu_quality *q)
+{
+    const tgl_status status = factor(s, compute, kernel);
+    if (status != TGL_OK) return status;
+    memset(s->x, 0, (size_t)s->n * sizeof(double));
+    find_residual(s, 1);
+    add_solution(s);
+    for (int64_t i = 0; i < s->n; i++)
+        s->x[i] = (float)s->x[i]; /* as an F32 solver has it */
+    q->residual = find_residual(s, 0x1p-24);
+    for (q->steps = 0; q->steps < STEPS_MAX; q->steps++) {
+        if (find_residual(s, 0x1p-53) < residual_most) break;
+        add_solution(s);
+    }
+    return TGL_OK;
+}
+
+/* ---- The check ------------------------------------------------------------------------------- */
+
+static tgl_status make_system(lu_system *s)
+{
+    const size_t square = (size_t)(s->n * s->n) * sizeof(float),
+                 vector = (size_t)s->n * sizeof(double);
+    random_state r;
+    s->A = malloc(square);
+    s->lu = malloc(square);
+    s->left = malloc(square);
+    s->right = malloc(square);
+    s->update = malloc(square);
+    s->pivots = malloc((size_t)s->n * sizeof *s->pivots);
+    s->b = malloc(vector);
+    s->x = malloc(vector);
+    s->residual = malloc(vector);
+    if (s->A == NULL || s->lu == NULL || s->left == NULL || s->right == NULL || s->update == NULL ||
+        s->pivots == NULL || s->b == NULL || s->x == NULL || s->residual == NULL)
+        return TGL_NO_MEMORY;
+    random_seed(&r, 1, 1);
+    for (int64_t i = 0; i < s->n * s->n; i++)
+        s->A[i] = (float)(random_unit(&r) - 0.5);
+    for (int64_t i = 0; i < s->n; i++)
+        s->b[i] = random_unit(&r) - 0.5;
+    tgl_status status = tgl_alloc(s->dev, square, &s->device_left);
+    if (status == TGL_OK) status = tgl_alloc(s->dev, square, &s->device_right);
+    if (status == TGL_OK) status = tgl_alloc(s->dev, square, &s->device_update);
+    return status;
+}
+
+static void free_system(lu_system *s)
+{
+    free(s->A);
+    free(s->lu);
+    free(s->left);
+    free(s->right);
+    free(s->update);
+    free(s->pivots);
+    free(s->b);
+    free(s->x);
+    free(s->residual);
+    tgl_free(s->dev, s->device_left);
+    tgl_free(s->dev, s->device_right);
+    tgl_free(s->dev, s->device_update);
+}
+
+tgl_status check_lu(tgl_device *dev, tgl_compute compute, const char *kernel, bool small,
+                    bool *passes)
+{
+    lu_system s = {.dev = dev, .n = small ? SMALL_SIZE : LARGE_SIZE};
+    lu_quality ours = {0}, ffma = {0};
+    tgl_status status = make_system(&s);
+    if (status == TGL_OK) status = solve(&s, TGL_COMPUTE_IEEE, NULL, &ffma);
+    if (status == TGL_OK) status = solve(&s, compute, kernel, &ours);
+    free_system(&s);
+    *passes = status == TGL_OK && ours.residual < residual_most &&
+              ours.residual <= ratio_most * ffma.residual && ours.steps < STEPS_MAX &&
+              ours.steps <= ffma.steps + 1;
+    if (status == TGL_OK)
+        printf("LU factors of %" PRId64
+               " rows, blocks of %d: HPL residual %.4f, FFMA's %.4f (below "
+               "%.0f passes); refined to f64 in %d steps, FFMA's in %d%s\n",
+               s.n, BLOCK, ours.residual, ffma.residual, residual_most, ours.steps, ffma.steps,
+               *passes ? "" : "  FAILS");
+    return status;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The third part of `tegula check --accuracy`: a system of linear equations, solved with LU
+ * factors whose updates are products of the library.
+ */
+#ifndef CLI_CHECK_LU_H
+#define CLI_CHECK_LU_H
+
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+
+/* Factors a random matrix in F32 with partial pivoting, in blocks of 256 columns, by the kernel
+ * (NULL: the planner's choice) in the compute mode, and by FFMA (compute mode ieee). *passes: the
+ * residual of the solution, scaled as the HPL benchmark does, is below 16 and at most twice that
+ * with FFMA, which is far below 16 for so few rows, and refining the solution to the accuracy of
+ * F64 takes at most one step more than with FFMA. */
+tgl_status check_lu(tgl_device *dev, tgl_compute compute, const char *kernel, bool small,
+                    bool *passes);
+
+#endif
