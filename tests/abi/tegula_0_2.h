@@ -492,6 +492,28 @@ typedef struct tgl_operands {
 TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands,
                                          void *stream);
 
+/* The product of tgl_gemm() for matrices in host memory, on any device:
+ *     D[i] := alpha*op(A[i])*op(B[i]) + beta*C[i]
+ * cpu, sim: a plan and a run. cuda: the product is computed in tiles. Copies to and from the GPU run
+ * at the same time as the arithmetic, so the matrices may be larger than the memory of the GPU. The
+ * sums of an element over parts of k are added in the accumulation type. How the product is divided
+ * depends on the problem only, so that results are the same from run to run.
+ *
+ * problem: with TGL_SCALARS_HOST; strided batches and arrays of pointers, which are in host memory
+ * too. operands: as for tgl_plan_run_operands(), without bias, residual and workspace. All pointers
+ * are to host memory, aligned to the element size, owned by the caller and needed until the call
+ * returns: the product is then complete. It waits for no stream. D must not overlap A or B.
+ *
+ * cuda: takes GPU memory for at least two tiles of each matrix and at most three quarters of what is
+ * free, and pinned host memory, at most 80 MiB. The device keeps the pinned memory, and GPU memory
+ * up to an eighth of the GPU's, for the next call. Calls of several threads run one after another.
+ *
+ * Returns what tgl_plan_create() and tgl_plan_run_operands() return. D is unchanged unless the
+ * status is TGL_OK, TGL_DRIVER, TGL_DEVICE_LOST or TGL_KERNEL_FAULT; after the last three some
+ * elements of D may have their result, and the others are unchanged (sim: undefined). */
+TGL_API tgl_status tgl_gemm_host(tgl_device *dev, const tgl_problem *problem,
+                                 const tgl_operands *operands);
+
 /* The kernel of the plan in the syntax of tgl_plan_options.kernel, such as
  * "simt_128x256x8:splits=4". A plan created with this string is the same. Valid as long as the
  * plan.
