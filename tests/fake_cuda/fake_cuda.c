@@ -316,6 +316,7 @@ static block *allocate(size_t bytes)
 
 static void release(block *it)
 {
+    fake_forget(it);
     pthread_mutex_lock(&fake_lock);
     it->context->used -= it->bytes;
     pthread_mutex_unlock(&fake_lock);
@@ -419,7 +420,7 @@ FAKE_CUDA_API CUresult cuMemFreeHost(void *memory)
     UNSAFE();
     block *it = (block *)((char *)memory - BLOCK_ROOM);
     if (!it->is_pinned) return INVALID_VALUE;
-    fake_forget_pinned(it);
+    fake_forget(it);
     fake_drop(it);
     return CUDA_SUCCESS;
 }

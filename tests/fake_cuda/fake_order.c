@@ -154,13 +154,25 @@ void fake_copy(void *dst, const void *src, size_t bytes, CUstream stream)
     pthread_mutex_unlock(&fake_lock);
 }
 
-void fake_forget_pinned(const block *it)
+static bool is_in(const block *it, const char *address)
 {
     const char *first = (const char *)it + BLOCK_ROOM;
+    return address >= first && address < first + it->bytes;
+}
+
+static void forget_accesses(const block *it)
+{
     int kept = 0;
-    pthread_mutex_lock(&fake_lock);
+    for (int i = 0; i < access_count; i++)
+        if (!is_in(it, accesses[i].first)) accesses[kept++] = accesses[i];
+    access_count = kept;
+}
+
+static void forget_copies(const block *it)
+{
+    int kept = 0;
     for (int i = 0; i < copy_count; i++) {
-        if (copies[i].pinned >= first && copies[i].pinned < first + it->bytes) {
+        if (is_in(it, copies[i].pinned)) {
             fake_misuse("pinned memory is freed before a copy of it was waited for");
             free(copies[i].data);
         } else {
@@ -168,6 +180,13 @@ void fake_forget_pinned(const block *it)
         }
     }
     copy_count = kept;
+}
+
+void fake_forget(const block *it)
+{
+    pthread_mutex_lock(&fake_lock);
+    forget_accesses(it);
+    forget_copies(it);
     pthread_mutex_unlock(&fake_lock);
 }
 

@@ -149,8 +149,8 @@ void fake_access(const void *first, size_t bytes, bool writes, CUstream stream);
 /* Copies now, or to pinned memory when the host waits for the latest work of the stream. */
 void fake_copy(void *dst, const void *src, size_t bytes, CUstream stream);
 
-/* Pinned memory is freed. */
-void fake_forget_pinned(const block *it);
+/* An allocation is freed. The pool of a device orders the work before and after. */
+void fake_forget(const block *it);
 
 /* fake_kernels.c */
 CUresult fake_execute(const fake_node *node, CUstream stream);
