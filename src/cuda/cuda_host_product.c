@@ -19,6 +19,8 @@
 #include "base/integers.h"
 #include "cuda/staging.h"
 
+#include <stdlib.h>
+
 enum { ALIGNMENT = TGL_WORKSPACE_ALIGNMENT }; /* of all that lies in the GPU's memory */
 
 /* The least number of slots: two tiles of A and B, while the next two arrive. */
@@ -46,9 +48,9 @@ typedef struct tiled_product {
     size_t sum_bytes, other_bytes, slot_bytes; /* of each tile on the GPU */
     int slot_count;
     char *workspace, *slots_at;
-    tile_slot slots[TGL_SLOTS_MAX];
-    uint64_t clock;  /* counts the uses of slots */
-    bool has_loaded; /* copies were enqueued since `work` waited for them */
+    tile_slot *slots; /* slot_count */
+    uint64_t clock;   /* counts the uses of slots */
+    bool has_loaded;  /* copies were enqueued since `work` waited for them */
     tile_result results[TGL_RESULTS];
     int next_result;
     bool has_delivered; /* elements of D were written */
@@ -168,6 +170,7 @@ static int64_t count_tiles(const tgl_host_product *of)
 static tgl_status count_slots(tiled_product *p, size_t fixed, int64_t tiles)
 {
     size_t free_bytes = 0, total = 0;
+    if (tiles == 0) return TGL_OK;
     TGL_TRY(check(p, p->driver->cuMemGetInfo(&free_bytes, &total)));
     const size_t room = (free_bytes + p->staging->bytes) / 4 * 3;
     const int64_t fit = room > fixed ? (int64_t)((room - fixed) / p->slot_bytes) : 0;
@@ -177,25 +180,37 @@ static tgl_status count_slots(tiled_product *p, size_t fixed, int64_t tiles)
 }
 
 /* Reserves the GPU's memory, with fewer slots if another program takes memory meanwhile. */
-static tgl_status reserve(tiled_product *p)
+static tgl_status reserve(tiled_product *p, size_t fixed)
 {
-    const int64_t tiles = count_tiles(p->of);
-    const size_t result_bytes = p->sum_bytes + p->other_bytes;
-    const size_t fixed = aligned(p->of->workspace) + TGL_RESULTS * result_bytes;
-    TGL_TRY(count_slots(p, fixed, tiles));
     for (;;) {
         const tgl_status status =
             tgl_staging_reserve(p->dev, fixed + (size_t)p->slot_count * p->slot_bytes);
-        if (status != TGL_NO_MEMORY || p->slot_count <= SLOTS_LEAST) TGL_TRY(status);
-        if (status == TGL_OK) break;
-        p->slot_count = p->slot_count / 2 > SLOTS_LEAST ? p->slot_count / 2 : SLOTS_LEAST;
+        if (status != TGL_NO_MEMORY || p->slot_count <= SLOTS_LEAST) return status;
+        p->slot_count = p->slot_count > 2 * SLOTS_LEAST ? p->slot_count / 2 : SLOTS_LEAST;
     }
+}
+
+/* Workspace, tiles of D, slots. */
+static void divide_memory(tiled_product *p)
+{
     char *at = p->staging->memory;
     p->workspace = at;
     at += aligned(p->of->workspace);
-    for (int i = 0; i < TGL_RESULTS; i++, at += result_bytes)
+    for (int i = 0; i < TGL_RESULTS; i++, at += p->sum_bytes + p->other_bytes)
         p->results[i] = (tile_result){.sum = at, .other = at + p->sum_bytes};
     p->slots_at = at;
+}
+
+/* Gets all memory, streams and events of the product. */
+static tgl_status prepare(tiled_product *p)
+{
+    measure_tiles(p);
+    const size_t fixed = aligned(p->of->workspace) + TGL_RESULTS * (p->sum_bytes + p->other_bytes);
+    TGL_TRY(count_slots(p, fixed, count_tiles(p->of)));
+    TGL_TRY(reserve(p, fixed));
+    divide_memory(p);
+    p->slots = calloc((size_t)p->slot_count + 1, sizeof *p->slots);
+    if (p->slots == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for the list of tiles");
     return tgl_staging_open(p->dev, larger(p->sum_bytes, p->other_bytes), p->slot_count);
 }
 
@@ -361,14 +376,14 @@ static void finish(const tiled_product *p, tgl_status status)
 {
     const tgl_cuda *cuda = p->dev->state;
     if (status != TGL_OK) tgl_staging_settle(cuda);
+    free(p->slots);
     if (p->staging->bytes > cuda->facts.memory_bytes / 8) tgl_staging_free(cuda);
 }
 
 /* With the lock, in the context. */
 static tgl_status run(tiled_product *p)
 {
-    measure_tiles(p);
-    tgl_status status = reserve(p);
+    tgl_status status = prepare(p);
     if (status == TGL_OK) status = compute(p);
     /* After TGL_NO_MEMORY the caller may compute the product elsewhere, with the old D. */
     if (status == TGL_NO_MEMORY && p->has_delivered) status = TGL_DRIVER;

@@ -25,7 +25,7 @@ tgl_staging *tgl_staging_create(void)
 
 static void open_pool(tgl_staging *staging)
 {
-    static processor_set allowed; /* 1 KB that nobody reads */
+    processor_set allowed;
     int processors;
     if (staging->has_pool) return;
     if (!tgl_allowed_processors(&allowed, &processors)) processors = 1;

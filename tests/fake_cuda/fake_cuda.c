@@ -107,13 +107,32 @@ void fake_use_block(const void *address, CUstream stream)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
+/* Whether one of the first `spared` calls since FAKE_CUDA_FAIL was set. */
+static bool is_spared(const char *list, int spared)
+{
+    static char latest[200];
+    static int calls;
+    pthread_mutex_lock(&fake_lock);
+    if (strcmp(latest, list) != 0) {
+        snprintf(latest, sizeof latest, "%s", list);
+        calls = 0;
+    }
+    const bool result = calls < spared;
+    if (result) calls++;
+    pthread_mutex_unlock(&fake_lock);
+    return result;
+}
+
 CUresult fake_told(const char *function)
 {
-    const char *list = getenv("FAKE_CUDA_FAIL");
+    const char *all = getenv("FAKE_CUDA_FAIL"), *list = all;
     const size_t length = strlen(function);
     while (list != NULL && *list != '\0') {
-        if (strncmp(list, function, length) == 0 && list[length] == '=')
-            return atoi(list + length + 1);
+        if (strncmp(list, function, length) == 0 && list[length] == '=') {
+            char *end;
+            const CUresult result = (CUresult)strtol(list + length + 1, &end, 10);
+            return *end == ':' && is_spared(all, atoi(end + 1)) ? CUDA_SUCCESS : result;
+        }
         list = strchr(list, ',');
         if (list != NULL) list++;
     }

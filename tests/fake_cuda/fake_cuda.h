@@ -29,7 +29,8 @@
  *   FAKE_CUDA_MEMORY      bytes of each device (2^28)
  *   FAKE_CUDA_POOLS       0: the device has no stream-ordered allocation (1)
  *   FAKE_CUDA_FAIL        "cuLaunchKernel=700,cuMemAlloc_v2=2": results of calls. A result that
- *                         real devices do not recover from sticks to the context.
+ *                         real devices do not recover from sticks to the context. With ":N"
+ *                         behind it the first N calls succeed.
  *   FAKE_CUDA_DIRTY       1: kernels leave their counters as if they were interrupted (0)
  *   FAKE_NVRTC_VERSION    of the compiler, 1000*major + 10*minor (13000)
  *   FAKE_NVRTC_ARCHS      supported architectures ("75,80,86,90,100,120")
