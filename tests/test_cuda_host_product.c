@@ -148,27 +148,49 @@ static void tiles_are_copied_once(void **state)
     tgl_device_close(dev);
 }
 
-/* Without memory for more than SLOTS slots, the tiles of a row of A and the last ones of B stay. */
-static void few_slots(void **state)
+/* The number of tiles that are copied with memory for this many slots. */
+static int copied_tiles(int slots)
 {
-    (void)state;
-    enum {
-        SLOTS = 12,
-        TILE_BYTES = MATRIX_BYTES / (TILES * TILES),
-        PRODUCTS = TILES * TILES * TILES
-    };
+    enum { TILE_BYTES = MATRIX_BYTES / (TILES * TILES), ROOM = 768 }; /* rounded up to 256 */
     tgl_device *dev = open_sm_80();
     char memory[20];
-    /* Two tiles of D and the slots, rounded up to 256 bytes, take three quarters. */
-    snprintf(memory, sizeof memory, "%d", (SLOTS + 2) * 768 / 3 * 4 + 8);
+    /* Two tiles of D and the slots take three quarters. */
+    snprintf(memory, sizeof memory, "%d", (slots + 2) * ROOM / 3 * 4 + 8);
     setenv("FAKE_CUDA_MEMORY", memory, 1);
-    const int up = uploaded_bytes();
+    const int before = uploaded_bytes();
     fill_square();
     assert_status(multiply(dev, 0), TGL_OK);
     assert_square(0);
-    const int tiles = (uploaded_bytes() - up) / TILE_BYTES;
-    assert_true(tiles > 2 * TILES * TILES);        /* not all fit */
-    assert_true(tiles < PRODUCTS + TILES * TILES); /* a tile of B per product, a tile of A once */
+    tgl_device_close(dev);
+    return (uploaded_bytes() - before) / TILE_BYTES;
+}
+
+/* With 12 slots the tiles of a row of A and the last ones of B stay, with 8 those of A. Their
+ * slots are needed again while the GPU multiplies: with 8 by the tile of D before, with 4 by the
+ * same one. */
+static void few_slots(void **state)
+{
+    (void)state;
+    enum { PRODUCTS = TILES * TILES * TILES };
+    const int tiles = copied_tiles(12), all_of_b = PRODUCTS, all_of_a = TILES * TILES;
+    assert_true(tiles > 2 * TILES * TILES);
+    assert_true(tiles < copied_tiles(8) && copied_tiles(8) <= all_of_b + all_of_a);
+    assert_int_equal(copied_tiles(4), 2 * PRODUCTS);
+}
+
+/* A tile of D is stored after the next one has been enqueued, so that the GPU has work meanwhile.
+ */
+static void copies_run_beside_products(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_sm_80();
+    fill_square();
+    setenv("FAKE_CUDA_FAIL", "cuMemcpyDtoHAsync_v2=1:1", 1); /* the copy of the second tile */
+    assert_status(multiply(dev, 0), TGL_DRIVER);
+    assert_true(C[0] == 7);
+    setenv("FAKE_CUDA_FAIL", "cuMemcpyDtoHAsync_v2=1:2", 1);
+    assert_status(multiply(dev, 0), TGL_DRIVER);
+    assert_true(C[0] == right(0, 0));
     tgl_device_close(dev);
 }
 
@@ -372,6 +394,7 @@ int main(void)
         TEST(large_tiles),
         TEST(tiles_are_copied_once),
         TEST(few_slots),
+        TEST(copies_run_beside_products),
         TEST(shared_matrices_are_copied_once),
         TEST(memory_is_kept_while_it_is_small),
         TEST(every_call_may_fail),
