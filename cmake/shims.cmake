@@ -9,6 +9,7 @@ add_library(tegula_blas SHARED
   shims/blas/blas_device.c
   shims/blas/blas_gemm.c
   shims/blas/blas_gemv.c
+  shims/blas/blas_gpu.c
   shims/blas/blas_multiply.c
   shims/blas/blas_report.c)
 target_compile_definitions(tegula_blas PRIVATE _GNU_SOURCE)
