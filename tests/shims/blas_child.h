@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tests in child processes, where libtegula_blas.so has not been used yet. The functions that run
+ * there make no assertions.
+ */
+#ifndef TGL_BLAS_CHILD_H
+#define TGL_BLAS_CHILD_H
+
+#include <stdbool.h>
+
+typedef bool child_fn(void);
+
+/* False: a sanitizer does not allow a process with threads to fork. */
+bool can_fork_threads(void);
+
+/* Whether a child in which fn() returned true ended with 0. */
+bool is_right_in_child(child_fn *fn);
+
+/* Runs fn() in a child with this environment variable (NULL: none) and returns what it prints on
+ * stderr. Valid until the next call. *status: of the child, as waitpid() gives it. */
+const char *output_of(const char *variable, const char *value, child_fn *fn, int *status);
+
+/* C := A*B + beta*C of n x n small whole numbers, by sgemm_(). Returns whether C is right. */
+bool multiplies_square(int n, float beta);
+
+#endif
