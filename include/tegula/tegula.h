@@ -503,12 +503,13 @@ TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operand
  * problem: with TGL_SCALARS_HOST; strided batches and arrays of pointers, which are in host memory
  * too. operands: as for tgl_plan_run_operands(), without bias, residual and workspace. All pointers
  * are to host memory, aligned to the element size, owned by the caller and needed until the call
- * returns: the product is then complete. It waits for no stream. D must not overlap A or B.
+ * returns: the product is then complete. It waits for no stream. D must not overlap another
+ * operand.
  *
- * cuda: takes GPU memory for at least two tiles of each matrix and at most three quarters of what
- * is free, and pinned host memory, at most 80 MiB. The device keeps the pinned memory, and GPU
- * memory up to an eighth of the GPU's, for the next call. Calls of several threads run one after
- * another.
+ * cuda: takes at most three quarters of the free GPU memory, or what four tiles of A and B and two
+ * of D need (in F64 at most 192 MiB and the workspace of a kernel), and at most 80 MiB of pinned
+ * host memory. The device keeps the pinned memory, and GPU memory up to an eighth of the GPU's, for
+ * the next call. Calls of several threads run one after another.
  *
  * Returns what tgl_plan_create() and tgl_plan_run_operands() return. D is unchanged unless the
  * status is TGL_OK, TGL_DRIVER, TGL_DEVICE_LOST or TGL_KERNEL_FAULT; after the last three some

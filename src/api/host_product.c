@@ -105,9 +105,10 @@ static tgl_status make_plans(tgl_device *dev, tgl_host_product *p)
 
 static void release_plans(tgl_host_product *p)
 {
-    tgl_plan **plans = &p->plans[0][0][0];
-    for (size_t i = 0; i < sizeof p->plans / sizeof *plans; i++)
-        tgl_plan_release(plans[i]);
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            for (int s = 0; s < TGL_SLABS; s++)
+                tgl_plan_release(p->plans[i][j][s]);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */

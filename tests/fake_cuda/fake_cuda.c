@@ -502,7 +502,7 @@ FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, siz
     return CUDA_SUCCESS;
 }
 
-/* ---- Modules: images are those of fake_nvrtc.c ------------------------------------------- */
+/* ---- Modules: images are those of fake_nvrtc.c ----------------------------------------------- */
 
 /* Whether a device runs machine code for sm_XY, or sm_XYa. */
 static bool runs(const char *arch)
