@@ -2,24 +2,38 @@
 #
 # Libraries with the names of other libraries, which compute with Tegula (docs/drop-ins.md):
 #   tegula_blas    libtegula_blas.so, for LD_PRELOAD in programs that use a BLAS
-#   tegula_cublas  libtegula_cublas.so, the same for cuBLAS (docs/cublas.md)
-add_subdirectory(shims/cublas)
-add_library(tegula_blas SHARED
-  shims/blas/blas_batch.c
-  shims/blas/blas_device.c
-  shims/blas/blas_gemm.c
-  shims/blas/blas_gemv.c
-  shims/blas/blas_multiply.c
-  shims/blas/blas_report.c)
-target_compile_definitions(tegula_blas PRIVATE _GNU_SOURCE)
-target_link_libraries(tegula_blas PRIVATE tegula_warnings tegula_shared ${TEGULA_LINK})
-set(exports ${PROJECT_SOURCE_DIR}/shims/blas/blas_exports.map)
-# nodelete: the device is never closed.
-target_link_options(tegula_blas PRIVATE -Wl,--version-script=${exports} -Wl,-z,nodelete)
-# The installed library finds libtegula.so beside it.
-set_target_properties(tegula_blas PROPERTIES LINK_DEPENDS ${exports}
-  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} INSTALL_RPATH "$ORIGIN")
+#   tegula_cublas  libtegula_cublas.so, the same for cuBLAS (docs/cublas.md). It needs neither the CUDA
+#                  toolkit nor cuBLAS to build
 if(TEGULA_INSTALL)
   include(GNUInstallDirs)
-  install(TARGETS tegula_blas LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libtegula-blas)
 endif()
+
+# tgl_shim(NAME EXPORTS COMPONENT SOURCE...): a library that exports the functions in this file, and its
+# object files for tests that see its calls. COMPONENT: the Debian package; Unspecified: none.
+function(tgl_shim name exports component)
+  add_library(${name}_objects OBJECT ${ARGN})
+  target_compile_definitions(${name}_objects PRIVATE _GNU_SOURCE)
+  target_include_directories(${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${name}_objects PRIVATE tegula_warnings)
+  add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
+  target_link_libraries(${name} PRIVATE tegula_shared ${TEGULA_LINK})
+  # nodelete: devices are never closed.
+  target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,-z,nodelete)
+  # The installed library finds libtegula.so beside it.
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C LINK_DEPENDS ${exports}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} INSTALL_RPATH "$ORIGIN")
+  if(TEGULA_INSTALL)
+    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
+  endif()
+endfunction()
+
+set(blas ${PROJECT_SOURCE_DIR}/shims/blas)
+tgl_shim(tegula_blas ${blas}/blas_exports.map libtegula-blas
+  ${blas}/blas_batch.c ${blas}/blas_device.c ${blas}/blas_gemm.c ${blas}/blas_gemv.c ${blas}/blas_gpu.c
+  ${blas}/blas_multiply.c ${blas}/blas_report.c)
+
+# It has not run on a GPU, and is in no Debian package yet.
+set(cublas ${PROJECT_SOURCE_DIR}/shims/cublas)
+tgl_shim(tegula_cublas ${cublas}/cublas_exports.map Unspecified
+  ${cublas}/cublas_gemm.c ${cublas}/cublas_handles.c ${cublas}/cublas_lt.c ${cublas}/cublas_plans.c
+  ${cublas}/cublas_real.c ${cublas}/cublas_serve.c ${cublas}/cublas_settings.c)

@@ -457,8 +457,9 @@ static bool make_workspace(const gemm_case *c, const tgl_plan *plan, memory_of_c
     return true;
 }
 
-/* Runs the plan, and says which case it was if that touches forbidden memory. */
-static tgl_status run_plan(const gemm_case *c, const tgl_plan *plan, const tgl_operands *operands)
+/* Runs the plan or c->run(), and says which case it was if that touches forbidden memory. */
+static tgl_status run_product(tgl_device *dev, const gemm_case *c, const tgl_problem *problem,
+                              const tgl_plan *plan, const tgl_operands *operands)
 {
     snprintf(running_case, sizeof running_case, "forbidden memory touched: ");
     const size_t length = strlen(running_case);
@@ -466,7 +467,8 @@ static tgl_status run_plan(const gemm_case *c, const tgl_plan *plan, const tgl_o
     strcat(running_case, "\n");
     struct sigaction action = {.sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND}, old;
     sigaction(SIGSEGV, &action, &old);
-    const tgl_status status = tgl_plan_run_operands(plan, operands, NULL);
+    const tgl_status status = c->run != NULL ? c->run(dev, problem, operands)
+                                             : tgl_plan_run_operands(plan, operands, NULL);
     sigaction(SIGSEGV, &old, NULL);
     return status;
 }
@@ -485,9 +487,11 @@ static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, memory_of_cas
         problem.stride_a = problem.stride_b = problem.stride_c = -1; /* not looked at */
         problem.stride_d = has_separate_d(c) ? -1 : 0;
     }
+    if (c->run != NULL) return run_product(dev, c, &problem, NULL, &operands);
     tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
     if (status != TGL_OK) return status;
-    status = make_workspace(c, plan, t, &operands) ? run_plan(c, plan, &operands) : TGL_NO_MEMORY;
+    status = make_workspace(c, plan, t, &operands) ? run_product(dev, c, &problem, plan, &operands)
+                                                   : TGL_NO_MEMORY;
     tgl_plan_destroy(plan);
     return status;
 }

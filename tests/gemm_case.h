@@ -27,7 +27,9 @@ typedef struct gemm_case {
     tgl_epilogue epilogue;       /* size 0: none */
     gemm_expression *expression; /* of slope 2 at most */
     const char *kernel;          /* a kernel string; NULL: the planner's choice */
-    bool gives_workspace;        /* the run gets a workspace of the caller's, full of garbage */
+    /* Computes the product instead of a plan; NULL: a plan. */
+    tgl_status (*run)(tgl_device *dev, const tgl_problem *problem, const tgl_operands *operands);
+    bool gives_workspace; /* the run gets a workspace of the caller's, full of garbage */
     inputs fill;
     bool at_end; /* each buffer ends, instead of begins, at a page that must not be touched */
     uint64_t seed;

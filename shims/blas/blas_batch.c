@@ -7,25 +7,14 @@
  *   - A group of a batch has one set of sizes and an array of pointers: tgl_gemm_batched().
  *   - A strided batch has one set of sizes and strides: tgl_gemm().
  *
- * Where Tegula does not run a batch, such as one with a negative stride, the products run one after
- * the other.
+ * Where Tegula does not run a batch, such as one with a negative stride, and where each product is
+ * large enough for the GPU, the products run one after the other.
  */
 #include "blas_shim.h"
 
 #include <stddef.h>
 
 /* ---- Batches --------------------------------------------------------------------------------- */
-
-static tgl_problem problem_of(const blas_gemm *g, int64_t batch)
-{
-    tgl_problem problem;
-    tgl_problem_init(&problem, sizeof problem, g->type, g->m, g->n, g->k);
-    problem.order = TGL_COL_MAJOR;
-    problem.trans_a = g->trans_a, problem.trans_b = g->trans_b;
-    problem.lda = g->lda, problem.ldb = g->ldb, problem.ldc = g->ldc;
-    problem.batch = batch;
-    return problem;
-}
 
 static void trace(blas_server server, const char *routine, const blas_gemm *g, int64_t batch)
 {
@@ -38,13 +27,19 @@ static void trace(blas_server server, const char *routine, const blas_gemm *g, i
                    g->beta, (long long)g->ldc, (long long)batch);
 }
 
+static bool runs_together(const tgl_device *dev, const blas_gemm *g, int64_t batch)
+{
+    return dev != NULL && batch > 1 && !blas_wants_gpu(g);
+}
+
 /* Arrays of pointers to the matrices of the column-major products. */
 static blas_server multiply_pointers(const blas_gemm *g, const void *const *A, const void *const *B,
                                      void *const *C, int64_t batch)
 {
     tgl_device *dev = blas_device();
-    if (dev != NULL && batch > 1) {
-        tgl_problem problem = problem_of(g, batch);
+    if (runs_together(dev, g, batch)) {
+        tgl_problem problem = blas_problem_of(g);
+        problem.batch = batch;
         problem.batching = TGL_POINTERS;
         if (tgl_gemm_batched(dev, &problem, g->alpha, A, B, g->beta, C, NULL) == TGL_OK)
             return BLAS_SERVER_TEGULA;
@@ -67,8 +62,9 @@ typedef struct strides {
 static blas_server multiply_strided(const blas_gemm *g, const strides *stride, int64_t batch)
 {
     tgl_device *dev = blas_device();
-    if (dev != NULL && batch > 1) {
-        tgl_problem problem = problem_of(g, batch);
+    if (runs_together(dev, g, batch)) {
+        tgl_problem problem = blas_problem_of(g);
+        problem.batch = batch;
         problem.stride_a = stride->a, problem.stride_b = stride->b, problem.stride_c = stride->c;
         if (tgl_gemm(dev, &problem, g->alpha, g->A, g->B, g->beta, g->C, NULL) == TGL_OK)
             return BLAS_SERVER_TEGULA;

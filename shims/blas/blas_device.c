@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The device of the process, opened by the first call and never closed, and the environment:
- *   TEGULA_BLAS_DEVICE   cpu (the default) or cuda. This version computes on the cpu device with
- *                        either value.
- *   TEGULA_BLAS_TRACE    1: a line on stderr for each call
+ *   TEGULA_BLAS_DEVICE     cpu (the default); cuda or cuda:N: large products run on a GPU
+ *   TEGULA_BLAS_GPU_SIZE   which products are large (blas_gpu.c)
+ *   TEGULA_BLAS_TRACE      1: a line on stderr for each call
  *
  * The cpu device works in a child after fork(). A child that is forked while another thread opens
  * the device opens it anew: pthread_once() runs again in that child.
@@ -21,34 +21,36 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static tgl_device *_Atomic device; /* NULL: not opened yet, or it does not open */
 static bool is_traced;             /* set before `device` */
 
-static bool is_device_name(const char *text)
+static bool is_cuda(const char *name)
 {
-    return strcmp(text, "") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "cuda") == 0 ||
-           strncmp(text, "cuda:", 5) == 0;
+    return strcmp(name, "cuda") == 0 || strncmp(name, "cuda:", 5) == 0;
 }
 
-/* Without TEGULA_BLAS_TRACE the library prints only one message: an invalid environment variable.
+/* Without TEGULA_BLAS_TRACE the library prints only invalid settings, and devices that do not open.
  */
 static void open_device(void)
 {
     const char *trace = getenv("TEGULA_BLAS_TRACE"), *name = getenv("TEGULA_BLAS_DEVICE");
     is_traced = trace != NULL && strcmp(trace, "") != 0 && strcmp(trace, "0") != 0;
-    if (name != NULL && !is_device_name(name))
+    if (name == NULL || strcmp(name, "") == 0) name = "cpu";
+    tgl_device *opened = NULL;
+    if (tgl_device_open("cpu", NULL, &opened) != TGL_OK) {
+        char reason[300];
+        tgl_last_error(reason, sizeof reason);
+        fprintf(stderr,
+                "tegula_blas: the cpu device does not open: %s. Products are computed without "
+                "it.\n",
+                reason);
+    }
+    if (is_cuda(name))
+        blas_gpu_configure(name, opened);
+    else if (strcmp(name, "cpu") != 0)
         fprintf(
             stderr,
             "tegula_blas: TEGULA_BLAS_DEVICE is \"%s\"; it must be cpu or cuda. Products run on "
             "the cpu device.\n",
             name);
-    tgl_device *opened;
-    if (tgl_device_open("cpu", NULL, &opened) == TGL_OK) {
-        atomic_store_explicit(&device, opened, memory_order_release);
-        return;
-    }
-    char reason[300];
-    tgl_last_error(reason, sizeof reason);
-    fprintf(stderr,
-            "tegula_blas: the cpu device does not open: %s. Products are computed without it.\n",
-            reason);
+    atomic_store_explicit(&device, opened, memory_order_release);
 }
 
 tgl_device *blas_device(void)
@@ -68,6 +70,7 @@ void blas_trace(blas_server server, const char *format, ...)
 {
     static const char *const names[] = {[BLAS_SERVER_NONE] = "nothing to do",
                                         [BLAS_SERVER_TEGULA] = "tegula",
+                                        [BLAS_SERVER_GPU] = "tegula on the GPU",
                                         [BLAS_SERVER_NEXT] = "next BLAS",
                                         [BLAS_SERVER_LOOP] = "loop"};
     char text[300];

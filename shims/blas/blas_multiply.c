@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a product with legal arguments: tgl_sgemm() or tgl_dgemm(). If that fails, because there is
- * no memory or a matrix is not aligned to its element size, the function that the program would
- * have called without this library. If there is none either, a plain loop.
+ * Runs a product with legal arguments: a large one on the GPU, if the user wants that, and the
+ * others by tgl_sgemm() or tgl_dgemm(). If that fails, because there is no memory or a matrix is
+ * not aligned to its element size, the function that the program would have called without this
+ * library. If there is none either, a plain loop.
  */
 #include "blas_shim.h"
 
@@ -136,6 +137,16 @@ static bool is_nothing_to_do(const blas_gemm *g)
     return g->m == 0 || g->n == 0 || ((g->alpha == 0 || g->k == 0) && g->beta == 1);
 }
 
+tgl_problem blas_problem_of(const blas_gemm *g)
+{
+    tgl_problem problem;
+    tgl_problem_init(&problem, sizeof problem, g->type, g->m, g->n, g->k);
+    problem.order = TGL_COL_MAJOR;
+    problem.trans_a = g->trans_a, problem.trans_b = g->trans_b;
+    problem.lda = g->lda, problem.ldb = g->ldb, problem.ldc = g->ldc;
+    return problem;
+}
+
 static tgl_status multiply_by_tegula(tgl_device *dev, const blas_gemm *g)
 {
     if (dev == NULL) return TGL_NO_DEVICE;
@@ -151,6 +162,7 @@ blas_server blas_multiply(const blas_gemm *g)
 {
     tgl_device *dev = blas_device();
     if (is_nothing_to_do(g)) return BLAS_SERVER_NONE;
+    if (blas_wants_gpu(g) && blas_multiply_by_gpu(g)) return BLAS_SERVER_GPU;
     if (multiply_by_tegula(dev, g) == TGL_OK) return BLAS_SERVER_TEGULA;
     if (multiply_by_next(g)) return BLAS_SERVER_NEXT;
     multiply_by_loop(g);

@@ -6,6 +6,7 @@
  *   blas_gemm.c, blas_gemv.c, blas_batch.c   the exported functions: check the arguments and
  *                                            translate them to column-major products
  *   blas_multiply.c                          runs a product: by Tegula, the next BLAS, or a loop
+ *   blas_gpu.c                               large products on a GPU
  *   blas_device.c                            the device of the process; tracing
  *   blas_report.c                            calls xerbla_() and cblas_xerbla()
  *
@@ -59,8 +60,9 @@ typedef struct blas_error {
 typedef enum blas_server {
     BLAS_SERVER_NONE = 0, /* the result stays as it is */
     BLAS_SERVER_TEGULA = 1,
-    BLAS_SERVER_NEXT = 2, /* the BLAS that the program would use without this library */
-    BLAS_SERVER_LOOP = 3, /* the loop in blas_multiply.c */
+    BLAS_SERVER_GPU = 2,  /* Tegula on the GPU */
+    BLAS_SERVER_NEXT = 3, /* the BLAS that the program would use without this library */
+    BLAS_SERVER_LOOP = 4, /* the loop in blas_multiply.c */
 } blas_server;
 
 /* op(X) as Fortran's BLAS ('N', 'T', 'C' and their small letters) and as CBLAS passes it; 0: the
@@ -82,6 +84,20 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
 
 /* Computes a product whose arguments are legal. */
 blas_server blas_multiply(const blas_gemm *g);
+
+/* The product as a tgl_problem. */
+tgl_problem blas_problem_of(const blas_gemm *g);
+
+/* ---- The GPU --------------------------------------------------------------------------------- */
+
+/* Products may run on this cuda device. cpu: the device of the other products, or NULL. */
+void blas_gpu_configure(const char *device, const tgl_device *cpu);
+
+/* Whether a product is to run on a GPU. Only after blas_device(). */
+bool blas_wants_gpu(const blas_gemm *g);
+
+/* Runs it there. False: it cannot run there, and C is unchanged, or not to be read. */
+bool blas_multiply_by_gpu(const blas_gemm *g);
 
 /* ---- Device and tracing ---------------------------------------------------------------------- */
 

@@ -30,6 +30,8 @@ typedef struct tgl_small_product {
     void *C;
 } tgl_small_product;
 
+struct tgl_host_product;
+
 /* A backend: the functions of one kind of device. The files of src/api/ have checked every argument
  * before they call one of these. Members that may be NULL say so. A function that fails has set the
  * error message with tgl_fail(). */
@@ -61,6 +63,9 @@ typedef struct tgl_backend {
     void (*unprepare)(tgl_plan *plan);
     /* TGL_NO_WORKSPACE: there is no memory for the workspace, and nothing was launched. */
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
+    /* Computes a product of matrices in host memory (host_product.h) and waits for it. NULL: the
+     * device works on host memory. */
+    tgl_status (*run_host)(tgl_device *dev, const struct tgl_host_product *product);
     /* Computes a product that is so small that finding its plan would take longer; false: the
      * product is not small. NULL: none is small. */
     bool (*run_small)(const tgl_device *dev, const tgl_small_product *product);
@@ -94,7 +99,7 @@ struct tgl_device {
     void *state; /* of the backend */
     char name[32];
     bool is_numbered;                   /* it was opened with a number, "cuda:0" */
-    struct tgl_plan_cache *plans;       /* the plans of tgl_gemm() */
+    struct tgl_plan_cache *plans;       /* the plans of tgl_gemm() and tgl_gemm_host() */
     struct tgl_prepared_list *prepared; /* operands that are not destroyed */
 };
 
@@ -134,8 +139,9 @@ tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan
 void tgl_plan_retain(tgl_plan *plan);
 void tgl_plan_release(tgl_plan *plan);
 
-/* A plan for a shape without an epilogue, with the planner's choice, for tgl_gemm(). */
-tgl_status tgl_plan_of_shape(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan);
+/* A plan for a shape without an epilogue, with the planner's choice, from the device's cache.
+ * Release it with tgl_plan_release(). On failure *plan is NULL. */
+tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan);
 
 /* For tests: makes a plan of a launch list that no family built. Takes over the list, also on
  * failure. */

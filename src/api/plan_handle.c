@@ -31,9 +31,13 @@ static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
     return tgl_plan_make(dev, shape, options, out);
 }
 
-tgl_status tgl_plan_of_shape(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan)
+tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan)
 {
-    return make_plan(dev, shape, &no_options, plan);
+    *plan = tgl_plan_cache_find(dev->plans, shape);
+    if (*plan != NULL) return TGL_OK;
+    TGL_TRY(make_plan(dev, shape, &no_options, plan));
+    tgl_plan_cache_keep(dev->plans, *plan);
+    return TGL_OK;
 }
 
 tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,

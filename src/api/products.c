@@ -4,7 +4,6 @@
  * may compute small products without a plan.
  */
 #include "api/backend.h"
-#include "api/plan_cache.h"
 #include "api/small_product.h"
 
 /* Returns an error for problems that these functions do not support. */
@@ -34,11 +33,8 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
      * kernels. */
     if (tgl_scalar_round(&shape, operands->alpha) == 0) shape.k = 0;
 
-    tgl_plan *plan = tgl_plan_cache_find(dev->plans, &shape);
-    if (plan == NULL) {
-        TGL_TRY(tgl_plan_of_shape(dev, &shape, &plan));
-        tgl_plan_cache_keep(dev->plans, plan);
-    }
+    tgl_plan *plan;
+    TGL_TRY(tgl_plan_find(dev, &shape, &plan));
     const tgl_status status = tgl_plan_run_operands(plan, operands, stream);
     tgl_plan_release(plan);
     return status;

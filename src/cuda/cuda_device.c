@@ -4,6 +4,7 @@
  */
 #include "cuda/arena.h"
 #include "cuda/cuda_state.h"
+#include "cuda/staging.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,8 @@ static tgl_status open_all(tgl_device *dev, int index, bool uses_current)
     tgl_cuda_list_properties(cuda);
     cuda->modules = tgl_modules_create();
     cuda->arenas = tgl_arenas_create(cuda);
-    if (cuda->modules == NULL || cuda->arenas == NULL)
+    cuda->staging = tgl_staging_create();
+    if (cuda->modules == NULL || cuda->arenas == NULL || cuda->staging == NULL)
         return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
     return uses_current ? TGL_OK : retain_context(dev);
 }
@@ -92,6 +94,7 @@ static void release(tgl_cuda *cuda)
 {
     tgl_modules_destroy(cuda);
     tgl_arenas_destroy(cuda);
+    tgl_staging_destroy(cuda);
     if (cuda->owns_context) cuda->driver.cuDevicePrimaryCtxRelease(cuda->device);
     tgl_cache_close(cuda->cache);
     tgl_nvrtc_close(&cuda->nvrtc);
@@ -126,6 +129,7 @@ static void cuda_close(tgl_device *dev)
     }
     tgl_modules_destroy(cuda);
     tgl_arenas_destroy(cuda);
+    tgl_staging_destroy(cuda);
     if (is_entered) tgl_cuda_leave(&scope);
     release(cuda);
 }
@@ -219,6 +223,7 @@ static void cuda_trim(tgl_device *dev)
     if (tgl_cuda_enter_relaxed(dev, &scope) != TGL_OK) return;
     tgl_cuda_unload_unused(dev);
     tgl_arenas_trim(dev->state);
+    tgl_staging_trim(dev->state);
     tgl_cuda_leave(&scope);
 }
 
@@ -327,6 +332,7 @@ const tgl_backend tgl_cuda_backend = {
     .prepare = tgl_cuda_prepare,
     .unprepare = tgl_cuda_unprepare,
     .run = tgl_cuda_run,
+    .run_host = tgl_cuda_run_host,
     .explain = tgl_cuda_explain,
     .property = cuda_property,
     .number = tgl_cuda_number,

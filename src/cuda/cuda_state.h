@@ -2,8 +2,8 @@
  *
  * An open CUDA device, and the declarations that the files of this backend share.
  *
- * All members are constant once the device is open, except for the modules, the arenas (each has
- * locks) and `is_lost`. Several threads may use a device.
+ * All members are constant once the device is open, except for the modules, the arenas, the staging
+ * (each has locks) and `is_lost`. Several threads may use a device.
  *
  * Stream captures. While any thread captures a stream in global mode, calls of other threads that
  * allocate, free, wait or unload fail and invalidate the capture, unless they are made in relaxed
@@ -72,6 +72,7 @@ typedef struct tgl_cuda {
 
     struct tgl_modules *modules;
     struct tgl_arenas *arenas;
+    struct tgl_staging *staging; /* for products of host memory */
 
     tgl_property properties[TGL_CUDA_PROPERTIES];
     int property_count;
@@ -144,6 +145,10 @@ tgl_status tgl_cuda_prepare(tgl_plan *plan, const char *kernel);
 void tgl_cuda_unprepare(tgl_plan *plan);
 tgl_status tgl_cuda_run(const tgl_plan *plan, const tgl_run *run, void *stream);
 void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out);
+
+/* ---- cuda_host_product.c --------------------------------------------------------------------- */
+
+tgl_status tgl_cuda_run_host(tgl_device *dev, const struct tgl_host_product *product);
 
 /* ---- cuda_measure.c -------------------------------------------------------------------------- */
 

@@ -41,6 +41,8 @@ static const struct {
     ENTRY(cuMemGetInfo, "cuMemGetInfo_v2", false),
     ENTRY(cuMemAllocAsync, "cuMemAllocAsync", true),
     ENTRY(cuMemFreeAsync, "cuMemFreeAsync", true),
+    ENTRY(cuMemHostAlloc, "cuMemHostAlloc", false),
+    ENTRY(cuMemFreeHost, "cuMemFreeHost", false),
     ENTRY(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", false),
     ENTRY(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", false),
     ENTRY(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", false),

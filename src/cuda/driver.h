@@ -149,6 +149,8 @@ typedef struct tgl_driver {
     CUresult (*cuMemAllocAsync)(CUdeviceptr *memory, size_t bytes,
                                 CUstream stream);                    /* since 11.2, else NULL */
     CUresult (*cuMemFreeAsync)(CUdeviceptr memory, CUstream stream); /* since 11.2, else NULL */
+    CUresult (*cuMemHostAlloc)(void **memory, size_t bytes, unsigned flags); /* pinned */
+    CUresult (*cuMemFreeHost)(void *memory);
     CUresult (*cuMemcpyHtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);
     CUresult (*cuMemcpyDtoHAsync)(void *dst, const void *src, size_t bytes, CUstream stream);
     CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream);

@@ -492,6 +492,31 @@ typedef struct tgl_operands {
 TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands,
                                          void *stream);
 
+/* The product of tgl_gemm() for matrices in host memory, on any device:
+ *     D[i] := alpha*op(A[i])*op(B[i]) + beta*C[i]
+ * cpu, sim: a plan and a run. cuda: the product is computed in tiles. Copies to and from the GPU
+ * run at the same time as the arithmetic, and the matrices may be larger than the memory of the
+ * GPU. If k is large, D is the sum, in the accumulation type, of beta*C and of alpha times the
+ * product of each part of k. How the product is divided depends on the problem only, so that
+ * results are the same from run to run.
+ *
+ * problem: with TGL_SCALARS_HOST; strided batches and arrays of pointers, which are in host memory
+ * too. operands: as for tgl_plan_run_operands(), without bias, residual and workspace. All pointers
+ * are to host memory, aligned to the element size, owned by the caller and needed until the call
+ * returns: the product is then complete. It waits for no stream. D must not overlap another
+ * operand.
+ *
+ * cuda: takes at most three quarters of the free GPU memory, or what four tiles of A and B and two
+ * of D need (in F64 at most 192 MiB and the workspace of a kernel), and at most 80 MiB of pinned
+ * host memory. The device keeps the pinned memory, and GPU memory up to an eighth of the GPU's, for
+ * the next call. Calls of several threads run one after another.
+ *
+ * Returns what tgl_plan_create() and tgl_plan_run_operands() return. D is unchanged unless the
+ * status is TGL_OK, TGL_DRIVER, TGL_DEVICE_LOST or TGL_KERNEL_FAULT; after the last three some
+ * elements of D may have their result, and the others are unchanged (sim: undefined). */
+TGL_API tgl_status tgl_gemm_host(tgl_device *dev, const tgl_problem *problem,
+                                 const tgl_operands *operands);
+
 /* The kernel of the plan in the syntax of tgl_plan_options.kernel, such as
  * "simt_128x256x8:splits=4". A plan created with this string is the same. Valid as long as the
  * plan.

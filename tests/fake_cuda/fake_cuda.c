@@ -107,13 +107,32 @@ void fake_use_block(const void *address, CUstream stream)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
+/* Whether one of the first `spared` calls since FAKE_CUDA_FAIL was set. */
+static bool is_spared(const char *list, int spared)
+{
+    static char latest[200];
+    static int calls;
+    pthread_mutex_lock(&fake_lock);
+    if (strcmp(latest, list) != 0) {
+        snprintf(latest, sizeof latest, "%s", list);
+        calls = 0;
+    }
+    const bool result = calls < spared;
+    if (result) calls++;
+    pthread_mutex_unlock(&fake_lock);
+    return result;
+}
+
 CUresult fake_told(const char *function)
 {
-    const char *list = getenv("FAKE_CUDA_FAIL");
+    const char *all = getenv("FAKE_CUDA_FAIL"), *list = all;
     const size_t length = strlen(function);
     while (list != NULL && *list != '\0') {
-        if (strncmp(list, function, length) == 0 && list[length] == '=')
-            return atoi(list + length + 1);
+        if (strncmp(list, function, length) == 0 && list[length] == '=') {
+            char *end;
+            const CUresult result = (CUresult)strtol(list + length + 1, &end, 10);
+            return *end == ':' && is_spared(all, atoi(end + 1)) ? CUDA_SUCCESS : result;
+        }
         list = strchr(list, ',');
         if (list != NULL) list++;
     }
@@ -286,6 +305,7 @@ FAKE_CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *context)
 static void wait_for_all(void)
 {
     fake_raise(&fake_current()->waited, work);
+    fake_host_waits_for_all();
 }
 
 FAKE_CUDA_API CUresult cuCtxSynchronize(void)
@@ -315,6 +335,7 @@ static block *allocate(size_t bytes)
 
 static void release(block *it)
 {
+    fake_forget(it);
     pthread_mutex_lock(&fake_lock);
     it->context->used -= it->bytes;
     pthread_mutex_unlock(&fake_lock);
@@ -399,6 +420,32 @@ FAKE_CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     return CUDA_SUCCESS;
 }
 
+/* Not counted as memory of the device. */
+FAKE_CUDA_API CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    BEGIN();
+    UNSAFE();
+    block *it = flags == 0 ? aligned_alloc(256, BLOCK_ROOM + (bytes + 255) / 256 * 256) : NULL;
+    if (it == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    memset((char *)it + BLOCK_ROOM, 0xa5, bytes);
+    *it = (block){.context = fake_current(), .bytes = bytes, .is_pinned = true};
+    *memory = (char *)keep_as(it, true) + BLOCK_ROOM;
+    return CUDA_SUCCESS;
+}
+
+FAKE_CUDA_API CUresult cuMemFreeHost(void *memory)
+{
+    BEGIN();
+    UNSAFE();
+    block *it = (block *)((char *)memory - BLOCK_ROOM);
+    if (!it->is_pinned) return INVALID_VALUE;
+    fake_forget(it);
+    fake_drop(it);
+    return CUDA_SUCCESS;
+}
+
+static _Atomic long uploaded, downloaded;
+
 /* A copy on a stream. Copies into a graph are not supported, since no test needs them. */
 static CUresult copy(const char *function, void *dst, const void *src, size_t bytes,
                      CUstream stream)
@@ -409,7 +456,9 @@ static CUresult copy(const char *function, void *dst, const void *src, size_t by
     if (graph != NULL) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     fake_use_block(dst, stream);
     fake_use_block(src, stream);
-    memcpy(dst, src, bytes);
+    fake_access(dst, bytes, true, stream);
+    fake_access(src, bytes, false, stream);
+    fake_copy(dst, src, bytes, stream);
     return CUDA_SUCCESS;
 }
 
@@ -417,6 +466,7 @@ FAKE_CUDA_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, si
                                             CUstream stream)
 {
     BEGIN();
+    uploaded += (long)bytes;
     return copy(__func__, dst, src, bytes, stream);
 }
 
@@ -424,6 +474,7 @@ FAKE_CUDA_API CUresult cuMemcpyDtoHAsync_v2(void *dst, const void *src, size_t b
                                             CUstream stream)
 {
     BEGIN();
+    downloaded += (long)bytes;
     return copy(__func__, dst, src, bytes, stream);
 }
 
@@ -444,13 +495,14 @@ FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, siz
     const fake_node node = {.kind = NODE_SET, .memory = dst, .value = value, .bytes = bytes};
     if (graph == NULL) {
         fake_use_block(dst, stream);
+        fake_access(dst, bytes, true, stream);
         return fake_execute(&node, stream);
     }
     fake_add_node(graph, &node);
     return CUDA_SUCCESS;
 }
 
-/* ---- Modules: an image is "fake cubin ARCH SYMBOL BM BN SEPARATE_D DEVICE_SCALARS TYPE" ------ */
+/* ---- Modules: images are those of fake_nvrtc.c ----------------------------------------------- */
 
 /* Whether a device runs machine code for sm_XY, or sm_XYa. */
 static bool runs(const char *arch)
@@ -462,15 +514,22 @@ static bool runs(const char *arch)
     return is_exact ? its == mine : its / 10 == mine / 10 && its <= mine;
 }
 
+/* Reads an image. */
+static bool read_image(const char *image, char arch[32], CUfunction function)
+{
+    int at = 0, length = 0;
+    if (sscanf(image, "fake cubin %31s %63s%n", arch, function->symbol, &at) != 2) return false;
+    for (int i = 0; i < FAKE_MACROS; i++, at += length)
+        if (sscanf(image + at, "%d%n", &function->macros[i], &length) != 1) return false;
+    return true;
+}
+
 FAKE_CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     char arch[32];
-    struct CUfunc_st function = {.block_m = 0};
+    struct CUfunc_st function = {.macros = {0}};
     BEGIN();
-    if (sscanf(image, "fake cubin %31s %63s %d %d %d %d %d", arch, function.symbol,
-               &function.block_m, &function.block_n, &function.has_separate_d,
-               &function.has_device_scalars, &function.type) != 7)
-        return CUDA_ERROR_INVALID_IMAGE;
+    if (!read_image(image, arch, &function)) return CUDA_ERROR_INVALID_IMAGE;
     if (!runs(arch)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *module = fake_keep(calloc(1, sizeof **module));
     (*module)->context = fake_current();
@@ -540,15 +599,16 @@ FAKE_CUDA_API CUresult cuEventRecord(CUevent event, CUstream stream)
     CUresult result = fake_give_work(__func__, &stream, &graph);
     if (result != CUDA_SUCCESS) return result;
     event->is_recorded = true;
+    fake_order_record(event, stream);
     clock_gettime(CLOCK_MONOTONIC, &event->time);
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuEventSynchronize(CUevent event)
 {
-    (void)event;
     BEGIN();
     UNSAFE();
+    fake_host_waits_for_event(event);
     return CUDA_SUCCESS;
 }
 
@@ -563,7 +623,8 @@ FAKE_CUDA_API CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CU
 
 /* ---- For the tests --------------------------------------------------------------------------- */
 
-fake_number_function fake_cuda_live, fake_cuda_depth, fake_cuda_modules, fake_cuda_misuses;
+fake_number_function fake_cuda_live, fake_cuda_depth, fake_cuda_modules, fake_cuda_misuses,
+    fake_cuda_uploaded, fake_cuda_downloaded;
 
 FAKE_CUDA_API int fake_cuda_live(void)
 {
@@ -588,4 +649,14 @@ FAKE_CUDA_API int fake_cuda_modules(void)
 FAKE_CUDA_API int fake_cuda_misuses(void)
 {
     return atomic_exchange(&misuses, 0);
+}
+
+FAKE_CUDA_API int fake_cuda_uploaded(void)
+{
+    return (int)uploaded;
+}
+
+FAKE_CUDA_API int fake_cuda_downloaded(void)
+{
+    return (int)downloaded;
 }

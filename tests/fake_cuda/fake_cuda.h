@@ -13,6 +13,11 @@
  *     relaxed mode, cuCtxSynchronize(), the default stream during a capture of a blocking stream
  *   - memory of one stream (cuMemAllocAsync) in a launch on another stream, or in a captured one
  *   - such memory freed by cuMemFree() while its stream has work that was not waited for
+ *   - pinned memory that the host overwrites before it has waited for a copy from it. A copy to
+ *     pinned memory arrives when the host waits for it; until then the memory has a pattern
+ *   - work that may run before other work that it needs: two pieces of work use the same memory of
+ *     the device or pinned memory, one of them writes, and neither their stream nor an event or a
+ *     wait of the host orders them (fake_order.c)
  *   - a module unloaded, or left in a context that is released, while its kernels may run
  *   - counters that are not zero when a list begins
  *
@@ -24,7 +29,8 @@
  *   FAKE_CUDA_MEMORY      bytes of each device (2^28)
  *   FAKE_CUDA_POOLS       0: the device has no stream-ordered allocation (1)
  *   FAKE_CUDA_FAIL        "cuLaunchKernel=700,cuMemAlloc_v2=2": results of calls. A result that
- *                         real devices do not recover from sticks to the context.
+ *                         real devices do not recover from sticks to the context. With ":N"
+ *                         behind it the first N calls succeed.
  *   FAKE_CUDA_DIRTY       1: kernels leave their counters as if they were interrupted (0)
  *   FAKE_NVRTC_VERSION    of the compiler, 1000*major + 10*minor (13000)
  *   FAKE_NVRTC_ARCHS      supported architectures ("75,80,86,90,100,120")
@@ -38,6 +44,26 @@
 
 #include "../../kernels/lib/gemm_args.h"
 
+/* What an image, "fake cubin ARCH SYMBOL NUMBER...", has of the macros of a compilation. */
+enum {
+    FAKE_BM,
+    FAKE_BN,
+    FAKE_SEPARATE_D,
+    FAKE_DEVICE_SCALARS,
+    FAKE_TYPE_A,
+    FAKE_TYPE_B,
+    FAKE_TYPE_C,
+    FAKE_TYPE_D,
+    FAKE_TRANS_A,
+    FAKE_TRANS_B,
+    FAKE_BIG_A,
+    FAKE_ALONG_K,
+    FAKE_MACROS
+};
+__attribute__((unused)) static const char *const fake_macros[FAKE_MACROS] = {
+    "BM",     "BN",     "SEPARATE_D", "DEVICE_SCALARS", "TYPE_A", "TYPE_B",
+    "TYPE_C", "TYPE_D", "TRANS_A",    "TRANS_B",        "BIG_A",  "ALONG_K"};
+
 #define FAKE_CUDA_API __attribute__((visibility("default")))
 
 /* Functions that the tests call, found by dlsym(). All except fake_cuda_launched() return a number:
@@ -49,6 +75,8 @@ typedef int fake_number_function(void);
  *   fake_cuda_modules()  modules that are loaded
  *   fake_cuda_misuses()  misuses since the last call
  *   fake_cuda_encoded()  tensor maps encoded so far
+ *   fake_cuda_uploaded() bytes copied to devices so far
+ *   fake_cuda_downloaded() bytes copied from devices so far
  * libfake_nvrtc.so:
  *   fake_nvrtc_count()   compilations so far
  *   fake_nvrtc_options() options of the latest compilation */

@@ -2,6 +2,7 @@
  *
  * libfake_cuda.so: launches, what kernels compute, and tensor maps. See fake_cuda.h.
  */
+#include "elements.h"
 #include "fake_state.h"
 
 #include <stdint.h>
@@ -40,59 +41,139 @@ static void run_ladder(const ladder_args *args)
         }
 }
 
-/* Elements and scalars of F64 or F32 kernels. */
-static double value_at(const void *from, long long index, bool is_f64)
+/* The types and transposes that a kernel was compiled for. */
+typedef struct gemm_kind {
+    tgl_type a, b, c, d, sum;
+    bool trans_a, trans_b;
+} gemm_kind;
+
+static tgl_type type_of(CUfunction function, int macro)
 {
-    return is_f64 ? ((const double *)from)[index] : (double)((const float *)from)[index];
+    return function->macros[macro] != 0 ? (tgl_type)function->macros[macro] : TGL_F32;
 }
 
-static void put_value(void *to, long long index, bool is_f64, double value)
+/* skinny.cu and gemv.cu have a large operand, which is K-major or not, and a small one. */
+static bool has_large_operand(CUfunction function)
 {
-    if (is_f64)
-        ((double *)to)[index] = value;
-    else
-        ((float *)to)[index] = (float)value;
+    return strcmp(function->symbol, "sgemm_skinny") == 0 ||
+           strcmp(function->symbol, "sgemm_gemv") == 0;
+}
+
+static gemm_kind kind_of(CUfunction function, const struct tgl_gemm_args *args)
+{
+    const int *macros = function->macros;
+    gemm_kind kind = {.a = type_of(function, FAKE_TYPE_A),
+                      .b = type_of(function, FAKE_TYPE_B),
+                      .c = type_of(function, FAKE_TYPE_C),
+                      .d = type_of(function, FAKE_TYPE_D),
+                      .trans_a = macros[FAKE_TRANS_A],
+                      .trans_b = macros[FAKE_TRANS_B]};
+    kind.sum = kind.a == TGL_F64 ? TGL_F64 : TGL_F32;
+    if (has_large_operand(function)) {
+        const bool a_is_k_major = macros[FAKE_BIG_A] ? macros[FAKE_ALONG_K] : args->small_k_major;
+        kind.trans_a = !a_is_k_major;
+        kind.trans_b = macros[FAKE_BIG_A] ? args->small_k_major : macros[FAKE_ALONG_K];
+    }
+    return kind;
+}
+
+static size_t size_of(tgl_type type)
+{
+    return type == TGL_F64 ? 8 : type == TGL_F32 ? 4 : 2;
 }
 
 /* A matrix of the batch. */
 static void *matrix_at(const void *const *array, const void *first, int index, long long stride,
-                       bool is_f64)
+                       tgl_type type)
 {
-    const size_t size = is_f64 ? sizeof(double) : sizeof(float);
-    return array != NULL ? (void *)array[index] : (char *)first + index * stride * (long long)size;
+    return array != NULL ? (void *)array[index]
+                         : (char *)first + index * stride * (long long)size_of(type);
 }
 
-/* Computes a batch of the production families with the compiled options: F32 or F64, no transposes,
- * and of the epilogue only a bias by column and a residual. */
-static void run_gemm(CUfunction function, const struct tgl_gemm_args *args)
+/* The kernel uses a matrix whose rows are `ld` apart. */
+static void access_matrix(const void *matrix, tgl_type type, long long rows, long long columns,
+                          long long ld, bool writes, CUstream stream)
 {
-    const bool has_c = function->has_separate_d, on_device = function->has_device_scalars;
-    const bool is_f64 = function->type == TYPE_F64;
-    const double alpha = value_at(on_device ? args->alpha_at : &args->alpha, 0, is_f64);
+    if (rows > 0 && columns > 0)
+        fake_access(matrix, (size_t)((rows - 1) * ld + columns) * size_of(type), writes, stream);
+}
+
+static void access_factor(const void *matrix, tgl_type type, bool trans, long long rows,
+                          long long columns, long long ld, CUstream stream)
+{
+    access_matrix(matrix, type, trans ? columns : rows, trans ? rows : columns, ld, false, stream);
+}
+
+/* A row of op(A) or a column of op(B). */
+typedef struct gemm_line {
+    const void *matrix;
+    tgl_type type;
+    long long first, step;
+} gemm_line;
+
+/* The sum of products. Sums of F32 are rounded after each product. */
+static double dot(const gemm_line *a, const gemm_line *b, int count, bool is_f64)
+{
+    double sum = 0;
+    if (a->type == TGL_F32) { /* most tests */
+        const float *x = (const float *)a->matrix + a->first;
+        const float *y = (const float *)b->matrix + b->first;
+        float sum_f32 = 0;
+        for (int p = 0; p < count; p++)
+            sum_f32 += x[p * a->step] * y[p * b->step];
+        return (double)sum_f32;
+    }
+    for (int p = 0; p < count; p++) {
+        sum += element_get(a->type, a->matrix, a->first + p * a->step) *
+               element_get(b->type, b->matrix, b->first + p * b->step);
+        if (!is_f64) sum = (double)(float)sum;
+    }
+    return sum;
+}
+
+static double sum_at(const gemm_kind *kind, const struct tgl_gemm_args *args, const void *A,
+                     const void *B, long long i, long long j)
+{
+    const gemm_line a = {A, kind->a, kind->trans_a ? i : i * args->lda,
+                         kind->trans_a ? args->lda : 1};
+    const gemm_line b = {B, kind->b, kind->trans_b ? j * args->ldb : j,
+                         kind->trans_b ? 1 : args->ldb};
+    return dot(&a, &b, args->k, kind->sum == TGL_F64);
+}
+
+/* Computes a batch of the production families with the compiled types and transposes, and of the
+ * epilogue only a bias by column and a residual. */
+static void run_gemm(CUfunction function, const struct tgl_gemm_args *args, CUstream stream)
+{
+    const gemm_kind kind = kind_of(function, args);
+    const bool has_c = function->macros[FAKE_SEPARATE_D];
+    const bool on_device = function->macros[FAKE_DEVICE_SCALARS];
+    const double alpha = element_get(kind.sum, on_device ? args->alpha_at : &args->alpha, 0);
     const void *beta_at = on_device ? args->beta_at : &args->beta;
-    const double beta = beta_at != NULL ? value_at(beta_at, 0, is_f64) : 0;
+    const double beta = beta_at != NULL ? element_get(kind.sum, beta_at, 0) : 0;
     for (int b = 0; b < args->batch; b++) {
-        const void *A = matrix_at(args->A_array, args->A, b, args->stride_a, is_f64);
-        const void *B = matrix_at(args->B_array, args->B, b, args->stride_b, is_f64);
-        void *D = matrix_at((const void *const *)args->D_array, args->D, b, args->stride_d, is_f64);
-        const void *C = has_c ? matrix_at(args->C_array, args->C, b, args->stride_c, is_f64) : D;
+        const void *A = matrix_at(args->A_array, args->A, b, args->stride_a, kind.a);
+        const void *B = matrix_at(args->B_array, args->B, b, args->stride_b, kind.b);
+        void *D = matrix_at((const void *const *)args->D_array, args->D, b, args->stride_d, kind.d);
+        const void *C = has_c ? matrix_at(args->C_array, args->C, b, args->stride_c, kind.c) : D;
+        const tgl_type type_c = has_c ? kind.c : kind.d;
         const long long ldc = has_c ? args->ldc : args->ldd;
+        if (alpha != 0) {
+            access_factor(A, kind.a, kind.trans_a, args->m, args->k, args->lda, stream);
+            access_factor(B, kind.b, kind.trans_b, args->k, args->n, args->ldb, stream);
+        }
+        if (beta != 0) access_matrix(C, type_c, args->m, args->n, ldc, false, stream);
+        access_matrix(D, kind.d, args->m, args->n, args->ldd, true, stream);
         for (long long i = 0; i < args->m; i++)
             for (long long j = 0; j < args->n; j++) {
-                double sum = 0, value = 0;
-                for (long long p = 0; p < args->k && alpha != 0; p++) {
-                    sum += value_at(A, i * args->lda + p, is_f64) *
-                           value_at(B, p * args->ldb + j, is_f64);
-                    if (!is_f64) sum = (double)(float)sum;
-                }
-                if (alpha != 0) value += alpha * sum;
-                if (beta != 0) value += beta * value_at(C, i * ldc + j, is_f64);
-                if (args->bias) value += value_at(args->bias, b * args->stride_bias + j, is_f64);
+                double value = 0;
+                if (alpha != 0 && args->k > 0) value += alpha * sum_at(&kind, args, A, B, i, j);
+                if (beta != 0) value += beta * element_get(type_c, C, i * ldc + j);
+                if (args->bias) value += element_get(kind.d, args->bias, b * args->stride_bias + j);
                 if (args->residual)
-                    value +=
-                        value_at(args->residual,
-                                 b * args->stride_residual + i * args->ld_residual + j, is_f64);
-                put_value(D, i * args->ldd + j, is_f64, value);
+                    value += element_get(kind.d, args->residual,
+                                         b * args->stride_residual + i * args->ld_residual + j);
+                element_set(kind.d, D, i * args->ldd + j, value);
             }
     }
 }
@@ -140,10 +221,11 @@ static size_t parameter_bytes(CUfunction function)
 /* The number of tiles of D with split-K, each of which has counters. */
 static long long split_tiles(CUfunction function, const struct tgl_gemm_args *args)
 {
-    if (!is_called(function, "sgemm_simt") || function->block_m < 1 || function->block_n < 1)
+    if (!is_called(function, "sgemm_simt") || function->macros[FAKE_BM] < 1 ||
+        function->macros[FAKE_BN] < 1)
         return 0;
-    const long long tiles_m = (args->m + function->block_m - 1) / function->block_m;
-    const long long tiles_n = (args->n + function->block_n - 1) / function->block_n;
+    const long long tiles_m = (args->m + function->macros[FAKE_BM] - 1) / function->macros[FAKE_BM];
+    const long long tiles_n = (args->n + function->macros[FAKE_BN] - 1) / function->macros[FAKE_BN];
     return tiles_m * tiles_n - args->tiles_whole;
 }
 
@@ -157,7 +239,8 @@ static bool has_expected_grid(CUfunction function, const fake_cuda_launch *l)
     const int batch = has_loop ? 1 : args->batch;
     if (l->grid[1] != 1 || l->grid[2] != (unsigned)batch) return false;
     if (!is_called(function, "sgemm_simt")) return true;
-    if (function->block_m < 1 || function->block_n < 1 || args->splits < 1) return false;
+    if (function->macros[FAKE_BM] < 1 || function->macros[FAKE_BN] < 1 || args->splits < 1)
+        return false;
     const long long whole = args->tiles_whole, split = split_tiles(function, args);
     if (whole < 0 || split < 0 || args->cluster != (int)l->cluster) return false;
     return l->grid[0] == whole + split * args->splits && whole % args->cluster == 0 &&
@@ -220,7 +303,7 @@ static void run_kernel(const fake_node *node, CUstream stream)
         struct tgl_gemm_args args;
         memcpy(&args, node->arguments, sizeof args);
         check_counters(function, &args);
-        run_gemm(function, &args);
+        run_gemm(function, &args, stream);
     } else if (is_of_ladder(function)) {
         ladder_args args;
         memcpy(&args, node->arguments, sizeof args);

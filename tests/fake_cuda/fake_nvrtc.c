@@ -78,12 +78,14 @@ FAKE_CUDA_API nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
     return NVRTC_SUCCESS;
 }
 
-/* The number behind an option such as "-DBM="; 0: it is not there. */
-static int number_of(int option_count, const char *const *options, const char *option)
+/* The value of a macro, as in "-DBM=128"; 0: it is not there. */
+static int number_of(int option_count, const char *const *options, const char *macro)
 {
+    const size_t length = strlen(macro);
     for (int i = 0; i < option_count; i++)
-        if (strncmp(options[i], option, strlen(option)) == 0)
-            return atoi(options[i] + strlen(option));
+        if (strncmp(options[i], "-D", 2) == 0 && strncmp(options[i] + 2, macro, length) == 0 &&
+            options[i][2 + length] == '=')
+            return atoi(options[i] + 2 + length + 1);
     return 0;
 }
 
@@ -105,12 +107,11 @@ FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_c
     for (int i = 0; i < option_count; i++)
         if (strncmp(options[i], flag, sizeof flag - 1) == 0)
             snprintf(program->arch, sizeof program->arch, "%s", options[i] + sizeof flag - 1);
-    snprintf(program->image, sizeof program->image, "fake cubin %s %s %d %d %d %d %d",
-             output != NULL ? output : program->arch, program->name,
-             number_of(option_count, options, "-DBM="), number_of(option_count, options, "-DBN="),
-             number_of(option_count, options, "-DSEPARATE_D="),
-             number_of(option_count, options, "-DDEVICE_SCALARS="),
-             number_of(option_count, options, "-DTYPE_A="));
+    int length = snprintf(program->image, sizeof program->image, "fake cubin %s %s",
+                          output != NULL ? output : program->arch, program->name);
+    for (int i = 0; i < FAKE_MACROS; i++)
+        length += snprintf(program->image + length, sizeof program->image - (size_t)length, " %d",
+                           number_of(option_count, options, fake_macros[i]));
     if (spill == NULL) spill = "0";
     snprintf(program->log, sizeof program->log,
              "ptxas info    : Function properties for %s\n"

@@ -16,6 +16,7 @@
 enum { INVALID_VALUE = 1, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, INVALID_HANDLE = 400 };
 enum { NO_DEVICE = 100, NOT_FOUND = 500, OUT_OF_RESOURCES = 701, CAPTURE_INVALIDATED = 901 };
 enum { DEVICES_MAX = 4 };
+enum { FAKE_STREAMS_MAX = 4096 };
 
 struct CUstream_st {
     uint64_t id;
@@ -38,11 +39,8 @@ struct CUfunc_st {
     CUmodule module;
     atomic_int dynamic_shared; /* bytes that launches may request beyond the default limit */
     char symbol[64];
-    int block_m, block_n; /* rows and columns of D per block; 0: not in the image */
-    int has_separate_d, has_device_scalars;
-    int type; /* of the elements: TYPE_F64, else F32 */
+    int macros[FAKE_MACROS]; /* 0: not in the image */
 };
-enum { TYPE_F64 = 2 }; /* as in lib/element.h */
 
 struct CUmod_st {
     CUcontext context;
@@ -54,13 +52,15 @@ struct CUevent_st {
     CUcontext context;
     bool is_recorded;
     struct timespec time;
+    uint64_t passed[FAKE_STREAMS_MAX]; /* by stream: its work before the event */
 };
 
 /* The header in front of each allocation. Its size preserves the alignment of real allocations. */
 typedef struct block {
     CUcontext context;
     size_t bytes;
-    CUstream stream; /* of cuMemAllocAsync(); NULL: from cuMemAlloc() */
+    CUstream stream; /* of cuMemAllocAsync(); NULL: from cuMemAlloc() or pinned */
+    bool is_pinned;  /* memory of the host, from cuMemHostAlloc() */
     uint64_t stream_id;
     bool is_of_graph;             /* allocated by a node of a graph */
     _Atomic uint64_t latest_work; /* that uses the memory, or later work of the stream */
@@ -78,7 +78,7 @@ void *fake_keep(void *memory); /* counts a block of host memory as an object of 
 void fake_drop(void *memory);  /* removes it from the count and frees it */
 void fake_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The allocation of the current context with this address, or NULL. Called with the lock. */
+/* The allocation with this address, or NULL. Called with the lock. */
 block *fake_block_of(const void *address);
 /* Records that the latest work of a stream uses the allocation with this address. */
 void fake_use_block(const void *address, CUstream stream);
@@ -128,6 +128,29 @@ typedef struct fake_node {
     unsigned char value;
 } fake_node;
 void fake_add_node(struct fake_graph *graph, const fake_node *node);
+
+/* ---- fake_order.c: which work is complete when other work begins ----------------------------- */
+
+/* Work was enqueued in a stream; it comes after all that the stream and the host have waited for.
+ */
+void fake_order_work(CUstream stream);
+void fake_order_record(CUevent event, CUstream stream);
+void fake_order_wait(CUstream stream, CUevent event);
+
+/* The host waits for a stream, an event or everything. */
+void fake_host_waits_for_stream(CUstream stream);
+void fake_host_waits_for_event(CUevent event);
+void fake_host_waits_for_all(void);
+
+/* The latest work of a stream reads or writes this memory. Counts a misuse if other work may do so
+ * at the same time. Memory that is neither a device's nor pinned is not looked at. */
+void fake_access(const void *first, size_t bytes, bool writes, CUstream stream);
+
+/* Copies now, or to pinned memory when the host waits for the latest work of the stream. */
+void fake_copy(void *dst, const void *src, size_t bytes, CUstream stream);
+
+/* An allocation is freed. The pool of a device orders the work before and after. */
+void fake_forget(const block *it);
 
 /* fake_kernels.c */
 CUresult fake_execute(const fake_node *node, CUstream stream);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAMS_MAX = 4096, RELAXED = 2 };
+enum { STREAMS_MAX = FAKE_STREAMS_MAX, RELAXED = 2 };
 
 /* Never reused, so that an allocation can store its stream. */
 static struct CUstream_st streams[STREAMS_MAX];
@@ -95,14 +95,17 @@ FAKE_CUDA_API CUresult cuStreamSynchronize(CUstream stream)
     CUstream own = fake_stream(stream);
     if (own == NULL) return INVALID_HANDLE;
     fake_raise(&own->waited, own->latest_work);
+    fake_host_waits_for_stream(own);
     return CUDA_SUCCESS;
 }
 
 FAKE_CUDA_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     BEGIN();
-    if (fake_stream(stream) == NULL) return INVALID_HANDLE;
-    return event->context == fake_current() && flags == 0 ? CUDA_SUCCESS : INVALID_HANDLE;
+    CUstream own = fake_stream(stream);
+    if (own == NULL || event->context != fake_current() || flags != 0) return INVALID_HANDLE;
+    fake_order_wait(own, event);
+    return CUDA_SUCCESS;
 }
 
 /* ---- Captures -------------------------------------------------------------------------------- */
@@ -168,7 +171,7 @@ CUresult fake_give_work(const char *function, CUstream *stream, struct fake_grap
     if (own->capture == 1)
         *graph = own->graph;
     else
-        fake_raise(&own->latest_work, fake_next_work());
+        fake_order_work(own);
     return CUDA_SUCCESS;
 }
 

@@ -61,6 +61,16 @@ int encoded_maps(void)
     return number_of(driver, "fake_cuda_encoded");
 }
 
+int uploaded_bytes(void)
+{
+    return number_of(driver, "fake_cuda_uploaded");
+}
+
+int downloaded_bytes(void)
+{
+    return number_of(driver, "fake_cuda_downloaded");
+}
+
 int compilations(void)
 {
     return number_of(FAKE_LIBNVRTC, "fake_nvrtc_count");

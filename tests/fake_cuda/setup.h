@@ -46,6 +46,8 @@ int context_depth(void);
 int loaded_modules(void);
 int misuses(void);
 int encoded_maps(void);
+int uploaded_bytes(void);
+int downloaded_bytes(void);
 int compilations(void);
 int compiler_options(void);
 

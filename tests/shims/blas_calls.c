@@ -190,3 +190,33 @@ void *random_elements(uint64_t *seed, bool is_double, int64_t count)
         set(memory, is_double, i, next_random(seed) / 2147483648.0 - 1);
     return memory;
 }
+
+bool multiplies_square(int n, float beta)
+{
+    static const blas_name sgemm = {"sgemm_", false, false, false};
+    float *A = malloc((size_t)(2 * n * n) * sizeof *A), *C = A + n * n;
+    if (A == NULL) return false;
+    for (int i = 0; i < n * n; i++)
+        A[i] = (float)(i % n % 3), C[i] = -1;
+    const blas_call c = {.layout = COL_MAJOR,
+                         .trans_a = TRANS,
+                         .trans_b = NO_TRANS,
+                         .m = n,
+                         .n = n,
+                         .k = n,
+                         .alpha = 1,
+                         .beta = (double)beta,
+                         .A = A,
+                         .B = A,
+                         .C = C,
+                         .lda = n,
+                         .ldb = n,
+                         .ldc = n};
+    call_gemm(&sgemm, &c);
+    /* Every column of A is 0 1 2 0 1 2 ...: each sum is n/3 * (0 + 1 + 4). */
+    bool is_right = true;
+    for (int i = 0; i < n * n; i++)
+        is_right = is_right && C[i] == (float)(n / 3 * 5) - beta;
+    free(A);
+    return is_right;
+}

@@ -64,4 +64,8 @@ void set(void *memory, bool is_double, int64_t index, double value);
 /* A matrix of `count` random elements in -1 .. 1, which the caller frees. */
 void *random_elements(uint64_t *seed, bool is_double, int64_t count);
 
+/* C := A*B + beta*C of n x n small whole numbers, by sgemm_(); n is a multiple of 3. Returns
+ * whether C is right, and makes no assertion: it is called in threads and children. */
+bool multiplies_square(int n, float beta);
+
 #endif

@@ -5,64 +5,23 @@
  * product. Each test runs in a child, where the library has not been used yet.
  */
 #include "blas_calls.h"
+#include "shim_child.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-/* gcc and clang say differently that a sanitizer is on. */
-#ifdef __has_feature
-#define HAS_FEATURE(x) __has_feature(x)
-#else
-#define HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer) ||                               \
-    defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
-/* The address sanitizer's malloc() hangs in a child if a thread of the parent held its lock. The
- * thread sanitizer does not follow a child with threads. */
-static const bool can_fork_threads = false;
-#else
-static const bool can_fork_threads = true;
-#endif
-
-enum { N = 150, THREADS = 8, MAX_SECONDS = 60 };
+enum { N = 150, THREADS = 8 };
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
 static const blas_name sgemm = {"sgemm_", false, false, false};
 static const blas_name cblas_dgemm = {"cblas_dgemm", true, false, true};
 
-/* C := A*B of small whole numbers, by SGEMM. Makes no assertion: it is called in threads. */
 static bool multiplies(void)
 {
-    float *A = malloc(2 * N * N * sizeof *A), *C = A + N * N;
-    if (A == NULL) return false;
-    for (int i = 0; i < N * N; i++)
-        A[i] = (float)(i % N % 3), C[i] = -1;
-    const blas_call c = {.layout = COL_MAJOR,
-                         .trans_a = TRANS,
-                         .trans_b = NO_TRANS,
-                         .m = N,
-                         .n = N,
-                         .k = N,
-                         .alpha = 1,
-                         .A = A,
-                         .B = A,
-                         .C = C,
-                         .lda = N,
-                         .ldb = N,
-                         .ldc = N};
-    call_gemm(&sgemm, &c);
-    /* Every column of A is 0 1 2 0 1 2 ...: each sum is N/3 * (0 + 1 + 4). */
-    bool is_right = true;
-    for (int i = 0; i < N * N; i++)
-        is_right = is_right && C[i] == N / 3.0F * 5;
-    free(A);
-    return is_right;
+    return multiplies_square(N, 0);
 }
 
 static void *multiply_often(void *unused)
@@ -89,44 +48,6 @@ static bool multiply_by_threads(void)
 
 /* ---- Children -------------------------------------------------------------------------------- */
 
-typedef bool child_fn(void);
-
-/* Whether a child in which fn() returned true ended with 0. */
-static bool is_right_in_child(child_fn *fn)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(MAX_SECONDS);
-        signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the tests */
-        _exit(fn() ? 0 : 1);
-    }
-    int status;
-    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
-}
-
-/* Runs fn() in a child with this environment variable (NULL: none) and returns what it prints on
- * stderr. Valid until the next call. */
-static const char *output_of(const char *variable, const char *value, child_fn *fn)
-{
-    static char found[2000];
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    const int saved = dup(STDERR_FILENO);
-    fflush(stderr);
-    dup2(fileno(file), STDERR_FILENO);
-    if (variable != NULL) setenv(variable, value, 1);
-    const bool is_right = is_right_in_child(fn);
-    if (variable != NULL) unsetenv(variable);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    rewind(file);
-    const size_t length = fread(found, 1, sizeof found - 1, file);
-    found[length] = '\0';
-    fclose(file);
-    assert_true(is_right);
-    return found;
-}
-
 static void check_output(const char *variable, const char *value, child_fn *fn,
                          const char *expected)
 {
@@ -136,12 +57,13 @@ static void check_output(const char *variable, const char *value, child_fn *fn,
 static void test_threads(void **state)
 {
     (void)state;
-    assert_true(is_right_in_child(multiply_by_threads));
+    assert_true(is_right_in_child(NULL, NULL, multiply_by_threads));
 }
 
 static bool forks_after_threads(void)
 {
-    return multiply_by_threads() && is_right_in_child(multiply_by_threads) && multiplies();
+    return multiply_by_threads() && is_right_in_child(NULL, NULL, multiply_by_threads) &&
+           multiplies();
 }
 
 /* Children are forked while other threads compute, and while they open the device. */
@@ -150,7 +72,7 @@ static bool forks_meanwhile(void)
     pthread_t thread;
     bool is_right = pthread_create(&thread, NULL, multiply_often, NULL) == 0;
     for (int i = 0; i < 10; i++)
-        is_right = is_right_in_child(multiplies) && is_right;
+        is_right = is_right_in_child(NULL, NULL, multiplies) && is_right;
     void *wrong;
     pthread_join(thread, &wrong);
     return is_right && wrong == NULL;
@@ -159,10 +81,10 @@ static bool forks_meanwhile(void)
 static void test_fork(void **state)
 {
     (void)state;
-    if (!can_fork_threads) skip();
-    assert_true(is_right_in_child(forks_after_threads));
+    if (!can_fork_threads()) skip();
+    assert_true(is_right_in_child(NULL, NULL, forks_after_threads));
     for (int i = 0; i < 5; i++)
-        assert_true(is_right_in_child(forks_meanwhile));
+        assert_true(is_right_in_child(NULL, NULL, forks_meanwhile));
 }
 
 /* ---- What it prints -------------------------------------------------------------------------- */

@@ -127,25 +127,7 @@ tgl_status __wrap_tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands
     return rig_answer.skips_run ? TGL_OK : __real_tgl_plan_run_operands(plan, operands, stream);
 }
 
-/* ---- Output and random numbers --------------------------------------------------------------- */
-
-const char *rig_output_of(void (*call)(void *data), void *data)
-{
-    static char found[4000];
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    const int saved = dup(STDERR_FILENO);
-    fflush(stderr);
-    dup2(fileno(file), STDERR_FILENO);
-    call(data);
-    fflush(stderr);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    rewind(file);
-    found[fread(found, 1, sizeof found - 1, file)] = '\0';
-    fclose(file);
-    return found;
-}
+/* ---- Random numbers -------------------------------------------------------------------------- */
 
 uint32_t rig_random(uint64_t *seed)
 {

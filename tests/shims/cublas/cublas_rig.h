@@ -11,6 +11,7 @@
 #include "cublas_names.h"
 #include "elements.h"
 #include "recorder.h"
+#include "shim_child.h"
 #include "tegula/tegula.h"
 
 #include <setjmp.h>
@@ -60,9 +61,6 @@ typedef struct rig_answers {
     bool skips_run;               /* a run does nothing and returns TGL_OK */
 } rig_answers;
 extern rig_answers rig_answer;
-
-/* Runs call() and returns what it prints on stderr. Valid until the next call. */
-const char *rig_output_of(void (*call)(void *data), void *data);
 
 /* xorshift64* (Vigna 2016). */
 uint32_t rig_random(uint64_t *seed);

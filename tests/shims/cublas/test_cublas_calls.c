@@ -83,7 +83,7 @@ static void assert_passed(const function_row *f, const cublas_call *c, const cha
     traced_call t = {.f = f, .c = c};
     const recorded_call expected = expected_record(f, c);
     rig.ran = 0;
-    const char *line = rig_output_of(run_traced, &t);
+    const char *line = stderr_of(run_traced, &t);
     const recorded_call passed = rig_take();
     if ((int)t.status != RECORDED) fail_msg("%s is not passed on: %s", f->name, line);
     assert_string_equal(passed.function, expected.function);
@@ -199,7 +199,7 @@ static void test_types(void **state)
     /* tgl_problem_check() */
     c = small_call(), c.type_a = CUDA_R_16F, c.type_b = CUDA_R_16BF;
     traced_call t = {.f = ex, .c = &c};
-    assert_non_null(strstr(rig_output_of(run_traced, &t), ": cuBLAS, "));
+    assert_non_null(strstr(stderr_of(run_traced, &t), ": cuBLAS, "));
     assert_int_equal(t.status, RECORDED);
     assert_string_equal(rig_take().function, "cublasGemmEx");
 }
@@ -389,17 +389,17 @@ static void test_failures(void **state)
     assert_passed(gemm, &c, "no memory for a plan");
     rig_answer.create = TGL_UNSUPPORTED; /* not asked for again */
     traced_call t = {.f = gemm, .c = &c};
-    assert_non_null(strstr(rig_output_of(run_traced, &t), ": cuBLAS, "));
+    assert_non_null(strstr(stderr_of(run_traced, &t), ": cuBLAS, "));
     assert_int_equal(t.status, RECORDED);
     rig_answer.create = TGL_OK;
-    assert_non_null(strstr(rig_output_of(run_traced, &t), ": cuBLAS, "));
+    assert_non_null(strstr(stderr_of(run_traced, &t), ": cuBLAS, "));
     assert_int_equal(rig.created, 2);
     assert_int_equal(rig.ran, 0);
     rig_take();
 
     c.n = 5;
     rig_answer.run = TGL_NO_MEMORY;
-    rig_output_of(run_traced, &t);
+    stderr_of(run_traced, &t);
     assert_int_equal(t.status, RECORDED);
     rig_answer.run = TGL_OK;
     rig_take();
@@ -415,7 +415,7 @@ static void test_device_fails(void **state)
     traced_call t = {.f = gemm, .c = &c};
     rig_forget();
     rig_answer.run = TGL_DEVICE_LOST;
-    const char *lines = rig_output_of(run_traced, &t);
+    const char *lines = stderr_of(run_traced, &t);
     assert_int_equal(t.status, RECORDED);
     assert_non_null(strstr(lines, "cuBLAS computes all further products.\n"));
     rig_answer.run = TGL_OK;
@@ -435,7 +435,7 @@ static void test_reentry(void **state)
     ((recorder_reenter_function *)rig_function("recorder_reenter"))();
     traced_call t = {.f = row_of("cublasSgemm_v2"), .c = &c};
     rig_forget();
-    const char *line = rig_output_of(run_traced, &t);
+    const char *line = stderr_of(run_traced, &t);
     assert_int_equal(t.status, RECORDED);
     /* cublasSgemm_v2() of the fake has called cublasGemmEx(), which Tegula could compute. */
     assert_string_equal(rig_take().function, "cublasGemmEx");
@@ -492,13 +492,13 @@ static void test_trace(void **state)
     c.trans_a = CUBLAS_OP_T, c.n = 6, c.type_a = c.type_b = CUDA_R_16BF;
     traced_call t = {.f = row_of("cublasGemmEx"), .c = &c};
     rig_forget();
-    const char *line = rig_output_of(run_traced, &t);
+    const char *line = stderr_of(run_traced, &t);
     const char *begin = "tegula_cublas: cublasGemmEx TN m=8 n=6 k=8 lda=8 ldb=8 ldc=8 batch=1 "
                         "bf16,bf16,f32 compute=68: tegula, ";
     assert_true(strncmp(line, begin, strlen(begin)) == 0);
     assert_true(strlen(line) > strlen(begin) + 1 && line[strlen(line) - 1] == '\n');
     c.compute = CUBLAS_COMPUTE_32F, c.type_a = (cudaDataType)5;
-    assert_string_equal(rig_output_of(run_traced, &t),
+    assert_string_equal(stderr_of(run_traced, &t),
                         "tegula_cublas: cublasGemmEx TN m=8 n=6 k=8 lda=8 ldb=8 ldc=8 batch=1 "
                         "type5,bf16,f32 compute=68: cuBLAS, these types\n");
     rig_take();

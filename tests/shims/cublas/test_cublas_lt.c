@@ -376,7 +376,7 @@ static void assert_passed(plain_call *p, const char *reason)
     char end[200];
     rig_forget();
     memory[2][0] = 7;
-    const char *line = rig_output_of(run_call, p);
+    const char *line = stderr_of(run_call, p);
     snprintf(end, sizeof end, ": cuBLAS, %s\n", reason);
     const size_t length = strlen(line), wanted = strlen(end);
     if (length < wanted || strcmp(line + length - wanted, end) != 0)

@@ -7,37 +7,21 @@
  */
 #include "cublas_abi.h"
 #include "recorder.h"
+#include "shim_child.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-/* gcc and clang say differently that a sanitizer is on. */
-#ifdef __has_feature
-#define HAS_FEATURE(x) __has_feature(x)
-#else
-#define HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer) ||                               \
-    defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
-/* The address sanitizer's malloc() hangs in a child if a thread of the parent held its lock. The
- * thread sanitizer does not follow a child with threads. */
-static const bool can_fork_after_threads = false;
-#else
-static const bool can_fork_after_threads = true;
-#endif
-
-enum { N = 24, THREADS = 8, MAX_SECONDS = 60 };
+enum { N = 24, THREADS = 8 };
 
 /* ---- Libraries ------------------------------------------------------------------------------- */
 
@@ -155,42 +139,23 @@ static bool passes_on(cublasHandle_t handle)
 
 /* ---- Children -------------------------------------------------------------------------------- */
 
-typedef bool child_fn(void);
+static child_fn *tested;
 
-/* Whether a child with this environment variable (NULL: none), in which fn() returned true, ended
- * with 0 and without a misuse of CUDA. */
-static bool is_right_in_child(const char *variable, const char *value, child_fn *fn)
+static bool is_right_without_misuse(void)
 {
-    const pid_t child = fork();
-    if (child == 0) {
-        if (variable != NULL) setenv(variable, value, 1);
-        alarm(MAX_SECONDS);
-        signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the tests */
-        const bool is_right = fn() && (driver == NULL || number_of("fake_cuda_misuses") == 0);
-        _exit(is_right ? 0 : 1);
-    }
-    int status;
-    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    return tested() && (driver == NULL || number_of("fake_cuda_misuses") == 0);
 }
 
-/* Runs fn() in a child with this environment variable (NULL: none) and returns what it prints on
- * stderr. Valid until the next call. */
-static const char *output_of(const char *variable, const char *value, child_fn *fn)
+static bool is_right_in_clean_child(child_fn *fn)
 {
-    static char found[2000];
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    const int saved = dup(STDERR_FILENO);
-    fflush(stderr);
-    dup2(fileno(file), STDERR_FILENO);
-    const bool is_right = is_right_in_child(variable, value, fn);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    rewind(file);
-    found[fread(found, 1, sizeof found - 1, file)] = '\0';
-    fclose(file);
-    if (!is_right) fail_msg("the child fails and prints \"%s\"", found);
-    return found;
+    tested = fn;
+    return is_right_in_child(NULL, NULL, is_right_without_misuse);
+}
+
+static const char *clean_output_of(const char *variable, const char *value, child_fn *fn)
+{
+    tested = fn;
+    return output_of(variable, value, is_right_without_misuse);
 }
 
 /* ---- A program ------------------------------------------------------------------------------- */
@@ -208,11 +173,11 @@ static bool computes(void)
 static void test_product(void **state)
 {
     (void)state;
-    assert_string_equal(output_of(NULL, NULL, computes), "");
-    assert_non_null(strstr(output_of("TEGULA_CUBLAS_TRACE", "1", computes),
+    assert_string_equal(clean_output_of(NULL, NULL, computes), "");
+    assert_non_null(strstr(clean_output_of("TEGULA_CUBLAS_TRACE", "1", computes),
                            "tegula_cublas: cublasSgemm_v2 NN m=24 n=24 k=24 lda=24 ldb=24 ldc=24 "
                            "batch=1 f32,f32,f32 compute=68: tegula, "));
-    assert_string_equal(output_of("TEGULA_CUBLAS_TRACE", "0", computes), "");
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_TRACE", "0", computes), "");
 }
 
 /* RTLD_NEXT: cuBLAS under another SONAME, in the global scope. */
@@ -236,9 +201,9 @@ static bool lacks_cublas(void)
 static void test_finding_cublas(void **state)
 {
     (void)state;
-    assert_string_equal(output_of(NULL, NULL, computes_with_next), "");
-    assert_string_equal(output_of(NULL, NULL, lacks_cublas), "");
-    assert_non_null(strstr(output_of("TEGULA_CUBLAS_TRACE", "1", lacks_cublas),
+    assert_string_equal(clean_output_of(NULL, NULL, computes_with_next), "");
+    assert_string_equal(clean_output_of(NULL, NULL, lacks_cublas), "");
+    assert_non_null(strstr(clean_output_of("TEGULA_CUBLAS_TRACE", "1", lacks_cublas),
                            "tegula_cublas: the process has no cublasSgemm_v2 of cuBLAS\n"));
 }
 
@@ -257,14 +222,14 @@ static bool leaves_all(void)
 static void test_environment(void **state)
 {
     (void)state;
-    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "none", leaves_all), "");
-    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "all", computes), "");
-    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "faster", computes), "");
-    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "", computes), "");
-    assert_string_equal(output_of("TEGULA_CUBLAS_SERVE", "yes", computes),
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "none", leaves_all), "");
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "all", computes), "");
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "faster", computes), "");
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "", computes), "");
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERVE", "yes", computes),
                         "tegula_cublas: TEGULA_CUBLAS_SERVE is \"yes\"; it must be faster, all or "
                         "none. It is taken for faster.\n");
-    const char *text = output_of("TEGULA_NVRTC", "/nonexistent/libnvrtc.so", leaves_all);
+    const char *text = clean_output_of("TEGULA_NVRTC", "/nonexistent/libnvrtc.so", leaves_all);
     const char *end = ". cuBLAS computes all products.\n"; /* once */
     assert_true(strncmp(text, "tegula_cublas: ", strlen("tegula_cublas: ")) == 0);
     assert_string_equal(text + strcspn(text, "\n") + 1 - strlen(end), end);
@@ -358,8 +323,8 @@ static bool uses_workspace(void)
 static void test_graphs(void **state)
 {
     (void)state;
-    assert_string_equal(output_of(NULL, NULL, is_captured), "");
-    assert_string_equal(output_of(NULL, NULL, uses_workspace), "");
+    assert_string_equal(clean_output_of(NULL, NULL, is_captured), "");
+    assert_string_equal(clean_output_of(NULL, NULL, uses_workspace), "");
 }
 
 /* ---- Threads
@@ -397,7 +362,7 @@ static bool multiplies_in_threads(void)
 static void test_threads(void **state)
 {
     (void)state;
-    assert_string_equal(output_of(NULL, NULL, multiplies_in_threads), "");
+    assert_string_equal(clean_output_of(NULL, NULL, multiplies_in_threads), "");
 }
 
 /* ---- Fork
@@ -415,7 +380,7 @@ static bool forks_after_use(void)
 {
     load_all();
     inherited = make_handle();
-    return multiplies(inherited) && is_right_in_child(NULL, NULL, leaves_inherited) &&
+    return multiplies(inherited) && is_right_in_clean_child(leaves_inherited) &&
            multiplies(inherited);
 }
 
@@ -430,7 +395,7 @@ static bool forks_before_use(void)
     load_all();
     inherited = make_handle();
     cublasSetWorkspace_v2(inherited, NULL, 0);
-    return is_right_in_child(NULL, NULL, multiplies_inherited) && multiplies(inherited);
+    return is_right_in_clean_child(multiplies_inherited) && multiplies(inherited);
 }
 
 /* A child is forked while other threads compute and change handles. */
@@ -442,7 +407,7 @@ static bool forks_meanwhile(void)
     bool is_right =
         multiplies(inherited) && pthread_create(&thread, NULL, multiply_often, NULL) == 0;
     for (int i = 0; i < 10; i++)
-        is_right = is_right_in_child(NULL, NULL, leaves_inherited) && is_right;
+        is_right = is_right_in_clean_child(leaves_inherited) && is_right;
     void *wrong;
     pthread_join(thread, &wrong);
     return is_right && wrong == NULL;
@@ -451,11 +416,11 @@ static bool forks_meanwhile(void)
 static void test_fork(void **state)
 {
     (void)state;
-    assert_string_equal(output_of(NULL, NULL, forks_after_use), "");
-    assert_string_equal(output_of(NULL, NULL, forks_before_use), "");
-    const char *text = output_of("TEGULA_CUBLAS_TRACE", "1", forks_after_use);
+    assert_string_equal(clean_output_of(NULL, NULL, forks_after_use), "");
+    assert_string_equal(clean_output_of(NULL, NULL, forks_before_use), "");
+    const char *text = clean_output_of("TEGULA_CUBLAS_TRACE", "1", forks_after_use);
     assert_non_null(strstr(text, ": cuBLAS, the parent process has used the GPU before fork()\n"));
-    if (can_fork_after_threads) assert_string_equal(output_of(NULL, NULL, forks_meanwhile), "");
+    if (can_fork_threads()) assert_string_equal(clean_output_of(NULL, NULL, forks_meanwhile), "");
 }
 
 int main(void)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Large products on a GPU, with TEGULA_BLAS_DEVICE=cuda: tgl_gemm_host(). The GPU is opened by the
+ * first large product and never closed.
+ *
+ * A child process does not use the GPU of its parent, because CUDA does not work after fork(). It
+ * computes on the CPU, also if it is forked while another thread opens the GPU.
+ */
+#include "blas_shim.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* What decides where a product runs, unless the user gives a size. Estimates; not measured. */
+static const double CORE_FLOPS_F32 = 64e9; /* 32 operations per clock of an AVX2 core, 2 GHz */
+static const double CORE_FLOPS_F64 = 32e9; /* half as many */
+static const double LINK_BYTES = 12e9;     /* per second, of PCIe 3.0 x16 */
+static const double FIXED_SECONDS = 1e-3;  /* of a product on the GPU */
+
+static char name[32];  /* of the device; "": none is wanted */
+static double least;   /* m*n*k from which on products run on the GPU; 0: the estimate decides */
+static double threads; /* of the cpu device */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_int owner; /* the process that has opened the GPU, or tried to; 0: none */
+static tgl_device *_Atomic gpu;
+
+/* ---- Which products -------------------------------------------------------------------------- */
+
+static void read_size(const char *text)
+{
+    char *end;
+    const double size = strtod(text, &end);
+    if (*end == '\0' && size >= 1 && size <= 1e9)
+        least = size * size * size;
+    else
+        fprintf(stderr,
+                "tegula_blas: TEGULA_BLAS_GPU_SIZE is \"%s\"; it must be a number from 1 on. The "
+                "library chooses the products that run on the GPU.\n",
+                text);
+}
+
+void blas_gpu_configure(const char *device, const tgl_device *cpu)
+{
+    const char *size = getenv("TEGULA_BLAS_GPU_SIZE");
+    snprintf(name, sizeof name, "%s", device);
+    if (size != NULL && *size != '\0') read_size(size);
+    if (tgl_device_number(cpu, TGL_NUMBER_THREADS, &threads) != TGL_OK) threads = 1;
+}
+
+/* Whether the CPU needs longer than the copies to the GPU and back. */
+static bool is_worth_copying(const blas_gemm *g)
+{
+    const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+    const double core_flops = g->type == TGL_F32 ? CORE_FLOPS_F32 : CORE_FLOPS_F64;
+    const double elements = m * k + k * n + m * n * (g->beta != 0 ? 2 : 1);
+    const double bytes = elements * (double)tgl_type_size(g->type);
+    return 2 * m * n * k / (threads * core_flops) > bytes / LINK_BYTES + FIXED_SECONDS;
+}
+
+bool blas_wants_gpu(const blas_gemm *g)
+{
+    if (name[0] == '\0' || g->alpha == 0) return false;
+    if (least > 0) return (double)g->m * (double)g->n * (double)g->k >= least;
+    return is_worth_copying(g);
+}
+
+/* ---- The GPU --------------------------------------------------------------------------------- */
+
+/* pthread_once() calls this again in a child that is forked during the first call. */
+static void open_gpu(void)
+{
+    int nobody = 0;
+    if (!atomic_compare_exchange_strong(&owner, &nobody, (int)getpid())) return;
+    tgl_device *opened;
+    if (tgl_device_open(name, NULL, &opened) == TGL_OK) {
+        atomic_store(&gpu, opened);
+        return;
+    }
+    char reason[500];
+    tgl_last_error(reason, sizeof reason);
+    fprintf(stderr, "tegula_blas: %s does not open: %s. Products run on the cpu device.\n", name,
+            reason);
+}
+
+/* After these failures elements of C may have been overwritten. */
+static bool may_have_written(tgl_status status)
+{
+    return status == TGL_DRIVER || status == TGL_DEVICE_LOST;
+}
+
+/* A BLAS has no way to report an error. If C was to be read, its old elements may be lost, and the
+ * program must not go on with a wrong result. */
+static void handle_failure(const blas_gemm *g, tgl_status status)
+{
+    char reason[500];
+    if (!may_have_written(status)) return;
+    tgl_last_error(reason, sizeof reason);
+    atomic_store(&gpu, NULL);
+    fprintf(stderr, "tegula_blas: the GPU has failed: %s. %s\n", reason,
+            g->beta == 0 ? "Products run on the cpu device."
+                         : "C cannot be computed, because its old elements may be overwritten.");
+    if (g->beta != 0) abort();
+}
+
+bool blas_multiply_by_gpu(const blas_gemm *g)
+{
+    pthread_once(&once, open_gpu);
+    tgl_device *device = atomic_load(&gpu);
+    if (device == NULL || atomic_load(&owner) != (int)getpid()) return false;
+    const tgl_problem problem = blas_problem_of(g);
+    const tgl_operands operands = {.size = sizeof operands,
+                                   .alpha = g->alpha,
+                                   .beta = g->beta,
+                                   .A = g->A,
+                                   .B = g->B,
+                                   .C = g->C};
+    const tgl_status status = tgl_gemm_host(device, &problem, &operands);
+    if (status != TGL_OK) handle_failure(g, status);
+    return status == TGL_OK;
+}

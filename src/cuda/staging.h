@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies between matrices in host memory and tiles in device memory, for products of host memory
+ * (cuda_host_product.c). A copy between pageable memory and the GPU cannot run beside other work,
+ * so every tile passes through pinned buffers: host threads copy between the matrix and a buffer,
+ * and the GPU copies between the buffer and its memory. A device has one staging, which is opened
+ * by the first product and keeps what is costly to make: pinned memory, streams, events.
+ *
+ * The host overwrites or reads a pinned buffer only after it has waited for the copy that uses it.
+ */
+#ifndef TGL_CUDA_STAGING_H
+#define TGL_CUDA_STAGING_H
+
+#include "cpu/thread_pool.h"
+#include "cuda/cuda_state.h"
+
+enum {
+    TGL_CHUNKS = 4,            /* pinned buffers for copies to the GPU, of TGL_CHUNK_BYTES */
+    TGL_CHUNK_BYTES = 4 << 20, /* takes 0.2 ms to copy at 20 GB/s */
+    TGL_RESULTS = 2,           /* tiles of D: one is computed while the other is copied */
+    TGL_SLOTS_MAX = 1024,      /* tiles of A and B that are kept on the GPU */
+};
+
+/* A rectangle of a row-major matrix in host memory. On the device its rows follow each other at
+ * another distance. */
+typedef struct tgl_host_tile {
+    char *at;
+    int64_t rows;
+    size_t row_bytes;
+    size_t host_pitch, device_pitch; /* bytes from one row to the next */
+} tgl_host_tile;
+
+typedef struct tgl_chunk {
+    char *at;
+    CUevent passed; /* the copy from it is complete */
+    bool is_used;   /* in this product, so that `passed` was recorded */
+} tgl_chunk;
+
+typedef struct tgl_pinned_result {
+    char *at;
+    size_t bytes;
+    CUevent copied; /* the copy to it is complete */
+} tgl_pinned_result;
+
+typedef struct tgl_staging {
+    pthread_mutex_t lock; /* held during a product; protects all members */
+    bool has_pool;
+    thread_pool pool;            /* host threads that copy */
+    CUstream in, work, out;      /* copies to the GPU, products, copies from it */
+    CUevent loaded;              /* the latest copy in `in` */
+    CUevent computed;            /* the latest product in `work` */
+    CUevent used[TGL_SLOTS_MAX]; /* the latest product that reads a slot; created when needed */
+    tgl_chunk chunks[TGL_CHUNKS];
+    int next_chunk;
+    tgl_pinned_result results[TGL_RESULTS];
+    CUdeviceptr memory; /* of the GPU */
+    size_t bytes;
+} tgl_staging;
+
+/* NULL: no memory. */
+tgl_staging *tgl_staging_create(void);
+
+/* Frees everything. No work may be running. No staging (NULL) is allowed. */
+void tgl_staging_destroy(tgl_cuda *cuda);
+
+/* Frees the GPU memory that is kept, unless a product uses it. The context is current. */
+void tgl_staging_trim(const tgl_cuda *cuda);
+
+/* The functions below are called with the lock, in the device's context and in relaxed capture
+ * mode. TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. */
+
+/* Creates what is missing for a product with results of at most result_bytes and this number of
+ * slots. */
+tgl_status tgl_staging_open(tgl_device *dev, size_t result_bytes, int slots);
+
+/* Makes `bytes` of GPU memory available in staging->memory, whose content is then undefined. */
+tgl_status tgl_staging_reserve(tgl_device *dev, size_t bytes);
+
+/* Frees the GPU memory. */
+void tgl_staging_free(const tgl_cuda *cuda);
+
+/* Copies a tile to device memory in the stream `in`. The host memory has been read when the call
+ * returns. */
+tgl_status tgl_staging_upload(tgl_device *dev, CUdeviceptr to, const tgl_host_tile *from);
+
+/* Begins to copy a tile from device memory to result buffer i, in the stream `out`. */
+tgl_status tgl_staging_download(tgl_device *dev, int i, CUdeviceptr from, const tgl_host_tile *to);
+
+/* Waits for that copy and stores the tile in the host's matrix. */
+tgl_status tgl_staging_deliver(tgl_device *dev, int i, const tgl_host_tile *to);
+
+/* Waits for all work of the streams, so that the next product can begin. */
+void tgl_staging_settle(const tgl_cuda *cuda);
+
+#endif
