@@ -213,7 +213,7 @@ static const struct {
     tgl_status status;
     const char *sentence;
 } bad_operands[] = {
-    {false, false, {.size = 7}, TGL_BAD_ARGUMENT, "operands.size is 7; this version knows 160"},
+    {false, false, {.size = 7}, TGL_BAD_ARGUMENT, "operands.size is 7; this version knows 176"},
     {false, false, {.B = room, .C = room}, TGL_BAD_A, "A is NULL"},
     {false, false, {.A = room, .C = room}, TGL_BAD_B, "B is NULL"},
     {false, false, {.A = room, .B = room}, TGL_BAD_C, "C is NULL"},

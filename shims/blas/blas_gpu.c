@@ -86,24 +86,17 @@ static void open_gpu(void)
             reason);
 }
 
-/* After these failures elements of C may have been overwritten. */
-static bool may_have_written(tgl_status status)
-{
-    return status == TGL_DRIVER || status == TGL_DEVICE_LOST;
-}
-
-/* A BLAS has no way to report an error. If C was to be read, its old elements may be lost, and the
- * program must not go on with a wrong result. */
-static void handle_failure(const blas_gemm *g, tgl_status status)
+/* Memory may be free again for the next product. After other failures the GPU is left alone. A BLAS
+ * has no way to report an error: if C is undefined, the program must not go on with it. */
+static void handle_failure(tgl_status status)
 {
     char reason[500];
-    if (!may_have_written(status)) return;
+    if (status == TGL_NO_MEMORY) return;
     tgl_last_error(reason, sizeof reason);
     atomic_store(&gpu, NULL);
     fprintf(stderr, "tegula_blas: the GPU has failed: %s. %s\n", reason,
-            g->beta == 0 ? "Products run on the cpu device."
-                         : "C cannot be computed, because its old elements may be overwritten.");
-    if (g->beta != 0) abort();
+            status == TGL_KERNEL_FAULT ? "C is undefined." : "Products run on the cpu device.");
+    if (status == TGL_KERNEL_FAULT) abort();
 }
 
 bool blas_multiply_by_gpu(const blas_gemm *g)
@@ -119,6 +112,6 @@ bool blas_multiply_by_gpu(const blas_gemm *g)
                                    .B = g->B,
                                    .C = g->C};
     const tgl_status status = tgl_gemm_host(device, &problem, &operands);
-    if (status != TGL_OK) handle_failure(g, status);
+    if (status != TGL_OK) handle_failure(status);
     return status == TGL_OK;
 }

@@ -65,7 +65,7 @@ typedef struct tgl_backend {
     tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
     /* Computes a product of matrices in host memory (host_product.h) and waits for it. NULL: the
      * device works on host memory. */
-    tgl_status (*run_host)(tgl_device *dev, const struct tgl_host_product *product);
+    tgl_status (*run_host)(tgl_device *dev, struct tgl_host_product *product);
     /* Computes a product that is so small that finding its plan would take longer; false: the
      * product is not small. NULL: none is small. */
     bool (*run_small)(const tgl_device *dev, const tgl_small_product *product);

@@ -2,7 +2,8 @@
  *
  * tgl_gemm_host(): products of matrices in host memory. A device that works on host memory runs a
  * plan. For other devices this file divides the product into tiles and makes the plans of the
- * tiles, so that no memory is missing once the first tile has been computed.
+ * tiles, so that no memory is missing once the first tile has been computed. If the device fails
+ * after that, the cpu device computes the tiles that are left.
  */
 #include "api/host_product.h"
 #include "api/plan_cache.h"
@@ -51,11 +52,62 @@ static int kind_of_slab(const tgl_host_product *p, int64_t slab)
     return slab == p->slabs - 1 ? TGL_SLAB_LAST : slab == 0 ? TGL_SLAB_FIRST : TGL_SLAB_INNER;
 }
 
+tgl_tile_place tgl_tile_at(const tgl_host_product *p, int64_t index)
+{
+    const int64_t row = index / p->columns, column = index % p->columns;
+    tgl_tile_place at = {row / p->rows, row % p->rows, column};
+    if (at.row % 2 == 1) at.column = p->columns - 1 - column;
+    return at;
+}
+
+/* An element of a matrix of the batch. */
+static void *element_at(const tgl_host_product *p, tgl_operand one, tgl_operand array,
+                        int64_t stride, tgl_type type, int64_t product, int64_t element)
+{
+    char *matrix =
+        p->shape->pointers ? ((char *const *)p->run->at[array])[product] : (char *)p->run->at[one];
+    if (!p->shape->pointers) element += product * stride;
+    return matrix + (size_t)element * tgl_type_size(type);
+}
+
+void *tgl_tile_address(const tgl_host_product *p, tgl_operand operand, const tgl_tile_place *at,
+                       int64_t slab)
+{
+    const tgl_shape *s = p->shape;
+    const int64_t i = at->row * p->m, j = at->column * p->n, l = slab * p->k;
+    switch (operand) {
+    case TGL_AT_A:
+        return element_at(p, operand, TGL_AT_A_ARRAY, s->stride_a, s->type_a, at->product,
+                          s->trans_a ? l * s->lda + i : i * s->lda + l);
+    case TGL_AT_B:
+        return element_at(p, operand, TGL_AT_B_ARRAY, s->stride_b, s->type_b, at->product,
+                          s->trans_b ? j * s->ldb + l : l * s->ldb + j);
+    case TGL_AT_C:
+        return element_at(p, operand, TGL_AT_C_ARRAY, s->stride_c, s->type_c, at->product,
+                          i * s->ldc + j);
+    default:
+        return element_at(p, operand, TGL_AT_D_ARRAY, s->stride_d, s->type_d, at->product,
+                          i * s->ldd + j);
+    }
+}
+
 const tgl_plan *tgl_tile_plan(const tgl_host_product *p, int64_t row, int64_t column, int64_t slab)
 {
     return p->plans[row == p->rows - 1][column == p->columns - 1][kind_of_slab(p, slab)];
 }
 
+/* A single product, whose operands are those of the normalised one. */
+static tgl_shape single_shape(const tgl_shape *whole, int64_t m, int64_t n, int64_t k)
+{
+    tgl_shape tile = *whole;
+    tile.m = m, tile.n = n, tile.k = k;
+    tile.swapped = false;
+    tile.pointers = false, tile.alignment = 0;
+    tile.batch = 1, tile.stride_a = tile.stride_b = tile.stride_c = tile.stride_d = 0;
+    return tile;
+}
+
+/* A tile in device memory. */
 static tgl_shape tile_shape(const tgl_host_product *p, int64_t row, int64_t column, int64_t slab)
 {
     const tgl_shape *whole = p->shape;
@@ -64,11 +116,7 @@ static tgl_shape tile_shape(const tgl_host_product *p, int64_t row, int64_t colu
     const int64_t k = tgl_tile_size(whole->k, p->k, slab);
     const tgl_type d = tgl_slab_result(p, slab);
     const tgl_type c = tgl_slab_has_input(p, slab) ? tgl_slab_input(p, slab) : d;
-    tgl_shape tile = *whole;
-    tile.m = m, tile.n = n, tile.k = k;
-    tile.swapped = false; /* the operands of a tile are those of the normalised product */
-    tile.pointers = false, tile.alignment = 0;
-    tile.batch = 1, tile.stride_a = tile.stride_b = tile.stride_c = tile.stride_d = 0;
+    tgl_shape tile = single_shape(whole, m, n, k);
     tile.in_place = c == d;
     tile.type_c = c, tile.type_d = d;
     tile.lda = tgl_tile_pitch(whole->type_a, whole->trans_a ? m : k);
@@ -111,6 +159,46 @@ static void release_plans(tgl_host_product *p)
                 tgl_plan_release(p->plans[i][j][s]);
 }
 
+/* ---- After a failure ------------------------------------------------------------------------- */
+
+static tgl_status run_on_host(tgl_device *cpu, const tgl_host_product *p, const tgl_tile_place *at)
+{
+    const tgl_shape tile = single_shape(p->shape, tgl_tile_size(p->shape->m, p->m, at->row),
+                                        tgl_tile_size(p->shape->n, p->n, at->column), p->shape->k);
+    tgl_run run = {
+        .alpha = p->run->alpha, .beta = p->run->beta, .has_product = p->run->has_product};
+    if (run.has_product) {
+        run.at[TGL_AT_A] = tgl_tile_address(p, TGL_AT_A, at, 0);
+        run.at[TGL_AT_B] = tgl_tile_address(p, TGL_AT_B, at, 0);
+    }
+    run.at[TGL_AT_D] = tgl_tile_address(p, TGL_AT_D, at, 0);
+    run.at[TGL_AT_C] = run.beta != 0 ? tgl_tile_address(p, TGL_AT_C, at, 0) : run.at[TGL_AT_D];
+    tgl_plan *plan;
+    TGL_TRY(tgl_plan_find(cpu, &tile, &plan));
+    const tgl_status status = cpu->backend->run(plan, &run, NULL);
+    tgl_plan_release(plan);
+    return status;
+}
+
+/* The tiles that the device has not stored. */
+static tgl_status finish_on_host(const tgl_host_product *p)
+{
+    char reason[400];
+    tgl_device *cpu;
+    tgl_status status = tgl_device_open("cpu", NULL, &cpu);
+    for (int64_t i = p->delivered; i < tgl_tile_count(p) && status == TGL_OK; i++) {
+        const tgl_tile_place at = tgl_tile_at(p, i);
+        status = run_on_host(cpu, p, &at);
+    }
+    tgl_device_close(cpu);
+    if (status == TGL_OK) return TGL_OK;
+    tgl_last_error(reason, sizeof reason);
+    return tgl_fail(TGL_KERNEL_FAULT,
+                    "the GPU has failed when a part of D was written, and the rest "
+                    "cannot be computed on the CPU: %s",
+                    reason);
+}
+
 /* ---- Running --------------------------------------------------------------------------------- */
 
 static tgl_status run_in_tiles(tgl_device *dev, const tgl_shape *shape, const tgl_run *run,
@@ -124,7 +212,7 @@ static tgl_status run_in_tiles(tgl_device *dev, const tgl_shape *shape, const tg
     tgl_status status = make_plans(dev, &product);
     if (status == TGL_OK) status = dev->backend->run_host(dev, &product);
     release_plans(&product);
-    return status;
+    return status == TGL_OK || product.delivered == 0 ? status : finish_on_host(&product);
 }
 
 static tgl_status run_plan(tgl_device *dev, const tgl_shape *shape, const tgl_operands *operands)

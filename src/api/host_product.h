@@ -25,7 +25,25 @@ typedef struct tgl_host_product {
     int64_t rows, columns, slabs;     /* numbers of tiles */
     size_t workspace;                 /* the largest of the plans */
     tgl_plan *plans[2][2][TGL_SLABS]; /* [in the last row of tiles][in the last column][slab] */
+    int64_t delivered; /* tiles that the device has stored in D, in the order of tgl_tile_at() */
 } tgl_host_product;
+
+/* A tile of D: of which product of the batch, and where. */
+typedef struct tgl_tile_place {
+    int64_t product, row, column;
+} tgl_tile_place;
+
+/* The tiles of D in the order in which they are computed: row by row, odd rows from right to left,
+ * so that a row begins with the tiles of B that were used last. */
+static inline int64_t tgl_tile_count(const tgl_host_product *p)
+{
+    return p->shape->batch * p->rows * p->columns;
+}
+tgl_tile_place tgl_tile_at(const tgl_host_product *p, int64_t index);
+
+/* The first element of a tile of A, B, C or D (TGL_AT_A to TGL_AT_D) in host memory. */
+void *tgl_tile_address(const tgl_host_product *p, tgl_operand operand, const tgl_tile_place *at,
+                       int64_t slab);
 
 /* The sizes of the tile in this row and column, and of this slab. */
 static inline int64_t tgl_tile_size(int64_t total, int64_t tile, int64_t index)

@@ -3,14 +3,17 @@
  * Products of matrices in host memory. The simplest form would be, for each tile of D: copy the
  * tiles of A and B to the GPU, multiply, copy the result back. Two things are added.
  *
- *   - Copies and arithmetic overlap. There are three streams: `in` copies tiles of A, B and C to
- * the GPU, `work` multiplies, `out` copies results back. Events order them: work waits for
- * `loaded`: the tiles of this product have arrived in   waits for a slot's `used` before it
- * overwrites the slot with another tile out  waits for `computed`: the tile of D is complete A tile
- * of D is delivered to the host's matrix after the next one has been enqueued.
- *   - Tiles of A and B stay on the GPU in slots, as many as there is memory for. A new tile
- * replaces the least recently used one. Odd rows of tiles are computed from right to left, so that
- * they begin with the tiles of B that were used last.
+ * Copies and arithmetic overlap. There are three streams: `in` copies tiles of A, B and C to the
+ * GPU, `work` multiplies, `out` copies results back. Events order them:
+ *
+ *     work waits for `loaded`: the tiles of this product have arrived
+ *     in waits for a slot's `used` before it overwrites the slot with another tile
+ *     out waits for `computed`: the tile of D is complete
+ *
+ * A tile of D is delivered to the host's matrix after the next one has been enqueued.
+ *
+ * Tiles of A and B stay on the GPU in slots, as many as there is memory for. A new tile replaces
+ * the least recently used one.
  *
  * There are two buffers for tiles of D. The host has waited for the copy from a buffer before it
  * enqueues other work on it.
@@ -44,7 +47,7 @@ typedef struct tiled_product {
     tgl_device *dev;
     const tgl_driver *driver;
     tgl_staging *staging;
-    const tgl_host_product *of;
+    tgl_host_product *of;
     size_t sum_bytes, other_bytes, slot_bytes; /* of each tile on the GPU */
     int slot_count;
     char *workspace, *slots_at;
@@ -53,13 +56,7 @@ typedef struct tiled_product {
     bool has_loaded;  /* copies were enqueued since `work` waited for them */
     tile_result results[TGL_RESULTS];
     int next_result;
-    bool has_delivered; /* elements of D were written */
 } tiled_product;
-
-/* A tile of D in a batch. */
-typedef struct tile_place {
-    int64_t product, row, column;
-} tile_place;
 
 static tgl_status check(const tiled_product *p, CUresult result)
 {
@@ -68,59 +65,44 @@ static tgl_status check(const tiled_product *p, CUresult result)
 
 /* ---- Tiles of the host's matrices ------------------------------------------------------------ */
 
-/* The address of a matrix of the batch. */
-static char *matrix_of(const tgl_host_product *of, tgl_operand one, tgl_operand array,
-                       int64_t stride, tgl_type type, int64_t product)
-{
-    if (of->shape->pointers) return ((char *const *)of->run->at[array])[product];
-    return (char *)of->run->at[one] + (size_t)(product * stride) * tgl_type_size(type);
-}
-
-/* rows x columns elements at (row, column) of a stored matrix. */
-static tgl_host_tile tile_of(char *matrix, tgl_type type, int64_t ld, int64_t row, int64_t column,
-                             int64_t rows, int64_t columns)
+/* rows x columns elements of a stored matrix. */
+static tgl_host_tile tile_of(void *at, tgl_type type, int64_t ld, int64_t rows, int64_t columns)
 {
     const size_t element = tgl_type_size(type);
-    return (tgl_host_tile){.at = matrix + (size_t)(row * ld + column) * element,
+    return (tgl_host_tile){.at = at,
                            .rows = rows,
                            .row_bytes = (size_t)columns * element,
                            .host_pitch = (size_t)ld * element,
                            .device_pitch = (size_t)tgl_tile_pitch(type, columns) * element};
 }
 
-static tgl_host_tile tile_of_a(const tgl_host_product *of, const tile_place *at, int64_t slab)
+static tgl_host_tile tile_of_a(const tgl_host_product *of, const tgl_tile_place *at, int64_t slab)
 {
     const tgl_shape *s = of->shape;
-    char *matrix = matrix_of(of, TGL_AT_A, TGL_AT_A_ARRAY, s->stride_a, s->type_a, at->product);
-    const int64_t i = at->row * of->m, m = tgl_tile_size(s->m, of->m, at->row);
-    const int64_t l = slab * of->k, k = tgl_tile_size(s->k, of->k, slab);
-    return s->trans_a ? tile_of(matrix, s->type_a, s->lda, l, i, k, m)
-                      : tile_of(matrix, s->type_a, s->lda, i, l, m, k);
+    const int64_t m = tgl_tile_size(s->m, of->m, at->row), k = tgl_tile_size(s->k, of->k, slab);
+    return tile_of(tgl_tile_address(of, TGL_AT_A, at, slab), s->type_a, s->lda, s->trans_a ? k : m,
+                   s->trans_a ? m : k);
 }
 
-static tgl_host_tile tile_of_b(const tgl_host_product *of, const tile_place *at, int64_t slab)
+static tgl_host_tile tile_of_b(const tgl_host_product *of, const tgl_tile_place *at, int64_t slab)
 {
     const tgl_shape *s = of->shape;
-    char *matrix = matrix_of(of, TGL_AT_B, TGL_AT_B_ARRAY, s->stride_b, s->type_b, at->product);
-    const int64_t j = at->column * of->n, n = tgl_tile_size(s->n, of->n, at->column);
-    const int64_t l = slab * of->k, k = tgl_tile_size(s->k, of->k, slab);
-    return s->trans_b ? tile_of(matrix, s->type_b, s->ldb, j, l, n, k)
-                      : tile_of(matrix, s->type_b, s->ldb, l, j, k, n);
+    const int64_t n = tgl_tile_size(s->n, of->n, at->column), k = tgl_tile_size(s->k, of->k, slab);
+    return tile_of(tgl_tile_address(of, TGL_AT_B, at, slab), s->type_b, s->ldb, s->trans_b ? n : k,
+                   s->trans_b ? k : n);
 }
 
-static tgl_host_tile tile_of_c(const tgl_host_product *of, const tile_place *at)
+static tgl_host_tile tile_of_c(const tgl_host_product *of, const tgl_tile_place *at)
 {
     const tgl_shape *s = of->shape;
-    return tile_of(matrix_of(of, TGL_AT_C, TGL_AT_C_ARRAY, s->stride_c, s->type_c, at->product),
-                   s->type_c, s->ldc, at->row * of->m, at->column * of->n,
+    return tile_of(tgl_tile_address(of, TGL_AT_C, at, 0), s->type_c, s->ldc,
                    tgl_tile_size(s->m, of->m, at->row), tgl_tile_size(s->n, of->n, at->column));
 }
 
-static tgl_host_tile tile_of_d(const tgl_host_product *of, const tile_place *at)
+static tgl_host_tile tile_of_d(const tgl_host_product *of, const tgl_tile_place *at)
 {
     const tgl_shape *s = of->shape;
-    return tile_of(matrix_of(of, TGL_AT_D, TGL_AT_D_ARRAY, s->stride_d, s->type_d, at->product),
-                   s->type_d, s->ldd, at->row * of->m, at->column * of->n,
+    return tile_of(tgl_tile_address(of, TGL_AT_D, at, 0), s->type_d, s->ldd,
                    tgl_tile_size(s->m, of->m, at->row), tgl_tile_size(s->n, of->n, at->column));
 }
 
@@ -289,7 +271,7 @@ static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, in
 }
 
 /* Enqueues the product of one slab. */
-static tgl_status multiply(tiled_product *p, const tile_place *at, int64_t slab,
+static tgl_status multiply(tiled_product *p, const tgl_tile_place *at, int64_t slab,
                            const tile_result *result)
 {
     const tgl_host_product *of = p->of;
@@ -310,7 +292,7 @@ static tgl_status multiply(tiled_product *p, const tile_place *at, int64_t slab,
     return check(p, p->driver->cuEventRecord(p->staging->used[b], p->staging->work));
 }
 
-static tgl_status load_c(tiled_product *p, const tile_place *at, const tile_result *result)
+static tgl_status load_c(tiled_product *p, const tgl_tile_place *at, const tile_result *result)
 {
     const tgl_host_product *of = p->of;
     if (!tgl_slab_has_input(of, 0)) return TGL_OK;
@@ -320,7 +302,7 @@ static tgl_status load_c(tiled_product *p, const tile_place *at, const tile_resu
 }
 
 /* Begins to copy a tile of D to pinned memory when it is complete. */
-static tgl_status send(tiled_product *p, const tile_place *at, int index)
+static tgl_status send(tiled_product *p, const tgl_tile_place *at, int index)
 {
     const tgl_staging *staging = p->staging;
     tile_result *result = &p->results[index];
@@ -341,12 +323,12 @@ static tgl_status deliver(tiled_product *p, int index)
     if (!result->is_pending) return TGL_OK;
     result->is_pending = false;
     TGL_TRY(tgl_staging_deliver(p->dev, index, &result->to));
-    p->has_delivered = true;
+    p->of->delivered++;
     return TGL_OK;
 }
 
 /* Enqueues a tile of D, and then delivers the one before it. */
-static tgl_status compute_tile(tiled_product *p, const tile_place *at)
+static tgl_status compute_tile(tiled_product *p, const tgl_tile_place *at)
 {
     const int index = p->next_result;
     p->next_result = (index + 1) % TGL_RESULTS;
@@ -361,13 +343,10 @@ static tgl_status compute_tile(tiled_product *p, const tile_place *at)
 
 static tgl_status compute(tiled_product *p)
 {
-    const tgl_host_product *of = p->of;
-    for (int64_t i = 0; i < of->shape->batch; i++)
-        for (int64_t row = 0; row < of->rows; row++)
-            for (int64_t j = 0; j < of->columns; j++) {
-                const int64_t column = row % 2 == 0 ? j : of->columns - 1 - j;
-                TGL_TRY(compute_tile(p, &(tile_place){i, row, column}));
-            }
+    for (int64_t i = 0; i < tgl_tile_count(p->of); i++) {
+        const tgl_tile_place at = tgl_tile_at(p->of, i);
+        TGL_TRY(compute_tile(p, &at));
+    }
     return deliver(p, (p->next_result + 1) % TGL_RESULTS);
 }
 
@@ -385,13 +364,11 @@ static tgl_status run(tiled_product *p)
 {
     tgl_status status = prepare(p);
     if (status == TGL_OK) status = compute(p);
-    /* After TGL_NO_MEMORY the caller may compute the product elsewhere, with the old D. */
-    if (status == TGL_NO_MEMORY && p->has_delivered) status = TGL_DRIVER;
     finish(p, status);
     return status;
 }
 
-tgl_status tgl_cuda_run_host(tgl_device *dev, const tgl_host_product *product)
+tgl_status tgl_cuda_run_host(tgl_device *dev, tgl_host_product *product)
 {
     const tgl_cuda *cuda = dev->state;
     tiled_product p = {

@@ -148,7 +148,7 @@ void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out);
 
 /* ---- cuda_host_product.c --------------------------------------------------------------------- */
 
-tgl_status tgl_cuda_run_host(tgl_device *dev, const struct tgl_host_product *product);
+tgl_status tgl_cuda_run_host(tgl_device *dev, struct tgl_host_product *product);
 
 /* ---- cuda_measure.c -------------------------------------------------------------------------- */
 

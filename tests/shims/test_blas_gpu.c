@@ -128,7 +128,7 @@ static void test_no_memory(void **state)
     check_server("FAKE_CUDA_FAIL", "cuMemHostAlloc=2", adds, "tegula");
 }
 
-/* The CPU computes the product again if C is not read. Otherwise the program ends. */
+/* The CPU computes the product: the copy fails before any element of C is stored. */
 static void test_failed_gpu(void **state)
 {
     (void)state;
@@ -139,11 +139,6 @@ static void test_failed_gpu(void **state)
     assert_true(strncmp(output, message, strlen(message)) == 0);
     assert_true(ends_with(output, ": tegula\n"));
     assert_int_equal(status, 0);
-
-    output = traced_output("FAKE_CUDA_FAIL", "cuMemcpyDtoHAsync_v2=1", adds, &status);
-    assert_true(strncmp(output, message, strlen(message)) == 0);
-    assert_non_null(strstr(output, "C cannot be computed"));
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
 /* ---- Batches --------------------------------------------------------------------------------- */
