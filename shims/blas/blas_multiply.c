@@ -137,16 +137,6 @@ static bool is_nothing_to_do(const blas_gemm *g)
     return g->m == 0 || g->n == 0 || ((g->alpha == 0 || g->k == 0) && g->beta == 1);
 }
 
-tgl_problem blas_problem_of(const blas_gemm *g)
-{
-    tgl_problem problem;
-    tgl_problem_init(&problem, sizeof problem, g->type, g->m, g->n, g->k);
-    problem.order = TGL_COL_MAJOR;
-    problem.trans_a = g->trans_a, problem.trans_b = g->trans_b;
-    problem.lda = g->lda, problem.ldb = g->ldb, problem.ldc = g->ldc;
-    return problem;
-}
-
 static tgl_status multiply_by_tegula(tgl_device *dev, const blas_gemm *g)
 {
     if (dev == NULL) return TGL_NO_DEVICE;

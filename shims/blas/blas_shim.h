@@ -86,7 +86,15 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
 blas_server blas_multiply(const blas_gemm *g);
 
 /* The product as a tgl_problem. */
-tgl_problem blas_problem_of(const blas_gemm *g);
+static inline tgl_problem blas_problem_of(const blas_gemm *g)
+{
+    tgl_problem problem;
+    tgl_problem_init(&problem, sizeof problem, g->type, g->m, g->n, g->k);
+    problem.order = TGL_COL_MAJOR;
+    problem.trans_a = g->trans_a, problem.trans_b = g->trans_b;
+    problem.lda = g->lda, problem.ldb = g->ldb, problem.ldc = g->ldc;
+    return problem;
+}
 
 /* ---- The GPU --------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  */
 #include "families/decompose.h"
 
-#include "families/gemm_launch.h"
+#include "families/prepass.h"
 
 #include "../../kernels/lib/decompose_args.h"
 

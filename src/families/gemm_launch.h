@@ -74,11 +74,6 @@ const tgl_kernel *tgl_gemm_kernel(const tgl_gemm_step *step, tgl_list_builder *b
 /* Adds the step with its alternatives: without a product; aligned; unaligned. */
 void tgl_gemm_add_step(const tgl_gemm_step *step, tgl_list_builder *builder);
 
-/* A launch of a pre-pass, which a run without a product skips: `blocks` blocks for the whole batch,
- * which write only workspace. */
-tgl_launch tgl_prepass_launch(const tgl_partition *of, const tgl_kernel *kernel, double blocks,
-                              int threads);
-
 /* The offset, in elements, of the first element of A or B that the part reads. */
 int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part);
 int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part);

@@ -4,7 +4,7 @@
  */
 #include "families/repack.h"
 
-#include "families/gemm_launch.h"
+#include "families/prepass.h"
 
 #include "../../kernels/lib/repack_args.h"
 
