@@ -263,6 +263,7 @@ FAKE_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
     if (--context->users == 0 && context->fault != CUDA_SUCCESS) {
         for (int i = 0; i < OBJECTS_MAX; i++)
             if (objects[i].memory != NULL && objects[i].context == context) {
+                if (objects[i].is_block) fake_lose(objects[i].memory);
                 free(objects[i].memory);
                 objects[i].memory = NULL;
             }

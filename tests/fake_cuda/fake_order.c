@@ -168,12 +168,12 @@ static void forget_accesses(const block *it)
     access_count = kept;
 }
 
-static void forget_copies(const block *it)
+static void forget_copies(const block *it, bool is_lost)
 {
     int kept = 0;
     for (int i = 0; i < copy_count; i++) {
         if (is_in(it, copies[i].pinned)) {
-            fake_misuse("pinned memory is freed before a copy of it was waited for");
+            if (!is_lost) fake_misuse("pinned memory is freed before a copy of it was waited for");
             free(copies[i].data);
         } else {
             copies[kept++] = copies[i];
@@ -186,8 +186,14 @@ void fake_forget(const block *it)
 {
     pthread_mutex_lock(&fake_lock);
     forget_accesses(it);
-    forget_copies(it);
+    forget_copies(it, false);
     pthread_mutex_unlock(&fake_lock);
+}
+
+void fake_lose(const block *it)
+{
+    forget_accesses(it);
+    forget_copies(it, true);
 }
 
 /* ---- Order ----------------------------------------------------------------------------------- */

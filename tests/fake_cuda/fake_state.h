@@ -151,6 +151,8 @@ void fake_copy(void *dst, const void *src, size_t bytes, CUstream stream);
 
 /* An allocation is freed. The pool of a device orders the work before and after. */
 void fake_forget(const block *it);
+/* It ends with a faulty context, whose work has ended. Called with the lock. */
+void fake_lose(const block *it);
 
 /* fake_kernels.c */
 CUresult fake_execute(const fake_node *node, CUstream stream);
