@@ -188,9 +188,11 @@ static void transpose_tiles(char *tiles, int count)
 {
     for (char *tile = tiles; tile < tiles + count * TILE; tile += TILE) {
         int_vector x[TILE_ROWS];
-        memcpy(x, tile, TILE);
+        for (int i = 0; i < TILE_ROWS; i++)
+            x[i] = (int_vector)_mm512_load_si512(tile + i * ROW);
         CPU_TRANSPOSE_16(x);
-        memcpy(tile, x, TILE);
+        for (int i = 0; i < TILE_ROWS; i++)
+            _mm512_store_si512(tile + i * ROW, (__m512i)x[i]);
     }
 }
 

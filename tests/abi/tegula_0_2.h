@@ -511,12 +511,12 @@ TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operand
  * host memory. The device keeps the pinned memory, and GPU memory up to an eighth of the GPU's, for
  * the next call. Calls of several threads run one after another.
  *
- * If the GPU fails when a part of D is written, the CPU computes the rest, and the next call returns
+ * If the GPU fails when a part of D is written, the CPU computes the rest. The next call returns
  * TGL_DEVICE_LOST if the device is lost.
  *
  * Returns what tgl_plan_create() and tgl_plan_run_operands() return. D is unchanged unless the
- * status is TGL_OK or TGL_KERNEL_FAULT (sim: a kernel is wrong; cuda: the GPU has failed midway, and
- * then the CPU, too), after which D is undefined. */
+ * status is TGL_OK or TGL_KERNEL_FAULT. After TGL_KERNEL_FAULT it is undefined (sim: a kernel is
+ * wrong; cuda: the GPU has failed midway, and then the CPU, too). */
 TGL_API tgl_status tgl_gemm_host(tgl_device *dev, const tgl_problem *problem,
                                  const tgl_operands *operands);
 

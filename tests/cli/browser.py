@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -24,8 +25,10 @@ class Browser:
     """A browser with one empty page."""
 
     def __init__(self):
+        self.home = tempfile.TemporaryDirectory()  # Chromium and its libraries write into the home folder
+        folders = {name: self.home.name for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, text=True)
+                                       stderr=subprocess.DEVNULL, text=True, env={**os.environ, **folders})
         self.address = self.session = None
         try:
             self.start()

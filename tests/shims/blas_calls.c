@@ -214,9 +214,10 @@ bool multiplies_square(int n, float beta)
                          .ldc = n};
     call_gemm(&sgemm, &c);
     /* Every column of A is 0 1 2 0 1 2 ...: each sum is n/3 * (0 + 1 + 4). */
+    const int sum = n / 3 * 5;
     bool is_right = true;
     for (int i = 0; i < n * n; i++)
-        is_right = is_right && C[i] == (float)(n / 3 * 5) - beta;
+        is_right = is_right && C[i] == (float)sum - beta;
     free(A);
     return is_right;
 }
