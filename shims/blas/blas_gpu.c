@@ -73,8 +73,8 @@ bool blas_wants_gpu(const blas_gemm *g)
 /* pthread_once() calls this again in a child that is forked during the first call. */
 static void open_gpu(void)
 {
-    int nobody = 0;
-    if (!atomic_compare_exchange_strong(&owner, &nobody, (int)getpid())) return;
+    int no_process = 0;
+    if (!atomic_compare_exchange_strong(&owner, &no_process, (int)getpid())) return;
     tgl_device *opened;
     if (tgl_device_open(name, NULL, &opened) == TGL_OK) {
         atomic_store(&gpu, opened);

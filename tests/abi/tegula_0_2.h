@@ -94,7 +94,8 @@ typedef enum tgl_status {
     TGL_DRIVER = 27,         /* a call to the CUDA driver or the operating system failed */
     TGL_DEVICE_LOST = 28,    /* a kernel faulted. The device object can only be closed now. CUDA may
                                 also stop this process's work on other GPUs */
-    TGL_KERNEL_FAULT = 29,   /* sim: an illegal access, a race or a missing barrier in a kernel */
+    TGL_KERNEL_FAULT = 29,   /* sim: an illegal access, a race or a missing barrier in a kernel;
+                                cuda: only of tgl_gemm_host() */
     TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel is not a kernel of this device */
     TGL_BAD_SETTING = 31,    /* an environment variable has an invalid value */
     TGL_BAD_BATCHING = 32,   /* a value outside tgl_batching, or a call for the other batching */

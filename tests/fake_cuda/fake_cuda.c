@@ -97,14 +97,6 @@ block *fake_block_of(const void *address)
     return NULL;
 }
 
-void fake_use_block(const void *address, CUstream stream)
-{
-    pthread_mutex_lock(&fake_lock);
-    block *it = fake_block_of(address);
-    if (it != NULL) fake_raise(&it->latest_work, stream->latest_work);
-    pthread_mutex_unlock(&fake_lock);
-}
-
 /* ---- Results --------------------------------------------------------------------------------- */
 
 /* Whether one of the first `spared` calls since FAKE_CUDA_FAIL was set. */
@@ -455,8 +447,6 @@ static CUresult copy(const char *function, void *dst, const void *src, size_t by
     CUresult result = fake_give_work(function, &stream, &graph);
     if (result != CUDA_SUCCESS) return result;
     if (graph != NULL) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    fake_use_block(dst, stream);
-    fake_use_block(src, stream);
     fake_access(dst, bytes, true, stream);
     fake_access(src, bytes, false, stream);
     fake_copy(dst, src, bytes, stream);
@@ -495,7 +485,6 @@ FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, siz
     if (result != CUDA_SUCCESS) return result;
     const fake_node node = {.kind = NODE_SET, .memory = dst, .value = value, .bytes = bytes};
     if (graph == NULL) {
-        fake_use_block(dst, stream);
         fake_access(dst, bytes, true, stream);
         return fake_execute(&node, stream);
     }

@@ -86,7 +86,9 @@ static access *row_of_access(const access *a)
 void fake_access(const void *first, size_t bytes, bool writes, CUstream stream)
 {
     pthread_mutex_lock(&fake_lock);
-    if (fake_block_of(first) != NULL) {
+    block *it = fake_block_of(first);
+    if (it != NULL) {
+        fake_raise(&it->latest_work, stream->latest_work);
         const access a = {first, (const char *)first + bytes, writes, stream->id,
                           stream->latest_work};
         check_access(&a, clock_of(stream));

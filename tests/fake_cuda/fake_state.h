@@ -80,8 +80,6 @@ void fake_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The allocation with this address, or NULL. Called with the lock. */
 block *fake_block_of(const void *address);
-/* Records that the latest work of a stream uses the allocation with this address. */
-void fake_use_block(const void *address, CUstream stream);
 
 /* The checks of a call that needs a context. Returns its result if they fail. */
 CUresult fake_begin(const char *function);

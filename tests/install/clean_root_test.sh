@@ -15,9 +15,9 @@ if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,libblas3,python3-n
   echo "SKIPPED: this machine cannot make a Debian 12 (network, rights)"
   exit
 fi
-mkdir "$root/work"
-find "$wheels" -name '*.whl' -exec cp {} "$root/work" ';'
+mkdir "$root/tegula"
+find "$wheels" -name '*.whl' -exec cp {} "$root/tegula" ';'
 cp "$packages"/*.deb "$here/in_clean_root.sh" "$here/installed_product.c" \
-  "$here/../shims/numpy_preload_test.py" "$root/work"
+  "$here/../shims/numpy_preload_test.py" "$root/tegula"
 env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-  chroot "$root" sh /work/in_clean_root.sh
+  chroot "$root" sh /tegula/in_clean_root.sh

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs as root in the Debian that clean_root_test.sh makes: installs the wheel and the packages in /work,
+# Runs as root in the Debian that clean_root_test.sh makes: installs the wheel and the packages in /tegula,
 # uses what they install, and removes the packages.
 set -eu
-cd /work
+cd /tegula
 
 fail() { echo "$*"; exit 1; }
 
@@ -16,7 +16,7 @@ if ls ./*.whl; then
 import numpy as np
 import tegula
 
-assert tegula.__file__.startswith("/work/environment/"), tegula.__file__
+assert tegula.__file__.startswith("/tegula/environment/"), tegula.__file__
 rng = np.random.default_rng(1)
 for dtype in np.float32, np.float64:
     a, b = rng.uniform(-1, 1, (70, 90)).astype(dtype), rng.uniform(-1, 1, (90, 50)).astype(dtype)
