@@ -21,6 +21,7 @@
 #include "lib/cluster.h"
 #include "lib/half.h"
 #include "lib/launch_order.h"
+#include "lib/opaque.h"
 #include "lib/words.h"
 
 #ifndef TRANSPOSED_0
@@ -50,35 +51,44 @@ typedef struct tgl_decompose_job job_t;
 
 /* Lines [line, line + count) of a matrix, and elements [first, end) of each. */
 struct work {
-    const float *from; /* the matrix */
-    unsigned short *hi, *lo;
-    int *exponents;
-    struct tgl_panel *panel;
-    struct tgl_panel_counter *counter;
-    int line, count, first, end, part;
+    int matrix, line, count, first, end, part;
 };
+
+/* x / power, a power of two, without the instructions of a division. */
+static __device__ __forceinline__ int divided(int x, int power)
+{
+    return x >> (31 - __clz(power));
+}
 
 /* False: a block that only completes a cluster. */
 static __device__ __forceinline__ bool find_work(const job_t *job, int block, struct work *w)
 {
-    const int parts = job->parts, down = (job->lines + job->block_lines - 1) / job->block_lines;
-    const int group = block / parts, matrix = group / down;
-    if (matrix >= job->count) return false;
-    w->part = block - group * parts;
-    w->line = (group - matrix * down) * job->block_lines;
+    const int down = divided(job->lines + job->block_lines - 1, job->block_lines);
+    const int group = divided(block, job->parts);
+    w->matrix = group / down;
+    w->part = block - group * job->parts;
+    w->line = (group - w->matrix * down) * job->block_lines;
     w->count = job->lines - w->line < job->block_lines ? job->lines - w->line : job->block_lines;
     w->first = w->part * job->part;
     w->end = job->length - w->first < job->part ? job->length : w->first + job->part;
-    const long long words = job->lines * job->pitch;
-    const long long panel = (long long)matrix * (job->padded_lines / TGL_PANEL_LINES) +
-                            w->line / TGL_PANEL_LINES;
-    w->from = job->from + matrix * job->stride;
-    w->hi = job->to + matrix * 2 * words;
-    w->lo = w->hi + words;
-    w->exponents = job->exponents + (long long)matrix * job->padded_lines;
-    w->panel = &job->panels[panel];
-    w->counter = &job->counters[panel];
-    return true;
+    return w->matrix < job->count;
+}
+
+static __device__ __forceinline__ const float *matrix_of(const job_t *job, const struct work *w)
+{
+    return job->from + w->matrix * job->stride;
+}
+
+/* The words hi of a matrix; lo follow. */
+static __device__ __forceinline__ unsigned short *words_of(const job_t *job, const struct work *w)
+{
+    return job->to + w->matrix * 2 * job->words;
+}
+
+/* The number of the panel, among those of all matrices. */
+static __device__ __forceinline__ long long panel_of(const job_t *job, const struct work *w)
+{
+    return (long long)w->matrix * (job->padded_lines / TGL_PANEL_LINES) + w->line / TGL_PANEL_LINES;
 }
 
 /* Of a thread: element number e, 0 <= e < 32, belongs to line `line` + e % 4 if the lines are
@@ -99,25 +109,25 @@ static __device__ __forceinline__ int k_of(const struct place *at, int e, const 
     return at->k + e / 4 * at->distance + (transposed ? 0 : e % 4);
 }
 
-/* Elements of a line that the block takes at a time. */
-static __device__ __forceinline__ int step_of(const job_t *job, const bool transposed)
+/* Threads of a line that is contiguous: a power of two. */
+static __device__ __forceinline__ int threads_of(const job_t *job)
 {
-    return transposed ? THREADS * 32 / STRIP : THREADS * 32 / job->block_lines;
+    return divided(THREADS, job->block_lines);
 }
 
 static __device__ __forceinline__ struct place place_of(const job_t *job, const struct work *w,
-                                                        int first, const bool transposed)
+                                                        int step, const bool transposed)
 {
-    const int thread = (int)threadIdx.x;
+    const int thread = opaque((int)threadIdx.x);
     struct place at;
     if (transposed) {
         at.slot = thread % (STRIP / 4) * 4;
-        at.k = first + thread / (STRIP / 4) * 8;
+        at.k = w->first + step * (32 * THREADS / STRIP) + thread / (STRIP / 4) * 8;
         at.distance = 1;
     } else {
-        const int threads = THREADS / job->block_lines; /* of a line: a power of two */
-        at.slot = thread / threads;
-        at.k = first + thread % threads * 4;
+        const int threads = threads_of(job);
+        at.slot = divided(thread, threads);
+        at.k = w->first + step * 32 * threads + (thread & (threads - 1)) * 4;
         at.distance = threads * 4;
     }
     at.line = w->line + at.slot;
@@ -131,7 +141,7 @@ static __device__ __forceinline__ void load(float *x, const job_t *job, const st
                                             const struct place *at, const bool transposed)
 {
     const long long down = transposed ? job->ld : 1, right = transposed ? 1 : job->ld;
-    const float *from = w->from + at->k * down + at->line * right;
+    const float *from = matrix_of(job, w) + at->k * down + at->line * right;
     const int lines = w->line + w->count;
     const bool in_fours = transposed ? job->ld % 4 == 0 && w->count % 4 == 0 : w->end % 4 == 0;
     if (in_fours && (unsigned long long)from % 16 == 0) {
@@ -200,39 +210,14 @@ static __device__ __forceinline__ int write_maxima(struct maxima *to, const unsi
         }
         return WARPS;
     }
-    const int threads = THREADS / job->block_lines; /* of a line */
+    const int threads = threads_of(job), within = thread & (threads - 1);
     const unsigned all = lanes_maximum(most[0], 1, threads < 32 ? threads : 32);
     if (threads >= 32) {
-        if (lane == 0) to->of_warps[thread % threads / 32][at->slot] = all;
+        if (lane == 0) to->of_warps[within / 32][at->slot] = all;
         return threads / 32;
     }
-    if (thread % threads == 0) to->of_warps[0][at->slot] = all;
+    if (within == 0) to->of_warps[0][at->slot] = all;
     return 1;
-}
-
-/* The maximum of the line with the thread's number, in threads below block_lines: over all blocks
- * of the line. After it maxima->of_line has all of them. */
-static __device__ __forceinline__ unsigned combine_maxima(struct maxima *maxima, const job_t *job,
-                                                          int warps)
-{
-    const int line = (int)threadIdx.x;
-    const bool is_own = line < job->block_lines;
-    unsigned all = 0;
-    __syncthreads();
-    for (int i = 0; is_own && i < warps; i++)
-        all = larger(all, maxima->of_warps[i][line]);
-    if (job->parts == 1) {
-        if (is_own) maxima->of_line[line] = __uint_as_float(all);
-        __syncthreads();
-        return all;
-    }
-    if (is_own) maxima->of_block[line] = __uint_as_float(all);
-    cluster_sync();
-    for (int i = 0; is_own && i < job->parts; i++)
-        all = larger(all, __float_as_uint(cluster_load(&maxima->of_block[line], i)));
-    if (is_own) maxima->of_line[line] = __uint_as_float(all);
-    cluster_sync(); /* no block ends while others read its maxima */
-    return all;
 }
 
 /* s of a line whose largest element has this pattern; 0 of a line of zeros, or with Inf or NaN. */
@@ -245,33 +230,61 @@ static __device__ __forceinline__ int exponent_of(unsigned most)
 }
 
 /* By one thread for each line: what the reader of the words has to know of it. */
-static __device__ __forceinline__ void record_line(const struct work *w, int line, unsigned most)
+static __device__ __forceinline__ void record_line(const job_t *job, const struct work *w, int line,
+                                                   unsigned most)
 {
     const int s = exponent_of(most);
     const unsigned state =
         (most >= INFINITY_IS ? TGL_PANEL_NOT_FINITE : 0) |
         (s > TGL_MODEST_EXPONENT || s < -TGL_MODEST_EXPONENT ? TGL_PANEL_WIDE : 0);
-    w->exponents[line] = s;
+    job->exponents[(long long)w->matrix * job->padded_lines + line] = s;
     if (state) {
-        atomicOr(&w->counter->state, state);
+        atomicOr(&job->counters[panel_of(job, w)].state, state);
         __threadfence(); /* before the block counts itself */
     }
 }
 
+/* maxima->of_line becomes the maxima of the block's lines, over all blocks of each. Also records
+ * the lines. */
+static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, const unsigned *most,
+                                                      const job_t *job, const struct work *w,
+                                                      const struct place *at, const bool transposed)
+{
+    const int warps = write_maxima(maxima, most, job, at, transposed), slot = (int)threadIdx.x;
+    const bool has_line = slot < job->block_lines;
+    unsigned all = 0;
+    __syncthreads();
+    for (int i = 0; has_line && i < warps; i++)
+        all = larger(all, maxima->of_warps[i][slot]);
+    if (job->parts > 1) {
+        if (has_line) maxima->of_block[slot] = __uint_as_float(all);
+        cluster_sync();
+        for (int i = 0; has_line && i < job->parts; i++)
+            all = larger(all, __float_as_uint(cluster_load(&maxima->of_block[slot], i)));
+    }
+    if (has_line) maxima->of_line[slot] = __uint_as_float(all);
+    if (job->parts > 1)
+        cluster_sync(); /* no block ends while others read its maxima */
+    else
+        __syncthreads();
+    if (w->part == 0 && slot < w->count) record_line(job, w, w->line + slot, all);
+}
+
 /* ---- Words ----------------------------------------------------------------------------------- */
 
-/* The words of two elements. Bit i of the result: two words cannot represent x[i]. */
-static __device__ __forceinline__ unsigned split_two(const float *x, struct scale scale,
-                                                     unsigned *hi, unsigned *lo)
+/* The words of two elements. Returns whether two words cannot represent one of them. */
+static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
+                                                 unsigned *hi, unsigned *lo)
 {
+    const float x[2] = {first, second};
     float y[2], rest[2];
-    unsigned below = 0;
+    bool has_below = false;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         y[i] = scaled(x[i], scale);
         const bool is_below = is_below_words(x[i], y[i]);
-        below |= (unsigned)is_below << i;
-        if (is_below) y[i] = 0.0f;
+        has_below |= is_below;
+        y[i] = is_below ? 0.0f : y[i];
     }
     *hi = floats_to_f16(y[0], y[1]);
 #pragma unroll
@@ -280,151 +293,162 @@ static __device__ __forceinline__ unsigned split_two(const float *x, struct scal
         rest[i] = (y[i] - f16_to_float(word)) * (float)(1 << TGL_WORD_EXPONENT);
     }
     *lo = floats_to_f16(rest[0], rest[1]);
-    return below;
+    return has_below;
 }
 
-/* Writes the words of the thread's elements of one line. Bit e of the result: element e is to be
- * listed. */
-static __device__ __forceinline__ unsigned split_line(const float *x, const job_t *job,
-                                                      const struct work *w, const struct place *at,
-                                                      const struct maxima *maxima)
+/* Writes the words of the thread's elements of one line. Returns whether elements are to be listed.
+ */
+static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
+                                                  const struct work *w, const struct place *at,
+                                                  const struct maxima *maxima)
 {
     const unsigned most = __float_as_uint(maxima->of_line[at->slot]);
     const struct scale scale = scale_of(exponent_of(most));
-    const long long to = at->line * job->pitch + at->k;
+    unsigned short *to = words_of(job, w) + at->line * job->pitch + at->k;
+    unsigned short *to_lo = to + job->words;
     const bool is_inside = at->line < w->line + w->count;
-    unsigned below = 0;
+    bool has_below = false;
 #pragma unroll
     for (int e = 0; e < 32; e += 4) {
         uint2 hi, lo;
-        below |= split_two(&x[e], scale, &hi.x, &lo.x) << e;
-        below |= split_two(&x[e + 2], scale, &hi.y, &lo.y) << (e + 2);
+        has_below |= split_two(x[e], x[e + 1], scale, &hi.x, &lo.x);
+        has_below |= split_two(x[e + 2], x[e + 3], scale, &hi.y, &lo.y);
         if (!is_inside || k_of(at, e, false) >= w->end) continue;
-        *(uint2 *)&w->hi[to + e / 4 * at->distance] = hi;
-        *(uint2 *)&w->lo[to + e / 4 * at->distance] = lo;
+        *(uint2 *)&to[e / 4 * at->distance] = hi;
+        *(uint2 *)&to_lo[e / 4 * at->distance] = lo;
     }
-    return most < INFINITY_IS ? below : 0;
+    return has_below && most < INFINITY_IS;
 }
 
 /* The same for lines that are columns in memory: four of them. */
-static __device__ __forceinline__ unsigned split_columns(const float *x, const job_t *job,
-                                                         const struct work *w,
-                                                         const struct place *at,
-                                                         const struct maxima *maxima)
+static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
+                                                     const struct work *w, const struct place *at,
+                                                     const struct maxima *maxima)
 {
-    unsigned below = 0;
+    bool lists = false;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         const unsigned most = __float_as_uint(maxima->of_line[at->slot + j]);
         const struct scale scale = scale_of(exponent_of(most));
-        const long long to = (at->line + j) * job->pitch + at->k;
+        unsigned short *to = words_of(job, w) + (at->line + j) * job->pitch + at->k;
         unsigned hi[4], lo[4];
+        bool has_below = false;
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const float two[2] = {x[8 * i + j], x[8 * i + 4 + j]};
-            const unsigned bits = split_two(two, scale, &hi[i], &lo[i]);
-            if (most < INFINITY_IS)
-                below |= (bits & 1) << (8 * i + j) | (bits >> 1) << (8 * i + 4 + j);
-        }
+        for (int i = 0; i < 4; i++)
+            has_below |= split_two(x[8 * i + j], x[8 * i + 4 + j], scale, &hi[i], &lo[i]);
+        lists |= has_below & (most < INFINITY_IS);
         if (at->line + j >= w->line + w->count || at->k >= w->end) continue;
-        *(uint4 *)&w->hi[to] = make_uint4(hi[0], hi[1], hi[2], hi[3]);
-        *(uint4 *)&w->lo[to] = make_uint4(lo[0], lo[1], lo[2], lo[3]);
+        *(uint4 *)to = make_uint4(hi[0], hi[1], hi[2], hi[3]);
+        *(uint4 *)&to[job->words] = make_uint4(lo[0], lo[1], lo[2], lo[3]);
     }
-    return below;
+    return lists;
 }
 
-/* Adds the thread's elements e with bit e of `below` to the list of the panel; all lanes of a warp
- * call it. */
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+/* Element number e of the thread, read again. */
+static __device__ __forceinline__ float element_of(const job_t *job, const struct work *w,
+                                                   const struct place *at, int e,
+                                                   const bool transposed)
+{
+    const long long line = line_of(at, e, transposed), k = k_of(at, e, transposed);
+    if (line >= w->line + w->count || k >= w->end) return 0.0f;
+    return matrix_of(job, w)[transposed ? k * job->ld + line : line * job->ld + k];
+}
+
+/* Whether element number e, which is x, is to be listed. */
+static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
+                                                 const struct place *at, int e, float x,
+                                                 const bool transposed)
+{
+    const unsigned most = __float_as_uint(maxima->of_line[at->slot + (transposed ? e % 4 : 0)]);
+    return most < INFINITY_IS && is_below_words(x, scaled(x, scale_of(exponent_of(most))));
+}
+
+/* Adds the elements of the thread that two words do not hold to the list of the panel. Rarely
+ * called. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct work *w,
-                                                  const struct place *at, unsigned below,
+                                                  const struct place *at,
+                                                  const struct maxima *maxima,
                                                   const bool transposed)
 {
-    const int lane = (int)threadIdx.x % 32;
-    int before = 0; /* elements of lower lanes, and this one's */
-    for (unsigned bits = below; bits; bits &= bits - 1)
-        before++;
-    const int own = before;
-#pragma unroll
-    for (int i = 1; i < 32; i *= 2) {
-        const int other = __shfl_up_sync(0xffffffffu, before, i);
-        if (lane >= i) before += other;
-    }
-    const int all = __shfl_sync(0xffffffffu, before, 31);
-    if (all == 0) return;
-    unsigned first = 0;
-    if (lane == 0) {
-        first = atomicAdd(&w->counter->count, (unsigned)all);
-        __threadfence(); /* before the block counts itself */
-    }
-    first = __shfl_sync(0xffffffffu, first, 0) + (unsigned)(before - own);
+    unsigned count = 0, below = 0; /* bit e: element e */
+#pragma unroll 1
+    for (int e = 0; e < 32; e++)
+        if (is_listed(maxima, at, e, element_of(job, w, at, e, transposed), transposed)) {
+            below |= 1u << e;
+            count++;
+        }
+    unsigned first = atomicAdd(&job->counters[panel_of(job, w)].count, count);
+    __threadfence(); /* before the block counts itself */
+#pragma unroll 1
     for (int e = 0; e < 32 && first < TGL_LISTED_MAX; e++) {
         if (!(below >> e & 1)) continue;
-        const int line = line_of(at, e, transposed), k = k_of(at, e, transposed);
-        struct tgl_listed *to = &w->panel->listed[first];
-        to->line = line % TGL_PANEL_LINES;
-        to->k = k;
-        to->value = w->from[transposed ? k * job->ld + line : line * job->ld + k];
-        first++;
+        struct tgl_listed *to = &job->panels[panel_of(job, w)].listed[first++];
+        to->line = line_of(at, e, transposed) % TGL_PANEL_LINES;
+        to->k = k_of(at, e, transposed);
+        to->value = element_of(job, w, at, e, transposed);
     }
 }
+
+/* ---- Panels ---------------------------------------------------------------------------------- */
 
 /* Counts the block at its panel. The last one completes the panel and leaves its counter zero. */
 static __device__ __forceinline__ void finish_panel(const job_t *job, const struct work *w)
 {
     const int lines = job->lines - w->line / TGL_PANEL_LINES * TGL_PANEL_LINES;
-    const int groups = (lines < TGL_PANEL_LINES ? lines + job->block_lines - 1 : TGL_PANEL_LINES) /
-                       job->block_lines;
+    const int groups = divided(
+        lines < TGL_PANEL_LINES ? lines + job->block_lines - 1 : TGL_PANEL_LINES, job->block_lines);
     __syncthreads();
     if (threadIdx.x != 0) return;
-    if (atomicAdd(&w->counter->finished, 1u) + 1 != (unsigned)(groups * job->parts)) return;
+    struct tgl_panel_counter *counter = &job->counters[panel_of(job, w)];
+    if (atomicAdd(&counter->finished, 1u) + 1 != (unsigned)(groups * job->parts)) return;
+    struct tgl_panel *panel = &job->panels[panel_of(job, w)];
     __threadfence();
-    w->panel->state = atomicExch(&w->counter->state, 0u);
-    w->panel->count = atomicExch(&w->counter->count, 0u);
-    atomicExch(&w->counter->finished, 0u);
+    panel->state = atomicExch(&counter->state, 0u);
+    panel->count = atomicExch(&counter->count, 0u);
+    atomicExch(&counter->finished, 0u);
 }
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
 static __device__ __forceinline__ void decompose_lines(const job_t *job, int block,
-                                                       struct maxima *maxima,
                                                        const bool transposed)
 {
-    struct work w;
-    if (!find_work(job, block, &w)) return;
-    const int step = step_of(job, transposed);
-    float x[32];
+    __shared__ struct maxima maxima;
     unsigned most[4] = {0, 0, 0, 0};
-    struct place at;
-    /* From the last step to the first one, whose elements stay in registers. */
-    for (int p = (w.end - w.first - 1) / step * step; p >= 0; p -= step) {
-        at = place_of(job, &w, w.first + p, transposed);
+    struct work w;
+    /* Maxima from the last step to the first one, whose elements stay in registers; words from the
+     * first to the last. */
+#pragma unroll 1
+    for (int i = 1 - job->steps; i < job->steps; i++) {
+        float x[32];
+        if (!find_work(job, opaque(block), &w)) return;
+        const struct place at = place_of(job, &w, i < 0 ? -i : i, transposed);
         load(x, job, &w, &at, transposed);
-        add_maxima(most, x, transposed);
-    }
-    const int warps = write_maxima(maxima, most, job, &at, transposed);
-    const unsigned all = combine_maxima(maxima, job, warps);
-    if (w.part == 0 && (int)threadIdx.x < w.count) record_line(&w, w.line + (int)threadIdx.x, all);
-    for (int p = w.first;;) {
-        const unsigned below = transposed ? split_columns(x, job, &w, &at, maxima)
-                                          : split_line(x, job, &w, &at, maxima);
-        list_below(job, &w, &at, below, transposed);
-        p += step;
-        if (p >= w.end) break;
-        at = place_of(job, &w, p, transposed);
-        load(x, job, &w, &at, transposed);
+        if (i <= 0) add_maxima(most, x, transposed);
+        if (i < 0) continue;
+        if (i == 0) combine_maxima(&maxima, most, job, &w, &at, transposed);
+        if (transposed ? split_columns(x, job, &w, &at, &maxima)
+                       : split_line(x, job, &w, &at, &maxima))
+            list_below(job, &w, &at, &maxima, transposed);
     }
     finish_panel(job, &w);
 }
 
 __global__ void __launch_bounds__(THREADS, BLOCKS) decompose(const struct tgl_decompose_args args)
 {
-    __shared__ struct maxima maxima;
     wait_for_earlier_launches();
     let_later_launches_start();
     if (args.alpha_at && *args.alpha_at == 0) return;
-    const int block = (int)blockIdx.x;
-    if (block < args.first_blocks)
-        decompose_lines(&args.jobs[0], block, &maxima, TRANSPOSED_0);
+    const int number = (int)blockIdx.x >= args.first_blocks;
+    const int block = (int)blockIdx.x - (number ? args.first_blocks : 0);
+#if TRANSPOSED_0 == TRANSPOSED_1
+    decompose_lines(&args.jobs[number], block, TRANSPOSED_0); /* half of the code */
+#else
+    if (number == 0)
+        decompose_lines(&args.jobs[0], block, TRANSPOSED_0);
     else
-        decompose_lines(&args.jobs[1], block - args.first_blocks, &maxima, TRANSPOSED_1);
+        decompose_lines(&args.jobs[1], block, TRANSPOSED_1);
+#endif
 }

@@ -58,11 +58,13 @@ struct tgl_decompose_job {
     struct tgl_panel *panels;           /* of each matrix: padded_lines / TGL_PANEL_LINES */
     struct tgl_panel_counter *counters; /* as panels */
     long long ld, pitch, stride;
+    long long words; /* of hi: lines x pitch */
     int lines, length, padded_lines;
     int count;       /* matrices */
     int block_lines; /* lines of a block: a power of two, at most TGL_BLOCK_LINES_MAX */
     int parts, part; /* blocks that share a line: 1, or those of a cluster; elements of each, a
                         multiple of 32 */
+    int steps;       /* of a block along its part: above 1, elements are read twice */
 };
 
 struct tgl_decompose_args {

@@ -147,6 +147,15 @@ static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return tgl_round_up(tgl_ceil_div(both[number].length, parts_of(chip, both, number)), PART_UNIT);
 }
 
+/* Steps of a block along its part of the lines. Their elements are read twice if there are several.
+ */
+static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
+{
+    const tgl_decompose *d = &both[number];
+    return tgl_ceil_div(part_of(chip, both, number) * block_lines(chip, d),
+                        (int64_t)threads_of(d) * VALUES);
+}
+
 /* Whole clusters. */
 static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
@@ -170,13 +179,6 @@ static double elements_of(const tgl_decompose *d)
     return (double)d->count * (double)d->lines * (double)d->length;
 }
 
-/* Whether a block has to read its part of the lines twice. */
-static bool is_read_twice(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
-{
-    const tgl_decompose *d = &both[number];
-    return part_of(chip, both, number) * block_lines(chip, d) > (int64_t)threads_of(d) * VALUES;
-}
-
 double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH], int which)
 {
     /* Predicted, not measured. */
@@ -187,7 +189,7 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
     for (int i = 0; i < BOTH; i++)
         if ((which >> i & 1) != 0)
             bytes += elements_of(&both[i]) *
-                     (READ_BYTES * (is_read_twice(chip, both, i) ? 2 : 1) + WRITTEN_BYTES);
+                     (READ_BYTES * (steps_of(chip, both, i) > 1 ? 2 : 1) + WRITTEN_BYTES);
     return LAUNCH + bytes / (SHARE * chip->memory_rate);
 }
 
@@ -215,13 +217,15 @@ static decompose_job job_of(const tgl_chip *chip, const tgl_decompose both[BOTH]
     return (decompose_job){.ld = d->ld,
                            .pitch = tgl_decompose_pitch(d),
                            .stride = d->stride,
+                           .words = d->lines * tgl_decompose_pitch(d),
                            .lines = (int)d->lines,
                            .length = (int)d->length,
                            .padded_lines = (int)padded_lines(d),
                            .count = (int)d->count,
                            .block_lines = block_lines(chip, d),
                            .parts = parts_of(chip, both, number),
-                           .part = (int)part_of(chip, both, number)};
+                           .part = (int)part_of(chip, both, number),
+                           .steps = (int)steps_of(chip, both, number)};
 }
 
 static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *builder)
