@@ -53,8 +53,8 @@ struct tgl_panel_counter {
  * in elements. */
 struct tgl_decompose_job {
     const float *from;
-    unsigned short *to; /* of each matrix: hi, then lo, lines x pitch each */
-    int *exponents;     /* of each matrix: s of padded_lines lines */
+    unsigned short *to;                 /* of each matrix: hi, then lo, lines x pitch each */
+    int *exponents;                     /* of each matrix: s of padded_lines lines */
     struct tgl_panel *panels;           /* of each matrix: padded_lines / TGL_PANEL_LINES */
     struct tgl_panel_counter *counters; /* as panels */
     long long ld, pitch, stride;

@@ -44,7 +44,8 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
  * chunks: columns of D are computed in so many chunks, one after the other, which need room for the
  * words of all of A and of one chunk of B. strip: columns in memory that a block of the pre-pass
  * reads. */
-static const char *const options[] = {"cluster", "raster", "slab", "ordered", "chunks", "strip", NULL};
+static const char *const options[] = {"cluster", "raster", "slab", "ordered",
+                                      "chunks",  "strip",  NULL};
 enum { CLUSTER, RASTER, SLAB, ORDERED, CHUNKS, STRIP };
 
 static const char *configuration(int index)

@@ -88,14 +88,32 @@ static int threads_of(const tgl_decompose *d)
     return d->length <= SMALL * VALUES ? SMALL : LARGE;
 }
 
-/* Lines of a block that are columns in memory: as many as one block holds, but at least 8, whose
- * rows are 32 bytes: a sector. */
-static int strip_of(const tgl_decompose *d)
+/* A grid of at least so many blocks gives all SMs work. */
+static bool is_enough(const tgl_chip *chip, int64_t blocks)
+{
+    enum { BLOCKS_OF_SM = 2 };
+    return blocks >= BLOCKS_OF_SM * chip->sms;
+}
+
+/* Blocks of all lines. */
+static int64_t groups_of(const tgl_decompose *d, int lines)
+{
+    return d->count * tgl_ceil_div(d->lines, lines);
+}
+
+/* Lines of a block that are columns in memory: as many as one block holds, or fewer if that gives
+ * SMs work, but at least 8, whose rows are 32 bytes: a sector. The same for both operands. */
+static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
-    if (d->strip > 0) return d->strip;
+    const tgl_decompose *one = &both[both[0].transposes ? 0 : 1];
+    const tgl_decompose *other = &both[both[1].transposes ? 1 : 0];
+    if (one->strip > 0) return one->strip;
     int strip = MOST;
-    while (strip > LEAST && strip * d->length > threads_of(d) * VALUES)
+    while (strip > LEAST && strip * one->length > threads_of(one) * VALUES)
+        strip /= 2;
+    while (strip > LEAST && !is_enough(chip, groups_of(one, strip)) &&
+           !is_enough(chip, groups_of(other, strip)))
         strip /= 2;
     return strip;
 }
@@ -104,28 +122,28 @@ static int strip_of(const tgl_decompose *d)
  * each thread still has a float4. */
 static int rows_of(const tgl_chip *chip, const tgl_decompose *d)
 {
-    enum { BLOCKS_OF_SM = 2 };
     const int threads = threads_of(d);
     int lines = TGL_BLOCK_LINES_MAX;
     while (lines > 1 && lines * d->length > threads * VALUES)
         lines /= 2;
     while (lines > 1 && threads / lines * 2 * LINE_FLOATS <= d->length &&
-           d->count * tgl_ceil_div(d->lines, lines) < BLOCKS_OF_SM * chip->sms)
+           !is_enough(chip, groups_of(d, lines)))
         lines /= 2;
     return lines;
 }
 
-static int block_lines(const tgl_chip *chip, const tgl_decompose *d)
+static int block_lines(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
-    return d->transposes ? strip_of(d) : rows_of(chip, d);
+    return both[number].transposes ? strip_of(chip, both) : rows_of(chip, &both[number]);
 }
 
 /* Blocks that should share a line, so that it is read once. */
-static int wanted_parts(const tgl_chip *chip, const tgl_decompose *d)
+static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
+    const int64_t values = (int64_t)threads_of(&both[number]) * VALUES;
+    const int64_t needed = block_lines(chip, both, number) * both[number].length;
     int parts = 1;
-    while (2 * parts <= chip->cluster_max &&
-           (int64_t)parts * threads_of(d) * VALUES < block_lines(chip, d) * d->length)
+    while (2 * parts <= chip->cluster_max && parts * values < needed)
         parts *= 2;
     return parts;
 }
@@ -133,13 +151,13 @@ static int wanted_parts(const tgl_chip *chip, const tgl_decompose *d)
 /* Both operands are in one launch, with clusters of one size. Their lines are equally long. */
 static int cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    const int a = wanted_parts(chip, &both[0]), b = wanted_parts(chip, &both[1]);
+    const int a = wanted_parts(chip, both, 0), b = wanted_parts(chip, both, 1);
     return a > b ? a : b;
 }
 
 static int parts_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
-    return wanted_parts(chip, &both[number]) == 1 ? 1 : cluster_of(chip, both);
+    return wanted_parts(chip, both, number) == 1 ? 1 : cluster_of(chip, both);
 }
 
 static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
@@ -152,7 +170,7 @@ static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int
 static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const tgl_decompose *d = &both[number];
-    return tgl_ceil_div(part_of(chip, both, number) * block_lines(chip, d),
+    return tgl_ceil_div(part_of(chip, both, number) * block_lines(chip, both, number),
                         (int64_t)threads_of(d) * VALUES);
 }
 
@@ -160,8 +178,8 @@ static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const tgl_decompose *d = &both[number];
-    const int64_t down = tgl_ceil_div(d->lines, block_lines(chip, d));
-    const double blocks = (double)down * (double)d->count * parts_of(chip, both, number);
+    const double blocks =
+        (double)groups_of(d, block_lines(chip, both, number)) * parts_of(chip, both, number);
     const int cluster = cluster_of(chip, both);
     return ceil(blocks / cluster) * cluster;
 }
@@ -169,7 +187,7 @@ static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     return blocks_of(chip, both, 0) + blocks_of(chip, both, 1) > TGL_GRID_X_MAX ? tgl_grid_too_large
-                                                                              : NULL;
+                                                                                : NULL;
 }
 
 /* ---- Time ------------------------------------------------------------------------------------ */
@@ -207,7 +225,7 @@ static const tgl_kernel *kernel_of(const tgl_chip *chip, const tgl_decompose bot
     tgl_list_macro(builder, "TRANSPOSED_1", both[1].transposes);
     tgl_list_macro(builder, "THREADS", threads_of(&both[0]));
     if (both[0].transposes || both[1].transposes)
-        tgl_list_macro(builder, "STRIP", strip_of(&both[0]));
+        tgl_list_macro(builder, "STRIP", strip_of(chip, both));
     return tgl_list_kernel(builder, &kernel);
 }
 
@@ -222,7 +240,7 @@ static decompose_job job_of(const tgl_chip *chip, const tgl_decompose both[BOTH]
                            .length = (int)d->length,
                            .padded_lines = (int)padded_lines(d),
                            .count = (int)d->count,
-                           .block_lines = block_lines(chip, d),
+                           .block_lines = block_lines(chip, both, number),
                            .parts = parts_of(chip, both, number),
                            .part = (int)part_of(chip, both, number),
                            .steps = (int)steps_of(chip, both, number)};
