@@ -80,6 +80,29 @@ static void a_run_leaves_out_the_pre_pass_of_a_prepared_operand(void **state)
     tgl_device_close(dev);
 }
 
+/* A stream's memory has no room for words that its runs do not make. */
+static void runs_reserve_no_memory_for_prepared_operands(void **state)
+{
+    (void)state;
+    enum { SCRATCH_LEAST = 1 << 20 }; /* an arena's scratch has more */
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = accurate_plan(dev);
+    tgl_prepared *a, *b;
+    void *stream = create_stream();
+    assert_status(tgl_operand_prepare(plan, TGL_SIDE_A, A, stream, &a), TGL_OK);
+    assert_status(tgl_operand_prepare(plan, TGL_SIDE_B, B, stream, &b), TGL_OK);
+    assert_status(run(plan, a, b, stream), TGL_OK);
+    assert_right();
+    assert_true(memory_taken() < SCRATCH_LEAST + tgl_prepared_size(a) + tgl_prepared_size(b));
+    assert_status(run(plan, NULL, b, stream), TGL_OK);
+    assert_right();
+    assert_true(memory_taken() > SCRATCH_LEAST + tgl_prepared_size(a) + tgl_prepared_size(b));
+    tgl_prepared_destroy(a);
+    tgl_prepared_destroy(b);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* A graph keeps the pointers of the prepared operand. */
 static void captured_runs(void **state)
 {
@@ -172,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_run_leaves_out_the_pre_pass_of_a_prepared_operand),
+        TEST(runs_reserve_no_memory_for_prepared_operands),
         TEST(captured_runs),
         TEST(a_captured_preparation_is_a_part_of_the_graph),
         TEST(failures),

@@ -125,7 +125,7 @@ static char *decompose(tgl_device *dev, const operand_case *c, const matrix *m,
     void *from;
     tgl_run run = {.alpha = 1, .has_product = true, .is_preparation = true, .prepares = operand};
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
-    assert_int_equal(plan->list.kept[operand].bytes, layout->bytes);
+    assert_int_equal(plan->list.kept_bytes[operand], layout->bytes);
     assert_status(tgl_alloc(dev, m->bytes, &from), TGL_OK);
     assert_status(tgl_alloc(dev, (size_t)layout->bytes, &run.kept[operand]), TGL_OK);
     assert_status(tgl_upload(dev, from, m->memory, m->bytes, NULL), TGL_OK);

@@ -88,11 +88,10 @@ static int threads_of(const tgl_decompose *d)
     return d->length <= SMALL * VALUES ? SMALL : LARGE;
 }
 
-/* A grid of at least so many blocks gives all SMs work. */
+/* So many blocks give all SMs work. */
 static bool is_enough(const tgl_chip *chip, int64_t blocks)
 {
-    enum { BLOCKS_OF_SM = 2 };
-    return blocks >= BLOCKS_OF_SM * chip->sms;
+    return blocks >= chip->sms;
 }
 
 /* Blocks of all lines. */
