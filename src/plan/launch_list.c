@@ -126,9 +126,9 @@ int64_t tgl_list_counters(tgl_list_builder *b, int64_t bytes)
 
 void tgl_list_keep(tgl_list_builder *b, tgl_operand operand, int64_t bytes)
 {
-    size_t own = 0;
-    reserve(b, &own, bytes);
-    b->list->kept_bytes[operand] = (int64_t)own;
+    size_t alone = 0;
+    reserve(b, &alone, bytes);
+    b->list->kept_bytes[operand] = bytes;
 }
 
 void tgl_list_step(tgl_list_builder *b, const char *what)
@@ -419,11 +419,11 @@ static double alpha_of(const tgl_run *run)
     return run->has_product ? run->alpha : 0;
 }
 
-/* Bytes of an operand's block in the scratch of a run. */
+/* Bytes of an operand's block in the scratch of a run; 0: the run does not make it. */
 static size_t made_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
 {
     const bool is_made = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);
-    return is_made ? (size_t)list->kept_bytes[operand] : 0;
+    return is_made ? (size_t)tgl_round_up(list->kept_bytes[operand], TGL_WORKSPACE_ALIGNMENT) : 0;
 }
 
 size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
