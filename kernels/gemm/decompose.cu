@@ -272,6 +272,12 @@ static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, con
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
+/* slot: the number of the line in the block. */
+static __device__ __forceinline__ struct scale scale_of_line(const struct maxima *maxima, int slot)
+{
+    return scale_of(exponent_of(__float_as_uint(maxima->of_line[slot])));
+}
+
 /* The words of two elements. Returns whether two words cannot represent one of them. */
 static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
                                                  unsigned *hi, unsigned *lo)
@@ -296,14 +302,13 @@ static __device__ __forceinline__ bool split_two(float first, float second, stru
     return has_below;
 }
 
-/* Writes the words of the thread's elements of one line. Returns whether elements are to be listed.
- */
+/* Writes the words of the thread's elements of one line. Returns whether two words cannot represent
+ * one of them. */
 static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
                                                   const struct work *w, const struct place *at,
                                                   const struct maxima *maxima)
 {
-    const unsigned most = __float_as_uint(maxima->of_line[at->slot]);
-    const struct scale scale = scale_of(exponent_of(most));
+    const struct scale scale = scale_of_line(maxima, at->slot);
     unsigned short *to = words_of(job, w) + at->line * job->pitch + at->k;
     unsigned short *to_lo = to + job->words;
     const bool is_inside = at->line < w->line + w->count;
@@ -317,7 +322,7 @@ static __device__ __forceinline__ bool split_line(const float *x, const job_t *j
         *(uint2 *)&to[e / 4 * at->distance] = hi;
         *(uint2 *)&to_lo[e / 4 * at->distance] = lo;
     }
-    return has_below && most < INFINITY_IS;
+    return has_below;
 }
 
 /* The same for lines that are columns in memory: four of them. */
@@ -325,23 +330,20 @@ static __device__ __forceinline__ bool split_columns(const float *x, const job_t
                                                      const struct work *w, const struct place *at,
                                                      const struct maxima *maxima)
 {
-    bool lists = false;
+    bool has_below = false;
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        const unsigned most = __float_as_uint(maxima->of_line[at->slot + j]);
-        const struct scale scale = scale_of(exponent_of(most));
+        const struct scale scale = scale_of_line(maxima, at->slot + j);
         unsigned short *to = words_of(job, w) + (at->line + j) * job->pitch + at->k;
         unsigned hi[4], lo[4];
-        bool has_below = false;
 #pragma unroll
         for (int i = 0; i < 4; i++)
             has_below |= split_two(x[8 * i + j], x[8 * i + 4 + j], scale, &hi[i], &lo[i]);
-        lists |= has_below & (most < INFINITY_IS);
         if (at->line + j >= w->line + w->count || at->k >= w->end) continue;
         *(uint4 *)to = make_uint4(hi[0], hi[1], hi[2], hi[3]);
         *(uint4 *)&to[job->words] = make_uint4(lo[0], lo[1], lo[2], lo[3]);
     }
-    return lists;
+    return has_below;
 }
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
@@ -361,8 +363,9 @@ static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
                                                  const struct place *at, int e, float x,
                                                  const bool transposed)
 {
-    const unsigned most = __float_as_uint(maxima->of_line[at->slot + (transposed ? e % 4 : 0)]);
-    return most < INFINITY_IS && is_below_words(x, scaled(x, scale_of(exponent_of(most))));
+    const int slot = at->slot + (transposed ? e % 4 : 0);
+    return __float_as_uint(maxima->of_line[slot]) < INFINITY_IS &&
+           is_below_words(x, scaled(x, scale_of_line(maxima, slot)));
 }
 
 /* Adds the elements of the thread that two words do not hold to the list of the panel. Rarely
@@ -373,7 +376,7 @@ static __device__ __forceinline__ void list_below(const job_t *job, const struct
                                                   const bool transposed)
 {
     unsigned count = 0, below = 0; /* bit e: element e */
-#pragma unroll 1
+#pragma unroll 4
     for (int e = 0; e < 32; e++)
         if (is_listed(maxima, at, e, element_of(job, w, at, e, transposed), transposed)) {
             below |= 1u << e;
