@@ -258,15 +258,14 @@ static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, con
         all = larger(all, maxima->of_warps[i][slot]);
     if (job->parts > 1) {
         if (has_line) maxima->of_block[slot] = __uint_as_float(all);
+        __syncwarp();
         cluster_sync();
         for (int i = 0; has_line && i < job->parts; i++)
             all = larger(all, __float_as_uint(cluster_load(&maxima->of_block[slot], i)));
     }
     if (has_line) maxima->of_line[slot] = __uint_as_float(all);
-    if (job->parts > 1)
-        cluster_sync(); /* no block ends while others read its maxima */
-    else
-        __syncthreads();
+    __syncthreads();
+    if (job->parts > 1) cluster_arrive();
     if (w->part == 0 && slot < w->count) record_line(job, w, w->line + slot, all);
 }
 
@@ -402,9 +401,9 @@ static __device__ __forceinline__ void finish_panel(const job_t *job, const stru
     const int lines = job->lines - w->line / TGL_PANEL_LINES * TGL_PANEL_LINES;
     const int groups = divided(
         lines < TGL_PANEL_LINES ? lines + job->block_lines - 1 : TGL_PANEL_LINES, job->block_lines);
+    struct tgl_panel_counter *counter = &job->counters[panel_of(job, w)];
     __syncthreads();
     if (threadIdx.x != 0) return;
-    struct tgl_panel_counter *counter = &job->counters[panel_of(job, w)];
     if (atomicAdd(&counter->finished, 1u) + 1 != (unsigned)(groups * job->parts)) return;
     struct tgl_panel *panel = &job->panels[panel_of(job, w)];
     __threadfence();
@@ -437,6 +436,8 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
             list_below(job, &w, &at, &maxima, transposed);
     }
     finish_panel(job, &w);
+    __syncwarp();
+    if (job->parts > 1) cluster_wait(); /* no block exits while others read its maxima */
 }
 
 __global__ void __launch_bounds__(THREADS, BLOCKS) decompose(const struct tgl_decompose_args args)
