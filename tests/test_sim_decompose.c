@@ -161,7 +161,7 @@ static line_truth truth_of(const float *x, int length)
         if (fabsf(x[k]) > most) most = fabsf(x[k]);
     }
     line_truth t = {0, 0};
-    if (most > 0) t.s = TGL_TOP_EXPONENT - ilogb(most);
+    if (most > 0) t.s = TGL_TOP_EXPONENT - ilogbf(most);
     if (abs(t.s) > TGL_MODEST_EXPONENT) t.state = TGL_PANEL_WIDE;
     return t;
 }
