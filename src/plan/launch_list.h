@@ -14,7 +14,8 @@
  *   scratch    undefined when the list starts
  *
  * What a pre-pass makes of A or B may be kept for later runs (tgl_operand_prepare()). It is a block
- * of the scratch, which a run may bring along instead; the pre-pass is then skipped.
+ * at the end of the scratch, which a run may bring along instead: the scratch is then smaller, and
+ * the pre-pass is skipped.
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
@@ -162,11 +163,6 @@ typedef struct tgl_flag {
     int set_by, cleared_by;
 } tgl_flag;
 
-/* The block of the scratch that holds what the pre-pass makes of an operand. */
-typedef struct tgl_kept {
-    int64_t at, bytes; /* bytes 0: nothing of this operand can be kept */
-} tgl_kept;
-
 typedef struct tgl_launch_list {
     tgl_step *steps;
     int step_count;
@@ -174,16 +170,22 @@ typedef struct tgl_launch_list {
     int map_count;
     tgl_flag *flags;
     int flag_count;
-    size_t scratch_bytes, counter_bytes; /* multiples of TGL_WORKSPACE_ALIGNMENT */
-    tgl_kept kept[TGL_KEPT_OPERANDS];    /* of TGL_AT_A and TGL_AT_B */
-    tgl_kernel **kernels;                /* owned by the list; launches point to them */
+    /* Multiples of TGL_WORKSPACE_ALIGNMENT. scratch_bytes is without the blocks that hold what the
+     * pre-pass makes of TGL_AT_A and TGL_AT_B. They follow, if the run makes them. kept_bytes 0:
+     * nothing of this operand can be kept. */
+    size_t scratch_bytes, counter_bytes;
+    int64_t kept_bytes[TGL_KEPT_OPERANDS];
+    tgl_kernel **kernels; /* owned by the list; launches point to them */
     int kernel_count;
 } tgl_launch_list;
 
-/* Bytes of workspace per run: counters, then scratch. */
+/* Bytes of scratch of a run, with the blocks that it makes. NULL: of a run that makes all. */
+size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run);
+
+/* The most bytes of workspace that a run needs: counters, then scratch. */
 static inline size_t tgl_list_workspace(const tgl_launch_list *list)
 {
-    return list->counter_bytes + list->scratch_bytes;
+    return list->counter_bytes + tgl_list_scratch_of(list, NULL);
 }
 
 /* Frees the content of a list, but not the struct. */
