@@ -107,11 +107,37 @@ static bool make_visits(tgl_sim_module *module)
     return module->visits != NULL;
 }
 
+/* A tgl_elf_each_use() visitor: the place of a basic block is the return address of its call, 4
+ * bytes behind the relocation on x86-64 and aarch64. */
+static void collect_block(uint64_t address, void *context)
+{
+    collection *c = context;
+    tgl_sim_module *module = c->module;
+    if (module->block_count == module->block_room) {
+        const size_t room = module->block_room > 0 ? 2 * module->block_room : 256;
+        uint64_t *blocks = realloc(module->blocks, room * sizeof *blocks);
+        if (blocks == NULL) {
+            c->has_failed = true;
+            return;
+        }
+        module->blocks = blocks;
+        module->block_room = room;
+    }
+    module->blocks[module->block_count++] = address + 4;
+}
+
+static bool find_blocks(tgl_sim_module *module, const void *image, size_t size)
+{
+    collection c = {module, false};
+    tgl_elf_each_use(image, size, "__sanitizer_cov_trace_pc", collect_block, &c);
+    return !c.has_failed;
+}
+
 static tgl_status inspect_object(tgl_sim_module *module, const void *image, size_t size)
 {
     if (!find_addresses(module))
         return tgl_fail(TGL_DRIVER, "a compiled kernel is not as expected: %s", dlerror());
-    if (!find_shared_memory(module, image, size) ||
+    if (!find_shared_memory(module, image, size) || !find_blocks(module, image, size) ||
         !tgl_line_table_read(&module->lines, image, size))
         return tgl_fail(TGL_NO_MEMORY, "no memory for the tables of a kernel");
     const tgl_line_table *lines = &module->lines;
@@ -177,6 +203,7 @@ void tgl_sim_module_free(tgl_sim_module *module)
     free(module->array_of_word);
     free(module->arrays);
     free(module->visits);
+    free(module->blocks);
     free(module->object);
     free(module->kernel);
     free(module);

@@ -28,6 +28,8 @@ typedef struct tgl_sim_module {
     tgl_line_table lines;
     unsigned *visits; /* of threads, by return address relative to load_address */
     size_t code_size; /* of `visits` */
+    uint64_t *blocks; /* in `visits`, the places of basic blocks, sorted */
+    size_t block_count, block_room;
 
     /* Shared memory: the section, and for each of its 4-byte words the index in `arrays` of its
      * array plus 1; 0: no array. */
