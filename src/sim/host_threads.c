@@ -2,9 +2,9 @@
  *
  * Each thread has a machine of its own, a helper: it runs clusters with its own copy of the
  * kernel's code and shared memory, its own counts, and its own copy of the shadow of global memory.
- * Afterwards the counts are added up and the shadows are merged. Clusters whose accesses do not
- * conflict behave as if they had run one after the other, in any order. All other launches are run
- * on one thread:
+ * The helpers take clusters in the order of one thread. Afterwards the counts are added up and the
+ * shadows are merged. Clusters whose accesses do not conflict behave as if they had run one after
+ * the other. All other launches are run on one thread:
  *
  *   - those with counters in the workspace, through which blocks wait for each other or find out
  *     which is the last;
@@ -33,7 +33,8 @@ typedef struct job {
     uint32_t clusters;
     tgl_sim_launch launches[TGL_SIM_HOST_THREADS_MAX]; /* of the helpers */
     char *memory;                                      /* what D and the scratch contained */
-    _Atomic uint32_t next;                             /* cluster that no helper has taken */
+    int traced;                                        /* the helper that ran cluster number 0 */
+    _Atomic uint32_t next;                             /* clusters that helpers have taken */
     atomic_bool has_failed;
 } job;
 
@@ -111,8 +112,6 @@ static tgl_machine *find_helper(tgl_host_threads *threads, int number)
     return threads->helpers[number] = helper;
 }
 
-/* Helper number 0 executes the module itself and is given cluster number 0, which is traced: the
- * addresses in the trace are those of the module. */
 static bool prepare_helper(job *j, int number)
 {
     const tgl_sim_launch *launch = j->machine->launch;
@@ -138,25 +137,31 @@ static void run_clusters(void *context, int thread, int team)
     job *j = context;
     tgl_machine *helper = j->threads->helpers[thread];
     (void)team;
-    uint32_t cluster = thread == 0 ? 0 : atomic_fetch_add(&j->next, 1);
-    while (cluster < j->clusters && !atomic_load(&j->has_failed)) {
+    for (uint32_t i; (i = atomic_fetch_add(&j->next, 1)) < j->clusters;) {
+        const uint32_t cluster = tgl_machine_cluster_at(j->machine, i);
+        if (cluster == 0) j->traced = thread;
         tgl_machine_run_cluster(helper, cluster);
         if (helper->status != TGL_OK) atomic_store(&j->has_failed, true);
-        cluster = atomic_fetch_add(&j->next, 1);
+        if (atomic_load(&j->has_failed)) return;
     }
 }
 
 /* ---- Afterwards ------------------------------------------------------------------------------ */
 
+/* Bytes from the code of the module to that of the helper's. */
+static uintptr_t moved(const tgl_machine *machine, const tgl_machine *helper)
+{
+    return helper->launch->module->load_address - machine->launch->module->load_address;
+}
+
 static void add_counts(tgl_machine *machine, const tgl_machine *helper)
 {
-    tgl_sim_module *module = machine->launch->module, *twin = helper->launch->module;
+    const tgl_sim_module *module = machine->launch->module, *twin = helper->launch->module;
     for (size_t i = 0; i < module->code_size; i++)
         module->visits[i] += twin->visits[i];
     machine->barriers += helper->barriers;
     machine->has_waited = machine->has_waited || helper->has_waited;
-    if (tgl_tally_add(&machine->tally, &helper->tally, twin->load_address - module->load_address))
-        return;
+    if (tgl_tally_add(&machine->tally, &helper->tally, moved(machine, helper))) return;
     machine->status = TGL_NO_MEMORY;
     snprintf(machine->message, sizeof machine->message, "no memory to count the kernel's accesses");
 }
@@ -167,6 +172,9 @@ static void merge(const job *j)
         tgl_global_merge(j->machine, j->threads->helpers[i]);
         add_counts(j->machine, j->threads->helpers[i]);
     }
+    if (j->machine->launch->trace != NULL)
+        tgl_trace_move(j->machine->launch->trace,
+                       moved(j->machine, j->threads->helpers[j->traced]));
 }
 
 static void undo(const job *j)
@@ -192,8 +200,7 @@ static bool run_shared(tgl_host_threads *threads, tgl_machine *machine)
     job j = {.threads = threads,
              .machine = machine,
              .team = clusters < (uint64_t)most ? (int)clusters : most,
-             .clusters = (uint32_t)clusters,
-             .next = 1};
+             .clusters = (uint32_t)clusters};
     if (j.team < 2 || !can_be_shared(machine)) return false;
     const bool is_prepared = prepare(&j);
     bool is_complete = false;

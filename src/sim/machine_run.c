@@ -586,7 +586,7 @@ static bool reserve_launch(tgl_machine *machine, size_t clusters)
     bool ok = true;
     for (unsigned i = 0; i < machine->cluster_size && ok; i++)
         ok = make_threads(machine, &machine->blocks[i], machine->launch->threads);
-    if (ok && machine->is_shuffled)
+    if (ok && machine->is_shuffled && !machine->is_helper)
         ok = tgl_machine_reserve(&order, &machine->order_room, clusters, sizeof *machine->order);
     machine->order = order;
     return ok && tgl_shared_start_launch(machine) && tgl_global_start_launch(machine, clusters);
@@ -657,6 +657,10 @@ tgl_status tgl_machine_start(tgl_machine *machine, const tgl_sim_launch *launch)
                         launch->module->kernel->name);
     if (!keep_module(machine) || !reserve_launch(machine, (size_t)clusters))
         return tgl_fail(TGL_NO_MEMORY, "no memory to simulate a block");
+    if (machine->is_shuffled) {
+        seed_orders(machine, 0);
+        make_order(machine, machine->order, (uint32_t)clusters);
+    }
     return TGL_OK;
 }
 
@@ -678,16 +682,17 @@ bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,
     return true;
 }
 
+uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t turn)
+{
+    return machine->is_shuffled ? machine->order[turn] : turn;
+}
+
 void tgl_machine_run_clusters(tgl_machine *machine)
 {
     const uint32_t count = (uint32_t)tgl_machine_clusters(machine->launch);
     set_hooks(machine);
-    if (machine->is_shuffled) {
-        seed_orders(machine, 0);
-        make_order(machine, machine->order, count);
-    }
     for (uint32_t i = 0; i < count && machine->status == TGL_OK; i++)
-        tgl_machine_run_cluster(machine, machine->is_shuffled ? machine->order[i] : i);
+        tgl_machine_run_cluster(machine, tgl_machine_cluster_at(machine, i));
 }
 
 tgl_status tgl_machine_finish(tgl_machine *machine)

@@ -33,6 +33,9 @@ tgl_status tgl_machine_end(tgl_machine *machine);
 
 uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
 
+/* The cluster of the started launch that runs at this turn, from 0. */
+uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t turn);
+
 /* Prepares a helper to run clusters of the launch that `machine` has started. launch: the same with
  * a module of the helper's. False: no memory. */
 bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,

@@ -14,14 +14,15 @@ __global__ void __launch_bounds__(256)
     const bool is_second = blockIdx.x == 1 && blockIdx.y == 0;
     if (row >= m || col >= n) return;
     float sum = beta * C[row * ldc + col];
-#if READS_BEFORE_WRITTEN /* not reported: the first block reads what the second one writes later   \
-                          */
-    if (is_first) sum += C[row * ldc + TILE];
+#if READS_BEFORE_WRITTEN /* not reported: the first block reads what others write later */
+    if (is_first && threadIdx.x == 0)
+        for (int i = TILE; i < n; i += TILE)
+            sum += C[i] + C[(m - 1) * ldc + i];
 #elif READS_AFTER_WRITTEN
     if (is_second) sum += C[row * ldc]; /* <- reads */
 #elif WRITES_TWICE
     if (is_second) C[row * ldc] = sum; /* <- writes */
-#elif HAS_ATOMIC /* which order nothing here */
+#elif HAS_ATOMIC /* it orders nothing here */
     if (is_second && threadIdx.x == 0) atomicAdd((unsigned *)&C[row * ldc + col], 0);
 #endif
     for (int p = 0; p < k; p++)
