@@ -54,7 +54,7 @@
 #define BK        64  /* depth of a tile: 128 bytes */
 #define STAGES    3   /* tiles in shared memory */
 #define CLUSTER   2   /* blocks that share B */
-#define BAND      4   /* rows of pairs of tiles that are gone through column by column */
+#define BAND      8   /* rows of pairs of tiles that are gone through column by column */
 #define CONSUMERS (BM / 64)
 #define THREADS   (CONSUMERS * 128 + 128)
 
@@ -225,6 +225,10 @@ static __device__ __forceinline__ void put_results(unsigned char (*boxes)[BOX_BY
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const float *sum = &acc[c / 2 + i * 2];
+            if (to->beta == 0) { /* then the elements need no tests */
+                matrices[i] = floats_to_f16(to->alpha * sum[0], to->alpha * sum[1]);
+                continue;
+            }
             const int row = to->row + first + lane / 4 + i % 2 * 8;
             const int col = to->col + c + i / 2 * 8 + lane % 4 * 2;
             const struct f16 *C = &to->C[row * to->ldc + col];
@@ -288,9 +292,9 @@ static __device__ __forceinline__ void consume(struct shared *shared, struct des
     for (int pair = (int)blockIdx.x / CLUSTER; pair < pair_count(to.m, to.n);
          pair += (int)gridDim.x / CLUSTER) {
         float acc[BN / 2];
-        multiply_tile(acc, shared, group, steps, &at);
         find_tile(pair, to.m, to.n, &to.row, &to.col);
         to.row += group * 64;
+        multiply_tile(acc, shared, group, steps, &at);
         if (is_first) TMA_STORE_WAIT_READ(0); /* the boxes of the tile before have been read */
         __syncwarp();
         named_barrier(1 + group, 128);
