@@ -2,13 +2,25 @@
  *
  * Rung 31: wgmma and TMA (sm_90a).
  *
- * Changed, two things: Hopper's instructions for products and for copies. wgmma multiplies tiles of
- * shared memory directly: the four warps of a warpgroup together multiply 64 x 16 by 16 x 128,
- * asynchronously. TMA copies a whole box of a matrix, which one thread requests; an mbarrier counts
- * its bytes. STAGES is 4 instead of 3.
+ * Changed, two things: Hopper's instructions for products and for copies. STAGES is 4 instead of 3.
  *
- *     a stage, 32 KB, in rows of 128 bytes; TMA writes them with the swizzle of rung 29, and wgmma
- *     undoes it
+ *   wgmma       The four warps of a warpgroup together multiply tiles in shared memory directly:
+ *               64 x 16 of A by 16 x 128 of B. Only the sums are in registers. It is asynchronous:
+ *               wgmma_commit() ends a group of instructions, WGMMA_WAIT waits for groups. Until
+ *               then no thread may access the sums or overwrite the tiles. A descriptor
+ *               (wgmma_tile) has the address of a tile, its swizzle, and the distance from 8 rows
+ *               to the next 8.
+ *
+ *   TMA         One thread requests the copy of a whole box of a matrix. A tensor map, which the
+ *               host passes as a parameter, describes the matrix, the box and the swizzle.
+ *
+ *   mbarrier    Counts the bytes of copies in phases of parity 0, 1, 0, ...: thread 0 announces the
+ *               bytes of a stage, and the phase completes when they have come. A thread waits for
+ *               the phase of the parity that it names: tile t is in the (t / STAGES)th phase of its
+ *               stage, from 0 on.
+ *
+ *     a stage, 32 KB; TMA writes it with the swizzle of rung 29, and wgmma undoes it. With this
+ *     swizzle the rows of a box have at most 128 bytes, so B needs two boxes.
  *
  *     A: one box of 64 x 128           B: two boxes of 64 x 64
  *     row 0     k 0 .. 63              k 0    col 0 .. 63        k 0    col 64 .. 127
@@ -18,7 +30,7 @@
  *     warpgroup 0: rows 0..63          both warpgroups read all of it
  *     warpgroup 1: rows 64..127
  *
- *     sums of a thread, as in rung 28 for each warp's 16 rows, 8 columns after the other:
+ *     sums of a thread: a warp has 16 rows, of which every 8 columns are laid out as in rung 28
  *     acc[i]    row     16 * (warp of the warpgroup) + lane / 4 + 8 * (i / 2 % 2)
  *               column  8 * (i / 4) + 2 * (lane % 4) + i % 2
  *

@@ -24,15 +24,16 @@
  * parity 1 asks for the phase before that, which counts as complete, so the producer passes lap 0
  * without an arrival.
  *
- * Thread 0 of a consumer arrives for the warpgroup. As CUTLASS, we rely on a wgmma completing for
- * all four warps together.
+ * Thread 0 of a consumer arrives for the warpgroup after its own wait. Like CUTLASS, we rely on a
+ * wgmma completing for all four warps together.
  *
  * setmaxnreg moves the registers: 384 threads begin with 168 each; then a thread of the producer
  * has 40, and one of a consumer 232. The sums of a tile of 128 x 256 now fit: 128 per thread.
  *
  * Why: in rung 31 all warps wait for each other at every tile, so that the tensor cores idle
- * between the last wgmma of a tile and the first one of the next. Now consumers run apart from
- * each other, and have the next wgmmas in the queue before the last ones are done.
+ * between the last wgmma of a tile and the first one of the next. Now a consumer issues the wgmmas
+ * of a stage before those of the stage before are done, and the two consumers do not wait for each
+ * other.
  * Look at: with ncu --metrics
  *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
  *     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio (0)

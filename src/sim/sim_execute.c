@@ -380,7 +380,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
                             (char *)j->memory.scratch, repeat, encode, NULL, arguments));
     set_regions(j->plan, j->run, &j->memory, &e, own.regions);
     own.trace = tgl_record_launch(&j->record, &own);
-    TGL_TRY(tgl_machine_run(&j->sim->machine, &own));
+    TGL_TRY(tgl_host_threads_run(&j->sim->threads, &j->sim->machine, &own));
     tgl_report_add(&j->report, &j->sim->machine);
     return TGL_OK;
 }
