@@ -116,10 +116,16 @@ class PlanBase:
         return counters.as_dict()
 
     def run(self, pointers: Tuple[Any, ...], alpha: float, beta: float,
-            stream: Optional[int] = None) -> None:
-        """Runs the plan on the addresses of a, b, c, d and bias; None where there is none."""
+            stream: Optional[int] = None, prepared: Tuple[Any, Any] = (None, None)) -> None:
+        """Runs the plan on the addresses of a, b, c, d and bias; None where there is none.
+
+        prepared: the tgl_prepared of a and of b, or None."""
         handle = self.handle()
-        operands = Operands(alpha=alpha, beta=beta)
+        operands = Operands(alpha=alpha, beta=beta, prepared_a=prepared[0], prepared_b=prepared[1])
+        for name, given, at in zip("ab", prepared, zip(*handle.offsets)):
+            if given is not None and any(at):
+                raise ValueError(f"{name} is prepared, and its batch dimensions have no common "
+                                 "stride in this product, which takes several calls of the library")
         in_place = self.recipe.layouts.c is None
         for offsets in handle.offsets:
             a, b, c, d, bias = (None if p is None else p + offset

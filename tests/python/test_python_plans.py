@@ -17,7 +17,7 @@ import numpy as np
 from python_support import Comparison, has_device, random_array
 
 import tegula
-from tegula import _library, _plans
+from tegula import _library, _matmul, _plans
 
 
 class Plans(Comparison, unittest.TestCase):
@@ -91,6 +91,18 @@ class Plans(Comparison, unittest.TestCase):
         with self.assertRaises(tegula.TegulaError) as caught:
             tegula.explain(self.a, self.b, chip="abacus")
         self.assertEqual(caught.exception.status, "TGL_NO_DEVICE")
+
+    def test_nothing_is_allocated(self):
+        """Plans and explanations need no memory for results and copies."""
+        a, b = random_array((9, 14))[:, ::2], self.b
+        with mock.patch.object(_matmul, "empty_like", side_effect=AssertionError("a new array")), \
+                mock.patch.object(_matmul, "row_major_copy", side_effect=AssertionError("a copy")):
+            plan = tegula.plan(a, b)
+            tegula.plan(a, b, np.zeros((9, 10), np.float32)[:, ::2])
+            self.assertEqual(tegula.explain(a, b), plan.explain())
+            tegula.explain(a, b, chip="h200")
+            self.assertRaisesRegex(AssertionError, "a new array", plan, a, b)
+        self.assert_product(plan(a, b), a, b)
 
     def test_cache(self):
         """Repeated products use one plan, and unused plans are destroyed."""
