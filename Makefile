@@ -57,7 +57,7 @@ lint: ## Checks the format; clang-tidy, cppcheck, shellcheck
 	@sh tests/lint.sh $(BUILD)-lint "$(strip $(SOURCES))" "$(SCRIPTS)"
 
 # Debian's flags, but the optimisation of a release. The packages hold no rpath.
-deb: ## Debian packages of the library, the program and libtegula_blas.so, in build-deb/packages
+deb: ## Debian packages of the library, the program and the drop-ins, in build-deb/packages
 	@CFLAGS="$$(DEB_CFLAGS_MAINT_STRIP='-g -O2' dpkg-buildflags --get CFLAGS) $$(dpkg-buildflags --get CPPFLAGS)" \
 		LDFLAGS="$$(dpkg-buildflags --get LDFLAGS)" \
 		cmake -S . -B $(BUILD)-deb -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_SKIP_INSTALL_RPATH=ON \
