@@ -66,13 +66,23 @@ class Device:
         check(lib.tgl_device_sync(self.handle))
 
     def array(self, source: Any) -> Any:
-        """A copy of a NumPy array in the device's memory: a DeviceArray on cuda, else an array."""
+        """A row-major copy of a NumPy array in the device's memory: a DeviceArray on cuda, else an
+        array. It begins at a multiple of 128 bytes."""
         if not self.name.startswith("cuda"):
-            return np.array(source, order="C")
+            return _aligned_copy(np.asarray(source))
         result = DeviceArray(self, np.shape(source), np.asarray(source).dtype)
         host = np.ascontiguousarray(source)
         check(lib.tgl_upload(self.handle, result.pointer, host.ctypes.data, host.nbytes, None))
         return result
+
+
+def _aligned_copy(x: np.ndarray) -> np.ndarray:
+    """Aligned as GPU memory is, so that the simulator counts the sectors that a GPU would access."""
+    memory = np.empty(x.nbytes + 128, np.uint8)
+    begin = -memory.ctypes.data % 128
+    copy: np.ndarray = memory[begin:begin + x.nbytes].view(x.dtype).reshape(x.shape)
+    copy[...] = x
+    return copy
 
 
 class DeviceArray:

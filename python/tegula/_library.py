@@ -173,6 +173,7 @@ _FUNCTIONS = {
     "tgl_plan_kernel": (c_char_p, [c_void_p]),
     "tgl_plan_explain": (c_size_t, [c_void_p, c_char_p, c_size_t]),
     "tgl_plan_counters": (c_int, [c_void_p, POINTER(Counters)]),
+    "tgl_plan_trace": (c_size_t, [c_void_p, c_char_p, c_size_t]),
     "tgl_chip_name": (c_char_p, [c_int]),
     "tgl_chip_explain": (c_int, [c_char_p, POINTER(Problem), POINTER(PlanOptions), c_char_p,
                                  c_size_t, POINTER(c_size_t)]),

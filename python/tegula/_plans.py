@@ -3,6 +3,7 @@
 
 import atexit
 import contextlib
+import json
 import threading
 from ctypes import byref, c_void_p, pointer
 from functools import lru_cache
@@ -11,7 +12,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ._devices import Device, device, process
 from ._layout import Ints, Layouts, bias_kind, to_problem
 from ._library import (ACTIVATIONS, COMPUTE, Counters, Epilogue, Operands, PlanOptions, Problem,
-                       check, lib, written_text)
+                       UnsupportedError, check, lib, written_text)
 
 
 class Options(NamedTuple):
@@ -114,6 +115,16 @@ class PlanBase:
         counters = Counters()
         check(lib.tgl_plan_counters(self.handle().plan, byref(counters)))
         return counters.as_dict()
+
+    def trace(self) -> Dict[str, Any]:
+        """The counts of each source line in the latest run, and the accesses of a warp, step by step,
+        recorded by the device "sim": what tgl_plan_trace() writes (docs/simulator.md)."""
+        text = written_text(lib.tgl_plan_trace, self.handle().plan)
+        if not text:
+            raise UnsupportedError("TGL_UNSUPPORTED", "there is no trace: only plans on sim have one, "
+                                   "after they have run")
+        trace: Dict[str, Any] = json.loads(text)
+        return trace
 
     def run(self, pointers: Tuple[Any, ...], alpha: float, beta: float,
             stream: Optional[int] = None, prepared: Tuple[Any, Any] = (None, None)) -> None:
