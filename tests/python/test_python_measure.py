@@ -58,7 +58,7 @@ class Ladder(unittest.TestCase):
             self.assertLess(row["max_error"], 16)
             self.assertGreater(row["max_error"], 0)
             self.assertEqual(row["needed_bytes"], 4 * (64 * 16 + 16 * 32 + 64 * 32))
-        for name, sectors in ("naive", 16.5), ("coalesced", 2.5), ("vectorised", 16):
+        for name, sectors in ("naive", 16.5), ("coalesced", 2.5):
             # Matrices begin at multiples of 128 bytes, as on a GPU.
             self.assertEqual(rows[name]["global_load_sectors"],
                              sectors * rows[name]["global_load_requests"])
