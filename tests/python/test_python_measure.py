@@ -47,6 +47,8 @@ class Arrays(unittest.TestCase):
             copy = tegula.device("cpu").array(source)
             self.assertTrue(np.array_equal(copy, source) and copy.dtype == np.asarray(source).dtype)
             self.assertTrue(copy.flags.c_contiguous and not np.shares_memory(copy, source))
+        copies = [tegula.device("cpu").array(np.ones(n)) for n in range(1, 20)]
+        self.assertEqual([copy.ctypes.data % 128 for copy in copies], 19 * [0])
 
 
 @unittest.skipUnless(has_device("sim"), "the device sim needs a C compiler")
