@@ -467,15 +467,16 @@ static void many_tiles(void **state)
     }
 }
 
-/* Each block has two or three tiles, which its consumers take in turn; three stages each, of five.
- */
+/* Each block has two or three tiles, which its consumers take in turn. A tile has three steps of
+ * the ring's five stages, or so many that the parities of its barriers repeat. */
 static void consumers_alternate(void **state)
 {
     static const char *const kernels[] = {"wgmma_64x256_alt", "wgmma_64x256_alt:exchanged=1",
-                                          "wgmma_64x256_alt:cluster=2"};
-    for (int i = 0; i < 3; i++) {
+                                          "wgmma_64x256_alt:cluster=2", "wgmma_64x256_alt"};
+    for (int i = 0; i < 4; i++) {
         if (!is_mine(i)) continue;
-        product p = basic(kernels[i], TGL_BF16, i == 2 ? 104 : 40, i == 1 ? 40 : 24, 136);
+        product p = basic(kernels[i], TGL_BF16, i == 2 ? 104 : 40, i == 1 ? 40 : 24,
+                          i == 3 ? 64 * 13 : 136);
         p.batch = 280;
         run(*state, &p);
     }

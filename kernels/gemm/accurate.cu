@@ -32,6 +32,7 @@
 #include "lib/launch_order.h"
 #include "lib/wgmma_ring.h"
 #include "lib/wgmma_store.h"
+#include "lib/wgmma_turns.h"
 #include "lib/wgmma_units.h"
 #include "lib/words.h"
 
@@ -67,7 +68,7 @@ struct shared {
     int exponents[CONSUMERS][BN]; /* of right; then elements of op(B) that listed ones meet */
     int orders[CONSUMERS][TGL_LISTED_MAX + 1]; /* of lists */
     struct ring ring;
-    mbarrier turns[CONSUMERS];
+    struct turns turns;
 };
 
 /* ---- Registers ------------------------------------------------------------------------------- */
@@ -169,32 +170,21 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
-/* A consumer's position in the ring, and the parity of the mbarrier that it waits for next. */
+/* A consumer's position in the ring, and the parity of its next turn. */
 struct progress {
     struct place at;
     unsigned turn;
 };
 
-static __device__ __forceinline__ void take_turn(struct shared *shared, struct progress *progress,
-                                                 int group)
-{
-#if ORDERED && CONSUMERS > 1
-    mbarrier_wait(&shared->turns[group], progress->turn);
-    progress->turn ^= 1;
+/* With ORDERED, around what a consumer issues. */
+#define IN_TURN (ORDERED && CONSUMERS > 1)
+#if IN_TURN
+#define TAKE_TURN(shared, progress, group) take_turn(&(shared)->turns, group, &(progress)->turn)
+#define PASS_TURN(shared, group)           pass_turn(&(shared)->turns, group)
 #else
-    (void)shared, (void)progress, (void)group;
+#define TAKE_TURN(shared, progress, group) (void)0
+#define PASS_TURN(shared, group)           (void)0
 #endif
-}
-
-/* The phase is issued: the next consumer may issue one. */
-static __device__ __forceinline__ void pass_turn(struct shared *shared, int group)
-{
-#if ORDERED && CONSUMERS > 1
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(&shared->turns[(group + 1) % CONSUMERS]);
-#else
-    (void)shared, (void)group;
-#endif
-}
 
 static __device__ __forceinline__ wgmma_tile left_tile(struct shared *shared, int stage, int group)
 {
@@ -252,7 +242,7 @@ static __device__ __forceinline__ void cross_phase(float *acc, struct shared *sh
         before = lo;
         advance(&at);
     }
-    pass_turn(shared, group);
+    PASS_TURN(shared, group);
     WGMMA_WAIT(acc, 0);
     WGMMA_HOLD(acc);
     release(&shared->ring, before);
@@ -276,7 +266,7 @@ static __device__ __forceinline__ void hi_phase(float *acc, struct shared *share
         before = at->stage;
         advance(at);
     }
-    pass_turn(shared, group);
+    PASS_TURN(shared, group);
     WGMMA_WAIT(acc, 0);
     WGMMA_HOLD(acc);
     release(&shared->ring, before);
@@ -300,10 +290,10 @@ static __device__ __forceinline__ void multiply(float *sum, struct shared *share
         sum[i] = 0.0f;
     for (int step = 0; step < all_steps; step += SLAB) {
         const int steps = SLAB == 1 || all_steps - step < SLAB ? all_steps - step : SLAB;
-        take_turn(shared, progress, group);
+        TAKE_TURN(shared, progress, group);
         cross_phase(acc, shared, SLAB == 1 ? 1 : steps, group, progress->at);
         promote(sum, acc, 1.0f / (1 << TGL_WORD_EXPONENT));
-        take_turn(shared, progress, group);
+        TAKE_TURN(shared, progress, group);
         hi_phase(acc, shared, SLAB == 1 ? 1 : steps, group, &progress->at);
         promote(sum, acc, 1.0f);
     }
@@ -605,7 +595,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
                                                struct shared *shared, int group, int depth)
 {
     const int units = (int)unit_count(args);
-    struct progress progress = {{0, 0}, group == 0};
+    struct progress progress = {{0, 0}, first_turn(group)};
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += (int)gridDim.x / CLUSTER) {
         float sum[1][ACC];
         compute_unit(sum[0], args, shared, i, group, depth, &progress);
@@ -617,17 +607,6 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-static __device__ __forceinline__ void make_turns(struct shared *shared)
-{
-#if ORDERED && CONSUMERS > 1
-    if (threadIdx.x == 0)
-        for (int i = 0; i < CONSUMERS; i++)
-            mbarrier_init(&shared->turns[i], 4); /* warps of the consumer before */
-#else
-    (void)shared;
-#endif
-}
-
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     gemm_accurate(const struct tgl_gemm_args args,
                   const __grid_constant__ struct tgl_tensor_map left_map,
@@ -635,7 +614,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
-    make_turns(shared);
+#if IN_TURN
+    if (threadIdx.x == 0) make_turns(&shared->turns);
+#endif
     make_barriers(&shared->ring);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();

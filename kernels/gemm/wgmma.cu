@@ -14,8 +14,8 @@
  *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
  *                 stage's products are one group of wgmmas; the next group is issued before the
  *                 group before it is waited for, and only then that one's stage is released.
- *                 With ALTERNATE each consumer has tiles of its own, in turn: one stores its
- *                 tile while the other one multiplies.
+ *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
+ *                 stores its tile while the other one multiplies.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K), TF32 is
  *                 K-major. gemm/repack.cu brings other operands into such a form.
  *   clusters      CLUSTER neighbouring tiles along left share their right tile: each block loads a
@@ -43,6 +43,7 @@
 #include "lib/launch_order.h"
 #include "lib/wgmma_ring.h"
 #include "lib/wgmma_store.h"
+#include "lib/wgmma_turns.h"
 #include "lib/wgmma_units.h"
 
 /* Registers of a thread: 384 threads start with 168, of which the producer gives most back. */
@@ -53,6 +54,9 @@ struct shared {
     unsigned char stages[STAGES][STAGE_BYTES]; /* left, then right */
     __align__(16) float chunks[CONSUMERS * 4][CHUNK_LINES * CHUNK_PITCH];
     struct ring ring;
+#if ALTERNATE
+    struct turns turns;
+#endif
 };
 
 /* ---- Producer -------------------------------------------------------------------------------- */
@@ -120,6 +124,9 @@ static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared
         before = at->stage;
         advance(at);
     }
+#if ALTERNATE
+    pass_turn(&shared->turns, (int)threadIdx.x / 128); /* all products are issued */
+#endif
     WGMMA_WAIT(acc, 0);
 #pragma unroll
     for (int i = 0; i < M_STEPS; i++)
@@ -142,8 +149,10 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
     float *chunk = shared->chunks[threadIdx.x / 32];
     struct place at = {0, 0};
 #if ALTERNATE
+    const int consumer = group;
     int is_own = group; /* whether the unit before was this consumer's */
-    group = 0;          /* it has all rows of a tile */
+    unsigned turn = first_turn(group);
+    group = 0; /* it has all rows of a tile */
 #endif
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
         const struct unit u = find_unit(args, i, depth);
@@ -153,6 +162,9 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
             skip(&at, u.steps);
             continue;
         }
+        /* Until the other one has waited for all stages of its unit, the parity of this one's
+         * first stage may stand for an earlier phase. */
+        take_turn(&shared->turns, consumer, &turn);
 #endif
         float acc[M_STEPS][ACC];
         multiply(acc, shared, &u, group, &at);
@@ -178,6 +190,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         tma_prefetch_map(&left_map);
         tma_prefetch_map(&right_map);
     }
+#if ALTERNATE
+    if (threadIdx.x == 0) make_turns(&shared->turns);
+#endif
     make_barriers(&shared->ring);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();

@@ -183,10 +183,12 @@ static void add_repacks(const tgl_shape *s, geometry *g)
 /* As struct shared of the kernel has it. */
 static int shared_bytes(const wgmma_row *t, bool exchanged)
 {
+    enum { BARRIER = 8 }; /* bytes */
     const int chunk = t->bn < 32 ? t->bn : 32;
     const int chunk_floats = exchanged ? chunk * 20 : 16 * (chunk + 8);
-    return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * 8) +
-           t->consumers * 4 * chunk_floats * (int)sizeof(float);
+    return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+           t->consumers * 4 * chunk_floats * (int)sizeof(float) +
+           (t->alternates ? t->consumers * BARRIER : 0);
 }
 
 static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Consumers that multiply in turn: 0, 1, ..., 0, 1, ... For each one there is an mbarrier whose
+ * phase completes when the consumer before has passed the turn. The consumers of a block are
+ * warpgroups 0 to CONSUMERS - 1.
+ */
+#ifndef TGL_WGMMA_TURNS_H
+#define TGL_WGMMA_TURNS_H
+
+#include "lib/mbarrier.h"
+
+struct turns {
+    mbarrier of[CONSUMERS];
+};
+
+/* One thread calls it, before all other uses and before make_barriers(). */
+static __device__ __forceinline__ void make_turns(struct turns *turns)
+{
+    for (int i = 0; i < CONSUMERS; i++)
+        mbarrier_init(&turns->of[i], 4); /* warps of the consumer before */
+}
+
+/* The parity of a consumer's first turn: consumer 0 waits for no one. */
+static __device__ __forceinline__ unsigned first_turn(int consumer)
+{
+    return consumer == 0;
+}
+
+/* Waits for the turn. parity: of the consumer's turn; becomes that of its next one. */
+static __device__ __forceinline__ void take_turn(struct turns *turns, int consumer,
+                                                 unsigned *parity)
+{
+    mbarrier_wait(&turns->of[consumer], *parity);
+    *parity ^= 1;
+}
+
+static __device__ __forceinline__ void pass_turn(struct turns *turns, int consumer)
+{
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(&turns->of[(consumer + 1) % CONSUMERS]);
+}
+
+#endif
