@@ -11,6 +11,7 @@ import tempfile
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -140,6 +141,33 @@ class Devices(unittest.TestCase):
         a = random_array((50, 50))
         self.assertTrue(np.array_equal(tegula.matmul(a, a, device=one), tegula.matmul(a, a)))
         cpu.sync()
+
+    @unittest.skipUnless("TEGULA_TEST_CC" in os.environ, "needs a C compiler")
+    def test_nvrtc_of_packages(self):
+        """NVRTC in the packages of this Python is loaded, so that the library finds its name."""
+        with tempfile.TemporaryDirectory() as folder:
+            nvrtc = Path(folder, "nvidia/cu99/lib/libnvrtc.so.99")
+            driver = Path(folder, "driver.so")
+            nvrtc.parent.mkdir(parents=True)
+            for library in nvrtc, driver:
+                subprocess.run([os.environ["TEGULA_TEST_CC"], "-shared", "-xc", os.devnull, "-o",
+                                library, f"-Wl,-soname,{library.name}"], check=True)
+            code = ("import ctypes, sys, tegula; tegula.device(sys.argv[1])\n"
+                    "try: ctypes.CDLL('libnvrtc.so.99'); print('loaded')\n"
+                    "except OSError: pass")
+
+            def is_loaded(name, **changes):
+                environment = {"TEGULA_LIBCUDA": str(driver), **changes, "PYTHONPATH": os.pathsep.join(
+                    (folder, os.environ["PYTHONPATH"]))}
+                inherited = {k: v for k, v in os.environ.items() if k != "TEGULA_NVRTC"}
+                ran = subprocess.run([sys.executable, "-c", code, name], text=True, capture_output=True,
+                                     env={**inherited, **environment})
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+                return ran.stdout == "loaded\n"
+            self.assertTrue(is_loaded("auto"))
+            self.assertFalse(is_loaded("cpu"))
+            self.assertFalse(is_loaded("auto", TEGULA_NVRTC="/none.so"))
+            self.assertFalse(is_loaded("auto", TEGULA_LIBCUDA="/none.so"))
 
     def test_errors(self):
         with self.assertRaises(tegula.TegulaError) as caught:
