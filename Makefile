@@ -11,7 +11,7 @@ TESTS = -DTEGULA_TESTS=ON $(CMAKE_FLAGS)
 CTEST = ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
 INSTALL = cmake --install $(BUILD) $(if $(PREFIX),--prefix "$$(realpath -ms -- "$(PREFIX)")")
 
-.PHONY: build help run test test-all test-aarch64 bench check gpu fuzz format lint deb wheel install uninstall clean
+.PHONY: build help run test test-all test-aarch64 bench check gpu fuzz format lint deb wheel notebook install uninstall clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
@@ -53,11 +53,11 @@ fuzz: ## Fuzzes the API and the file reader, FUZZ_SECONDS each (needs clang)
 format: ## Formats the sources with clang-format
 	clang-format -i $(SOURCES)
 
-lint: ## Checks the format; clang-tidy, cppcheck, shellcheck
+lint: ## Checks the format; clang-tidy, cppcheck, shellcheck, mypy
 	@sh tests/lint.sh $(BUILD)-lint "$(strip $(SOURCES))" "$(SCRIPTS)"
 
 # Debian's flags, but the optimisation of a release. The packages hold no rpath.
-deb: ## Debian packages of the library, the program and libtegula_blas.so, in build-deb/packages
+deb: ## Debian packages of the library, the program and the drop-ins, in build-deb/packages
 	@CFLAGS="$$(DEB_CFLAGS_MAINT_STRIP='-g -O2' dpkg-buildflags --get CFLAGS) $$(dpkg-buildflags --get CPPFLAGS)" \
 		LDFLAGS="$$(dpkg-buildflags --get LDFLAGS)" \
 		cmake -S . -B $(BUILD)-deb -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_SKIP_INSTALL_RPATH=ON \
@@ -73,6 +73,11 @@ wheel: ## The Python package as a wheel, in build/wheel (needs Python 3.9 with p
 		$(PYTHON) -m auditwheel repair --wheel-dir $(BUILD)/wheel $(BUILD)/wheel/*-linux_*.whl && \
 		rm $(BUILD)/wheel/*-linux_*.whl; \
 	else echo "Without auditwheel and patchelf the wheel has no manylinux tag, which PyPI needs."; fi
+
+notebook: build ## Runs python/ladder.ipynb and writes it with its plots, to build (needs nbclient, ipykernel, matplotlib)
+	@TEGULA_LIBRARY=$(abspath $(BUILD))/libtegula.so PYTHONPATH=$(CURDIR)/python \
+		$(PYTHON) python/run_notebook.py python/ladder.ipynb $(BUILD)/ladder.ipynb
+	@echo "$(BUILD)/ladder.ipynb: open it with Jupyter"
 
 install: build ## Installs to /usr/local, or to PREFIX=DIR; DESTDIR=DIR is put before the prefix
 	@DESTDIR="$(DESTDIR)" $(INSTALL)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The Debian packages that `make deb` writes with CPack. A package is a component of the install rules:
-#   libtegula0      the shared library
-#   libtegula-dev   the header, the static library, the files of pkg-config and find_package()
-#   tegula          the program, its manual page and completions
-#   libtegula-blas  libtegula_blas.so, for LD_PRELOAD. It has a part of the names of BLAS only, and
-#                   therefore provides neither libblas.so.3 nor libblas3
+#   libtegula0        the shared library
+#   libtegula-dev     the header, the static library, the files of pkg-config and find_package()
+#   tegula            the program, its manual page and completions
+#   libtegula-blas    libtegula_blas.so, for LD_PRELOAD. It has a part of the names of BLAS only, and
+#                     therefore provides neither libblas.so.3 nor libblas3
+#   libtegula-cublas  libtegula_cublas.so, for LD_PRELOAD. It passes calls on to the program's cuBLAS
 # The rules of this file are excluded from `cmake --install`.
 set(packages libtegula0 libtegula-dev tegula)
 if(TARGET tegula_blas)
-  list(APPEND packages libtegula-blas)
+  list(APPEND packages libtegula-blas libtegula-cublas)
 endif()
 set(TEGULA_MAINTAINER "Tegula developers <tegula@example.org>" CACHE STRING
   "Maintainer in the Debian packages, Name <address>")
@@ -69,6 +70,11 @@ describe(libtegula-blas libs "${library_depends}" "SGEMM and DGEMM of a program'
 "A library for LD_PRELOAD that serves SGEMM, DGEMM, SGEMV, DGEMV and batches
 of them. All other functions stay with the BLAS of the program. It is not a
 whole BLAS.")
+describe(libtegula-cublas libs "${library_depends}" "GEMM of a program's cuBLAS computed by Tegula"
+"A library for LD_PRELOAD that serves matrix products of cuBLAS and cuBLASLt
+on NVIDIA GPUs. All other functions, and products that cuBLAS computes
+faster, stay with the cuBLAS of the program. It needs NVIDIA's driver and
+NVRTC.")
 set(CPACK_DEBIAN_TEGULA_PACKAGE_SUGGESTS "gcc | c-compiler") # the simulator compiles kernels with it
 
 set(CPACK_GENERATOR DEB)
@@ -94,4 +100,5 @@ file(WRITE ${documents}/shlibs
 set(triggers ${PROJECT_SOURCE_DIR}/packaging/triggers)
 set(CPACK_DEBIAN_LIBTEGULA0_PACKAGE_CONTROL_EXTRA ${documents}/shlibs ${triggers})
 set(CPACK_DEBIAN_LIBTEGULA-BLAS_PACKAGE_CONTROL_EXTRA ${triggers})
+set(CPACK_DEBIAN_LIBTEGULA-CUBLAS_PACKAGE_CONTROL_EXTRA ${triggers})
 include(CPack)

@@ -9,7 +9,7 @@ if(TEGULA_INSTALL)
 endif()
 
 # tgl_shim(NAME EXPORTS COMPONENT SOURCE...): a library that exports the functions in this file, and its
-# object files for tests that see its calls. COMPONENT: the Debian package; Unspecified: none.
+# object files for tests that see its calls. COMPONENT: the Debian package.
 function(tgl_shim name exports component)
   add_library(${name}_objects OBJECT ${ARGN})
   target_compile_definitions(${name}_objects PRIVATE _GNU_SOURCE)
@@ -32,8 +32,7 @@ tgl_shim(tegula_blas ${blas}/blas_exports.map libtegula-blas
   ${blas}/blas_batch.c ${blas}/blas_device.c ${blas}/blas_gemm.c ${blas}/blas_gemv.c ${blas}/blas_gpu.c
   ${blas}/blas_multiply.c ${blas}/blas_report.c)
 
-# It has not run on a GPU, and is in no Debian package yet.
 set(cublas ${PROJECT_SOURCE_DIR}/shims/cublas)
-tgl_shim(tegula_cublas ${cublas}/cublas_exports.map Unspecified
+tgl_shim(tegula_cublas ${cublas}/cublas_exports.map libtegula-cublas
   ${cublas}/cublas_gemm.c ${cublas}/cublas_handles.c ${cublas}/cublas_lt.c ${cublas}/cublas_plans.c
   ${cublas}/cublas_real.c ${cublas}/cublas_serve.c ${cublas}/cublas_settings.c)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # lint.sh BUILD SOURCES SCRIPTS: checks the format with clang-format, the C sources with clang-tidy and
-# cppcheck, the scripts with shellcheck, and the rules of this project with its own scripts. Runs all
-# checks and fails at the end if one of them has failed.
+# cppcheck, the scripts with shellcheck, the types of the Python package with mypy, and the rules of this
+# project with its own scripts. Runs all checks and fails at the end if one of them has failed.
 set -u
 build=$1 sources=$2 scripts=$3
 failed=""
@@ -38,6 +38,9 @@ done
 
 # shellcheck disable=SC2086
 shellcheck $scripts || failed="$failed shellcheck"
+
+mypy --version
+mypy --config-file python/pyproject.toml python/tegula || failed="$failed mypy"
 
 if [ -n "$failed" ]; then
   echo "lint: failed:$failed"

@@ -13,14 +13,15 @@ from typing import List
 from ._devices import Device, DeviceArray, device
 from ._library import (ArgumentError, OutOfMemoryError, TegulaError, TypeCombinationError,
                        UnsupportedError, lib)
-from ._matmul import Plan, explain, matmul, plan
+from ._matmul import Plan, explain, matmul, plan, prepare
 from ._measure import Table, bench, ladder
+from ._prepared import Prepared
 
 __version__: str = lib.tgl_version().decode()
 
-__all__ = ["ArgumentError", "Device", "DeviceArray", "OutOfMemoryError", "Plan", "Table",
-           "TegulaError", "TypeCombinationError", "UnsupportedError", "bench", "chips", "device",
-           "explain", "ladder", "matmul", "plan"]
+__all__ = ["ArgumentError", "Device", "DeviceArray", "OutOfMemoryError", "Plan", "Prepared",
+           "Table", "TegulaError", "TypeCombinationError", "UnsupportedError", "bench", "chips",
+           "device", "explain", "ladder", "matmul", "plan", "prepare"]
 
 
 def chips() -> List[str]:

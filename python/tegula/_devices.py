@@ -6,7 +6,9 @@ must not use the parent's GPU, and the threads of the parent's devices do not ex
 """
 
 import os
-from ctypes import byref, c_char_p, c_void_p
+from ctypes import CDLL, byref, c_char_p, c_void_p
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -66,13 +68,23 @@ class Device:
         check(lib.tgl_device_sync(self.handle))
 
     def array(self, source: Any) -> Any:
-        """A copy of a NumPy array in the device's memory: a DeviceArray on cuda, else an array."""
+        """A row-major copy of a NumPy array in the device's memory: a DeviceArray on cuda, else an
+        array. It begins at a multiple of 128 bytes."""
         if not self.name.startswith("cuda"):
-            return np.array(source, order="C")
+            return _aligned_copy(np.asarray(source))
         result = DeviceArray(self, np.shape(source), np.asarray(source).dtype)
         host = np.ascontiguousarray(source)
         check(lib.tgl_upload(self.handle, result.pointer, host.ctypes.data, host.nbytes, None))
         return result
+
+
+def _aligned_copy(x: np.ndarray) -> np.ndarray:
+    """Aligned as GPU memory is, so that the simulator counts the sectors that a GPU would access."""
+    memory = np.empty(x.nbytes + 128, np.uint8)
+    begin = -memory.ctypes.data % 128
+    copy: np.ndarray = memory[begin:begin + x.nbytes].view(x.dtype).reshape(x.shape)
+    copy[...] = x
+    return copy
 
 
 class DeviceArray:
@@ -116,6 +128,23 @@ class DeviceArray:
         return host
 
 
+def _load_nvrtc() -> None:
+    """Loads NVRTC from the packages of this Python (pip install nvidia-cuda-nvrtc) if there is a
+    driver. The C library then finds it by its name. Without this it searches such packages only in
+    environments that are activated."""
+    if "TEGULA_NVRTC" in os.environ:
+        return
+    nvidia = find_spec("nvidia")
+    folders = nvidia.submodule_search_locations if nvidia else None
+    files = [file for x in folders or () for file in Path(x).glob("c*/lib/libnvrtc.so.*")]
+    try:
+        if files:
+            CDLL(os.environ.get("TEGULA_LIBCUDA", "libcuda.so.1"))
+            CDLL(str(max(files)))
+    except OSError:
+        pass  # the C library says what is missing
+
+
 def device(name: str = "auto", threads: int = 0) -> Device:
     """The device "cpu", "cuda", "cuda:1", "sim" or "auto" (a GPU if there is one, else the CPU).
 
@@ -126,6 +155,8 @@ def device(name: str = "auto", threads: int = 0) -> Device:
         return found
     if threads < 0:
         raise ValueError(f"threads is {threads}; it must not be negative")
+    if name.startswith(("auto", "cuda")):
+        _load_nvrtc()
     handle = c_void_p()
     check(lib.tgl_device_open(name.encode(), byref(DeviceOptions(threads=threads)),
                               byref(handle)))

@@ -114,9 +114,9 @@ def _broadcast(name: str, x: Form, batch: Ints) -> Form:
     return x._replace(shape=batch + x.shape[-2:], strides=steps + x.strides[-2:])
 
 
-def _common_order(d: Form, c: Optional[Form]) -> Optional[int]:
+def _common_order(d: Form, c: Optional[Form], by_rows: bool = False) -> Optional[int]:
     """The order in which the library can access both C and D; None: there is none."""
-    for order in (ROW_MAJOR, COL_MAJOR):
+    for order in (ROW_MAJOR,) if by_rows else (ROW_MAJOR, COL_MAJOR):
         if d.leading_dimension(order) is not None and \
                 (c is None or c.leading_dimension(order) is not None):
             return order
@@ -142,8 +142,9 @@ def _bias_is_contiguous(x: Form, given: Ints, m: int, n: int, shape: Ints) -> bo
 
 @lru_cache(maxsize=1024)
 def lay_out(a: Form, b: Form, c: Optional[Form], out: Optional[Form], bias: Optional[Form],
-            type_d: int) -> Scheme:
+            type_d: int, by_rows: bool = False) -> Scheme:
     """How arrays of these forms are multiplied. out is None: the result is row-major, of type_d.
+    by_rows: C and D must be stored by rows.
 
     Raises ValueError if the arrays do not fit together.
     """
@@ -177,7 +178,7 @@ def lay_out(a: Form, b: Form, c: Optional[Form], out: Optional[Form], bias: Opti
         if addend.shape[-2:] != (m, n):
             raise ValueError(f"c has the shape {c.shape}, the result {shape}; a vector that is "
                              "added to each row or column is a bias")
-        if _common_order(target, addend) is None:
+        if _common_order(target, addend, by_rows) is None:
             addend = copied("c", c, row, column)
     added = None
     if bias is not None:
@@ -187,7 +188,7 @@ def lay_out(a: Form, b: Form, c: Optional[Form], out: Optional[Form], bias: Opti
         if not _bias_is_contiguous(added, bias.shape, m, n, shape):
             added = copied("bias", bias, row, column)
     return Scheme(Layouts(left, right, addend, target, added), result, tuple(copies),
-                  _common_order(target, addend) is not None)
+                  _common_order(target, addend, by_rows) is not None)
 
 
 # ---- The problem --------------------------------------------------------------------------------

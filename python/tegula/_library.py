@@ -12,6 +12,7 @@ ROW_MAJOR, COL_MAJOR = 101, 102
 NO_TRANS, TRANS = 111, 112
 BIAS_NONE, BIAS_ROW, BIAS_COLUMN = 0, 1, 2
 COMPUTE = {"default": 0, "ieee": 1, "accurate": 2, "tf32": 3, "fast": 4}
+SIDES = {"a": 1, "b": 2}
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3}
 
 # tgl_type, and the bytes of an element.
@@ -145,7 +146,7 @@ class Counters(Sized):
 
 # ---- Functions ----------------------------------------------------------------------------------
 
-# The device, the plan and the timer are opaque pointers.
+# Devices, plans, prepared operands and timers are opaque pointers.
 _FUNCTIONS = {
     "tgl_version": (c_char_p, []),
     "tgl_status_name": (c_char_p, [c_int]),
@@ -166,9 +167,13 @@ _FUNCTIONS = {
     "tgl_plan_destroy": (None, [c_void_p]),
     "tgl_plan_workspace_size": (c_size_t, [c_void_p]),
     "tgl_plan_run_operands": (c_int, [c_void_p, POINTER(Operands), c_void_p]),
+    "tgl_operand_prepare": (c_int, [c_void_p, c_int, c_void_p, c_void_p, POINTER(c_void_p)]),
+    "tgl_prepared_destroy": (None, [c_void_p]),
+    "tgl_prepared_size": (c_size_t, [c_void_p]),
     "tgl_plan_kernel": (c_char_p, [c_void_p]),
     "tgl_plan_explain": (c_size_t, [c_void_p, c_char_p, c_size_t]),
     "tgl_plan_counters": (c_int, [c_void_p, POINTER(Counters)]),
+    "tgl_plan_trace": (c_size_t, [c_void_p, c_char_p, c_size_t]),
     "tgl_chip_name": (c_char_p, [c_int]),
     "tgl_chip_explain": (c_int, [c_char_p, POINTER(Problem), POINTER(PlanOptions), c_char_p,
                                  c_size_t, POINTER(c_size_t)]),

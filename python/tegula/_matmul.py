@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""matmul(), plan() and explain(): from arrays to recipes and addresses."""
+"""matmul(), plan(), explain() and prepare(): from arrays to recipes and addresses."""
 
 from typing import Any, NamedTuple, Optional, Tuple, Union
 
@@ -7,23 +7,24 @@ import numpy as np
 
 from ._arrays import Operand, assign, describe, empty_like, overlap, row_major_copy
 from ._devices import Device, device as open_device
-from ._layout import Form, Layouts, lay_out
-from ._library import TYPE_NAMES, chip_explain
+from ._layout import Form, Layouts, Scheme, lay_out
+from ._library import SIDES, TYPE_NAMES, chip_explain
 from ._plans import Options, PlanBase, Recipe, cached_plan, translate
+from ._prepared import Prepared
 
 Place = Union[str, Device, None]
 
 
 class _Product(NamedTuple):
-    """A product whose operands the library can use."""
+    """The arrays of a product, checked, and how it is computed. Nothing is allocated yet."""
 
-    layouts: Layouts
-    operands: Tuple[Optional[Operand], ...]  # a, b, c, d, bias
-    d: Operand
+    given: Tuple[Optional[Operand], ...]  # a, b, c, d, bias; d is None: an array is to be made
+    prepared: Tuple[Optional[Prepared], Optional[Prepared]]  # of a and b
+    out: Optional[Operand]  # what the caller gave
+    like: Operand  # the result is of its library
+    scheme: Scheme
     beta: float
     place: str  # the device of the arrays
-    streams: Tuple[int, ...]
-    out: Optional[Operand]  # what the caller gave
 
 
 def _form(x: Optional[Operand]) -> Optional[Form]:
@@ -36,19 +37,40 @@ def _is_same(x: Optional[Operand], y: Optional[Operand]) -> bool:
             (x.pointer, x.form, x.device) == (y.pointer, y.form, y.device))
 
 
-def _prepare(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optional[float]) -> _Product:
-    """Describes and checks the arrays, and replaces those that the library cannot use."""
-    x, y = describe("a", a), describe("b", b)
+def _describe_factor(name: str, x: Any) -> Operand:
+    return x.operand if isinstance(x, Prepared) else describe(name, x)
+
+
+def _prepared_factors(*factors: Any) -> Tuple[Optional[Prepared], Optional[Prepared]]:
+    """a and b if they are prepared, and as what they are given."""
+    a, b = (x if isinstance(x, Prepared) else None for x in factors)
+    for name, x in ("a", a), ("b", b):
+        if x is not None:
+            x.taken_as(name)
+    return a, b
+
+
+def _check_out(out: Operand, prepared: Tuple[Optional[Prepared], ...]) -> None:
+    if not out.writable:
+        raise ValueError("out is read-only")
+    for x in prepared:
+        if x is not None and overlap(out, x.operand):
+            raise ValueError(f"out overlaps {x.side}, which is prepared and must not change")
+
+
+def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
+                      beta: Optional[float]) -> _Product:
+    """Describes and checks the arrays, and decides how they are multiplied."""
+    prepared = _prepared_factors(a, b)
+    x, y = _describe_factor("a", a), _describe_factor("b", b)
     target = None if out is None else describe("out", out)
     addend = None if c is None else describe("c", c)
     vector = None if bias is None else describe("bias", bias)
-    given = [p for p in (x, y, addend, vector, target) if p is not None]
-    places = {p.device for p in given}
+    places = {p.device for p in (x, y, addend, vector, target) if p is not None}
     if len(places) > 1:
         raise ValueError(f"the arrays are on different devices: {', '.join(sorted(places))}")
-    streams = tuple({p.stream: None for p in given if p.stream is not None})
-    if target is not None and not target.writable:
-        raise ValueError("out is read-only")
+    if target is not None:
+        _check_out(target, prepared)
     if beta is None:
         beta = 0.0 if addend is None else 1.0
     if beta != 0 and addend is None and target is None:
@@ -57,19 +79,29 @@ def _prepare(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optional[float])
         addend = None
 
     like = x if target is None else target
-    scheme = lay_out(x.form, y.form, _form(addend), _form(target), _form(vector), like.form.type)
+    by_rows = prepared != (None, None)  # operands are prepared for results that are stored by rows
+    scheme = lay_out(x.form, y.form, _form(addend), _form(target), _form(vector), like.form.type,
+                     by_rows)
     d = target
     if target is not None and (not scheme.out_is_usable or
                                any(overlap(target, p) for p in (x, y, addend, vector) if p)):
         d = None  # the result is computed elsewhere and copied to out
         if addend is None and beta != 0:
             addend = target
-        scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), target.form.type)
-    if d is None:
-        d = empty_like(like, scheme.result)
-    operands = tuple(row_major_copy(name, operand) if operand and name in scheme.copies else operand
-                     for name, operand in zip(Layouts._fields, (x, y, addend, d, vector)))
-    return _Product(scheme.layouts, operands, d, float(beta), places.pop(), streams, target)
+        scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), target.form.type,
+                         by_rows)
+    return _Product((x, y, addend, d, vector), prepared, target, like, scheme, float(beta),
+                    places.pop())
+
+
+def _choose_compute(compute: Optional[str], product: _Product) -> str:
+    """What the caller says, else what the operands are prepared for."""
+    if compute is not None:
+        return compute
+    modes = {x.compute for x in product.prepared if x is not None}
+    if len(modes) > 1:
+        raise ValueError("a and b are prepared for different arithmetic: give compute")
+    return modes.pop() if modes else "default"
 
 
 def _choose_device(place: str, wanted: Place) -> Device:
@@ -83,26 +115,47 @@ def _choose_device(place: str, wanted: Place) -> Device:
                      "first, for example with tegula.device(...).array()")
 
 
+def _recipe(product: _Product, options: Options, device: Place) -> Recipe:
+    if device is None:
+        device = next((x.device for x in product.prepared if x is not None), None)
+    chosen = _choose_device(product.place, device)
+    return Recipe(product.scheme.layouts, options, chosen.name, chosen.threads)
+
+
+def _usable(product: _Product) -> Tuple[Optional[Operand], ...]:
+    """The operands a, b, c, d and bias. Makes d, and copies what the library cannot use."""
+    made = product.given[:3] + (
+        product.given[3] or empty_like(product.like, product.scheme.result),) + product.given[4:]
+    return tuple(row_major_copy(name, x) if x and name in product.scheme.copies else x
+                 for name, x in zip(Layouts._fields, made))
+
+
 def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
     """Runs the plan and returns the result."""
-    pointers = tuple(None if x is None else x.pointer for x in product.operands)
-    if len(product.streams) > 1:  # the operands are up to date in different streams
+    operands = _usable(product)
+    given = [x for x in product.given + (product.out, operands[3]) if x is not None]
+    streams = list({x.stream: None for x in given if x.stream is not None})
+    pointers = tuple(None if x is None else x.pointer for x in operands)
+    prepared = tuple(None if x is None else x.taken_as(x.side) for x in product.prepared)
+    if len(streams) > 1:  # the operands are up to date in different streams
         plan.device.sync()
-    plan.run(pointers, float(alpha), product.beta, product.streams[0] if product.streams else None)
-    if len(product.streams) > 1:
+    plan.run(pointers, float(alpha), product.beta, streams[0] if streams else None,
+             (prepared[0], prepared[1]))
+    if len(streams) > 1:
         plan.device.sync()
+    d = operands[3]
+    assert d is not None
     if product.out is not None:
-        if product.d is not product.out:
-            assign(product.out, product.d)
+        if d is not product.out:
+            assign(product.out, d)
         return product.out.array
-    result = product.d.array
     # As with numpy.matmul(), the product of two vectors is a scalar.
-    return result[()] if isinstance(result, np.ndarray) else result
+    return d.array[()] if isinstance(d.array, np.ndarray) else d.array
 
 
 def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optional[float] = None,
            c: Any = None, bias: Any = None, activation: Optional[str] = None,
-           epilogue: Optional[str] = None, compute: str = "default",
+           epilogue: Optional[str] = None, compute: Optional[str] = None,
            device: Place = None) -> Any:
     """activation(alpha * a @ b + beta * c + bias), written to out if it is given.
 
@@ -117,14 +170,13 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optiona
     epilogue: a C expression instead of the activation and the sum, with acc (alpha * a @ b),
         c (beta * c), bias, row and col; on GPUs and "sim". Do not take it from untrusted sources.
     compute: the arithmetic that is permitted: "default", "ieee", "accurate", "tf32" or "fast".
+        None: that of a prepared operand, else "default".
     device: None: where the arrays are. "sim": the simulator, for arrays in host memory; or a device
         of tegula.device().
     """
-    options = Options(compute, activation, epilogue)
-    product = _prepare(a, b, out, c, bias, beta)
-    chosen = _choose_device(product.place, device)
-    recipe = Recipe(product.layouts, options, chosen.name, chosen.threads)
-    return _run(cached_plan(recipe), product, alpha)
+    product = _describe_product(a, b, out, c, bias, beta)
+    options = Options(_choose_compute(compute, product), activation, epilogue)
+    return _run(cached_plan(_recipe(product, options, device)), product, alpha)
 
 
 class Plan(PlanBase):
@@ -133,9 +185,9 @@ class Plan(PlanBase):
     def __call__(self, a: Any, b: Any, out: Any = None, *, alpha: float = 1.0,
                  beta: Optional[float] = None, c: Any = None, bias: Any = None) -> Any:
         """As matmul(), for arrays of the shapes, strides and types that the plan was made for."""
-        product = _prepare(a, b, out, c, bias, beta)
-        if product.layouts != self.recipe.layouts:
-            self._explain_difference(product.layouts)
+        product = _describe_product(a, b, out, c, bias, beta)
+        if product.scheme.layouts != self.recipe.layouts:
+            self._explain_difference(product.scheme.layouts)
         _choose_device(product.place, self.device)
         return _run(self, product, alpha)
 
@@ -155,28 +207,69 @@ def _text(form: Optional[Form]) -> str:
 
 def plan(a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None,
          activation: Optional[str] = None, epilogue: Optional[str] = None,
-         compute: str = "default", device: Place = None, kernel: Optional[str] = None,
+         compute: Optional[str] = None, device: Place = None, kernel: Optional[str] = None,
          workspace_limit: int = 0) -> Plan:
     """A plan for arrays like these: only their shapes, strides, types and devices matter.
 
     kernel: a kernel string instead of the planner's choice. workspace_limit: bytes; 0: the default,
     -1: none. The other arguments are those of matmul().
     """
-    options = Options(compute, activation, epilogue, kernel, workspace_limit)
-    product = _prepare(a, b, out, c, bias, None)
-    chosen = _choose_device(product.place, device)
-    return Plan(Recipe(product.layouts, options, chosen.name, chosen.threads))
+    product = _describe_product(a, b, out, c, bias, None)
+    options = Options(_choose_compute(compute, product), activation, epilogue, kernel,
+                      workspace_limit)
+    return Plan(_recipe(product, options, device))
 
 
 def explain(a: Any, b: Any, out: Any = None, *, chip: Optional[str] = None, device: Place = None,
-            **options: Any) -> str:
-    """Which kernel multiplies arrays like these, and why. options: those of plan().
+            c: Any = None, bias: Any = None, compute: Optional[str] = None, **options: Any) -> str:
+    """Which kernel multiplies arrays like these, and why. options: the others of plan().
 
     chip: explains the choice for a GPU that need not be there; tegula.chips() lists them. Arrays of
     numpy.empty() then describe the product.
     """
     if chip is None:
-        return plan(a, b, out, device=device, **options).explain()
-    product = _prepare(a, b, out, options.pop("c", None), options.pop("bias", None), None)
-    problem, plan_options, _ = translate(product.layouts, Options(**options))
+        return plan(a, b, out, device=device, c=c, bias=bias, compute=compute, **options).explain()
+    product = _describe_product(a, b, out, c, bias, None)
+    problem, plan_options, _ = translate(
+        product.scheme.layouts, Options(_choose_compute(compute, product), **options))
     return chip_explain(chip, problem, plan_options)
+
+
+def prepare(x: Any, side: str = "b", *, size: int = 4096, compute: str = "accurate",
+            device: Place = None, kernel: Optional[str] = None) -> Prepared:
+    """Makes a matrix ready for many products: matmul() and plans take the result in its place.
+
+    On GPUs with compute="accurate", which splits both operands before it multiplies, products then
+    leave out the splitting of this one. The results are bitwise the same. Elsewhere nothing is
+    prepared, and products run as without it.
+
+    x: an array, as of matmul(). Its elements must not change as long as it is used.
+    side: the operand that it is, "a" or "b".
+    size: the rows of a, or for side="a" the columns of b, in one of the products. The kernel that
+        suits this size decides whether there is something to prepare.
+    compute, device: as of matmul(). kernel: as of plan().
+    """
+    if side not in SIDES:
+        raise ValueError(f"side is {side!r}; it must be 'a' or 'b'")
+    if size < 1:
+        raise ValueError(f"size is {size}; it must be positive")
+    operand = describe(side, x)
+    factors = (operand.form, _factor_of(operand.form, side, size))
+    scheme = lay_out(*(factors if side == "a" else factors[::-1]), None, None, None,
+                     operand.form.type, by_rows=True)
+    chosen = _choose_device(operand.device, device)
+    plan = cached_plan(Recipe(scheme.layouts, Options(compute, kernel=kernel), chosen.name,
+                              chosen.threads))
+    if any(offsets["ab".index(side)] for offsets in plan.handle().offsets):
+        raise ValueError(f"the batch dimensions of {side} have no common stride: prepare a copy, or "
+                         "each part")
+    if scheme.copies:
+        operand = row_major_copy(side, operand)
+    return Prepared(plan, side, operand, compute)
+
+
+def _factor_of(form: Form, side: str, size: int) -> Form:
+    """The form of a matrix that can be multiplied with operands of this form and side."""
+    shape = form.shape or (1,)  # lay_out() reports that there are no dimensions
+    depth = shape[-1] if side == "a" else shape[-2:][0]
+    return Form((depth, size) if side == "a" else (size, depth), (), form.type).row_major

@@ -63,7 +63,7 @@ def _factors(m: int, n: int, k: int, dtype: np.dtype) -> Tuple[np.ndarray, np.nd
 
 
 def _on_host(array: Any) -> np.ndarray:
-    return array.numpy() if isinstance(array, DeviceArray) else array
+    return array.numpy() if isinstance(array, DeviceArray) else np.asarray(array)
 
 
 def _device_seconds(dev: Device, call: Callable[[], Any], calls: int) -> float:

@@ -3,6 +3,7 @@
 
 import atexit
 import contextlib
+import json
 import threading
 from ctypes import byref, c_void_p, pointer
 from functools import lru_cache
@@ -11,7 +12,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ._devices import Device, device, process
 from ._layout import Ints, Layouts, bias_kind, to_problem
 from ._library import (ACTIVATIONS, COMPUTE, Counters, Epilogue, Operands, PlanOptions, Problem,
-                       check, lib, written_text)
+                       UnsupportedError, check, lib, written_text)
 
 
 class Options(NamedTuple):
@@ -115,11 +116,27 @@ class PlanBase:
         check(lib.tgl_plan_counters(self.handle().plan, byref(counters)))
         return counters.as_dict()
 
+    def trace(self) -> Dict[str, Any]:
+        """The counts of each source line in the latest run, and the accesses of a warp, step by step,
+        recorded by the device "sim": what tgl_plan_trace() writes (docs/simulator.md)."""
+        text = written_text(lib.tgl_plan_trace, self.handle().plan)
+        if not text:
+            raise UnsupportedError("TGL_UNSUPPORTED", "there is no trace: only plans on sim have one, "
+                                   "after they have run")
+        trace: Dict[str, Any] = json.loads(text)
+        return trace
+
     def run(self, pointers: Tuple[Any, ...], alpha: float, beta: float,
-            stream: Optional[int] = None) -> None:
-        """Runs the plan on the addresses of a, b, c, d and bias; None where there is none."""
+            stream: Optional[int] = None, prepared: Tuple[Any, Any] = (None, None)) -> None:
+        """Runs the plan on the addresses of a, b, c, d and bias; None where there is none.
+
+        prepared: the tgl_prepared of a and of b, or None."""
         handle = self.handle()
-        operands = Operands(alpha=alpha, beta=beta)
+        operands = Operands(alpha=alpha, beta=beta, prepared_a=prepared[0], prepared_b=prepared[1])
+        for name, given, at in zip("ab", prepared, zip(*handle.offsets)):
+            if given is not None and any(at):
+                raise ValueError(f"{name} is prepared, and its batch dimensions have no common "
+                                 "stride in this product, which takes several calls of the library")
         in_place = self.recipe.layouts.c is None
         for offsets in handle.offsets:
             a, b, c, d, bias = (None if p is None else p + offset

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# clean_root_test.sh PACKAGES WHEELS: makes a Debian 12 in a temporary folder, with a C compiler and NumPy
-# but nothing of this project, and runs in_clean_root.sh there with the Debian packages and the wheel, if
-# there is one, from these folders. Needs root, the network and mmdebstrap.
+# clean_root_test.sh PACKAGES WHEELS TESTS: makes a Debian 12 in a temporary folder, with a C compiler and
+# NumPy but nothing of this project, and runs in_clean_root.sh there with the Debian packages and the wheel,
+# if there is one, from these folders. TESTS: the build folder of the tests, for their replacements of the
+# CUDA driver, NVRTC and cuBLAS. Needs root, the network and mmdebstrap.
 set -eu
-packages=$1 wheels=$2
+packages=$1 wheels=$2 tests=$3
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(mktemp -d)
 trap 'rm -rf --one-file-system "$root"' EXIT
@@ -15,9 +16,11 @@ if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,libblas3,python3-n
   echo "SKIPPED: this machine cannot make a Debian 12 (network, rights)"
   exit
 fi
-mkdir "$root/tegula"
+mkdir -p "$root/tegula/libraries"
 find "$wheels" -name '*.whl' -exec cp {} "$root/tegula" ';'
 cp "$packages"/*.deb "$here/in_clean_root.sh" "$here/installed_product.c" \
-  "$here/../shims/numpy_preload_test.py" "$root/tegula"
+  "$here/../shims/numpy_preload_test.py" "$here/../shims/cublas/cublas_preload_test.py" "$root/tegula"
+cp "$tests/fake_cuda/fake_cuda/libfake_cuda.so" "$tests/fake_cuda/fake_nvrtc/libnvrtc.so" \
+  "$tests/shims/cublas/librecorder_cublas.so" "$root/tegula/libraries"
 env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
   chroot "$root" sh /tegula/in_clean_root.sh

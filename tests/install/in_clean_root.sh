@@ -30,11 +30,12 @@ fi
 echo "== the packages"
 apt-get install -y -q --no-install-recommends ./*.deb >log 2>&1 || { cat log; exit 1; }
 version=$(dpkg-query -W -f '${Version}' tegula)
-for package in libtegula0 libtegula-dev tegula libtegula-blas; do
-  test "$(dpkg-query -W -f '${Version}' $package)" = "$version" || fail "$package is not installed"
-  test -s /usr/share/doc/$package/copyright || fail "$package has no licence"
+packages="libtegula0 libtegula-dev tegula libtegula-blas libtegula-cublas"
+for package in $packages; do
+  test "$(dpkg-query -W -f '${Version}' "$package")" = "$version" || fail "$package is not installed"
+  test -s "/usr/share/doc/$package/copyright" || fail "$package has no licence"
 done
-for package in libtegula-dev libtegula-blas; do # the dependency on the library
+for package in libtegula-dev libtegula-blas libtegula-cublas; do # the dependency on the library
   apt-get -s -q remove libtegula0 | grep "^Remv $package " || fail "$package does not need libtegula0"
 done
 test -z "$(dpkg-query -W -f '${Provides}' libtegula-blas)" || fail "libtegula-blas offers a whole BLAS"
@@ -57,8 +58,12 @@ readelf -d shared | grep 'NEEDED.*libtegula\.so\.0' || fail "the program does no
 echo "== NumPy with libtegula_blas.so preloaded"
 TEGULA_BLAS=libtegula_blas.so python3 numpy_preload_test.py
 
+echo "== a Python process with libtegula_cublas.so preloaded"
+TEGULA_CUBLAS=libtegula_cublas.so TEST_LIBRARIES=libraries python3 cublas_preload_test.py
+
 echo "== removal"
-apt-get purge -y -q libtegula0 libtegula-dev tegula libtegula-blas >log 2>&1 || { cat log; exit 1; }
+# shellcheck disable=SC2086 # a list
+apt-get purge -y -q $packages >log 2>&1 || { cat log; exit 1; }
 left=$(find /usr /etc -name '*tegula*')
 test -z "$left" || fail "left: $left"
 echo "the packages and the wheel work"

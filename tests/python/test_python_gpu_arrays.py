@@ -99,9 +99,9 @@ def recorded_streams():
     """The streams of the products in a with-block."""
     streams, run = [], _plans.PlanBase.run
 
-    def record(self, pointers, alpha, beta, stream=None):
+    def record(self, pointers, alpha, beta, stream=None, prepared=(None, None)):
         streams.append(stream)
-        return run(self, pointers, alpha, beta, stream)
+        return run(self, pointers, alpha, beta, stream, prepared)
     with mock.patch.object(_plans.PlanBase, "run", record):
         yield streams
 
@@ -191,6 +191,15 @@ class Cuda(Comparison, unittest.TestCase):
         tegula.matmul(a, CudaArray(self.b), CudaArray(self.out))
         self.assertEqual(a.streams, [1])
         self.assert_product(self.out, self.a, self.b)
+
+    def test_plans_need_no_memory(self):
+        a, b = CudaArray(self.a), CudaArray(self.b)
+        tegula.matmul(a, b, CudaArray(self.out))  # loads the kernel
+        live = self.driver.fake_cuda_live()
+        self.assertIn("on cuda:0", repr(tegula.plan(a, b)))
+        self.assertIn("m=40 n=20 k=30", tegula.explain(a, b))
+        self.assertEqual(self.driver.fake_cuda_live(), live)
+        self.assertRaisesRegex(ValueError, "give out", tegula.plan(a, b), a, b)
 
     def test_bench(self):
         rows = tegula.bench([16], device="cuda", seconds=0)

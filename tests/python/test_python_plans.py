@@ -11,13 +11,14 @@ import tempfile
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
 from python_support import Comparison, has_device, random_array
 
 import tegula
-from tegula import _library, _plans
+from tegula import _library, _matmul, _plans
 
 
 class Plans(Comparison, unittest.TestCase):
@@ -92,6 +93,18 @@ class Plans(Comparison, unittest.TestCase):
             tegula.explain(self.a, self.b, chip="abacus")
         self.assertEqual(caught.exception.status, "TGL_NO_DEVICE")
 
+    def test_nothing_is_allocated(self):
+        """Plans and explanations need no memory for results and copies."""
+        a, b = random_array((9, 14))[:, ::2], self.b
+        with mock.patch.object(_matmul, "empty_like", side_effect=AssertionError("a new array")), \
+                mock.patch.object(_matmul, "row_major_copy", side_effect=AssertionError("a copy")):
+            plan = tegula.plan(a, b)
+            tegula.plan(a, b, np.zeros((9, 10), np.float32)[:, ::2])
+            self.assertEqual(tegula.explain(a, b), plan.explain())
+            tegula.explain(a, b, chip="h200")
+            self.assertRaisesRegex(AssertionError, "a new array", plan, a, b)
+        self.assert_product(plan(a, b), a, b)
+
     def test_cache(self):
         """Repeated products use one plan, and unused plans are destroyed."""
         _plans._cached.cache_clear()
@@ -128,6 +141,33 @@ class Devices(unittest.TestCase):
         a = random_array((50, 50))
         self.assertTrue(np.array_equal(tegula.matmul(a, a, device=one), tegula.matmul(a, a)))
         cpu.sync()
+
+    @unittest.skipUnless("TEGULA_TEST_CC" in os.environ, "needs a C compiler")
+    def test_nvrtc_of_packages(self):
+        """NVRTC in the packages of this Python is loaded, so that the library finds its name."""
+        with tempfile.TemporaryDirectory() as folder:
+            nvrtc = Path(folder, "nvidia/cu99/lib/libnvrtc.so.99")
+            driver = Path(folder, "driver.so")
+            nvrtc.parent.mkdir(parents=True)
+            for library in nvrtc, driver:
+                subprocess.run([os.environ["TEGULA_TEST_CC"], "-shared", "-xc", os.devnull, "-o",
+                                library, f"-Wl,-soname,{library.name}"], check=True)
+            code = ("import ctypes, sys, tegula; tegula.device(sys.argv[1])\n"
+                    "try: ctypes.CDLL('libnvrtc.so.99'); print('loaded')\n"
+                    "except OSError: pass")
+
+            def is_loaded(name, **changes):
+                environment = {"TEGULA_LIBCUDA": str(driver), **changes, "PYTHONPATH": os.pathsep.join(
+                    (folder, os.environ["PYTHONPATH"]))}
+                inherited = {k: v for k, v in os.environ.items() if k != "TEGULA_NVRTC"}
+                ran = subprocess.run([sys.executable, "-c", code, name], text=True, capture_output=True,
+                                     env={**inherited, **environment})
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+                return ran.stdout == "loaded\n"
+            self.assertTrue(is_loaded("auto"))
+            self.assertFalse(is_loaded("cpu"))
+            self.assertFalse(is_loaded("auto", TEGULA_NVRTC="/none.so"))
+            self.assertFalse(is_loaded("auto", TEGULA_LIBCUDA="/none.so"))
 
     def test_errors(self):
         with self.assertRaises(tegula.TegulaError) as caught:
