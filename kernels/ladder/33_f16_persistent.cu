@@ -125,7 +125,7 @@ static __device__ __forceinline__ void find_tile(int pair, int m, int n, int *ro
 static __device__ __forceinline__ void produce(struct shared *shared,
                                                const struct tgl_tensor_map *a_map,
                                                const struct tgl_tensor_map *b_map, int m, int n,
-                                               int steps, int a_shift, int b_shift)
+                                               int steps)
 {
     const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* of the rows of B */
     struct place at = {0, 0};
@@ -140,11 +140,11 @@ static __device__ __forceinline__ void produce(struct shared *shared,
             /* STAGE_BYTES include the other block's half, whose bytes may come before this arrival:
              * the phase cannot complete without it. */
             mbarrier_arrive_and_expect(full, STAGE_BYTES);
-            tma_load_3d(a, a_map, t * BK + a_shift, row, 0, full);
+            tma_load_3d(a, a_map, t * BK, row, 0, full);
 #pragma unroll
             for (int box = 0; box < BN / 64; box++)
-                tma_load_3d_multicast(b + box * BOX_BYTES, b_map, col + box * 64 + b_shift,
-                                      t * BK + half, 0, full, (1 << CLUSTER) - 1);
+                tma_load_3d_multicast(b + box * BOX_BYTES, b_map, col + box * 64, t * BK + half, 0,
+                                      full, (1 << CLUSTER) - 1);
             advance(&at);
         }
     }
@@ -249,10 +249,9 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_tensor_map *
                                                    unsigned char (*boxes)[BOX_BYTES],
                                                    const struct destination *to)
 {
-    const int shift = tma_shift(to->C, 2);
 #pragma unroll
     for (int box = 0; box < BN / 64; box++)
-        tma_store_3d(c_map, to->col + box * 64 + shift, to->row, 0, boxes[box]);
+        tma_store_3d(c_map, to->col + box * 64, to->row, 0, boxes[box]);
     tma_store_commit();
 }
 
@@ -321,15 +320,14 @@ __global__ void __launch_bounds__(THREADS, 1)
                      const __grid_constant__ struct tgl_tensor_map c_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    (void)lda, (void)ldb; /* the maps know them */
+    (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
 
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
     const int steps = (k + BK - 1) / BK;
     make_barriers(shared);
     if (group == CONSUMERS) {
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
-        if (threadIdx.x % 128 == 0)
-            produce(shared, &a_map, &b_map, m, n, steps, tma_shift(A, 2), tma_shift(B, 2));
+        if (threadIdx.x % 128 == 0) produce(shared, &a_map, &b_map, m, n, steps);
     } else {
         REGISTERS_INCREASE(CONSUMER_REGISTERS);
         const struct destination to = {C, ldc, m, n, 0, 0, alpha, beta};

@@ -368,6 +368,17 @@ tgl_status tgl_list_end(tgl_list_builder *b)
 
 /* ---- At a run -------------------------------------------------------------------------------- */
 
+bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run)
+{
+    for (int i = 0; i < list->map_count; i++) {
+        const tgl_tensor *map = &list->maps[i];
+        if (map->base != TGL_VALUE_OPERAND || run->at[map->operand] == NULL) continue;
+        if (((uintptr_t)run->at[map->operand] + (uintptr_t)map->offset) % TGL_MAP_ALIGNMENT != 0)
+            return false;
+    }
+    return true;
+}
+
 static bool holds(const tgl_condition *c, const tgl_run *run)
 {
     const uintptr_t base = (uintptr_t)run->at[c->operand];
@@ -449,16 +460,6 @@ static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor 
                        : t->base == TGL_VALUE_KEPT  ? kept_block(list, run, t->operand, scratch)
                                                     : run->at[t->operand];
     return base != NULL ? base + t->offset : NULL;
-}
-
-tgl_tensor tgl_tensor_at(const tgl_tensor *tensor, const void **address)
-{
-    enum { ALIGNMENT = 16 }; /* of the address in a map: CUDA driver API, cuTensorMapEncodeTiled */
-    tgl_tensor own = *tensor;
-    const size_t beyond = (uintptr_t)*address % ALIGNMENT;
-    own.size[0] += (int64_t)(beyond / tgl_type_size(tensor->type));
-    *address = (const char *)*address - beyond;
-    return own;
 }
 
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,

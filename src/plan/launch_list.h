@@ -53,10 +53,9 @@ typedef struct tgl_patch {
 /* A tensor map. cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it. Dimension 0 is
  * contiguous. Elements outside the tensor are read as zero.
  *
- * The hardware requires an address that is a multiple of 16. For any other address the map begins
- * at the multiple below, and dimension 0 is larger by the elements in between: a kernel that may
- * get such operands adds that number to its coordinates (lib/tma.h). */
-enum { TGL_TENSOR_RANK_MAX = 5 };
+ * The hardware requires an address that is a multiple of 16, and an index along dimension 0 of a
+ * copy that is a multiple of 16 bytes, so that a map cannot begin before its operand instead. */
+enum { TGL_TENSOR_RANK_MAX = 5, TGL_MAP_ALIGNMENT = 16 };
 typedef struct tgl_tensor {
     tgl_value base;                      /* TGL_VALUE_OPERAND, _SCRATCH or _KEPT */
     int operand;                         /* a tgl_operand */
@@ -70,9 +69,6 @@ typedef struct tgl_tensor {
     int box[TGL_TENSOR_RANK_MAX];        /* elements of a copy, 1..256 per dimension */
     int swizzle_bytes;                   /* 0, 32, 64 or 128 */
 } tgl_tensor;
-
-/* Rounds *address down to a multiple of 16. Returns the tensor with the larger dimension 0. */
-tgl_tensor tgl_tensor_at(const tgl_tensor *tensor, const void **address);
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
@@ -243,6 +239,9 @@ int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
 tgl_status tgl_list_end(tgl_list_builder *builder);
 
 /* ---- At a run -------------------------------------------------------------------------------- */
+
+/* Whether the operands of a run begin where the list's tensor maps need it. */
+bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
 /* The alternative that a run takes; NULL: the run skips the step. A preparation takes only launches
  * that write only workspace. */

@@ -328,11 +328,9 @@ static tgl_status check_tensor(const tgl_tensor *t, int map)
 }
 
 /* A tgl_encode_fn. */
-static tgl_status encode(void *context, const tgl_tensor *given, int map, const void *address,
-                         void *to)
+static tgl_status encode(void *context, const tgl_tensor *t, int map, const void *address, void *to)
 {
     (void)context;
-    const tgl_tensor aligned = tgl_tensor_at(given, &address), *t = &aligned;
     TGL_TRY(check_tensor(t, map));
     struct tgl_tensor_map own = {.base = address,
                                  .rank = (unsigned char)t->rank,
