@@ -13,6 +13,8 @@
 
 #include "../kernels/lib/decompose_args.h"
 
+#include <limits.h>
+
 /* op(A) of `batch` products: `lines` rows of `length` elements, or op(B): columns. */
 typedef struct operand_case {
     const char *options; /* of the kernel */
@@ -315,6 +317,20 @@ static void alignments(void **state)
             }
 }
 
+static void a_line_that_is_too_long(void **state)
+{
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "accurate_128x64"};
+    tgl_problem problem = problem_of(TGL_F32, 1, 1, INT_MAX - 16383);
+    tgl_plan *plan;
+    problem.compute = TGL_COMPUTE_ACCURATE;
+    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_UNSUPPORTED);
+    assert_sentence("accurate_128x64 cannot serve m=1 n=1 k=2147467264: k is too long for the "
+                    "pre-pass");
+    problem.k--;
+    assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
+    tgl_plan_destroy(plan);
+}
+
 static void wrong_strips(void **state)
 {
     static const char *const kernels[] = {"accurate_128x64:strip=4", "accurate_128x64:strip=64",
@@ -344,9 +360,10 @@ static int open_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lengths),    cmocka_unit_test(long_lines),
-        cmocka_unit_test(strips),     cmocka_unit_test(numbers_of_lines),
-        cmocka_unit_test(alignments), cmocka_unit_test(wrong_strips),
+        cmocka_unit_test(lengths),      cmocka_unit_test(long_lines),
+        cmocka_unit_test(strips),       cmocka_unit_test(numbers_of_lines),
+        cmocka_unit_test(alignments),   cmocka_unit_test(a_line_that_is_too_long),
+        cmocka_unit_test(wrong_strips),
     };
     return cmocka_run_group_tests(tests, open_device, teardown_device);
 }

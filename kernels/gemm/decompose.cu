@@ -314,12 +314,12 @@ static __device__ __forceinline__ bool split_line(const float *x, const job_t *j
     bool has_below = false;
 #pragma unroll
     for (int e = 0; e < 32; e += 4) {
-        uint2 hi, lo;
-        has_below |= split_two(x[e], x[e + 1], scale, &hi.x, &lo.x);
-        has_below |= split_two(x[e + 2], x[e + 3], scale, &hi.y, &lo.y);
+        unsigned hi[2], lo[2];
+        has_below |= split_two(x[e], x[e + 1], scale, &hi[0], &lo[0]);
+        has_below |= split_two(x[e + 2], x[e + 3], scale, &hi[1], &lo[1]);
         if (!is_inside || k_of(at, e, false) >= w->end) continue;
-        *(uint2 *)&to[e / 4 * at->distance] = hi;
-        *(uint2 *)&to_lo[e / 4 * at->distance] = lo;
+        *(uint2 *)&to[e / 4 * at->distance] = make_uint2(hi[0], hi[1]);
+        *(uint2 *)&to_lo[e / 4 * at->distance] = make_uint2(lo[0], lo[1]);
     }
     return has_below;
 }

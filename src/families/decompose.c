@@ -8,6 +8,7 @@
 
 #include "../../kernels/lib/decompose_args.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 
@@ -185,8 +186,11 @@ static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    return blocks_of(chip, both, 0) + blocks_of(chip, both, 1) > TGL_GRID_X_MAX ? tgl_grid_too_large
-                                                                                : NULL;
+    /* The last step of a block ends beyond the line, but in 31 bits. */
+    if (both[0].length > INT_MAX - (int64_t)threads_of(&both[0]) * VALUES)
+        return "k is too long for the pre-pass";
+    const double blocks = blocks_of(chip, both, 0) + blocks_of(chip, both, 1);
+    return blocks > TGL_GRID_X_MAX ? tgl_grid_too_large : NULL;
 }
 
 /* ---- Time ------------------------------------------------------------------------------------ */
