@@ -202,16 +202,17 @@ static double elements_of(const tgl_decompose *d)
 
 double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH], int which)
 {
-    /* Predicted, not measured. */
-    static const double LAUNCH = 8e-6; /* of the launch, which the next one waits for */
-    static const double SHARE = 0.75;  /* of a copy's rate */
+    /* On an H200, 1024 to 8192 cubed: 4.05 TB/s of rows, 2.95 of columns. */
+    static const double LAUNCH = 4.5e-6; /* of the launch, which the next one waits for */
+    static const double ROW_SHARE = 0.93, COLUMN_SHARE = 0.68; /* of a copy's rate */
     enum { READ_BYTES = 4, WRITTEN_BYTES = 4 };
-    double bytes = 0;
+    double bytes = 0; /* in terms of a copy */
     for (int i = 0; i < BOTH; i++)
         if ((which >> i & 1) != 0)
             bytes += elements_of(&both[i]) *
-                     (READ_BYTES * (steps_of(chip, both, i) > 1 ? 2 : 1) + WRITTEN_BYTES);
-    return LAUNCH + bytes / (SHARE * chip->memory_rate);
+                     (READ_BYTES * (steps_of(chip, both, i) > 1 ? 2 : 1) + WRITTEN_BYTES) /
+                     (both[i].transposes ? COLUMN_SHARE : ROW_SHARE);
+    return LAUNCH + bytes / chip->memory_rate;
 }
 
 /* ---- The step -------------------------------------------------------------------------------- */
