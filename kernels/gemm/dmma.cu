@@ -141,7 +141,8 @@ static __device__ __forceinline__ void multiply(double (*acc)[NT][4], struct sha
 #pragma unroll
     for (int group = 0; group < AHEAD; group++)
         load_group(&of, shared->stages[at->stage], from, group);
-#pragma unroll 1
+/* ptxas waits for all DMMAs of an iteration before the next one. */
+#pragma unroll(WM < 64 ? 2 : 1)
     for (int step = 1; step < u->steps; step++)
         multiply_stage(acc, &of, shared, from, at, false);
     multiply_stage(acc, &of, shared, from, at, true);

@@ -97,7 +97,8 @@ static __device__ __forceinline__ bool has_aligned_pairs(const struct tgl_gemm_a
 static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *args,
                                                   double (*acc)[NT][4], int batch, int row, int col)
 {
-    const struct epilogue_operands with = epilogue_operands(args, D_OF(args, batch), batch);
+    double *D = (double *)args->D + batch * args->stride_d; /* no array of pointers, as in D_OF() */
+    const struct epilogue_operands with = epilogue_operands(args, D, batch);
     const bool aligned = has_aligned_pairs(args, &with);
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll 1
