@@ -329,6 +329,35 @@ static void refusals(void **state)
     refused(*state, &p, "strides below 2^40 bytes");
 }
 
+/* Of a chip with these features, and this rate of F64 on its tensor cores. */
+static void reason(int capability, unsigned features, int rate, const char *why)
+{
+    const tgl_family *family = NULL;
+    for (int i = 0; tgl_family_at(i) != NULL; i++)
+        if (strcmp(tgl_family_at(i)->name, "dmma") == 0) family = tgl_family_at(i);
+    assert_non_null(family);
+    tgl_shape shape;
+    assert_true(family->example(0, TGL_F64, false, false, &shape));
+    const tgl_chip chip = {
+        .capability = capability, .features = features, .tensor_f64_flops = rate};
+    const char *found = family->unsupported_reason(&shape, &chip);
+    if (why == NULL)
+        assert_null(found);
+    else if (found == NULL || strstr(found, why) == NULL)
+        fail_msg("sm_%d: \"%s\" does not say \"%s\"", capability, found ? found : "", why);
+}
+
+static void chips(void **state)
+{
+    (void)state;
+    reason(90, TGL_HAS_TMA | TGL_HAS_WGMMA, 256, NULL);
+    reason(100, TGL_HAS_TMA, 128, NULL);
+    reason(80, 0, 128, "no TMA");
+    reason(90, TGL_HAS_WGMMA, 256, "no TMA");
+    reason(90, TGL_HAS_TMA, 256, "no setmaxnreg");
+    reason(120, TGL_HAS_TMA, 0, "do not multiply f64");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) sscanf(argv[1], "%d/%d", &part, &parts);
@@ -346,6 +375,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_bank_conflicts),
         cmocka_unit_test(splits_repeat),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(chips),
     };
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);
 }

@@ -25,9 +25,9 @@ static const dmma_row rows[] = {
     {"dmma_128x64",  128,  64, 64, 4, 2, 128},
     {"dmma_64x128",   64, 128, 64, 4, 2, 128},
     {"dmma_64x64",    64,  64, 32, 6, 2, 165},
-    {"dmma_64x32",    64,  32, 32, 4, 4, 165},
-    {"dmma_32x64",    32,  64, 32, 4, 4, 165},
-    {"dmma_32x32",    32,  32, 16, 6, 4, 117},
+    {"dmma_64x32",    64,  32, 32, 6, 3, 165},
+    {"dmma_32x64",    32,  64, 32, 6, 3, 165},
+    {"dmma_32x32",    32,  32, 16, 8, 3, 117},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -71,6 +71,8 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
         return "it multiplies f64";
     if (s->type_c != TGL_F64 || s->type_d != TGL_F64) return "its C and D are f64";
     if ((chip->features & TGL_HAS_TMA) == 0) return "the chip or its driver has no TMA";
+    if (chip->capability == 90 && (chip->features & TGL_HAS_WGMMA) == 0)
+        return "this NVRTC has no setmaxnreg, an instruction of sm_90a";
     if (chip->tensor_f64_flops == 0) return "the chip's tensor cores do not multiply f64";
     if (s->pointers) return "tensor maps describe no batches of pointers";
     if (!has_small_strides(s)) return "TMA takes strides below 2^40 bytes";
@@ -139,25 +141,37 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Predicted, not measured, but for the rate of an SM and of stores (H200). Cycles are those of the
- * clock in the table of chips. */
+/* Predicted, not measured for this kernel. The rates of TMA, of stores and of sums, and the
+ * latency, are those that wgmma and mma measured on an H200. Cycles are those of the clock in the
+ * table of chips. */
 enum {
-    TILE_CYCLES = 1200,       /* of a unit, before its first product and after its last, without: */
-    STORE_BYTES_A_CLOCK = 32, /* that an SM stores */
-    REDUCE_CYCLES = 2000,     /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 26,   /* sums that a block exchanges with the workspace */
-    SCHEDULERS = 4,           /* of an SM: a warp multiplies at the rate of one */
+    TILE_CYCLES = 1200,         /* of a unit, outside of its loop, without: */
+    STORE_BYTES_A_CLOCK = 32,   /* that an SM stores */
+    REDUCE_CYCLES = 2000,       /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
+    SHARED_BYTES_A_CLOCK = 128, /* that an SM reads or writes */
+    TMA_BYTES_A_CLOCK = 63,     /* that it receives */
+    LATENCY_CYCLES = 2100,      /* from the release of a stage to its next tile, from memory */
 };
 static const double START_SECONDS = 3e-6; /* of the launch, to the first tile */
 static const double LOOP_SHARE = 0.95;    /* of the peak, in main loops */
 static const double MEMORY_SHARE = 0.9;   /* of a copy's rate */
 
-/* Cycles for BK of K of the tiles of `blocks` blocks of an SM. */
+/* Cycles for BK of K of the tiles of `blocks` blocks of an SM: the longest of the products, where a
+ * warp multiplies at the rate of a scheduler; of the reads and writes of shared memory; of the
+ * copies; and of what a block waits for its next stage. */
 static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
 {
-    const double tile = 2.0 * g->row->bm * g->row->bn * BK / chip->tensor_f64_flops;
-    const int busy = g->warps * blocks; /* warps that multiply */
-    return tile * blocks / LOOP_SHARE * (busy < SCHEDULERS ? (double)SCHEDULERS / busy : 1);
+    const dmma_row *t = g->row;
+    const double tile = 2.0 * t->bm * t->bn * BK / chip->tensor_f64_flops;
+    const int busy = g->warps * blocks;
+    const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
+    const double copied = blocks * (double)(t->bm + t->bn) * LINE_BYTES;
+    const double read = (double)busy * (t->wm + WARP_COLUMNS) * LINE_BYTES;
+    const double longest =
+        tgl_larger(tile * blocks * alone / LOOP_SHARE, (copied + read) / SHARED_BYTES_A_CLOCK);
+    return tgl_larger(
+        longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
 
 /* Cycles from the last product of a unit to the next unit. */
