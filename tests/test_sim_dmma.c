@@ -45,7 +45,7 @@ static tgl_problem problem_in(int64_t m, int64_t n, int64_t k, int layout)
     p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
     p.lda = even(layout & 1 ? m : k);
     p.ldb = even(layout & 2 ? k : n);
-    p.ldc = n;
+    p.ldc = even(n);
     p.stride_a = p.lda * (layout & 1 ? k : m);
     p.stride_b = p.ldb * (layout & 2 ? n : k);
     p.stride_c = p.ldc * m;
