@@ -31,6 +31,7 @@
 #define TGL_WGMMA_H
 
 #include "lib/element.h"
+#include "lib/set_registers.h"
 
 #if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32
 #error "WGMMA_TYPE: f16, bf16 or f32"
@@ -220,19 +221,6 @@ static __device__ __forceinline__ void wgmma_hold(float *acc)
 }
 #define WGMMA_HOLD(acc) wgmma_hold(acc)
 
-#endif
-
-/* ---- Registers ------------------------------------------------------------------------------- */
-
-/* setmaxnreg: reduces the registers per thread to `count`, or waits until they can be increased to
- * `count`. All warps of the warpgroup execute it. count: a constant, 24 to 256, a multiple of 8. */
-#ifdef TGL_SIM
-void tgl_sim_set_registers(int count);
-#define REGISTERS_DECREASE(count) tgl_sim_set_registers(count)
-#define REGISTERS_INCREASE(count) tgl_sim_set_registers(count)
-#else
-#define REGISTERS_DECREASE(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
-#define REGISTERS_INCREASE(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
 #endif
 
 #endif

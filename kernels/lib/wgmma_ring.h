@@ -1,34 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ring of stages between the producer, which fills them by TMA, and the consumers. For each
- * stage there are two mbarriers: `full` completes when the tiles have arrived, `empty` when all
- * consumers have released the stage; in a cluster, those of all its blocks, because each block
- * fills a part of the right tile of all.
+ * The ring of stages of a kernel that multiplies by wgmma. The consumers are warpgroups. In a
+ * cluster those of all its blocks release a stage, because each block fills a part of the right
+ * tile of all.
  */
 #ifndef TGL_WGMMA_RING_H
 #define TGL_WGMMA_RING_H
 
 #include "lib/cluster.h"
-#include "lib/mbarrier.h"
+#include "lib/stage_ring.h"
 #include "lib/wgmma_tiles.h"
-
-struct ring {
-    mbarrier full[STAGES], empty[STAGES];
-};
-
-/* The place in the ring of stages. parity: of the phase of its barriers. */
-struct place {
-    int stage;
-    unsigned parity;
-};
-
-static __device__ __forceinline__ void advance(struct place *at)
-{
-    if (++at->stage == STAGES) {
-        at->stage = 0;
-        at->parity ^= 1;
-    }
-}
 
 /* Past `steps` stages, which another consumer reads. */
 static __device__ __forceinline__ void skip(struct place *at, int steps)
@@ -41,13 +22,7 @@ static __device__ __forceinline__ void skip(struct place *at, int steps)
 /* Initialises the mbarriers of the cluster's blocks. All threads of the block call it first. */
 static __device__ __forceinline__ void make_barriers(struct ring *ring)
 {
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            mbarrier_init(&ring->full[i], 1);
-            mbarrier_init(&ring->empty[i], (ALTERNATE ? 1 : CONSUMERS) * CLUSTER);
-        }
-        mbarrier_init_fence();
-    }
+    if (threadIdx.x == 0) make_ring(ring, (ALTERNATE ? 1 : CONSUMERS) * CLUSTER);
 #if CLUSTER > 1
     cluster_sync();
 #else

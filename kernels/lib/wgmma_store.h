@@ -10,6 +10,7 @@
 #include "lib/epilogue.h"
 #include "lib/ldmatrix.h"
 #include "lib/named_barrier.h"
+#include "lib/wgmma_tiles.h"
 #include "lib/wgmma_units.h"
 
 /* ---- Split-K --------------------------------------------------------------------------------- */

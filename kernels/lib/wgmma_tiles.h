@@ -20,9 +20,6 @@
 #ifndef BN
 #define BN 128 /* columns of right in a tile: N of one wgmma */
 #endif
-#ifndef STAGES
-#define STAGES 4
-#endif
 #ifndef CONSUMERS
 #define CONSUMERS 2 /* warpgroups that multiply: 1 to 3 */
 #endif

@@ -4,11 +4,14 @@
  * are one unit each; the others, which would not fill the last wave, have `splits` units. The
  * blocks of a persistent grid take every gridDim.x'th unit. There are less than 2^30. Tiles are
  * ordered in bands of `raster` rows, so that blocks that run at once share operands in L2.
+ *
+ * The file that includes this one has included its tiles before: lib/wgmma_tiles.h or
+ * lib/dmma_tiles.h.
  */
 #ifndef TGL_WGMMA_UNITS_H
 #define TGL_WGMMA_UNITS_H
 
-#include "lib/wgmma_tiles.h"
+#include "lib/gemm_args.h"
 
 /* What a block computes at a time: K steps [first, first + steps) of a tile. */
 struct unit {

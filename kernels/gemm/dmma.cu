@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GEMM of f64 on the tensor cores of sm_90 and later, by mma.sync (DMMA) and TMA. All transposes,
+ * any shape; TMA needs strides that are multiples of 16 bytes.
+ *
+ *   producer      One warp, or a warpgroup if the consumers need its registers (setmaxnreg takes
+ *                 whole ones), of which a single thread works: it fills a ring of STAGES stages by
+ *                 TMA. Elements outside the matrices arrive as zeros.
+ *   consumers     A grid of warps, each with WM x 32 of the block's BM x BN tile of D in registers.
+ *                 Each waits for the stages and releases them on its own: there is no barrier of
+ *                 the block in the main loop. A step is 8 of K; the fragments of B for the next
+ *                 step, and of A for the next AHEAD groups of 16 rows, are loaded while others are
+ *                 multiplied, also from the next stage.
+ *   persistent    The grid has at most the blocks that are resident at once. Each takes every
+ *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
+ *                 the consumers store.
+ *   split-K       If `splits` is above 1, a unit is a tile and k_chunk of its K. Sums go to the
+ *                 workspace, and the last unit of a tile adds them in the order of K: results are
+ *                 bitwise the same every run.
+ *
+ * lib/dmma_tiles.h has the parameters, the tiles and the fragments, lib/stage_ring.h the ring,
+ * lib/wgmma_units.h the units of work, lib/dmma_store.h split-K and the epilogue.
+ *
+ * The tensor maps a_map and b_map are three-dimensional: the contiguous dimension, the other one,
+ * and the batch.
+ */
+#include "lib/dmma_store.h"
+#include "lib/dmma_tiles.h"
+#include "lib/dynamic_shared.h"
+#include "lib/launch_order.h"
+#include "lib/mma.h"
+#include "lib/set_registers.h"
+#include "lib/wgmma_units.h"
+
+struct shared {
+    unsigned char stages[STAGES][STAGE_BYTES]; /* op(A), then op(B) */
+    struct ring ring;
+};
+
+/* ---- Producer -------------------------------------------------------------------------------- */
+
+/* By one thread: fills the stages of all units of the block. */
+static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
+                                               const struct tgl_tensor_map *a_map,
+                                               const struct tgl_tensor_map *b_map,
+                                               struct shared *shared, int depth)
+{
+    const int units = unit_count(args);
+    struct source a = source_of(a_map, args->A), b = source_of(b_map, args->B);
+    struct place at = {0, 0};
+    for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
+        const struct unit u = find_unit(args, i, depth);
+        a.edge = u.left;
+        a.z = args->stride_a != 0 ? u.batch : 0; /* a shared matrix is number 0 */
+        b.edge = u.right;
+        b.z = args->stride_b != 0 ? u.batch : 0;
+        for (int step = u.first; step < u.first + u.steps; step++) {
+            unsigned char *stage = shared->stages[at.stage];
+            mbarrier *full = &shared->ring.full[at.stage];
+            mbarrier_wait(&shared->ring.empty[at.stage], at.parity ^ 1);
+            mbarrier_arrive_and_expect(full, STAGE_BYTES);
+            load_tile(stage, &a, step * BK, BM, A_K_MAJOR, full);
+            load_tile(stage + A_BYTES, &b, step * BK, BN, B_K_MAJOR, full);
+            advance(&at);
+        }
+    }
+}
+
+/* ---- Consumers: the main loop ---------------------------------------------------------------- */
+
+struct fragments {
+    double a[A_SLOTS][4], b[2][NT][2];
+};
+
+/* What is loaded before group number `group` of a stage is: the fragments of A, and with the first
+ * group of a step those of B. */
+static __device__ __forceinline__ void load_group(struct fragments *to, const unsigned char *stage,
+                                                  const struct lane_source *from, const int group)
+{
+    if (group % MT == 0) load_b(to->b[group / MT], stage, from, group / MT);
+    load_a(to->a[group % A_SLOTS], stage, from, group / MT, group % MT);
+}
+
+/* acc += a * b, 16 rows of a step. Columns go back and forth, so that neighbouring instructions
+ * share a fragment. */
+static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4], struct fragments *of,
+                                                      const int group)
+{
+    const int row = group % MT;
+#pragma unroll
+    for (int i = 0; i < NT; i++) {
+        const int j = row % 2 ? NT - 1 - i : i;
+        mma_f64(acc[row][j], of->a[group % A_SLOTS], of->b[group / MT][j]);
+    }
+}
+
+/* By a warp: it has loaded all that it needs of the stage. */
+static __device__ __forceinline__ void release(struct ring *ring, int stage)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(&ring->empty[stage]);
+}
+
+/* Multiplies a stage, of which the first AHEAD groups are loaded, loads those of the next stage,
+ * and goes on to its place. */
+static __device__ __forceinline__ void multiply_stage(double (*acc)[NT][4], struct fragments *of,
+                                                      struct shared *shared,
+                                                      const struct lane_source *from,
+                                                      struct place *at, const bool is_last)
+{
+    const unsigned char *stage = shared->stages[at->stage];
+#pragma unroll
+    for (int group = 0; group < GROUPS; group++) {
+        if (group == GROUPS - AHEAD) {
+            release(&shared->ring, at->stage);
+            advance(at);
+            if (!is_last) {
+                mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+                stage = shared->stages[at->stage];
+            }
+        }
+        if (group < GROUPS - AHEAD)
+            load_group(of, stage, from, group + AHEAD);
+        else if (!is_last)
+            load_group(of, stage, from, group + AHEAD - GROUPS);
+        multiply_group(acc, of, group);
+    }
+}
+
+/* acc := the sums of a unit. */
+static __device__ __forceinline__ void multiply(double (*acc)[NT][4], struct shared *shared,
+                                                const struct lane_source *from,
+                                                const struct unit *u, struct place *at)
+{
+    struct fragments of;
+#pragma unroll
+    for (int i = 0; i < MT * NT * 4; i++)
+        acc[i / 4 / NT][i / 4 % NT][i % 4] = 0;
+    if (u->steps == 0) return;
+    mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+#pragma unroll
+    for (int group = 0; group < AHEAD; group++)
+        load_group(&of, shared->stages[at->stage], from, group);
+/* ptxas waits for all DMMAs of an iteration before the next one. */
+#pragma unroll(WM < 64 ? 2 : 1)
+    for (int step = 1; step < u->steps; step++)
+        multiply_stage(acc, &of, shared, from, at, false);
+    multiply_stage(acc, &of, shared, from, at, true);
+}
+
+/* ---- Consumers ------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
+                                               struct shared *shared, int warp, int depth)
+{
+    const int units = unit_count(args);
+    const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
+    const struct lane_source from = lane_source(warp_row, warp_col);
+    struct place at = {0, 0};
+    for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
+        const struct unit u = find_unit(args, i, depth);
+        double acc[MT][NT][4];
+        multiply(acc, shared, &from, &u, &at);
+        if (u.splits > 1 && !add_splits(acc, args, &u)) continue;
+        store_sums(args, acc, u.batch, u.left + warp_row, u.right + warp_col);
+    }
+}
+
+/* ---- The kernel ------------------------------------------------------------------------------ */
+
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+    gemm_dmma(const struct tgl_gemm_args args, const __grid_constant__ struct tgl_tensor_map a_map,
+              const __grid_constant__ struct tgl_tensor_map b_map)
+{
+    DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
+    /* The shuffle tells the compiler that the value is the same in a warp's threads. */
+    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
+    if (threadIdx.x == CONSUMER_THREADS && args.k > 0) {
+        tma_prefetch_map(&a_map);
+        tma_prefetch_map(&b_map);
+    }
+    if (threadIdx.x == 0) make_ring(&shared->ring, CONSUMERS);
+    __syncthreads();
+    wait_for_earlier_launches();
+    if (args.overlaps) let_later_launches_start();
+    const int depth = DEPTH_OF(&args);
+    if (warp < CONSUMERS) {
+#if SETS_REGISTERS
+        REGISTERS_INCREASE(CONSUMER_REGISTERS);
+#endif
+        consume(&args, shared, warp, depth);
+    } else {
+#if SETS_REGISTERS
+        REGISTERS_DECREASE(PRODUCER_REGISTERS);
+#endif
+        if (threadIdx.x == CONSUMER_THREADS) produce(&args, &a_map, &b_map, shared, depth);
+    }
+}

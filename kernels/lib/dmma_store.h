@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the sums of the consumers of gemm/dmma.cu to D: the sums of split tiles are added up, and
+ * each lane stores its pairs from registers: the four lanes of a row store 64 bytes at once.
+ */
+#ifndef TGL_DMMA_STORE_H
+#define TGL_DMMA_STORE_H
+
+#include "lib/dmma_tiles.h"
+#include "lib/epilogue.h"
+#include "lib/named_barrier.h"
+#include "lib/wgmma_units.h"
+
+/* ---- Split-K --------------------------------------------------------------------------------- */
+
+#define LAST_BLOCK_BARRIER() named_barrier(1, CONSUMER_THREADS)
+#include "lib/last_block.h"
+
+/* Leaves the unit's sums in the workspace. True in the last unit of a tile: acc is then the sum of
+ * all, in the order of K. */
+static __device__ __forceinline__ bool
+add_splits(double (*acc)[NT][4], const struct tgl_gemm_args *args, const struct unit *u)
+{
+    enum { PAIRS = MT * NT * 2 }; /* of a thread */
+    double2 *sums =
+        (double2 *)args->workspace + (long long)u->tile * u->splits * (BM * BN / 2) + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+        const double *from = &acc[i / 2 / NT][i / 2 % NT][i % 2 * 2];
+        sums[(u->split * PAIRS + i) * CONSUMER_THREADS] = make_double2(from[0], from[1]);
+    }
+    if (!is_last_block(&args->counters[u->tile], u->splits)) return false;
+#pragma unroll
+    for (int i = 0; i < PAIRS * 2; i++)
+        acc[i / 4 / NT][i / 4 % NT][i % 4] = 0;
+#pragma unroll 1
+    for (int split = 0; split < u->splits; split++) {
+        const double2 *from = &sums[split * PAIRS * CONSUMER_THREADS];
+#pragma unroll
+        for (int i = 0; i < PAIRS; i++) {
+            const double2 v = __ldcg(&from[i * CONSUMER_THREADS]);
+            double *to = &acc[i / 2 / NT][i / 2 % NT][i % 2 * 2];
+            to[0] += v.x, to[1] += v.y;
+        }
+    }
+    return true;
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+/* Registers cannot be indexed, so the sums of each 16 rows are selected by a comparison. The code
+ * that stores them exists once. */
+static __device__ __forceinline__ void select_rows(double (*to)[4], double (*acc)[NT][4],
+                                                   int number)
+{
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+        if (i == 0 || i == number)
+#pragma unroll
+            for (int e = 0; e < NT * 4; e++)
+                to[e / 4][e % 4] = acc[i][e / 4][e % 4];
+}
+
+/* Two neighbours of a row: D[row][col] and the next, if it is inside. aligned: C and D can be
+ * accessed on 16 bytes there. */
+static __device__ __forceinline__ void store_pair(const struct tgl_gemm_args *args,
+                                                  const struct epilogue_operands *with,
+                                                  const double *sums, int row, int col,
+                                                  bool aligned)
+{
+    double *d = with->D + row * args->ldd + col;
+    const double *c = BESIDE(args, with, d, row, col);
+    if (aligned && col + 1 < args->n) {
+        double2 v = make_double2(0, 0);
+        if (BETA(args, with) != 0) v = *(const double2 *)c;
+        v.x = epilogue(args, with, sums[0], v.x, row, col);
+        v.y = epilogue(args, with, sums[1], v.y, row, col + 1);
+        *(double2 *)d = v;
+    } else {
+        epilogue_store(args, with, sums[0], row, col);
+        if (col + 1 < args->n) epilogue_store(args, with, sums[1], row, col + 1);
+    }
+}
+
+/* Whether pairs of C and D are on 16 bytes. */
+static __device__ __forceinline__ bool has_aligned_pairs(const struct tgl_gemm_args *args,
+                                                         const struct epilogue_operands *with)
+{
+    bool aligned = (unsigned long long)with->D % 16 == 0 && args->ldd % 2 == 0;
+#if SEPARATE_D
+    aligned = aligned && (unsigned long long)with->C % 16 == 0 && args->ldc % 2 == 0;
+#endif
+    return aligned;
+}
+
+/* Stores a warp's sums, the first of which is D[row][col]. */
+static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *args,
+                                                  double (*acc)[NT][4], int batch, int row, int col)
+{
+    double *D = (double *)args->D + batch * args->stride_d; /* no array of pointers, as in D_OF() */
+    const struct epilogue_operands with = epilogue_operands(args, D, batch);
+    const bool aligned = has_aligned_pairs(args, &with);
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll 1
+    for (int i = 0; i < MT && row < args->m; i++, row += 16) {
+        double of_rows[NT][4];
+        select_rows(of_rows, acc, i);
+#pragma unroll
+        for (int p = 0; p < 8; p++) {
+            const int to_row = row + ROW(lane / 4, p / 4);
+            const int to_col = col + PAIR_COLUMN(lane % 4, p % 4);
+            double pair[2];
+            take_pair(pair, of_rows, p / 4, p % 4);
+            if (to_row < args->m && to_col < args->n)
+                store_pair(args, &with, pair, to_row, to_col, aligned);
+        }
+    }
+}
+
+#endif

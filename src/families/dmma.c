@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later, whose operands TMA brings.
+ */
+#include "families/gemm_launch.h"
+
+#include <limits.h>
+#include <math.h>
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+typedef struct dmma_row {
+    const char *name;
+    int bm, bn;     /* the tile of D that a block computes */
+    int wm;         /* rows of a warp, which has WARP_COLUMNS columns */
+    int stages;     /* of bm + bn lines of 128 bytes */
+    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
+    int registers;  /* of a thread at launch, as compiled for sm_90a: the most of all layouts */
+} dmma_row;
+
+/* Name, BM, BN, WM, STAGES, MIN_BLOCKS, registers. */
+// clang-format off
+static const dmma_row rows[] = {
+    {"dmma_128x128", 128, 128, 64, 6, 1, 168},
+    {"dmma_128x64",  128,  64, 64, 4, 2, 128},
+    {"dmma_64x128",   64, 128, 64, 4, 2, 128},
+    {"dmma_64x64",    64,  64, 32, 6, 2, 165},
+    {"dmma_64x32",    64,  32, 32, 6, 3, 165},
+    {"dmma_32x64",    32,  64, 32, 6, 3, 165},
+    {"dmma_32x32",    32,  32, 16, 8, 3, 117},
+};
+// clang-format on
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+enum {
+    LINE_BYTES = 128, /* of a stage */
+    BK = 16,          /* doubles in a line */
+    WARP_COLUMNS = 32,
+    TMA_ALIGNMENT = 16,
+};
+
+/* splits: blocks that share the K of a tile. whole: tiles, from the first on, that are not split.
+ * raster: rows of tiles in a band. */
+static const char *const options[] = {"splits", "whole", "raster", NULL};
+enum { SPLITS, WHOLE, RASTER };
+
+static const char *configuration(int index)
+{
+    return index >= 0 && index < ROWS ? rows[index].name : NULL;
+}
+
+/* ---- What it takes --------------------------------------------------------------------------- */
+
+/* The strides of a tensor map are below 2^40 bytes (CUDA driver API, cuTensorMapEncodeTiled). */
+static bool has_small_strides(const tgl_shape *s)
+{
+    const int64_t most = ((int64_t)1 << 40) / (int64_t)sizeof(double) - 1;
+    return s->lda <= most && s->ldb <= most && s->stride_a <= most && s->stride_b <= most;
+}
+
+/* Whether TMA takes the distances of lines, if there are several, and of matrices. */
+static bool is_direct(const tgl_shape *s, int64_t lines, int64_t ld, int64_t stride)
+{
+    const int64_t unit = TMA_ALIGNMENT / (int64_t)sizeof(double);
+    return s->k == 0 || ((lines == 1 || ld % unit == 0) && (s->batch == 1 || stride % unit == 0));
+}
+
+static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+{
+    if (s->type_a != TGL_F64 || s->type_b != TGL_F64 || s->type_accumulate != TGL_F64)
+        return "it multiplies f64";
+    if (s->type_c != TGL_F64 || s->type_d != TGL_F64) return "its C and D are f64";
+    if ((chip->features & TGL_HAS_TMA) == 0) return "the chip or its driver has no TMA";
+    if (chip->capability == 90 && (chip->features & TGL_HAS_WGMMA) == 0)
+        return "this NVRTC has no setmaxnreg, an instruction of sm_90a";
+    if (chip->tensor_f64_flops == 0) return "the chip's tensor cores do not multiply f64";
+    if (s->pointers) return "tensor maps describe no batches of pointers";
+    if (!has_small_strides(s)) return "TMA takes strides below 2^40 bytes";
+    if (!is_direct(s, s->trans_a ? s->k : s->m, s->lda, s->stride_a) ||
+        !is_direct(s, s->trans_b ? s->n : s->k, s->ldb, s->stride_b))
+        return "TMA takes strides that are multiples of 16 bytes";
+    if (s->batch > TGL_EXTENT_MAX) return "it counts the problems of a batch in 31 bits";
+    return tgl_gemm_unsupported_reason(s);
+}
+
+/* ---- Geometry -------------------------------------------------------------------------------- */
+
+/* How a choice serves a shape on a chip. */
+typedef struct geometry {
+    const dmma_row *row;
+    int warps, threads;
+    int raster, splits;
+    int64_t k_chunk;
+    int64_t tile_rows, tile_columns;
+    int64_t tiles, whole;   /* of the batch; those that are not split */
+    int64_t units;          /* of work: gemm/dmma.cu */
+    int shared;             /* dynamic, bytes of a block */
+    int64_t blocks;         /* of the grid */
+    int64_t sums, counters; /* bytes of workspace */
+} geometry;
+
+static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+{
+    const int64_t asked = tgl_min64(tgl_option(choice, SPLITS, 1), TGL_SPLITS_MAX);
+    g->splits = 1;
+    g->k_chunk = tgl_round_up(s->k, BK);
+    if (asked < 2 || s->k <= BK) return;
+    g->k_chunk = tgl_round_up(tgl_ceil_div(s->k, asked), BK);
+    g->splits = (int)tgl_ceil_div(s->k, g->k_chunk);
+}
+
+/* NULL, or why the choice cannot serve the part of D. */
+static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                 const tgl_rectangle *part, const tgl_choice *choice, geometry *g)
+{
+    enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* of lib/wgmma_units.h */ };
+    const dmma_row *t = &rows[choice->configuration];
+    *g = (geometry){.row = t};
+    g->warps = t->bm / t->wm * (t->bn / WARP_COLUMNS);
+    /* The producer is a warpgroup if it gives registers to warps of 64 rows. */
+    g->threads = g->warps * 32 + (t->wm == 64 ? 128 : 32);
+    g->shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER);
+    split(s, choice, g);
+    g->tile_rows = tgl_ceil_div(part->m, t->bm);
+    g->tile_columns = tgl_ceil_div(part->n, t->bn);
+    if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch * g->splits > UNITS_MAX)
+        return tgl_grid_too_large;
+    g->tiles = g->tile_rows * g->tile_columns * s->batch;
+    if (g->splits > 1) {
+        g->whole = tgl_min64(tgl_option(choice, WHOLE, 0), g->tiles);
+        g->sums = (g->tiles - g->whole) * g->splits * t->bm * t->bn * (int64_t)sizeof(double);
+        g->counters = (g->tiles - g->whole) * (int64_t)sizeof(unsigned);
+    }
+    g->units = g->whole + (g->tiles - g->whole) * g->splits;
+    g->blocks = tgl_persistent_blocks(chip, t->min_blocks, 1, g->units);
+    const int64_t raster = tgl_option(choice, RASTER, 0);
+    g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
+                           : tgl_square_raster(chip, t->bm, t->bn, 1, g->tile_rows);
+    return NULL;
+}
+
+/* ---- Predicted time -------------------------------------------------------------------------- */
+
+/* Predicted, not measured for this kernel. The rates of TMA, of stores and of sums, and the
+ * latency, are those that wgmma and mma measured on an H200. Cycles are those of the clock in the
+ * table of chips. */
+enum {
+    TILE_CYCLES = 1200,         /* of a unit, outside of its loop, without: */
+    STORE_BYTES_A_CLOCK = 32,   /* that an SM stores */
+    REDUCE_CYCLES = 2000,       /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
+    SHARED_BYTES_A_CLOCK = 128, /* that an SM reads or writes */
+    TMA_BYTES_A_CLOCK = 63,     /* that it receives */
+    LATENCY_CYCLES = 2100,      /* from the release of a stage to its next tile, from memory */
+};
+static const double START_SECONDS = 3e-6; /* of the launch, to the first tile */
+static const double LOOP_SHARE = 0.95;    /* of the peak, in main loops */
+static const double MEMORY_SHARE = 0.9;   /* of a copy's rate */
+
+/* Cycles for BK of K of the tiles of `blocks` blocks of an SM: the longest of the products, where a
+ * warp multiplies at the rate of a scheduler; of the reads and writes of shared memory; of the
+ * copies; and of what a block waits for its next stage. */
+static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
+{
+    const dmma_row *t = g->row;
+    const double tile = 2.0 * t->bm * t->bn * BK / chip->tensor_f64_flops;
+    const int busy = g->warps * blocks;
+    const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
+    const double copied = blocks * (double)(t->bm + t->bn) * LINE_BYTES;
+    const double read = (double)busy * (t->wm + WARP_COLUMNS) * LINE_BYTES;
+    const double longest =
+        tgl_larger(tile * blocks * alone / LOOP_SHARE, (copied + read) / SHARED_BYTES_A_CLOCK);
+    return tgl_larger(
+        longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
+}
+
+/* Cycles from the last product of a unit to the next unit. */
+static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
+{
+    const double elements = (double)g->row->bm * g->row->bn;
+    const double tail =
+        TILE_CYCLES + (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
+    if (!is_split) return tail;
+    return tail + REDUCE_CYCLES + (1 + g->splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
+}
+
+/* Cycles of the busiest SM for units that begin together, each `depth` of BK deep: full waves, then
+ * one that may leave SMs idle. Of several resident blocks, one stores while another multiplies. */
+static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+                          int64_t units, int resident, double depth, bool is_split)
+{
+    const double slots = (double)chip->sms * resident, tail = tail_cycles(s, g, is_split);
+    const double full = floor((double)units / slots), rest = (double)units - full * slots;
+    const int last = (int)ceil(rest / chip->sms);
+    double cycles =
+        full * (depth * step_cycles(chip, g, resident) + (resident > 1 ? 0.5 : 1) * tail);
+    if (last > 0) cycles += depth * step_cycles(chip, g, last) + tail;
+    return cycles;
+}
+
+static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+                         tgl_candidate *c)
+{
+    const double depth = ceil((double)s->k / BK), chunk = ceil((double)g->k_chunk / BK);
+    const int64_t split = g->splits > 1 ? g->units - g->whole : 0, whole = g->units - split;
+    const double cycles = wave_cycles(chip, s, g, whole, c->resident, depth, false) +
+                          wave_cycles(chip, s, g, split, c->resident, chunk, true);
+    const double steps = (double)whole * depth + (double)split * chunk;
+    c->blocks = (double)g->blocks;
+    c->is_uneven = g->whole > 0;
+    c->compute = START_SECONDS + cycles / (1e6 * chip->clock_mhz);
+    c->memory = START_SECONDS + tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
+    c->l2 = START_SECONDS + steps * LINE_BYTES * (g->row->bm + g->row->bn) / chip->l2_rate;
+}
+
+static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+{
+    geometry g;
+    const tgl_rectangle part = tgl_whole(s);
+    const char *why = make_geometry(chip, s, &part, &c->choice, &g);
+    if (why != NULL) {
+        tgl_reject(c, why);
+        return;
+    }
+    c->threads = g.threads;
+    c->registers = g.row->registers;
+    c->shared_bytes = g.shared + TGL_RING_STATIC_SHARED;
+    c->splits = g.splits;
+    c->workspace_bytes = g.sums + g.counters;
+    c->launches = 1;
+    c->is_predicted = true;
+    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+}
+
+/* ---- Search ---------------------------------------------------------------------------------- */
+
+enum { DEPTH_MIN = 4 /* of BK, that a block is worth */ };
+
+/* Splits worth a try: all up to 8, then in steps of about a quarter. */
+static int next_splits(int splits)
+{
+    return splits < 8 ? splits + 1 : splits + splits / 4;
+}
+
+/* All tiles split while they do not fill the chip, or those of the last wave. */
+static void search(tgl_search *in)
+{
+    const tgl_shape *s = in->shape;
+    const dmma_row *t = &rows[in->asked.configuration];
+    const int64_t slots = (int64_t)in->chip->sms * t->min_blocks;
+    const int most = (int)tgl_min64(s->k / (DEPTH_MIN * BK), TGL_SPLITS_MAX);
+    const double tiles =
+        (double)tgl_ceil_div(s->m, t->bm) * (double)tgl_ceil_div(s->n, t->bn) * (double)s->batch;
+    for (int i = 2; i <= most && tiles * (i - 1) < 2 * (double)slots; i = next_splits(i)) {
+        const int64_t values[] = {i};
+        tgl_search_try(in, SPLITS, 1, values);
+    }
+    if (tiles <= (double)slots || tiles > INT_MAX) return;
+    const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
+    for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++) {
+        const int64_t values[] = {i, whole};
+        tgl_search_try(in, SPLITS, 2, values);
+    }
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* The map of an operand whose tiles have `tile` rows or columns. */
+static tgl_tensor tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, int tile)
+{
+    const int64_t size = (int64_t)sizeof(double);
+    const bool k_major = is_a ? !s->trans_a : s->trans_b;
+    const int64_t part_edge = is_a ? part->m : part->n;
+    const int64_t edge = part_edge > 0 ? part_edge : 1, k = s->k > 0 ? s->k : 1;
+    const int64_t ld = is_a ? s->lda : s->ldb, stride = is_a ? s->stride_a : s->stride_b;
+    const int64_t count = stride == 0 ? 1 : s->batch;
+    return (tgl_tensor){
+        .base = TGL_VALUE_OPERAND,
+        .operand = (int)(is_a ? TGL_AT_A : TGL_AT_B),
+        .offset = size * (is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part)),
+        .type = TGL_F64,
+        .rank = 3,
+        .size = {k_major ? k : edge, k_major ? edge : k, count},
+        /* Of a single line or matrix the distance does not matter, but has to be legal. */
+        .stride = {size, tgl_round_up(ld * size, TMA_ALIGNMENT),
+                   count > 1 ? stride * size : TMA_ALIGNMENT},
+        .box = {BK, k_major ? tile : BK, 1},
+        .swizzle_bytes = LINE_BYTES,
+    };
+}
+
+/* Groups of 16 rows whose fragments a warp loads in advance: two where registers allow it. */
+static int ahead(const dmma_row *t)
+{
+    return t->wm == 16 || (t->wm == 64 && t->min_blocks > 1) ? 1 : 2;
+}
+
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
+{
+    geometry g;
+    const tgl_shape *s = of->shape;
+    const char *why = make_geometry(of->chip, s, &of->part, &of->choice, &g);
+    if (why != NULL) {
+        tgl_gemm_fail(why, builder);
+        return;
+    }
+    const dmma_row *t = g.row;
+    const tgl_tensor maps[] = {tensor_of(s, &of->part, true, t->bm),
+                               tensor_of(s, &of->part, false, t->bn)};
+    const tgl_macro macros[] = {{"BM", t->bm},           {"BN", t->bn},
+                                {"WM", t->wm},           {"AHEAD", ahead(t)},
+                                {"STAGES", t->stages},   {"MIN_BLOCKS", t->min_blocks},
+                                {"TRANS_A", s->trans_a}, {"TRANS_B", s->trans_b}};
+    tgl_gemm_step step = {
+        .of = of,
+        .name = t->name,
+        .file = "gemm/dmma.cu",
+        .symbol = "gemm_dmma",
+        .needs = TGL_HAS_TMA,
+        .threads = g.threads,
+        .dynamic_shared = g.shared,
+        .vec_a = 1,
+        .vec_b = 1,
+        .blocks = g.blocks,
+        .batch_step = (int)s->batch,
+        .loops_over_batch = true,
+        .is_persistent = true,
+        .maps = maps,
+        .scratch_bytes = g.sums,
+        .counter_bytes = g.counters,
+        .args = {.raster = g.raster,
+                 .tiles_whole = (int)g.whole,
+                 .splits = g.splits,
+                 .cluster = 1,
+                 .k_chunk = (int)g.k_chunk},
+    };
+    tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
+    step.aligned = tgl_gemm_kernel(&step, builder);
+    tgl_gemm_add_step(&step, builder);
+}
+
+/* ---- Text and examples ----------------------------------------------------------------------- */
+
+static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                    tgl_text *out)
+{
+    geometry g;
+    const tgl_rectangle part = tgl_whole(shape);
+    if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
+    tgl_text_add(out, "tiles       %lld x %lld, bands of %d rows\n", (long long)g.tile_rows,
+                 (long long)g.tile_columns, g.raster);
+    if (g.whole > 0)
+        tgl_text_add(out, "whole       %lld tiles, the others split\n", (long long)g.whole);
+    if (g.splits > 1) tgl_gemm_explain_split(g.splits, g.k_chunk, g.sums, out);
+}
+
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+{
+    (void)index;
+    *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    return type == TGL_F64;
+}
+
+const tgl_family tgl_family_dmma = {
+    .name = "dmma",
+    .summary = "f64 on tensor cores by TMA, sm_90 and later",
+    .options = options,
+    .configuration = configuration,
+    .unsupported_reason = unsupported_reason,
+    .search = search,
+    .predict = predict,
+    .launch = launch,
+    .explain = explain,
+    .example = example,
+};
