@@ -33,8 +33,13 @@ typedef struct cpu_words_source {
     int64_t lines, k;
 } cpu_words_source;
 
-/* [0]: bf16, one word; [1]: f32, three words. */
+/* [0]: bf16, one word; [1]: f32, three words, NULL where they are not used. */
 typedef struct cpu_words {
+    const char *name;           /* of the instructions, for people: "AMX" */
+    bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
+    double cycles[2];           /* of a multiply-add of two elements */
+    double fma_cycles;          /* the same by an f32 FMA */
+
     cpu_exponents (*pack_a[2])(void *to, const cpu_words_source *source);
     cpu_exponents (*pack_b[2])(void *to, const cpu_words_source *source);
 
@@ -43,9 +48,15 @@ typedef struct cpu_words {
     void (*multiply[2])(int64_t m, int64_t n, int64_t k, const void *a, const void *b, float *c,
                         int64_t ldc, bool add);
 
-    /* Around the calls of multiply() of a thread. */
+    /* Around the calls of multiply() of a thread; NULL: nothing is to be done. */
     void (*begin)(void);
     void (*end)(void);
 } cpu_words;
+
+/* pack_words.c, by AVX512BW. */
+cpu_exponents tgl_pack_a_bf16(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_b_bf16(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_a_f32(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_b_f32(void *to, const cpu_words_source *source);
 
 #endif

@@ -29,9 +29,10 @@ static void list_properties(cpu_device *cpu)
 {
     const cpu_facts *facts = &cpu->facts;
     add_property(cpu, "processor", "%s", facts->name);
-    add_property(cpu, "instruction sets", "%s%s%s%s%s%s", facts->features & CPU_AVX2 ? "avx2 " : "",
-                 facts->features & CPU_FMA ? "fma " : "",
+    add_property(cpu, "instruction sets", "%s%s%s%s%s%s%s",
+                 facts->features & CPU_AVX2 ? "avx2 " : "", facts->features & CPU_FMA ? "fma " : "",
                  facts->features & CPU_AVX512F ? "avx512f" : "",
+                 facts->features & CPU_AVX512_BF16 ? " avx512_bf16" : "",
                  facts->features & CPU_AMX ? " amx" : "", facts->features & CPU_NEON ? "neon" : "",
                  facts->features == 0 ? "portable only" : "");
     add_property(cpu, "tier", "%s", cpu->tiers[0]->name);

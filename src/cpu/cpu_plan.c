@@ -236,14 +236,17 @@ static void explain_half(tgl_text *out, const tgl_shape *s, const cpu_half_plan 
     const bool f32 = s->type_a == TGL_F32;
     if (h->words != NULL && f32)
         tgl_text_add(out,
-                     "path        AMX: each f32 is the sum of three bf16 words, six products of "
+                     "path        %s: each f32 is the sum of three bf16 words, six products of "
                      "words are summed in f32;\n"
                      "            blocks whose words or sums could be denormal or overflow "
-                     "take f32 FMAs\n");
+                     "take f32 FMAs\n",
+                     h->words->name);
     else if (h->words != NULL)
-        tgl_text_add(out, "path        AMX: products of bf16 are summed in f32; blocks with sums "
-                          "that could be denormal\n"
-                          "            or overflow are converted to f32 and take FMAs\n");
+        tgl_text_add(out,
+                     "path        %s: products of bf16 are summed in f32; blocks with sums "
+                     "that could be denormal\n"
+                     "            or overflow are converted to f32 and take FMAs\n",
+                     h->words->name);
     else
         tgl_text_add(
             out,
