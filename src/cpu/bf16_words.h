@@ -37,6 +37,7 @@ typedef struct cpu_words_source {
 typedef struct cpu_words {
     const char *name;           /* of the instructions, for people: "AMX" */
     bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
+    int64_t steps[2];           /* of k in a block of A or B */
     double cycles[2];           /* of a multiply-add of two elements */
     double fma_cycles;          /* the same by an f32 FMA */
 
@@ -53,9 +54,12 @@ typedef struct cpu_words {
     void (*end)(void);
 } cpu_words;
 
-/* pack_words.c, by AVX512BW. */
+/* pack_words.c, by AVX512BW. by_line: one line after the other where k is contiguous, which is
+ * faster on Zen 4; tile after tile was faster on a Xeon. */
 cpu_exponents tgl_pack_a_bf16(void *to, const cpu_words_source *source);
 cpu_exponents tgl_pack_b_bf16(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_a_bf16_by_line(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_b_bf16_by_line(void *to, const cpu_words_source *source);
 cpu_exponents tgl_pack_a_f32(void *to, const cpu_words_source *source);
 cpu_exponents tgl_pack_b_f32(void *to, const cpu_words_source *source);
 

@@ -27,11 +27,10 @@ static bool is_f32(const tgl_shape *s)
     return s->type_a == TGL_F32;
 }
 
-/* Steps of a block: of bf16 a panel of A takes 32 KB, of f32 24 KB of the L1 cache. Lines of a
- * block: with fewer A and B are packed more often, with more the sums leave the L2 cache. The
- * packed lines of a product with few rows or columns are used at once, while they are in the L2
- * cache. */
-enum { BF16_STEPS = 512, F32_STEPS = 128, MAX_LINES = 1280, MAX_LINES_OF_FEW = 256, FEW = 64 };
+/* Lines of a block: with fewer A and B are packed more often, with more the sums leave the L2
+ * cache. The packed lines of a product with few rows or columns are used at once, while they are in
+ * the L2 cache. */
+enum { MAX_LINES = 1280, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
 /* Cycles, measured on a Xeon with AMX: packing an element, [0] of bf16 (or converting it to f32),
  * [1] of f32; adding a sum to a block of sums; reading it for the epilogue; a call. */
@@ -42,7 +41,7 @@ static double cost(const cpu_words *words, bool f32, int64_t rows, int64_t colum
 {
     const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
     const double steps = (double)tgl_round_up(k, CPU_WORDS_STEPS);
-    const double blocks = (double)cpu_ceil_div(k, f32 ? F32_STEPS : BF16_STEPS);
+    const double blocks = (double)cpu_ceil_div(k, words->steps[f32]);
     return (m * n * words->cycles[f32] + (m + n) * PACK[f32]) * steps +
            m * n * (ADD * blocks + EPILOGUE) + CALL;
 }
@@ -60,9 +59,9 @@ static int64_t fewest_blocks(int64_t total, int64_t other)
 }
 
 /* A short last block costs as much as a whole one: 1.5 times the usual steps are one block. */
-static int64_t even_steps(bool f32, int64_t k)
+static int64_t even_steps(const cpu_words *words, bool f32, int64_t k)
 {
-    const int64_t usual = f32 ? F32_STEPS : BF16_STEPS;
+    const int64_t usual = words->steps[f32];
     const int64_t blocks = f32 ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
     return tgl_min64(k, tgl_round_up(cpu_ceil_div(k, blocks > 0 ? blocks : 1), CPU_WORDS_STEPS));
 }
@@ -83,7 +82,7 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
             h->rows = rows;
             h->columns = columns;
         }
-    h->steps = even_steps(is_f32(s), s->k);
+    h->steps = even_steps(h->words, is_f32(s), s->k);
 }
 
 /* The cost of a product by words and by FMAs, per block of D. */

@@ -113,6 +113,24 @@ static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld,
     }
 }
 
+/* The same for all steps of a panel, line after line. Lines that are a multiple of 4 KB apart share
+ * a set of the caches, which holds 8 of them: the next few lines are prefetched, not all 32. */
+static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64_t ld,
+                                           int64_t lines, int64_t k, magnitudes *seen)
+{
+    enum { AHEAD = 8 };
+    for (int i = 0; i < LINES; i++, from += ld) {
+        char *row = to;
+        for (int64_t p = 0; p < k; p += STEPS, row += CPU_WORDS_BYTES) {
+            __m512i x = _mm512_setzero_si512();
+            if (i < lines) x = _mm512_maskz_loadu_epi16(first_of_32(k - p), from + p);
+            __builtin_prefetch(from + AHEAD * ld + p);
+            note_bf16(seen, x);
+            store_row(row, 0, i / TILE_ROWS, i % TILE_ROWS, x);
+        }
+    }
+}
+
 static inline void gather_lines_f32(char *to, const float *from, int64_t ld, int64_t lines,
                                     int64_t k, magnitudes *seen)
 {
@@ -183,7 +201,7 @@ static inline void gather_steps_f32(char *to, const float *from, int64_t ld, int
 }
 
 /* Transposes tiles of 16 x 16 pairs: lines and steps trade places. */
-static void transpose_tiles(char *tiles, int count)
+static void transpose_tiles(char *tiles, int64_t count)
 {
     for (char *tile = tiles; tile < tiles + count * TILE; tile += TILE) {
         int_vector x[TILE_ROWS];
@@ -218,6 +236,18 @@ static inline __attribute__((always_inline)) magnitudes pack(char *to, const cpu
     return seen;
 }
 
+static magnitudes pack_whole_lines(char *to, const cpu_words_source *s, const bool by_lines)
+{
+    magnitudes seen = nothing_seen();
+    const int64_t tiles = 2 * ((s->k + STEPS - 1) / STEPS);
+    const uint16_t *from = s->from;
+    for (int64_t i = 0; i < s->lines; i += LINES, from += LINES * s->ld, to += tiles * TILE) {
+        gather_whole_lines_bf16(to, from, s->ld, s->lines - i, s->k, &seen);
+        if (!by_lines) transpose_tiles(to, tiles);
+    }
+    return seen;
+}
+
 cpu_exponents tgl_pack_a_bf16(void *to, const cpu_words_source *source)
 {
     const magnitudes seen = pack(to, source, 1, true);
@@ -227,6 +257,20 @@ cpu_exponents tgl_pack_a_bf16(void *to, const cpu_words_source *source)
 cpu_exponents tgl_pack_b_bf16(void *to, const cpu_words_source *source)
 {
     const magnitudes seen = pack(to, source, 1, false);
+    return exponents_bf16(&seen);
+}
+
+cpu_exponents tgl_pack_a_bf16_by_line(void *to, const cpu_words_source *source)
+{
+    const magnitudes seen =
+        source->k_contiguous ? pack_whole_lines(to, source, true) : pack(to, source, 1, true);
+    return exponents_bf16(&seen);
+}
+
+cpu_exponents tgl_pack_b_bf16_by_line(void *to, const cpu_words_source *source)
+{
+    const magnitudes seen =
+        source->k_contiguous ? pack_whole_lines(to, source, false) : pack(to, source, 1, false);
     return exponents_bf16(&seen);
 }
 

@@ -35,16 +35,23 @@ typedef struct target {
 
 /* Multiplies MR rows of a panel of A, which begin at a, by one or two tiles of a panel of B; `nv`
  * is a constant. The panel's rows beyond the matrix are zeros: their sums are not stored. */
-static inline __attribute__((always_inline)) void tile(const int nv, int64_t k, const char *a,
-                                                       const char *b, const target *to)
+static inline __attribute__((always_inline)) void
+tile(const int nv, int64_t k, const char *a, const char *b, const char *ahead, const target *to)
 {
     __m512 sums[MR][2];
     UNROLL
     for (int i = 0; i < MR; i++) {
         sums[i][0] = sums[i][1] = _mm512_setzero_ps();
-        if (i < to->rows) __builtin_prefetch(to->c + i * to->ldc, 1);
+        if (i < to->rows) {
+            __builtin_prefetch(to->c + i * to->ldc, 1);
+            __builtin_prefetch(to->c + i * to->ldc + 16, 1);
+        }
     }
     for (int64_t p = 0; p < k; p += STEPS, a += CPU_WORDS_BYTES, b += CPU_WORDS_BYTES) {
+        UNROLL
+        for (int i = 0; i < CPU_WORDS_BYTES / 4; i += ROW)
+            __builtin_prefetch(ahead + i, 0, 2);
+        ahead += CPU_WORDS_BYTES;
         const int64_t pairs = k - p < STEPS ? (k - p + 1) / 2 : STEPS / 2;
         for (int64_t q = 0; q < pairs; q++) {
             __m512bh columns[2];
@@ -82,15 +89,17 @@ static __mmask16 first_columns(int64_t n)
 static void multiply_panels(int64_t rows, int64_t columns, int64_t k, const char *a, const char *b,
                             target to)
 {
+    const char *ahead = b + (k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
     to.columns[0] = first_columns(columns);
     to.columns[1] = first_columns(columns - 16);
     for (int64_t i = 0; i < rows; i += MR, to.c += MR * to.ldc) {
         const char *row = a + i / TILE_ROWS * TILE + i % TILE_ROWS * ROW;
         to.rows = rows - i < MR ? rows - i : MR;
         if (columns > 16)
-            tile(2, k, row, b, &to);
+            tile(2, k, row, b, ahead, &to);
         else
-            tile(1, k, row, b, &to);
+            tile(1, k, row, b, ahead, &to);
+        ahead += CPU_WORDS_BYTES / 4;
     }
 }
 
@@ -113,9 +122,10 @@ static void multiply_bf16(int64_t m, int64_t n, int64_t k, const void *packed_a,
  * (Zen 4). Three words for f32 would take three times as long as FMAs. */
 const cpu_words tgl_cpu_words_avx512_bf16 = {
     .name = "AVX512-BF16",
+    .steps = {256, 0}, /* a panel of A and one of B take 16 KB each of the L1 cache */
     .cycles = {1 / 28.0, 0},
     .fma_cycles = 1 / 14.0,
-    .pack_a = {tgl_pack_a_bf16},
-    .pack_b = {tgl_pack_b_bf16},
+    .pack_a = {tgl_pack_a_bf16_by_line},
+    .pack_b = {tgl_pack_b_bf16_by_line},
     .multiply = {multiply_bf16},
 };
