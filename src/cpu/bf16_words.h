@@ -33,6 +33,12 @@ typedef struct cpu_words_source {
     int64_t lines, k;
 } cpu_words_source;
 
+/* Memory that is used next: `rows` rows of `bytes`, `step` bytes apart. */
+typedef struct cpu_words_next {
+    const char *at;
+    int64_t step, bytes, rows;
+} cpu_words_next;
+
 /* [0]: bf16, one word; [1]: f32, three words, NULL where they are not used. */
 typedef struct cpu_words {
     const char *name;           /* of the instructions, for people: "AMX" */
@@ -45,9 +51,9 @@ typedef struct cpu_words {
     cpu_exponents (*pack_b[2])(void *to, const cpu_words_source *source);
 
     /* C := a*b, or C += a*b, for packed operands of m x k and k x n. Of three words the products
-     * low*middle, middle*low and low*low are left out. */
+     * low*middle, middle*low and low*low are left out. next: may be prefetched, of A and of B. */
     void (*multiply[2])(int64_t m, int64_t n, int64_t k, const void *a, const void *b, float *c,
-                        int64_t ldc, bool add);
+                        int64_t ldc, bool add, const cpu_words_next next[2]);
 
     /* Around the calls of multiply() of a thread; NULL: nothing is to be done. */
     void (*begin)(void);

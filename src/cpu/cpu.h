@@ -108,13 +108,13 @@ void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *r
 
 /* cpu_words.c. takes_words: whether the product and the system permit bf16 words, and they are
  * faster than FMAs. word_blocks: sets rows, columns and steps of the blocks. multiply_words:
- * sums := or += the product of a block; false: the block must take FMAs, and the sums are
- * unchanged. */
+ * sums := or += the product of a block; is_last: of the blocks along k; false: the block must take
+ * FMAs, and the sums are unchanged. */
 bool tgl_cpu_takes_words(const tgl_shape *shape, const cpu_tier *tier);
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_half_plan *half);
 bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words,
                             const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
-                            void *packed_b, float *sums, int64_t ld, bool add);
+                            void *packed_b, float *sums, int64_t ld, bool add, bool is_last);
 
 /* cpu_gemm.c, cpu_vector.c: run a plan in place, D := alpha*op(A)*op(B) + beta*D and the epilogue,
  * in `workspace`, plan->workspace bytes aligned to CPU_ALIGNMENT. */

@@ -203,8 +203,8 @@ static void multiply_block(const half_job *job, const half_block *x, int64_t p)
                                 s->lda, !s->trans_a, x->rows, k};
     const cpu_words_source b = {tgl_cpu_b_of(s, job->run, x->problem, element) + at_b * element,
                                 s->ldb, s->trans_b, x->columns, k};
-    if (h->words == NULL ||
-        !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums, x->sum_ld, p > 0))
+    if (h->words == NULL || !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums,
+                                                    x->sum_ld, p > 0, p + 1 == h->blocks_k))
         multiply_converted(job, x, &a, &b, p > 0);
 }
 

@@ -122,16 +122,30 @@ static bool are_exact(const tgl_shape *s, cpu_exponents a, cpu_exponents b)
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
+/* The block behind this one along k, as if it were as large. */
+static cpu_words_next following(const tgl_shape *s, const cpu_words_source *x, bool is_last)
+{
+    const int64_t element = is_f32(s) ? sizeof(float) : sizeof(uint16_t);
+    if (is_last) return (cpu_words_next){.rows = 0};
+    return (cpu_words_next){
+        .at = (const char *)x->from + x->k * (x->k_contiguous ? 1 : x->ld) * element,
+        .step = x->ld * element,
+        .bytes = (x->k_contiguous ? x->k : x->lines) * element,
+        .rows = x->k_contiguous ? x->lines : x->k,
+    };
+}
+
 bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, const cpu_words_source *a,
                             const cpu_words_source *b, void *packed_a, void *packed_b, float *sums,
-                            int64_t ld, bool add)
+                            int64_t ld, bool add, bool is_last)
 {
     const int type = is_f32(s);
     const cpu_exponents of_a = words->pack_a[type](packed_a, a);
     const cpu_exponents of_b = words->pack_b[type](packed_b, b);
     if (!are_exact(s, of_a, of_b)) return false;
+    const cpu_words_next next[2] = {following(s, a, is_last), following(s, b, is_last)};
     if (words->begin != NULL) words->begin();
-    words->multiply[type](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add);
+    words->multiply[type](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
     if (words->end != NULL) words->end();
     return true;
 }

@@ -158,14 +158,16 @@ static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n,
 }
 
 static void multiply_bf16(int64_t m, int64_t n, int64_t k, const void *a, const void *b, float *c,
-                          int64_t ldc, bool add)
+                          int64_t ldc, bool add, const cpu_words_next next[2])
 {
+    (void)next;
     multiply(m, n, k, a, b, c, ldc, add, 1);
 }
 
 static void multiply_f32(int64_t m, int64_t n, int64_t k, const void *a, const void *b, float *c,
-                         int64_t ldc, bool add)
+                         int64_t ldc, bool add, const cpu_words_next next[2])
 {
+    (void)next;
     multiply(m, n, k, a, b, c, ldc, add, 3);
 }
 
