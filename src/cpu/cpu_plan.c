@@ -102,12 +102,25 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
     }
 }
 
-/* Each product of a batch costs as much as some 1,000 multiply-adds beside its own. */
-static void plan_small(const tgl_shape *s, int most, cpu_plan *plan)
+/* Whether it pays to prefetch the next product of a batch: the batch exceeds the L2 cache, and the
+ * products are large enough, without much memory between their rows. */
+static bool fetches_products(const tgl_shape *s, const cpu_kernels *kernels, size_t l2)
 {
+    const int64_t least = 8 << 10;
+    const int64_t bytes = (s->m * s->k + s->k * s->n + s->m * s->n) * (int64_t)kernels->element;
+    return bytes >= least && bytes * s->batch > (int64_t)l2 &&
+           s->lda <= 2 * (s->trans_a ? s->m : s->k) && s->ldb <= 2 * (s->trans_b ? s->k : s->n) &&
+           s->ldd <= 2 * s->n;
+}
+
+/* Each product of a batch costs as much as some 1,000 multiply-adds beside its own. */
+static void plan_small(const tgl_shape *s, const cpu_device *cpu, cpu_plan *plan)
+{
+    const int most = cpu->threads.threads;
     const double products = (double)s->m * (double)s->n * (double)s->k + 1000;
     const double worth = products * (double)s->batch / WORK_PER_THREAD;
     plan->path = CPU_PATH_SMALL;
+    plan->fetch = fetches_products(s, plan->kernels, cpu->facts.l2);
     plan->sharing = CPU_SHARE_BATCH;
     if (worth >= 2 && s->batch >= 2)
         plan->threads = (int)tgl_min64(s->batch, worth < most ? (int64_t)worth : most);
@@ -195,7 +208,7 @@ void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, const cpu_devi
     } else if (is_vector(s)) {
         plan_vector(s, cpu->threads.threads, plan);
     } else if (tgl_cpu_is_small(s->m, s->n, s->k)) {
-        plan_small(s, cpu->threads.threads, plan);
+        plan_small(s, cpu, plan);
     } else {
         choose_threads(s, cpu->threads.threads, plan);
         choose_grid(s, plan);
