@@ -27,7 +27,7 @@ static cpu_plan plan_of(const tgl_shape *shape, int threads)
     cpu_device device = server;
     device.threads.threads = threads;
     cpu_plan plan;
-    tgl_cpu_plan(shape, &tgl_cpu_kernels_portable_f32, &device, &plan);
+    tgl_cpu_plan(shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
     return plan;
 }
 

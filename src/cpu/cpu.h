@@ -7,6 +7,7 @@
 
 #include "api/backend.h"
 #include "base/integers.h"
+#include "cpu/cpu_blocking.h"
 #include "cpu/detect.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
@@ -95,15 +96,16 @@ typedef struct cpu_half_plan {
     size_t thread_bytes;                           /* with the workspace of `product` */
 } cpu_half_plan;
 
-/* cpu_plan.c: chooses path, sharing and blocking. A pure function of its arguments. */
-void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, const cpu_device *cpu,
-                  cpu_plan *plan);
+/* cpu_plan.c: chooses path, sharing and what `blocking` leaves open. A pure function of its
+ * arguments. */
+void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
+                  const cpu_device *cpu, cpu_plan *plan);
 void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out);
 size_t tgl_cpu_aligned(size_t bytes); /* rounded up to CPU_ALIGNMENT */
 
 /* cpu_half.c: the same for 16-bit types and for products that take words. *plan refers to *half. */
-void tgl_cpu_plan_half(const tgl_shape *shape, const cpu_tier *tier, const cpu_device *cpu,
-                       cpu_half_plan *half, cpu_plan *plan);
+void tgl_cpu_plan_half(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
+                       const cpu_device *cpu, cpu_half_plan *half, cpu_plan *plan);
 void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
                   thread_pool *threads);
 

@@ -45,10 +45,10 @@ static int64_t a_room(const cpu_facts *facts, const cpu_kernels *kernels)
 }
 
 /* Steps of k between two visits to a tile of C. */
-static int64_t choose_kc(piece of, const cpu_plan *plan, const cpu_facts *facts)
+static int64_t choose_kc(piece of, int64_t usual, const cpu_plan *plan, const cpu_facts *facts)
 {
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
-    const int64_t usual = plan->kernels->kc, least = 128;
+    const int64_t least = 128;
     if (of.columns > 0 && of.columns <= 2 * nr) {
         /* The block of B fits in L2, and rows of A are read without interruption. */
         const int64_t room = (int64_t)(facts->l2 / 4 / plan->kernels->element) / of.columns;
@@ -63,14 +63,16 @@ static int64_t choose_kc(piece of, const cpu_plan *plan, const cpu_facts *facts)
     return plan->fetch && of.rows < usual && few < usual ? few : usual;
 }
 
-static void choose_blocks(piece of, const tgl_shape *s, const cpu_facts *facts, cpu_plan *plan)
+static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
+                          const cpu_facts *facts, cpu_plan *plan)
 {
     const cpu_kernels *kernels = plan->kernels;
     const int64_t nr = (int64_t)kernels->nv * kernels->vector;
-    plan->kc = even_block(s->k, choose_kc(of, plan, facts), 8);
+    const int64_t usual = blocking.kc > 0 ? blocking.kc : kernels->kc;
+    plan->kc = even_block(s->k, choose_kc(of, usual, plan, facts), 8);
 
     const int64_t element = (int64_t)kernels->element;
-    const int64_t mc = a_room(facts, kernels) / plan->kc;
+    const int64_t mc = blocking.mc > 0 ? blocking.mc : a_room(facts, kernels) / plan->kc;
     plan->mc = even_block(of.rows, mc > 4 * kernels->mr ? mc : 4 * kernels->mr, kernels->mr);
     plan->keep_b = plan->mc < of.rows;
 
@@ -199,8 +201,8 @@ static bool is_vector(const tgl_shape *s)
     return s->k > short_k || s->m > small || s->n > small || s->m * s->n * s->k > small;
 }
 
-void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, const cpu_device *cpu,
-                  cpu_plan *plan)
+void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, cpu_blocking blocking,
+                  const cpu_device *cpu, cpu_plan *plan)
 {
     *plan = (cpu_plan){.kernels = kernels, .path = CPU_PATH_GEMM, .threads = 1, .parts = 1};
     if (s->k <= 0) {
@@ -214,7 +216,7 @@ void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, const cpu_devi
         choose_grid(s, plan);
         const piece of = largest_piece(s, plan);
         choose_packing(of, s, &cpu->facts, plan);
-        choose_blocks(of, s, &cpu->facts, plan);
+        choose_blocks(of, s, blocking, &cpu->facts, plan);
         size_workspace(s, plan);
     }
 }

@@ -70,6 +70,21 @@ static size_t cache_of_level(unsigned level)
     return 0;
 }
 
+/* Vendor, family and model (cpuid leaves 0 and 1). The extended family and model count for all
+ * families from 15 and, of Intel's, for the models of family 6. */
+static void detect_model(char *model, size_t size)
+{
+    unsigned highest, vendor[3], eax, ebx, ecx, edx;
+    char text[sizeof vendor + 1] = "";
+    if (!__get_cpuid(0, &highest, &vendor[0], &vendor[2], &vendor[1])) return;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return;
+    memcpy(text, vendor, sizeof vendor);
+    const unsigned base = eax >> 8 & 15, extended = eax >> 16 & 15;
+    const unsigned family = base == 15 ? base + (eax >> 20 & 255) : base;
+    const unsigned number = (eax >> 4 & 15) | (base == 15 || base == 6 ? extended << 4 : 0);
+    snprintf(model, size, "%s %u.%u", text, family, number);
+}
+
 static void detect_name(char *name, size_t size)
 {
     unsigned words[12] = {0}, highest = 0, ebx, ecx, edx;
@@ -104,6 +119,11 @@ static size_t cache_of_level(unsigned level)
 static void detect_name(char *name, size_t size)
 {
     (void)name, (void)size;
+}
+
+static void detect_model(char *model, size_t size)
+{
+    (void)model, (void)size;
 }
 
 #endif
@@ -163,4 +183,5 @@ void tgl_cpu_detect(cpu_facts *facts)
         .cores = count_cores(count),
     };
     detect_name(facts->name, sizeof facts->name);
+    detect_model(facts->model, sizeof facts->model);
 }

@@ -21,6 +21,7 @@ typedef enum cpu_feature {
 
 typedef struct cpu_facts {
     char name[64];     /* the processor's own name, or "unknown" */
+    char model[32];    /* "AuthenticAMD 25.17": vendor, family and model; "": not known */
     unsigned features; /* cpu_feature bits: the processor has them and the system saves them */
     size_t l1d, l2;    /* bytes of one processor's caches; never 0 */
     size_t l3;         /* bytes of all third-level caches that this process reaches; 0: none */
