@@ -8,23 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns: model of the processor, tier, type, blocking. A tier's row is also for the tiers that
- * have its kernels. */
-static const struct {
-    const char *model, *tier;
-    tgl_type type;
-    cpu_blocking blocking;
-} tuned[] = {
+/* Columns: model of the processor, tier, type, blocking. */
+const cpu_tuned tgl_cpu_tuned_rows[] = {
 #include "cpu/tuned_cpu.inc"
+    {NULL, NULL, TGL_F32, {0, 0}},
 };
 
-cpu_blocking tgl_cpu_tuned(const cpu_facts *facts, const cpu_tier *tier, tgl_type type)
+cpu_blocking tgl_cpu_find_blocking(const cpu_tuned *rows, const cpu_facts *facts,
+                                   const cpu_tier *tier, tgl_type type)
 {
-    for (size_t i = 0; i < sizeof tuned / sizeof tuned[0]; i++)
-        if (tuned[i].type == type && strcmp(tuned[i].model, facts->model) == 0 &&
-            (strcmp(tuned[i].tier, tier->name) == 0 ||
-             (tier->base != NULL && strcmp(tuned[i].tier, tier->base) == 0)))
-            return tuned[i].blocking;
+    for (const cpu_tuned *row = rows; row->model != NULL; row++)
+        if (row->type == type && strcmp(row->model, facts->model) == 0 &&
+            (strcmp(row->tier, tier->name) == 0 ||
+             (tier->base != NULL && strcmp(row->tier, tier->base) == 0)))
+            return row->blocking;
     return (cpu_blocking){0};
 }
 

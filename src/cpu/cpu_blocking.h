@@ -16,8 +16,20 @@ typedef struct cpu_blocking {
     int mc; /* rows of a block of A */
 } cpu_blocking;
 
-/* The row of tuned_cpu.inc for this processor, the tier's kernels and the type; without one {0}. */
-cpu_blocking tgl_cpu_tuned(const cpu_facts *facts, const cpu_tier *tier, tgl_type type);
+/* What was measured for a model of processor and the kernels of a tier; also for the tiers that
+ * have its kernels. */
+typedef struct cpu_tuned {
+    const char *model, *tier;
+    tgl_type type;
+    cpu_blocking blocking;
+} cpu_tuned;
+
+/* tuned_cpu.inc; the last row has no model. */
+extern const cpu_tuned tgl_cpu_tuned_rows[];
+
+/* The blocking of the row for this processor, tier and type; without one {0}. */
+cpu_blocking tgl_cpu_find_blocking(const cpu_tuned *rows, const cpu_facts *facts,
+                                   const cpu_tier *tier, tgl_type type);
 
 /* Reads the options of a kernel string, which begin with a colon; "": none. TGL_BAD_ARGUMENT: the
  * kernel has no such option, or the value is no number from 1 to 65536. */

@@ -176,7 +176,8 @@ static tgl_status check_shape(const tgl_shape *s)
 static tgl_status find_blocking(const cpu_device *cpu, const cpu_tier *tier, tgl_type type,
                                 const char *kernel, cpu_blocking *blocking)
 {
-    const cpu_blocking measured = tgl_cpu_tuned(&cpu->facts, tier, type);
+    const cpu_blocking measured =
+        tgl_cpu_find_blocking(tgl_cpu_tuned_rows, &cpu->facts, tier, type);
     TGL_TRY(tgl_cpu_blocking_read(kernel != NULL ? kernel + strcspn(kernel, ":") : "", blocking));
     if (blocking->kc == 0 && blocking->mc == 0) *blocking = measured;
     return TGL_OK;
