@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `tegula tune`: measures the configurations of the production families on shapes of a suite, and
- * writes the fastest of each shape as a row of the planner's tuned table.
+ * writes the fastest of each shape as a row of the planner's tuned table. On the cpu device it
+ * measures blockings (tune_cpu.c) and writes one row for all shapes.
  */
 #include "kernel_names.h"
 #include "output_file.h"
@@ -9,6 +10,7 @@
 #include "progress.h"
 #include "stopwatch.h"
 #include "suite.h"
+#include "tune_cpu.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,12 +26,15 @@ static const char help[] =
     "strips and with them, and writes the fastest as a row of the planner's table,\n"
     "src/plan/tuned_CHIP.inc. A shape that the file has is left out, so that a run that was\n"
     "stopped goes on where it ended.\n"
+    "On the cpu device: the blocking that is fastest on all shapes together, if it is faster than\n"
+    "the planner's own, as a row of src/cpu/tuned_cpu.inc for this model of processor.\n"
     "\n"
     "  --suite FILE      shapes, a line each: type,m,n,k,layout,batch (a few squares); those of\n"
     "                    one type are measured\n" HELP_TYPES
     "  --minutes N       begin no new shape after that time (60)\n"
-    "  --output FILE     the table (tuned_CHIP.inc)\n"
-    "  --device NAME     cuda:0 and so on (cuda)\n"
+    "  --output FILE     the table (tuned_CHIP.inc; of the cpu device tuned_cpu.inc)\n"
+    "  --device NAME     cuda:0 and so on, or cpu (cuda)\n"
+    "  --threads N       threads of the cpu device (OMP_NUM_THREADS, or all)\n"
     "\n"
     "Example:\n"
     "  tegula tune --suite bench/suites/squares.csv --minutes 10 --output "
@@ -44,7 +49,7 @@ static const struct option option_table[] = {
     OPTIONS_COMMON,
     OPTIONS_SUITE,
     OPTIONS_TYPES,
-    {"device", required_argument, NULL, OPT_DEVICE},
+    OPTIONS_RUN,
     {"minutes", required_argument, NULL, OPT_MINUTES},
     {"output", required_argument, NULL, OPT_OUTPUT},
     {0},
@@ -85,7 +90,7 @@ static bool take_option(int option, void *into)
 
 static int parse(int argc, char **argv, tune_options *o)
 {
-    *o = (tune_options){.common = problem_options_start(0, 0), .minutes = 60};
+    *o = (tune_options){.common = problem_options_start(1, INT32_MAX), .minutes = 60};
     const int code = cli_parse(argc, argv, &syntax, take_option, o);
     if (code != PARSED) return code;
     if (o->suite != NULL && o->output != NULL && output_file_is_same(o->output, o->suite))
@@ -112,17 +117,24 @@ static void write_key(char *text, size_t size, const char *chip, const tgl_probl
              type, suite_layout(p), p->m, p->n, p->k, p->batch);
 }
 
-/* Whether the file has a row for the shape. */
-static bool is_done(const tuning *t, const tgl_problem *p)
+/* Whether a line of the file begins with the key. */
+static bool has_row(const tuning *t, const char *key)
 {
-    char key[160], line[512];
+    char line[512];
     bool found = false;
-    write_key(key, sizeof key, t->chip, p);
     FILE *file = fopen(t->path, "r");
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
         found = strncmp(line, key, strlen(key)) == 0;
     if (file != NULL) fclose(file);
     return found;
+}
+
+/* Whether the file has a row for the shape. */
+static bool is_done(const tuning *t, const tgl_problem *p)
+{
+    char key[160];
+    write_key(key, sizeof key, t->chip, p);
+    return has_row(t, key);
 }
 
 static bool fail_to_write(const tuning *t)
@@ -356,12 +368,36 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
     return code;
 }
 
+/* The device cpu. */
+static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
+{
+    char row[TUNE_CPU_ROW];
+    const tgl_type type = s->problems[0].type_a;
+    tuning t = {.dev = dev, .chip = cli_device_property(dev, "model"), .path = o->output};
+    if (t.chip == NULL) return cli_fail("the model of this processor is not known");
+    if (type != TGL_F32 && type != TGL_F64)
+        return cli_misuse("--type: the blocking of the cpu device is measured for f32 or f64");
+    if (t.path == NULL) t.path = "tuned_cpu.inc";
+    if (!open_table(&t)) return EXIT_FAILED;
+    tune_cpu_key(dev, t.chip, type, row);
+    int code = EXIT_DONE;
+    if (has_row(&t, row)) {
+        printf("%s has a row for this processor, tier and type\n", t.path);
+    } else {
+        code = tune_cpu(dev, t.chip, s, o->minutes, row);
+        if (row[0] != '\0') printf("%s", row);
+        if (fputs(row, t.file) < 0) code = EXIT_FAILED;
+    }
+    return fclose(t.file) == 0 || fail_to_write(&t) ? code : EXIT_FAILED;
+}
+
 static int tune(const tune_options *o, tgl_device *dev, const suite *s)
 {
+    if (strcmp(tgl_device_name(dev), "cpu") == 0) return tune_blocking(o, dev, s);
     char path[96];
     tuning t = {.dev = dev, .chip = cli_device_property(dev, "planned as"), .path = o->output};
     if (t.chip == NULL)
-        return cli_misuse("--device: only CUDA devices have kernels to choose from");
+        return cli_misuse("--device: only CUDA devices and cpu have anything to choose");
     if (strcmp(t.chip, "unknown") == 0)
         return cli_fail("the planner does not know this chip: add it to src/plan/chips.c");
     snprintf(path, sizeof path, "tuned_%s.inc", t.chip);
@@ -391,7 +427,7 @@ int command_tune(int argc, char **argv)
     code = EXIT_FAILED;
     if (make_suite(&options, &s)) {
         const char *name = options.common.device != NULL ? options.common.device : "cuda";
-        tgl_device *dev = cli_open_device(name, 0, &code);
+        tgl_device *dev = cli_open_device(name, options.common.threads, &code);
         if (dev != NULL) code = tune(&options, dev, &s);
         tgl_device_close(dev);
     }

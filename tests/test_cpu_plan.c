@@ -27,7 +27,7 @@ static cpu_plan plan_of(const tgl_shape *shape, int threads)
     cpu_device device = server;
     device.threads.threads = threads;
     cpu_plan plan;
-    tgl_cpu_plan(shape, &tgl_cpu_kernels_portable_f32, &device, &plan);
+    tgl_cpu_plan(shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
     return plan;
 }
 
@@ -121,6 +121,109 @@ static void flat_products_have_long_blocks(void **state)
     }
     shape = shape_of(1000, 4096, 4096, false, false); /* many rows: the usual blocks */
     assert_true(plan_of(&shape, 1).kc > plan_of(&shape, 1).kernels->kc / 2);
+}
+
+static void a_blocking_is_obeyed(void **state)
+{
+    (void)state;
+    const tgl_shape shape = shape_of(1000, 1000, 1000, false, false);
+    cpu_device device = server;
+    device.threads.threads = 1;
+    cpu_plan own, plan;
+    tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &own);
+    tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.kc = 104}, &device, &plan);
+    assert_int_equal(plan.kc, 104);
+    assert_true(plan.mc > own.mc);
+    tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = 40}, &device, &plan);
+    assert_true(plan.kc == own.kc && plan.mc == 40);
+}
+
+static void blockings_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        cpu_blocking expected; /* kc -1: refused */
+    } table[] = {{"", {0, 0}},           {":kc=256", {256, 0}},
+                 {":mc=96", {0, 96}},    {":kc=1,mc=65536", {1, 65536}},
+                 {":mc=7,kc=8", {8, 7}}, {":", {-1, 0}},
+                 {":kc", {-1, 0}},       {":kc=", {-1, 0}},
+                 {":kc=0", {-1, 0}},     {":kc=-1", {-1, 0}},
+                 {":kc= 1", {-1, 0}},    {":kc=1x", {-1, 0}},
+                 {":kc=65537", {-1, 0}}, {":kc=99999999999999999999", {-1, 0}},
+                 {":kc=1,", {-1, 0}},    {":kc=1,kc=2", {-1, 0}},
+                 {":nc=1", {-1, 0}}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        cpu_blocking found;
+        const bool refused = table[i].expected.kc < 0;
+        forget_error();
+        assert_status(tgl_cpu_blocking_read(table[i].text, &found),
+                      refused ? TGL_BAD_ARGUMENT : TGL_OK);
+        if (refused)
+            assert_new_sentence();
+        else
+            assert_memory_equal(&found, &table[i].expected, sizeof found);
+    }
+}
+
+static void rows_are_for_one_processor(void **state)
+{
+    (void)state;
+    static const cpu_tuned rows[] = {{"Vendor 6.1", "avx2", TGL_F32, {100, 10}},
+                                     {"Vendor 6.1", "avx512", TGL_F32, {200, 20}},
+                                     {"Vendor 6.1", "avx512", TGL_F64, {300, 30}},
+                                     {NULL, NULL, TGL_F32, {0, 0}}};
+    const cpu_tier avx512 = {.name = "avx512"}, amx = {.name = "amx", .base = "avx512"},
+                   neon = {.name = "neon"};
+    const cpu_facts known = {.model = "Vendor 6.1"}, other = {.model = "Vendor 6.10"};
+    assert_int_equal(tgl_cpu_find_blocking(rows, &known, &avx512, TGL_F32).kc, 200);
+    assert_int_equal(tgl_cpu_find_blocking(rows, &known, &avx512, TGL_F64).mc, 30);
+    assert_int_equal(tgl_cpu_find_blocking(rows, &known, &amx, TGL_F32).kc, 200);
+    assert_int_equal(tgl_cpu_find_blocking(rows, &known, &neon, TGL_F32).kc, 0);
+    assert_int_equal(tgl_cpu_find_blocking(rows, &other, &avx512, TGL_F32).kc, 0);
+}
+
+/* Products in blocks of a few steps and rows. */
+static void products_in_small_blocks_are_right(void **state)
+{
+    static const char *const options[] = {"kc=1", "kc=9,mc=5", "mc=1", "kc=65536,mc=65536"};
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        char kernel[64];
+        gemm_outcome outcome;
+        snprintf(kernel, sizeof kernel, "%s:%s", tgl_kernel_name(*state, 0), options[i]);
+        gemm_case c = {.problem = problem_of(TGL_F32, 150, 130, 170),
+                       .alpha = 1.5,
+                       .beta = 0.5,
+                       .fill = UNIFORM_11,
+                       .kernel = kernel,
+                       .seed = i};
+        if (i % 2) c.problem.trans_a = TGL_TRANS;
+        gemm_case_run(*state, &c, false, &outcome);
+        assert_string_equal(outcome.fault, "");
+        assert_status(outcome.status, TGL_OK);
+    }
+}
+
+/* Batches of small products that exceed the L2 cache, unless a product is tiny or strided. */
+static void large_batches_are_prefetched(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t n, batch, ld;
+        bool fetch;
+    } table[] = {{32, 1000, 32, true},
+                 {32, 100, 32, false},
+                 {16, 100000, 16, false},
+                 {32, 1000, 64, true},
+                 {32, 1000, 65, false}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        tgl_shape shape = shape_of(table[i].n, table[i].n, table[i].n, false, false);
+        shape.batch = table[i].batch;
+        shape.lda = table[i].ld;
+        const cpu_plan plan = plan_of(&shape, 1);
+        assert_int_equal(plan.path, CPU_PATH_SMALL);
+        if (plan.fetch != table[i].fetch) fail_msg("row %d", (int)i);
+    }
 }
 
 static void threads_share_what_there_is(void **state)
@@ -302,6 +405,12 @@ int main(void)
         cmocka_unit_test(small_vectors_take_the_tiles),
         cmocka_unit_test(what_is_read_often_is_packed),
         cmocka_unit_test(flat_products_have_long_blocks),
+        cmocka_unit_test(a_blocking_is_obeyed),
+        cmocka_unit_test(blockings_are_read),
+        cmocka_unit_test(rows_are_for_one_processor),
+        cmocka_unit_test_setup_teardown(products_in_small_blocks_are_right, setup_cpu,
+                                        teardown_device),
+        cmocka_unit_test(large_batches_are_prefetched),
         cmocka_unit_test(threads_share_what_there_is),
         cmocka_unit_test(plans_are_consistent),
         cmocka_unit_test_setup_teardown(plans_explain_themselves, setup_cpu, teardown_device),

@@ -324,43 +324,52 @@ static void tiers_are_chosen(void **state)
     static const struct {
         const char *setting, *tiers; /* tiers NULL: refused */
         bool bare;                   /* on a processor without any of the features */
-        bool amx;                    /* on a processor that also has AMX */
+        unsigned more;               /* a feature that the processor also has */
     } table[] = {
-        {NULL, "avx512 avx2 portable ", false, false},
-        {"", "avx512 avx2 portable ", false, false},
-        {"avx512", "avx512 ", false, false},
-        {"avx2", "avx2 ", false, false},
-        {"portable", "portable ", false, false},
-        {"-avx512", "avx2 portable ", false, false},
-        {"-avx512,-avx2", "portable ", false, false},
-        {"-portable", "avx512 avx2 ", false, false},
-        {"-avx512,-avx2,-portable", NULL, false, false},
-        {"avx2,portable", NULL, false, false},
-        {"avx", NULL, false, false},
-        {"AVX2", NULL, false, false},
-        {"avx2 ", NULL, false, false},
-        {",", NULL, false, false},
-        {"-", NULL, false, false},
-        {"--avx2", NULL, false, false},
-        {"avx2,", NULL, false, false},
-        {NULL, "portable ", true, false},
-        {"portable", "portable ", true, false},
-        {"avx2", NULL, true, false},
-        {"-avx2", "portable ", true, false}, /* absent anyway */
-        {"-avx512,-avx2", "portable ", true, false},
-        {"neon", NULL, true, false},
-        {"-neon", "portable ", true, false},
-        {"-avx1024", NULL, true, false},
-        {"-portable", NULL, true, false},
+        {NULL, "avx512 avx2 portable ", false, 0},
+        {"", "avx512 avx2 portable ", false, 0},
+        {"avx512", "avx512 ", false, 0},
+        {"avx2", "avx2 ", false, 0},
+        {"portable", "portable ", false, 0},
+        {"-avx512", "avx2 portable ", false, 0},
+        {"-avx512,-avx2", "portable ", false, 0},
+        {"-portable", "avx512 avx2 ", false, 0},
+        {"-avx512,-avx2,-portable", NULL, false, 0},
+        {"avx2,portable", NULL, false, 0},
+        {"avx", NULL, false, 0},
+        {"AVX2", NULL, false, 0},
+        {"avx2 ", NULL, false, 0},
+        {",", NULL, false, 0},
+        {"-", NULL, false, 0},
+        {"--avx2", NULL, false, 0},
+        {"avx2,", NULL, false, 0},
+        {NULL, "portable ", true, 0},
+        {"portable", "portable ", true, 0},
+        {"avx2", NULL, true, 0},
+        {"-avx2", "portable ", true, 0}, /* absent anyway */
+        {"-avx512,-avx2", "portable ", true, 0},
+        {"neon", NULL, true, 0},
+        {"-neon", "portable ", true, 0},
+        {"-avx1024", NULL, true, 0},
+        {"-portable", NULL, true, 0},
 #ifdef TGL_CPU_AMX
-        {NULL, "amx avx512 avx2 portable ", false, true},
-        {"amx", "amx ", false, true},
-        {"-amx", "avx512 avx2 portable ", false, true},
-        {"-avx512", "avx2 portable ", false, true}, /* whose kernels amx has, too */
-        {"avx512", "avx512 ", false, true},
+        {NULL, "amx avx512 avx2 portable ", false, CPU_AMX},
+        {"amx", "amx ", false, CPU_AMX},
+        {"-amx", "avx512 avx2 portable ", false, CPU_AMX},
+        {"-avx512", "avx2 portable ", false, CPU_AMX}, /* whose kernels amx has, too */
+        {"avx512", "avx512 ", false, CPU_AMX},
 #endif
-        {"amx", NULL, false, false},
-        {"-amx", "avx512 avx2 portable ", false, false},
+#ifdef TGL_CPU_AVX512_BF16
+        {NULL, "avx512_bf16 avx512 avx2 portable ", false, CPU_AVX512_BF16},
+        {"avx512_bf16", "avx512_bf16 ", false, CPU_AVX512_BF16},
+        {"-avx512_bf16", "avx512 avx2 portable ", false, CPU_AVX512_BF16},
+        {"-avx512", "avx2 portable ", false, CPU_AVX512_BF16}, /* likewise */
+        {"avx512", "avx512 ", false, CPU_AVX512_BF16},
+#endif
+        {"avx512_bf16", NULL, false, 0},
+        {"-avx512_bf16", "avx512 avx2 portable ", false, 0},
+        {"amx", NULL, false, 0},
+        {"-amx", "avx512 avx2 portable ", false, 0},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
 #ifndef TGL_CPU_X86
@@ -370,9 +379,7 @@ static void tiers_are_chosen(void **state)
         char message[200], names[64] = "";
         int count = 0;
         forget_error();
-        const tgl_status status = tgl_cpu_choose_tiers(table[i].bare  ? none
-                                                       : table[i].amx ? all | CPU_AMX
-                                                                      : all,
+        const tgl_status status = tgl_cpu_choose_tiers(table[i].bare ? none : all | table[i].more,
                                                        table[i].setting, usable, &count);
         for (int t = 0; status == TGL_OK && t < count; t++) {
             strcat(names, usable[t]->name);

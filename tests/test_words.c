@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by bf16 words (src/cpu/bf16_words.h, tier_amx.c, cpu_words.c): the packing and the tiles
- * in buffers that end where the matrices do, and the products of the cpu device that use them.
+ * Products by bf16 words (src/cpu/bf16_words.h, tier_amx.c, tier_avx512_bf16.c, cpu_words.c): the
+ * packing and the tiles in buffers that end where the matrices do, and the products of the cpu
+ * device that use them.
  */
 #include "support.h"
 
@@ -16,7 +17,8 @@
 
 static const tgl_type types[] = {TGL_BF16, TGL_F32}; /* as in cpu_words */
 
-/* The words of this machine. */
+/* The best tier of this machine and its words. */
+static const cpu_tier *tier;
 static const cpu_words *words;
 
 static bool find_words(void)
@@ -26,8 +28,15 @@ static bool find_words(void)
     int count = 0;
     tgl_cpu_detect(&facts);
     tgl_cpu_choose_tiers(facts.features, NULL, tiers, &count);
-    if (count > 0) words = tiers[0]->words;
+    if (count > 0) tier = tiers[0];
+    if (count > 0) words = tier->words;
     return words != NULL;
+}
+
+/* Whether the words multiply types[t]. */
+static bool has_type(int t)
+{
+    return words->multiply[t] != NULL;
 }
 
 /* ---- One block ------------------------------------------------------------------------------- */
@@ -89,10 +98,11 @@ static guarded product_of(const block *a, const block *b, int t, int64_t ldc, bo
     memset(c.bytes, 0xff, c.size);
     words->pack_a[t](packed_a, &a->source);
     words->pack_b[t](packed_b, &b->source);
-    words->begin();
-    words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, false);
-    if (twice) words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, true);
-    words->end();
+    const cpu_words_next next[2] = {{(const char *)packed_a, 64, 70, 3}, {.rows = 0}};
+    if (words->begin != NULL) words->begin();
+    words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, false, next);
+    if (twice) words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, true, next);
+    if (words->end != NULL) words->end();
     free(packed_a);
     free(packed_b);
     return c;
@@ -138,7 +148,7 @@ static void blocks_are_multiplied(void **state)
     for (size_t i = 0; i < COUNT_OF(lines); i++)
         for (size_t j = 0; j < COUNT_OF(lines); j++)
             for (size_t p = 0; p < COUNT_OF(steps); p++)
-                for (unsigned variant = 0; variant < 8; variant++)
+                for (unsigned variant = 0; variant < (has_type(1) ? 8 : 4); variant++)
                     check_block((int)variant / 4, (int64_t[]){lines[i], lines[j], steps[p]},
                                 variant % 4, &seed);
 }
@@ -149,6 +159,7 @@ static void words_hold_an_f32(void **state)
     (void)state;
     enum { N = 64 };
     uint64_t seed = 2;
+    if (!has_type(1)) skip();
     for (int exponent = -80; exponent <= 120; exponent += 25) {
         block a = block_of(1, N, N, true, 0), b = block_of(1, N, N, true, 0);
         for (int i = 0; i < N * N; i++) {
@@ -179,6 +190,7 @@ static void exponents_are_found(void **state)
     for (size_t i = 0; i < COUNT_OF(table); i++)
         for (unsigned variant = 0; variant < 16; variant++) {
             const int t = (int)variant & 1;
+            if (!has_type(t)) continue;
             block x = block_of(t, LINES, K, (variant & 2) != 0, 1);
             for (int64_t q = 0; q < LINES * K; q++)
                 set_at(&x, t, q / K, q % K, 0);
@@ -213,7 +225,7 @@ static bool takes_words(tgl_device *dev, const tgl_problem *problem)
     assert_status(tgl_plan_create(dev, problem, NULL, &plan), TGL_OK);
     tgl_plan_explain(plan, text, sizeof text);
     tgl_plan_destroy(plan);
-    return strstr(text, "AMX") != NULL;
+    return strstr(text, words->name) != NULL;
 }
 
 static void the_planner_chooses(void **state)
@@ -237,7 +249,8 @@ static void the_planner_chooses(void **state)
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         tgl_problem problem = problem_of(table[i].type, table[i].m, table[i].n, table[i].k);
         problem.compute = table[i].compute;
-        if (takes_words(*state, &problem) != table[i].words) fail_msg("row %d", (int)i);
+        const bool expected = table[i].words && has_type(table[i].type == TGL_F32);
+        if (takes_words(*state, &problem) != expected) fail_msg("row %d", (int)i);
     }
 }
 
@@ -247,7 +260,7 @@ static void products_are_right(void **state)
     static const int64_t sizes[][3] = {{290, 320, 300}, {300, 289, 260}, {320, 290, 530}};
     uint64_t seed = 4;
     for (int fill = 0; fill < INPUTS_END; fill++)
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2 && has_type(i); i++) {
             const int64_t *size = sizes[(fill + i) % 3];
             gemm_case c = {.problem = accurate(problem_of(types[i % 2], size[0], size[1], size[2])),
                            .alpha = fill % 2 ? 1 : -0.7,
@@ -318,6 +331,7 @@ static void accurate_errs_less_than_fma(void **state)
         int64_t k;
         double share; /* of the RMS of FMAs, at most */
     } depths[] = {{256, 1}, {1024, 0.5}};
+    if (!has_type(1)) skip();
     for (int fill = UNIFORM_01; fill <= NORMAL; fill++)
         for (size_t i = 0; i < COUNT_OF(depths); i++) {
             const gemm_case c = {.problem = accurate(problem_of(TGL_F32, 224, 224, depths[i].k)),
@@ -416,6 +430,7 @@ static bool did_without_permission;
 static void amx_may_be_refused(void **state)
 {
     const tgl_problem problem = problem_of(TGL_BF16, SIZE, SIZE, SIZE);
+    if (words->is_permitted == NULL) skip();
     assert_true(did_without_permission);
     assert_true(takes_words(*state, &problem));
 }
@@ -433,11 +448,13 @@ int main(void)
         cmocka_unit_test(accurate_errs_less_than_fma),
         cmocka_unit_test(threads_and_children_compute),
     };
-    if (find_words()) did_without_permission = does_without_permission();
+    if (find_words() && words->is_permitted != NULL)
+        did_without_permission = does_without_permission();
     const char *setting = getenv("TEGULA_CPU");
-    if (words == NULL || !tgl_cpu_permits_amx() ||
-        (setting != NULL && strcmp(setting, "amx") != 0)) {
-        printf("skipped: this processor or Linux does not provide AMX, or TEGULA_CPU forbids it\n");
+    if (words == NULL || (words->is_permitted != NULL && !words->is_permitted()) ||
+        (setting != NULL && strcmp(setting, tier->name) != 0)) {
+        printf("skipped: this processor or Linux provides neither AMX nor fast AVX512-BF16, or "
+               "TEGULA_CPU forbids them\n");
         return 77;
     }
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);

@@ -28,6 +28,12 @@ typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n
                                 float alpha, const float *A, int64_t lda, const float *B,
                                 int64_t ldb, float beta, float *C, int64_t ldc);
 
+typedef void mkl_bf16_function(int order, int trans_a, int trans_b, int m, int n, int k,
+                               float alpha, const uint16_t *A, int lda, const uint16_t *B, int ldb,
+                               float beta, float *C, int ldc);
+typedef int onednn_bf16_function(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
+                                 const void *A, const void *B, void *C, int result_is_f32);
+
 /* ---- Finding --------------------------------------------------------------------------------- */
 
 static const struct {
@@ -35,7 +41,8 @@ static const struct {
 } known[] = {
     {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
     {"blis", {"libblis.so.4", "libblis.so"}},
-    {"onednn", {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
+    /* bench/peers/onednn.c, which links to oneDNN, or oneDNN without bf16. */
+    {"onednn", {"libtegula_peer_onednn.so", "libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
     {"eigen", {"libtegula_peer_eigen.so"}}, /* bench/peers/eigen.cpp: Eigen has no library */
     {"mkl", {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}},
 };
@@ -193,6 +200,8 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
     p->sgemm = find(p, "cblas_sgemm");
     p->dgemm = find(p, "cblas_dgemm");
     p->onednn = p->sgemm == NULL ? find(p, "dnnl_sgemm") : NULL;
+    p->mkl_bf16 = find(p, "cblas_gemm_bf16bf16f32");
+    p->onednn_bf16 = find(p, "tegula_peer_bf16");
     if (p->sgemm == NULL && p->dgemm == NULL && p->onednn == NULL) {
         snprintf(message, message_size, "%s exports neither cblas_sgemm nor cblas_dgemm", name);
         return false;
@@ -244,35 +253,82 @@ void peer_from_cublas(peer *p, cublas *lib, cublas_way way)
              way == CUBLAS_LT_BEST ? ", the fastest of cuBLASLt's candidates" : "");
 }
 
+/* Whether it has a function for these types of A and B, and of C. */
+static bool has_function(const peer *p, tgl_type type, tgl_type result)
+{
+    switch (type) {
+    case TGL_F32:
+        return result == type && (p->sgemm != NULL || p->onednn != NULL);
+    case TGL_F64:
+        return result == type && p->dgemm != NULL;
+    case TGL_BF16:
+        return result == TGL_F32 ? p->mkl_bf16 != NULL || p->onednn_bf16 != NULL
+                                 : result == type && p->onednn_bf16 != NULL;
+    default:
+        return false;
+    }
+}
+
 bool peer_takes(const peer *p, const tgl_problem *problem)
 {
     if (p->cublas != NULL) return true;
-    const tgl_type type = problem->type_a;
-    if ((type != TGL_F32 && type != TGL_F64) || problem_result_type(problem) != type) return false;
-    if (type == TGL_F32 ? p->sgemm == NULL && p->onednn == NULL : p->dgemm == NULL) return false;
-    return problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;
+    return has_function(p, problem->type_a, problem_result_type(problem)) &&
+           problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;
 }
 
-void peer_run(const peer *p, const tgl_problem *problem, const void *A, const void *B, void *C)
+static void run_bf16(const peer *p, const tgl_problem *problem, const uint16_t *A,
+                     const uint16_t *B, void *C)
 {
     const int m = (int)problem->m, n = (int)problem->n, k = (int)problem->k;
     const int trans_a = problem->trans_a, trans_b = problem->trans_b;
     const int lda = trans_a == TGL_NO_TRANS ? k : m, ldb = trans_b == TGL_NO_TRANS ? n : k;
+    if (p->onednn_bf16 != NULL)
+        ((onednn_bf16_function *)p->onednn_bf16)(trans_a != TGL_NO_TRANS, trans_b != TGL_NO_TRANS,
+                                                 m, n, k, A, B, C,
+                                                 problem_result_type(problem) == TGL_F32);
+    else
+        ((mkl_bf16_function *)p->mkl_bf16)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, A, lda,
+                                           B, ldb, 0.0f, C, n);
+}
+
+static void run_f64(const peer *p, const tgl_problem *problem, const double *A, const double *B,
+                    double *C)
+{
+    const int m = (int)problem->m, n = (int)problem->n, k = (int)problem->k;
+    const int trans_a = problem->trans_a, trans_b = problem->trans_b;
+    const int lda = trans_a == TGL_NO_TRANS ? k : m, ldb = trans_b == TGL_NO_TRANS ? n : k;
+    ((dgemm_function *)p->dgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0, A, lda, B, ldb, 0.0,
+                                 C, n);
+}
+
+static void run_f32(const peer *p, const tgl_problem *problem, const float *A, const float *B,
+                    float *C)
+{
+    const int m = (int)problem->m, n = (int)problem->n, k = (int)problem->k;
+    const int trans_a = problem->trans_a, trans_b = problem->trans_b;
+    const int lda = trans_a == TGL_NO_TRANS ? k : m, ldb = trans_b == TGL_NO_TRANS ? n : k;
+    if (p->onednn != NULL)
+        ((dnnl_sgemm_function *)p->onednn)(trans_a == TGL_NO_TRANS ? 'N' : 'T',
+                                           trans_b == TGL_NO_TRANS ? 'N' : 'T', m, n, k, 1.0f, A,
+                                           lda, B, ldb, 0.0f, C, n);
+    else
+        ((sgemm_function *)p->sgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, A, lda, B, ldb,
+                                     0.0f, C, n);
+}
+
+void peer_run(const peer *p, const tgl_problem *problem, const void *A, const void *B, void *C)
+{
+    const int64_t element = (int64_t)tgl_type_size(problem->type_a);
+    const int64_t result = (int64_t)tgl_type_size(problem_result_type(problem));
     for (int64_t i = 0; i < problem->batch; i++) {
-        const float *a = (const float *)A + i * problem->stride_a;
-        const float *b = (const float *)B + i * problem->stride_b;
-        float *c = (float *)C + i * problem->stride_c;
-        if (problem->type_c == TGL_F64)
-            ((dgemm_function *)p->dgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0,
-                                         (const double *)A + i * problem->stride_a, lda,
-                                         (const double *)B + i * problem->stride_b, ldb, 0.0,
-                                         (double *)C + i * problem->stride_c, n);
-        else if (p->onednn != NULL)
-            ((dnnl_sgemm_function *)p->onednn)(trans_a == TGL_NO_TRANS ? 'N' : 'T',
-                                               trans_b == TGL_NO_TRANS ? 'N' : 'T', m, n, k, 1.0f,
-                                               a, lda, b, ldb, 0.0f, c, n);
+        const void *a = (const char *)A + i * problem->stride_a * element;
+        const void *b = (const char *)B + i * problem->stride_b * element;
+        void *c = (char *)C + i * problem->stride_c * result;
+        if (problem->type_a == TGL_BF16)
+            run_bf16(p, problem, a, b, c);
+        else if (problem->type_a == TGL_F64)
+            run_f64(p, problem, a, b, c);
         else
-            ((sgemm_function *)p->sgemm)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, a, lda, b,
-                                         ldb, 0.0f, c, n);
+            run_f32(p, problem, a, b, c);
     }
 }

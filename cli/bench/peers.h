@@ -20,6 +20,8 @@ typedef struct peer {
     void *handle;
     void *sgemm, *dgemm; /* cblas_sgemm and cblas_dgemm; NULL where the library has none */
     void *onednn;        /* dnnl_sgemm, for a library without cblas_sgemm */
+    void *mkl_bf16;      /* cblas_gemm_bf16bf16f32: bf16 with a result of f32 */
+    void *onednn_bf16;   /* tegula_peer_bf16 of bench/peers/onednn.c: a result of bf16 or f32 */
     cublas
         *cublas; /* set for a peer on CUDA devices, which has only name and version of the above */
     cublas_way way;

@@ -65,17 +65,14 @@ static tgl_status plan_launches(tgl_plan *plan, const tgl_plan_options *options)
     return dev->backend->prepare(plan, NULL);
 }
 
-/* Devices without a chip have kernels without options, so the kernel string must be a kernel's
- * name. */
+/* Whether a kernel has the name of the kernel string. Devices without a chip read its options
+ * themselves, when they prepare a plan. */
 static tgl_status check_kernel(const tgl_device *dev, const char *kernel)
 {
     const char *known;
     const size_t name = strcspn(kernel, ":");
     for (int i = 0; (known = dev->backend->kernel_name(dev, i)) != NULL; i++) {
-        if (strlen(known) != name || memcmp(known, kernel, name) != 0) continue;
-        if (kernel[name] == '\0') return TGL_OK;
-        return tgl_fail(TGL_BAD_ARGUMENT, "%s has no options, such as \"%s\"", known,
-                        kernel + name + 1);
+        if (strlen(known) == name && memcmp(known, kernel, name) == 0) return TGL_OK;
     }
     return tgl_fail(TGL_UNKNOWN_KERNEL, "the device %s has no kernel \"%s\"", dev->name, kernel);
 }

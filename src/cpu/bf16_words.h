@@ -33,19 +33,40 @@ typedef struct cpu_words_source {
     int64_t lines, k;
 } cpu_words_source;
 
-/* [0]: bf16, one word; [1]: f32, three words. */
+/* Memory that is used next: `rows` rows of `bytes`, `step` bytes apart. */
+typedef struct cpu_words_next {
+    const char *at;
+    int64_t step, bytes, rows;
+} cpu_words_next;
+
+/* [0]: bf16, one word; [1]: f32, three words, NULL where they are not used. */
 typedef struct cpu_words {
+    const char *name;           /* of the instructions, for people: "AMX" */
+    bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
+    int64_t steps[2];           /* of k in a block of A or B */
+    double cycles[2];           /* of a multiply-add of two elements */
+    double fma_cycles;          /* the same by an f32 FMA */
+
     cpu_exponents (*pack_a[2])(void *to, const cpu_words_source *source);
     cpu_exponents (*pack_b[2])(void *to, const cpu_words_source *source);
 
     /* C := a*b, or C += a*b, for packed operands of m x k and k x n. Of three words the products
-     * low*middle, middle*low and low*low are left out. */
+     * low*middle, middle*low and low*low are left out. next: may be prefetched, of A and of B. */
     void (*multiply[2])(int64_t m, int64_t n, int64_t k, const void *a, const void *b, float *c,
-                        int64_t ldc, bool add);
+                        int64_t ldc, bool add, const cpu_words_next next[2]);
 
-    /* Around the calls of multiply() of a thread. */
+    /* Around the calls of multiply() of a thread; NULL: nothing is to be done. */
     void (*begin)(void);
     void (*end)(void);
 } cpu_words;
+
+/* pack_words.c, by AVX512BW. by_line: one line after the other where k is contiguous, which is
+ * faster on Zen 4; tile after tile was faster on a Xeon. */
+cpu_exponents tgl_pack_a_bf16(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_b_bf16(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_a_bf16_by_line(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_b_bf16_by_line(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_a_f32(void *to, const cpu_words_source *source);
+cpu_exponents tgl_pack_b_f32(void *to, const cpu_words_source *source);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "api/backend.h"
 #include "base/integers.h"
+#include "cpu/cpu_blocking.h"
 #include "cpu/detect.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
@@ -73,7 +74,8 @@ typedef struct cpu_plan {
     int64_t parts;      /* CPU_SHARE_K: parts of the sum */
     bool pack_a, pack_b;
     bool keep_b;                /* a whole block of B is packed; else one panel at a time */
-    bool fetch;                 /* prefetch the next panel of B, because B exceeds L2 */
+    bool fetch;                 /* prefetch the next panel of B, or the next product of a batch of
+                                   small ones, because B or the batch exceeds L2 */
     int64_t mc, nc, kc;         /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
     size_t a_bytes;             /* workspace: one thread's packed block of A */
     size_t b_bytes;             /* a packed block of B */
@@ -94,27 +96,28 @@ typedef struct cpu_half_plan {
     size_t thread_bytes;                           /* with the workspace of `product` */
 } cpu_half_plan;
 
-/* cpu_plan.c: chooses path, sharing and blocking. A pure function of its arguments. */
-void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, const cpu_device *cpu,
-                  cpu_plan *plan);
+/* cpu_plan.c: chooses path, sharing and what `blocking` leaves open. A pure function of its
+ * arguments. */
+void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
+                  const cpu_device *cpu, cpu_plan *plan);
 void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out);
 size_t tgl_cpu_aligned(size_t bytes); /* rounded up to CPU_ALIGNMENT */
 
 /* cpu_half.c: the same for 16-bit types and for products that take words. *plan refers to *half. */
-void tgl_cpu_plan_half(const tgl_shape *shape, const cpu_tier *tier, const cpu_device *cpu,
-                       cpu_half_plan *half, cpu_plan *plan);
+void tgl_cpu_plan_half(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
+                       const cpu_device *cpu, cpu_half_plan *half, cpu_plan *plan);
 void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
                   thread_pool *threads);
 
 /* cpu_words.c. takes_words: whether the product and the system permit bf16 words, and they are
  * faster than FMAs. word_blocks: sets rows, columns and steps of the blocks. multiply_words:
- * sums := or += the product of a block; false: the block must take FMAs, and the sums are
- * unchanged. */
+ * sums := or += the product of a block; is_last: of the blocks along k; false: the block must take
+ * FMAs, and the sums are unchanged. */
 bool tgl_cpu_takes_words(const tgl_shape *shape, const cpu_tier *tier);
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_half_plan *half);
 bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words,
                             const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
-                            void *packed_b, float *sums, int64_t ld, bool add);
+                            void *packed_b, float *sums, int64_t ld, bool add, bool is_last);
 
 /* cpu_gemm.c, cpu_vector.c: run a plan in place, D := alpha*op(A)*op(B) + beta*D and the epilogue,
  * in `workspace`, plan->workspace bytes aligned to CPU_ALIGNMENT. */

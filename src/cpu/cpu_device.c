@@ -29,9 +29,11 @@ static void list_properties(cpu_device *cpu)
 {
     const cpu_facts *facts = &cpu->facts;
     add_property(cpu, "processor", "%s", facts->name);
-    add_property(cpu, "instruction sets", "%s%s%s%s%s%s", facts->features & CPU_AVX2 ? "avx2 " : "",
-                 facts->features & CPU_FMA ? "fma " : "",
+    if (facts->model[0] != '\0') add_property(cpu, "model", "%s", facts->model);
+    add_property(cpu, "instruction sets", "%s%s%s%s%s%s%s",
+                 facts->features & CPU_AVX2 ? "avx2 " : "", facts->features & CPU_FMA ? "fma " : "",
                  facts->features & CPU_AVX512F ? "avx512f" : "",
+                 facts->features & CPU_AVX512_BF16 ? " avx512_bf16" : "",
                  facts->features & CPU_AMX ? " amx" : "", facts->features & CPU_NEON ? "neon" : "",
                  facts->features == 0 ? "portable only" : "");
     add_property(cpu, "tier", "%s", cpu->tiers[0]->name);
@@ -105,8 +107,11 @@ static tgl_status cpu_sync(tgl_device *dev)
 static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
 {
     if (kernel == NULL) return cpu->tiers[0];
-    for (int i = 0; i < cpu->tier_count; i++)
-        if (strcmp(cpu->tiers[i]->kernel, kernel) == 0) return cpu->tiers[i];
+    const size_t length = strcspn(kernel, ":");
+    for (int i = 0; i < cpu->tier_count; i++) {
+        const char *name = cpu->tiers[i]->kernel;
+        if (strlen(name) == length && memcmp(name, kernel, length) == 0) return cpu->tiers[i];
+    }
     return NULL;
 }
 
@@ -157,18 +162,30 @@ static tgl_status check_shape(const tgl_shape *s)
     return TGL_OK;
 }
 
+/* The blocking that the kernel string asks for, and what is measured where it asks for nothing. */
+static tgl_status find_blocking(const cpu_device *cpu, const cpu_tier *tier, tgl_type type,
+                                const char *kernel, cpu_blocking *blocking)
+{
+    const cpu_blocking measured =
+        tgl_cpu_find_blocking(tgl_cpu_tuned_rows, &cpu->facts, tier, type);
+    TGL_TRY(tgl_cpu_blocking_read(kernel != NULL ? kernel + strcspn(kernel, ":") : "", blocking));
+    if (blocking->kc == 0 && blocking->mc == 0) *blocking = measured;
+    return TGL_OK;
+}
+
 /* Makes the plan's state; NULL: no memory. */
-static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, const cpu_device *cpu)
+static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
+                            const cpu_device *cpu)
 {
     cpu_plan *state = malloc(sizeof *state);
     if (state == NULL) return NULL;
     if (!is_half(shape) && !tgl_cpu_takes_words(shape, tier)) {
-        tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, cpu, state);
+        tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, blocking, cpu, state);
         return state;
     }
     cpu_half_plan *half = malloc(sizeof *half);
     if (half != NULL) {
-        tgl_cpu_plan_half(shape, tier, cpu, half, state);
+        tgl_cpu_plan_half(shape, tier, blocking, cpu, half, state);
         return state;
     }
     free(state);
@@ -186,17 +203,21 @@ static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
     cpu_device *cpu = plan->dev->state;
     const cpu_tier *tier = find_tier(cpu, kernel);
     if (tier == NULL)
-        return tgl_fail(TGL_UNKNOWN_KERNEL, "the cpu device has no kernel \"%s\" here", kernel);
+        return tgl_fail(TGL_UNKNOWN_KERNEL, "the cpu device has no kernel \"%.*s\" here",
+                        (int)strcspn(kernel, ":"), kernel);
     TGL_TRY(check_shape(&plan->shape));
 
-    cpu_plan *state = make_state(&plan->shape, tier, cpu);
+    const tgl_type type = plan->shape.type_a == TGL_F64 ? TGL_F64 : TGL_F32;
+    cpu_blocking blocking;
+    TGL_TRY(find_blocking(cpu, tier, type, kernel, &blocking));
+    cpu_plan *state = make_state(&plan->shape, tier, blocking, cpu);
     if (state == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     if (!tgl_buffer_pool_reserve(&cpu->buffers, state->workspace)) {
         const size_t workspace = state->workspace;
         free_state(state);
         return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", workspace);
     }
-    snprintf(plan->kernel, sizeof plan->kernel, "%s", tier->kernel);
+    snprintf(plan->kernel, sizeof plan->kernel, "%s", kernel != NULL ? kernel : tier->kernel);
     plan->state = state;
     return TGL_OK;
 }

@@ -146,6 +146,7 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
             .copy = y.copy,
             .ahead = y.next != NULL ? y.next + q * ahead * y.next_ld * element : NULL,
             .ahead_step = y.next_ld * element,
+            .fetch_c = true,
             .ahead_rows = y.next != NULL ? tgl_min64(ahead, k - q * ahead) : 0,
         };
         tile(k, a, a_stride, y.b, y.ldb, c + row * x->ldc * element, x->ldc, tail, x->alpha,

@@ -88,13 +88,13 @@ static size_t operand_bytes(const tgl_shape *s, const cpu_half_plan *h, int64_t 
 /* Plans the product of a whole block, which serves the smaller ones at the edges too, and sizes the
  * workspace. */
 static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_kernels *kernels,
-                         cpu_half_plan *h)
+                         cpu_blocking blocking, cpu_half_plan *h)
 {
     const cpu_device one_thread = {.facts = cpu->facts, .threads = {.threads = 1}};
     /* Rows of a power of two of bytes would share few sets of the caches. */
     h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
     const tgl_shape block = block_shape(s, h->rows, h->columns, h->steps, h->sum_ld);
-    tgl_cpu_plan(&block, kernels, &one_thread, &h->product);
+    tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
     h->a_bytes = operand_bytes(s, h, h->rows);
     h->b_bytes = operand_bytes(s, h, h->columns);
     h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->sum_ld) * sizeof(float));
@@ -102,8 +102,8 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
     h->thread_bytes = h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes + h->product.workspace;
 }
 
-void tgl_cpu_plan_half(const tgl_shape *s, const cpu_tier *tier, const cpu_device *cpu,
-                       cpu_half_plan *h, cpu_plan *plan)
+void tgl_cpu_plan_half(const tgl_shape *s, const cpu_tier *tier, cpu_blocking blocking,
+                       const cpu_device *cpu, cpu_half_plan *h, cpu_plan *plan)
 {
     const double worth = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
     const double threads = worth / WORK_PER_THREAD, most = cpu->threads.threads;
@@ -117,7 +117,7 @@ void tgl_cpu_plan_half(const tgl_shape *s, const cpu_tier *tier, const cpu_devic
     h->blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
     const int64_t blocks = s->batch * h->blocks_m * h->blocks_n;
     if (blocks < plan->threads) plan->threads = (int)blocks;
-    plan_product(s, cpu, tier->f32, h);
+    plan_product(s, cpu, tier->f32, blocking, h);
     plan->workspace = (size_t)plan->threads * h->thread_bytes;
 }
 
@@ -203,8 +203,8 @@ static void multiply_block(const half_job *job, const half_block *x, int64_t p)
                                 s->lda, !s->trans_a, x->rows, k};
     const cpu_words_source b = {tgl_cpu_b_of(s, job->run, x->problem, element) + at_b * element,
                                 s->ldb, s->trans_b, x->columns, k};
-    if (h->words == NULL ||
-        !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums, x->sum_ld, p > 0))
+    if (h->words == NULL || !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums,
+                                                    x->sum_ld, p > 0, p + 1 == h->blocks_k))
         multiply_converted(job, x, &a, &b, p > 0);
 }
 

@@ -45,10 +45,10 @@ static int64_t a_room(const cpu_facts *facts, const cpu_kernels *kernels)
 }
 
 /* Steps of k between two visits to a tile of C. */
-static int64_t choose_kc(piece of, const cpu_plan *plan, const cpu_facts *facts)
+static int64_t choose_kc(piece of, int64_t usual, const cpu_plan *plan, const cpu_facts *facts)
 {
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
-    const int64_t usual = plan->kernels->kc, least = 128;
+    const int64_t least = 128;
     if (of.columns > 0 && of.columns <= 2 * nr) {
         /* The block of B fits in L2, and rows of A are read without interruption. */
         const int64_t room = (int64_t)(facts->l2 / 4 / plan->kernels->element) / of.columns;
@@ -63,14 +63,16 @@ static int64_t choose_kc(piece of, const cpu_plan *plan, const cpu_facts *facts)
     return plan->fetch && of.rows < usual && few < usual ? few : usual;
 }
 
-static void choose_blocks(piece of, const tgl_shape *s, const cpu_facts *facts, cpu_plan *plan)
+static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
+                          const cpu_facts *facts, cpu_plan *plan)
 {
     const cpu_kernels *kernels = plan->kernels;
     const int64_t nr = (int64_t)kernels->nv * kernels->vector;
-    plan->kc = even_block(s->k, choose_kc(of, plan, facts), 8);
+    const int64_t usual = blocking.kc > 0 ? blocking.kc : kernels->kc;
+    plan->kc = even_block(s->k, choose_kc(of, usual, plan, facts), 8);
 
     const int64_t element = (int64_t)kernels->element;
-    const int64_t mc = a_room(facts, kernels) / plan->kc;
+    const int64_t mc = blocking.mc > 0 ? blocking.mc : a_room(facts, kernels) / plan->kc;
     plan->mc = even_block(of.rows, mc > 4 * kernels->mr ? mc : 4 * kernels->mr, kernels->mr);
     plan->keep_b = plan->mc < of.rows;
 
@@ -102,12 +104,25 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
     }
 }
 
-/* Each product of a batch costs as much as some 1,000 multiply-adds beside its own. */
-static void plan_small(const tgl_shape *s, int most, cpu_plan *plan)
+/* Whether it pays to prefetch the next product of a batch: the batch exceeds the L2 cache, and the
+ * products are large enough, without much memory between their rows. */
+static bool fetches_products(const tgl_shape *s, const cpu_kernels *kernels, size_t l2)
 {
+    const int64_t least = 8 << 10;
+    const int64_t bytes = (s->m * s->k + s->k * s->n + s->m * s->n) * (int64_t)kernels->element;
+    return bytes >= least && bytes * s->batch > (int64_t)l2 &&
+           s->lda <= 2 * (s->trans_a ? s->m : s->k) && s->ldb <= 2 * (s->trans_b ? s->k : s->n) &&
+           s->ldd <= 2 * s->n;
+}
+
+/* Each product of a batch costs as much as some 1,000 multiply-adds beside its own. */
+static void plan_small(const tgl_shape *s, const cpu_device *cpu, cpu_plan *plan)
+{
+    const int most = cpu->threads.threads;
     const double products = (double)s->m * (double)s->n * (double)s->k + 1000;
     const double worth = products * (double)s->batch / WORK_PER_THREAD;
     plan->path = CPU_PATH_SMALL;
+    plan->fetch = fetches_products(s, plan->kernels, cpu->facts.l2);
     plan->sharing = CPU_SHARE_BATCH;
     if (worth >= 2 && s->batch >= 2)
         plan->threads = (int)tgl_min64(s->batch, worth < most ? (int64_t)worth : most);
@@ -186,8 +201,8 @@ static bool is_vector(const tgl_shape *s)
     return s->k > short_k || s->m > small || s->n > small || s->m * s->n * s->k > small;
 }
 
-void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, const cpu_device *cpu,
-                  cpu_plan *plan)
+void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, cpu_blocking blocking,
+                  const cpu_device *cpu, cpu_plan *plan)
 {
     *plan = (cpu_plan){.kernels = kernels, .path = CPU_PATH_GEMM, .threads = 1, .parts = 1};
     if (s->k <= 0) {
@@ -195,13 +210,13 @@ void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, const cpu_devi
     } else if (is_vector(s)) {
         plan_vector(s, cpu->threads.threads, plan);
     } else if (tgl_cpu_is_small(s->m, s->n, s->k)) {
-        plan_small(s, cpu->threads.threads, plan);
+        plan_small(s, cpu, plan);
     } else {
         choose_threads(s, cpu->threads.threads, plan);
         choose_grid(s, plan);
         const piece of = largest_piece(s, plan);
         choose_packing(of, s, &cpu->facts, plan);
-        choose_blocks(of, s, &cpu->facts, plan);
+        choose_blocks(of, s, blocking, &cpu->facts, plan);
         size_workspace(s, plan);
     }
 }
@@ -236,14 +251,17 @@ static void explain_half(tgl_text *out, const tgl_shape *s, const cpu_half_plan 
     const bool f32 = s->type_a == TGL_F32;
     if (h->words != NULL && f32)
         tgl_text_add(out,
-                     "path        AMX: each f32 is the sum of three bf16 words, six products of "
+                     "path        %s: each f32 is the sum of three bf16 words, six products of "
                      "words are summed in f32;\n"
                      "            blocks whose words or sums could be denormal or overflow "
-                     "take f32 FMAs\n");
+                     "take f32 FMAs\n",
+                     h->words->name);
     else if (h->words != NULL)
-        tgl_text_add(out, "path        AMX: products of bf16 are summed in f32; blocks with sums "
-                          "that could be denormal\n"
-                          "            or overflow are converted to f32 and take FMAs\n");
+        tgl_text_add(out,
+                     "path        %s: products of bf16 are summed in f32; blocks with sums "
+                     "that could be denormal\n"
+                     "            or overflow are converted to f32 and take FMAs\n",
+                     h->words->name);
     else
         tgl_text_add(
             out,

@@ -18,9 +18,32 @@ static int cut(int total, int parts, int index)
     return base + (index < total - base * parts);
 }
 
+/* ---- The next product of a batch ---------------------------------------------------------------
+ */
+
+/* A, B and C of the next product of a batch, which are prefetched while this one is computed: a
+ * part of each at each tile. Hardware prefetchers follow a row, not a new matrix. */
+typedef struct next_product {
+    const char *at[3], *end[3];
+    int64_t part[3]; /* bytes */
+} next_product;
+
+static void prefetch_part(next_product *next)
+{
+    enum { LINE = 64 };
+    for (int i = 0; i < 3; i++) {
+        const char *stop = next->at[i] + tgl_min64(next->part[i], next->end[i] - next->at[i]);
+        for (; next->at[i] < stop; next->at[i] += LINE)
+            __builtin_prefetch(next->at[i], 0, 2);
+    }
+}
+
+/* ---- One product -------------------------------------------------------------------------------
+ */
+
 /* The tiles of one panel: columns `b` of op(B), and the columns of C that begin at c. */
 static void multiply_panel(const cpu_kernels *kernels, const tgl_small_product *x, const char *b,
-                           int64_t ldb, int vectors, int tail, char *c)
+                           int64_t ldb, int vectors, int tail, char *c, next_product *next)
 {
     static const cpu_beside nothing = {.copy = NULL};
     const int64_t element = (int64_t)kernels->element;
@@ -31,13 +54,15 @@ static void multiply_panel(const cpu_kernels *kernels, const tgl_small_product *
     const char *a = x->A;
     for (int q = 0; q < tiles; q++) {
         const int rows = cut(m, tiles, q);
+        if (next != NULL) prefetch_part(next);
         tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta, &nothing);
         a += rows * a_row;
         c += rows * c_row;
     }
 }
 
-void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
+static inline void multiply(const cpu_kernels *kernels, const tgl_small_product *x,
+                            next_product *next)
 {
     _Alignas(64) char packed[CPU_SMALL * PANEL_BYTES];
     const int64_t element = (int64_t)kernels->element, width = kernels->vector;
@@ -51,15 +76,20 @@ void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
         const int tail = columns - (wide - 1) * (int)width;
         if (x->trans_b) {
             kernels->interleave(packed, wide * width, b, x->ldb, columns, x->k);
-            multiply_panel(kernels, x, packed, wide * width, wide, tail, c);
+            multiply_panel(kernels, x, packed, wide * width, wide, tail, c, next);
             b += columns * x->ldb * element;
         } else {
-            multiply_panel(kernels, x, b, x->ldb, wide, tail, c);
+            multiply_panel(kernels, x, b, x->ldb, wide, tail, c, next);
             b += columns * element;
         }
         c += columns * element;
         left -= columns;
     }
+}
+
+void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
+{
+    multiply(kernels, x, NULL);
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
@@ -74,6 +104,34 @@ typedef struct small_job {
     const cpu_plan *plan;
     const tgl_run *run;
 } small_job;
+
+/* Bytes of a matrix from its first element to its last. */
+static int64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t element)
+{
+    return ((rows - 1) * ld + columns) * element;
+}
+
+/* What product i prefetches of product i + 1. */
+static next_product following(const small_job *job, int64_t i)
+{
+    const tgl_shape *s = job->shape;
+    const cpu_kernels *kernels = job->plan->kernels;
+    const int64_t element = (int64_t)kernels->element;
+    const int64_t tiles = cpu_ceil_div(s->m, kernels->mr) *
+                          cpu_ceil_div(s->n, (int64_t)kernels->nv * kernels->vector);
+    const int64_t bytes[3] = {
+        extent(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->lda, element),
+        extent(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->ldb, element),
+        extent(s->m, s->n, s->ldd, element)};
+    next_product next = {.at = {tgl_cpu_a_of(s, job->run, i + 1, element),
+                                tgl_cpu_b_of(s, job->run, i + 1, element),
+                                tgl_cpu_d_of(s, job->run, i + 1, element)}};
+    for (int q = 0; q < 3; q++) {
+        next.end[q] = next.at[q] + bytes[q];
+        next.part[q] = tgl_round_up(cpu_ceil_div(bytes[q], tiles), 64);
+    }
+    return next;
+}
 
 static void multiply_some(void *context, int thread, int team)
 {
@@ -100,7 +158,12 @@ static void multiply_some(void *context, int thread, int team)
         x.A = tgl_cpu_a_of(s, job->run, i, element);
         x.B = tgl_cpu_b_of(s, job->run, i, element);
         x.C = tgl_cpu_d_of(s, job->run, i, element);
-        tgl_cpu_small(kernels, &x);
+        if (job->plan->fetch && i + 1 < end) {
+            next_product next = following(job, i);
+            multiply(kernels, &x, &next);
+        } else {
+            multiply(kernels, &x, NULL);
+        }
         if (!is_plain) tgl_cpu_epilogue(s, kernels, job->run, i, all);
     }
 }

@@ -3,10 +3,10 @@
  * Products of bf16, and of f32 with TGL_COMPUTE_ACCURATE, by words (bf16_words.h): when they are
  * used, and for which blocks.
  *
- * AMX rounds each sum to nearest as an FMA does, but treats denormal numbers as zero. A block is
- * therefore multiplied by words only if none can occur. Let 2^a and 2^b be the binades of the least
- * elements other than 0 of the blocks of A and B, and f the fraction bits of their type: 7 of bf16,
- * 23 of f32.
+ * AMX and AVX512-BF16 round each sum to nearest as an FMA does, but treat denormal numbers as zero.
+ * A block is therefore multiplied by words only if none can occur. Let 2^a and 2^b be the binades
+ * of the least elements other than 0 of the blocks of A and B, and f the fraction bits of their
+ * type: 7 of bf16, 23 of f32.
  *   - Each word is a multiple of 2^(a-f). With a-f >= -126 it is 0 or a normal number.
  *   - Each product of two words is a multiple of q = 2^(a-f+b-f), and so is each sum of products
  *     after rounding, because rounding drops low bits only. With q >= 2^-126 each sum is 0 or a
@@ -27,26 +27,23 @@ static bool is_f32(const tgl_shape *s)
     return s->type_a == TGL_F32;
 }
 
-/* Steps of a block: of bf16 a panel of A takes 32 KB, of f32 24 KB of the L1 cache. Lines of a
- * block: with fewer A and B are packed more often, with more the sums leave the L2 cache. The
- * packed lines of a product with few rows or columns are used at once, while they are in the L2
- * cache. */
-enum { BF16_STEPS = 512, F32_STEPS = 128, MAX_LINES = 1280, MAX_LINES_OF_FEW = 256, FEW = 64 };
+/* Lines of a block: with fewer A and B are packed more often, with more the sums leave the L2
+ * cache. The packed lines of a product with few rows or columns are used at once, while they are in
+ * the L2 cache. */
+enum { MAX_LINES = 1280, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
-/* Cycles, measured on a Xeon with AMX at one clock for FMAs and tiles, [0] of bf16, [1] of f32: a
- * multiply-add of two elements by words and by an FMA; packing an element, or converting it to f32;
- * adding a sum to a block of sums; reading it for the epilogue; a call. */
-static const double WORDS[2] = {1 / 270.0, 1 / 55.0}, FMA = 1 / 26.0, PACK[2] = {0.35, 0.8},
-                    ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
+/* Cycles, measured on a Xeon with AMX: packing an element, [0] of bf16 (or converting it to f32),
+ * [1] of f32; adding a sum to a block of sums; reading it for the epilogue; a call. */
+static const double PACK[2] = {0.35, 0.8}, ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
 
 /* Cycles of a block of D by words. */
-static double cost(bool f32, int64_t rows, int64_t columns, int64_t k)
+static double cost(const cpu_words *words, bool f32, int64_t rows, int64_t columns, int64_t k)
 {
     const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
     const double steps = (double)tgl_round_up(k, CPU_WORDS_STEPS);
-    const double blocks = (double)cpu_ceil_div(k, f32 ? F32_STEPS : BF16_STEPS);
-    return (m * n * WORDS[f32] + (m + n) * PACK[f32]) * steps + m * n * (ADD * blocks + EPILOGUE) +
-           CALL;
+    const double blocks = (double)cpu_ceil_div(k, words->steps[f32]);
+    return (m * n * words->cycles[f32] + (m + n) * PACK[f32]) * steps +
+           m * n * (ADD * blocks + EPILOGUE) + CALL;
 }
 
 /* Blocks of nearly equal size. */
@@ -62,9 +59,9 @@ static int64_t fewest_blocks(int64_t total, int64_t other)
 }
 
 /* A short last block costs as much as a whole one: 1.5 times the usual steps are one block. */
-static int64_t even_steps(bool f32, int64_t k)
+static int64_t even_steps(const cpu_words *words, bool f32, int64_t k)
 {
-    const int64_t usual = f32 ? F32_STEPS : BF16_STEPS;
+    const int64_t usual = words->steps[f32];
     const int64_t blocks = f32 ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
     return tgl_min64(k, tgl_round_up(cpu_ceil_div(k, blocks > 0 ? blocks : 1), CPU_WORDS_STEPS));
 }
@@ -78,31 +75,33 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
             const int64_t rows = even_lines(s->m, bm), columns = even_lines(s->n, bn);
             const int64_t blocks =
                 s->batch * cpu_ceil_div(s->m, rows) * cpu_ceil_div(s->n, columns);
-            const double cycles =
-                (double)cpu_ceil_div(blocks, threads) * cost(is_f32(s), rows, columns, s->k);
+            const double cycles = (double)cpu_ceil_div(blocks, threads) *
+                                  cost(h->words, is_f32(s), rows, columns, s->k);
             if (best > 0 && cycles >= best) continue;
             best = cycles;
             h->rows = rows;
             h->columns = columns;
         }
-    h->steps = even_steps(is_f32(s), s->k);
+    h->steps = even_steps(h->words, is_f32(s), s->k);
 }
 
 /* The cost of a product by words and by FMAs, per block of D. */
-static bool are_words_faster(const tgl_shape *s)
+static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const bool f32 = is_f32(s);
     const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
     const double conversion = f32 ? 0 : (double)(m + n) * PACK[0];
-    return cost(f32, m, n, s->k) < ((double)m * (double)n * FMA + conversion) * (double)s->k;
+    const double fma = (double)m * (double)n * words->fma_cycles;
+    return cost(words, f32, m, n, s->k) < (fma + conversion) * (double)s->k;
 }
 
 bool tgl_cpu_takes_words(const tgl_shape *s, const cpu_tier *tier)
 {
     const bool bf16 = s->type_a == TGL_BF16 && s->type_b == TGL_BF16;
     const bool f32 = tgl_shape_is_all(s, TGL_F32) && s->compute == TGL_COMPUTE_ACCURATE;
-    return tier->words != NULL && (bf16 || f32) && s->k > 0 && are_words_faster(s) &&
-           tgl_cpu_permits_amx();
+    const cpu_words *words = tier->words;
+    return words != NULL && (bf16 || (f32 && words->multiply[1] != NULL)) && s->k > 0 &&
+           are_words_faster(s, words) && (words->is_permitted == NULL || words->is_permitted());
 }
 
 /* ---- One block ------------------------------------------------------------------------------- */
@@ -123,16 +122,30 @@ static bool are_exact(const tgl_shape *s, cpu_exponents a, cpu_exponents b)
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
+/* The block behind this one along k, as if it were as large. */
+static cpu_words_next following(const tgl_shape *s, const cpu_words_source *x, bool is_last)
+{
+    const int64_t element = is_f32(s) ? sizeof(float) : sizeof(uint16_t);
+    if (is_last) return (cpu_words_next){.rows = 0};
+    return (cpu_words_next){
+        .at = (const char *)x->from + x->k * (x->k_contiguous ? 1 : x->ld) * element,
+        .step = x->ld * element,
+        .bytes = (x->k_contiguous ? x->k : x->lines) * element,
+        .rows = x->k_contiguous ? x->lines : x->k,
+    };
+}
+
 bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, const cpu_words_source *a,
                             const cpu_words_source *b, void *packed_a, void *packed_b, float *sums,
-                            int64_t ld, bool add)
+                            int64_t ld, bool add, bool is_last)
 {
     const int type = is_f32(s);
     const cpu_exponents of_a = words->pack_a[type](packed_a, a);
     const cpu_exponents of_b = words->pack_b[type](packed_b, b);
     if (!are_exact(s, of_a, of_b)) return false;
-    words->begin();
-    words->multiply[type](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add);
-    words->end();
+    const cpu_words_next next[2] = {following(s, a, is_last), following(s, b, is_last)};
+    if (words->begin != NULL) words->begin();
+    words->multiply[type](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
+    if (words->end != NULL) words->end();
     return true;
 }

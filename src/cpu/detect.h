@@ -14,12 +14,14 @@ typedef enum cpu_feature {
     CPU_AVX2 = 1u << 0,
     CPU_FMA = 1u << 1,
     CPU_AVX512F = 1u << 2,
-    CPU_NEON = 1u << 3, /* with fused multiply-adds of f64: aarch64 */
-    CPU_AMX = 1u << 4,  /* AMX-TILE, AMX-BF16 and AVX512BW; Linux must permit it, too */
+    CPU_NEON = 1u << 3,        /* with fused multiply-adds of f64: aarch64 */
+    CPU_AMX = 1u << 4,         /* AMX-TILE, AMX-BF16 and AVX512BW; Linux must permit it, too */
+    CPU_AVX512_BF16 = 1u << 5, /* AVX512BW, and VDPBF16PS at the rate of FMAs */
 } cpu_feature;
 
 typedef struct cpu_facts {
     char name[64];     /* the processor's own name, or "unknown" */
+    char model[32];    /* "AuthenticAMD 25.17": vendor, family and model; "": not known */
     unsigned features; /* cpu_feature bits: the processor has them and the system saves them */
     size_t l1d, l2;    /* bytes of one processor's caches; never 0 */
     size_t l3;         /* bytes of all third-level caches that this process reaches; 0: none */

@@ -27,6 +27,7 @@ typedef struct cpu_beside {
     /* Memory to prefetch: ahead_rows rows of the tile's width, ahead_step bytes apart. */
     const char *ahead;
     int64_t ahead_step, ahead_rows;
+    bool fetch_c; /* prefetch C even if k is short */
 } cpu_beside;
 
 /* One register tile, C := alpha*a*b + beta*C, where b(p, j) = b[p*ldb + j] and k > 0; beta == 0

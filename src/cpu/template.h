@@ -32,6 +32,15 @@ INLINE int64_t NAME(least)(int64_t x, int64_t y)
 
 /* ---- Register tiles -------------------------------------------------------------------------- */
 
+/* Prefetches a row of a tile of C, which need not begin with a cache line. */
+INLINE void NAME(prefetch_row)(const int nv, const T *c)
+{
+    UNROLL
+    for (int j = 0; j < nv; j++)
+        __builtin_prefetch(c + j * VLEN, 1);
+    __builtin_prefetch(c + nv * VLEN - 1, 1);
+}
+
 /* Multiplies and stores one tile. mr, nv, layout, masked and copy are constants where this is
  * inlined. */
 INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, const bool masked,
@@ -54,10 +63,10 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
      * into runs, and each run prefetches one row of C and a few rows of the next panel. */
     const int64_t runs = k < 128 ? 1 : mr, run = k < 128 ? k : (k + mr - 1) / mr;
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
+    for (int i = 1; runs == 1 && i < mr && beside->fetch_c; i++)
+        NAME(prefetch_row)(nv, c + i * ldc);
     for (int64_t i = 0, p = 0; p < k; i++) {
-        UNROLL
-        for (int j = 0; j < nv; j++)
-            __builtin_prefetch(c + i * ldc + j * VLEN, 1);
+        NAME(prefetch_row)(nv, c + i * ldc);
         if (layout == CPU_A_ROWS) {
             __builtin_prefetch(next_a + i * row_step);
             __builtin_prefetch(next_a + i * row_step + 64 / sizeof(T));

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* On other processors the tiers of x86 and aarch64 have names, so that they can be forbidden, but
- * no kernels. The same holds for AMX with a compiler that does not know it. */
+ * no kernels. The same holds for AMX and AVX512-BF16 with a compiler that does not know them. */
 #ifdef TGL_CPU_X86
 #define X86(kernels) (&(kernels))
 #else
@@ -18,6 +18,11 @@
 #define AMX(x) (&(x))
 #else
 #define AMX(x) NULL
+#endif
+#ifdef TGL_CPU_AVX512_BF16
+#define BF16(x) (&(x))
+#else
+#define BF16(x) NULL
 #endif
 #ifdef TGL_CPU_ARM64
 #define ARM64(kernels) (&(kernels))
@@ -30,6 +35,9 @@
 static const cpu_tier tiers[] = {
     {"amx", "cpu/amx", CPU_AMX | CPU_AVX512F | CPU_FMA, AMX(tgl_cpu_kernels_avx512_f32),
      AMX(tgl_cpu_kernels_avx512_f64), AMX(tgl_cpu_half_avx512), AMX(tgl_cpu_words_amx), "avx512"},
+    {"avx512_bf16", "cpu/avx512_bf16", CPU_AVX512_BF16 | CPU_AVX512F | CPU_FMA,
+     BF16(tgl_cpu_kernels_avx512_f32), BF16(tgl_cpu_kernels_avx512_f64), BF16(tgl_cpu_half_avx512),
+     BF16(tgl_cpu_words_avx512_bf16), "avx512"},
     {"avx512", "cpu/avx512", CPU_AVX512F | CPU_FMA, X86(tgl_cpu_kernels_avx512_f32),
      X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_half_avx512), NULL, NULL},
     {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, X86(tgl_cpu_kernels_avx2_f32),

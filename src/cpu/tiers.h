@@ -16,7 +16,7 @@ extern const cpu_kernels tgl_cpu_kernels_avx512_f32, tgl_cpu_kernels_avx512_f64;
 extern const cpu_kernels tgl_cpu_kernels_neon_f32, tgl_cpu_kernels_neon_f64;
 extern const cpu_half tgl_cpu_half_neon;
 extern const cpu_half tgl_cpu_half_portable, tgl_cpu_half_avx2, tgl_cpu_half_avx512;
-extern const cpu_words tgl_cpu_words_amx;
+extern const cpu_words tgl_cpu_words_amx, tgl_cpu_words_avx512_bf16;
 
 typedef struct cpu_tier {
     const char *name;   /* in TEGULA_CPU: "avx512" */
@@ -28,7 +28,7 @@ typedef struct cpu_tier {
     const char *base;       /* the tier whose kernels it also has; NULL: none */
 } cpu_tier;
 
-enum { CPU_MAX_TIERS = 5 };
+enum { CPU_MAX_TIERS = 6 };
 
 /* Fills `usable` with the tiers that a processor with these features runs and `setting` allows,
  * best first; *count: their number. setting: the value of TEGULA_CPU, or NULL. The name of a tier

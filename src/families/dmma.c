@@ -75,6 +75,7 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
         return "this NVRTC has no setmaxnreg, an instruction of sm_90a";
     if (chip->tensor_f64_flops == 0) return "the chip's tensor cores do not multiply f64";
     if (s->pointers) return "tensor maps describe no batches of pointers";
+    if (s->unaligned) return "TMA takes matrices that begin at multiples of 16 bytes";
     if (!has_small_strides(s)) return "TMA takes strides below 2^40 bytes";
     if (!is_direct(s, s->trans_a ? s->k : s->m, s->lda, s->stride_a) ||
         !is_direct(s, s->trans_b ? s->n : s->k, s->ldb, s->stride_b))

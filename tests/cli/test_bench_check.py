@@ -306,6 +306,55 @@ class Bench(Folder):
         for row in rows[1:]:
             self.assertNotEqual(row["version"], "")
 
+    @unittest.skipIf("TEGULA_SANITIZED" in os.environ, "the peers are not built for sanitizers")
+    def test_peers_of_bf16(self):
+        """oneDNN takes results of bf16 and f32, MKL of f32; the others no bf16. All layouts must be right."""
+        seen = set()
+        for result_type, possible in (("f32", {"onednn", "mkl"}), ("bf16", {"onednn"})):
+            for layout in ([], ["--trans-a"], ["--trans-b"], ["--trans-a", "--trans-b"]):
+                result = tegula("bench", "-m", 33, "-n", 50, "-k", 70, "--batch", 2, "--type", "bf16", "--type-c",
+                                result_type, "--repeat", 1, "--time", 0.01, "--device", "cpu", "--csv", "b.csv",
+                                *layout, cwd=self.folder)
+                self.assertEqual((result.code, result.err), (0, ""))
+                libraries = {row["library"] for row in self.rows("b.csv")} - {"tegula"}
+                self.assertLessEqual(libraries, possible)
+                seen |= libraries
+        if not seen:
+            self.skipTest("neither oneDNN nor MKL is here")
+
+    def test_tune_measures_blockings_of_the_cpu(self):
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write("f32,100,90,200,NN,1\nf64,70,70,70,TN,1\n")
+        run = "tune", "--device", "cpu", "--threads", 1, "--suite", "s.csv", "--output", "t.inc"
+        if "\n  model " not in tegula("info", "--device", "cpu").out:
+            result = tegula(*run, cwd=self.folder)
+            self.assertEqual((result.code, result.err), (1, "tegula tune: the model of this processor is not known\n"))
+            return
+        for type_, name in ("f32", "TGL_F32"), ("f64", "TGL_F64"):
+            result = tegula(*run, "--type", type_, cwd=self.folder)
+            self.assertEqual((result.code, result.err), (0, ""))
+            *table, last = result.out.splitlines()
+            self.assertGreaterEqual(len(table), 9)
+            for line in table:
+                self.assertRegex(line, r"^kc +\d+  mc +\d+  \d\.\d{3} of the planner's speed$")
+            self.assertRegex(last, "^the planner's own blocking is the best$|"
+                             rf'^{{"\w+ \d+\.\d+", "\w+", {name}, {{\d+, \d+}}}}, /\* \d\.\d+ of the planner')
+            with open(os.path.join(self.folder, "t.inc"), encoding="utf-8") as file:
+                self.assertEqual(last.startswith("{"), last in file.read().splitlines())
+
+    def test_tune_leaves_out_what_the_table_has(self):
+        facts = dict(line.strip().split(None, 1) for line in tegula("info", "--device", "cpu").out.splitlines()[1:])
+        if "model" not in facts:
+            self.skipTest("the model of this processor is not known")
+        with open(os.path.join(self.folder, "t.inc"), "w", encoding="utf-8") as file:
+            file.write(f'{{"{facts["model"]}", "{facts["tier"]}", TGL_F32, {{1, 2}}}},\n')
+        result = tegula("tune", "--device", "cpu", "--output", "t.inc", cwd=self.folder)
+        self.assertEqual((result.code, result.err), (0, ""))
+        self.assertEqual(result.out, "t.inc has a row for this processor, tier and type\n")
+        result = tegula("tune", "--device", "cpu", "--type", "bf16", "--output", "t.inc", cwd=self.folder)
+        self.assertEqual(result.code, 2)
+        self.assertIn("--type: the blocking of the cpu device is measured for f32 or f64", result.err)
+
     def test_a_peer_that_is_wrong_is_left_out(self):
         peer = os.environ.get("TEGULA_WRONG_PEER")
         if peer is None:
@@ -332,7 +381,7 @@ class Bench(Folder):
         result = tegula("bench", "--kernel", "nonsense", "--peer", "none", "--device", "cpu")
         self.assertEqual(result.code, 2)
         self.assertRegex(result.err, r'^tegula bench: the device cpu has no kernel "nonsense"; the kernels are '
-                                     r"[a-z0-9/, ]+; see `tegula bench --help`\n$")
+                                     r"[a-z0-9_/, ]+; see `tegula bench --help`\n$")
 
 
     def test_unstable_rows_are_marked_and_the_ceiling_is_the_best_of_several(self):
