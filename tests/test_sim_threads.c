@@ -83,6 +83,26 @@ static void assert_same(const outcome *x, const outcome *y)
     if (x->status == TGL_OK) assert_memory_equal(x->C, y->C, ROOM * sizeof(float));
 }
 
+static int count_threads(int asked)
+{
+    tgl_device *dev = open_sim(asked);
+    const tgl_sim *sim = dev->state;
+    const int threads = sim->threads.pool.threads;
+    tgl_device_close(dev);
+    return threads;
+}
+
+static void number_of_threads(void **state)
+{
+    (void)state;
+    setenv("OMP_NUM_THREADS", "1", 1);
+    assert_int_equal(count_threads(0), 1);
+    assert_int_equal(count_threads(5), 5);
+    assert_int_equal(count_threads(1000), TGL_SIM_HOST_THREADS_MAX);
+    unsetenv("OMP_NUM_THREADS");
+    assert_in_range(count_threads(0), 1, TGL_SIM_HOST_THREADS_MAX);
+}
+
 /* ---- Kernels of the library ------------------------------------------------------------------ */
 
 /* is_shared: blocks do not wait for each other. The product has several tiles of each kernel. */
@@ -205,6 +225,7 @@ static void conflicts_are_those_of_one_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(number_of_threads),
         cmocka_unit_test(kernels_do_the_same),
         cmocka_unit_test(and_in_a_random_order),
         cmocka_unit_test(conflicts_are_those_of_one_thread),

@@ -58,18 +58,24 @@ void tgl_host_threads_close(tgl_host_threads *threads)
 
 /* ---- What memory contained ------------------------------------------------------------------- */
 
-/* Copies the rows of D to `copy`, or back. Returns their size; copy may be NULL. */
-static size_t copy_result(const tgl_sim_region *d, char *copy, bool is_back)
+/* The launch's partition of D in matrix number i of its batch. */
+static char *partition(const tgl_sim_launch *launch, int64_t i)
 {
+    const tgl_sim_region *d = &launch->regions[TGL_SIM_D];
+    if (d->bases != NULL) return (char *)d->bases[i] + d->part_offset;
+    return launch->result + (d->base - (uintptr_t)launch->result) + i * d->stride_bytes;
+}
+
+/* Copies the rows of D to `copy`, or back. Returns their size; copy may be NULL. */
+static size_t copy_result(const tgl_sim_launch *launch, char *copy, bool is_back)
+{
+    const tgl_sim_region *d = &launch->regions[TGL_SIM_D];
     const size_t bytes = (size_t)d->row_bytes;
     size_t done = 0;
     if (d->extent == 0) return 0;
     for (int64_t i = 0; i < d->batch; i++) {
-        const uintptr_t matrix = d->bases != NULL
-                                     ? (uintptr_t)d->bases[i] + (uintptr_t)d->part_offset
-                                     : d->base + (uintptr_t)(i * d->stride_bytes);
         for (int64_t row = 0; row < d->rows; row++, done += bytes) {
-            char *at = (char *)matrix + row * d->ld_bytes;
+            char *at = partition(launch, i) + row * d->ld_bytes;
             if (copy != NULL) memcpy(is_back ? at : copy + done, is_back ? copy + done : at, bytes);
         }
     }
@@ -79,11 +85,10 @@ static size_t copy_result(const tgl_sim_region *d, char *copy, bool is_back)
 static bool save_memory(job *j)
 {
     const tgl_sim_memory *memory = &j->machine->memory;
-    const tgl_sim_region *d = &j->machine->launch->regions[TGL_SIM_D];
-    const size_t result = copy_result(d, NULL, false);
+    const size_t result = copy_result(j->machine->launch, NULL, false);
     j->memory = malloc(result + memory->scratch_bytes + 1);
     if (j->memory == NULL) return false;
-    copy_result(d, j->memory, false);
+    copy_result(j->machine->launch, j->memory, false);
     if (memory->scratch_bytes > 0)
         memcpy(j->memory + result, memory->scratch, memory->scratch_bytes);
     return true;
@@ -92,7 +97,7 @@ static bool save_memory(job *j)
 static void restore_memory(const job *j)
 {
     const tgl_sim_memory *memory = &j->machine->memory;
-    const size_t result = copy_result(&j->machine->launch->regions[TGL_SIM_D], j->memory, true);
+    const size_t result = copy_result(j->machine->launch, j->memory, true);
     if (memory->scratch_bytes > 0)
         memcpy((char *)memory->scratch, j->memory + result, memory->scratch_bytes);
 }

@@ -56,6 +56,7 @@ typedef struct tgl_sim_launch {
     int argument_bytes;
     int64_t first_problem; /* index in the batch */
     tgl_sim_region regions[TGL_SIM_REGIONS];
+    char *result;     /* D, unless it is given by an array of pointers */
     tgl_trace *trace; /* of its first block; NULL: none */
 } tgl_sim_launch;
 

@@ -369,6 +369,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
         .arguments = arguments,
         .argument_bytes = launch->argument_bytes,
         .first_problem = repeat * launch->count,
+        .result = (char *)j->run->at[TGL_AT_D],
     };
     const extent e = {launch->part, own.first_problem, count};
     memcpy(own.grid, launch->grid, sizeof own.grid);
