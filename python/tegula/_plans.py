@@ -132,11 +132,12 @@ class PlanBase:
 
         prepared: the tgl_prepared of a and of b, or None."""
         handle = self.handle()
-        operands = Operands(alpha=alpha, beta=beta, prepared_a=prepared[0], prepared_b=prepared[1])
+        operands = Operands(alpha=alpha, beta=beta)
         for name, given, at in zip("ab", prepared, zip(*handle.offsets)):
             if given is not None and any(at):
                 raise ValueError(f"{name} is prepared, and its batch dimensions have no common "
                                  "stride in this product, which takes several calls of the library")
+        operands.prepared_a, operands.prepared_b = prepared
         in_place = self.recipe.layouts.c is None
         for offsets in handle.offsets:
             a, b, c, d, bias = (None if p is None else p + offset
