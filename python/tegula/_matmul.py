@@ -275,8 +275,8 @@ def prepare(x: Any, side: str = "b", *, size: int = 4096, compute: str = "accura
     plan = cached_plan(Recipe(scheme.layouts, Options(compute, kernel=kernel), chosen.name,
                               chosen.threads))
     if any(offsets["ab".index(side)] for offsets in plan.handle().offsets):
-        raise ValueError(f"the batch dimensions of {side} have no common stride: prepare a copy, or "
-                         "each part")
+        raise ValueError(f"the batch dimensions of {side} have no common stride: prepare a copy, "
+                         "or each part")
     if scheme.copies:
         operand = row_major_copy(side, operand)
     return Prepared(plan, side, operand, compute)

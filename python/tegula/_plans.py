@@ -117,12 +117,12 @@ class PlanBase:
         return counters.as_dict()
 
     def trace(self) -> Dict[str, Any]:
-        """The counts of each source line in the latest run, and the accesses of a warp, step by step,
-        recorded by the device "sim": what tgl_plan_trace() writes (docs/simulator.md)."""
+        """The counts of each source line in the latest run, and the accesses of a warp, step by
+        step, recorded by the device "sim": what tgl_plan_trace() writes (docs/simulator.md)."""
         text = written_text(lib.tgl_plan_trace, self.handle().plan)
         if not text:
-            raise UnsupportedError("TGL_UNSUPPORTED", "there is no trace: only plans on sim have one, "
-                                   "after they have run")
+            raise UnsupportedError("TGL_UNSUPPORTED", "there is no trace: only plans on sim have "
+                                   "one, after they have run")
         trace: Dict[str, Any] = json.loads(text)
         return trace
 

@@ -29,8 +29,8 @@ class Prepared:
         try:
             self._wait_for(operand)
         except UnsupportedError as error:
-            raise UnsupportedError(error.status, f"{side} cannot be prepared while a stream is captured "
-                                   "into a CUDA graph; prepare it before") from error
+            raise UnsupportedError(error.status, f"{side} cannot be prepared while a stream is "
+                                   "captured into a CUDA graph; prepare it before") from error
         handle = c_void_p()
         check(lib.tgl_operand_prepare(plan.handle().plan, SIDES[side], operand.pointer,
                                       operand.stream, byref(handle)))
@@ -46,8 +46,8 @@ class Prepared:
             lib.tgl_prepared_destroy(handle)
 
     def _wait_for(self, operand: Operand) -> None:
-        """Waits for the stream of an operand, by copying an element. Unlike Device.sync() this leaves
-        captures in other streams alone. Raises UnsupportedError if this stream is captured."""
+        """Waits for the stream of an operand, by copying an element. Unlike Device.sync() this
+        leaves captures in other streams alone. Raises UnsupportedError if this one is captured."""
         element = (c_char * TYPE_SIZES[operand.form.type])()
         if 0 not in operand.form.shape:
             check(lib.tgl_download(self.device.handle, element, operand.pointer, len(element),
@@ -69,8 +69,8 @@ class Prepared:
 
     def __repr__(self) -> str:
         state = f"{self.nbytes} bytes" if self._handle is not None else "released"
-        return (f"<tegula operand {self.side} of shape {self.shape}, prepared on {self.device.name}: "
-                f"{state}>")
+        return (f"<tegula operand {self.side} of shape {self.shape}, prepared on "
+                f"{self.device.name}: {state}>")
 
     @property
     def shape(self) -> Tuple[int, ...]:
@@ -83,12 +83,12 @@ class Prepared:
 
     @property
     def array(self) -> Any:
-        """The matrix: the array that was given, or a copy of it if BLAS cannot express its strides."""
+        """The matrix: the array that was given, or a copy if BLAS cannot express its strides."""
         return self.operand.array
 
     @property
     def nbytes(self) -> int:
-        """The memory of the device that it owns. 0: the products have no use for the preparation."""
+        """The memory of the device that it owns. 0: products have no use for the preparation."""
         return int(lib.tgl_prepared_size(self._handle))
 
     def taken_as(self, name: str) -> c_void_p:

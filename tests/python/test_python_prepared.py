@@ -229,6 +229,8 @@ class Cuda(Prepares, unittest.TestCase):
             self.assert_product(tegula.matmul(a, right).numpy(), self.a, self.b)
             with self.assertRaisesRegex(ValueError, "the arrays are on different devices"):
                 tegula.matmul(self.a, right)
+        empty = tegula.prepare(self.cuda.array(self.b[:, :0]))
+        self.assertEqual((empty.nbytes, tegula.matmul(a, empty).shape), (0, (M, 0)))
         with self.assertRaisesRegex(ValueError, "the arrays are on cpu, and the device is cuda"):
             prepare(self.b, device="cuda")
 
