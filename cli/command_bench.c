@@ -37,6 +37,7 @@ static const char help[] =
     "  --time S          seconds to spend on a shape, about (1)\n"
     "  --repeat N        samples of each library, instead\n"
     "  --kernel KERNEL   Tegula by this kernel, such as simt_128x256x8:splits=4,strips=0\n"
+    "  --prepared a|b|ab prepare A, B or both once (tgl_operand_prepare()), outside of the timing\n"
     "  --one-shot        time tgl_gemm() instead of a kept plan\n"
     "  --cpu-time        by processor time, for one thread on a machine that others use too\n"
     "  --device NAME     auto, cpu, cuda:0 (auto)\n"
@@ -52,6 +53,7 @@ enum {
     OPT_PEER = OPT_COMMAND,
     OPT_TIME,
     OPT_REPEAT,
+    OPT_PREPARED,
     OPT_ONE_SHOT,
     OPT_CPU_TIME,
     OPT_CLIFFS,
@@ -70,6 +72,7 @@ static const struct option option_table[] = {
     {"peer", required_argument, NULL, OPT_PEER},
     {"time", required_argument, NULL, OPT_TIME},
     {"repeat", required_argument, NULL, OPT_REPEAT},
+    {"prepared", required_argument, NULL, OPT_PREPARED},
     {"one-shot", no_argument, NULL, OPT_ONE_SHOT},
     {"cpu-time", no_argument, NULL, OPT_CPU_TIME},
     {"cliffs", no_argument, NULL, OPT_CLIFFS},
@@ -91,6 +94,7 @@ static const cli_syntax syntax = {
 typedef struct bench_options {
     problem_options common;
     const char *suite, *csv;
+    bool prepares[2]; /* A, B */
     bool one_shot, cpu_time, cliffs, host_overhead;
     const char *peers[PEERS_MAX];
     int peer_count;
@@ -116,6 +120,15 @@ static bool parse_time(const char *text, double *seconds)
     return false;
 }
 
+static bool parse_prepared(const char *text, bool prepares[2])
+{
+    prepares[0] = strcmp(text, "a") == 0 || strcmp(text, "ab") == 0;
+    prepares[1] = strcmp(text, "b") == 0 || strcmp(text, "ab") == 0;
+    if (prepares[0] || prepares[1]) return true;
+    cli_misuse("--prepared: \"%s\" is none of a, b and ab", text);
+    return false;
+}
+
 static bool take_option(int option, void *into)
 {
     bench_options *o = into;
@@ -132,6 +145,8 @@ static bool take_option(int option, void *into)
     case OPT_CSV:
         o->csv = optarg;
         return true;
+    case OPT_PREPARED:
+        return parse_prepared(optarg, o->prepares);
     case OPT_ONE_SHOT:
         return o->one_shot = true;
     case OPT_CPU_TIME:
@@ -166,6 +181,8 @@ static int parse(int argc, char **argv, bench_options *o)
         return cli_misuse("give either --suite or one shape by -m, -n and -k");
     if (problem_has_shape(&o->common) && !problem_has_sizes(&o->common))
         return cli_misuse("give all of -m, -n and -k");
+    if (o->one_shot && (o->prepares[0] || o->prepares[1]))
+        return cli_misuse("--one-shot: tgl_gemm() takes no prepared operands");
     if (o->one_shot && !epilogue_is_none(&o->common.epilogue))
         return cli_misuse("--one-shot: tgl_gemm() has no epilogue");
     if (o->one_shot && o->common.kernel != NULL)
@@ -313,6 +330,7 @@ static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, c
         .time = o->time,
         .repeat = (int)o->repeat,
         .one_shot = o->one_shot,
+        .prepares = {o->prepares[0], o->prepares[1]},
         .plan = {.size = sizeof(tgl_plan_options), .kernel = o->common.kernel},
         .epilogue = o->common.epilogue,
         .best_fma = best_fma,

@@ -454,12 +454,11 @@ static void tensor_maps_are_kept_by_address(void **state)
         assert_status(tgl_plan_run(plan, 1, A + (ptrdiff_t)i * STEP, A, 0, &C, NULL), TGL_OK);
     assert_int_equal(encoded_maps(), before + 6);
     assert_status(plan_with_map(dev, "struct tgl_tensor_map", &plan_of_less), TGL_BAD_ARGUMENT);
-    /* The map begins at a multiple of 16. */
-    const float *const begin = A;
+    /* A map cannot begin there: another plan of the product computes it. */
     assert_status(tgl_plan_run(plan, 1, A + 1, A, 0, &C, NULL), TGL_OK);
-    assert_memory_equal(latest_launch().bytes, &begin, sizeof begin);
+    assert_int_equal(encoded_maps(), before + 6);
     setenv("FAKE_CUDA_FAIL", "cuTensorMapEncodeTiled=1", 1);
-    assert_status(tgl_plan_run(plan, 1, A + 2, A, 0, &C, NULL), TGL_DRIVER);
+    assert_status(tgl_plan_run(plan, 1, A + 4, A, 0, &C, NULL), TGL_DRIVER);
     unsetenv("FAKE_CUDA_FAIL");
     assert_last_error("encoding a tensor map");
     assert_status(tgl_plan_run(plan, 0, NULL, NULL, 0, &C, NULL), TGL_OK);

@@ -5,7 +5,7 @@
  */
 #include "fake_cuda/setup.h"
 
-enum { M = 128, N = 192, K = 512, BLOCKS_OF_A = M / 8, BLOCKS_OF_B = (N + 127) / 128 * (K / 64) };
+enum { M = 128, N = 192, K = 512, BLOCKS_OF_A = M / 16, BLOCKS_OF_B = N / 16 };
 
 static float A[M * K], B[K * N], C[M * N];
 
@@ -42,10 +42,10 @@ static void assert_right(void)
     assert_true(C[0] == 2 * K && C[M * N - 1] == 2 * K);
 }
 
-/* Blocks of the first kernel of the pre-pass, which is launched two before the product. */
-static unsigned blocks_of_maxima(void)
+/* Blocks of the pre-pass, which is launched before the product. */
+static unsigned blocks_of_words(void)
 {
-    return earlier_launch(2).grid[0];
+    return earlier_launch(1).grid[0];
 }
 
 static void a_run_leaves_out_the_pre_pass_of_a_prepared_operand(void **state)
@@ -56,24 +56,47 @@ static void a_run_leaves_out_the_pre_pass_of_a_prepared_operand(void **state)
     tgl_prepared *a, *b;
     assert_status(run(plan, NULL, NULL, NULL), TGL_OK);
     assert_right();
-    assert_int_equal(blocks_of_maxima(), BLOCKS_OF_A + BLOCKS_OF_B);
+    assert_int_equal(blocks_of_words(), BLOCKS_OF_A + BLOCKS_OF_B);
     assert_status(tgl_operand_prepare(plan, TGL_SIDE_B, B, NULL, &b), TGL_OK);
-    assert_int_equal(earlier_launch(1).grid[0], BLOCKS_OF_B);
+    assert_int_equal(latest_launch().grid[0], BLOCKS_OF_B);
     assert_status(tgl_operand_prepare(plan, TGL_SIDE_A, A, NULL, &a), TGL_OK);
-    assert_int_equal(earlier_launch(1).grid[0], BLOCKS_OF_A);
+    assert_int_equal(latest_launch().grid[0], BLOCKS_OF_A);
     assert_in_range(tgl_prepared_size(b), sizeof B, sizeof B + sizeof B / 10);
     assert_status(run(plan, NULL, b, NULL), TGL_OK);
     assert_right();
-    assert_int_equal(blocks_of_maxima(), BLOCKS_OF_A);
+    assert_int_equal(blocks_of_words(), BLOCKS_OF_A);
     const char *tables = latest_launch().args.right_tables;
     assert_status(run(plan, a, NULL, NULL), TGL_OK);
-    assert_int_equal(blocks_of_maxima(), BLOCKS_OF_B);
+    assert_int_equal(blocks_of_words(), BLOCKS_OF_B);
     assert_true(latest_launch().args.right_tables != tables);
     const fake_cuda_launch before = latest_launch();
     assert_status(run(plan, a, b, NULL), TGL_OK); /* the product alone */
     assert_right();
     assert_ptr_equal(latest_launch().args.right_tables, tables);
     assert_ptr_equal(earlier_launch(1).args.left_tables, before.args.left_tables);
+    tgl_prepared_destroy(a);
+    tgl_prepared_destroy(b);
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
+/* A stream's memory has no room for words that its runs do not make. */
+static void runs_reserve_no_memory_for_prepared_operands(void **state)
+{
+    (void)state;
+    enum { SCRATCH_LEAST = 1 << 20 }; /* an arena's scratch has more */
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan = accurate_plan(dev);
+    tgl_prepared *a, *b;
+    void *stream = create_stream();
+    assert_status(tgl_operand_prepare(plan, TGL_SIDE_A, A, stream, &a), TGL_OK);
+    assert_status(tgl_operand_prepare(plan, TGL_SIDE_B, B, stream, &b), TGL_OK);
+    assert_status(run(plan, a, b, stream), TGL_OK);
+    assert_right();
+    assert_true(memory_taken() < SCRATCH_LEAST + tgl_prepared_size(a) + tgl_prepared_size(b));
+    assert_status(run(plan, NULL, b, stream), TGL_OK);
+    assert_right();
+    assert_true(memory_taken() > SCRATCH_LEAST + tgl_prepared_size(a) + tgl_prepared_size(b));
     tgl_prepared_destroy(a);
     tgl_prepared_destroy(b);
     tgl_plan_destroy(plan);
@@ -93,7 +116,7 @@ static void captured_runs(void **state)
     for (int i = 0; i < 3; i++)
         assert_status(run(plan, NULL, b, stream), TGL_OK);
     assert_true(latest_launch().is_captured);
-    assert_int_equal(blocks_of_maxima(), BLOCKS_OF_A);
+    assert_int_equal(blocks_of_words(), BLOCKS_OF_A);
     void *graph = end_capture(stream);
     assert_true(C[0] == 0);
     launch_graph(graph, stream);
@@ -172,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_run_leaves_out_the_pre_pass_of_a_prepared_operand),
+        TEST(runs_reserve_no_memory_for_prepared_operands),
         TEST(captured_runs),
         TEST(a_captured_preparation_is_a_part_of_the_graph),
         TEST(failures),

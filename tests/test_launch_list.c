@@ -615,7 +615,7 @@ static void patches_are_filled_in(void **state)
     tgl_list_free(&list);
 }
 
-/* Blocks lie in the scratch, unless the run brings them along. */
+/* Blocks lie at the end of the scratch, unless the run brings them along. */
 static void kept_blocks(void **state)
 {
     (void)state;
@@ -649,11 +649,17 @@ static void kept_blocks(void **state)
     assert_ptr_equal(tgl_step_choose(words, &run), of_a);
     tgl_launch_fill(&list, of_b, &run, NULL, scratch, 0, NULL, NULL, (unsigned char *)&found);
     assert_ptr_equal(found.scratch, scratch + 1024 + 16);
+    assert_int_equal(tgl_list_scratch_of(&list, &run), 2048);
+    assert_int_equal(tgl_list_workspace(&list), 2048);
     run.kept[TGL_AT_A] = kept;
     assert_ptr_equal(tgl_step_choose(words, &run), of_b);
+    tgl_launch_fill(&list, of_b, &run, NULL, scratch, 0, NULL, NULL, (unsigned char *)&found);
+    assert_ptr_equal(found.scratch, scratch + 16);
+    assert_int_equal(tgl_list_scratch_of(&list, &run), 1024);
     tgl_launch_fill(&list, of_a, &run, NULL, scratch, 0, NULL, NULL, (unsigned char *)&found);
     assert_ptr_equal(found.scratch, kept + 16);
     run.is_preparation = true; /* of A, the first */
+    assert_int_equal(tgl_list_scratch_of(&list, &run), 0);
     assert_ptr_equal(tgl_step_choose(words, &run), of_a);
     assert_null(tgl_step_choose(tiles, &run));
     run.prepares = TGL_AT_B;

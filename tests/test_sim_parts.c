@@ -198,6 +198,44 @@ static void test_variables(void **state)
     free(image);
 }
 
+typedef struct uses {
+    int count;
+    uint64_t last;
+} uses;
+
+static void count_use(uint64_t address, void *context)
+{
+    uses *u = context;
+    assert_true(address > u->last);
+    u->last = address;
+    u->count++;
+}
+
+/* This program is linked with --emit-relocs. */
+static void test_uses(void **state)
+{
+    (void)state;
+    size_t size = 0;
+    unsigned char *image = read_self(&size);
+    if (image == NULL) skip();
+    uses found = {0, 0};
+    tgl_elf_each_use(image, size, "tgl_process_find", count_use, &found);
+    assert_in_range(found.count, 5, 20); /* here, in test_much_output() and in the library */
+    tgl_line_table table;
+    assert_true(tgl_line_table_read(&table, image, size));
+    const uint64_t next = tgl_line_table_next(&table, found.last);
+    assert_true(next > found.last && next != UINT64_MAX);
+    assert_int_equal(tgl_line_table_find(&table, next)->address, next);
+    assert_true(tgl_line_table_next(&table, UINT64_MAX) == UINT64_MAX);
+    tgl_line_table_free(&table);
+    free(image);
+}
+
+static void ignore_use(uint64_t address, void *context)
+{
+    (void)address, (void)context;
+}
+
 /* Whatever the bytes, nothing outside of them is read. */
 static void test_damage(void **state)
 {
@@ -218,6 +256,7 @@ static void test_damage(void **state)
         assert_true(tgl_line_table_read(&table, part, cut));
         tgl_line_table_free(&table);
         tgl_elf_each_variable(part, cut, count_variable, &found);
+        tgl_elf_each_use(part, cut, "tgl_process_find", ignore_use, NULL);
         free(part);
     }
     free(image);
@@ -279,6 +318,7 @@ int main(void)
         cmocka_unit_test(test_folder_without_children),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_uses),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_fibers),
     };

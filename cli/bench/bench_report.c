@@ -45,7 +45,10 @@ static void print_heading(const contest_settings *s)
 {
     printf("%s: %s", tgl_device_name(s->dev), chip(s->dev));
     if (cli_device_is_host(s->dev)) printf(", %d thread%s", s->threads, s->threads == 1 ? "" : "s");
-    printf("\ntegula: %s%s%s\n", tgl_version(), s->one_shot ? ", tgl_gemm()" : ", a kept plan",
+    static const char *const prepared[] = {"", ", A prepared", ", B prepared",
+                                           ", A and B prepared"};
+    printf("\ntegula: %s%s%s%s\n", tgl_version(), s->one_shot ? ", tgl_gemm()" : ", a kept plan",
+           prepared[s->prepares[0] + 2 * s->prepares[1]],
            epilogue_is_none(&s->epilogue) ? "" : ", with an epilogue that its peers have not");
     for (int i = 0; i < s->peer_count; i++)
         printf("%s: %s\n", s->peers[i].name, s->peers[i].version);

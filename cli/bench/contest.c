@@ -59,6 +59,9 @@ static tgl_status prepare(contest *t)
     tgl_plan_options options = s->plan;
     options.epilogue = t->epilogue;
     if (status == TGL_OK) status = tgl_plan_create(s->dev, p, &options, &t->plan);
+    for (int side = 0; status == TGL_OK && side < 2; side++)
+        if (s->prepares[side])
+            status = operands_prepare(&t->operands, t->plan, side == 0 ? TGL_SIDE_A : TGL_SIDE_B);
     if (status == TGL_OK) status = tgl_timer_create(s->dev, &t->timer);
     for (int i = 1; status == TGL_OK && i <= s->peer_count; i++)
         if (t->all[i].peer->cublas != NULL) prepare_cublas(t, &t->all[i]);

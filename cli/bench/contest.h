@@ -35,6 +35,7 @@ typedef struct contest_settings {
     double time;   /* seconds to spend on a shape, about */
     int repeat;    /* rounds; 0: as many as fit in `time`, but at least 5 */
     bool one_shot; /* time tgl_gemm(), not a kept plan */
+    bool prepares[2];      /* A, B: prepared once, outside of the timing */
     tgl_plan_options plan; /* Tegula's plan, without the epilogue */
     tgl_epilogue epilogue; /* of Tegula's product; peers compute none */
     double *best_fma;      /* the best FMA rates of this run: f32, f64 */

@@ -185,9 +185,32 @@ tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *e)
     return status;
 }
 
+tgl_status operands_prepare(operands *o, const tgl_plan *plan, tgl_side side)
+{
+    tgl_prepared **all = calloc((size_t)o->sets, sizeof(tgl_prepared *));
+    if (all == NULL) return TGL_NO_MEMORY;
+    o->prepared[side == TGL_SIDE_B] = all;
+    tgl_status status = TGL_OK;
+    for (int i = 0; i < o->sets && status == TGL_OK; i++) {
+        const operand_set set = operands_for(o, i);
+        status = tgl_operand_prepare(plan, side, side == TGL_SIDE_A ? set.A : set.B, NULL, &all[i]);
+    }
+    return status;
+}
+
+static void release_prepared(operands *o)
+{
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; o->prepared[side] != NULL && i < o->sets; i++)
+            tgl_prepared_destroy(o->prepared[side][i]);
+        free(o->prepared[side]);
+    }
+}
+
 void operands_release(operands *o)
 {
     if (o->dev == NULL) return;
+    release_prepared(o);
     if (o->host_a != o->A) free(o->host_a);
     if (o->host_b != o->B) free(o->host_b);
     if (o->host_bias != o->bias) free(o->host_bias);
@@ -205,6 +228,8 @@ operand_set operands_for(const operands *o, int64_t call)
         .A = set_of(o->A, o->step_a, set),
         .B = set_of(o->B, o->step_b, set),
         .C = set_of(o->C, o->step_c, set),
+        .prepared_a = o->prepared[0] != NULL ? o->prepared[0][set] : NULL,
+        .prepared_b = o->prepared[1] != NULL ? o->prepared[1][set] : NULL,
         .bias = o->bias,
         .residual = o->residual != NULL ? set_of(o->residual, align(residual_bytes(o)), set) : NULL,
     };
@@ -218,6 +243,8 @@ tgl_status operands_run(const operands *o, const tgl_plan *plan, operand_set set
                           .alpha = 1,
                           .A = set.A,
                           .B = set.B,
+                          .prepared_a = set.prepared_a,
+                          .prepared_b = set.prepared_b,
                           .bias = set.bias,
                           .residual = set.residual};
     if (o->problem.type_d != 0)

@@ -40,11 +40,13 @@ typedef struct operands {
     size_t step_a, step_b, step_c;  /* bytes from one set to the next */
     void *bias, *host_bias;         /* of an epilogue; the same for all sets */
     void *residual, *host_residual; /* one in each set */
+    tgl_prepared **prepared[2];     /* of A and of B: one for each set; NULL: not prepared */
 } operands;
 
 /* One set. C is the result, D where the problem has one. */
 typedef struct operand_set {
     const void *A, *B, *bias, *residual;
+    const tgl_prepared *prepared_a, *prepared_b; /* NULL: not prepared */
     void *C;
 } operand_set;
 
@@ -55,6 +57,10 @@ void operands_release(operands *o);
 
 /* Adds what an epilogue reads. */
 tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *epilogue);
+
+/* Prepares A or B of all sets for a plan of the operands' problem. The operands must be released
+ * before the plan's device is closed. */
+tgl_status operands_prepare(operands *o, const tgl_plan *plan, tgl_side side);
 
 /* The set for a call; calls are numbered from 0. */
 operand_set operands_for(const operands *o, int64_t call);

@@ -4,16 +4,24 @@
  * K-major with lines on 16 bytes, as TMA reads them. The one or two jobs of a launch are matrices
  * of any alignment; TRANSPOSED: their lines are columns in memory.
  *
- *   decompose_maxima   The largest |x| of each part of a line, as a bit pattern: patterns are
- *                      ordered as the numbers, Inf and NaN last. Also empties the panels' lists.
- *   decompose_split    The scale of each line, the words, and for each panel of lines its state and
- *                      its list of elements that two words do not hold.
+ *   load      A block takes a few whole lines, or a cluster does, each block a part of K. A thread
+ *             has 32 elements in registers: from a line eight float4; from columns float4 in eight
+ *             successive rows, which are eight successive elements of four lines. So no word has to
+ *             be exchanged between threads. Longer lines are read twice, the second time from L2 as
+ *             a rule.
+ *   maxima    The largest |x| of each line, as a bit pattern: patterns are ordered as the numbers,
+ *             Inf and NaN last. Threads, warps and then the blocks of a cluster combine theirs.
+ *   words     The scale of each line, the words, and for each panel of lines its state and its list
+ *             of elements that two words do not hold. Blocks add to a counter of the panel, which
+ *             is zero before, and the last one copies it into the panel.
  *
  * Elements are listed in no order, but the reader sorts the list; whether it is full depends only
  * on the matrix.
  */
+#include "lib/cluster.h"
 #include "lib/half.h"
 #include "lib/launch_order.h"
+#include "lib/opaque.h"
 #include "lib/words.h"
 
 #ifndef TRANSPOSED_0
@@ -22,12 +30,137 @@
 #ifndef TRANSPOSED_1
 #define TRANSPOSED_1 0 /* of the second */
 #endif
+#ifndef THREADS
+#define THREADS 256 /* or 512 */
+#endif
+#ifndef STRIP
+#define STRIP 8 /* lines of a block that are columns in memory: 8, 16 or 32 */
+#endif
 
-#define THREADS     256
 #define WARPS       (THREADS / 32)
-#define INFINITY_IS 0x7f800000u /* the pattern of Inf; those of NaNs are above */
+#define BLOCKS      (1024 / THREADS) /* of an SM: 64 registers for each thread */
+#define INFINITY_IS 0x7f800000u      /* the pattern of Inf; those of NaNs are above */
+
+#if STRIP % 8 != 0 || STRIP > 32 || THREADS / 32 > 32
+#error "the lines of a block"
+#endif
 
 typedef struct tgl_decompose_job job_t;
+
+/* ---- The work of a block --------------------------------------------------------------------- */
+
+/* Lines [line, line + count) of a matrix, and elements [first, end) of each. */
+struct work {
+    int matrix, line, count, first, end, part;
+};
+
+/* x / power, a power of two, without the instructions of a division. */
+static __device__ __forceinline__ int divided(int x, int power)
+{
+    return x >> (31 - __clz(power));
+}
+
+/* False: a block that only completes a cluster. */
+static __device__ __forceinline__ bool find_work(const job_t *job, int block, struct work *w)
+{
+    const int down = divided(job->lines + job->block_lines - 1, job->block_lines);
+    const int group = divided(block, job->parts);
+    w->matrix = group / down;
+    w->part = block - group * job->parts;
+    w->line = (group - w->matrix * down) * job->block_lines;
+    w->count = job->lines - w->line < job->block_lines ? job->lines - w->line : job->block_lines;
+    w->first = w->part * job->part;
+    w->end = job->length - w->first < job->part ? job->length : w->first + job->part;
+    return w->matrix < job->count;
+}
+
+static __device__ __forceinline__ const float *matrix_of(const job_t *job, const struct work *w)
+{
+    return job->from + w->matrix * job->stride;
+}
+
+/* The words hi of a matrix; lo follow. */
+static __device__ __forceinline__ unsigned short *words_of(const job_t *job, const struct work *w)
+{
+    return job->to + w->matrix * 2 * job->words;
+}
+
+/* The number of the panel, among those of all matrices. */
+static __device__ __forceinline__ long long panel_of(const job_t *job, const struct work *w)
+{
+    return (long long)w->matrix * (job->padded_lines / TGL_PANEL_LINES) + w->line / TGL_PANEL_LINES;
+}
+
+/* Of a thread: element number e, 0 <= e < 32, belongs to line `line` + e % 4 if the lines are
+ * columns in memory, or else to line `line`. */
+struct place {
+    int line, k;  /* of element 0 */
+    int distance; /* along K, from four elements to the next four */
+    int slot;     /* the number of `line` in the block */
+};
+
+static __device__ __forceinline__ int line_of(const struct place *at, int e, const bool transposed)
+{
+    return at->line + (transposed ? e % 4 : 0);
+}
+
+static __device__ __forceinline__ int k_of(const struct place *at, int e, const bool transposed)
+{
+    return at->k + e / 4 * at->distance + (transposed ? 0 : e % 4);
+}
+
+/* Threads of a line that is contiguous: a power of two. */
+static __device__ __forceinline__ int threads_of(const job_t *job)
+{
+    return divided(THREADS, job->block_lines);
+}
+
+static __device__ __forceinline__ struct place place_of(const job_t *job, const struct work *w,
+                                                        int step, const bool transposed)
+{
+    const int thread = opaque((int)threadIdx.x);
+    struct place at;
+    if (transposed) {
+        at.slot = thread % (STRIP / 4) * 4;
+        at.k = w->first + step * (32 * THREADS / STRIP) + thread / (STRIP / 4) * 8;
+        at.distance = 1;
+    } else {
+        const int threads = threads_of(job);
+        at.slot = divided(thread, threads);
+        at.k = w->first + step * 32 * threads + (thread & (threads - 1)) * 4;
+        at.distance = threads * 4;
+    }
+    at.line = w->line + at.slot;
+    return at;
+}
+
+/* ---- Loading --------------------------------------------------------------------------------- */
+
+/* The thread's elements; zeros outside of the lines. */
+static __device__ __forceinline__ void load(float *x, const job_t *job, const struct work *w,
+                                            const struct place *at, const bool transposed)
+{
+    const long long down = transposed ? job->ld : 1, right = transposed ? 1 : job->ld;
+    const float *from = matrix_of(job, w) + at->k * down + at->line * right;
+    const int lines = w->line + w->count;
+    const bool in_fours = transposed ? job->ld % 4 == 0 && w->count % 4 == 0 : w->end % 4 == 0;
+    if (in_fours && (unsigned long long)from % 16 == 0) {
+#pragma unroll
+        for (int e = 0; e < 32; e += 4) {
+            const bool is_inside = at->line < lines && k_of(at, e, transposed) < w->end;
+            const float4 v = is_inside ? *(const float4 *)&from[e / 4 * at->distance * down]
+                                       : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            x[e] = v.x, x[e + 1] = v.y, x[e + 2] = v.z, x[e + 3] = v.w;
+        }
+        return;
+    }
+#pragma unroll
+    for (int e = 0; e < 32; e++) {
+        const bool is_inside =
+            line_of(at, e, transposed) < lines && k_of(at, e, transposed) < w->end;
+        x[e] = is_inside ? from[e / 4 * at->distance * down + e % 4] : 0.0f;
+    }
+}
 
 /* ---- Maxima ---------------------------------------------------------------------------------- */
 
@@ -41,130 +174,50 @@ static __device__ __forceinline__ unsigned pattern(float x)
     return __float_as_uint(x) & 0x7fffffffu;
 }
 
-static __device__ __forceinline__ unsigned warp_maximum(unsigned x)
+/* The maximum of lanes that differ in the bits of their number from `low` up to below `high`. */
+static __device__ __forceinline__ unsigned lanes_maximum(unsigned x, int low, int high)
 {
-#pragma unroll
-    for (int i = 16; i > 0; i /= 2)
+    for (int i = high / 2; i >= low; i /= 2)
         x = larger(x, __shfl_xor_sync(0xffffffffu, x, i));
     return x;
 }
 
-static __device__ __forceinline__ void empty_panel(const job_t *job, int matrix, int panel)
+/* most[j] becomes the larger of it and the thread's elements, of line j if transposed. */
+static __device__ __forceinline__ void add_maxima(unsigned *most, const float *x,
+                                                  const bool transposed)
 {
-    struct tgl_panel *p =
-        &job->panels[(long long)matrix * (job->padded_lines / TGL_PANEL_LINES) + panel];
-    p->state = 0;
-    p->count = 0;
+#pragma unroll
+    for (int e = 0; e < 32; e++)
+        most[transposed ? e % 4 : 0] = larger(most[transposed ? e % 4 : 0], pattern(x[e]));
 }
 
-static __device__ __forceinline__ unsigned *maxima_of(const job_t *job, int matrix, int part)
-{
-    return job->maxima + ((long long)matrix * job->parts + part) * job->lines;
-}
-
-/* A warp's part of a line. */
-static __device__ __forceinline__ void find_maxima(const job_t *job, const float *from, int matrix,
-                                                   int part, int down)
-{
-    const int line = down * WARPS + (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    const int first = part * job->part;
-    const int end = job->length - first < job->part ? job->length : first + job->part;
-    if (line >= job->lines) return;
-    if (part == 0 && line % TGL_PANEL_LINES == 0 && lane == 0)
-        empty_panel(job, matrix, line / TGL_PANEL_LINES);
-    const float *x = from + line * job->ld;
-    unsigned most = 0;
-    int p = first;
-    if ((unsigned long long)(x + first) % 16 == 0) {
-#pragma unroll 4
-        for (; p + 128 <= end; p += 128) {
-            const float4 v = *(const float4 *)&x[p + lane * 4];
-            most = larger(most, larger(larger(pattern(v.x), pattern(v.y)),
-                                       larger(pattern(v.z), pattern(v.w))));
-        }
-    }
-#pragma unroll 4
-    for (p += lane; p < end; p += 32)
-        most = larger(most, pattern(x[p]));
-    most = warp_maximum(most);
-    if (lane == 0) maxima_of(job, matrix, part)[line] = most;
-}
-
-#if TRANSPOSED_0 || TRANSPOSED_1
-#define MAXIMA_LINES 128
-
-/* A block's part of MAXIMA_LINES lines, which are columns in memory. */
-static __device__ __forceinline__ void find_column_maxima(const job_t *job, const float *from,
-                                                          int matrix, int part, int down)
-{
-    __shared__ unsigned upper[MAXIMA_LINES];
-    const int x = (int)threadIdx.x % MAXIMA_LINES, y = (int)threadIdx.x / MAXIMA_LINES;
-    const int line = down * MAXIMA_LINES + x;
-    const int first = part * job->part;
-    const int end = job->length - first < job->part ? job->length : first + job->part;
-    unsigned most = 0;
-    if (line < job->lines) {
-#pragma unroll 8
-        for (int p = first + y; p < end; p += THREADS / MAXIMA_LINES)
-            most = larger(most, pattern(from[p * job->ld + line]));
-        if (part == 0 && line % TGL_PANEL_LINES == 0 && y == 0)
-            empty_panel(job, matrix, line / TGL_PANEL_LINES);
-    }
-    if (y == 1) upper[x] = most;
-    __syncthreads();
-    if (y == 0 && line < job->lines) maxima_of(job, matrix, part)[line] = larger(most, upper[x]);
-}
-#endif
-
-static __device__ __forceinline__ void do_maxima(const job_t *job, int block, const bool transposed)
-{
-    const int in_matrix = job->parts * job->maxima_down;
-    const int matrix = block / in_matrix, in_it = block - matrix * in_matrix;
-    const int part = in_it / job->maxima_down, down = in_it - part * job->maxima_down;
-    const float *from = job->from + matrix * job->stride;
-#if TRANSPOSED_0 || TRANSPOSED_1
-    if (transposed)
-        find_column_maxima(job, from, matrix, part, down);
-    else
-#endif
-        find_maxima(job, from, matrix, part, down);
-    (void)transposed;
-}
-
-__global__ void __launch_bounds__(THREADS) decompose_maxima(const struct tgl_decompose_args args)
-{
-    wait_for_earlier_launches();
-    let_later_launches_start();
-    if (args.alpha_at && *args.alpha_at == 0) return;
-    const int block = (int)blockIdx.x;
-    if (block < args.first_maxima)
-        do_maxima(&args.jobs[0], block, TRANSPOSED_0);
-    else
-        do_maxima(&args.jobs[1], block - args.first_maxima, TRANSPOSED_1);
-}
-
-/* ---- Words ----------------------------------------------------------------------------------- */
-
-/* A matrix and its results. */
-struct matrix {
-    const float *from;
-    unsigned short *hi, *lo;
-    const unsigned *maxima;
-    int *exponents;
-    struct tgl_panel *panels;
+struct maxima {
+    unsigned of_warps[WARPS][TGL_BLOCK_LINES_MAX];
+    float of_block[TGL_BLOCK_LINES_MAX], of_line[TGL_BLOCK_LINES_MAX]; /* patterns */
 };
 
-static __device__ __forceinline__ struct matrix matrix_of(const job_t *job, int number)
+/* Writes the maxima of the warp. Returns the number of warps that share a line. */
+static __device__ __forceinline__ int write_maxima(struct maxima *to, const unsigned *most,
+                                                   const job_t *job, const struct place *at,
+                                                   const bool transposed)
 {
-    const long long words = job->lines * job->pitch;
-    struct matrix m;
-    m.from = job->from + number * job->stride;
-    m.hi = job->to + number * 2 * words;
-    m.lo = m.hi + words;
-    m.maxima = maxima_of(job, number, 0);
-    m.exponents = job->exponents + (long long)number * job->padded_lines;
-    m.panels = job->panels + (long long)number * (job->padded_lines / TGL_PANEL_LINES);
-    return m;
+    const int thread = (int)threadIdx.x, lane = thread % 32;
+    if (transposed) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const unsigned all = lanes_maximum(most[j], STRIP / 4, 32);
+            if (lane < STRIP / 4) to->of_warps[thread / 32][at->slot + j] = all;
+        }
+        return WARPS;
+    }
+    const int threads = threads_of(job), within = thread & (threads - 1);
+    const unsigned all = lanes_maximum(most[0], 1, threads < 32 ? threads : 32);
+    if (threads >= 32) {
+        if (lane == 0) to->of_warps[within / 32][at->slot] = all;
+        return threads / 32;
+    }
+    if (within == 0) to->of_warps[0][at->slot] = all;
+    return 1;
 }
 
 /* s of a line whose largest element has this pattern; 0 of a line of zeros, or with Inf or NaN. */
@@ -177,214 +230,229 @@ static __device__ __forceinline__ int exponent_of(unsigned most)
 }
 
 /* By one thread for each line: what the reader of the words has to know of it. */
-static __device__ __forceinline__ void record_line(const struct matrix *m, int line, unsigned most)
+static __device__ __forceinline__ void record_line(const job_t *job, const struct work *w, int line,
+                                                   unsigned most)
 {
     const int s = exponent_of(most);
     const unsigned state =
         (most >= INFINITY_IS ? TGL_PANEL_NOT_FINITE : 0) |
         (s > TGL_MODEST_EXPONENT || s < -TGL_MODEST_EXPONENT ? TGL_PANEL_WIDE : 0);
-    m->exponents[line] = s;
-    if (state) atomicOr(&m->panels[line / TGL_PANEL_LINES].state, state);
+    job->exponents[(long long)w->matrix * job->padded_lines + line] = s;
+    if (state) {
+        atomicOr(&job->counters[panel_of(job, w)].state, state);
+        __threadfence(); /* before the block counts itself */
+    }
 }
 
-/* The words of eight elements. Bit i of `below`: two words cannot represent element i. */
-struct eight {
-    uint4 hi, lo;
-    unsigned below;
-};
-
-static __device__ __forceinline__ struct eight split_eight(const float *x, struct scale scale)
+/* maxima->of_line becomes the maxima of the block's lines, over all blocks of each. Also records
+ * the lines. */
+static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, const unsigned *most,
+                                                      const job_t *job, const struct work *w,
+                                                      const struct place *at, const bool transposed)
 {
-    struct eight to;
-    unsigned hi[4], lo[4];
-    to.below = 0;
+    const int warps = write_maxima(maxima, most, job, at, transposed), slot = (int)threadIdx.x;
+    const bool has_line = slot < job->block_lines;
+    unsigned all = 0;
+    __syncthreads();
+    for (int i = 0; has_line && i < warps; i++)
+        all = larger(all, maxima->of_warps[i][slot]);
+    if (job->parts > 1) {
+        if (has_line) maxima->of_block[slot] = __uint_as_float(all);
+        __syncwarp();
+        cluster_sync();
+        for (int i = 0; has_line && i < job->parts; i++)
+            all = larger(all, __float_as_uint(cluster_load(&maxima->of_block[slot], i)));
+    }
+    if (has_line) maxima->of_line[slot] = __uint_as_float(all);
+    __syncthreads();
+    if (job->parts > 1) cluster_arrive();
+    if (w->part == 0 && slot < w->count) record_line(job, w, w->line + slot, all);
+}
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+/* slot: the number of the line in the block. */
+static __device__ __forceinline__ struct scale scale_of_line(const struct maxima *maxima, int slot)
+{
+    return scale_of(exponent_of(__float_as_uint(maxima->of_line[slot])));
+}
+
+/* The words of two elements. Returns whether two words cannot represent one of them. */
+static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
+                                                 unsigned *hi, unsigned *lo)
+{
+    const float x[2] = {first, second};
+    float y[2], rest[2];
+    bool has_below = false;
 #pragma unroll
-    for (int i = 0; i < 8; i += 2) {
-        float y[2], rest[2];
+    for (int i = 0; i < 2; i++) {
+        y[i] = scaled(x[i], scale);
+        const bool is_below = is_below_words(x[i], y[i]);
+        has_below |= is_below;
+        y[i] = is_below ? 0.0f : y[i];
+    }
+    *hi = floats_to_f16(y[0], y[1]);
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
-            y[j] = scaled(x[i + j], scale);
-            const bool below = is_below_words(x[i + j], y[j]);
-            to.below |= (unsigned)below << (i + j);
-            if (below) y[j] = 0.0f;
+    for (int i = 0; i < 2; i++) {
+        const struct f16 word = {(unsigned short)(*hi >> 16 * i)};
+        rest[i] = (y[i] - f16_to_float(word)) * (float)(1 << TGL_WORD_EXPONENT);
+    }
+    *lo = floats_to_f16(rest[0], rest[1]);
+    return has_below;
+}
+
+/* Writes the words of the thread's elements of one line. Returns whether two words cannot represent
+ * one of them. */
+static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
+                                                  const struct work *w, const struct place *at,
+                                                  const struct maxima *maxima)
+{
+    const struct scale scale = scale_of_line(maxima, at->slot);
+    unsigned short *to = words_of(job, w) + at->line * job->pitch + at->k;
+    unsigned short *to_lo = to + job->words;
+    const bool is_inside = at->line < w->line + w->count;
+    bool has_below = false;
+#pragma unroll
+    for (int e = 0; e < 32; e += 4) {
+        uint2 hi, lo;
+        has_below |= split_two(x[e], x[e + 1], scale, &hi.x, &lo.x);
+        has_below |= split_two(x[e + 2], x[e + 3], scale, &hi.y, &lo.y);
+        if (!is_inside || k_of(at, e, false) >= w->end) continue;
+        *(uint2 *)&to[e / 4 * at->distance] = hi;
+        *(uint2 *)&to_lo[e / 4 * at->distance] = lo;
+    }
+    return has_below;
+}
+
+/* The same for lines that are columns in memory: four of them. */
+static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
+                                                     const struct work *w, const struct place *at,
+                                                     const struct maxima *maxima)
+{
+    bool has_below = false;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const struct scale scale = scale_of_line(maxima, at->slot + j);
+        unsigned short *to = words_of(job, w) + (at->line + j) * job->pitch + at->k;
+        unsigned hi[4], lo[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            has_below |= split_two(x[8 * i + j], x[8 * i + 4 + j], scale, &hi[i], &lo[i]);
+        if (at->line + j >= w->line + w->count || at->k >= w->end) continue;
+        *(uint4 *)to = make_uint4(hi[0], hi[1], hi[2], hi[3]);
+        *(uint4 *)&to[job->words] = make_uint4(lo[0], lo[1], lo[2], lo[3]);
+    }
+    return has_below;
+}
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+/* Element number e of the thread, read again. */
+static __device__ __forceinline__ float element_of(const job_t *job, const struct work *w,
+                                                   const struct place *at, int e,
+                                                   const bool transposed)
+{
+    const long long line = line_of(at, e, transposed), k = k_of(at, e, transposed);
+    if (line >= w->line + w->count || k >= w->end) return 0.0f;
+    return matrix_of(job, w)[transposed ? k * job->ld + line : line * job->ld + k];
+}
+
+/* Whether element number e, which is x, is to be listed. */
+static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
+                                                 const struct place *at, int e, float x,
+                                                 const bool transposed)
+{
+    const int slot = at->slot + (transposed ? e % 4 : 0);
+    return __float_as_uint(maxima->of_line[slot]) < INFINITY_IS &&
+           is_below_words(x, scaled(x, scale_of_line(maxima, slot)));
+}
+
+/* Adds the elements of the thread that two words do not hold to the list of the panel. Rarely
+ * called. */
+static __device__ __forceinline__ void list_below(const job_t *job, const struct work *w,
+                                                  const struct place *at,
+                                                  const struct maxima *maxima,
+                                                  const bool transposed)
+{
+    unsigned count = 0, below = 0; /* bit e: element e */
+#pragma unroll 4
+    for (int e = 0; e < 32; e++)
+        if (is_listed(maxima, at, e, element_of(job, w, at, e, transposed), transposed)) {
+            below |= 1u << e;
+            count++;
         }
-        hi[i / 2] = floats_to_f16(y[0], y[1]);
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const struct f16 word = {(unsigned short)(hi[i / 2] >> 16 * j)};
-            rest[j] = (y[j] - f16_to_float(word)) * (float)(1 << TGL_WORD_EXPONENT);
-        }
-        lo[i / 2] = floats_to_f16(rest[0], rest[1]);
-    }
-    to.hi = make_uint4(hi[0], hi[1], hi[2], hi[3]);
-    to.lo = make_uint4(lo[0], lo[1], lo[2], lo[3]);
-    return to;
-}
-
-/* Adds elements to the list of the panel; all lanes of a warp call it. Bit i of `below`: the lane
- * adds its element i. With j = i % 8 + i / 8 * step, element i has k + j as its index along K, and
- * is from[j * distance]. */
-static __device__ __forceinline__ void list_below(struct tgl_panel *panel, unsigned below, int line,
-                                                  int k, int step, const float *from,
-                                                  long long distance)
-{
-    const int lane = (int)threadIdx.x % 32;
-    int before = 0; /* elements of lower lanes, and this one's */
-    for (unsigned bits = below; bits; bits &= bits - 1)
-        before++;
-    const int own = before;
-#pragma unroll
-    for (int i = 1; i < 32; i *= 2) {
-        const int other = __shfl_up_sync(0xffffffffu, before, i);
-        if (lane >= i) before += other;
-    }
-    const int all = __shfl_sync(0xffffffffu, before, 31);
-    if (all == 0) return;
-    unsigned at = 0;
-    if (lane == 0) at = atomicAdd(&panel->count, (unsigned)all);
-    at = __shfl_sync(0xffffffffu, at, 0) + (unsigned)(before - own);
-    for (int i = 0; i < 32 && at < TGL_LISTED_MAX; i++) {
-        if (!(below >> i & 1)) continue;
-        const int further = i % 8 + i / 8 * step;
-        panel->listed[at].line = line % TGL_PANEL_LINES;
-        panel->listed[at].k = k + further;
-        panel->listed[at].value = from[further * distance];
-        at++;
+    unsigned first = atomicAdd(&job->counters[panel_of(job, w)].count, count);
+    __threadfence(); /* before the block counts itself */
+#pragma unroll 1
+    for (int e = 0; e < 32 && first < TGL_LISTED_MAX; e++) {
+        if (!(below >> e & 1)) continue;
+        struct tgl_listed *to = &job->panels[panel_of(job, w)].listed[first++];
+        to->line = line_of(at, e, transposed) % TGL_PANEL_LINES;
+        to->k = k_of(at, e, transposed);
+        to->value = element_of(job, w, at, e, transposed);
     }
 }
 
-static __device__ __forceinline__ void store_eight(const struct matrix *m, long long at,
-                                                   const struct eight *words)
+/* ---- Panels ---------------------------------------------------------------------------------- */
+
+/* Counts the block at its panel. The last one completes the panel and leaves its counter zero. */
+static __device__ __forceinline__ void finish_panel(const job_t *job, const struct work *w)
 {
-    *(uint4 *)&m->hi[at] = words->hi;
-    *(uint4 *)&m->lo[at] = words->lo;
+    const int lines = job->lines - w->line / TGL_PANEL_LINES * TGL_PANEL_LINES;
+    const int groups = divided(
+        lines < TGL_PANEL_LINES ? lines + job->block_lines - 1 : TGL_PANEL_LINES, job->block_lines);
+    struct tgl_panel_counter *counter = &job->counters[panel_of(job, w)];
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (atomicAdd(&counter->finished, 1u) + 1 != (unsigned)(groups * job->parts)) return;
+    struct tgl_panel *panel = &job->panels[panel_of(job, w)];
+    __threadfence();
+    panel->state = atomicExch(&counter->state, 0u);
+    panel->count = atomicExch(&counter->count, 0u);
+    atomicExch(&counter->finished, 0u);
 }
 
-/* ---- Words of lines -------------------------------------------------------------------------- */
+/* ---- The kernel ------------------------------------------------------------------------------ */
 
-#define PER_LANE 4                /* times eight elements */
-#define SEGMENT  (256 * PER_LANE) /* elements of a line that a warp takes */
-
-/* Eight elements from number p on; zeros past the end. */
-static __device__ __forceinline__ void load_eight(float *x, const float *line, int p, int length)
+static __device__ __forceinline__ void decompose_lines(const job_t *job, int block,
+                                                       const bool transposed)
 {
-    if (p + 8 <= length && (unsigned long long)(line + p) % 16 == 0) {
-        const float4 low = *(const float4 *)&line[p], high = *(const float4 *)&line[p + 4];
-        x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
-        x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
-        return;
+    __shared__ struct maxima maxima;
+    unsigned most[4] = {0, 0, 0, 0};
+    struct work w;
+    /* Maxima from the last step to the first one, whose elements stay in registers; words from the
+     * first to the last. */
+#pragma unroll 1
+    for (int i = 1 - job->steps; i < job->steps; i++) {
+        float x[32];
+        if (!find_work(job, opaque(block), &w)) return;
+        const struct place at = place_of(job, &w, i < 0 ? -i : i, transposed);
+        load(x, job, &w, &at, transposed);
+        if (i <= 0) add_maxima(most, x, transposed);
+        if (i < 0) continue;
+        if (i == 0) combine_maxima(&maxima, most, job, &w, &at, transposed);
+        if (transposed ? split_columns(x, job, &w, &at, &maxima)
+                       : split_line(x, job, &w, &at, &maxima))
+            list_below(job, &w, &at, &maxima, transposed);
     }
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        x[i] = p + i < length ? line[p + i] : 0.0f;
+    finish_panel(job, &w);
+    __syncwarp();
+    if (job->parts > 1) cluster_wait(); /* no block exits while others read its maxima */
 }
 
-/* A warp's segment of a line. */
-static __device__ __forceinline__ void split_line(const job_t *job, const struct matrix *m,
-                                                  int along, int down)
-{
-    const int line = down * WARPS + (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    if (line >= job->lines) return;
-    const float *from = m->from + line * job->ld;
-    const int first = along * SEGMENT + lane * 8;
-    float x[PER_LANE][8];
-#pragma unroll
-    for (int i = 0; i < PER_LANE; i++)
-        load_eight(x[i], from, first + i * 256, job->length);
-    const unsigned most =
-        warp_maximum(lane < job->parts ? m->maxima[(long long)lane * job->lines + line] : 0);
-    if (along == 0 && lane == 0) record_line(m, line, most);
-    const struct scale scale = scale_of(exponent_of(most));
-    unsigned below = 0;
-#pragma unroll
-    for (int i = 0; i < PER_LANE; i++) {
-        const struct eight words = split_eight(x[i], scale);
-        below |= words.below << 8 * i;
-        if (first + i * 256 < job->length)
-            store_eight(m, line * job->pitch + first + i * 256, &words);
-    }
-    if (most < INFINITY_IS)
-        list_below(&m->panels[line / TGL_PANEL_LINES], below, line, first, 256, from + first, 1);
-}
-
-/* ---- Words of columns ------------------------------------------------------------------------ */
-
-#if TRANSPOSED_0 || TRANSPOSED_1
-#define TILE 64 /* lines, and elements of a line, that a block takes at a time: a panel */
-
-#if TILE != 64 || THREADS != 4 * TILE
-#error "the threads of a tile"
-#endif
-
-/* A block's tiles: 64 lines, which are columns in memory, and `span` elements of each. */
-static __device__ __forceinline__ void split_columns(const job_t *job, const struct matrix *m,
-                                                     int along, int down)
-{
-    __shared__ float tile[TILE][TILE + 1];
-    __shared__ unsigned maxima[4][TILE];
-    const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
-    const int line = down * TILE + x;
-    unsigned most = 0;
-    if (line < job->lines)
-        for (int i = y; i < job->parts; i += 4)
-            most = larger(most, m->maxima[(long long)i * job->lines + line]);
-    maxima[y][x] = most;
-    const int end =
-        job->length - along * job->span < job->span ? job->length : (along + 1) * job->span;
-    for (int p = along * job->span; p < end; p += TILE) {
-        __syncthreads(); /* the tile before has been read */
-#pragma unroll
-        for (int i = 0; i < TILE; i += 4)
-            tile[y + i][x] = line < job->lines && p + y + i < job->length
-                                 ? m->from[(p + y + i) * job->ld + line]
-                                 : 0.0f;
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            /* Eight threads write 128 bytes of a line. */
-            const int l = (int)threadIdx.x / 8 + 32 * i, k = (int)threadIdx.x % 8 * 8;
-            const unsigned all =
-                larger(larger(maxima[0][l], maxima[1][l]), larger(maxima[2][l], maxima[3][l]));
-            const struct scale scale = scale_of(exponent_of(all));
-            const int own = down * TILE + l;
-            const bool is_inside = own < job->lines && p + k < job->length;
-            float v[8];
-#pragma unroll
-            for (int j = 0; j < 8; j++)
-                v[j] = tile[k + j][l];
-            const struct eight words = split_eight(v, scale);
-            if (is_inside) store_eight(m, own * job->pitch + p + k, &words);
-            if (p == 0 && k == 0 && own < job->lines) record_line(m, own, all);
-            list_below(&m->panels[down], all < INFINITY_IS ? words.below : 0, own, p + k, 0,
-                       m->from + (p + k) * job->ld + own, job->ld);
-        }
-    }
-}
-#endif
-
-static __device__ __forceinline__ void do_split(const job_t *job, int block, const bool transposed)
-{
-    const int in_matrix = job->split_along * job->split_down;
-    const int number = block / in_matrix, in_it = block - number * in_matrix;
-    const int down = in_it / job->split_along, along = in_it - down * job->split_along;
-    const struct matrix m = matrix_of(job, number);
-#if TRANSPOSED_0 || TRANSPOSED_1
-    if (transposed)
-        split_columns(job, &m, along, down);
-    else
-#endif
-        split_line(job, &m, along, down);
-    (void)transposed;
-}
-
-__global__ void __launch_bounds__(THREADS, 2) decompose_split(const struct tgl_decompose_args args)
+__global__ void __launch_bounds__(THREADS, BLOCKS) decompose(const struct tgl_decompose_args args)
 {
     wait_for_earlier_launches();
     let_later_launches_start();
     if (args.alpha_at && *args.alpha_at == 0) return;
-    const int block = (int)blockIdx.x;
-    if (block < args.first_split)
-        do_split(&args.jobs[0], block, TRANSPOSED_0);
+    const int number = (int)blockIdx.x >= args.first_blocks;
+    const int block = (int)blockIdx.x - (number ? args.first_blocks : 0);
+#if TRANSPOSED_0 == TRANSPOSED_1
+    decompose_lines(&args.jobs[number], block, TRANSPOSED_0); /* half of the code */
+#else
+    if (number == 0)
+        decompose_lines(&args.jobs[0], block, TRANSPOSED_0);
     else
-        do_split(&args.jobs[1], block - args.first_split, TRANSPOSED_1);
+        decompose_lines(&args.jobs[1], block, TRANSPOSED_1);
+#endif
 }

@@ -72,8 +72,7 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
     /* A matrix that all problems of the batch share is number 0. */
     const bool has_lefts = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
     const bool has_rights = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
-    struct source left = source_of(args, left_map, !EXCHANGED);
-    struct source right = source_of(args, right_map, EXCHANGED);
+    struct source left = {left_map, 0, 0}, right = {right_map, 0, 0};
     struct place at = {0, 0};
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
         const struct unit u = find_unit(args, i, depth);

@@ -14,15 +14,16 @@
  *                                            a2   x    x
  *                                            a3   x    x
  *
- * Which lane holds which element of a matrix is not specified. So the tiles lie in shared memory,
- * row by row; wmma.load brings a matrix into the registers of the warp, and wmma.store brings the
- * sums back to shared memory, where a lane can find the elements that it stores to C.
+ * The tiles are in shared memory, row by row. wmma.load loads a matrix from there into the
+ * registers of the warp, each lane a part of it: its fragment. Which lane holds which element is
+ * not specified. So at the end wmma.store stores the sums to shared memory, from where lanes load
+ * the elements that they round and store to C.
  *
  * Why: a tensor core, of which an SM has four, multiplies 512 pairs of f16 per cycle on Hopper; the
  * 32 FFMA lanes beside it multiply 32. wmma and mma.sync reach about 0.63 of that rate (arXiv
  * 2501.12084), wgmma all of it.
- * The rows of a tile are 128 and 256 bytes apart, so that the rows of a matrix begin in the same
- * bank. Rung 29 removes these conflicts.
+ * The rows of the tiles are 128 and 256 bytes apart, multiples of the 128 bytes of all banks, so
+ * that the rows of a matrix begin in the same bank. Rung 29 removes these conflicts.
  * Look at: HMMA in the SASS, and with ncu --metrics
  *     sm__inst_executed_pipe_tensor_op_hmma.sum
  *     smsp__inst_executed_op_ldsm.sum (wmma.load; the simulator counts the loads of rung 28)

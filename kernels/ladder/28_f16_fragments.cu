@@ -2,8 +2,9 @@
  *
  * Rung 28: explicit fragments.
  *
- * Changed: mma.sync.m16n8k16 in place of wmma. PTX specifies which lane holds which element, so
- * each lane loads its elements itself, and stores its sums to C without shared memory.
+ * Changed: mma.sync.m16n8k16 in place of wmma: 16 x 16 of A by 16 x 8 of B. PTX specifies which
+ * lane holds which element, so each lane loads its elements itself, and stores its sums to C
+ * without shared memory.
  *
  * With g = lane / 4 and t = lane % 4; a register holds two f16, neighbours in K, or one float:
  *
@@ -20,8 +21,8 @@
  *
  * Why: the sums no longer go through shared memory. And because the fragment layout is known, tiles
  * may have any layout in shared memory. B shows the cost: its rows in shared memory are rows of K,
- * so the two neighbours in K of a register are two 16-bit loads. The next rung loads both with one
- * ldmatrix.
+ * so the two neighbours in K of a register are two 16-bit loads, which PRMT combines. The next rung
+ * loads both with one ldmatrix.
  * Look at: LDS.U16 and PRMT in the SASS, and with ncu --metrics
  *     smsp__inst_executed_op_shared_ld.sum (increases: wmma.load is LDSM, which it does not count)
  *     smsp__inst_executed_op_ldsm.sum (0)

@@ -14,10 +14,13 @@
  *
  * The matrix whose rows lanes 0..7 give arrives in a[0] of all lanes, that of lanes 8..15 in a[1],
  * of 16..23 in a[2], and of 24..31 in a[3]; for B in b[0] to b[3], where b[0] and b[1] belong to
- * columns 0..7.
+ * columns 0..7. With g = lane / 4 and t = lane % 4, a lane receives elements 2t and 2t+1 of row g,
+ * as A in rung 28; transposed, two elements of column g, as B, where neighbours in K are in two
+ * rows.
  *
- * The rows of a tile are multiples of 128 bytes apart. Column c of 16-byte chunks of all rows would
- * lie in the same four banks; so chunk c of row r is stored in the place of chunk c ^ (r % 8):
+ * The rows of a tile are multiples of 128 bytes apart, so that equal 16-byte chunks of all rows
+ * would be in the same four banks. A swizzle moves them: chunk c of row r is stored in the place of
+ * chunk c ^ (r % 8). In B's tile, whose rows have 16 chunks, this changes the low three bits of c.
  *
  *     place    0  1  2  3  4  5  6  7        banks 4 * place .. 4 * place + 3
  *     row 0    0  1  2  3  4  5  6  7

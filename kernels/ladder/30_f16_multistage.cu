@@ -2,8 +2,9 @@
  *
  * Rung 30: multistage copies.
  *
- * Changed: cp.async copies the tiles, STAGES - 1 ahead, as in rungs 21 to 23; with one barrier a
- * tile. Three stages are 96 KB, which only dynamic shared memory may have.
+ * Changed: cp.async copies the tiles, STAGES - 1 ahead, as in rungs 21 to 23; with one barrier per
+ * tile. Three stages are 96 KB of dynamic shared memory: a kernel can declare at most 48 KB of
+ * static shared memory.
  *
  *     iteration t   | wait for tile t | barrier | request tile t + 2 | multiply tile t |
  *
@@ -11,8 +12,8 @@
  *     stage 1                tile 1 ............ tile 4
  *     stage 2                         tile 2 ............
  *
- * The barrier of iteration t shows that tile t has arrived for all threads, and that all have read
- * tile t - 1, whose stage tile t + 2 takes.
+ * A thread waits for its own copies of tile t. After the barrier the copies of all threads have
+ * arrived, and all threads have read tile t - 1, whose stage tile t + 2 takes.
  *
  * The elements of a chunk that are outside the matrix become zeros. Rows that are not aligned to
  * 16 bytes cannot be copied in this way: their elements go through registers one by one, as in rung

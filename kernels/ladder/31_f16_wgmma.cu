@@ -2,13 +2,25 @@
  *
  * Rung 31: wgmma and TMA (sm_90a).
  *
- * Changed, two things: Hopper's instructions for products and for copies. wgmma multiplies tiles of
- * shared memory directly: the four warps of a warpgroup together multiply 64 x 16 by 16 x 128,
- * asynchronously. TMA copies a whole box of a matrix, which one thread requests; an mbarrier counts
- * its bytes. STAGES is 4 instead of 3.
+ * Changed, two things: Hopper's instructions for products and for copies. STAGES is 4 instead of 3.
  *
- *     a stage, 32 KB, in rows of 128 bytes; TMA writes them with the swizzle of rung 29, and wgmma
- *     undoes it
+ *   wgmma       The four warps of a warpgroup together multiply tiles in shared memory directly:
+ *               64 x 16 of A by 16 x 128 of B. Only the sums are in registers. It is asynchronous:
+ *               wgmma_commit() ends a group of instructions, WGMMA_WAIT waits for groups. Until
+ *               then no thread may access the sums or overwrite the tiles. A descriptor
+ *               (wgmma_tile) has the address of a tile, its swizzle, and the distance from 8 rows
+ *               to the next 8.
+ *
+ *   TMA         One thread requests the copy of a whole box of a matrix. A tensor map, which the
+ *               host passes as a parameter, describes the matrix, the box and the swizzle.
+ *
+ *   mbarrier    Counts the bytes of copies in phases of parity 0, 1, 0, ...: thread 0 announces the
+ *               bytes of a stage, and the phase completes when they have come. A thread waits for
+ *               the phase of the parity that it names: tile t is in the (t / STAGES)th phase of its
+ *               stage, from 0 on.
+ *
+ *     a stage, 32 KB; TMA writes it with the swizzle of rung 29, and wgmma undoes it. With this
+ *     swizzle the rows of a box have at most 128 bytes, so B needs two boxes.
  *
  *     A: one box of 64 x 128           B: two boxes of 64 x 64
  *     row 0     k 0 .. 63              k 0    col 0 .. 63        k 0    col 64 .. 127
@@ -18,14 +30,13 @@
  *     warpgroup 0: rows 0..63          both warpgroups read all of it
  *     warpgroup 1: rows 64..127
  *
- *     sums of a thread, as in rung 28 for each warp's 16 rows, 8 columns after the other:
+ *     sums of a thread: a warp has 16 rows, of which every 8 columns are laid out as in rung 28
  *     acc[i]    row     16 * (warp of the warpgroup) + lane / 4 + 8 * (i / 2 % 2)
  *               column  8 * (i / 4) + 2 * (lane % 4) + i % 2
  *
  * Elements outside the matrices become zeros. TMA needs rows that are multiples of 16 bytes
- * apart: for other operands the host adds a launch that copies them (gemm/repack.cu). It needs an
- * address that is a multiple of 16, too: for others the map begins before the matrix, and the
- * kernel adds the difference to its coordinates (tma_shift()).
+ * apart: for other operands the host adds a launch that copies them (gemm/repack.cu). The
+ * same for matrices that do not begin at a multiple of 16 bytes.
  *
  * Why: fragments of A and B need no registers and no instructions, and mma.sync cannot use the
  * whole tensor core: wgmma has more than 1.5 times its rate.
@@ -64,15 +75,15 @@ struct shared {
 static __device__ __forceinline__ void load_tiles(struct shared *to, int stage,
                                                   const struct tgl_tensor_map *a_map,
                                                   const struct tgl_tensor_map *b_map, int row,
-                                                  int col, int p, int a_shift, int b_shift)
+                                                  int col, int p)
 {
     unsigned char *tiles = to->stages[stage];
     mbarrier *full = &to->full[stage];
     mbarrier_arrive_and_expect(full, STAGE_BYTES);
-    tma_load_2d(tiles, a_map, p + a_shift, row, full);
+    tma_load_2d(tiles, a_map, p, row, full);
 #pragma unroll
     for (int box = 0; box < BN / 64; box++)
-        tma_load_2d(tiles + A_BYTES + box * BOX_BYTES, b_map, col + box * 64 + b_shift, p, full);
+        tma_load_2d(tiles + A_BYTES + box * BOX_BYTES, b_map, col + box * 64, p, full);
 }
 
 /* acc += the product of a stage's tiles, in the warpgroup's 64 rows; is_first: acc := it. */
@@ -97,18 +108,17 @@ __global__ void __launch_bounds__(THREADS)
                 const __grid_constant__ struct tgl_tensor_map b_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    (void)lda, (void)ldb; /* the maps know them */
+    (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
 
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
-    const int a_shift = tma_shift(A, 2), b_shift = tma_shift(B, 2);
     const int steps = (k + BK - 1) / BK;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++)
             mbarrier_init(&shared->full[i], 1);
         mbarrier_init_fence();
         for (int t = 0; t < STAGES && t < steps; t++)
-            load_tiles(shared, t, &a_map, &b_map, block_row, block_col, t * BK, a_shift, b_shift);
+            load_tiles(shared, t, &a_map, &b_map, block_row, block_col, t * BK);
     }
     __syncthreads();
 
@@ -123,8 +133,7 @@ __global__ void __launch_bounds__(THREADS)
         WGMMA_WAIT(acc, 0);
         __syncthreads(); /* both warpgroups have read the stage */
         if (threadIdx.x == 0 && t + STAGES < steps)
-            load_tiles(shared, stage, &a_map, &b_map, block_row, block_col, (t + STAGES) * BK,
-                       a_shift, b_shift);
+            load_tiles(shared, stage, &a_map, &b_map, block_row, block_col, (t + STAGES) * BK);
         __syncwarp(); /* all lanes of a warp must come together to wgmma */
     }
     WGMMA_HOLD(acc); /* keeps reads of acc behind the wait (lib/wgmma.h) */

@@ -24,15 +24,16 @@
  * parity 1 asks for the phase before that, which counts as complete, so the producer passes lap 0
  * without an arrival.
  *
- * Thread 0 of a consumer arrives for the warpgroup. As CUTLASS, we rely on a wgmma completing for
- * all four warps together.
+ * Thread 0 of a consumer arrives for the warpgroup after its own wait. Like CUTLASS, we rely on a
+ * wgmma completing for all four warps together.
  *
  * setmaxnreg moves the registers: 384 threads begin with 168 each; then a thread of the producer
  * has 40, and one of a consumer 232. The sums of a tile of 128 x 256 now fit: 128 per thread.
  *
  * Why: in rung 31 all warps wait for each other at every tile, so that the tensor cores idle
- * between the last wgmma of a tile and the first one of the next. Now consumers run apart from
- * each other, and have the next wgmmas in the queue before the last ones are done.
+ * between the last wgmma of a tile and the first one of the next. Now a consumer issues the wgmmas
+ * of a stage before those of the stage before are done, and the two consumers do not wait for each
+ * other.
  * Look at: with ncu --metrics
  *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
  *     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio (0)
@@ -71,7 +72,7 @@ struct shared {
 static __device__ __forceinline__ void produce(struct shared *shared,
                                                const struct tgl_tensor_map *a_map,
                                                const struct tgl_tensor_map *b_map, int row, int col,
-                                               int steps, int a_shift, int b_shift)
+                                               int steps)
 {
     for (int t = 0; t < steps; t++) {
         const int stage = t % STAGES, lap = t / STAGES, p = t * BK;
@@ -79,11 +80,10 @@ static __device__ __forceinline__ void produce(struct shared *shared,
         mbarrier *full = &shared->full[stage];
         mbarrier_wait(&shared->empty[stage], (lap + 1) % 2); /* in lap 0 it returns at once */
         mbarrier_arrive_and_expect(full, STAGE_BYTES);
-        tma_load_2d(tiles, a_map, p + a_shift, row, full);
+        tma_load_2d(tiles, a_map, p, row, full);
 #pragma unroll
         for (int box = 0; box < BN / 64; box++)
-            tma_load_2d(tiles + A_BYTES + box * BOX_BYTES, b_map, col + box * 64 + b_shift, p,
-                        full);
+            tma_load_2d(tiles + A_BYTES + box * BOX_BYTES, b_map, col + box * 64, p, full);
     }
 }
 
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                       const __grid_constant__ struct tgl_tensor_map b_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    (void)lda, (void)ldb; /* the maps know them */
+    (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
 
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
     const int block_row = (int)blockIdx.y * BM, block_col = (int)blockIdx.x * BN;
@@ -141,9 +141,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 
     if (group == CONSUMERS) {
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
-        if (threadIdx.x % 128 == 0)
-            produce(shared, &a_map, &b_map, block_row, block_col, steps, tma_shift(A, 2),
-                    tma_shift(B, 2));
+        if (threadIdx.x % 128 == 0) produce(shared, &a_map, &b_map, block_row, block_col, steps);
         return;
     }
 

@@ -3,8 +3,9 @@
  * Rung 33: persistent blocks, multicast, and stores under the next tile.
  *
  * Changed: a block does not end with its tile. The grid has as many blocks as the chip holds at
- * once, in clusters of two, and each cluster takes pairs of tiles in turn. This enables two more
- * changes, multicast and stores by TMA. They need 3-D tensor maps, because lib/tma.h has multicast
+ * once, in clusters of two, and each cluster takes pairs of tiles in turn. The blocks of a cluster
+ * run at the same time, and can access each other's shared memory. This makes two more changes
+ * possible, multicast and stores by TMA. They need 3-D tensor maps, because lib/tma.h has multicast
  * and stores for three dimensions only (z is 0), and memory for the results, which leaves room for
  * three stages instead of four.
  *
@@ -13,7 +14,8 @@
  *                 TMA                            | stores of tile 0 |        under the wgmmas of 1
  *
  *   multicast     The blocks of a cluster have tiles below each other, with the same columns of B.
- *                 Each loads its own A, and half of the rows of B for both:
+ *                 Each loads its own A, and half of the rows of B for both: TMA writes them to the
+ *                 shared memory of both, and counts the bytes at the `full` of both.
  *
  *                      block 0: A rows 0..127     B  k  0..31  -> both blocks
  *                      block 1: A rows 128..255   B  k 32..63  -> both blocks
@@ -29,14 +31,15 @@
  *                      a consumer's 64 x 256 results     | box 0 | box 1 | box 2 | box 3 |
  *                                                        64 rows of 128 bytes each
  *
- * Pairs of tiles are taken in bands, as in rung 24. The second tile of a pair may lie below C: it
- * loads zeros and stores nothing, so that both blocks do the same number of steps. TMA stores need
- * rows of C that are multiples of 16 bytes apart; for others the threads store the boxes element by
- * element.
+ * Pairs of tiles are taken in bands, as in rung 24: in bands of 8, the 66 clusters of an H200 have
+ * 2048 rows of A and about 2112 columns of B at a time. The second tile of a pair may lie below C:
+ * it loads zeros and stores nothing, so that both blocks do the same number of steps. TMA stores
+ * need rows of C that are multiples of 16 bytes apart; for others the threads store the boxes
+ * element by element.
  *
- * Why: in rung 32 the tensor cores idle while a block starts, fills its ring, and stores its tile;
- * a tile of 128 x 256 of f16 is 64 KB. Multicast halves what the L2 cache delivers of B.
- * Look at: UTMASTG and UTMALDG.2D.MULTICAST in the SASS, and with ncu --metrics
+ * Why: in rung 32 the tensor cores idle while a block starts, fills its ring, and stores its tile
+ * of 64 KB. Multicast halves what the L2 cache delivers of B.
+ * Look at: UTMASTG and UTMALDG.3D.MULTICAST in the SASS, and with ncu --metrics
  *     launch__waves_per_multiprocessor (at most 1)
  *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
  *     lts__t_sectors_op_read.sum (decreases)
@@ -54,7 +57,7 @@
 #define BK        64  /* depth of a tile: 128 bytes */
 #define STAGES    3   /* tiles in shared memory */
 #define CLUSTER   2   /* blocks that share B */
-#define BAND      4   /* rows of pairs of tiles that are gone through column by column */
+#define BAND      8   /* rows of pairs of tiles that are gone through column by column */
 #define CONSUMERS (BM / 64)
 #define THREADS   (CONSUMERS * 128 + 128)
 
@@ -122,7 +125,7 @@ static __device__ __forceinline__ void find_tile(int pair, int m, int n, int *ro
 static __device__ __forceinline__ void produce(struct shared *shared,
                                                const struct tgl_tensor_map *a_map,
                                                const struct tgl_tensor_map *b_map, int m, int n,
-                                               int steps, int a_shift, int b_shift)
+                                               int steps)
 {
     const int half = (int)blockIdx.x % CLUSTER * (BK / CLUSTER); /* of the rows of B */
     struct place at = {0, 0};
@@ -137,11 +140,11 @@ static __device__ __forceinline__ void produce(struct shared *shared,
             /* STAGE_BYTES include the other block's half, whose bytes may come before this arrival:
              * the phase cannot complete without it. */
             mbarrier_arrive_and_expect(full, STAGE_BYTES);
-            tma_load_3d(a, a_map, t * BK + a_shift, row, 0, full);
+            tma_load_3d(a, a_map, t * BK, row, 0, full);
 #pragma unroll
             for (int box = 0; box < BN / 64; box++)
-                tma_load_3d_multicast(b + box * BOX_BYTES, b_map, col + box * 64 + b_shift,
-                                      t * BK + half, 0, full, (1 << CLUSTER) - 1);
+                tma_load_3d_multicast(b + box * BOX_BYTES, b_map, col + box * 64, t * BK + half, 0,
+                                      full, (1 << CLUSTER) - 1);
             advance(&at);
         }
     }
@@ -225,6 +228,10 @@ static __device__ __forceinline__ void put_results(unsigned char (*boxes)[BOX_BY
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const float *sum = &acc[c / 2 + i * 2];
+            if (to->beta == 0) { /* then the elements need no tests */
+                matrices[i] = floats_to_f16(to->alpha * sum[0], to->alpha * sum[1]);
+                continue;
+            }
             const int row = to->row + first + lane / 4 + i % 2 * 8;
             const int col = to->col + c + i / 2 * 8 + lane % 4 * 2;
             const struct f16 *C = &to->C[row * to->ldc + col];
@@ -242,10 +249,9 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_tensor_map *
                                                    unsigned char (*boxes)[BOX_BYTES],
                                                    const struct destination *to)
 {
-    const int shift = tma_shift(to->C, 2);
 #pragma unroll
     for (int box = 0; box < BN / 64; box++)
-        tma_store_3d(c_map, to->col + box * 64 + shift, to->row, 0, boxes[box]);
+        tma_store_3d(c_map, to->col + box * 64, to->row, 0, boxes[box]);
     tma_store_commit();
 }
 
@@ -288,9 +294,9 @@ static __device__ __forceinline__ void consume(struct shared *shared, struct des
     for (int pair = (int)blockIdx.x / CLUSTER; pair < pair_count(to.m, to.n);
          pair += (int)gridDim.x / CLUSTER) {
         float acc[BN / 2];
-        multiply_tile(acc, shared, group, steps, &at);
         find_tile(pair, to.m, to.n, &to.row, &to.col);
         to.row += group * 64;
+        multiply_tile(acc, shared, group, steps, &at);
         if (is_first) TMA_STORE_WAIT_READ(0); /* the boxes of the tile before have been read */
         __syncwarp();
         named_barrier(1 + group, 128);
@@ -314,15 +320,14 @@ __global__ void __launch_bounds__(THREADS, 1)
                      const __grid_constant__ struct tgl_tensor_map c_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    (void)lda, (void)ldb; /* the maps know them */
+    (void)A, (void)lda, (void)B, (void)ldb; /* the maps know them */
 
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
     const int steps = (k + BK - 1) / BK;
     make_barriers(shared);
     if (group == CONSUMERS) {
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
-        if (threadIdx.x % 128 == 0)
-            produce(shared, &a_map, &b_map, m, n, steps, tma_shift(A, 2), tma_shift(B, 2));
+        if (threadIdx.x % 128 == 0) produce(shared, &a_map, &b_map, m, n, steps);
     } else {
         REGISTERS_INCREASE(CONSUMER_REGISTERS);
         const struct destination to = {C, ldc, m, n, 0, 0, alpha, beta};

@@ -18,6 +18,9 @@ void tgl_sim_cluster_barrier(void);
 float tgl_sim_cluster_load(const float *shared, int rank);
 #endif
 
+/* The lanes of a warp call each of these barriers together: __syncwarp() before it, after code in
+ * which they diverge. */
+
 /* A barrier of all threads of the cluster's blocks. Writes before it are visible to all of them
  * after it. */
 static __device__ __forceinline__ void cluster_sync(void)
@@ -27,6 +30,28 @@ static __device__ __forceinline__ void cluster_sync(void)
     asm volatile("barrier.cluster.arrive.aligned;\n"
                  "barrier.cluster.wait.aligned;" ::
                      : "memory");
+#elif defined(TGL_SIM)
+    tgl_sim_cluster_barrier();
+#else
+    __syncthreads();
+#endif
+}
+
+/* A barrier in two halves, which orders no memory: cluster_wait() returns when all threads have
+ * called cluster_arrive(). A block that has read the memory of others, and used what it read,
+ * arrives, and no block exits before it has waited. On the simulator the second half is the whole
+ * barrier. */
+static __device__ __forceinline__ void cluster_arrive(void)
+{
+#if TGL_HAS_CLUSTERS
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+
+static __device__ __forceinline__ void cluster_wait(void)
+{
+#if TGL_HAS_CLUSTERS
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 #elif defined(TGL_SIM)
     tgl_sim_cluster_barrier();
 #else

@@ -17,6 +17,7 @@ enum {
     TGL_PANEL_LINES = 64,     /* lines that share a panel */
     TGL_LISTED_MAX = 127,     /* elements in a panel's list: a panel has 2048 bytes */
     TGL_MODEST_EXPONENT = 60, /* see TGL_PANEL_WIDE */
+    TGL_BLOCK_LINES_MAX = 32, /* lines of a block of gemm/decompose.cu */
 };
 
 /* States of a panel. */
@@ -40,26 +41,36 @@ struct tgl_panel {
     struct tgl_listed listed[TGL_LISTED_MAX];
 };
 
+/* A panel while its blocks add to it: zero before and after the launch. The last of the blocks
+ * copies it into the panel. */
+struct tgl_panel_counter {
+    unsigned finished; /* blocks */
+    unsigned state, count;
+    unsigned unused;
+};
+
 /* A matrix, or as many as there are in a batch: `lines` lines of `length` elements. All distances
  * in elements. */
 struct tgl_decompose_job {
     const float *from;
-    unsigned short *to;       /* of each matrix: hi, then lo, lines x pitch each */
-    unsigned *maxima;         /* of each matrix: parts x lines bit patterns of |x| */
-    int *exponents;           /* of each matrix: s of padded_lines lines */
-    struct tgl_panel *panels; /* of each matrix: padded_lines / TGL_PANEL_LINES */
+    unsigned short *to;                 /* of each matrix: hi, then lo, lines x pitch each */
+    int *exponents;                     /* of each matrix: s of padded_lines lines */
+    struct tgl_panel *panels;           /* of each matrix: padded_lines / TGL_PANEL_LINES */
+    struct tgl_panel_counter *counters; /* as panels */
     long long ld, pitch, stride;
+    long long words; /* of hi: lines x pitch */
     int lines, length, padded_lines;
-    int part,
-        parts; /* elements of a line that a block of the first launch reads; at most 32 parts */
-    int maxima_down;             /* blocks of the first launch that share the lines of a matrix */
-    int span;                    /* elements of a line that a block of the second launch takes */
-    int split_along, split_down; /* blocks of the second launch that share a line; all lines */
+    int count;       /* matrices */
+    int block_lines; /* lines of a block: a power of two, at most TGL_BLOCK_LINES_MAX */
+    int parts, part; /* blocks that share a line: 1, or those of a cluster; elements of each, a
+                        multiple of 32 */
+    int steps;       /* of a block along its part: above 1, elements are read twice */
 };
 
 struct tgl_decompose_args {
     struct tgl_decompose_job jobs[2];
-    int first_maxima, first_split; /* blocks of the first job, in the two launches */
+    int first_blocks; /* of the first job: whole clusters */
+    int unused;
     const float *alpha_at; /* in device memory; the matrices are not read if it is 0. NULL: they
                               are */
 };

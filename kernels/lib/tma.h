@@ -46,7 +46,8 @@ void tgl_sim_fence_proxy_async(void);
 #else
 
 /* Copies the box whose first element is (x, y), x in dimension 0. x and y may be outside the
- * tensor. `map` is a parameter of the kernel. */
+ * tensor. `map` is a parameter of the kernel. x elements are a multiple of 16 bytes: for any other
+ * x Hopper reports an illegal instruction. */
 static __device__ __forceinline__ void tma_load_2d(void *shared, const struct tgl_tensor_map *map,
                                                    int x, int y, mbarrier *barrier)
 {
@@ -118,13 +119,6 @@ static __device__ __forceinline__ void tma_prefetch_map(const struct tgl_tensor_
 }
 
 #endif
-
-/* The number of elements of a map's dimension 0 before the operand, which begins at `address`: the
- * map of an operand that is not 16-byte aligned begins at the multiple of 16 below. */
-static __device__ __forceinline__ int tma_shift(const void *address, int element_bytes)
-{
-    return (int)((unsigned long long)address % 16) / element_bytes;
-}
 
 /* The offset of byte number `byte` of a box that was copied with a swizzle of 128 bytes: in row r
  * of 128 bytes, the 16-byte chunk c is at the position of chunk c ^ (r % 8). The rows of a column

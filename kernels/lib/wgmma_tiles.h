@@ -105,11 +105,11 @@ static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Where TMA finds a tile of an operand: its map, the first row or column of the tile, the number of
- * the matrix in the batch, and what is added to the contiguous coordinate (tma_shift()). */
+/* Where TMA finds a tile of an operand: its map, the first row or column of the tile, and the
+ * number of the matrix in the batch. */
 struct source {
     const struct tgl_tensor_map *map;
-    int edge, z, shift;
+    int edge, z;
 };
 
 /* The left tile from depth p on. */
@@ -117,12 +117,12 @@ static __device__ __forceinline__ void load_left(unsigned char *to, const struct
                                                  int p, mbarrier *full)
 {
     if (LEFT_ALONG_K) {
-        tma_load_3d(to, from->map, p + from->shift, from->edge, from->z, full);
+        tma_load_3d(to, from->map, p, from->edge, from->z, full);
     } else {
 #pragma unroll
         for (int i = 0; i < BM / LINE(BM); i++)
-            tma_load_3d(to + i * LINE(BM) * 128, from->map, from->edge + i * LINE(BM) + from->shift,
-                        p, from->z, full);
+            tma_load_3d(to + i * LINE(BM) * 128, from->map, from->edge + i * LINE(BM), p, from->z,
+                        full);
     }
 }
 
@@ -134,37 +134,25 @@ static __device__ __forceinline__ void load_right(unsigned char *to, const struc
     const int rank = (int)blockIdx.x % CLUSTER;
     const unsigned all = (1u << CLUSTER) - 1;
     if (RIGHT_ALONG_K) {
-        tma_load_3d_multicast(to + rank * (RIGHT_BYTES / CLUSTER), from->map, p + from->shift,
+        tma_load_3d_multicast(to + rank * (RIGHT_BYTES / CLUSTER), from->map, p,
                               from->edge + rank * (BN / CLUSTER), from->z, full, all);
     } else {
         to += rank * (LINE(BN) * 128 / CLUSTER);
 #pragma unroll
         for (int i = 0; i < BN / LINE(BN); i++)
-            tma_load_3d_multicast(to + i * LINE(BN) * 128, from->map,
-                                  from->edge + i * LINE(BN) + from->shift,
+            tma_load_3d_multicast(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN),
                                   p + rank * (BK / CLUSTER), from->z, full, all);
     }
 #else
     if (RIGHT_ALONG_K) {
-        tma_load_3d(to, from->map, p + from->shift, from->edge, from->z, full);
+        tma_load_3d(to, from->map, p, from->edge, from->z, full);
     } else {
 #pragma unroll
         for (int i = 0; i < BN / LINE(BN); i++)
-            tma_load_3d(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN) + from->shift,
-                        p, from->z, full);
+            tma_load_3d(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN), p, from->z,
+                        full);
     }
 #endif
-}
-
-/* Of op(A), or op(B). The pointer is NULL if the operand is repacked. */
-static __device__ __forceinline__ struct source
-source_of(const struct tgl_gemm_args *args, const struct tgl_tensor_map *map, const bool is_a)
-{
-    struct source from;
-    from.map = map;
-    from.edge = from.z = 0;
-    from.shift = tma_shift(is_a ? args->A : args->B, ELEMENT_BYTES);
-    return from;
 }
 
 #endif

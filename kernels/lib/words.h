@@ -41,10 +41,10 @@ static __device__ __forceinline__ float scaled(float x, struct scale scale)
     return x * scale.first * scale.second;
 }
 
-/* Whether two words do not hold x, whose scaled value this is. */
+/* Whether two words do not hold x, whose scaled value this is. (&: && would be a branch.) */
 static __device__ __forceinline__ bool is_below_words(float x, float scaled_x)
 {
-    return x != 0.0f && fabsf(scaled_x) < 1.0f / (1 << -TGL_LOW_EXPONENT);
+    return (x != 0.0f) & (fabsf(scaled_x) < 1.0f / (1 << -TGL_LOW_EXPONENT));
 }
 
 #endif

@@ -115,10 +115,11 @@ struct tgl_plan {
     tgl_small_product small; /* the product, if small_product.c may run it; else m is 0 */
     atomic_int users;
 
-    /* The plan of the same product without workspace, made when a run finds no memory for the
-     * workspace. */
-    pthread_mutex_t fallback_lock;
-    tgl_plan *fallback;
+    /* Plans of the same product, made when a run needs them: without workspace, when a run finds no
+     * memory for it; and for matrices that the list does not take (tgl_list_takes()). */
+    pthread_mutex_t others_lock;
+    tgl_plan *fallback, *unaligned;
+    char *asked; /* the kernel that the caller asked for; NULL: none */
 };
 
 struct tgl_timer {

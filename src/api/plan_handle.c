@@ -75,18 +75,15 @@ static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* A plan of the same product without workspace, made on the first call; NULL: it cannot be made.
- * The fallback and its lock are the only members of a plan that change. The fallback uses the
- * expression of the plan. */
-static const tgl_plan *find_fallback(const tgl_plan *plan)
+/* Another plan of the same product, which is made on the first call. These plans and their lock are
+ * the only members of a plan that change. They use the expression of the plan. */
+static tgl_status find_other(tgl_plan *plan, tgl_plan **other, const tgl_shape *shape,
+                             const tgl_plan_options *options)
 {
-    const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
-    tgl_plan *owner = (tgl_plan *)plan;
-    pthread_mutex_lock(&owner->fallback_lock);
-    if (owner->fallback == NULL) make_plan(plan->dev, &plan->shape, &options, &owner->fallback);
-    const tgl_plan *fallback = owner->fallback;
-    pthread_mutex_unlock(&owner->fallback_lock);
-    return fallback;
+    pthread_mutex_lock(&plan->others_lock);
+    const tgl_status status = *other == NULL ? make_plan(plan->dev, shape, options, other) : TGL_OK;
+    pthread_mutex_unlock(&plan->others_lock);
+    return status;
 }
 
 /* Runs the fallback. The error message says why the device had no memory for the workspace. */
@@ -94,10 +91,25 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
 {
     char why[200];
     snprintf(why, sizeof why, "%s", tgl_error());
-    const tgl_plan *fallback = find_fallback(plan);
-    if (fallback == NULL)
+    const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
+    tgl_plan *owner = (tgl_plan *)plan;
+    if (find_other(owner, &owner->fallback, &plan->shape, &options) != TGL_OK)
         return tgl_fail(TGL_NO_MEMORY, "%s; and without workspace: %s", why, tgl_error());
-    return plan->dev->backend->run(fallback, run, stream);
+    return plan->dev->backend->run(owner->fallback, run, stream);
+}
+
+/* *plan := the plan for matrices that begin at any element, by the kernel that was asked for. If it
+ * needs more workspace than *plan says, the device provides it. */
+static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
+{
+    tgl_plan *owner = (tgl_plan *)*plan;
+    const tgl_plan_options options = {.size = sizeof options, .kernel = owner->asked};
+    tgl_shape shape = owner->shape;
+    shape.unaligned = true;
+    TGL_TRY(find_other(owner, &owner->unaligned, &shape, &options));
+    *plan = owner->unaligned;
+    if (owner->unaligned->workspace > owner->workspace) run->workspace = NULL;
+    return TGL_OK;
 }
 
 tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands, void *stream)
@@ -109,6 +121,7 @@ tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *opera
     TGL_TRY(tgl_prepared_take(plan, operands, &run));
     if (plan->state == NULL) return TGL_OK;
     TGL_TRY(check_workspace(plan, &run));
+    if (!tgl_list_takes(&plan->list, &run)) TGL_TRY(take_unaligned(&plan, &run));
     const tgl_status status = plan->dev->backend->run(plan, &run, stream);
     return status == TGL_NO_WORKSPACE ? run_fallback(plan, &run, stream) : status;
 }

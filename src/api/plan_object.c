@@ -22,7 +22,7 @@ static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
     plan->shape = *shape;
     snprintf(plan->kernel, sizeof plan->kernel, "none");
     atomic_init(&plan->users, 1);
-    pthread_mutex_init(&plan->fallback_lock, NULL);
+    pthread_mutex_init(&plan->others_lock, NULL);
     return plan;
 }
 
@@ -30,8 +30,10 @@ static void free_plan(tgl_plan *plan)
 {
     if (plan->state != NULL) plan->dev->backend->unprepare(plan);
     tgl_plan_release(plan->fallback);
+    tgl_plan_release(plan->unaligned);
     tgl_list_free(&plan->list);
-    pthread_mutex_destroy(&plan->fallback_lock);
+    pthread_mutex_destroy(&plan->others_lock);
+    free(plan->asked);
     free(plan->expression);
     free(plan);
 }
@@ -91,6 +93,8 @@ static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
 
 static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options)
 {
+    if (options->kernel != NULL && (plan->asked = strdup(options->kernel)) == NULL)
+        return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     TGL_TRY(tgl_epilogue_make(options->epilogue, &plan->shape, &plan->expression));
     return plan->dev->backend->chip != NULL ? plan_launches(plan, options)
                                             : plan_alone(plan, options);

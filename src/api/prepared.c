@@ -151,7 +151,7 @@ static tgl_status fill(const tgl_plan *plan, tgl_prepared *prepared, void *strea
 static tgl_status allocate_and_fill(const tgl_plan *plan, tgl_prepared *prepared, void *stream)
 {
     const tgl_backend *backend = plan->dev->backend;
-    prepared->bytes = plan->list.kept[prepared->layout.operand].bytes;
+    prepared->bytes = plan->list.kept_bytes[prepared->layout.operand];
     if (prepared->bytes == 0 || prepared->matrix == NULL) return TGL_OK;
     TGL_TRY(backend->alloc(plan->dev, (size_t)prepared->bytes, &prepared->memory));
     const tgl_status status = fill(plan, prepared, stream);
@@ -214,7 +214,7 @@ static tgl_status take(const tgl_plan *plan, tgl_side side, const tgl_prepared *
     if (!run->has_product) return TGL_OK;
     if (run->at[operand] != prepared->matrix)
         return tgl_fail(status_of(side), "%c is not the matrix that was prepared", letter);
-    if (prepared->bytes == plan->list.kept[operand].bytes) run->kept[operand] = prepared->memory;
+    if (prepared->bytes == plan->list.kept_bytes[operand]) run->kept[operand] = prepared->memory;
     return TGL_OK;
 }
 

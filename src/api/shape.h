@@ -41,6 +41,8 @@ typedef struct tgl_shape {
     int64_t lda, ldb, ldc, ldd;
     int64_t batch, stride_a, stride_b, stride_c, stride_d;
     bool pointers;     /* the batch is given by arrays of pointers; strides are 0 */
+    bool unaligned;    /* matrices may begin at any element. Else plans may need multiples of
+                          TGL_MAP_ALIGNMENT bytes; tgl_plan_run_operands() sees to that */
     int64_t alignment; /* of the pointers to A and B, in bytes, as the caller guarantees it */
     tgl_scaling scaling_a, scaling_b, scaling_d;
     tgl_type type_scale;

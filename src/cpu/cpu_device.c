@@ -42,16 +42,6 @@ static void list_properties(cpu_device *cpu)
     if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
 }
 
-/* The number that the program asks for, else OMP_NUM_THREADS but no more than the processors, else
- * one for each processor. */
-static int count_threads(int asked, int processors)
-{
-    const int wanted = tgl_threads_of_text(getenv("OMP_NUM_THREADS"));
-    int threads = wanted > 0 && wanted < processors ? wanted : processors;
-    if (asked > 0) threads = asked;
-    return threads < CPU_MAX_THREADS ? threads : CPU_MAX_THREADS;
-}
-
 static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
 {
     if (index != 0) return tgl_fail(TGL_NO_DEVICE, "there is one cpu device, not cpu:%d", index);
@@ -64,8 +54,8 @@ static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options 
         free(cpu);
         return status;
     }
-    tgl_thread_pool_open(&cpu->threads, count_threads(options->threads, cpu->facts.cores),
-                         cpu->facts.cores);
+    const int threads = tgl_count_threads(options->threads, cpu->facts.cores, CPU_MAX_THREADS);
+    tgl_thread_pool_open(&cpu->threads, threads, cpu->facts.cores);
     list_properties(cpu);
     dev->state = cpu;
     return TGL_OK;

@@ -115,15 +115,6 @@ static size_t cache_size(const processor_set *allowed, int level, size_t otherwi
     return own > 0 ? own : otherwise;
 }
 
-/* The processors that the affinity mask and the cgroup leave to this process. */
-static int count_cores(int allowed)
-{
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    const int cores = allowed > 0 ? allowed : online > 0 ? (int)online : 1;
-    const int limit = tgl_cgroup_processors("");
-    return limit > 0 && limit < cores ? limit : cores;
-}
-
 bool tgl_cpu_permits_amx(void)
 {
 #if defined(__x86_64__) && defined(SYS_arch_prctl)
@@ -147,7 +138,7 @@ void tgl_cpu_detect(cpu_facts *facts)
         .l1d = cache_size(&allowed, 1, 32 << 10),
         .l2 = cache_size(&allowed, 2, 256 << 10),
         .l3 = cache_size(&allowed, 3, 0),
-        .cores = count_cores(count),
+        .cores = tgl_processors(),
     };
     detect_name(facts->name, sizeof facts->name);
 }

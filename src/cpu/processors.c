@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATH_SIZE = 4096, LINE_SIZE = 4096 };
 
@@ -209,6 +210,25 @@ size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level
 }
 
 /* ---- Threads --------------------------------------------------------------------------------- */
+
+int tgl_processors(void)
+{
+    processor_set allowed;
+    int count;
+    tgl_allowed_processors(&allowed, &count);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const int processors = count > 0 ? count : online > 0 ? (int)online : 1;
+    const int limit = tgl_cgroup_processors("");
+    return limit > 0 && limit < processors ? limit : processors;
+}
+
+int tgl_count_threads(int asked, int processors, int max)
+{
+    const int wanted = tgl_threads_of_text(getenv("OMP_NUM_THREADS"));
+    int threads = wanted > 0 && wanted < processors ? wanted : processors;
+    if (asked > 0) threads = asked;
+    return threads < max ? threads : max;
+}
 
 int tgl_threads_of_text(const char *text)
 {

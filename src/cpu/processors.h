@@ -23,6 +23,9 @@ bool tgl_allowed_processors(processor_set *allowed, int *count);
  * rounded up; 0: there is no limit. Reads cgroups of version 1 and 2. */
 int tgl_cgroup_processors(const char *root);
 
+/* The processors that the affinity mask and the cgroup leave to this process, at least 1. */
+int tgl_processors(void);
+
 /* Bytes of a data or unified cache of this level, 0 if that is not known: of one processor if
  * `all` is false, of all distinct caches of that level that the allowed processors reach if it is
  * true. */
@@ -31,5 +34,9 @@ size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level
 /* The number of threads in a value of OMP_NUM_THREADS: its first number, as in "4,2". 0: `text` is
  * NULL, or does not begin with a positive number. */
 int tgl_threads_of_text(const char *text);
+
+/* The threads of a device: the number that the program asks for (0: none), else OMP_NUM_THREADS but
+ * no more than the processors, else one for each processor; at most `max`. */
+int tgl_count_threads(int asked, int processors, int max);
 
 #endif

@@ -235,11 +235,11 @@ static CUresult replace_both(const tgl_cuda *cuda, tgl_arena *arena, size_t coun
 
 /* *fits: false if the limit would be exceeded; then nothing has changed. */
 static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list *list,
-                       CUstream stream, bool *fits)
+                       const tgl_run *run, CUstream stream, bool *fits)
 {
     const tgl_cuda *cuda = dev->state;
     const size_t counters = grown(&arena->counters, list->counter_bytes, COUNTER_UNIT);
-    const size_t scratch = grown(&arena->scratch, list->scratch_bytes, SCRATCH_UNIT);
+    const size_t scratch = grown(&arena->scratch, tgl_list_scratch_of(list, run), SCRATCH_UNIT);
     const size_t before = arena->counters.bytes + arena->scratch.bytes;
     *fits = true;
     if (counters + scratch == before) return TGL_OK;
@@ -297,8 +297,8 @@ static tgl_status find_arena(tgl_device *dev, CUstream stream, tgl_arena **arena
 }
 
 /* space->arena stays NULL if the limit would be exceeded. */
-static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, CUstream stream,
-                             tgl_workspace *space)
+static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                             CUstream stream, tgl_workspace *space)
 {
     const tgl_cuda *cuda = dev->state;
     tgl_arena *arena;
@@ -307,7 +307,7 @@ static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, CUstr
     if (arena == NULL) return TGL_OK;
     pthread_mutex_lock(&arena->lock);
     tgl_status status = wait_for_others(dev, arena, stream);
-    if (status == TGL_OK) status = grow(dev, arena, list, stream, &fits);
+    if (status == TGL_OK) status = grow(dev, arena, list, run, stream, &fits);
     if (status == TGL_OK && fits) status = clear_counters(dev, arena, stream);
     if (status == TGL_OK && fits) {
         *space = (tgl_workspace){arena->counters.at, arena->scratch.at, arena, NULL};
@@ -318,15 +318,21 @@ static tgl_status take_arena(tgl_device *dev, const tgl_launch_list *list, CUstr
     return status;
 }
 
+/* Bytes of workspace of a run. */
+static size_t bytes_of(const tgl_launch_list *list, const tgl_run *run)
+{
+    return list->counter_bytes + tgl_list_scratch_of(list, run);
+}
+
 /* ---- Memory of a run's own ------------------------------------------------------------------- */
 
-static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, CUstream stream,
-                           tgl_workspace *space)
+static tgl_status take_own(tgl_device *dev, const tgl_launch_list *list, const tgl_run *run,
+                           CUstream stream, tgl_workspace *space)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;
     CUdeviceptr own = NULL;
     const int mode = tgl_cuda_relax_capture(driver);
-    CUresult result = driver->cuMemAllocAsync(&own, tgl_list_workspace(list), stream);
+    CUresult result = driver->cuMemAllocAsync(&own, bytes_of(list, run), stream);
     if (result == CUDA_SUCCESS && list->counter_bytes > 0) {
         result = driver->cuMemsetD8Async(own, 0, list->counter_bytes, stream);
         if (result != CUDA_SUCCESS) driver->cuMemFreeAsync(own, stream);
@@ -357,7 +363,7 @@ tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, cons
     const tgl_cuda *cuda = dev->state;
     bool captured;
     *space = (tgl_workspace){.own = NULL};
-    if (tgl_list_workspace(list) == 0) return TGL_OK;
+    if (bytes_of(list, run) == 0) return TGL_OK;
     if (run->workspace != NULL) return take_callers(dev, list, run, stream, space);
     TGL_TRY(tgl_cuda_is_captured(dev, stream, &captured));
     if (captured && (!cuda->has_async_alloc || cuda->facts.driver_version < GRAPH_MEMORY_VERSION))
@@ -365,13 +371,13 @@ tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, cons
                         "the stream is being captured, and this driver cannot allocate workspace "
                         "in a graph: give the run a workspace of tgl_plan_workspace_size() bytes");
     if (captured || (cuda->arenas->is_shared && cuda->has_async_alloc))
-        return take_own(dev, list, stream, space);
-    TGL_TRY(take_arena(dev, list, stream, space));
+        return take_own(dev, list, run, stream, space);
+    TGL_TRY(take_arena(dev, list, run, stream, space));
     if (space->arena != NULL) return TGL_OK;
-    if (cuda->has_async_alloc) return take_own(dev, list, stream, space);
+    if (cuda->has_async_alloc) return take_own(dev, list, run, stream, space);
     return tgl_fail(TGL_NO_MEMORY,
                     "%zu bytes of workspace are more than %s may keep for its streams, %zu",
-                    tgl_list_workspace(list), dev->name, cuda->arenas->bytes_max);
+                    bytes_of(list, run), dev->name, cuda->arenas->bytes_max);
 }
 
 /* If the event cannot be recorded, later runs cannot wait for it, so this waits for the work now.

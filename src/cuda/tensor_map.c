@@ -79,11 +79,10 @@ static int swizzle_of(const tgl_tensor *tensor)
 }
 
 /* The driver takes the strides of dimensions 1 and up: dimension 0 is contiguous. */
-static CUresult encode(const tgl_driver *driver, const tgl_tensor *given, const void *address,
+static CUresult encode(const tgl_driver *driver, const tgl_tensor *tensor, const void *address,
                        CUtensorMap *map)
 {
     enum { NO_INTERLEAVE = 0, ZEROS_OUTSIDE = 0 };
-    const tgl_tensor own = tgl_tensor_at(given, &address), *tensor = &own;
     uint64_t size[TGL_TENSOR_RANK_MAX], stride[TGL_TENSOR_RANK_MAX] = {0};
     unsigned box[TGL_TENSOR_RANK_MAX], element_stride[TGL_TENSOR_RANK_MAX];
     for (int i = 0; i < tensor->rank; i++) {

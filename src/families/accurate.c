@@ -42,9 +42,11 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 /* cluster: blocks that share the right operand's tiles, 1 or 2. raster: rows of clusters of tiles
  * in a band. slab: steps of 64 of K between additions in FP32. ordered: 1: consumers take turns.
  * chunks: columns of D are computed in so many chunks, one after the other, which need room for the
- * words of all of A and of one chunk of B. */
-static const char *const options[] = {"cluster", "raster", "slab", "ordered", "chunks", NULL};
-enum { CLUSTER, RASTER, SLAB, ORDERED, CHUNKS };
+ * words of all of A and of one chunk of B. strip: columns in memory that a block of the pre-pass
+ * reads. */
+static const char *const options[] = {"cluster", "raster", "slab", "ordered",
+                                      "chunks",  "strip",  NULL};
+enum { CLUSTER, RASTER, SLAB, ORDERED, CHUNKS, STRIP };
 
 static const char *configuration(int index)
 {
@@ -74,7 +76,7 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 /* How a choice serves a shape on a chip. In chunks: the first of them, the widest. */
 typedef struct geometry {
     const accurate_row *row;
-    int cluster, raster, slab;
+    int cluster, raster, slab, strip;
     bool ordered;
     int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
     int64_t units;                   /* of clusters */
@@ -87,7 +89,7 @@ typedef struct geometry {
 enum {
     LINE_BYTES = 128,
     BK = 64,          /* of K in a stage */
-    CHUNKS_MAX = 256, /* a launch list has three launches for each */
+    CHUNKS_MAX = 256, /* a launch list has two launches for each */
 };
 
 /* As struct shared of the kernel has it. */
@@ -127,15 +129,18 @@ static const char *take_options(const tgl_chip *chip, const tgl_shape *s, const 
                                 geometry *g)
 {
     const int64_t cluster = tgl_option(choice, CLUSTER, 1), slab = tgl_option(choice, SLAB, 1);
-    const int64_t chunks = tgl_option(choice, CHUNKS, 1);
+    const int64_t chunks = tgl_option(choice, CHUNKS, 1), strip = tgl_option(choice, STRIP, 0);
     if (cluster != 1 && cluster != 2) return "it has clusters of 1 or 2 blocks";
     if (cluster > chip->cluster_max) return "the chip has no clusters";
     if (slab < 1 || 2 * slab > g->row->stages) return "the stages of a slab must be in its ring";
+    if (strip != 0 && strip != 8 && strip != 16 && strip != 32)
+        return "strips have 8, 16 or 32 columns";
     if (chunks < 1 || chunks > CHUNKS_MAX) return "it has 1 to 256 chunks";
     if (chunks > 1 && s->epilogue.expression != NULL)
         return "chunks are not supported with an epilogue expression";
     g->cluster = (int)cluster;
     g->slab = (int)slab;
+    g->strip = (int)strip;
     g->ordered = tgl_option(choice, ORDERED, 0) != 0 && g->row->consumers > 1;
     return NULL;
 }
@@ -146,6 +151,7 @@ static void place_operands(const tgl_shape *s, const tgl_rectangle *part, geomet
     for (int i = 0; i < 2; i++) {
         g->operands[i] = operand_of(s, part, i == 0);
         g->operands[i].is_kept = g->chunks == 1;
+        g->operands[i].strip = g->strip;
         tgl_decompose_place(&g->operands[i]);
     }
 }
@@ -218,6 +224,15 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
                         chip->l2_rate;
 }
 
+static int64_t workspace_of(const geometry *g)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < 2; i++)
+        bytes += g->operands[i].bytes + tgl_round_up(tgl_decompose_counter_bytes(&g->operands[i]),
+                                                     TGL_WORKSPACE_ALIGNMENT);
+    return bytes;
+}
+
 static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     geometry g;
@@ -230,9 +245,9 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
     c->threads = g.threads;
     c->registers = g.row->registers;
     c->shared_bytes = g.shared + TGL_RING_STATIC_SHARED;
-    c->workspace_bytes = g.operands[0].bytes + g.operands[1].bytes;
+    c->workspace_bytes = workspace_of(&g);
     c->repacked_bytes = g.operands[0].panels + g.operands[1].panels; /* the words */
-    c->launches = 3 * g.chunks;
+    c->launches = 2 * g.chunks;
     c->is_predicted = true;
     if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
 }
@@ -277,6 +292,7 @@ static void add_scratch(geometry *g, tgl_list_builder *builder)
 {
     for (int i = 0; i < 2; i++) {
         tgl_decompose *d = &g->operands[i];
+        d->counters = tgl_list_counters(builder, tgl_decompose_counter_bytes(d));
         if (d->is_kept)
             tgl_list_keep(builder, d->operand, d->bytes);
         else
@@ -324,15 +340,17 @@ static void add_chunk(const tgl_partition *of, const geometry *first, int64_t co
     chunk.part.n = tgl_min64(first->chunk, of->part.n - col);
     chunk.is_last = of->is_last && col + first->chunk >= of->part.n;
     tgl_decompose *b = &g.operands[1];
-    const int64_t at = b->at;
+    const tgl_decompose before = *b;
     b[0] = operand_of(of->shape, &chunk.part, false);
-    b->is_kept = first->chunks == 1;
-    b->at = at;
+    b->is_kept = before.is_kept;
+    b->at = before.at;
+    b->counters = before.counters;
+    b->strip = before.strip;
     tgl_decompose_place(b);
     g.units = g.tile_rows * tgl_ceil_div(chunk.part.n, g.row->bn) * of->shape->batch;
     g.blocks = tgl_persistent_blocks(of->chip, g.row->min_blocks, g.cluster, g.units * g.cluster);
-    tgl_decompose_add_steps(&chunk, g.operands, col == 0 ? TGL_DECOMPOSE_BOTH : TGL_DECOMPOSE_B,
-                            builder);
+    tgl_decompose_add_step(&chunk, g.operands, col == 0 ? TGL_DECOMPOSE_BOTH : TGL_DECOMPOSE_B,
+                           builder);
     add_product(&chunk, &g, builder);
 }
 
@@ -378,7 +396,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
                  (long long)g.tile_rows * g.cluster, (long long)g.tile_columns, g.cluster,
                  g.raster * g.cluster);
     const int64_t words = g.operands[0].panels + g.operands[1].panels;
-    const int64_t bytes = g.operands[0].bytes + g.operands[1].bytes;
+    const int64_t bytes = workspace_of(&g);
     tgl_text_add(out, "words       %.2f MB, and %.2f MB of tables\n", 1e-6 * (double)words,
                  1e-6 * (double)(bytes - words));
     if (g.chunks > 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the steps of gemm/decompose.cu.
+ * Writes the step of gemm/decompose.cu.
  */
 #include "families/decompose.h"
 
@@ -8,20 +8,17 @@
 
 #include "../../kernels/lib/decompose_args.h"
 
+#include <math.h>
 #include <stddef.h>
 
 typedef struct tgl_decompose_args decompose_args;
 typedef struct tgl_decompose_job decompose_job;
 typedef struct tgl_panel panel;
 
-/* Of gemm/decompose.cu. */
 enum {
-    THREADS = 256,
-    LINES_OF_BLOCK = THREADS / 32, /* a warp each */
-    SEGMENT = 1024,                /* elements of a line that a warp splits */
-    MAXIMA_LINES = 128,            /* of a block, if lines are columns in memory */
-    TILE = 64,                     /* edge of a tile of columns */
-    PARTS_MAX = 32,
+    VALUES = 32,     /* elements of a thread of gemm/decompose.cu */
+    PART_UNIT = 32,  /* parts of lines begin at multiples of it */
+    LINE_FLOATS = 4, /* elements that a thread has next to each other */
     WORD_BYTES = 2,
     BOTH = 2,
 };
@@ -40,40 +37,24 @@ static int64_t word_bytes(const tgl_decompose *d)
     return d->count * 2 * d->lines * tgl_decompose_pitch(d) * WORD_BYTES;
 }
 
-static int64_t at_least(int64_t x, int64_t least)
-{
-    return x > least ? x : least;
-}
-
-/* Elements of a line that a block of the first launch reads: enough to be worth a block, and at
- * most PARTS_MAX parts, half of that of columns, whose maxima each tile reads again. */
-static int64_t part_of(const tgl_decompose *d)
-{
-    enum { LEAST = 2048, LEAST_OF_COLUMNS = 64, WARP_COPY = 128, COLUMN_STEP = 16 };
-    if (d->transposes)
-        return at_least(tgl_round_up(tgl_ceil_div(d->length, PARTS_MAX / 2), COLUMN_STEP),
-                        LEAST_OF_COLUMNS);
-    return at_least(tgl_round_up(tgl_ceil_div(d->length, PARTS_MAX), WARP_COPY), LEAST);
-}
-
-static int64_t parts_of(const tgl_decompose *d)
-{
-    return tgl_ceil_div(d->length, part_of(d));
-}
-
 static int64_t padded_lines(const tgl_decompose *d)
 {
     return tgl_round_up(d->lines, TGL_PANEL_LINES);
 }
 
-static int64_t maxima_bytes(const tgl_decompose *d)
+static int64_t panel_count(const tgl_decompose *d)
 {
-    return d->count * parts_of(d) * d->lines * (int64_t)sizeof(unsigned);
+    return d->count * (padded_lines(d) / TGL_PANEL_LINES);
 }
 
 static int64_t panel_bytes(const tgl_decompose *d)
 {
-    return d->count * (padded_lines(d) / TGL_PANEL_LINES) * (int64_t)sizeof(panel);
+    return panel_count(d) * (int64_t)sizeof(panel);
+}
+
+int64_t tgl_decompose_counter_bytes(const tgl_decompose *d)
+{
+    return panel_count(d) * (int64_t)sizeof(struct tgl_panel_counter);
 }
 
 static int64_t exponent_bytes(const tgl_decompose *d)
@@ -86,8 +67,7 @@ void tgl_decompose_place(tgl_decompose *d)
     d->words = 0;
     d->panels = tgl_round_up(word_bytes(d), TGL_WORKSPACE_ALIGNMENT);
     d->exponents = d->panels + panel_bytes(d);
-    d->maxima = d->exponents + exponent_bytes(d);
-    d->bytes = tgl_round_up(d->maxima + maxima_bytes(d), TGL_WORKSPACE_ALIGNMENT);
+    d->bytes = tgl_round_up(d->exponents + exponent_bytes(d), TGL_WORKSPACE_ALIGNMENT);
 }
 
 void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
@@ -99,48 +79,114 @@ void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
         tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, at, d->at + offset);
 }
 
-/* ---- Grids ----------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static int64_t maxima_down(const tgl_decompose *d)
+/* Blocks of 512 threads only where 8 blocks of 256 cannot hold a strip of 8 columns. */
+static int threads_of(const tgl_decompose *d)
 {
-    return tgl_ceil_div(d->lines, d->transposes ? MAXIMA_LINES : LINES_OF_BLOCK);
+    enum { SMALL = 256, LARGE = 512 };
+    return d->length <= SMALL * VALUES ? SMALL : LARGE;
 }
 
-static int64_t split_down(const tgl_decompose *d)
+/* So many blocks give all SMs work. */
+static bool is_enough(const tgl_chip *chip, int64_t blocks)
 {
-    return tgl_ceil_div(d->lines, d->transposes ? TILE : LINES_OF_BLOCK);
+    return blocks >= chip->sms;
 }
 
-/* Four tiles for a block, which then reads the maxima of its columns once, if that leaves all SMs
- * with work. */
-static int64_t span_of(const tgl_chip *chip, const tgl_decompose *d)
+/* Blocks of all lines. */
+static int64_t groups_of(const tgl_decompose *d, int lines)
 {
-    enum { TILES = 4, BLOCKS_OF_SM = 4 };
-    if (!d->transposes) return SEGMENT;
-    const int64_t blocks = split_down(d) * tgl_ceil_div(d->length, TILES * TILE) * d->count;
-    return blocks >= BLOCKS_OF_SM * chip->sms ? TILES * TILE : TILE;
+    return d->count * tgl_ceil_div(d->lines, lines);
 }
 
-static int64_t split_along(const tgl_chip *chip, const tgl_decompose *d)
+/* Lines of a block that are columns in memory: as many as one block holds, or fewer if that gives
+ * SMs work, but at least 8, whose rows are 32 bytes: a sector. The same for both operands. */
+static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    return tgl_ceil_div(d->length, span_of(chip, d));
+    enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
+    const tgl_decompose *one = &both[both[0].transposes ? 0 : 1];
+    const tgl_decompose *other = &both[both[1].transposes ? 1 : 0];
+    if (one->strip > 0) return one->strip;
+    int strip = MOST;
+    while (strip > LEAST && strip * one->length > threads_of(one) * VALUES)
+        strip /= 2;
+    while (strip > LEAST && !is_enough(chip, groups_of(one, strip)) &&
+           !is_enough(chip, groups_of(other, strip)))
+        strip /= 2;
+    return strip;
 }
 
-static double maxima_blocks(const tgl_decompose *d)
+/* Lines of a block that are contiguous: as many as it holds, or fewer if that gives SMs work and
+ * each thread still has a float4. */
+static int rows_of(const tgl_chip *chip, const tgl_decompose *d)
 {
-    return (double)maxima_down(d) * (double)parts_of(d) * (double)d->count;
+    const int threads = threads_of(d);
+    int lines = TGL_BLOCK_LINES_MAX;
+    while (lines > 1 && lines * d->length > threads * VALUES)
+        lines /= 2;
+    while (lines > 1 && threads / lines * 2 * LINE_FLOATS <= d->length &&
+           !is_enough(chip, groups_of(d, lines)))
+        lines /= 2;
+    return lines;
 }
 
-static double split_blocks(const tgl_chip *chip, const tgl_decompose *d)
+static int block_lines(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
-    return (double)split_down(d) * (double)split_along(chip, d) * (double)d->count;
+    return both[number].transposes ? strip_of(chip, both) : rows_of(chip, &both[number]);
+}
+
+/* Blocks that should share a line, so that it is read once. */
+static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
+{
+    const int64_t values = (int64_t)threads_of(&both[number]) * VALUES;
+    const int64_t needed = block_lines(chip, both, number) * both[number].length;
+    int parts = 1;
+    while (2 * parts <= chip->cluster_max && parts * values < needed)
+        parts *= 2;
+    return parts;
+}
+
+/* Both operands are in one launch, with clusters of one size. Their lines are equally long. */
+static int cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
+{
+    const int a = wanted_parts(chip, both, 0), b = wanted_parts(chip, both, 1);
+    return a > b ? a : b;
+}
+
+static int parts_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
+{
+    return wanted_parts(chip, both, number) == 1 ? 1 : cluster_of(chip, both);
+}
+
+static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
+{
+    return tgl_round_up(tgl_ceil_div(both[number].length, parts_of(chip, both, number)), PART_UNIT);
+}
+
+/* Steps of a block along its part of the lines. Their elements are read twice if there are several.
+ */
+static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
+{
+    const tgl_decompose *d = &both[number];
+    return tgl_ceil_div(part_of(chip, both, number) * block_lines(chip, both, number),
+                        (int64_t)threads_of(d) * VALUES);
+}
+
+/* Whole clusters. */
+static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
+{
+    const tgl_decompose *d = &both[number];
+    const double blocks =
+        (double)groups_of(d, block_lines(chip, both, number)) * parts_of(chip, both, number);
+    const int cluster = cluster_of(chip, both);
+    return ceil(blocks / cluster) * cluster;
 }
 
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    const double maxima = maxima_blocks(&both[0]) + maxima_blocks(&both[1]);
-    const double split = split_blocks(chip, &both[0]) + split_blocks(chip, &both[1]);
-    return maxima > TGL_GRID_X_MAX || split > TGL_GRID_X_MAX ? tgl_grid_too_large : NULL;
+    return blocks_of(chip, both, 0) + blocks_of(chip, both, 1) > TGL_GRID_X_MAX ? tgl_grid_too_large
+                                                                                : NULL;
 }
 
 /* ---- Time ------------------------------------------------------------------------------------ */
@@ -152,44 +198,51 @@ static double elements_of(const tgl_decompose *d)
 
 double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH], int which)
 {
-    /* Fitted to products of 1024 to 8192 cubed on an H200. */
-    static const double LAUNCH = 9e-6; /* of each launch, which the next one waits for */
-    static const double SHARE = 0.67;  /* of a copy's rate */
-    enum { ELEMENT_BYTES = 12 };       /* read twice, and written as two words */
-    double elements = 0;
+    /* Predicted, not measured. */
+    static const double LAUNCH = 8e-6; /* of the launch, which the next one waits for */
+    static const double SHARE = 0.75;  /* of a copy's rate */
+    enum { READ_BYTES = 4, WRITTEN_BYTES = 4 };
+    double bytes = 0;
     for (int i = 0; i < BOTH; i++)
-        if ((which >> i & 1) != 0) elements += elements_of(&both[i]);
-    return 2 * LAUNCH + elements * ELEMENT_BYTES / (SHARE * chip->memory_rate);
+        if ((which >> i & 1) != 0)
+            bytes += elements_of(&both[i]) *
+                     (READ_BYTES * (steps_of(chip, both, i) > 1 ? 2 : 1) + WRITTEN_BYTES);
+    return LAUNCH + bytes / (SHARE * chip->memory_rate);
 }
 
-/* ---- The steps ------------------------------------------------------------------------------- */
+/* ---- The step -------------------------------------------------------------------------------- */
 
-static const tgl_kernel *kernel_of(const tgl_decompose both[BOTH], const char *symbol,
+static const tgl_kernel *kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],
                                    tgl_list_builder *builder)
 {
     const tgl_kernel kernel = {.name = "decompose",
                                .file = "gemm/decompose.cu",
-                               .symbol = symbol,
-                               .parameters = "struct tgl_decompose_args"};
+                               .symbol = "decompose",
+                               .parameters = "struct tgl_decompose_args",
+                               .needs = cluster_of(chip, both) > 1 ? TGL_HAS_CLUSTERS : 0};
     tgl_list_macro(builder, "TRANSPOSED_0", both[0].transposes);
     tgl_list_macro(builder, "TRANSPOSED_1", both[1].transposes);
+    tgl_list_macro(builder, "THREADS", threads_of(&both[0]));
+    if (both[0].transposes || both[1].transposes)
+        tgl_list_macro(builder, "STRIP", strip_of(chip, both));
     return tgl_list_kernel(builder, &kernel);
 }
 
-static decompose_job job_of(const tgl_chip *chip, const tgl_decompose *d)
+static decompose_job job_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
+    const tgl_decompose *d = &both[number];
     return (decompose_job){.ld = d->ld,
                            .pitch = tgl_decompose_pitch(d),
                            .stride = d->stride,
+                           .words = d->lines * tgl_decompose_pitch(d),
                            .lines = (int)d->lines,
                            .length = (int)d->length,
                            .padded_lines = (int)padded_lines(d),
-                           .part = (int)part_of(d),
-                           .parts = (int)parts_of(d),
-                           .maxima_down = (int)maxima_down(d),
-                           .span = (int)span_of(chip, d),
-                           .split_along = (int)split_along(chip, d),
-                           .split_down = (int)split_down(d)};
+                           .count = (int)d->count,
+                           .block_lines = block_lines(chip, both, number),
+                           .parts = parts_of(chip, both, number),
+                           .part = (int)part_of(chip, both, number),
+                           .steps = (int)steps_of(chip, both, number)};
 }
 
 static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *builder)
@@ -198,31 +251,30 @@ static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *buil
     tgl_list_patch_value(builder, TGL_VALUE_OPERAND, (int)d->operand,
                          job + offsetof(decompose_job, from), d->offset * (int64_t)sizeof(float));
     tgl_decompose_patch(d, job + offsetof(decompose_job, to), d->words, builder);
-    tgl_decompose_patch(d, job + offsetof(decompose_job, maxima), d->maxima, builder);
     tgl_decompose_patch(d, job + offsetof(decompose_job, exponents), d->exponents, builder);
     tgl_decompose_patch(d, job + offsetof(decompose_job, panels), d->panels, builder);
+    tgl_list_patch_value(builder, TGL_VALUE_COUNTERS, 0, job + offsetof(decompose_job, counters),
+                         d->counters);
 }
 
-/* One of the two kernels, and its blocks for each operand. */
-typedef struct pass {
-    const char *what, *symbol;
-    double blocks[BOTH];
-} pass;
-
 /* Adds the launch for these operands as an alternative of the latest step. */
-static void add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], const pass *with,
-                       int which, decompose_args args, tgl_list_builder *builder)
+static void add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
+                       tgl_list_builder *builder)
 {
-    double blocks = 0;
-    for (int i = 0; i < BOTH; i++)
-        if ((which >> i & 1) != 0) blocks += with->blocks[i];
-    tgl_launch launch =
-        tgl_prepass_launch(of, kernel_of(both, with->symbol, builder), blocks, THREADS);
+    double blocks[BOTH];
+    decompose_args args = {.first_blocks = 0};
+    for (int i = 0; i < BOTH; i++) {
+        blocks[i] = (which >> i & 1) != 0 ? blocks_of(of->chip, both, i) : 0;
+        args.jobs[i] = job_of(of->chip, both, i);
+    }
+    args.first_blocks = (int)blocks[0];
+    tgl_launch launch = tgl_prepass_launch(of, kernel_of(of->chip, both, builder),
+                                           blocks[0] + blocks[1], threads_of(&both[0]));
+    launch.cluster[0] = (unsigned)cluster_of(of->chip, both);
     for (int i = 0; i < BOTH; i++)
         if ((which >> i & 1) != 0 && both[i].is_kept)
             launch.conditions[launch.condition_count++] =
                 (tgl_condition){.kind = TGL_IF_NOT_KEPT, .operand = both[i].operand};
-    if ((which & TGL_DECOMPOSE_A) == 0) args.first_maxima = args.first_split = 0;
     tgl_list_launch(builder, &launch, &args, sizeof args);
     for (int i = 0; i < BOTH; i++)
         patch_job(&both[i], i, builder);
@@ -231,25 +283,12 @@ static void add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], 
                              offsetof(decompose_args, alpha_at), 0);
 }
 
-void tgl_decompose_add_steps(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
-                             tgl_list_builder *builder)
+void tgl_decompose_add_step(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
+                            tgl_list_builder *builder)
 {
-    const pass passes[] = {
-        {which == TGL_DECOMPOSE_B ? "maxima of B" : "maxima of A and B",
-         "decompose_maxima",
-         {maxima_blocks(&both[0]), maxima_blocks(&both[1])}},
-        {which == TGL_DECOMPOSE_B ? "words of B" : "words of A and B",
-         "decompose_split",
-         {split_blocks(of->chip, &both[0]), split_blocks(of->chip, &both[1])}},
-    };
-    const decompose_args args = {.jobs = {job_of(of->chip, &both[0]), job_of(of->chip, &both[1])},
-                                 .first_maxima = (int)passes[0].blocks[0],
-                                 .first_split = (int)passes[1].blocks[0]};
-    for (int i = 0; i < 2; i++) {
-        tgl_list_step(builder, passes[i].what);
-        add_launch(of, both, &passes[i], which, args, builder);
-        if (!both[0].is_kept) continue;
-        add_launch(of, both, &passes[i], TGL_DECOMPOSE_A, args, builder);
-        add_launch(of, both, &passes[i], TGL_DECOMPOSE_B, args, builder);
-    }
+    tgl_list_step(builder, which == TGL_DECOMPOSE_B ? "words of B" : "words of A and B");
+    add_launch(of, both, which, builder);
+    if (!both[0].is_kept) return;
+    add_launch(of, both, TGL_DECOMPOSE_A, builder);
+    add_launch(of, both, TGL_DECOMPOSE_B, builder);
 }

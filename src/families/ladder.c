@@ -169,17 +169,17 @@ static void split(const tgl_chip *chip, const tgl_shape *s, geometry *g)
     g->counters = tiles * (int64_t)sizeof(unsigned);
 }
 
-/* Whether TMA can read or store `lines` rows of f16 that are ld elements apart. Where they begin
- * does not matter: tgl_tensor_at(). */
-static bool has_tma_rows(int64_t lines, int64_t ld)
+/* Whether TMA can read or store `lines` rows of f16 that are ld elements apart. */
+static bool has_tma_rows(const tgl_shape *s, int64_t lines, int64_t ld)
 {
-    return lines <= 1 || ld * 2 % TMA_ALIGNMENT == 0;
+    return !s->unaligned && (lines <= 1 || ld * 2 % TMA_ALIGNMENT == 0);
 }
 
 /* Other operands are copied to the workspace first, with rows that TMA can read. */
-static void repack(tgl_operand operand, int64_t lines, int64_t length, int64_t ld, geometry *g)
+static void repack(const tgl_shape *s, tgl_operand operand, int64_t lines, int64_t length,
+                   int64_t ld, geometry *g)
 {
-    if (lines == 0 || length == 0 || has_tma_rows(lines, ld)) return;
+    if (lines == 0 || length == 0 || has_tma_rows(s, lines, ld)) return;
     tgl_repack *r = &g->repacks[g->repack_count++];
     *r = (tgl_repack){.operand = operand,
                       .type = TGL_F16,
@@ -214,8 +214,8 @@ static geometry geometry_of(const ladder_row *row, const tgl_chip *chip, const t
     if (row->layout == SPLIT_X) split(chip, s, &g);
     if (row->layout == PERSISTENT) count_clusters(chip, s, &g);
     if (row->maps > 0) {
-        repack(TGL_AT_A, s->m, s->k, s->lda, &g);
-        repack(TGL_AT_B, s->k, s->n, s->ldb, &g);
+        repack(s, TGL_AT_A, s->m, s->k, s->lda, &g);
+        repack(s, TGL_AT_B, s->k, s->n, s->ldb, &g);
     }
     return g;
 }
@@ -330,7 +330,7 @@ static tgl_tensor tensor_of(const geometry *g, tgl_operand operand, int64_t line
 
 static bool stores_by_tma(const ladder_row *row, const tgl_shape *s)
 {
-    return row->maps == MAPS_MAX && has_tma_rows(s->m, s->ldc);
+    return row->maps == MAPS_MAX && has_tma_rows(s, s->m, s->ldc);
 }
 
 /* ---- Launch ---------------------------------------------------------------------------------- */

@@ -32,8 +32,13 @@ static const wgmma_row rows[] = {
     {"wgmma_128x192",     128, 192, 2, false, 5, 1, 168},
     {"wgmma_128x160",     128, 160, 2, false, 5, 1, 168},
     {"wgmma_128x128",     128, 128, 2, false, 6, 1, 168},
+    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 1, 168},
+    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 1, 168},
     {"wgmma_128x128_alt", 128, 128, 2, true,  6, 1, 168},
     {"wgmma_64x256_alt",   64, 256, 2, true,  5, 1, 168},
+    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 168},
+    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 1, 168},
+    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 120},
     {"wgmma_128x64",      128,  64, 1, false, 4, 2, 168},
     {"wgmma_64x256",       64, 256, 1, false, 5, 1, 255},
     {"wgmma_64x128",       64, 128, 1, false, 4, 2, 168},
@@ -129,6 +134,7 @@ static bool is_direct(const tgl_shape *s, const side *x)
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     const int64_t lines_of_x = x->along_k ? x->edge : x->k;
     if (x->k == 0) return true; /* it is not read */
+    if (s->unaligned) return false;
     if (is_tf32(s) && !x->along_k) return false;
     return (lines_of_x == 1 || x->ld * size % TMA_ALIGNMENT == 0) &&
            (x->count == 1 || x->stride * size % TMA_ALIGNMENT == 0);
@@ -482,7 +488,7 @@ static void search(tgl_search *in)
                              (double)tgl_ceil_div(right, t->bn) * (double)s->batch;
         const int64_t alone[] = {1, exchanged, 1}, pairs[] = {1, exchanged, 2};
         tgl_search_try(in, SPLITS, 3, alone);
-        if (left > t->bm && tiles >= in->chip->sms) tgl_search_try(in, SPLITS, 3, pairs);
+        if (left > t->bm) tgl_search_try(in, SPLITS, 3, pairs);
         try_splits(in, exchanged, tiles, most);
         try_tail(in, exchanged, tiles, most);
     }

@@ -126,7 +126,9 @@ int64_t tgl_list_counters(tgl_list_builder *b, int64_t bytes)
 
 void tgl_list_keep(tgl_list_builder *b, tgl_operand operand, int64_t bytes)
 {
-    b->list->kept[operand] = (tgl_kept){.at = tgl_list_scratch(b, bytes), .bytes = bytes};
+    size_t alone = 0;
+    reserve(b, &alone, bytes);
+    b->list->kept_bytes[operand] = bytes;
 }
 
 void tgl_list_step(tgl_list_builder *b, const char *what)
@@ -230,7 +232,7 @@ static int value_bytes(tgl_value value)
 static bool is_in_kept(const tgl_launch_list *list, int operand, int64_t offset)
 {
     return operand >= 0 && operand < TGL_KEPT_OPERANDS && offset >= 0 &&
-           offset < list->kept[operand].bytes;
+           offset < list->kept_bytes[operand];
 }
 
 /* NULL, or why a patch is invalid. */
@@ -366,6 +368,17 @@ tgl_status tgl_list_end(tgl_list_builder *b)
 
 /* ---- At a run -------------------------------------------------------------------------------- */
 
+bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run)
+{
+    for (int i = 0; i < list->map_count; i++) {
+        const tgl_tensor *map = &list->maps[i];
+        if (map->base != TGL_VALUE_OPERAND || run->at[map->operand] == NULL) continue;
+        if (((uintptr_t)run->at[map->operand] + (uintptr_t)map->offset) % TGL_MAP_ALIGNMENT != 0)
+            return false;
+    }
+    return true;
+}
+
 static bool holds(const tgl_condition *c, const tgl_run *run)
 {
     const uintptr_t base = (uintptr_t)run->at[c->operand];
@@ -417,12 +430,27 @@ static double alpha_of(const tgl_run *run)
     return run->has_product ? run->alpha : 0;
 }
 
-/* The block of an operand, kept from an earlier run or in the scratch of this one. */
+/* Bytes of an operand's block in the scratch of a run; 0: the run does not make it. */
+static size_t made_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
+{
+    const bool is_made = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);
+    return is_made ? (size_t)tgl_round_up(list->kept_bytes[operand], TGL_WORKSPACE_ALIGNMENT) : 0;
+}
+
+size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
+{
+    return list->scratch_bytes + made_bytes(list, run, TGL_AT_A) + made_bytes(list, run, TGL_AT_B);
+}
+
+/* The block of an operand, kept from an earlier run or in the scratch of this one. NULL: it is not
+ * used. */
 static const char *kept_block(const tgl_launch_list *list, const tgl_run *run, int operand,
                               const char *scratch)
 {
     if (run->kept[operand] != NULL) return run->kept[operand];
-    return scratch != NULL ? scratch + list->kept[operand].at : NULL;
+    if (scratch == NULL || made_bytes(list, run, operand) == 0) return NULL;
+    return scratch + list->scratch_bytes +
+           (operand == TGL_AT_B ? made_bytes(list, run, TGL_AT_A) : 0);
 }
 
 static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor *t,
@@ -432,16 +460,6 @@ static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor 
                        : t->base == TGL_VALUE_KEPT  ? kept_block(list, run, t->operand, scratch)
                                                     : run->at[t->operand];
     return base != NULL ? base + t->offset : NULL;
-}
-
-tgl_tensor tgl_tensor_at(const tgl_tensor *tensor, const void **address)
-{
-    enum { ALIGNMENT = 16 }; /* of the address in a map: CUDA driver API, cuTensorMapEncodeTiled */
-    tgl_tensor own = *tensor;
-    const size_t beyond = (uintptr_t)*address % ALIGNMENT;
-    own.size[0] += (int64_t)(beyond / tgl_type_size(tensor->type));
-    *address = (const char *)*address - beyond;
-    return own;
 }
 
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,

@@ -14,7 +14,8 @@
  *   scratch    undefined when the list starts
  *
  * What a pre-pass makes of A or B may be kept for later runs (tgl_operand_prepare()). It is a block
- * of the scratch, which a run may bring along instead; the pre-pass is then skipped.
+ * at the end of the scratch, which a run may bring along instead: the scratch is then smaller, and
+ * the pre-pass is skipped.
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
@@ -52,10 +53,9 @@ typedef struct tgl_patch {
 /* A tensor map. cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it. Dimension 0 is
  * contiguous. Elements outside the tensor are read as zero.
  *
- * The hardware requires an address that is a multiple of 16. For any other address the map begins
- * at the multiple below, and dimension 0 is larger by the elements in between: a kernel that may
- * get such operands adds that number to its coordinates (lib/tma.h). */
-enum { TGL_TENSOR_RANK_MAX = 5 };
+ * The hardware requires an address that is a multiple of 16, and an index along dimension 0 of a
+ * copy that is a multiple of 16 bytes, so that a map cannot begin before its operand instead. */
+enum { TGL_TENSOR_RANK_MAX = 5, TGL_MAP_ALIGNMENT = 16 };
 typedef struct tgl_tensor {
     tgl_value base;                      /* TGL_VALUE_OPERAND, _SCRATCH or _KEPT */
     int operand;                         /* a tgl_operand */
@@ -69,9 +69,6 @@ typedef struct tgl_tensor {
     int box[TGL_TENSOR_RANK_MAX];        /* elements of a copy, 1..256 per dimension */
     int swizzle_bytes;                   /* 0, 32, 64 or 128 */
 } tgl_tensor;
-
-/* Rounds *address down to a multiple of 16. Returns the tensor with the larger dimension 0. */
-tgl_tensor tgl_tensor_at(const tgl_tensor *tensor, const void **address);
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
@@ -162,11 +159,6 @@ typedef struct tgl_flag {
     int set_by, cleared_by;
 } tgl_flag;
 
-/* The block of the scratch that holds what the pre-pass makes of an operand. */
-typedef struct tgl_kept {
-    int64_t at, bytes; /* bytes 0: nothing of this operand can be kept */
-} tgl_kept;
-
 typedef struct tgl_launch_list {
     tgl_step *steps;
     int step_count;
@@ -174,16 +166,22 @@ typedef struct tgl_launch_list {
     int map_count;
     tgl_flag *flags;
     int flag_count;
-    size_t scratch_bytes, counter_bytes; /* multiples of TGL_WORKSPACE_ALIGNMENT */
-    tgl_kept kept[TGL_KEPT_OPERANDS];    /* of TGL_AT_A and TGL_AT_B */
-    tgl_kernel **kernels;                /* owned by the list; launches point to them */
+    /* Multiples of TGL_WORKSPACE_ALIGNMENT. scratch_bytes is without the blocks that hold what the
+     * pre-pass makes of TGL_AT_A and TGL_AT_B. They follow, if the run makes them. kept_bytes 0:
+     * nothing of this operand can be kept. */
+    size_t scratch_bytes, counter_bytes;
+    int64_t kept_bytes[TGL_KEPT_OPERANDS];
+    tgl_kernel **kernels; /* owned by the list; launches point to them */
     int kernel_count;
 } tgl_launch_list;
 
-/* Bytes of workspace per run: counters, then scratch. */
+/* Bytes of scratch of a run, with the blocks that it makes. NULL: of a run that makes all. */
+size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run);
+
+/* The most bytes of workspace that a run needs: counters, then scratch. */
 static inline size_t tgl_list_workspace(const tgl_launch_list *list)
 {
-    return list->counter_bytes + list->scratch_bytes;
+    return list->counter_bytes + tgl_list_scratch_of(list, NULL);
 }
 
 /* Frees the content of a list, but not the struct. */
@@ -241,6 +239,9 @@ int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
 tgl_status tgl_list_end(tgl_list_builder *builder);
 
 /* ---- At a run -------------------------------------------------------------------------------- */
+
+/* Whether the operands of a run begin where the list's tensor maps need it. */
+bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
 /* The alternative that a run takes; NULL: the run skips the step. A preparation takes only launches
  * that write only workspace. */

@@ -138,6 +138,33 @@ void tgl_elf_each_variable(const void *image, size_t size,
     }
 }
 
+static const char *name_of_symbol(const bytes *symbols, const bytes *names, uint64_t index)
+{
+    Elf64_Sym symbol;
+    bytes entries = *symbols, text = *names;
+    if (index >= left(symbols) / sizeof symbol) return NULL;
+    take(&entries, index * sizeof symbol);
+    memcpy(&symbol, entries.at, sizeof symbol);
+    take(&text, symbol.st_name);
+    return take_text(&text);
+}
+
+/* Compilers write relocations in the order of the code, and the linker keeps it. */
+void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
+                      void (*visit)(uint64_t address, void *context), void *context)
+{
+    const bytes symbols = find_section(image, size, ".symtab");
+    const bytes names = find_section(image, size, ".strtab");
+    bytes relocations = find_section(image, size, ".rela.text");
+    while (left(&relocations) >= sizeof(Elf64_Rela)) {
+        Elf64_Rela relocation;
+        const bytes entry = take(&relocations, sizeof relocation);
+        memcpy(&relocation, entry.at, sizeof relocation);
+        const char *name = name_of_symbol(&symbols, &names, ELF64_R_SYM(relocation.r_info));
+        if (name != NULL && strcmp(name, symbol) == 0) visit(relocation.r_offset, context);
+    }
+}
+
 /* ---- Line programs --------------------------------------------------------------------------- */
 
 /* One unit of .debug_line. The member names are those of section 6.2 of the DWARF standard. */
@@ -327,9 +354,10 @@ void tgl_line_table_free(tgl_line_table *table)
     *table = (tgl_line_table){0};
 }
 
-const tgl_line_row *tgl_line_table_find(const tgl_line_table *table, uint64_t address)
+/* The number of rows that start at or before the address. */
+static size_t count_rows(const tgl_line_table *table, uint64_t address)
 {
-    size_t low = 0, high = table->count; /* rows before `low` start at or before the address */
+    size_t low = 0, high = table->count;
     while (low < high) {
         const size_t middle = (low + high) / 2;
         if (table->rows[middle].address <= address)
@@ -337,5 +365,17 @@ const tgl_line_row *tgl_line_table_find(const tgl_line_table *table, uint64_t ad
         else
             high = middle;
     }
-    return low > 0 ? &table->rows[low - 1] : NULL;
+    return low;
+}
+
+const tgl_line_row *tgl_line_table_find(const tgl_line_table *table, uint64_t address)
+{
+    const size_t rows = count_rows(table, address);
+    return rows > 0 ? &table->rows[rows - 1] : NULL;
+}
+
+uint64_t tgl_line_table_next(const tgl_line_table *table, uint64_t address)
+{
+    const size_t rows = count_rows(table, address);
+    return rows < table->count ? table->rows[rows].address : UINT64_MAX;
 }

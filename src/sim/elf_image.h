@@ -34,6 +34,14 @@ void tgl_line_table_free(tgl_line_table *table);
 /* The row that covers an address, or NULL. */
 const tgl_line_row *tgl_line_table_find(const tgl_line_table *table, uint64_t address);
 
+/* The address of the first row behind this one; UINT64_MAX: there is none. */
+uint64_t tgl_line_table_next(const tgl_line_table *table, uint64_t address);
+
+/* Calls visit(address, context) for each relocation of the code that names this symbol, in the
+ * order of the addresses. The linker keeps them with --emit-relocs. */
+void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
+                      void (*visit)(uint64_t address, void *context), void *context);
+
 /* Calls visit(name, address, size, context) for each variable of the object. */
 void tgl_elf_each_variable(const void *image, size_t size,
                            void (*visit)(const char *name, uint64_t address, uint64_t bytes,

@@ -50,8 +50,9 @@ static const char *const kernel_flags[] = {
 static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune", NULL};
 
 static const char *const run_time_flags[] = {"-O2", NULL};
-/* An undefined function is an error of the linker, which names the caller. */
-static const char *const link_flags[] = {"-shared", "-Wl,-z,defs", NULL};
+/* An undefined function is an error of the linker, which names the caller. The relocations tell
+ * where basic blocks begin: at the calls of __sanitizer_cov_trace_pc(). */
+static const char *const link_flags[] = {"-shared", "-Wl,-z,defs", "-Wl,--emit-relocs", NULL};
 
 enum { ARGUMENTS_MAX = 256, PATH_SIZE = TGL_TEMP_PATH + 256 };
 

@@ -301,8 +301,10 @@ typedef struct tgl_machine {
     bool has_clocks;
     uint32_t clock_version; /* incremented when any clock changes */
 
+    bool is_helper; /* runs some clusters of another machine's launches (host_threads.h) */
+
     bool is_shuffled; /* clusters, their blocks, and the warps of a block run in random orders */
-    uint64_t seed;    /* which depend on the seed and the number of the launch */
+    uint64_t seed;    /* which depend on the seed, the launch and the cluster */
     uint64_t random;  /* the generator's state */
     uint32_t *order;
     size_t order_room;
@@ -313,7 +315,7 @@ typedef struct tgl_machine {
                               none */
     bool is_beside;        /* the launch is TGL_BESIDE */
     bool has_waited;       /* a thread of the launch has waited for earlier launches */
-    tgl_sim_module **modules; /* of the run's launches */
+    tgl_sim_module **modules; /* of the run's launches; those of a helper are not its own */
     size_t module_room;
     uint32_t cluster; /* number of the cluster that is running */
     uint32_t phase;   /* of the cluster */

@@ -67,9 +67,9 @@ static bool make_threads(tgl_machine *machine, tgl_sim_block *block, unsigned co
     return true;
 }
 
-bool tgl_machine_init(tgl_machine *machine)
+bool tgl_machine_init(tgl_machine *machine, bool is_helper)
 {
-    *machine = (tgl_machine){.stack_size = STACK_SIZE};
+    *machine = (tgl_machine){.stack_size = STACK_SIZE, .is_helper = is_helper};
     machine->now = machine->blocks;
     return tgl_tally_init(&machine->tally);
 }
@@ -96,7 +96,7 @@ void tgl_machine_free(tgl_machine *machine)
         free_block(&machine->blocks[i]);
     free(machine->clocks);
     free(machine->order);
-    free(machine->modules);
+    if (!machine->is_helper) free(machine->modules);
     tgl_global_free(&machine->global);
     tgl_tally_free(&machine->tally);
 }
@@ -182,6 +182,13 @@ static uint32_t random_below(tgl_machine *machine, uint32_t count)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return (uint32_t)((z ^ (z >> 31)) % count);
+}
+
+/* Orders depend on the seed, the launch and the cluster (part > 0), not on what has run before. */
+static void seed_orders(tgl_machine *machine, uint64_t part)
+{
+    machine->random =
+        (machine->seed * 0x9e3779b97f4a7c15u + machine->number) ^ part * 0xd1342543de82ef95u;
 }
 
 /* order := 0, 1, ..., in a random order if the machine has a seed (Fisher-Yates shuffle). */
@@ -488,9 +495,10 @@ static bool run_blocks(tgl_machine *machine)
     return has_run && machine->status == TGL_OK;
 }
 
-static void run_cluster(tgl_machine *machine, uint32_t cluster)
+void tgl_machine_run_cluster(tgl_machine *machine, uint32_t cluster)
 {
-    machine->cluster = cluster;
+    machine->cluster = machine->tally.cluster = cluster;
+    seed_orders(machine, cluster + 1);
     machine->phase = 1;
     tgl_global_start_cluster(machine);
     for (unsigned i = 0; i < machine->cluster_size; i++) {
@@ -564,13 +572,21 @@ static void set_hooks(tgl_machine *machine)
     };
 }
 
+uint64_t tgl_machine_clusters(const tgl_sim_launch *launch)
+{
+    uint64_t clusters = 1;
+    for (int i = 0; i < 3; i++)
+        clusters *= launch->grid[i] / launch->cluster[i];
+    return clusters;
+}
+
 static bool reserve_launch(tgl_machine *machine, size_t clusters)
 {
     void *order = machine->order;
     bool ok = true;
     for (unsigned i = 0; i < machine->cluster_size && ok; i++)
         ok = make_threads(machine, &machine->blocks[i], machine->launch->threads);
-    if (ok && machine->is_shuffled)
+    if (ok && machine->is_shuffled && !machine->is_helper)
         ok = tgl_machine_reserve(&order, &machine->order_room, clusters, sizeof *machine->order);
     machine->order = order;
     return ok && tgl_shared_start_launch(machine) && tgl_global_start_launch(machine, clusters);
@@ -593,17 +609,20 @@ static bool keep_module(tgl_machine *machine)
 
 /* In a sequence of TGL_BESIDE launches, each may run concurrently with the earlier ones of the
  * sequence and with the launch before the sequence. */
-static void start_launch(tgl_machine *machine, const tgl_sim_launch *launch)
+static void number_launch(tgl_machine *machine, tgl_ordering order)
 {
     machine->number++;
-    if (launch->order != TGL_BESIDE)
+    if (order != TGL_BESIDE)
         machine->first_beside = machine->number;
     else if (!machine->is_beside)
         machine->first_beside = machine->number > 1 ? machine->number - 1 : 1;
-    machine->is_beside = launch->order == TGL_BESIDE;
+    machine->is_beside = order == TGL_BESIDE;
+}
+
+static void clear_launch(tgl_machine *machine, const tgl_sim_launch *launch)
+{
     machine->launch = launch;
     machine->has_waited = false;
-    machine->random = machine->seed * 0x9e3779b97f4a7c15u + machine->number;
     machine->cluster_size = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
     machine->status = TGL_OK;
     machine->message[0] = machine->deferred[0] = '\0';
@@ -611,27 +630,11 @@ static void start_launch(tgl_machine *machine, const tgl_sim_launch *launch)
     tgl_tally_clear(&machine->tally);
 }
 
-/* Threads that have not finished. */
-static void forget_threads(const tgl_machine *machine)
+void tgl_machine_forget_threads(const tgl_machine *machine)
 {
     for (int i = 0; i < TGL_CLUSTER_MAX; i++)
         for (unsigned j = 0; j < machine->blocks[i].made; j++)
             tgl_fiber_forget(machine->blocks[i].threads[j].stack, machine->stack_size);
-}
-
-static void run_clusters(tgl_machine *machine, uint32_t count)
-{
-    if (machine->is_shuffled) make_order(machine, machine->order, count);
-    for (uint32_t i = 0; i < count && machine->status == TGL_OK; i++)
-        run_cluster(machine, machine->is_shuffled ? machine->order[i] : i);
-    if (machine->status != TGL_OK) {
-        forget_threads(machine);
-    } else if (machine->launch->order != TGL_AFTER_ALL && !machine->has_waited) {
-        snprintf(machine->message, sizeof machine->message,
-                 "%s ends without having waited for earlier launches",
-                 machine->launch->module->kernel->name);
-        machine->status = TGL_KERNEL_FAULT;
-    }
 }
 
 tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory)
@@ -644,19 +647,64 @@ tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory)
     return TGL_OK;
 }
 
-tgl_status tgl_machine_run(tgl_machine *machine, const tgl_sim_launch *launch)
+tgl_status tgl_machine_start(tgl_machine *machine, const tgl_sim_launch *launch)
 {
-    uint64_t clusters = 1;
-    for (int i = 0; i < 3; i++)
-        clusters *= launch->grid[i] / launch->cluster[i];
-    start_launch(machine, launch);
+    const uint64_t clusters = tgl_machine_clusters(launch);
+    number_launch(machine, launch->order);
+    clear_launch(machine, launch);
     if (clusters > UINT32_MAX)
         return tgl_fail(TGL_UNSUPPORTED, "%s has more blocks than the simulator counts",
                         launch->module->kernel->name);
     if (!keep_module(machine) || !reserve_launch(machine, (size_t)clusters))
         return tgl_fail(TGL_NO_MEMORY, "no memory to simulate a block");
+    if (machine->is_shuffled) {
+        seed_orders(machine, 0);
+        make_order(machine, machine->order, (uint32_t)clusters);
+    }
+    return TGL_OK;
+}
+
+bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,
+                              const tgl_sim_launch *launch)
+{
+    helper->memory = machine->memory;
+    helper->number = machine->number;
+    helper->first_beside = machine->first_beside;
+    helper->is_beside = machine->is_beside;
+    helper->modules = machine->modules;
+    helper->is_shuffled = machine->is_shuffled;
+    helper->seed = machine->seed;
+    clear_launch(helper, launch);
+    if (!reserve_launch(helper, (size_t)tgl_machine_clusters(launch)) ||
+        !tgl_global_copy(helper, machine))
+        return false;
+    set_hooks(helper);
+    return true;
+}
+
+uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t turn)
+{
+    return machine->is_shuffled ? machine->order[turn] : turn;
+}
+
+void tgl_machine_run_clusters(tgl_machine *machine)
+{
+    const uint32_t count = (uint32_t)tgl_machine_clusters(machine->launch);
     set_hooks(machine);
-    run_clusters(machine, (uint32_t)clusters);
+    for (uint32_t i = 0; i < count && machine->status == TGL_OK; i++)
+        tgl_machine_run_cluster(machine, tgl_machine_cluster_at(machine, i));
+}
+
+tgl_status tgl_machine_finish(tgl_machine *machine)
+{
+    if (machine->status != TGL_OK) {
+        tgl_machine_forget_threads(machine);
+    } else if (machine->launch->order != TGL_AFTER_ALL && !machine->has_waited) {
+        snprintf(machine->message, sizeof machine->message,
+                 "%s ends without having waited for earlier launches",
+                 machine->launch->module->kernel->name);
+        machine->status = TGL_KERNEL_FAULT;
+    }
     if (machine->status != TGL_OK) tgl_set_error("%s", machine->message);
     return machine->status;
 }

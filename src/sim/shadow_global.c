@@ -78,6 +78,70 @@ void tgl_global_end_cluster(tgl_machine *machine)
     range->count = range->meeting_count = 0;
 }
 
+/* ---- Clusters on several host threads ---------------------------------------------------------
+ */
+
+bool tgl_global_copy(tgl_machine *helper, const tgl_machine *machine)
+{
+    const tgl_global_shadow *from = &machine->global;
+    tgl_global_shadow *to = &helper->global;
+    for (int i = 0; i < 3; i++) {
+        void *words = to->words[i];
+        const bool ok =
+            tgl_machine_reserve(&words, &to->rooms[i], from->counts[i], sizeof(tgl_global_word));
+        to->words[i] = words;
+        to->counts[i] = from->counts[i];
+        if (!ok) return false;
+        if (to->counts[i] > 0)
+            memcpy(words, from->words[i], to->counts[i] * sizeof(tgl_global_word));
+    }
+    return true;
+}
+
+/* Whether this launch has accessed the word; *is_written: it has written it. */
+static bool is_accessed(const tgl_global_word *word, uint32_t launch, bool *is_written)
+{
+    *is_written = word->written.launch == launch;
+    return *is_written || word->read_launch == launch;
+}
+
+static bool has_conflict_at(tgl_machine *const *helpers, int count, int which, size_t i)
+{
+    int users = 0, writers = 0;
+    for (int h = 0; h < count; h++) {
+        bool is_written;
+        users += is_accessed(&helpers[h]->global.words[which][i], helpers[h]->number, &is_written);
+        writers += is_written;
+    }
+    return writers > 0 && users > 1;
+}
+
+/* The events of clusters without atomics have been discarded. */
+bool tgl_global_has_conflict(tgl_machine *const *helpers, int count)
+{
+    for (int h = 0; h < count; h++)
+        if (helpers[h]->global.event_count > 0) return true;
+    for (int which = 0; which < 3; which++)
+        for (size_t i = 0; i < helpers[0]->global.counts[which]; i++)
+            if (has_conflict_at(helpers, count, which, i)) return true;
+    return false;
+}
+
+void tgl_global_merge(tgl_machine *machine, const tgl_machine *helper)
+{
+    for (int which = 0; which < 3; which++)
+        for (size_t i = 0; i < helper->global.counts[which]; i++) {
+            tgl_global_word *to = &machine->global.words[which][i];
+            const tgl_global_word *from = &helper->global.words[which][i];
+            bool is_written;
+            const bool is_used = is_accessed(from, machine->number, &is_written);
+            if (is_written)
+                *to = *from;
+            else if (is_used)
+                to->read_launch = machine->number;
+        }
+}
+
 void tgl_global_free(tgl_global_shadow *shadow)
 {
     for (int i = 0; i < 3; i++)

@@ -11,6 +11,15 @@ bool tgl_global_start_run(tgl_machine *machine);
 bool tgl_global_start_launch(tgl_machine *machine, size_t clusters);
 void tgl_global_start_cluster(tgl_machine *machine);
 void tgl_global_end_cluster(tgl_machine *machine);
+/* Helpers (host_threads.c) have shadows of their own for a launch.
+ * copy: the helper's becomes that of the machine. False: no memory.
+ * has_conflict: whether two helpers have accessed the same word, and one of them has written it; or
+ * whether a cluster has executed an atomic.
+ * merge: adds what the helper's clusters have written and read to the machine's shadow. */
+bool tgl_global_copy(tgl_machine *helper, const tgl_machine *machine);
+bool tgl_global_has_conflict(tgl_machine *const *helpers, int count);
+void tgl_global_merge(tgl_machine *machine, const tgl_machine *helper);
+
 void tgl_global_free(tgl_global_shadow *shadow);
 
 /* Checks and records an access by the current thread to D, counters or scratch. */

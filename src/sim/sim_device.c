@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sim device: host memory, a C compiler, and one simulated SM, which executes one plan at a
- * time.
+ * The sim device: host memory, a C compiler, and a simulated SM, which executes one plan at a time.
  */
 #include "sim/sim_state.h"
 
@@ -49,6 +48,7 @@ static tgl_status read_seed(tgl_sim *sim)
 
 static void release(tgl_sim *sim)
 {
+    tgl_host_threads_close(&sim->threads);
     tgl_machine_free(&sim->machine);
     tgl_host_compiler_free(&sim->compiler);
     pthread_mutex_destroy(&sim->lock);
@@ -58,7 +58,7 @@ static void release(tgl_sim *sim)
 
 static tgl_status set_up(tgl_sim *sim)
 {
-    if (!tgl_machine_init(&sim->machine))
+    if (!tgl_machine_init(&sim->machine, false))
         return tgl_fail(TGL_NO_MEMORY, "no memory for the simulator");
     TGL_TRY(read_seed(sim));
     TGL_TRY(tgl_host_compiler_find(&sim->compiler));
@@ -68,7 +68,6 @@ static tgl_status set_up(tgl_sim *sim)
 
 static tgl_status sim_open(tgl_device *dev, int index, const tgl_device_options *options)
 {
-    (void)options;
     if (index != 0) return tgl_fail(TGL_NO_DEVICE, "there is one sim device, not sim:%d", index);
     if (getauxval(AT_SECURE) != 0)
         return tgl_fail(TGL_NO_DEVICE,
@@ -77,6 +76,7 @@ static tgl_status sim_open(tgl_device *dev, int index, const tgl_device_options 
     tgl_sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
     pthread_mutex_init(&sim->lock, NULL);
+    tgl_host_threads_open(&sim->threads, options->threads);
     const tgl_status status = set_up(sim);
     if (status == TGL_OK)
         dev->state = sim;

@@ -281,7 +281,7 @@ static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_re
     for (int i = 0; i < TGL_KEPT_OPERANDS; i++)
         if (!run->is_preparation)
             regions[TGL_SIM_KEPT_A + i] =
-                list_of(names[i], names[i], run->kept[i], list->kept[i].bytes / 4, 4, 0, &once);
+                list_of(names[i], names[i], run->kept[i], list->kept_bytes[i] / 4, 4, 0, &once);
 }
 
 static void set_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
@@ -328,11 +328,9 @@ static tgl_status check_tensor(const tgl_tensor *t, int map)
 }
 
 /* A tgl_encode_fn. */
-static tgl_status encode(void *context, const tgl_tensor *given, int map, const void *address,
-                         void *to)
+static tgl_status encode(void *context, const tgl_tensor *t, int map, const void *address, void *to)
 {
     (void)context;
-    const tgl_tensor aligned = tgl_tensor_at(given, &address), *t = &aligned;
     TGL_TRY(check_tensor(t, map));
     struct tgl_tensor_map own = {.base = address,
                                  .rank = (unsigned char)t->rank,
@@ -380,7 +378,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
                             (char *)j->memory.scratch, repeat, encode, NULL, arguments));
     set_regions(j->plan, j->run, &j->memory, &e, own.regions);
     own.trace = tgl_record_launch(&j->record, &own);
-    TGL_TRY(tgl_machine_run(&j->sim->machine, &own));
+    TGL_TRY(tgl_host_threads_run(&j->sim->threads, &j->sim->machine, &own));
     tgl_report_add(&j->report, &j->sim->machine);
     return TGL_OK;
 }
@@ -428,14 +426,14 @@ static void use_kept(job *j)
 {
     const tgl_operand operand = j->run->prepares;
     j->memory.scratch = j->run->kept[operand];
-    j->memory.scratch_bytes = (size_t)j->plan->list.kept[operand].bytes;
+    j->memory.scratch_bytes = (size_t)j->plan->list.kept_bytes[operand];
 }
 
 /* Uses the caller's workspace, or the device's, which grows to the largest that was needed. */
 static tgl_status find_workspace(job *j)
 {
     const tgl_launch_list *list = &j->plan->list;
-    const size_t bytes = tgl_list_workspace(list);
+    const size_t bytes = j->memory.counter_bytes + j->memory.scratch_bytes;
     char *workspace = j->run->workspace;
     if (bytes > 0 && workspace == NULL) {
         if (bytes > j->sim->workspace_room) {
@@ -466,7 +464,7 @@ static tgl_status run_locked(tgl_sim *sim, const tgl_plan *plan, const tgl_run *
                         .n = s->n,
                         .batch = s->batch,
                         .counter_bytes = plan->list.counter_bytes,
-                        .scratch_bytes = plan->list.scratch_bytes}};
+                        .scratch_bytes = tgl_list_scratch_of(&plan->list, run)}};
     TGL_TRY(find_workspace(&j));
     begin_report(&j);
     const tgl_status status = run_steps(&j);

@@ -59,7 +59,6 @@ static void collect_array(const char *name, uint64_t address, uint64_t bytes, vo
 
 static bool find_shared_memory(tgl_sim_module *module, const void *image, size_t size)
 {
-    module->shared_base = (uintptr_t)module->image->shared_begin;
     module->shared_size = (size_t)(module->image->shared_end - module->image->shared_begin);
     module->array_of_word = calloc(module->shared_size / 4 + 1, sizeof *module->array_of_word);
     if (module->array_of_word == NULL) return false;
@@ -91,21 +90,63 @@ static tgl_status open_object(tgl_sim_module *module, const void *image, size_t 
     return status;
 }
 
-static tgl_status inspect_object(tgl_sim_module *module, const void *image, size_t size)
+/* Sets what depends on the address at which the object is loaded. */
+static bool find_addresses(tgl_sim_module *module)
 {
     struct link_map *map;
     module->image = dlsym(module->handle, "tgl_sim_object");
-    if (module->image == NULL || dlinfo(module->handle, RTLD_DI_LINKMAP, &map) != 0)
-        return tgl_fail(TGL_DRIVER, "a compiled kernel is not as expected: %s", dlerror());
+    if (module->image == NULL || dlinfo(module->handle, RTLD_DI_LINKMAP, &map) != 0) return false;
     module->load_address = (uintptr_t)map->l_addr;
-    if (!find_shared_memory(module, image, size) ||
+    module->shared_base = (uintptr_t)module->image->shared_begin;
+    return true;
+}
+
+static bool make_visits(tgl_sim_module *module)
+{
+    module->visits = calloc(module->code_size + 1, sizeof *module->visits); /* never of 0 bytes */
+    return module->visits != NULL;
+}
+
+/* A tgl_elf_each_use() visitor: the place of a basic block is the return address of its call, 4
+ * bytes behind the relocation on x86-64 and aarch64. */
+static void collect_block(uint64_t address, void *context)
+{
+    collection *c = context;
+    tgl_sim_module *module = c->module;
+    if (module->block_count == module->block_room) {
+        const size_t room = module->block_room > 0 ? 2 * module->block_room : 256;
+        uint64_t *blocks = realloc(module->blocks, room * sizeof *blocks);
+        if (blocks == NULL) {
+            c->has_failed = true;
+            return;
+        }
+        module->blocks = blocks;
+        module->block_room = room;
+    }
+    module->blocks[module->block_count++] = address + 4;
+}
+
+static bool find_blocks(tgl_sim_module *module, const void *image, size_t size)
+{
+    collection c = {module, false};
+    tgl_elf_each_use(image, size, "__sanitizer_cov_trace_pc", collect_block, &c);
+    return !c.has_failed;
+}
+
+static tgl_status inspect_object(tgl_sim_module *module, const void *image, size_t size)
+{
+    if (!find_addresses(module))
+        return tgl_fail(TGL_DRIVER, "a compiled kernel is not as expected: %s", dlerror());
+    if (!find_shared_memory(module, image, size) || !find_blocks(module, image, size) ||
         !tgl_line_table_read(&module->lines, image, size))
         return tgl_fail(TGL_NO_MEMORY, "no memory for the tables of a kernel");
     const tgl_line_table *lines = &module->lines;
     module->code_size = lines->count > 0 ? lines->rows[lines->count - 1].address + 1 : 0;
-    module->visits = calloc(module->code_size + 1, sizeof *module->visits); /* never of 0 bytes */
-    if (module->visits == NULL)
+    module->object = malloc(size);
+    if (!make_visits(module) || module->object == NULL)
         return tgl_fail(TGL_NO_MEMORY, "no memory for the counts of a kernel");
+    memcpy(module->object, image, size);
+    module->object_size = size;
     return TGL_OK;
 }
 
@@ -126,14 +167,44 @@ tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size
     return TGL_OK;
 }
 
+tgl_sim_module *tgl_sim_module_twin(tgl_sim_module *module, int number)
+{
+    if (module->twins[number] != NULL) return module->twins[number];
+    tgl_sim_module *twin = malloc(sizeof *twin);
+    if (twin == NULL) return NULL;
+    *twin = *module;
+    twin->handle = NULL;
+    const bool is_loaded =
+        number == 0 ||
+        (open_object(twin, module->object, module->object_size) == TGL_OK && find_addresses(twin));
+    if (!is_loaded || !make_visits(twin)) {
+        if (twin->handle != NULL) dlclose(twin->handle);
+        free(twin);
+        return NULL;
+    }
+    return module->twins[number] = twin;
+}
+
+static void free_twin(tgl_sim_module *twin)
+{
+    if (twin == NULL) return;
+    if (twin->handle != NULL) dlclose(twin->handle);
+    free(twin->visits);
+    free(twin);
+}
+
 void tgl_sim_module_free(tgl_sim_module *module)
 {
     if (module == NULL) return;
+    for (int i = 0; i < TGL_SIM_HOST_THREADS_MAX; i++)
+        free_twin(module->twins[i]);
     if (module->handle != NULL) dlclose(module->handle);
     tgl_line_table_free(&module->lines);
     free(module->array_of_word);
     free(module->arrays);
     free(module->visits);
+    free(module->blocks);
+    free(module->object);
     free(module->kernel);
     free(module);
 }

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "plan/kernel_source.h"
 
+enum { TGL_SIM_HOST_THREADS_MAX = 16 };
+
 /* A __shared__ variable; offsets from the start of shared memory. */
 typedef struct tgl_shared_array {
     char name[48];
@@ -26,6 +28,8 @@ typedef struct tgl_sim_module {
     tgl_line_table lines;
     unsigned *visits; /* of threads, by return address relative to load_address */
     size_t code_size; /* of `visits` */
+    uint64_t *blocks; /* in `visits`, the places of basic blocks, sorted */
+    size_t block_count, block_room;
 
     /* Shared memory: the section, and for each of its 4-byte words the index in `arrays` of its
      * array plus 1; 0: no array. */
@@ -35,6 +39,10 @@ typedef struct tgl_sim_module {
     tgl_shared_array *arrays;
     int array_count;
     size_t shared_bytes; /* sum over all arrays: the shared memory that the kernel needs on a GPU */
+
+    void *object; /* the shared object's file, to load it again */
+    size_t object_size;
+    struct tgl_sim_module *twins[TGL_SIM_HOST_THREADS_MAX]; /* one for each host thread, or NULL */
 } tgl_sim_module;
 
 /* *out := the loaded shared object that tgl_host_compile() made of `kernel`. Each module has its
@@ -42,6 +50,11 @@ typedef struct tgl_sim_module {
 tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size_t size,
                                tgl_sim_module **out);
 void tgl_sim_module_free(tgl_sim_module *module);
+
+/* The module as a host thread executes it, beside others: with a copy of the code and of shared
+ * memory (number 0: those of the module itself), with visits of its own, and with the tables of the
+ * module, which owns it. NULL: it cannot be loaded. */
+tgl_sim_module *tgl_sim_module_twin(tgl_sim_module *module, int number);
 
 /* Writes the source location of a return address, "ladder/01_naive.cu:21"; for a line in a header
  * also the line of the kernel's own file that led to it. Returns text. */

@@ -7,7 +7,7 @@
 
 #include "api/backend.h"
 #include "sim/host_compile.h"
-#include "sim/machine_run.h"
+#include "sim/host_threads.h"
 #include "sim/record.h"
 
 #include <pthread.h>
@@ -19,6 +19,7 @@ typedef struct tgl_sim {
     pthread_mutex_t lock;    /* protects the members below and the plans' reports */
     tgl_sim_module *modules; /* loaded modules */
     tgl_machine machine;
+    tgl_host_threads threads;
     char *workspace; /* for runs without a workspace of the caller */
     size_t workspace_room;
     char seed[24]; /* of the order of clusters, as text */

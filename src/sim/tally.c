@@ -60,6 +60,7 @@ static bool open_site(tgl_tally *tally, size_t slot, const void *pc, tgl_access_
     site->pc = pc;
     site->kind = kind;
     site->target = target;
+    site->cluster = tally->cluster;
     tally->used++;
     return true;
 }
@@ -131,6 +132,34 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
     site->bytes += bytes;
     site->sectors += sectors;
     *index = (uint32_t)slot;
+    return true;
+}
+
+static bool add_site(tgl_tally *tally, const tgl_site *other, const void *pc)
+{
+    const size_t slot = slot_of(tally, pc, other->kind);
+    tgl_site *site = &tally->sites[slot];
+    const bool is_new = site->pc == NULL;
+    if (is_new && !open_site(tally, slot, pc, other->kind, other->target)) return false;
+    if (is_new || other->cluster < site->cluster) {
+        site->target = other->target;
+        site->cluster = other->cluster;
+    }
+    site->requests += other->requests;
+    site->bytes += other->bytes;
+    site->sectors += other->sectors;
+    site->wavefronts += other->wavefronts;
+    site->conflicts += other->conflicts;
+    return true;
+}
+
+bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved)
+{
+    for (size_t i = 0; i < other->slots; i++) {
+        const tgl_site *site = &other->sites[i];
+        if (site->pc != NULL && !add_site(tally, site, (const char *)site->pc - moved))
+            return false;
+    }
     return true;
 }
 

@@ -21,6 +21,7 @@ typedef struct tgl_site {
     const void *pc; /* its return address */
     tgl_access_kind kind;
     int target;         /* a number of the caller for what the first access touched */
+    uint32_t cluster;   /* whose access was the first */
     int64_t requests;   /* executions by a warp with at least one participating lane */
     int64_t bytes;      /* requested by all lanes */
     int64_t sectors;    /* of global memory */
@@ -44,6 +45,7 @@ typedef struct tgl_tally {
 
     tgl_trace *trace; /* of the running warp; NULL: it is not traced */
     int warp;         /* its number in the block */
+    uint32_t cluster; /* the running cluster */
     uint64_t order;   /* of the latest access by a warp */
 } tgl_tally;
 
@@ -70,6 +72,10 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
 /* A new step of the trace, for an execution of the instruction number `site`, which the caller
  * fills in. NULL: it is not traced: only the first TGL_TRACE_EACH executions by one warp are. */
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
+
+/* Adds the counts of another tally, whose instructions are `moved` bytes behind those of this one.
+ * False: no memory. */
+bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved);
 
 /* Counts the accesses of the running warp since the last call. */
 void tgl_tally_flush(tgl_tally *tally);

@@ -57,8 +57,9 @@ static int64_t check_box(tgl_machine *machine, const struct tgl_tensor_map *map,
 }
 
 static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_tensor_map *map,
-                       int rank, const char *what, const void *pc)
+                       const int *at, int rank, const char *what, const void *pc)
 {
+    enum { UNIT = 16 }; /* bytes, where boxes begin in dimension 0; Hopper faults elsewhere */
     const uintptr_t alignment = map->swizzle > 0 ? 8 * (uintptr_t)map->swizzle : 128;
     if (map->rank != rank)
         tgl_machine_fault(machine, pc, "TMA %s a box of %d dimensions by a map of %d", what, rank,
@@ -68,6 +69,11 @@ static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_
     if (shared % alignment != 0)
         tgl_machine_fault(machine, pc, "TMA %s an address that is not a multiple of %llu", what,
                           (unsigned long long)alignment);
+    if ((uintptr_t)map->base % UNIT != 0 || at[0] * (int)map->element % UNIT != 0)
+        tgl_machine_fault(machine, pc,
+                          "TMA %s a box that does not begin at a multiple of %d bytes of its "
+                          "tensor's rows, or the tensor does not begin at one in memory",
+                          what, UNIT);
 }
 
 /* Adds the box to the trace: where its first row begins, and its rows. */
@@ -127,7 +133,7 @@ void tgl_tma_load(void *run, void *shared, const void *map_of_kernel, const int 
     if (mask == 0) mask = 1u << copy.rank; /* no multicast */
     memcpy(&copy.map, map_of_kernel, sizeof copy.map);
     memcpy(copy.at, at, (size_t)rank * sizeof *at);
-    check_copy(machine, (uintptr_t)shared, &copy.map, rank, "copies to", pc);
+    check_copy(machine, (uintptr_t)shared, &copy.map, at, rank, "copies to", pc);
     check_mask(machine, mask, pc);
     const int array = tgl_shared_check_bounds(machine, offset, tgl_box_bytes(&copy.map), true, pc);
     const int64_t inside = check_box(machine, &copy.map, at, false, &region, &sectors, pc);
@@ -175,7 +181,7 @@ void tgl_tma_store(void *run, const void *map_of_kernel, const void *shared, con
     int64_t sectors;
     int region = TGL_SIM_D;
     memcpy(&map, map_of_kernel, sizeof map);
-    check_copy(machine, (uintptr_t)shared, &map, rank, "stores from", pc);
+    check_copy(machine, (uintptr_t)shared, &map, at, rank, "stores from", pc);
     tgl_shared_check_bounds(machine, offset, tgl_box_bytes(&map), false, pc);
     tgl_clocks_need(machine);
     const int64_t inside = check_box(machine, &map, at, true, &region, &sectors, pc);

@@ -18,6 +18,18 @@ tgl_trace_step *tgl_trace_add(tgl_trace *trace)
     return &trace->steps[trace->count++];
 }
 
+void tgl_trace_move(tgl_trace *trace, uintptr_t moved)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        tgl_trace_step *step = &trace->steps[i];
+        step->pc = (const char *)step->pc - moved;
+        step->tiles[0] -= moved;
+        step->tiles[1] -= moved;
+        for (uint32_t lanes = step->shared.lanes; lanes != 0; lanes &= lanes - 1)
+            step->shared.address[__builtin_ctz(lanes)] -= moved;
+    }
+}
+
 static int by_order(const void *x, const void *y)
 {
     const tgl_trace_step *a = x, *b = y;

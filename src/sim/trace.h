@@ -32,6 +32,10 @@ typedef struct tgl_trace {
 /* A new step at the end; NULL: no memory. */
 tgl_trace_step *tgl_trace_add(tgl_trace *trace);
 
+/* Subtracts `moved` from all addresses of code and of shared memory: the trace is that of a copy of
+ * the module, as many bytes behind it. */
+void tgl_trace_move(tgl_trace *trace, uintptr_t moved);
+
 /* Sorts the steps by time. */
 void tgl_trace_sort(tgl_trace *trace);
 void tgl_trace_free(tgl_trace *trace);

@@ -125,8 +125,8 @@ typedef struct tgl_device tgl_device;
 
 typedef struct tgl_device_options {
     size_t size;         /* sizeof(tgl_device_options) */
-    int threads;         /* cpu: the maximum number of threads; 0: OMP_NUM_THREADS if set, else the
-                            number of processors */
+    int threads;         /* cpu, sim: the maximum number of threads; 0: OMP_NUM_THREADS if set, else
+                            the number of processors */
     int current_context; /* cuda: 1: use the calling thread's current CUDA context, which must
                             belong to the named GPU and outlive the device; 0: use the GPU's primary
                             context */

@@ -262,6 +262,17 @@ class Bench(Folder):
             self.assertEqual((result.code, result.err), (0, ""))
             self.assertIn("a kept plan, with an epilogue that its peers have not\n", result.out)
 
+    def test_prepared_operands(self):
+        for prepared, text in ("a", "A prepared"), ("b", "B prepared"), ("ab", "A and B prepared"):
+            result = tegula("bench", "-m", 70, "-n", 66, "-k", 257, "--compute", "accurate", "--kernel",
+                            "accurate_128x64", "--prepared", prepared, "--repeat", 1, "--time", 0.01, "--peer",
+                            "none", "--device", "sim")
+            self.assertEqual((result.code, result.err), (0, ""))
+            self.assertIn(f", a kept plan, {text}\n", result.out)
+        result = tegula("bench", "-m", 7, "-n", 6, "-k", 5, "--prepared", "b", "--repeat", 1, "--peer", "none",
+                        "--device", "cpu", "--threads", 1)
+        self.assertEqual((result.code, result.err), (0, "")) # no use for it
+
     def test_csv_without_peers(self):
         result = tegula("bench", "-m", 33, "-n", 17, "-k", 5, "--type", "f64", "--trans-b", "--repeat",
                         2, "--peer", "none", "--device", "cpu", "--threads", 1, "--csv", "b.csv",

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each thread has a machine of its own, a helper: it runs clusters with its own copy of the
+ * kernel's code and shared memory, its own counts, and its own copy of the shadow of global memory.
+ * The helpers take clusters in the order of one thread. Afterwards the counts are added up and the
+ * shadows are merged. Clusters whose accesses do not conflict behave as if they had run one after
+ * the other. All other launches are run on one thread:
+ *
+ *   - those with counters in the workspace, through which blocks wait for each other or find out
+ *     which is the last;
+ *   - those that fail on several threads: with an error in any cluster, with an atomic, or with two
+ *     helpers that access the same word of D or of the scratch, one of them for writing. Memory is
+ *     restored, and the launch is repeated, so that its error is that of one thread.
+ */
+#include "sim/host_threads.h"
+
+#include "cpu/processors.h"
+#include "sim/shadow_global.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The limit of D and the scratch, in words of their shadow: 40 bytes each, copied for each thread
+ * and launch. */
+static const size_t SHADOW_WORDS_MAX = (size_t)1 << 21;
+
+typedef struct job {
+    tgl_host_threads *threads;
+    tgl_machine *machine; /* it has started the launch */
+    int team;
+    uint32_t clusters;
+    tgl_sim_launch launches[TGL_SIM_HOST_THREADS_MAX]; /* of the helpers */
+    char *memory;                                      /* what D and the scratch contained */
+    int traced;                                        /* the helper that ran cluster number 0 */
+    _Atomic uint32_t next;                             /* clusters that helpers have taken */
+    atomic_bool has_failed;
+} job;
+
+void tgl_host_threads_open(tgl_host_threads *threads, int asked)
+{
+    const int processors = tgl_processors();
+    *threads = (tgl_host_threads){.shared_launches = 0};
+    tgl_thread_pool_open(
+        &threads->pool, tgl_count_threads(asked, processors, TGL_SIM_HOST_THREADS_MAX), processors);
+}
+
+void tgl_host_threads_close(tgl_host_threads *threads)
+{
+    tgl_thread_pool_close(&threads->pool);
+    for (int i = 0; i < TGL_SIM_HOST_THREADS_MAX; i++) {
+        if (threads->helpers[i] == NULL) continue;
+        tgl_machine_free(threads->helpers[i]);
+        free(threads->helpers[i]);
+    }
+}
+
+/* ---- What memory contained ------------------------------------------------------------------- */
+
+/* Copies the rows of D to `copy`, or back. Returns their size; copy may be NULL. */
+static size_t copy_result(const tgl_sim_region *d, char *copy, bool is_back)
+{
+    const size_t bytes = (size_t)d->row_bytes;
+    size_t done = 0;
+    if (d->extent == 0) return 0;
+    for (int64_t i = 0; i < d->batch; i++) {
+        const uintptr_t matrix = d->bases != NULL
+                                     ? (uintptr_t)d->bases[i] + (uintptr_t)d->part_offset
+                                     : d->base + (uintptr_t)(i * d->stride_bytes);
+        for (int64_t row = 0; row < d->rows; row++, done += bytes) {
+            char *at = (char *)matrix + row * d->ld_bytes;
+            if (copy != NULL) memcpy(is_back ? at : copy + done, is_back ? copy + done : at, bytes);
+        }
+    }
+    return done;
+}
+
+static bool save_memory(job *j)
+{
+    const tgl_sim_memory *memory = &j->machine->memory;
+    const tgl_sim_region *d = &j->machine->launch->regions[TGL_SIM_D];
+    const size_t result = copy_result(d, NULL, false);
+    j->memory = malloc(result + memory->scratch_bytes + 1);
+    if (j->memory == NULL) return false;
+    copy_result(d, j->memory, false);
+    if (memory->scratch_bytes > 0)
+        memcpy(j->memory + result, memory->scratch, memory->scratch_bytes);
+    return true;
+}
+
+static void restore_memory(const job *j)
+{
+    const tgl_sim_memory *memory = &j->machine->memory;
+    const size_t result = copy_result(&j->machine->launch->regions[TGL_SIM_D], j->memory, true);
+    if (memory->scratch_bytes > 0)
+        memcpy((char *)memory->scratch, j->memory + result, memory->scratch_bytes);
+}
+
+/* ---- Helpers --------------------------------------------------------------------------------- */
+
+static tgl_machine *find_helper(tgl_host_threads *threads, int number)
+{
+    if (threads->helpers[number] != NULL) return threads->helpers[number];
+    tgl_machine *helper = malloc(sizeof *helper);
+    if (helper == NULL) return NULL;
+    if (!tgl_machine_init(helper, true)) {
+        tgl_machine_free(helper);
+        free(helper);
+        return NULL;
+    }
+    return threads->helpers[number] = helper;
+}
+
+static bool prepare_helper(job *j, int number)
+{
+    const tgl_sim_launch *launch = j->machine->launch;
+    tgl_machine *helper = find_helper(j->threads, number);
+    tgl_sim_module *twin = tgl_sim_module_twin(launch->module, number);
+    if (helper == NULL || twin == NULL) return false;
+    memset(twin->visits, 0, twin->code_size * sizeof *twin->visits);
+    j->launches[number] = *launch;
+    j->launches[number].module = twin;
+    return tgl_machine_start_helper(helper, j->machine, &j->launches[number]);
+}
+
+static bool prepare(job *j)
+{
+    for (int i = 0; i < j->team; i++)
+        if (!prepare_helper(j, i)) return false;
+    return save_memory(j);
+}
+
+/* A thread_pool_fn. */
+static void run_clusters(void *context, int thread, int team)
+{
+    job *j = context;
+    tgl_machine *helper = j->threads->helpers[thread];
+    (void)team;
+    for (uint32_t i; (i = atomic_fetch_add(&j->next, 1)) < j->clusters;) {
+        const uint32_t cluster = tgl_machine_cluster_at(j->machine, i);
+        if (cluster == 0) j->traced = thread;
+        tgl_machine_run_cluster(helper, cluster);
+        if (helper->status != TGL_OK) atomic_store(&j->has_failed, true);
+        if (atomic_load(&j->has_failed)) return;
+    }
+}
+
+/* ---- Afterwards ------------------------------------------------------------------------------ */
+
+/* Bytes from the code of the module to that of the helper's. */
+static uintptr_t moved(const tgl_machine *machine, const tgl_machine *helper)
+{
+    return helper->launch->module->load_address - machine->launch->module->load_address;
+}
+
+static void add_counts(tgl_machine *machine, const tgl_machine *helper)
+{
+    const tgl_sim_module *module = machine->launch->module, *twin = helper->launch->module;
+    for (size_t i = 0; i < module->code_size; i++)
+        module->visits[i] += twin->visits[i];
+    machine->barriers += helper->barriers;
+    machine->has_waited = machine->has_waited || helper->has_waited;
+    if (tgl_tally_add(&machine->tally, &helper->tally, moved(machine, helper))) return;
+    machine->status = TGL_NO_MEMORY;
+    snprintf(machine->message, sizeof machine->message, "no memory to count the kernel's accesses");
+}
+
+static void merge(const job *j)
+{
+    for (int i = 0; i < j->team; i++) {
+        tgl_global_merge(j->machine, j->threads->helpers[i]);
+        add_counts(j->machine, j->threads->helpers[i]);
+    }
+    if (j->machine->launch->trace != NULL)
+        tgl_trace_move(j->machine->launch->trace,
+                       moved(j->machine, j->threads->helpers[j->traced]));
+}
+
+static void undo(const job *j)
+{
+    restore_memory(j);
+    for (int i = 0; i < j->team; i++)
+        tgl_machine_forget_threads(j->threads->helpers[i]);
+    if (j->machine->launch->trace != NULL) j->machine->launch->trace->count = 0;
+}
+
+static bool can_be_shared(const tgl_machine *machine)
+{
+    const tgl_global_shadow *shadow = &machine->global;
+    return machine->memory.counter_bytes == 0 &&
+           shadow->counts[0] + shadow->counts[TGL_SIM_SCRATCH - TGL_SIM_D] <= SHADOW_WORDS_MAX;
+}
+
+/* False: the launch must be run on one thread. */
+static bool run_shared(tgl_host_threads *threads, tgl_machine *machine)
+{
+    const uint64_t clusters = tgl_machine_clusters(machine->launch);
+    const int most = threads->pool.threads;
+    job j = {.threads = threads,
+             .machine = machine,
+             .team = clusters < (uint64_t)most ? (int)clusters : most,
+             .clusters = (uint32_t)clusters};
+    if (j.team < 2 || !can_be_shared(machine)) return false;
+    const bool is_prepared = prepare(&j);
+    bool is_complete = false;
+    if (is_prepared) {
+        tgl_thread_pool_run(&threads->pool, j.team, run_clusters, &j);
+        is_complete = !j.has_failed && !tgl_global_has_conflict(threads->helpers, j.team);
+    }
+    if (is_complete)
+        merge(&j);
+    else if (is_prepared)
+        undo(&j);
+    free(j.memory);
+    return is_complete;
+}
+
+tgl_status tgl_host_threads_run(tgl_host_threads *threads, tgl_machine *machine,
+                                const tgl_sim_launch *launch)
+{
+    TGL_TRY(tgl_machine_start(machine, launch));
+    if (run_shared(threads, machine))
+        threads->shared_launches++;
+    else
+        tgl_machine_run_clusters(machine);
+    return tgl_machine_finish(machine);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs the clusters of a launch on several threads of the host. Nothing that the simulator tells
+ * depends on their number: not the result, the counts, the trace or the message of an error.
+ */
+#ifndef TGL_SIM_HOST_THREADS_H
+#define TGL_SIM_HOST_THREADS_H
+
+#include "cpu/thread_pool.h"
+#include "sim/machine_run.h"
+
+typedef struct tgl_host_threads {
+    thread_pool pool;
+    tgl_machine *helpers[TGL_SIM_HOST_THREADS_MAX]; /* NULL: not needed yet */
+    int64_t shared_launches; /* launches that several threads have run to their end */
+} tgl_host_threads;
+
+/* asked: the number that the program asks for; 0: none. */
+void tgl_host_threads_open(tgl_host_threads *threads, int asked);
+void tgl_host_threads_close(tgl_host_threads *threads);
+
+/* Runs a launch to its end or to the first error: TGL_OK, TGL_KERNEL_FAULT, TGL_NO_MEMORY or
+ * TGL_UNSUPPORTED. The counts stay in machine->tally until the next launch. */
+tgl_status tgl_host_threads_run(tgl_host_threads *threads, tgl_machine *machine,
+                                const tgl_sim_launch *launch);
+
+#endif

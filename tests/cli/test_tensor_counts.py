@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The counts of chapter 2 of the ladder on the simulator, beside counts by hand: what its tiles need of
+global and shared memory and of the tensor cores, at sizes that are no multiples of tiles."""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+from session import tegula
+from test_ladder import HALF_RUNGS
+from test_ladder_page import data_of
+
+ELEMENT, SECTOR, LANES, WARPS = 2, 32, 32, 8
+BM = BN = 128
+BK = 64
+CHUNK = 8   # elements in 16 bytes
+BOX = 64    # elements in 128 bytes
+STEP = 16   # K of an instruction
+GROUP = 64  # rows of a warpgroup
+
+
+def ceil(x, y):
+    return (x + y - 1) // y
+
+
+class Matrix:
+    """Rows without padding, whose first byte is aligned."""
+
+    def __init__(self, rows, cols):
+        self.rows, self.cols = rows, cols
+
+    def part(self, row, col, count):
+        """The elements of a row that exist, as the sectors they are in, and their bytes."""
+        end = min(col + count, self.cols) if row < self.rows else col
+        if end <= col:
+            return set(), 0
+        first = (row * self.cols + col) * ELEMENT
+        return set(range(first // SECTOR, ceil(first + (end - col) * ELEMENT, SECTOR))), (end - col) * ELEMENT
+
+    def box(self, row, col, rows, cols):
+        """TMA: each row of a box is apart."""
+        parts = [self.part(r, col, cols) for r in range(row, row + rows)]
+        return 1, sum(len(sectors) for sectors, _ in parts), sum(size for _, size in parts)
+
+    def warps(self, row, col, rows, cols, width):
+        """Warps whose lanes have `width` elements each of a tile, one row after the other."""
+        lanes = [(r, c) for r in range(row, row + rows) for c in range(col, col + cols, width)]
+        requests = sectors = size = 0
+        for i in range(0, len(lanes), LANES):
+            parts = [self.part(r, c, width) for r, c in lanes[i:i + LANES]]
+            touched = set().union(*(part for part, _ in parts))
+            requests += bool(touched)
+            sectors += len(touched)
+            size += sum(part for _, part in parts)
+        return requests, sectors, size
+
+
+def total(counts):
+    return tuple(map(sum, zip(*counts)))
+
+
+class Counts(unittest.TestCase):
+    SHAPES = (200, 328, 152), (129, 264, 72) # m, n, k: n and k are multiples of 8, as TMA needs rows of 16 bytes
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="tegula-counts-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.counts, cls.lines = {}, {}
+        for m, n, k in cls.SHAPES:
+            result = tegula("ladder", "--device", "sim", "--chapter", 2, "-m", m, "-n", n, "-k", k,
+                            "--html", "c.html", cwd=cls.folder)
+            assert (result.code, result.err) == (0, ""), result.err
+            data = data_of(os.path.join(cls.folder, "c.html"))
+            names = data["columns"].split(",")
+            for rung in data["rungs"]:
+                cls.counts[m, n, k, rung["name"]] = dict(zip(names, rung["counts"].split(",")))
+                cls.lines[m, n, k, rung["name"]] = rung["trace"]["lines"]
+
+    def of(self, shape, rung, kind, *columns):
+        row = self.counts[(*shape, rung)]
+        return tuple(int(row[f"{kind}_{column}"]) for column in columns)
+
+    def accesses(self, shape, rung, kind):
+        return self.of(shape, rung, kind, "requests", "sectors", "bytes")
+
+    def shared(self, shape, rung, kind):
+        return self.of(shape, rung, kind, "requests", "wavefronts", "conflicts")
+
+    def tiles(self, shape, bn=BN):
+        """First rows and columns of the tiles of C, and first k of the steps."""
+        m, n, k = shape
+        return [(i, j) for i in range(0, m, BM) for j in range(0, n, bn)], list(range(0, k, BK))
+
+    def each(self):
+        for shape in self.SHAPES:
+            with self.subTest(shape=shape):
+                yield shape, Matrix(shape[0], shape[2]), Matrix(shape[2], shape[1]), Matrix(shape[0], shape[1])
+
+    def test_all_rungs_are_here(self):
+        for shape in self.SHAPES:
+            self.assertEqual([key[3] for key in self.counts if key[:3] == shape], HALF_RUNGS)
+
+    def test_loads_by_threads(self):
+        for shape, a, b, _ in self.each():
+            tiles, steps = self.tiles(shape)
+            loads = total(x for i, j in tiles for p in steps
+                          for x in (a.warps(i, p, BM, BK, CHUNK), b.warps(p, j, BK, BN, CHUNK)))
+            for rung in HALF_RUNGS[:3]:
+                self.assertEqual(self.accesses(shape, rung, "global_load"), loads, rung)
+            # cp.async writes zeros where nothing is copied
+            stores = len(tiles) * len(steps) * (BM * BK + BK * BN) // CHUNK // LANES
+            self.assertEqual(self.accesses(shape, "f16_multistage", "async_copy"), (stores, *loads[1:]))
+            self.assertEqual(self.of(shape, "f16_multistage", "async_copy", "wavefronts", "conflicts"), (4 * stores, 0))
+            self.assertEqual(self.of(shape, "f16_multistage", "shared_store", "requests"), (0,))
+            for rung in HALF_RUNGS[1:3]:
+                self.assertEqual(self.shared(shape, rung, "shared_store"), (stores, 4 * stores, 0), rung)
+
+    def test_fragments(self):
+        """Of 64 x 32 results of a warp: 4 matrices of A and 4 of B, of 16 x 16 and 16 x 8."""
+        for shape in self.SHAPES:
+            tiles, steps = self.tiles(shape)
+            executions = len(tiles) * len(steps) * BK // STEP * WARPS
+            # Four registers each of 4 matrices of A: eight rows in the same banks. Four elements each of 4
+            # matrices of B: four rows.
+            loads = 16 * executions, 16 * executions
+            fragments = sum(loads), 8 * loads[0] + 4 * loads[1]
+            self.assertEqual(self.shared(shape, "f16_fragments", "shared_load"),
+                             (*fragments, 7 * loads[0] + 3 * loads[1]))
+            for rung in "f16_ldmatrix", "f16_multistage":
+                self.assertEqual(self.shared(shape, rung, "shared_load"), (6 * executions, 24 * executions, 0), rung)
+            # wmma: the sums go through shared memory, eight to a lane; then lanes store pairs of rows.
+            sums = len(tiles) * WARPS * 8 * 8
+            pairs = ceil(shape[0], 2) * ceil(shape[1], 16)
+            copies = len(tiles) * len(steps) * 64
+            self.assertEqual(self.shared(shape, "f16_wmma", "shared_load")[:2],
+                             (fragments[0] + pairs, fragments[1] + pairs))
+            self.assertEqual(self.shared(shape, "f16_wmma", "shared_store"),
+                             (copies + sums, 4 * copies + 4 * sums, 3 * sums))
+
+    def test_copies_by_tma(self):
+        for shape, a, b, _ in self.each():
+            for rung, bn in ("f16_wgmma", 128), ("f16_specialised", 256):
+                tiles, steps = self.tiles(shape, bn)
+                copies = total(x for i, j in tiles for p in steps
+                               for x in (a.box(i, p, BM, BOX), *(b.box(p, j + c, BK, BOX) for c in range(0, bn, BOX))))
+                self.assertEqual(self.accesses(shape, rung, "async_copy"), copies, rung)
+                self.assertEqual(self.accesses(shape, rung, "global_load"), (0, 0, 0), rung)
+                self.assertEqual(self.shared(shape, rung, "shared_load"), (0, 0, 0), rung)
+
+    def test_multicast(self):
+        """Each of two blocks below each other loads half of the rows of B for both."""
+        for shape, a, b, _ in self.each():
+            tiles, steps = self.tiles(shape, 256)
+            pairs = [(i, j) for i, j in tiles if i % (2 * BM) == 0]
+            of_a = total(a.box(i + rank * BM, p, BM, BOX) for i, _ in pairs for rank in range(2) for p in steps)
+            of_b = total(b.box(p + rank * 32, j + c, 32, BOX) for _, j in pairs for rank in range(2) for p in steps
+                         for c in range(0, 256, BOX))
+            self.assertEqual(self.accesses(shape, "f16_persistent", "async_copy"), total((of_a, of_b)))
+            # Every pair of tiles takes B once. Rung 32 takes it for each tile that is in C.
+            m, n, k = shape
+            self.assertEqual(of_b[2], ceil(m, 256) * n * k * ELEMENT)
+            saved = self.accesses(shape, "f16_specialised", "async_copy")[2] - \
+                self.accesses(shape, "f16_persistent", "async_copy")[2]
+            self.assertEqual(saved, (ceil(m, 128) - ceil(m, 256)) * n * k * ELEMENT)
+
+    def test_stores(self):
+        for shape, _, _, c in self.each():
+            m, n, _ = shape
+            # a lane has 2 columns, a warp 8 rows of 8 columns: 16 bytes of each row, in one sector
+            pairs = ceil(m, 8) * n // 8, m * n // 8, m * n * ELEMENT
+            for rung in HALF_RUNGS[1:6]:
+                self.assertEqual(self.accesses(shape, rung, "global_store"), pairs, rung)
+            by_wmma = total(c.warps(i, j, 2, 16, 1) for i in range(0, m, 2) for j in range(0, n, 16))
+            self.assertEqual(self.accesses(shape, "f16_wmma", "global_store"), by_wmma)
+            tiles, _ = self.tiles(shape, 256)
+            blocks = [(i + rank * BM, j) for i, j in tiles if i % (2 * BM) == 0 for rank in range(2)]
+            boxes = total(c.box(i + g, j + x, GROUP, BOX) for i, j in blocks for g in (0, GROUP)
+                          for x in range(0, 256, BOX))
+            self.assertEqual(self.accesses(shape, "f16_persistent", "global_store"), boxes)
+            # stmatrix stores four 8 x 8 matrices, of which each is a wavefront
+            stores = len(blocks) * BM * 256 // (4 * 8 * 8)
+            self.assertEqual(self.shared(shape, "f16_persistent", "shared_store"), (stores, 4 * stores, 0))
+
+    def tensor_line(self, shape, rung, kind):
+        lines = [line for line in self.lines[(*shape, rung)] if line["kind"] == kind]
+        return tuple(sum(line[what] for line in lines) for what in ("requests", "bytes"))
+
+    def test_instructions_and_their_operands(self):
+        for shape in self.SHAPES:
+            tiles, steps = self.tiles(shape)
+            executions = len(tiles) * len(steps) * BM * BN * BK // (16 * 8 * 16)
+            for rung in HALF_RUNGS[:4]:
+                self.assertEqual(self.tensor_line(shape, rung, "mma"), (executions, 0), rung)
+                self.assertEqual(self.tensor_line(shape, rung, "wgmma"), (0, 0), rung)
+            pairs = ceil(shape[0], 256) * ceil(shape[1], 256)
+            for rung, bn, blocks in (("f16_wgmma", 128, len(tiles)),
+                                     ("f16_specialised", 256, len(self.tiles(shape, 256)[0])),
+                                     ("f16_persistent", 256, 2 * pairs)):
+                executions = blocks * len(steps) * 2 * BK // STEP
+                size = (GROUP + bn) * STEP * ELEMENT
+                self.assertEqual(self.tensor_line(shape, rung, "wgmma"), (executions, executions * size), rung)
+
+    def test_barriers(self):
+        for shape in self.SHAPES:
+            tiles, steps = self.tiles(shape)
+            wide = len(self.tiles(shape, 256)[0])
+            pairs = ceil(shape[0], 256) * ceil(shape[1], 256)
+            expected = (*[2 * len(tiles) * len(steps)] * 3, len(tiles) * len(steps), len(tiles) * (1 + len(steps)),
+                        wide, 2 * 2 * pairs)
+            self.assertEqual(tuple(int(self.counts[(*shape, rung)]["barriers"]) for rung in HALF_RUNGS), expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
