@@ -37,7 +37,7 @@ static const char help[] =
     "  --time S          seconds to spend on a shape, about (1)\n"
     "  --repeat N        samples of each library, instead\n"
     "  --kernel KERNEL   Tegula by this kernel, such as simt_128x256x8:splits=4,strips=0\n"
-    "  --prepared a|b|ab prepare A, B or both once (tgl_operand_prepare()), outside of the timing\n"
+    "  --prepared a|b|ab  prepare A, B or both once, outside of the timing\n"
     "  --one-shot        time tgl_gemm() instead of a kept plan\n"
     "  --cpu-time        by processor time, for one thread on a machine that others use too\n"
     "  --device NAME     auto, cpu, cuda:0 (auto)\n"

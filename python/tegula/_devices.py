@@ -79,7 +79,7 @@ class Device:
 
 
 def _aligned_copy(x: np.ndarray) -> np.ndarray:
-    """Aligned as GPU memory is, so that the simulator counts the sectors that a GPU would access."""
+    """Aligned as GPU memory is, so that the simulator counts the sectors that a GPU accesses."""
     memory = np.empty(x.nbytes + 128, np.uint8)
     begin = -memory.ctypes.data % 128
     copy: np.ndarray = memory[begin:begin + x.nbytes].view(x.dtype).reshape(x.shape)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """matmul(), plan(), explain() and prepare(): from arrays to recipes and addresses."""
 
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from ._plans import Options, PlanBase, Recipe, cached_plan, translate
 from ._prepared import Prepared
 
 Place = Union[str, Device, None]
+
+_UNPREPARED = (None, None)
 
 
 class _Product(NamedTuple):
@@ -41,13 +43,12 @@ def _describe_factor(name: str, x: Any) -> Operand:
     return x.operand if isinstance(x, Prepared) else describe(name, x)
 
 
-def _prepared_factors(*factors: Any) -> Tuple[Optional[Prepared], Optional[Prepared]]:
-    """a and b if they are prepared, and as what they are given."""
-    a, b = (x if isinstance(x, Prepared) else None for x in factors)
-    for name, x in ("a", a), ("b", b):
-        if x is not None:
-            x.taken_as(name)
-    return a, b
+def _prepared_factor(name: str, x: Any) -> Optional[Prepared]:
+    """a or b, if it is prepared and can be used."""
+    if not isinstance(x, Prepared):
+        return None
+    x.taken_as(name)
+    return x
 
 
 def _check_out(out: Operand, prepared: Tuple[Optional[Prepared], ...]) -> None:
@@ -61,7 +62,7 @@ def _check_out(out: Operand, prepared: Tuple[Optional[Prepared], ...]) -> None:
 def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
                       beta: Optional[float]) -> _Product:
     """Describes and checks the arrays, and decides how they are multiplied."""
-    prepared = _prepared_factors(a, b)
+    prepared = _prepared_factor("a", a), _prepared_factor("b", b)
     x, y = _describe_factor("a", a), _describe_factor("b", b)
     target = None if out is None else describe("out", out)
     addend = None if c is None else describe("c", c)
@@ -79,7 +80,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         addend = None
 
     like = x if target is None else target
-    by_rows = prepared != (None, None)  # operands are prepared for results that are stored by rows
+    by_rows = prepared != _UNPREPARED  # operands are prepared for results that are stored by rows
     scheme = lay_out(x.form, y.form, _form(addend), _form(target), _form(vector), like.form.type,
                      by_rows)
     d = target
@@ -98,10 +99,12 @@ def _choose_compute(compute: Optional[str], product: _Product) -> str:
     """What the caller says, else what the operands are prepared for."""
     if compute is not None:
         return compute
+    if product.prepared == _UNPREPARED:
+        return "default"
     modes = {x.compute for x in product.prepared if x is not None}
     if len(modes) > 1:
         raise ValueError("a and b are prepared for different arithmetic: give compute")
-    return modes.pop() if modes else "default"
+    return modes.pop()
 
 
 def _choose_device(place: str, wanted: Place) -> Device:
@@ -116,39 +119,50 @@ def _choose_device(place: str, wanted: Place) -> Device:
 
 
 def _recipe(product: _Product, options: Options, device: Place) -> Recipe:
-    if device is None:
-        device = next((x.device for x in product.prepared if x is not None), None)
+    if device is None and product.prepared != _UNPREPARED:
+        device = next(x.device for x in product.prepared if x is not None)
     chosen = _choose_device(product.place, device)
     return Recipe(product.scheme.layouts, options, chosen.name, chosen.threads)
 
 
 def _usable(product: _Product) -> Tuple[Optional[Operand], ...]:
     """The operands a, b, c, d and bias. Makes d, and copies what the library cannot use."""
-    made = product.given[:3] + (
-        product.given[3] or empty_like(product.like, product.scheme.result),) + product.given[4:]
+    a, b, c, d, bias = product.given
+    if d is None:
+        d = empty_like(product.like, product.scheme.result)
+    made = a, b, c, d, bias
+    if not product.scheme.copies:
+        return made
     return tuple(row_major_copy(name, x) if x and name in product.scheme.copies else x
                  for name, x in zip(Layouts._fields, made))
+
+
+def _streams(operands: Tuple[Optional[Operand], ...], out: Optional[Operand]) -> List[int]:
+    """The streams in which the operands are up to date, each once."""
+    found = {x.stream: None for x in operands + (out,) if x is not None and x.stream is not None}
+    return list(found)
 
 
 def _run(plan: PlanBase, product: _Product, alpha: float) -> Any:
     """Runs the plan and returns the result."""
     operands = _usable(product)
-    given = [x for x in product.given + (product.out, operands[3]) if x is not None]
-    streams = list({x.stream: None for x in given if x.stream is not None})
+    streams = _streams(operands, product.out)
     pointers = tuple(None if x is None else x.pointer for x in operands)
-    prepared = tuple(None if x is None else x.taken_as(x.side) for x in product.prepared)
-    if len(streams) > 1:  # the operands are up to date in different streams
-        plan.device.sync()
-    plan.run(pointers, float(alpha), product.beta, streams[0] if streams else None,
-             (prepared[0], prepared[1]))
+    prepared: Tuple[Any, Any] = _UNPREPARED
+    if product.prepared != _UNPREPARED:
+        a, b = product.prepared
+        prepared = a and a.taken_as("a"), b and b.taken_as("b")
     if len(streams) > 1:
         plan.device.sync()
-    d = operands[3]
+    plan.run(pointers, float(alpha), product.beta, streams[0] if streams else None, prepared)
+    if len(streams) > 1:
+        plan.device.sync()
+    d, out = operands[3], product.out
     assert d is not None
-    if product.out is not None:
-        if d is not product.out:
-            assign(product.out, d)
-        return product.out.array
+    if out is not None:
+        if d is not out:
+            assign(out, d)
+        return out.array
     # As with numpy.matmul(), the product of two vectors is a scalar.
     return d.array[()] if isinstance(d.array, np.ndarray) else d.array
 
@@ -261,8 +275,8 @@ def prepare(x: Any, side: str = "b", *, size: int = 4096, compute: str = "accura
     plan = cached_plan(Recipe(scheme.layouts, Options(compute, kernel=kernel), chosen.name,
                               chosen.threads))
     if any(offsets["ab".index(side)] for offsets in plan.handle().offsets):
-        raise ValueError(f"the batch dimensions of {side} have no common stride: prepare a copy, or "
-                         "each part")
+        raise ValueError(f"the batch dimensions of {side} have no common stride: prepare a copy, "
+                         "or each part")
     if scheme.copies:
         operand = row_major_copy(side, operand)
     return Prepared(plan, side, operand, compute)

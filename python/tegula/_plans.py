@@ -117,12 +117,12 @@ class PlanBase:
         return counters.as_dict()
 
     def trace(self) -> Dict[str, Any]:
-        """The counts of each source line in the latest run, and the accesses of a warp, step by step,
-        recorded by the device "sim": what tgl_plan_trace() writes (docs/simulator.md)."""
+        """The counts of each source line in the latest run, and the accesses of a warp, step by
+        step, recorded by the device "sim": what tgl_plan_trace() writes (docs/simulator.md)."""
         text = written_text(lib.tgl_plan_trace, self.handle().plan)
         if not text:
-            raise UnsupportedError("TGL_UNSUPPORTED", "there is no trace: only plans on sim have one, "
-                                   "after they have run")
+            raise UnsupportedError("TGL_UNSUPPORTED", "there is no trace: only plans on sim have "
+                                   "one, after they have run")
         trace: Dict[str, Any] = json.loads(text)
         return trace
 
@@ -132,11 +132,12 @@ class PlanBase:
 
         prepared: the tgl_prepared of a and of b, or None."""
         handle = self.handle()
-        operands = Operands(alpha=alpha, beta=beta, prepared_a=prepared[0], prepared_b=prepared[1])
+        operands = Operands(alpha=alpha, beta=beta)
         for name, given, at in zip("ab", prepared, zip(*handle.offsets)):
             if given is not None and any(at):
                 raise ValueError(f"{name} is prepared, and its batch dimensions have no common "
                                  "stride in this product, which takes several calls of the library")
+        operands.prepared_a, operands.prepared_b = prepared
         in_place = self.recipe.layouts.c is None
         for offsets in handle.offsets:
             a, b, c, d, bias = (None if p is None else p + offset

@@ -4,12 +4,12 @@
 A prepared operand belongs to the process that made it. tegula.prepare() in _matmul.py makes it.
 """
 
-from ctypes import byref, c_void_p
+from ctypes import byref, c_char, c_void_p
 from typing import Any, NoReturn, Optional, Tuple
 
 from ._arrays import Operand
 from ._devices import Device, process
-from ._library import SIDES, TYPE_NAMES, check, lib
+from ._library import SIDES, TYPE_NAMES, TYPE_SIZES, UnsupportedError, check, lib
 from ._plans import PlanBase
 
 
@@ -26,13 +26,17 @@ class Prepared:
         self.device: Device = plan.device
         self._handle: Optional[c_void_p] = None
         self._process = process()
+        try:
+            self._wait_for(operand)
+        except UnsupportedError as error:
+            raise UnsupportedError(error.status, f"{side} cannot be prepared while a stream is "
+                                   "captured into a CUDA graph; prepare it before") from error
         handle = c_void_p()
         check(lib.tgl_operand_prepare(plan.handle().plan, SIDES[side], operand.pointer,
                                       operand.stream, byref(handle)))
         self._handle = handle
-        # From here on it is ready for products in any stream.
-        self.operand = operand._replace(stream=None)
-        self.device.sync()
+        self._wait_for(operand)
+        self.operand = operand._replace(stream=None)  # it is ready for products in any stream
 
     def __del__(self) -> None:
         # Freeing GPU memory waits for the products that use it.
@@ -40,6 +44,14 @@ class Prepared:
         if handle is not None and self._process == process():
             self._handle = None
             lib.tgl_prepared_destroy(handle)
+
+    def _wait_for(self, operand: Operand) -> None:
+        """Waits for the stream of an operand, by copying an element. Unlike Device.sync() this
+        leaves captures in other streams alone. Raises UnsupportedError if this one is captured."""
+        element = (c_char * TYPE_SIZES[operand.form.type])()
+        if 0 not in operand.form.shape:
+            check(lib.tgl_download(self.device.handle, element, operand.pointer, len(element),
+                                   operand.stream))
 
     def release(self) -> None:
         """Frees the memory. Products refuse the operand from then on. May be called again."""
@@ -57,8 +69,8 @@ class Prepared:
 
     def __repr__(self) -> str:
         state = f"{self.nbytes} bytes" if self._handle is not None else "released"
-        return (f"<tegula operand {self.side} of shape {self.shape}, prepared on {self.device.name}: "
-                f"{state}>")
+        return (f"<tegula operand {self.side} of shape {self.shape}, prepared on "
+                f"{self.device.name}: {state}>")
 
     @property
     def shape(self) -> Tuple[int, ...]:
@@ -71,12 +83,12 @@ class Prepared:
 
     @property
     def array(self) -> Any:
-        """The matrix: the array that was given, or a copy of it if BLAS cannot express its strides."""
+        """The matrix: the array that was given, or a copy if BLAS cannot express its strides."""
         return self.operand.array
 
     @property
     def nbytes(self) -> int:
-        """The memory of the device that it owns. 0: the products have no use for the preparation."""
+        """The memory of the device that it owns. 0: products have no use for the preparation."""
         return int(lib.tgl_prepared_size(self._handle))
 
     def taken_as(self, name: str) -> c_void_p:

@@ -216,19 +216,20 @@ class Cuda(Prepares, unittest.TestCase):
 
         def run(x, y):
             self.assert_product(planned(x, y).numpy(), self.a, self.b)
-            return [self.blocks(back) for back in range(3)]
-        product, _, both = run(a, b)
+            return self.blocks(0), self.blocks(1)
+        product, both = run(a, b)
         with prepare(b, device=None) as right, prepare(a, "a", device=None) as left:
             self.assertEqual(right.device.name, "cuda:0")
             self.assertGreater(right.nbytes, self.b.nbytes)
-            blocks_of_a, blocks_of_b = run(a, right)[2], run(left, b)[2]
+            blocks_of_a, blocks_of_b = run(a, right)[1], run(left, b)[1]
             self.assertEqual(blocks_of_a + blocks_of_b, both)
-            for _ in range(2):
-                run(left, right)
-            self.assertEqual(run(left, right), 3 * [product])  # the product alone
+            run(left, right)
+            self.assertEqual(run(left, right), (product, product))  # the product alone
             self.assert_product(tegula.matmul(a, right).numpy(), self.a, self.b)
             with self.assertRaisesRegex(ValueError, "the arrays are on different devices"):
                 tegula.matmul(self.a, right)
+        empty = tegula.prepare(self.cuda.array(self.b[:, :0]))
+        self.assertEqual((empty.nbytes, tegula.matmul(a, empty).shape), (0, (M, 0)))
         with self.assertRaisesRegex(ValueError, "the arrays are on cpu, and the device is cuda"):
             prepare(self.b, device="cuda")
 
@@ -254,15 +255,40 @@ class Cuda(Prepares, unittest.TestCase):
         a, b, out = CudaArray(self.a), CudaArray(self.b), CudaArray(np.zeros_like(self.c))
         b.stream, first = self.new_stream(), self.new_stream()
         a.stream = out.stream = first
+        calls = mock.Mock()
         with mock.patch.object(_prepared.lib, "tgl_operand_prepare",
                                side_effect=_prepared.lib.tgl_operand_prepare) as made, \
+                mock.patch.object(_prepared.lib, "tgl_download",
+                                  side_effect=_prepared.lib.tgl_download) as waits, \
                 mock.patch.object(tegula.Device, "sync", autospec=True) as sync:
+            calls.attach_mock(made, "prepare")
+            calls.attach_mock(waits, "wait")
             right = prepare(b, device=None)
-            self.assertEqual((made.call_args[0][3], sync.call_count), (b.stream, 1))
+            self.assertEqual([(name, arguments[-2] if name == "prepare" else arguments[-1])
+                              for name, arguments, _ in calls.mock_calls],
+                             [("wait", b.stream), ("prepare", b.stream), ("wait", b.stream)])
             with recorded_streams() as streams:
                 tegula.matmul(a, right, out)
-            self.assertEqual((streams, sync.call_count), ([first], 1))
+            self.assertEqual((streams, sync.call_count), ([first], 0))
         self.assert_product(out.host, self.a, self.b)
+
+    def test_captured_streams(self):
+        """Nothing is captured. Preparations in other streams leave the capture alone."""
+        b, other = CudaArray(self.b), CudaArray(self.b)
+        b.stream, other.stream = self.new_stream(), self.new_stream()
+        stream, context, graph = ctypes.c_void_p(b.stream), ctypes.c_void_p(), ctypes.c_void_p()
+        self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+        self.driver.cuCtxPushCurrent_v2(context)
+        self.assertEqual(self.driver.cuStreamBeginCapture_v2(stream, 2), 0)
+        try:
+            with mock.patch.object(_prepared.lib, "tgl_operand_prepare") as made, \
+                    self.assertRaisesRegex(NotImplementedError, "b cannot be prepared while a stream"):
+                prepare(b, device=None)
+            self.assertFalse(made.called)
+            self.assertGreater(prepare(other, device=None).nbytes, 0)
+        finally:
+            self.assertEqual(self.driver.cuStreamEndCapture(stream, ctypes.byref(graph)), 0)
+            self.driver.cuCtxPopCurrent_v2(ctypes.byref(context))
 
     def test_stream_of_the_result(self):
         """The result of two prepared operands belongs to PyTorch's current stream."""
