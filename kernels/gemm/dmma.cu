@@ -46,7 +46,7 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
                                                struct shared *shared, int depth)
 {
     const int units = unit_count(args);
-    struct source a = source_of(a_map, args->A), b = source_of(b_map, args->B);
+    struct source a = {a_map, 0, 0}, b = {b_map, 0, 0};
     struct place at = {0, 0};
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         const struct unit u = find_unit(args, i, depth);

@@ -92,22 +92,12 @@
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Where TMA finds the tiles of an operand: its map, the first row or column of the tile, the number
- * of the matrix in the batch, and what is added to the contiguous coordinate (tma_shift()). */
+/* Where TMA finds the tiles of an operand: its map, the first row or column of the tile, and the
+ * number of the matrix in the batch. */
 struct source {
     const struct tgl_tensor_map *map;
-    int edge, z, shift;
+    int edge, z;
 };
-
-static __device__ __forceinline__ struct source source_of(const struct tgl_tensor_map *map,
-                                                          const void *operand)
-{
-    struct source from;
-    from.map = map;
-    from.edge = from.z = 0;
-    from.shift = tma_shift(operand, 8);
-    return from;
-}
 
 /* The tile from depth p on, `edge` rows or columns. */
 static __device__ __forceinline__ void load_tile(unsigned char *to, const struct source *from,
@@ -115,11 +105,11 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
                                                  mbarrier *full)
 {
     if (k_major) {
-        tma_load_3d(to, from->map, p + from->shift, from->edge, from->z, full);
+        tma_load_3d(to, from->map, p, from->edge, from->z, full);
     } else {
 #pragma unroll
         for (int i = 0; i < edge; i += 16)
-            tma_load_3d(to + i * 128, from->map, from->edge + i + from->shift, p, from->z, full);
+            tma_load_3d(to + i * 128, from->map, from->edge + i, p, from->z, full);
     }
 }
 

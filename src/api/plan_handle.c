@@ -98,15 +98,20 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
     return plan->dev->backend->run(owner->fallback, run, stream);
 }
 
-/* *plan := the plan for matrices that begin at any element, by the kernel that was asked for. If it
- * needs more workspace than *plan says, the device provides it. */
+/* *plan := the plan for matrices that begin at any element, by the kernel that was asked for if it
+ * takes them. If it needs more workspace than *plan says, the device provides it. */
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
     tgl_plan *owner = (tgl_plan *)*plan;
-    const tgl_plan_options options = {.size = sizeof options, .kernel = owner->asked};
+    tgl_plan_options options = {.size = sizeof options, .kernel = owner->asked};
     tgl_shape shape = owner->shape;
     shape.unaligned = true;
-    TGL_TRY(find_other(owner, &owner->unaligned, &shape, &options));
+    tgl_status status = find_other(owner, &owner->unaligned, &shape, &options);
+    if (status == TGL_UNSUPPORTED && options.kernel != NULL) {
+        options.kernel = NULL;
+        status = find_other(owner, &owner->unaligned, &shape, &options);
+    }
+    TGL_TRY(status);
     *plan = owner->unaligned;
     if (owner->unaligned->workspace > owner->workspace) run->workspace = NULL;
     return TGL_OK;
