@@ -136,6 +136,8 @@ static void a_blocking_is_obeyed(void **state)
     assert_true(plan.mc > own.mc);
     tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = 40}, &device, &plan);
     assert_true(plan.kc == own.kc && plan.mc == 40);
+    tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = 1}, &device, &plan);
+    assert_int_equal(plan.mc, plan.kernels->mr);
 }
 
 static void blockings_are_read(void **state)

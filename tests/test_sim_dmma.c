@@ -329,29 +329,32 @@ static void refusals(void **state)
     refused(*state, &p, "strides below 2^40 bytes");
 }
 
-/* Of a chip with these features, and this rate of F64 on its tensor cores. */
-static void reason(int capability, unsigned features, int rate, const char *why)
+/* Why the family refuses an example on a chip with these features, and this rate of F64 on its
+ * tensor cores; NULL: it does not. */
+static const char *reason_on(int capability, unsigned features, int rate)
 {
-    const tgl_family *family = NULL;
-    for (int i = 0; tgl_family_at(i) != NULL; i++)
-        if (strcmp(tgl_family_at(i)->name, "dmma") == 0) family = tgl_family_at(i);
-    assert_non_null(family);
-    tgl_shape shape;
-    assert_true(family->example(0, TGL_F64, false, false, &shape));
     const tgl_chip chip = {
         .capability = capability, .features = features, .tensor_f64_flops = rate};
-    const char *found = family->unsupported_reason(&shape, &chip);
-    if (why == NULL)
-        assert_null(found);
-    else if (found == NULL || strstr(found, why) == NULL)
+    tgl_choice choice = {0};
+    tgl_shape shape;
+    if (!tgl_configuration_find("dmma_64x64", strlen("dmma_64x64"), &choice) ||
+        !choice.family->example(choice.configuration, TGL_F64, false, false, &shape))
+        return "there is no example";
+    return choice.family->unsupported_reason(&shape, &chip);
+}
+
+static void reason(int capability, unsigned features, int rate, const char *why)
+{
+    const char *found = reason_on(capability, features, rate);
+    if (found == NULL || strstr(found, why) == NULL)
         fail_msg("sm_%d: \"%s\" does not say \"%s\"", capability, found ? found : "", why);
 }
 
 static void chips(void **state)
 {
     (void)state;
-    reason(90, TGL_HAS_TMA | TGL_HAS_WGMMA, 256, NULL);
-    reason(100, TGL_HAS_TMA, 128, NULL);
+    assert_null(reason_on(90, TGL_HAS_TMA | TGL_HAS_WGMMA, 256));
+    assert_null(reason_on(100, TGL_HAS_TMA, 128));
     reason(80, 0, 128, "no TMA");
     reason(90, TGL_HAS_WGMMA, 256, "no TMA");
     reason(90, TGL_HAS_TMA, 256, "no setmaxnreg");

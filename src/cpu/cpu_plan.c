@@ -72,8 +72,9 @@ static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
     plan->kc = even_block(s->k, choose_kc(of, usual, plan, facts), 8);
 
     const int64_t element = (int64_t)kernels->element;
+    const int64_t least = (blocking.mc > 0 ? 1 : 4) * kernels->mr;
     const int64_t mc = blocking.mc > 0 ? blocking.mc : a_room(facts, kernels) / plan->kc;
-    plan->mc = even_block(of.rows, mc > 4 * kernels->mr ? mc : 4 * kernels->mr, kernels->mr);
+    plan->mc = even_block(of.rows, mc > least ? mc : least, kernels->mr);
     plan->keep_b = plan->mc < of.rows;
 
     const int64_t nc = (int64_t)(8 << 20) / element / plan->kc;

@@ -117,8 +117,8 @@ static next_product following(const small_job *job, int64_t i)
     const tgl_shape *s = job->shape;
     const cpu_kernels *kernels = job->plan->kernels;
     const int64_t element = (int64_t)kernels->element;
-    const int64_t tiles = cpu_ceil_div(s->m, kernels->mr) *
-                          cpu_ceil_div(s->n, (int64_t)kernels->nv * kernels->vector);
+    const int64_t width = (int64_t)kernels->nv * kernels->vector;
+    const int64_t tiles = (1 + (s->m - 1) / kernels->mr) * (1 + (s->n - 1) / width);
     const int64_t bytes[3] = {
         extent(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->lda, element),
         extent(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->ldb, element),
