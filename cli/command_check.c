@@ -326,7 +326,7 @@ static int run(const check_options *o, tgl_device *dev)
     const problem_options *c = &o->common;
     if (o->accuracy)
         return check_accuracy(dev, c->type != 0 ? c->type : TGL_F32, c->type_c, c->compute,
-                              c->kernel, o->seed, is_small, o->csv);
+                              c->kernel, o->seed, count_workers(o, dev), is_small, o->csv);
     const int found = check_find_kernel(dev, kernel_for(o));
     if (found != EXIT_DONE) return found;
     if (o->huge) return check_huge(dev, kernel_for(o), c->compute, is_small);

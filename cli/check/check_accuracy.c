@@ -83,6 +83,7 @@ typedef struct accuracy_run {
     tgl_type type, type_c;
     tgl_compute compute;
     int64_t seed;
+    int threads;
     output_file csv;
     double logarithms, worst;
     int compared, failed;
@@ -337,6 +338,7 @@ static int check_f32(accuracy_run *run, const char *kernel, bool small)
                                      .compute = run->compute,
                                      .kernel = kernel,
                                      .seed = run->seed,
+                                     .threads = run->threads,
                                      .small = small,
                                      .csv = &run->csv};
     bool passes = false, lu_passes = false;
@@ -353,10 +355,14 @@ static bool has_classes(const accuracy_run *run)
 }
 
 int check_accuracy(tgl_device *dev, tgl_type type, tgl_type type_c, tgl_compute compute,
-                   const char *kernel, int64_t seed, bool small, const char *csv)
+                   const char *kernel, int64_t seed, int threads, bool small, const char *csv)
 {
-    accuracy_run run = {
-        .dev = dev, .type = type, .type_c = type_c, .compute = compute, .seed = seed};
+    accuracy_run run = {.dev = dev,
+                        .type = type,
+                        .type_c = type_c,
+                        .compute = compute,
+                        .seed = seed,
+                        .threads = threads};
     char message[512];
     if (kernel != NULL && !has_classes(&run))
         return cli_misuse("--accuracy takes --kernel for f32 only, without tf32");

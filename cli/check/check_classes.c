@@ -27,11 +27,13 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double max_least = 10, max_most = 1.1, mean_most = 0.5, slope_most = 1;
-enum { MEAN_DEPTH = 1024 }; /* from which k on the RMS errors count */
+enum { MEAN_DEPTH = 1024 /* from which k on the RMS errors count */, THREADS_MAX = 64 };
 
 /* Depths k of classes with CLASS_DEPTHS; 0 behind the last. */
 static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
@@ -47,6 +49,13 @@ typedef struct errors {
     double max, squares;
 } errors;
 
+/* What the elements of a row have shown. */
+typedef struct verdict {
+    errors errors[PARTIES];
+    int64_t counted;     /* elements in the errors */
+    const char *failure; /* the first; NULL: none */
+} verdict;
+
 typedef struct trial {
     const input_class *of;
     bool is_accurate; /* the compute mode */
@@ -56,9 +65,9 @@ typedef struct trial {
     float *results[PARTIES];
     bool has[PARTIES];
     char kernels[PARTIES][96];
-    errors errors[PARTIES];
-    int64_t counted;     /* elements in the errors */
-    const char *failure; /* the first; NULL: none */
+    verdict all;
+    verdict *rows; /* of the result, which several threads compare with the reference */
+    atomic_int next_row;
 } trial;
 
 typedef struct class_run {
@@ -70,7 +79,7 @@ typedef struct class_run {
 
 static double rms(const trial *t, int party)
 {
-    return t->counted > 0 ? sqrt(t->errors[party].squares / (double)t->counted) : 0;
+    return t->all.counted > 0 ? sqrt(t->all.errors[party].squares / (double)t->all.counted) : 0;
 }
 
 /* ---- Products -------------------------------------------------------------------------------- */
@@ -165,9 +174,9 @@ static void run_ffma(trial *t, int64_t i, const double *a, const double *c, doub
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-static void fail(trial *t, const char *why)
+static void fail(verdict *of, const char *why)
 {
-    if (t->failure == NULL) t->failure = why;
+    if (of->failure == NULL) of->failure = why;
 }
 
 static bool is_same_pattern(float x, float y)
@@ -177,63 +186,97 @@ static bool is_same_pattern(float x, float y)
 
 /* Where the exact result is beyond F32, or FFMA has passed the greatest number on its way. The
  * planner's choice may be a kernel of mode ieee. */
-static void judge_overflow(trial *t, float ours, float ffma, float ieee, double exact)
+static void judge_overflow(verdict *of, float ours, float ffma, float ieee, double exact)
 {
     const bool is_beyond = fabs(exact) > FLT_MAX;
     if (is_same_pattern(ours, ieee) && !isfinite(ieee)) return;
     if (isnan(ours))
-        fail(t, "NaN from finite inputs");
+        fail(of, "NaN from finite inputs");
     else if (isinf(ours) && ours != ffma && !(is_beyond && (ours > 0) == (exact > 0)))
-        fail(t, "an Inf that is neither the sum's nor FFMA's");
+        fail(of, "an Inf that is neither the sum's nor FFMA's");
     else if (!isinf(ours) && fabs(exact) > 1.01 * FLT_MAX)
-        fail(t, "a number where the sum is beyond F32");
+        fail(of, "a number where the sum is beyond F32");
 }
 
 /* Errors are counted where all parties can have one. */
-static void judge_element(trial *t, int64_t at, const reference_element *e)
+static void judge_element(const trial *t, int64_t at, const reference_element *e, verdict *of)
 {
     const float ours = t->results[OURS][at], ffma = t->results[FFMA][at];
     const double exact = (double)e->value, unit = 0x1p-24 * (double)e->magnitude + 0x1p-149;
     if (!isfinite(exact)) {
-        if (!is_same_pattern(ours, ffma)) fail(t, "another pattern of Inf and NaN than FFMA's");
+        if (!is_same_pattern(ours, ffma)) fail(of, "another pattern of Inf and NaN than FFMA's");
         return;
     }
     if (!t->is_accurate && e->magnitude > FLT_MAX) return;
     if (!isfinite(ffma) || fabs(exact) > 0.99 * FLT_MAX) {
-        judge_overflow(t, ours, ffma, t->results[IEEE][at], exact);
+        judge_overflow(of, ours, ffma, t->results[IEEE][at], exact);
         return;
     }
     if (!isfinite(ours)) {
-        fail(t, isnan(ours) ? "NaN from finite inputs" : "an Inf where FFMA has a number");
+        fail(of, isnan(ours) ? "NaN from finite inputs" : "an Inf where FFMA has a number");
         return;
     }
-    if ((t->of->flags & CLASS_EXACT) != 0 && ours != exact) fail(t, "not exact");
-    t->counted++;
+    if ((t->of->flags & CLASS_EXACT) != 0 && ours != exact) fail(of, "not exact");
+    of->counted++;
     for (int party = 0; party < PARTIES; party++) {
         if (!t->has[party] || !isfinite(t->results[party][at])) continue;
         const double error = fabs(t->results[party][at] - exact) / unit;
-        t->errors[party].squares += error * error;
-        if (error > t->errors[party].max) t->errors[party].max = error;
+        of->errors[party].squares += error * error;
+        if (error > of->errors[party].max) of->errors[party].max = error;
     }
 }
 
-static tgl_status compare(trial *t)
+/* A thread: compares rows until none is left. NULL: no memory. */
+static void *compare_rows(void *of)
 {
+    trial *t = of;
     const class_inputs *x = &t->x;
     double *row = malloc(sizeof *row * (size_t)(x->k + 2 * x->n)), *c = row + x->k,
            *sums = c + x->n;
     reference_element *expected = malloc(sizeof *expected * (size_t)x->n);
     const bool has_room = row != NULL && expected != NULL;
-    for (int64_t i = 0; has_room && i < x->m; i++) {
+    int64_t i;
+    while (has_room && (i = atomic_fetch_add(&t->next_row, 1)) < x->m) {
         element_read(TGL_F32, x->A, i * x->k, 1, x->k, row);
         element_read(TGL_F32, x->C, i * x->n, 1, x->n, c);
         reference_row(TGL_F32, x->n, x->k, (float)x->alpha, row, t->B, (float)x->beta, c, expected);
         run_ffma(t, i, row, c, sums);
         for (int64_t j = 0; j < x->n; j++)
-            judge_element(t, i * x->n + j, &expected[j]);
+            judge_element(t, i * x->n + j, &expected[j], &t->rows[i]);
     }
     free(row);
     free(expected);
+    return has_room ? t : NULL;
+}
+
+/* Adds up what the rows have shown, in their order. */
+static void add_rows(trial *t)
+{
+    for (int64_t i = 0; i < t->x.m; i++) {
+        const verdict *row = &t->rows[i];
+        t->all.counted += row->counted;
+        if (row->failure != NULL) fail(&t->all, row->failure);
+        for (int party = 0; party < PARTIES; party++) {
+            t->all.errors[party].squares += row->errors[party].squares;
+            t->all.errors[party].max = fmax(t->all.errors[party].max, row->errors[party].max);
+        }
+    }
+}
+
+static tgl_status compare(const class_settings *s, trial *t)
+{
+    pthread_t threads[THREADS_MAX];
+    int started = 0;
+    while (started < s->threads - 1 && started < THREADS_MAX &&
+           pthread_create(&threads[started], NULL, compare_rows, t) == 0)
+        started++;
+    bool has_room = compare_rows(t) != NULL;
+    for (int i = 0; i < started; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        has_room = has_room && result != NULL;
+    }
+    if (has_room) add_rows(t);
     return has_room ? TGL_OK : TGL_NO_MEMORY;
 }
 
@@ -247,7 +290,8 @@ static bool allocate(trial *t)
     x->B = malloc(b * sizeof(float));
     x->C = malloc(c * sizeof(float));
     t->B = malloc(b * sizeof(double));
-    bool has_all = x->A != NULL && x->B != NULL && x->C != NULL && t->B != NULL;
+    t->rows = calloc((size_t)x->m, sizeof *t->rows);
+    bool has_all = x->A != NULL && x->B != NULL && x->C != NULL && t->B != NULL && t->rows != NULL;
     for (int party = 0; party < PARTIES; party++) {
         t->results[party] = malloc(c * sizeof(float));
         has_all = has_all && t->results[party] != NULL;
@@ -261,6 +305,7 @@ static void release(trial *t)
     free(t->x.B);
     free(t->x.C);
     free(t->B);
+    free(t->rows);
     for (int party = 0; party < PARTIES; party++)
         free(t->results[party]);
     operands_release(&t->operands);
@@ -277,15 +322,16 @@ static tgl_status compute(const class_settings *s, trial *t)
     input_class_fill(t->of, &r, &t->x);
     element_read(TGL_F32, t->x.B, 0, 1, t->x.k * t->x.n, t->B);
     status = multiply(s, t);
-    return status == TGL_OK ? compare(t) : status;
+    return status == TGL_OK ? compare(s, t) : status;
 }
 
 /* The rules for one product. */
 static void judge(trial *t)
 {
-    const double most = fmax(max_least, max_most * t->errors[FFMA].max);
-    if (!(t->errors[OURS].max <= most)) fail(t, "the greatest error");
-    if (!(t->errors[OURS].max <= error_bound(t->x.k))) fail(t, "above the bound of all sums");
+    const double most = fmax(max_least, max_most * t->all.errors[FFMA].max);
+    if (!(t->all.errors[OURS].max <= most)) fail(&t->all, "the greatest error");
+    if (!(t->all.errors[OURS].max <= error_bound(t->x.k)))
+        fail(&t->all, "above the bound of all sums");
 }
 
 static void add_to_mean(class_run *run, const trial *t)
@@ -303,17 +349,18 @@ static void print_trial(const trial *t)
     printf("%-26s %5" PRId64 " %-22.22s", t->of->name, t->x.k, t->kernels[OURS]);
     for (int party = 0; party < PARTIES; party++) {
         if (t->has[party])
-            printf(" %8.3f %8.3f", rms(t, party), t->errors[party].max);
+            printf(" %8.3f %8.3f", rms(t, party), t->all.errors[party].max);
         else
             printf(" %8s %8s", "-", "-");
     }
-    printf("%s%s\n", t->failure != NULL ? "  FAILS: " : "", t->failure != NULL ? t->failure : "");
+    printf("%s%s\n", t->all.failure != NULL ? "  FAILS: " : "",
+           t->all.failure != NULL ? t->all.failure : "");
 }
 
 static void write_errors(FILE *csv, const trial *t, int party)
 {
     if (t->has[party])
-        fprintf(csv, ",%.6g,%.6g", rms(t, party), t->errors[party].max);
+        fprintf(csv, ",%.6g,%.6g", rms(t, party), t->all.errors[party].max);
     else
         fputs(",,", csv);
 }
@@ -348,8 +395,8 @@ static tgl_status try_product(class_run *run, const input_class *c, int64_t size
         print_trial(&t);
         if (run->settings->csv->stream != NULL) write_trial(run->settings, &t);
         run->products++;
-        run->failed += t.failure != NULL;
-        *max = t.errors[OURS].max;
+        run->failed += t.all.failure != NULL;
+        *max = t.all.errors[OURS].max;
     }
     release(&t);
     return status;

@@ -20,6 +20,7 @@ typedef struct class_settings {
     tgl_compute compute;
     const char *kernel; /* NULL: the planner's choice */
     int64_t seed;
+    int threads;      /* that compare results */
     bool small;       /* products that a simulator can take */
     output_file *csv; /* gets a line for each product, if it is open */
 } class_settings;

@@ -48,11 +48,11 @@ static double log2_ratio(int64_t x, int64_t y)
 }
 
 /* The type as it is in the table: "tf32" for F32 that may be rounded to TF32, for which there are
- * other kernels. */
+ * other kernels; "bf16" for f16 as well, whose kernels are the same. */
 static const char *tuned_type(const tgl_shape *s)
 {
     const bool is_tf32 = s->type_a == TGL_F32 && s->compute == TGL_COMPUTE_TF32;
-    return is_tf32 ? "tf32" : tgl_type_name(s->type_a);
+    return is_tf32 ? "tf32" : s->type_a == TGL_F16 ? "bf16" : tgl_type_name(s->type_a);
 }
 
 static bool is_of_type(const tgl_tuned *row, const tgl_shape *s)
