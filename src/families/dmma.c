@@ -13,21 +13,23 @@ typedef struct dmma_row {
     const char *name;
     int bm, bn;     /* the tile of D that a block computes */
     int wm;         /* rows of a warp, which has WARP_COLUMNS columns */
+    int slices;     /* groups of warps that share the stages of a tile */
     int stages;     /* of bm + bn lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread at launch, as compiled for sm_90a: the most of all layouts */
 } dmma_row;
 
-/* Name, BM, BN, WM, STAGES, MIN_BLOCKS, registers. */
+/* Name, BM, BN, WM, SLICES, STAGES, MIN_BLOCKS, registers. */
 // clang-format off
 static const dmma_row rows[] = {
-    {"dmma_128x128", 128, 128, 64, 6, 1, 168},
-    {"dmma_128x64",  128,  64, 64, 4, 2, 128},
-    {"dmma_64x128",   64, 128, 64, 4, 2, 128},
-    {"dmma_64x64",    64,  64, 32, 6, 2, 165},
-    {"dmma_64x32",    64,  32, 32, 6, 3, 165},
-    {"dmma_32x64",    32,  64, 32, 6, 3, 165},
-    {"dmma_32x32",    32,  32, 16, 8, 3, 117},
+    {"dmma_128x128", 128, 128, 64, 1, 6, 1, 168},
+    {"dmma_128x64",  128,  64, 64, 1, 4, 2, 128},
+    {"dmma_64x128",   64, 128, 64, 1, 4, 2, 128},
+    {"dmma_64x64",    64,  64, 32, 1, 6, 2, 165},
+    {"dmma_64x32",    64,  32, 32, 1, 6, 3, 165},
+    {"dmma_32x64",    32,  64, 32, 1, 6, 3, 165},
+    {"dmma_32x32",    32,  32, 16, 1, 8, 3, 118},
+    {"dmma_32x32_s2", 32,  32, 16, 2, 8, 3, 128},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -116,10 +118,11 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* of lib/wgmma_units.h */ };
     const dmma_row *t = &rows[choice->configuration];
     *g = (geometry){.row = t};
-    g->warps = t->bm / t->wm * (t->bn / WARP_COLUMNS);
+    g->warps = t->bm / t->wm * (t->bn / WARP_COLUMNS) * t->slices;
     /* The producer is a warpgroup if it gives registers to warps of 64 rows. */
     g->threads = g->warps * 32 + (t->wm == 64 ? 128 : 32);
-    g->shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER);
+    g->shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+                (t->slices - 1) * t->bm * t->bn * (int)sizeof(double);
     split(s, choice, g);
     g->tile_rows = tgl_ceil_div(part->m, t->bm);
     g->tile_columns = tgl_ceil_div(part->n, t->bn);
@@ -146,6 +149,7 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * table of chips. */
 enum {
     TILE_CYCLES = 1200,         /* of a unit, outside of its loop, without: */
+    SLICE_CYCLES = 300,         /* to add the sums of a slice */
     STORE_BYTES_A_CLOCK = 32,   /* that an SM stores */
     REDUCE_CYCLES = 2000,       /* of a split tile: fences, the counter, without: */
     SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
@@ -167,7 +171,7 @@ static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
     const int busy = g->warps * blocks;
     const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
     const double copied = blocks * (double)(t->bm + t->bn) * LINE_BYTES;
-    const double read = (double)busy * (t->wm + WARP_COLUMNS) * LINE_BYTES;
+    const double read = (double)busy / t->slices * (t->wm + WARP_COLUMNS) * LINE_BYTES;
     const double longest =
         tgl_larger(tile * blocks * alone / LOOP_SHARE, (copied + read) / SHARED_BYTES_A_CLOCK);
     return tgl_larger(
@@ -178,8 +182,8 @@ static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
 static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
 {
     const double elements = (double)g->row->bm * g->row->bn;
-    const double tail =
-        TILE_CYCLES + (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
+    const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
+                        (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
     if (!is_split) return tail;
     return tail + REDUCE_CYCLES + (1 + g->splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
 }
@@ -307,10 +311,15 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
     const dmma_row *t = g.row;
     const tgl_tensor maps[] = {tensor_of(s, &of->part, true, t->bm),
                                tensor_of(s, &of->part, false, t->bn)};
-    const tgl_macro macros[] = {{"BM", t->bm},           {"BN", t->bn},
-                                {"WM", t->wm},           {"AHEAD", ahead(t)},
-                                {"STAGES", t->stages},   {"MIN_BLOCKS", t->min_blocks},
-                                {"TRANS_A", s->trans_a}, {"TRANS_B", s->trans_b}};
+    const tgl_macro macros[] = {{"BM", t->bm},
+                                {"BN", t->bn},
+                                {"WM", t->wm},
+                                {"SLICES", t->slices},
+                                {"AHEAD", ahead(t)},
+                                {"STAGES", t->stages},
+                                {"MIN_BLOCKS", t->min_blocks},
+                                {"TRANS_A", s->trans_a},
+                                {"TRANS_B", s->trans_b}};
     tgl_gemm_step step = {
         .of = of,
         .name = t->name,
