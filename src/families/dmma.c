@@ -14,22 +14,26 @@ typedef struct dmma_row {
     int bm, bn;     /* the tile of D that a block computes */
     int wm;         /* rows of a warp, which has WARP_COLUMNS columns */
     int slices;     /* groups of warps that share the stages of a tile */
+    int ahead;      /* groups of 16 rows whose fragments a warp loads in advance */
     int stages;     /* of bm + bn lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread at launch, as compiled for sm_90a: the most of all layouts */
 } dmma_row;
 
-/* Name, BM, BN, WM, SLICES, STAGES, MIN_BLOCKS, registers. */
+/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers. Where SMs have one block, slices
+ * (_s2) let it use all schedulers, or two warps of each. */
 // clang-format off
 static const dmma_row rows[] = {
-    {"dmma_128x128", 128, 128, 64, 1, 6, 1, 168},
-    {"dmma_128x64",  128,  64, 64, 1, 4, 2, 128},
-    {"dmma_64x128",   64, 128, 64, 1, 4, 2, 128},
-    {"dmma_64x64",    64,  64, 32, 1, 6, 2, 165},
-    {"dmma_64x32",    64,  32, 32, 1, 6, 3, 165},
-    {"dmma_32x64",    32,  64, 32, 1, 6, 3, 165},
-    {"dmma_32x32",    32,  32, 16, 1, 8, 3, 118},
-    {"dmma_32x32_s2", 32,  32, 16, 2, 8, 3, 128},
+    {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168},
+    {"dmma_128x64",  128,  64, 64, 1, 1,  4, 2, 128},
+    {"dmma_64x128",   64, 128, 64, 1, 1,  4, 2, 128},
+    {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 165},
+    {"dmma_64x64_s2", 64,  64, 32, 2, 1, 10, 1, 166},
+    {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 165},
+    {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 169},
+    {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 165},
+    {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 118},
+    {"dmma_32x32_s2", 32,  32, 16, 2, 1,  8, 3, 128},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -158,7 +162,8 @@ enum {
     LATENCY_CYCLES = 2100,      /* from the release of a stage to its next tile, from memory */
 };
 static const double START_SECONDS = 3e-6; /* of the launch, to the first tile */
-static const double LOOP_SHARE = 0.95;    /* of the peak, in main loops */
+static const double LOOP_SHARE = 0.95;    /* of the peak, in main loops, */
+static const double LONE_SHARE = 0.87;    /* or where a scheduler has one warp that multiplies */
 static const double MEMORY_SHARE = 0.9;   /* of a copy's rate */
 
 /* Cycles for BK of K of the tiles of `blocks` blocks of an SM: the longest of the products, where a
@@ -172,8 +177,9 @@ static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
     const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
     const double copied = blocks * (double)(t->bm + t->bn) * LINE_BYTES;
     const double read = (double)busy / t->slices * (t->wm + WARP_COLUMNS) * LINE_BYTES;
+    const double share = busy > TGL_SCHEDULERS ? LOOP_SHARE : LONE_SHARE;
     const double longest =
-        tgl_larger(tile * blocks * alone / LOOP_SHARE, (copied + read) / SHARED_BYTES_A_CLOCK);
+        tgl_larger(tile * blocks * alone / share, (copied + read) / SHARED_BYTES_A_CLOCK);
     return tgl_larger(
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
@@ -213,6 +219,7 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     c->blocks = (double)g->blocks;
     c->is_uneven = g->whole > 0;
     c->compute = START_SECONDS + cycles / (1e6 * chip->clock_mhz);
+    if (g->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory = START_SECONDS + tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
     c->l2 = START_SECONDS + steps * LINE_BYTES * (g->row->bm + g->row->bn) / chip->l2_rate;
 }
@@ -293,12 +300,6 @@ static tgl_tensor tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool 
     };
 }
 
-/* Groups of 16 rows whose fragments a warp loads in advance: two where registers allow it. */
-static int ahead(const dmma_row *t)
-{
-    return t->wm == 16 || (t->wm == 64 && t->min_blocks > 1) ? 1 : 2;
-}
-
 static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
@@ -315,7 +316,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
                                 {"BN", t->bn},
                                 {"WM", t->wm},
                                 {"SLICES", t->slices},
-                                {"AHEAD", ahead(t)},
+                                {"AHEAD", t->ahead},
                                 {"STAGES", t->stages},
                                 {"MIN_BLOCKS", t->min_blocks},
                                 {"TRANS_A", s->trans_a},
