@@ -109,14 +109,16 @@ static __device__ __forceinline__ void advance_slice(struct place *at)
     }
 }
 
-/* How many of `steps` stages are a slice's, of which those before were `before`. */
+/* How many of a unit's `steps` stages are the slice's. before: stages of the units before, less
+ * multiples of SLICES. */
 static __device__ __forceinline__ int steps_of_slice(int slice, int before, int steps)
 {
     const int rest = before + SLICES - 1 - slice;
     return (rest + steps) / SLICES - rest / SLICES;
 }
 
-/* By a warp: it has loaded all that it needs of the stage. */
+/* By a warp, after its last load from the stage: the arrival is ordered behind the loads of all its
+ * lanes (PTX ISA, mbarrier.arrive: release). */
 static __device__ __forceinline__ void release(struct ring *ring, int stage)
 {
     __syncwarp();
@@ -180,7 +182,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
     const int warp_row = in_slice % WARPS_M * WM, warp_col = in_slice / WARPS_M * WN;
     const struct lane_source from = lane_source(warp_row, warp_col);
     struct place at = {slice, 0};
-    int before = 0; /* stages of the units before, less multiples of SLICES */
+    int before = 0; /* see steps_of_slice() */
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         const struct unit u = find_unit(args, i, depth);
         double acc[MT][NT][4];
