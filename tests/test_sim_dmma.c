@@ -133,7 +133,7 @@ static void every_k(void **state)
         for (int splits = 1; splits <= 3; splits++) {
             char kernel[STRING];
             if (!is_mine(number++)) continue;
-            snprintf(kernel, sizeof kernel, "dmma_%s:splits=%d", i % 2 != 0 ? "32x32" : "32x64",
+            snprintf(kernel, sizeof kernel, "dmma_%s:splits=%d", i % 2 != 0 ? "32x32_s2" : "32x64",
                      splits);
             gemm_case c = basic(kernel, 50, 40, ks[i], number % 4);
             c.beta = splits - 1;
@@ -165,12 +165,13 @@ static void several_units_a_block(void **state)
         const char *kernel;
         int batch, k;
     } cases[] = {{"dmma_32x32:raster=2", 1100, 36},
+                 {"dmma_32x32_s2", 1300, 76},
                  {"dmma_128x128", 280, 120},
                  {"dmma_64x64:splits=2", 280, 72},
                  {"dmma_64x32:splits=3,whole=300", 600, 60}};
-    for (int i = 0; i < 4; i++) {
-        if (!is_mine(i)) continue;
-        gemm_case c = basic(cases[i].kernel, 12, 10, cases[i].k, i);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (!is_mine((int)i)) continue;
+        gemm_case c = basic(cases[i].kernel, 12, 10, cases[i].k, (int)i % 4);
         c.problem.batch = cases[i].batch;
         run(*state, &c);
     }

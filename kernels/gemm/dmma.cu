@@ -11,6 +11,8 @@
  *                 the block in the main loop. A step is 8 of K; the fragments of B for the next
  *                 step, and of A for the next AHEAD groups of 16 rows, are loaded while others are
  *                 multiplied, also from the next stage.
+ *   slices        If tiles are small and few, SLICES groups of warps take the stages in turn, and
+ *                 add their sums through shared memory.
  *   persistent    The grid has at most the blocks that are resident at once. Each takes every
  *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
  *                 the consumers store.
@@ -34,6 +36,9 @@
 
 struct shared {
     unsigned char stages[STAGES][STAGE_BYTES]; /* op(A), then op(B) */
+#if SLICES > 1
+    double sums[SLICES - 1][BM * BN];
+#endif
     struct ring ring;
 };
 
@@ -94,7 +99,26 @@ static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4], stru
     }
 }
 
-/* By a warp: it has loaded all that it needs of the stage. */
+/* To the slice's next stage: each stage of the ring is always of the same slice. */
+static __device__ __forceinline__ void advance_slice(struct place *at)
+{
+    at->stage += SLICES;
+    if (at->stage >= STAGES) {
+        at->stage -= STAGES;
+        at->parity ^= 1;
+    }
+}
+
+/* How many of a unit's `steps` stages are the slice's. before: stages of the units before, less
+ * multiples of SLICES. */
+static __device__ __forceinline__ int steps_of_slice(int slice, int before, int steps)
+{
+    const int rest = before + SLICES - 1 - slice;
+    return (rest + steps) / SLICES - rest / SLICES;
+}
+
+/* By a warp, after its last load from the stage: the arrival is ordered behind the loads of all its
+ * lanes (PTX ISA, mbarrier.arrive: release). */
 static __device__ __forceinline__ void release(struct ring *ring, int stage)
 {
     __syncwarp();
@@ -113,7 +137,7 @@ static __device__ __forceinline__ void multiply_stage(double (*acc)[NT][4], stru
     for (int group = 0; group < GROUPS; group++) {
         if (group == GROUPS - AHEAD) {
             release(&shared->ring, at->stage);
-            advance(at);
+            advance_slice(at);
             if (!is_last) {
                 mbarrier_wait(&shared->ring.full[at->stage], at->parity);
                 stage = shared->stages[at->stage];
@@ -127,23 +151,23 @@ static __device__ __forceinline__ void multiply_stage(double (*acc)[NT][4], stru
     }
 }
 
-/* acc := the sums of a unit. */
+/* acc := the sums of the slice's stages of a unit. */
 static __device__ __forceinline__ void multiply(double (*acc)[NT][4], struct shared *shared,
-                                                const struct lane_source *from,
-                                                const struct unit *u, struct place *at)
+                                                const struct lane_source *from, int steps,
+                                                struct place *at)
 {
     struct fragments of;
 #pragma unroll
     for (int i = 0; i < MT * NT * 4; i++)
         acc[i / 4 / NT][i / 4 % NT][i % 4] = 0;
-    if (u->steps == 0) return;
+    if (steps == 0) return;
     mbarrier_wait(&shared->ring.full[at->stage], at->parity);
 #pragma unroll
     for (int group = 0; group < AHEAD; group++)
         load_group(&of, shared->stages[at->stage], from, group);
 /* ptxas waits for all DMMAs of an iteration before the next one. */
 #pragma unroll(WM < 64 ? 2 : 1)
-    for (int step = 1; step < u->steps; step++)
+    for (int step = 1; step < steps; step++)
         multiply_stage(acc, &of, shared, from, at, false);
     multiply_stage(acc, &of, shared, from, at, true);
 }
@@ -154,13 +178,20 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
                                                struct shared *shared, int warp, int depth)
 {
     const int units = unit_count(args);
-    const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
+    const int slice = warp / SLICE_WARPS, in_slice = warp % SLICE_WARPS;
+    const int warp_row = in_slice % WARPS_M * WM, warp_col = in_slice / WARPS_M * WN;
     const struct lane_source from = lane_source(warp_row, warp_col);
-    struct place at = {0, 0};
+    struct place at = {slice, 0};
+    int before = 0; /* see steps_of_slice() */
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         const struct unit u = find_unit(args, i, depth);
         double acc[MT][NT][4];
-        multiply(acc, shared, &from, &u, &at);
+        multiply(acc, shared, &from, steps_of_slice(slice, before, u.steps), &at);
+        before = (before + u.steps) % SLICES;
+#if SLICES > 1
+        add_slices(acc, shared->sums[0], slice);
+        if (slice > 0) continue;
+#endif
         if (u.splits > 1 && !add_splits(acc, args, &u)) continue;
         store_sums(args, acc, u.batch, u.left + warp_row, u.right + warp_col);
     }
@@ -179,7 +210,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         tma_prefetch_map(&a_map);
         tma_prefetch_map(&b_map);
     }
-    if (threadIdx.x == 0) make_ring(&shared->ring, CONSUMERS);
+    if (threadIdx.x == 0) make_ring(&shared->ring, SLICE_WARPS);
     __syncthreads();
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();

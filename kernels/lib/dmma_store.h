@@ -11,13 +11,40 @@
 #include "lib/named_barrier.h"
 #include "lib/wgmma_units.h"
 
+#if SLICES > 1
+
+/* ---- Slices ---------------------------------------------------------------------------------- */
+
+#define SUMS (MT * NT * 4) /* of a thread */
+#define SLICE_SUM(sums, s, e)                                                                      \
+    ((sums)[((s)*SUMS + (e)) * SLICE_THREADS + (int)threadIdx.x % SLICE_THREADS])
+
+/* acc of the first slice := the sum over the slices. sums: shared memory for those of the others.
+ */
+static __device__ __forceinline__ void add_slices(double (*acc)[NT][4], double *sums, int slice)
+{
+    if (slice > 0)
+#pragma unroll
+        for (int e = 0; e < SUMS; e++)
+            SLICE_SUM(sums, slice - 1, e) = acc[e / 4 / NT][e / 4 % NT][e % 4];
+    named_barrier(2, CONSUMER_THREADS);
+    if (slice == 0)
+#pragma unroll 1
+        for (int s = 0; s < SLICES - 1; s++)
+#pragma unroll
+            for (int e = 0; e < SUMS; e++)
+                acc[e / 4 / NT][e / 4 % NT][e % 4] += SLICE_SUM(sums, s, e);
+    named_barrier(2, CONSUMER_THREADS); /* the sums have been read */
+}
+#endif
+
 /* ---- Split-K --------------------------------------------------------------------------------- */
 
-#define LAST_BLOCK_BARRIER() named_barrier(1, CONSUMER_THREADS)
+#define LAST_BLOCK_BARRIER() named_barrier(1, SLICE_THREADS)
 #include "lib/last_block.h"
 
-/* Leaves the unit's sums in the workspace. True in the last unit of a tile: acc is then the sum of
- * all, in the order of K. */
+/* By the first slice: leaves the unit's sums in the workspace. True in the last unit of a tile: acc
+ * is then the sum of all, in the order of K. */
 static __device__ __forceinline__ bool
 add_splits(double (*acc)[NT][4], const struct tgl_gemm_args *args, const struct unit *u)
 {
@@ -27,7 +54,7 @@ add_splits(double (*acc)[NT][4], const struct tgl_gemm_args *args, const struct 
 #pragma unroll
     for (int i = 0; i < PAIRS; i++) {
         const double *from = &acc[i / 2 / NT][i / 2 % NT][i % 2 * 2];
-        sums[(u->split * PAIRS + i) * CONSUMER_THREADS] = make_double2(from[0], from[1]);
+        sums[(u->split * PAIRS + i) * SLICE_THREADS] = make_double2(from[0], from[1]);
     }
     if (!is_last_block(&args->counters[u->tile], u->splits)) return false;
 #pragma unroll
@@ -35,10 +62,10 @@ add_splits(double (*acc)[NT][4], const struct tgl_gemm_args *args, const struct 
         acc[i / 4 / NT][i / 4 % NT][i % 4] = 0;
 #pragma unroll 1
     for (int split = 0; split < u->splits; split++) {
-        const double2 *from = &sums[split * PAIRS * CONSUMER_THREADS];
+        const double2 *from = &sums[split * PAIRS * SLICE_THREADS];
 #pragma unroll
         for (int i = 0; i < PAIRS; i++) {
-            const double2 v = __ldcg(&from[i * CONSUMER_THREADS]);
+            const double2 v = __ldcg(&from[i * SLICE_THREADS]);
             double *to = &acc[i / 2 / NT][i / 2 % NT][i % 2 * 2];
             to[0] += v.x, to[1] += v.y;
         }

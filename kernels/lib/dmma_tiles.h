@@ -32,6 +32,9 @@
 #ifndef WM
 #define WM 64 /* rows of D that a warp computes */
 #endif
+#ifndef SLICES
+#define SLICES 1 /* groups of warps that share the stages of a tile */
+#endif
 #ifndef AHEAD
 #define AHEAD 1 /* groups of 16 rows whose fragments of A are loaded before they are multiplied */
 #endif
@@ -61,7 +64,9 @@
 #define A_K_MAJOR        (!TRANS_A)
 #define B_K_MAJOR        TRANS_B
 #define WARPS_M          (BM / WM)
-#define CONSUMERS        (WARPS_M * (BN / WN)) /* warps that multiply */
+#define SLICE_WARPS      (WARPS_M * (BN / WN))
+#define SLICE_THREADS    (SLICE_WARPS * 32)
+#define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
 /* Warps of 64 x 32 need more registers than a thread starts with: the producer, of a warpgroup
  * then, gives them most of its own. Threads start with 168 if there are 384, with 128 if there are
@@ -78,6 +83,9 @@
 #define A_BYTES            (BM * 128)
 #define STAGE_BYTES        ((BM + BN) * 128)
 
+#if STAGES % SLICES != 0
+#error "a stage of the ring is always of the same slice"
+#endif
 #if SETS_REGISTERS && CONSUMERS * MIN_BLOCKS != 8
 #error "the registers are those of 8 warps that multiply"
 #endif

@@ -13,21 +13,27 @@ typedef struct dmma_row {
     const char *name;
     int bm, bn;     /* the tile of D that a block computes */
     int wm;         /* rows of a warp, which has WARP_COLUMNS columns */
+    int slices;     /* groups of warps that share the stages of a tile */
+    int ahead;      /* groups of 16 rows whose fragments a warp loads in advance */
     int stages;     /* of bm + bn lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread at launch, as compiled for sm_90a: the most of all layouts */
 } dmma_row;
 
-/* Name, BM, BN, WM, STAGES, MIN_BLOCKS, registers. */
+/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers. Where SMs have one block, slices
+ * (_s2) let it use all schedulers, or two warps of each. */
 // clang-format off
 static const dmma_row rows[] = {
-    {"dmma_128x128", 128, 128, 64, 6, 1, 168},
-    {"dmma_128x64",  128,  64, 64, 4, 2, 128},
-    {"dmma_64x128",   64, 128, 64, 4, 2, 128},
-    {"dmma_64x64",    64,  64, 32, 6, 2, 165},
-    {"dmma_64x32",    64,  32, 32, 6, 3, 165},
-    {"dmma_32x64",    32,  64, 32, 6, 3, 165},
-    {"dmma_32x32",    32,  32, 16, 8, 3, 117},
+    {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168},
+    {"dmma_128x64",  128,  64, 64, 1, 1,  4, 2, 128},
+    {"dmma_64x128",   64, 128, 64, 1, 1,  4, 2, 128},
+    {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 165},
+    {"dmma_64x64_s2", 64,  64, 32, 2, 1, 10, 1, 166},
+    {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 165},
+    {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 169},
+    {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 165},
+    {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 118},
+    {"dmma_32x32_s2", 32,  32, 16, 2, 1,  8, 3, 128},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -117,10 +123,11 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* of lib/wgmma_units.h */ };
     const dmma_row *t = &rows[choice->configuration];
     *g = (geometry){.row = t};
-    g->warps = t->bm / t->wm * (t->bn / WARP_COLUMNS);
+    g->warps = t->bm / t->wm * (t->bn / WARP_COLUMNS) * t->slices;
     /* The producer is a warpgroup if it gives registers to warps of 64 rows. */
     g->threads = g->warps * 32 + (t->wm == 64 ? 128 : 32);
-    g->shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER);
+    g->shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+                (t->slices - 1) * t->bm * t->bn * (int)sizeof(double);
     split(s, choice, g);
     g->tile_rows = tgl_ceil_div(part->m, t->bm);
     g->tile_columns = tgl_ceil_div(part->n, t->bn);
@@ -147,6 +154,7 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * table of chips. */
 enum {
     TILE_CYCLES = 1200,         /* of a unit, outside of its loop, without: */
+    SLICE_CYCLES = 300,         /* to add the sums of a slice */
     STORE_BYTES_A_CLOCK = 32,   /* that an SM stores */
     REDUCE_CYCLES = 2000,       /* of a split tile: fences, the counter, without: */
     SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
@@ -155,7 +163,8 @@ enum {
     LATENCY_CYCLES = 2100,      /* from the release of a stage to its next tile, from memory */
 };
 static const double START_SECONDS = 3e-6; /* of the launch, to the first tile */
-static const double LOOP_SHARE = 0.95;    /* of the peak, in main loops */
+static const double LOOP_SHARE = 0.95;    /* of the peak, in main loops, */
+static const double LONE_SHARE = 0.87;    /* or where a scheduler has one warp that multiplies */
 static const double MEMORY_SHARE = 0.9;   /* of a copy's rate */
 
 /* Cycles for BK of K of the tiles of `blocks` blocks of an SM: the longest of the products, where a
@@ -168,9 +177,10 @@ static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
     const int busy = g->warps * blocks;
     const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
     const double copied = blocks * (double)(t->bm + t->bn) * LINE_BYTES;
-    const double read = (double)busy * (t->wm + WARP_COLUMNS) * LINE_BYTES;
+    const double read = (double)busy / t->slices * (t->wm + WARP_COLUMNS) * LINE_BYTES;
+    const double share = busy > TGL_SCHEDULERS ? LOOP_SHARE : LONE_SHARE;
     const double longest =
-        tgl_larger(tile * blocks * alone / LOOP_SHARE, (copied + read) / SHARED_BYTES_A_CLOCK);
+        tgl_larger(tile * blocks * alone / share, (copied + read) / SHARED_BYTES_A_CLOCK);
     return tgl_larger(
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
@@ -179,8 +189,8 @@ static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
 static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
 {
     const double elements = (double)g->row->bm * g->row->bn;
-    const double tail =
-        TILE_CYCLES + (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
+    const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
+                        (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
     if (!is_split) return tail;
     return tail + REDUCE_CYCLES + (1 + g->splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
 }
@@ -210,6 +220,7 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     c->blocks = (double)g->blocks;
     c->is_uneven = g->whole > 0;
     c->compute = START_SECONDS + cycles / (1e6 * chip->clock_mhz);
+    if (g->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory = START_SECONDS + tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
     c->l2 = START_SECONDS + steps * LINE_BYTES * (g->row->bm + g->row->bn) / chip->l2_rate;
 }
@@ -290,12 +301,6 @@ static tgl_tensor tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool 
     };
 }
 
-/* Groups of 16 rows whose fragments a warp loads in advance: two where registers allow it. */
-static int ahead(const dmma_row *t)
-{
-    return t->wm == 16 || (t->wm == 64 && t->min_blocks > 1) ? 1 : 2;
-}
-
 static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
@@ -308,10 +313,15 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
     const dmma_row *t = g.row;
     const tgl_tensor maps[] = {tensor_of(s, &of->part, true, t->bm),
                                tensor_of(s, &of->part, false, t->bn)};
-    const tgl_macro macros[] = {{"BM", t->bm},           {"BN", t->bn},
-                                {"WM", t->wm},           {"AHEAD", ahead(t)},
-                                {"STAGES", t->stages},   {"MIN_BLOCKS", t->min_blocks},
-                                {"TRANS_A", s->trans_a}, {"TRANS_B", s->trans_b}};
+    const tgl_macro macros[] = {{"BM", t->bm},
+                                {"BN", t->bn},
+                                {"WM", t->wm},
+                                {"SLICES", t->slices},
+                                {"AHEAD", t->ahead},
+                                {"STAGES", t->stages},
+                                {"MIN_BLOCKS", t->min_blocks},
+                                {"TRANS_A", s->trans_a},
+                                {"TRANS_B", s->trans_b}};
     tgl_gemm_step step = {
         .of = of,
         .name = t->name,
