@@ -454,6 +454,16 @@ static void every_k(void **state)
         }
 }
 
+/* Matrices that are not read may be at any distance. */
+static void no_product_in_a_batch(void **state)
+{
+    product p = basic("wgmma_64x32", TGL_BF16, 11, 9, 0);
+    p.batch = 5;
+    p.pad_a = 1, p.pad_b = 3;
+    p.beta = 3;
+    run(*state, &p);
+}
+
 /* More tiles than resident blocks, in bands of any height. */
 static void many_tiles(void **state)
 {
@@ -606,6 +616,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(any_alignment),
         cmocka_unit_test(every_k),
         cmocka_unit_test(many_tiles),
+        cmocka_unit_test(no_product_in_a_batch),
         cmocka_unit_test(consumers_alternate),
         cmocka_unit_test(splits_in_clusters),
         cmocka_unit_test(some_tiles_whole),

@@ -145,7 +145,7 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
                                                struct shared *shared, int depth)
 {
     const int units = (int)unit_count(args);
-    struct source left = {left_map, 0, 0, 0}, right = {right_map, 0, 0, 0};
+    struct source left = {left_map, 0, 0}, right = {right_map, 0, 0};
     struct place at = {0, 0};
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += (int)gridDim.x / CLUSTER) {
         const struct unit u = find_unit(args, i, depth);

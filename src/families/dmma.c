@@ -295,7 +295,7 @@ static tgl_tensor tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool 
         .size = {k_major ? k : edge, k_major ? edge : k, count},
         /* Of a single line or matrix the distance does not matter, but has to be legal. */
         .stride = {size, tgl_round_up(ld * size, TMA_ALIGNMENT),
-                   count > 1 ? stride * size : TMA_ALIGNMENT},
+                   count > 1 ? tgl_round_up(stride * size, TMA_ALIGNMENT) : TMA_ALIGNMENT},
         .box = {BK, k_major ? tile : BK, 1},
         .swizzle_bytes = LINE_BYTES,
     };

@@ -517,9 +517,10 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
         .round_to_tf32 = is_tf32(s) && x->is_direct,
         .rank = 3,
         .size = {along_k ? k_size : edge_size, along_k ? edge_size : k_size, x->count},
-        /* Of a single line or matrix the distance does not matter, but has to be legal. */
+        /* Of a single line or matrix, or if k is 0, the distance does not matter, but has to be
+         * legal. */
         .stride = {size, tgl_round_up(ld * size, TMA_ALIGNMENT),
-                   x->count > 1 ? stride * size : TMA_ALIGNMENT},
+                   x->count > 1 ? tgl_round_up(stride * size, TMA_ALIGNMENT) : TMA_ALIGNMENT},
         .box = {along_k ? g->bk : line_of(edge), (along_k ? edge : g->bk) / parts, 1},
         .swizzle_bytes = along_k ? LINE_BYTES : line_of(edge) * (int)size,
     };
