@@ -32,14 +32,15 @@ INLINE int64_t NAME(least)(int64_t x, int64_t y)
 
 /* ---- Register tiles -------------------------------------------------------------------------- */
 
-/* Prefetches a row of a tile of C, which need not begin with a cache line. */
-INLINE void NAME(prefetch_row)(const int nv, const T *c)
-{
-    UNROLL
-    for (int j = 0; j < nv; j++)
-        __builtin_prefetch(c + j * VLEN, 1);
-    __builtin_prefetch(c + nv * VLEN - 1, 1);
-}
+/* Prefetches nv vectors, which need not begin with a cache line. write, where: constants, of
+ * __builtin_prefetch(). */
+#define PREFETCH_ROW(nv, from, write, where)                                                       \
+    do {                                                                                           \
+        UNROLL                                                                                     \
+        for (int byte = 0; byte < (nv) * (int)sizeof(V); byte += 64)                               \
+            __builtin_prefetch((const char *)(from) + byte, write, where);                         \
+        __builtin_prefetch((const char *)(from) + (nv) * (int)sizeof(V) - 1, write, where);        \
+    } while (0)
 
 /* Multiplies and stores one tile. mr, nv, layout, masked and copy are constants where this is
  * inlined. */
@@ -64,18 +65,15 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     const int64_t runs = k < 128 ? 1 : mr, run = k < 128 ? k : (k + mr - 1) / mr;
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
     for (int i = 1; runs == 1 && i < mr && beside->fetch_c; i++)
-        NAME(prefetch_row)(nv, c + i * ldc);
+        PREFETCH_ROW(nv, c + i * ldc, 1, 3);
     for (int64_t i = 0, p = 0; p < k; i++) {
-        NAME(prefetch_row)(nv, c + i * ldc);
+        PREFETCH_ROW(nv, c + i * ldc, 1, 3);
         if (layout == CPU_A_ROWS) {
             __builtin_prefetch(next_a + i * row_step);
             __builtin_prefetch(next_a + i * row_step + 64 / sizeof(T));
         }
         for (int64_t r = i; r < beside->ahead_rows; r += runs) {
-            UNROLL
-            for (int j = 0; j < nv; j++)
-                __builtin_prefetch(beside->ahead + r * beside->ahead_step + j * (int)sizeof(V), 0,
-                                   2);
+            PREFETCH_ROW(nv, beside->ahead + r * beside->ahead_step, 0, 2);
         }
         for (const int64_t end = NAME(least)(p + run, k); p < end; p++) {
             V row[NV];
@@ -454,6 +452,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef SIZED
 #undef INLINE
 #undef TILE
+#undef PREFETCH_ROW
 #undef TILES
 #undef TILE_ENTRIES
 #undef COPYING_TILES
