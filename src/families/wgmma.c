@@ -543,12 +543,14 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-/* Some bytes, once a tile: where its sums leave few registers, or meet those of other blocks. */
-static bool may_spill(const geometry *g)
+/* Bytes of local memory of a thread, which it uses once a tile: where the tile's sums leave few
+ * registers, or meet those of other blocks. */
+static int spill_limit(const geometry *g)
 {
-    enum { REGISTERS_MAX = 255 }; /* of a thread: CUDA programming guide, compute capabilities */
-    const bool has_many_sums = g->row->alternates && g->row->bm * g->row->bn > 128 * 128;
-    return g->in_cluster || has_many_sums || g->row->registers == REGISTERS_MAX;
+    enum { REGISTERS_MAX = 255 /* of a thread: CUDA programming guide, compute capabilities */ };
+    const wgmma_row *t = g->row;
+    if (t->alternates && t->bm * t->bn > 128 * 160) return 2 * TGL_SPILL_MAX;
+    return g->in_cluster || t->registers == REGISTERS_MAX ? TGL_SPILL_MAX : 0;
 }
 
 static void launch(const tgl_partition *of, tgl_list_builder *builder)
@@ -572,7 +574,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
         .file = "gemm/wgmma.cu",
         .symbol = "gemm_wgmma",
         .needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (cluster > 1 ? TGL_HAS_CLUSTERS : 0),
-        .local_bytes = may_spill(&g) ? TGL_SPILL_MAX : 0,
+        .local_bytes = spill_limit(&g),
         .threads = g.threads,
         .dynamic_shared = g.shared,
         .vec_a = 1,
