@@ -459,7 +459,9 @@ TGL_API tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                                    const tgl_plan_options *options, tgl_plan **plan);
 TGL_API void tgl_plan_destroy(tgl_plan *plan);
 
-/* Bytes of workspace that a run of the plan needs; 0 if it needs none or if plan is NULL. */
+/* Bytes of workspace that a run of the plan needs; 0 if it needs none or if plan is NULL. Where
+ * matrices of a run do not begin at multiples of 16 bytes, another plan of the same product may
+ * compute it, which the first such run makes. If that plan needs more, the device provides it. */
 TGL_API size_t tgl_plan_workspace_size(const tgl_plan *plan);
 
 /* Runs a plan with alpha and beta from the host, without a separate D, bias or residual. The other
