@@ -8,7 +8,10 @@
 
 #include "../kernels/lib/gemm_args.h"
 #include "plan/planner.h"
+#include "plan/tuned.h"
 #include "support.h"
+
+#include <string.h>
 
 static inline tgl_shape shape_of(int64_t m, int64_t n, int64_t k)
 {
@@ -49,6 +52,23 @@ static inline void make_batch(tgl_shape *s, int64_t count)
     s->stride_a = s->m * s->k;
     s->stride_b = s->k * s->n;
     s->stride_c = s->stride_d = s->m * s->n;
+}
+
+/* The product of a row of the tuned table. */
+static inline tgl_shape shape_of_row(const tgl_tuned *row)
+{
+    tgl_shape s =
+        transposed_shape_of(row->m, row->n, row->k, row->layout[0] == 'T', row->layout[1] == 'T');
+    if (row->batch > 1) make_batch(&s, row->batch);
+    if (strcmp(row->type, "tf32") == 0)
+        s.compute = TGL_COMPUTE_TF32;
+    else if (strcmp(row->type, "bf16") == 0)
+        s.type_a = s.type_b = s.type_c = s.type_d = TGL_BF16;
+    else if (strcmp(row->type, "f64") == 0)
+        s.type_a = s.type_b = s.type_c = s.type_d = s.type_accumulate = TGL_F64;
+    else
+        assert_string_equal(row->type, "f32");
+    return s;
 }
 
 static inline const tgl_chip *chip_of(const char *name)

@@ -407,6 +407,29 @@ static void tensors_are_checked(void **state)
     }
 }
 
+/* ---- Where matrices begin -------------------------------------------------------------------- */
+
+/* Tensor maps of operands need addresses that are multiples of 16; others do not matter. */
+static void maps_need_aligned_operands(void **state)
+{
+    (void)state;
+    static tgl_tensor maps[] = {
+        {.base = TGL_VALUE_OPERAND, .operand = TGL_AT_A, .offset = 8},
+        {.base = TGL_VALUE_SCRATCH, .operand = TGL_AT_B},
+    };
+    const tgl_launch_list list = {.maps = maps, .map_count = 2};
+    static const struct {
+        uintptr_t a, b;
+        bool takes;
+    } cases[] = {{8, 16, true}, {24, 2, true}, {16, 16, false}, {10, 16, false}, {0, 2, true}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        tgl_run run = {.alpha = 1};
+        run.at[TGL_AT_A] = (const void *)cases[i].a;
+        run.at[TGL_AT_B] = (const void *)cases[i].b;
+        assert_int_equal(tgl_list_takes(&list, &run), cases[i].takes);
+    }
+}
+
 /* ---- Alternatives ---------------------------------------------------------------------------- */
 
 /* One launch for each list of conditions; its grid identifies it. */
@@ -726,6 +749,7 @@ int main(void)
         cmocka_unit_test(the_first_whose_conditions_hold_is_chosen),
         cmocka_unit_test(a_step_may_be_left_out),
         cmocka_unit_test(launches_without_conditions_always_run),
+        cmocka_unit_test(maps_need_aligned_operands),
         cmocka_unit_test(kept_blocks),
         cmocka_unit_test(patches_are_filled_in),
         cmocka_unit_test(what_is_not_used_is_null_or_zero),

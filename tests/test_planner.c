@@ -573,10 +573,34 @@ static void tuned_rows_name_what_there_is(void **state)
         assert_non_null(tgl_chip_find(row->chip));
         assert_status(tgl_request_make(row->kernel, 0, &request), TGL_OK);
         assert_true(request.is_named && !request.choice.family->is_on_request);
-        assert_string_equal(row->type, "f32");
         assert_int_equal(strlen(row->layout), 2);
         assert_true(row->m > 0 && row->n > 0 && row->k > 0 && row->batch > 0);
+        const tgl_shape s = shape_of_row(row);
+        tgl_candidate best;
+        tgl_planner_best_of(tgl_chip_find(row->chip), &s, &request.choice, request.strips,
+                            TGL_WORKSPACE_DEFAULT, &best);
+        if (best.rejected != NULL)
+            fail_msg("%s %lldx%lldx%lld: %s: %s", row->type, (long long)row->m, (long long)row->n,
+                     (long long)row->k, row->kernel, best.rejected);
+        assert_true(tgl_tuned_is_for(row, &s));
     }
+}
+
+/* The kernels of f16 are those of bf16. */
+static void f16_has_the_rows_of_bf16(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    int found = 0;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        if (strcmp(row->type, "bf16") != 0) continue;
+        tgl_shape s = shape_of_row(row);
+        s.type_a = s.type_b = s.type_c = s.type_d = TGL_F16;
+        assert_true(tgl_tuned_is_for(row, &s));
+        assert_true(tgl_tuned_is_for(tgl_tuned_find(row->chip, &s), &s));
+        found++;
+    }
+    assert_true(found > 0);
 }
 
 static const tgl_tuned measured = {"h200", "f32", "NN", 1000, 1000, 1000, 1, "simt_128x128x8"};
@@ -853,6 +877,7 @@ int main(void)
         cmocka_unit_test(asked_for_splits_are_given),
         cmocka_unit_test(last_wave_is_shared_by_all),
         cmocka_unit_test(tuned_rows_name_what_there_is),
+        cmocka_unit_test(f16_has_the_rows_of_bf16),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
         cmocka_unit_test(a_measurement_is_of_its_own_product),
         cmocka_unit_test(a_measured_batch_is_tight),

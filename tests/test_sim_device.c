@@ -194,8 +194,8 @@ static tgl_problem tf32_problem(int64_t m, int64_t n, int64_t k)
 /* Whether a kernel does not support these problems: it is for F64, or for compute mode ACCURATE. */
 static bool is_for_others(const char *kernel)
 {
-    return strstr(kernel, "_f64") != NULL || strncmp(kernel, "accurate", 8) == 0 ||
-           strncmp(kernel, "ladder/f16_", 11) == 0;
+    return strstr(kernel, "_f64") != NULL || strncmp(kernel, "dmma", 4) == 0 ||
+           strncmp(kernel, "accurate", 8) == 0 || strncmp(kernel, "ladder/f16_", 11) == 0;
 }
 
 /* With k = 0, a NaN alpha has no effect. */

@@ -249,9 +249,7 @@ static void tuned_strips_are_planned(void **state)
     const tgl_tuned *row;
     int with_strips = 0;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
-        tgl_shape s = transposed_shape_of(row->m, row->n, row->k, row->layout[0] == 'T',
-                                          row->layout[1] == 'T');
-        make_batch(&s, row->batch);
+        const tgl_shape s = shape_of_row(row);
         const tgl_request request = request_of(row->kernel);
         const tgl_candidate c = choose(row->chip, &s);
         if (request.strips == -1) continue;
