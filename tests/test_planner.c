@@ -580,8 +580,8 @@ static void tuned_rows_name_what_there_is(void **state)
         tgl_planner_best_of(tgl_chip_find(row->chip), &s, &request.choice, request.strips,
                             TGL_WORKSPACE_DEFAULT, &best);
         if (best.rejected != NULL)
-            fail_msg("%s %lldx%lldx%lld: %s: %s", row->type, (long long)row->m, (long long)row->n,
-                     (long long)row->k, row->kernel, best.rejected);
+            fail_msg("%s %dx%dx%d: %s: %s", row->type, row->m, row->n, row->k, row->kernel,
+                     best.rejected);
         assert_true(tgl_tuned_is_for(row, &s));
     }
 }

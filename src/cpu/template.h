@@ -42,6 +42,17 @@ INLINE int64_t NAME(least)(int64_t x, int64_t y)
         __builtin_prefetch((const char *)(from) + (nv) * (int)sizeof(V) - 1, write, where);        \
     } while (0)
 
+/* Prefetches rows of C, each `bytes` long. Not inlined, because there are many tiles. */
+static __attribute__((noinline)) void NAME(fetch_rows)(const T *c, int64_t ldc, int rows, int bytes)
+{
+    for (int i = 0; i < rows; i++) {
+        const char *row = (const char *)(c + i * ldc);
+        for (int byte = 0; byte < bytes; byte += 64)
+            __builtin_prefetch(row + byte, 1, 3);
+        __builtin_prefetch(row + bytes - 1, 1, 3);
+    }
+}
+
 /* Multiplies and stores one tile. mr, nv, layout, masked and copy are constants where this is
  * inlined. */
 INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, const bool masked,
@@ -64,8 +75,8 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
      * into runs, and each run prefetches one row of C and a few rows of the next panel. */
     const int64_t runs = k < 128 ? 1 : mr, run = k < 128 ? k : (k + mr - 1) / mr;
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
-    for (int i = 1; runs == 1 && i < mr && beside->fetch_c; i++)
-        PREFETCH_ROW(nv, c + i * ldc, 1, 3);
+    if (runs == 1 && beside->fetch_c)
+        NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
     for (int64_t i = 0, p = 0; p < k; i++) {
         PREFETCH_ROW(nv, c + i * ldc, 1, 3);
         if (layout == CPU_A_ROWS) {

@@ -10,7 +10,6 @@
 /* Columns: chip, type, layout, m, n, k, batch, kernel string. */
 static const tgl_tuned table[] = {
 #include "plan/tuned_h200.inc"
-    {.chip = NULL},
 };
 
 /* Maximum distance of a similar shape: the sum over the dimensions of |log2 of their ratio|. 0.5 is
@@ -23,7 +22,7 @@ enum { WIDE_BYTES = 16 }; /* of the widest copies and stores */
 
 const tgl_tuned *tgl_tuned_at(int index)
 {
-    const int rows = (int)(sizeof table / sizeof table[0]) - 1;
+    const int rows = (int)(sizeof table / sizeof table[0]);
     return index >= 0 && index < rows ? &table[index] : NULL;
 }
 
