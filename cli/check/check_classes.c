@@ -3,7 +3,7 @@
  * Products of all classes of inputs, and the rules that they must obey. Errors e are in the units
  * of reference.h.
  *
- *   - The greatest e is at most the larger of 10 and 1.1 of FFMA's, and within the bound of
+ *   - The greatest e is at most the larger of 10 and 1.1 times FFMA's, and within the bound of
  *     `tegula check`.
  *   - Where the arithmetic differs from FFMA's, the RMS of e is at most half of FFMA's: geometric
  *     mean over the classes, from k = 1024 on.
@@ -13,8 +13,8 @@
  *   - Integers are exact if their sums are below 2^24.
  *   - Where a line has Inf or NaN, the pattern of Inf and NaN is FFMA's.
  *   - In compute mode accurate other results are not NaN, and they are not Inf unless the exact
- * sum, or FFMA's, is. In other modes nothing is said where a partial sum may pass the greatest
- *     number: kernels that have several of an element add Inf and -Inf there.
+ *     sum, or FFMA's, is. In other modes nothing is said where a partial sum may pass the greatest
+ *     number: kernels that compute several partial sums of an element may add Inf and -Inf there.
  */
 #include "check_classes.h"
 #include "cli.h"

@@ -119,7 +119,8 @@ struct tgl_plan {
      * memory for it; and for matrices that the list does not take (tgl_list_takes()). */
     pthread_mutex_t others_lock;
     tgl_plan *fallback, *unaligned;
-    char *asked; /* the kernel that the caller asked for; NULL: none */
+    char *asked;             /* the kernel that the caller asked for; NULL: none */
+    int64_t workspace_limit; /* of the caller's options */
 };
 
 struct tgl_timer {

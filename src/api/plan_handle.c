@@ -93,17 +93,21 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
     snprintf(why, sizeof why, "%s", tgl_error());
     const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
     tgl_plan *owner = (tgl_plan *)plan;
-    if (find_other(owner, &owner->fallback, &plan->shape, &options) != TGL_OK)
+    tgl_shape shape = plan->shape;
+    shape.unaligned = true; /* it serves all runs */
+    if (find_other(owner, &owner->fallback, &shape, &options) != TGL_OK)
         return tgl_fail(TGL_NO_MEMORY, "%s; and without workspace: %s", why, tgl_error());
     return plan->dev->backend->run(owner->fallback, run, stream);
 }
 
-/* *plan := the plan for matrices that begin at any element, by the kernel that was asked for if it
- * takes them. If it needs more workspace than *plan says, the device provides it. */
+/* Replaces *plan by the plan for matrices that begin at any element. It uses the kernel that the
+ * caller asked for, if that supports them. If it needs more workspace than *plan says, the device
+ * provides it. */
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
     tgl_plan *owner = (tgl_plan *)*plan;
-    tgl_plan_options options = {.size = sizeof options, .kernel = owner->asked};
+    tgl_plan_options options = {
+        .size = sizeof options, .kernel = owner->asked, .workspace_limit = owner->workspace_limit};
     tgl_shape shape = owner->shape;
     shape.unaligned = true;
     tgl_status status = find_other(owner, &owner->unaligned, &shape, &options);

@@ -90,6 +90,7 @@ static tgl_status plan_alone(tgl_plan *plan, const tgl_plan_options *options)
 
 static tgl_status complete_plan(tgl_plan *plan, const tgl_plan_options *options)
 {
+    plan->workspace_limit = options->workspace_limit;
     if (options->kernel != NULL && (plan->asked = strdup(options->kernel)) == NULL)
         return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     TGL_TRY(tgl_epilogue_make(options->epilogue, &plan->shape, &plan->expression));

@@ -75,8 +75,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
      * into runs, and each run prefetches one row of C and a few rows of the next panel. */
     const int64_t runs = k < 128 ? 1 : mr, run = k < 128 ? k : (k + mr - 1) / mr;
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
-    if (runs == 1 && beside->fetch_c)
-        NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
+    if (runs == 1 && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
     for (int64_t i = 0, p = 0; p < k; i++) {
         PREFETCH_ROW(nv, c + i * ldc, 1, 3);
         if (layout == CPU_A_ROWS) {

@@ -22,8 +22,7 @@ typedef struct dmma_row {
 } dmma_row;
 
 /* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Where SMs have one block,
- * slices
- * (_s2) let it use all schedulers, or two warps of each. */
+ * slices (_s2) let it use all schedulers, or two warps of each. */
 // clang-format off
 static const dmma_row rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
@@ -156,7 +155,7 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * table of chips. */
 enum {
     TILE_CYCLES = 1000,         /* of a unit, outside of its loop, without: */
-    SLICE_CYCLES = 300,         /* to add the sums of a slice */
+    SLICE_CYCLES = 300,         /* assumed: to add the sums of a slice */
     STORE_BYTES_A_CLOCK = 29,   /* that an SM stores */
     REDUCE_CYCLES = 1440,       /* of a split tile: fences, the counter, without: */
     SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */

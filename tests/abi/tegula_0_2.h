@@ -433,9 +433,13 @@ typedef struct tgl_epilogue {
  *   - If the device has no memory left for the workspace, the run plans and compiles the product
  *     once more with kernels that need none, and uses those.
  *
- * Except in that last case, a run compiles nothing, does not wait for the GPU, and can be captured
- * into a CUDA graph. The plan must outlive the graph. cpu: a run uses a packing buffer that the
- * device owns; concurrent runs may allocate more. */
+ * Alignment. If the plan's kernel needs matrices that begin at multiples of 16 bytes, and those of
+ * a run do not, the first such run plans and compiles the product once more. Counters, traces and
+ * explanations of the plan are those of its own kernel.
+ *
+ * Except in the last case of each, a run compiles nothing, does not wait for the GPU, and can be
+ * captured into a CUDA graph. The plan must outlive the graph. cpu: a run uses a packing buffer
+ * that the device owns; concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;
 
 typedef struct tgl_plan_options {
