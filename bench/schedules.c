@@ -280,15 +280,21 @@ static tgl_status compile(const search *s, const trial *t, tgl_binary *binary)
     return status;
 }
 
-/* Compiles every `workers`-th schedule, in a process of its own. */
+/* Compiles every `workers`-th schedule, in a process of its own. Writes an error message as a
+ * whole, so that those of several processes do not mix. */
 static int compile_share(const search *s, int64_t first)
 {
-    for (int64_t i = first; i <= s->asked->count; i += s->asked->workers) {
+    int code = EXIT_DONE;
+    setvbuf(stderr, NULL, _IOFBF, BUFSIZ);
+    for (int64_t i = first; i <= s->asked->count && code == EXIT_DONE; i += s->asked->workers) {
         tgl_binary binary;
-        if (compile(s, &s->trials[i], &binary) != TGL_OK) return EXIT_FAILED;
-        free(binary.image);
+        if (compile(s, &s->trials[i], &binary) == TGL_OK)
+            free(binary.image);
+        else
+            code = EXIT_FAILED;
     }
-    return EXIT_DONE;
+    fflush(stderr);
+    return code;
 }
 
 /* Uses several processes, because NVRTC compiles for one thread of a process at a time. */

@@ -409,25 +409,46 @@ static void tensors_are_checked(void **state)
 
 /* ---- Where matrices begin -------------------------------------------------------------------- */
 
-/* Tensor maps of operands need addresses that are multiples of 16; others do not matter. */
+/* The tensor maps of the launches that a run takes need addresses that are multiples of 16. */
 static void maps_need_aligned_operands(void **state)
 {
     (void)state;
     static tgl_tensor maps[] = {
         {.base = TGL_VALUE_OPERAND, .operand = TGL_AT_A, .offset = 8},
         {.base = TGL_VALUE_SCRATCH, .operand = TGL_AT_B},
+        {.base = TGL_VALUE_OPERAND, .operand = TGL_AT_C},
     };
-    const tgl_launch_list list = {.maps = maps, .map_count = 2};
+    static tgl_patch of_operands[] = {{.value = TGL_VALUE_OPERAND, .index = TGL_AT_B},
+                                      {.value = TGL_VALUE_TENSOR_MAP, .index = 1},
+                                      {.value = TGL_VALUE_TENSOR_MAP, .index = 0}},
+                     of_c[] = {{.value = TGL_VALUE_TENSOR_MAP, .index = 2}};
+    static tgl_launch tiles[] = {{.patches = of_operands, .patch_count = 3}},
+                      edges[] = {{.patches = of_c,
+                                  .patch_count = 1,
+                                  .conditions = {{.kind = TGL_IF_ALIGNED,
+                                                  .operand = TGL_AT_C,
+                                                  .alignment = 16}},
+                                  .condition_count = 1},
+                                 {.patch_count = 0}};
+    static tgl_step steps[] = {{.launches = tiles, .launch_count = 1},
+                               {.launches = edges, .launch_count = 2}};
+    const tgl_launch_list list = {.maps = maps, .map_count = 3, .steps = steps, .step_count = 2};
     static const struct {
-        uintptr_t a, b;
+        uintptr_t a, b, c;
         bool takes;
-    } cases[] = {{8, 16, true}, {24, 2, true}, {16, 16, false}, {10, 16, false}, {0, 2, true}};
+    } cases[] = {{8, 16, 16, true},   {24, 2, 16, true}, {16, 16, 16, false},
+                 {10, 16, 16, false}, {0, 2, 16, true},  {8, 16, 2, true}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        tgl_run run = {.alpha = 1};
+        tgl_run run = {.alpha = 1, .has_product = true};
         run.at[TGL_AT_A] = (const void *)cases[i].a;
         run.at[TGL_AT_B] = (const void *)cases[i].b;
+        run.at[TGL_AT_C] = (const void *)cases[i].c;
         assert_int_equal(tgl_list_takes(&list, &run), cases[i].takes);
     }
+    edges[0].condition_count = 0;
+    tgl_run run = {.alpha = 1, .has_product = true};
+    run.at[TGL_AT_C] = (const void *)(uintptr_t)2;
+    assert_false(tgl_list_takes(&list, &run));
 }
 
 /* ---- Alternatives ---------------------------------------------------------------------------- */

@@ -4,19 +4,20 @@
  * K-major with lines on 16 bytes, as TMA reads them. The one or two jobs of a launch are matrices
  * of any alignment; TRANSPOSED: their lines are columns in memory.
  *
- *   load      A block takes a few whole lines, or a cluster does, each block a part of K. A thread
- *             has 32 elements in registers: from a line eight float4; from columns float4 in eight
- *             successive rows, which are eight successive elements of four lines. So no word has to
- *             be exchanged between threads. Longer lines are read twice, the second time from L2 as
- *             a rule.
+ *   load      A block takes a few whole lines. Lines that are too long for one block are divided
+ *             over the blocks of a cluster. A thread holds 32 elements in registers. From a line
+ *             it loads eight float4; from columns it loads one float4 in each of eight successive
+ *             rows, which gives it eight successive elements of four lines. So threads need not
+ *             exchange words. Lines that are too long for the registers of a cluster are read
+ *             twice, the second time usually from L2.
  *   maxima    The largest |x| of each line, as a bit pattern: patterns are ordered as the numbers,
  *             Inf and NaN last. Threads, warps and then the blocks of a cluster combine theirs.
  *   words     The scale of each line, the words, and for each panel of lines its state and its list
  *             of elements that two words do not hold. Blocks add to a counter of the panel, which
  *             is zero before, and the last one copies it into the panel.
  *
- * Elements are listed in no order, but the reader sorts the list; whether it is full depends only
- * on the matrix.
+ * The order of a list is not fixed; its reader sorts it. Whether a list is full depends only on the
+ * matrix.
  */
 #include "lib/cluster.h"
 #include "lib/half.h"
@@ -143,8 +144,8 @@ static __device__ __forceinline__ void load(float *x, const job_t *job, const st
     const long long down = transposed ? job->ld : 1, right = transposed ? 1 : job->ld;
     const float *from = matrix_of(job, w) + at->k * down + at->line * right;
     const int lines = w->line + w->count;
-    const bool in_fours = transposed ? job->ld % 4 == 0 && w->count % 4 == 0 : w->end % 4 == 0;
-    if (in_fours && (unsigned long long)from % 16 == 0) {
+    const bool allows_float4 = transposed ? job->ld % 4 == 0 && w->count % 4 == 0 : w->end % 4 == 0;
+    if (allows_float4 && (unsigned long long)from % 16 == 0) {
 #pragma unroll
         for (int e = 0; e < 32; e += 4) {
             const bool is_inside = at->line < lines && k_of(at, e, transposed) < w->end;

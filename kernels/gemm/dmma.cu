@@ -77,8 +77,8 @@ struct fragments {
     double a[A_SLOTS][4], b[2][NT][2];
 };
 
-/* What is loaded before group number `group` of a stage is: the fragments of A, and with the first
- * group of a step those of B. */
+/* Loads what group number `group` of a stage needs: its fragment of A and, if it is the first group
+ * of a step, the fragments of B. */
 static __device__ __forceinline__ void load_group(struct fragments *to, const unsigned char *stage,
                                                   const struct lane_source *from, const int group)
 {
@@ -109,8 +109,8 @@ static __device__ __forceinline__ void advance_slice(struct place *at)
     }
 }
 
-/* How many of a unit's `steps` stages are the slice's. before: stages of the units before, less
- * multiples of SLICES. */
+/* The number of a unit's `steps` stages that belong to the slice. before: the stages of all earlier
+ * units, modulo SLICES. */
 static __device__ __forceinline__ int steps_of_slice(int slice, int before, int steps)
 {
     const int rest = before + SLICES - 1 - slice;
@@ -165,7 +165,7 @@ static __device__ __forceinline__ void multiply(double (*acc)[NT][4], struct sha
 #pragma unroll
     for (int group = 0; group < AHEAD; group++)
         load_group(&of, shared->stages[at->stage], from, group);
-/* ptxas waits for all DMMAs of an iteration before the next one. */
+/* ptxas waits for all DMMAs at the end of an iteration, so small tiles have two stages in each. */
 #pragma unroll(WM < 64 ? 2 : 1)
     for (int step = 1; step < steps; step++)
         multiply_stage(acc, &of, shared, from, at, false);

@@ -161,8 +161,8 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
             skip(&at, u.steps);
             continue;
         }
-        /* Until the other one has waited for all stages of its unit, the parity of this one's
-         * first stage may stand for an earlier phase. */
+        /* An mbarrier has only a parity. Until the other consumer has waited for all stages of its
+         * unit, the parity that this one waits for could match an earlier phase. */
         take_turn(&shared->turns, consumer, &turn);
 #endif
         float acc[M_STEPS][ACC];

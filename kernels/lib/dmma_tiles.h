@@ -8,10 +8,10 @@
  * 8). A K-major tile is one box of a line for each row or column. An MN-major tile is a box of 16
  * lines, one for each k, for every 16 rows or columns.
  *
- * A lane reads single doubles: DMMA wants the doubles of a fragment in neighbouring registers,
- * where a load of two neighbours in memory would bring others. 16 lanes read different doubles of
- * all 32 banks, because the rows and columns of the instruction (lib/mma.h; g = lane / 4, t = lane
- * % 4) stand for others: ROW() and COLUMN().
+ * A lane loads single doubles. DMMA needs the doubles of a fragment in neighbouring registers, and
+ * a 16-byte load would bring two neighbours in memory instead. To avoid bank conflicts, the rows
+ * and columns of the instruction are permuted (lib/mma.h; g = lane / 4, t = lane % 4): its row g is
+ * row ROW(g, half) of 16 in the tile, and likewise COLUMN().
  */
 #ifndef TGL_DMMA_TILES_H
 #define TGL_DMMA_TILES_H
@@ -68,9 +68,9 @@
 #define SLICE_THREADS    (SLICE_WARPS * 32)
 #define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
-/* Warps of 64 x 32 need more registers than a thread starts with: the producer, of a warpgroup
- * then, gives them most of its own. Threads start with 168 if there are 384, with 128 if there are
- * twice 256. */
+/* Warps of 64 x 32 need more registers than a thread starts with (168 with 384 threads; 128 with
+ * two blocks of 256). The producer is then a whole warpgroup, and gives up most of its registers.
+ */
 #define SETS_REGISTERS     (WM == 64)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 8 ? 232 : 224)
@@ -194,9 +194,9 @@ static __device__ __forceinline__ void load_b(double (*to)[2], const unsigned ch
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* A lane's sums of 16 rows are those of rows ROW(g, 0) and ROW(g, 1); of each row four pairs of
- * neighbours. The four lanes of a row have 64 bytes of a line, or two times 32 bytes, in their
- * pairs of one number. The pair's first column: */
+/* A lane has the sums of rows ROW(g, 0) and ROW(g, 1) of 16: in each row four pairs of adjacent
+ * columns. The pairs of one number of a row's four lanes cover 64 contiguous bytes, or two ranges
+ * of 32. The first column of a pair: */
 #define PAIR_COLUMN(t, number)                                                                     \
     (B_K_MAJOR ? COLUMN(2 * (t) + (number) / 2, (number) % 2 * 2) : COLUMN(2 * (t), number))
 

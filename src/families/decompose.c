@@ -89,7 +89,7 @@ static int threads_of(const tgl_decompose *d)
     return d->length <= SMALL * VALUES ? SMALL : LARGE;
 }
 
-/* So many blocks give all SMs work. */
+/* Whether every SM gets a block. */
 static bool is_enough(const tgl_chip *chip, int64_t blocks)
 {
     return blocks >= chip->sms;
@@ -101,8 +101,8 @@ static int64_t groups_of(const tgl_decompose *d, int lines)
     return d->count * tgl_ceil_div(d->lines, lines);
 }
 
-/* Lines of a block that are columns in memory: as many as one block holds, or fewer if that gives
- * SMs work, but at least 8, whose rows are 32 bytes: a sector. The same for both operands. */
+/* Lines of a block that are columns in memory: as many as a block can hold, or fewer if some SMs
+ * would be idle, but at least 8, whose rows are 32 bytes: a sector. The same for both operands. */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };

@@ -247,7 +247,7 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 
 /* ---- Search ---------------------------------------------------------------------------------- */
 
-enum { DEPTH_MIN = 4 /* of BK, that a block is worth */ };
+enum { DEPTH_MIN = 4 /* the least K of a split, in units of BK */ };
 
 /* Splits worth a try: all up to 8, then in steps of about a quarter. */
 static int next_splits(int splits)

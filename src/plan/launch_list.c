@@ -368,17 +368,6 @@ tgl_status tgl_list_end(tgl_list_builder *b)
 
 /* ---- At a run -------------------------------------------------------------------------------- */
 
-bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run)
-{
-    for (int i = 0; i < list->map_count; i++) {
-        const tgl_tensor *map = &list->maps[i];
-        if (map->base != TGL_VALUE_OPERAND || run->at[map->operand] == NULL) continue;
-        if (((uintptr_t)run->at[map->operand] + (uintptr_t)map->offset) % TGL_MAP_ALIGNMENT != 0)
-            return false;
-    }
-    return true;
-}
-
 static bool holds(const tgl_condition *c, const tgl_run *run)
 {
     const uintptr_t base = (uintptr_t)run->at[c->operand];
@@ -410,6 +399,25 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run)
         if (j == launch->condition_count) return launch;
     }
     return NULL;
+}
+
+static bool begins_aligned(const tgl_tensor *map, const tgl_run *run)
+{
+    if (map->base != TGL_VALUE_OPERAND || run->at[map->operand] == NULL) return true;
+    return ((uintptr_t)run->at[map->operand] + (uintptr_t)map->offset) % TGL_MAP_ALIGNMENT == 0;
+}
+
+bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run)
+{
+    for (int i = 0; i < list->step_count && list->map_count > 0; i++) {
+        const tgl_launch *launch = tgl_step_choose(&list->steps[i], run);
+        for (int j = 0; launch != NULL && j < launch->patch_count; j++) {
+            const tgl_patch *p = &launch->patches[j];
+            if (p->value == TGL_VALUE_TENSOR_MAP && !begins_aligned(&list->maps[p->index], run))
+                return false;
+        }
+    }
+    return true;
 }
 
 static void put_pointer(unsigned char *to, const void *base, int64_t offset)

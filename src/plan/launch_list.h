@@ -53,8 +53,9 @@ typedef struct tgl_patch {
 /* A tensor map. cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it. Dimension 0 is
  * contiguous. Elements outside the tensor are read as zero.
  *
- * The hardware requires an address that is a multiple of 16, and an index along dimension 0 of a
- * copy that is a multiple of 16 bytes, so that a map cannot begin before its operand instead. */
+ * The hardware requires an address that is a multiple of 16, and that each copy begins at a
+ * multiple of 16 bytes along dimension 0. A map that begins before an unaligned operand is no way
+ * out. */
 enum { TGL_TENSOR_RANK_MAX = 5, TGL_MAP_ALIGNMENT = 16 };
 typedef struct tgl_tensor {
     tgl_value base;                      /* TGL_VALUE_OPERAND, _SCRATCH or _KEPT */
@@ -240,7 +241,7 @@ tgl_status tgl_list_end(tgl_list_builder *builder);
 
 /* ---- At a run -------------------------------------------------------------------------------- */
 
-/* Whether the operands of a run begin where the list's tensor maps need it. */
+/* Whether the operands of a run begin where the tensor maps of its launches need it. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
 /* The alternative that a run takes; NULL: the run skips the step. A preparation takes only launches

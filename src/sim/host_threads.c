@@ -6,6 +6,8 @@
  * shadows are merged. Clusters whose accesses do not conflict behave as if they had run one after
  * the other. All other launches are run on one thread:
  *
+ *   - those of a single cluster, or whose D and scratch exceed SHADOW_WORDS_MAX, or for whose
+ *     copies there is no memory;
  *   - those with counters in the workspace, through which blocks wait for each other or find out
  *     which is the last;
  *   - those that fail on several threads: with an error in any cluster, with an atomic, or with two

@@ -186,7 +186,7 @@ static bool is_called(CUfunction function, const char *symbol)
 /* Takes struct tgl_gemm_args and two maps; it is computed from the operands themselves. */
 static bool is_gemm_with_maps(CUfunction function)
 {
-    return is_called(function, "gemm_accurate");
+    return is_called(function, "gemm_accurate") || is_called(function, "gemm_dmma");
 }
 
 static bool is_gemm(CUfunction function)
