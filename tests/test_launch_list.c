@@ -440,14 +440,14 @@ static void maps_need_aligned_operands(void **state)
                  {10, 16, 16, false}, {0, 2, 16, true},  {8, 16, 2, true}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         tgl_run run = {.alpha = 1, .has_product = true};
-        run.at[TGL_AT_A] = (const void *)cases[i].a;
-        run.at[TGL_AT_B] = (const void *)cases[i].b;
-        run.at[TGL_AT_C] = (const void *)cases[i].c;
+        run.at[TGL_AT_A] = address(cases[i].a);
+        run.at[TGL_AT_B] = address(cases[i].b);
+        run.at[TGL_AT_C] = address(cases[i].c);
         assert_int_equal(tgl_list_takes(&list, &run), cases[i].takes);
     }
     edges[0].condition_count = 0;
     tgl_run run = {.alpha = 1, .has_product = true};
-    run.at[TGL_AT_C] = (const void *)(uintptr_t)2;
+    run.at[TGL_AT_C] = address(2);
     assert_false(tgl_list_takes(&list, &run));
 }
 

@@ -6,7 +6,6 @@
  */
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
-#include <string.h>
 
 /* The product for which the primitive was made. */
 typedef struct key {
@@ -30,6 +29,12 @@ static bool describe(dnnl_memory_desc_t *matrix, int64_t rows, int64_t columns, 
     const dnnl_dims_t dims = {rows, columns},
                       strides = {transposed ? 1 : columns, transposed ? rows : 1};
     return dnnl_memory_desc_init_by_strides(matrix, 2, dims, type, strides) == dnnl_success;
+}
+
+static bool is_same(const key *x, const key *y)
+{
+    return x->m == y->m && x->n == y->n && x->k == y->k && x->trans_a == y->trans_a &&
+           x->trans_b == y->trans_b && x->result_is_f32 == y->result_is_f32;
 }
 
 static bool make_product(const key *of)
@@ -74,11 +79,13 @@ int tegula_peer_bf16(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, 
 int tegula_peer_bf16(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const void *A,
                      const void *B, void *C, int result_is_f32)
 {
-    key of;
-    memset(&of, 0, sizeof of); /* with the padding, which is compared too */
-    of.m = m, of.n = n, of.k = k;
-    of.trans_a = trans_a, of.trans_b = trans_b, of.result_is_f32 = result_is_f32;
-    if (made.is_made && memcmp(&of, &made.of, sizeof of) != 0) forget_product();
+    const key of = {.m = m,
+                    .n = n,
+                    .k = k,
+                    .trans_a = trans_a,
+                    .trans_b = trans_b,
+                    .result_is_f32 = result_is_f32};
+    if (made.is_made && !is_same(&of, &made.of)) forget_product();
     if (!made.is_made && !make_product(&of)) return 1;
     dnnl_memory_set_data_handle(made.memories[0], (void *)A);
     dnnl_memory_set_data_handle(made.memories[1], (void *)B);
