@@ -217,7 +217,8 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* 1024 threads have 64 registers each: NVRTC 13.5 spills two of them, NVRTC 13.0 none. */
+/* Bytes of local memory of a thread. 1024 threads have 64 registers each: NVRTC 13.5 stores one of
+ * them once a block and loads it once a step. NVRTC 13.0 spills none. */
 enum { LOCAL_BYTES = 8 };
 
 static const tgl_kernel *kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],

@@ -302,8 +302,9 @@ static tgl_tensor tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool 
     };
 }
 
-/* Bytes of local memory of a thread, which it uses once a unit. Warps of less than 64 rows have two
- * stages in an iteration: NVRTC 13.5 spills up to 72 bytes there, NVRTC 13.0 none. */
+/* Bytes of local memory of a thread. Warps of less than 64 rows have two stages in an iteration of
+ * the main loop, whose registers leave few for what is needed after it: NVRTC 13.5 spills up to 72
+ * bytes, once a unit and never in the main loop. NVRTC 13.0 spills none. */
 static int spill_limit(const dmma_row *t)
 {
     return t->wm < 64 ? 80 : 0;
