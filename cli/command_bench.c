@@ -5,6 +5,7 @@
 #include "bench_report.h"
 #include "cli.h"
 #include "cliffs.h"
+#include "compile_ahead.h"
 #include "contest.h"
 #include "overhead.h"
 #include "peers.h"
@@ -294,6 +295,10 @@ static int run_suite(const contest_settings *settings, const suite *s, bench_rep
         total += cost(settings, &s->problems[i]);
     progress line;
     progress_start(&line, total);
+    if (!cli_device_is_host(settings->dev)) {
+        progress_update(&line, 0, "compiling");
+        compile_ahead(settings, s);
+    }
     int code = EXIT_DONE, unsupported = 0;
     for (int i = 0; i < s->count; i++) {
         char shape[64];
@@ -322,6 +327,7 @@ static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, c
                       int peer_count)
 {
     double best_fma[2] = {0, 0};
+    kept_matrices kept = {0};
     const contest_settings settings = {
         .dev = dev,
         .peers = peers,
@@ -334,6 +340,7 @@ static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, c
         .plan = {.size = sizeof(tgl_plan_options), .kernel = o->common.kernel},
         .epilogue = o->common.epilogue,
         .best_fma = best_fma,
+        .kept = &kept,
         .cpu_time = o->cpu_time};
     if (o->cpu_time && (settings.threads != 1 || strcmp(tgl_device_name(dev), "cpu") != 0))
         return cli_misuse("--cpu-time needs --device cpu and --threads 1");
@@ -341,6 +348,7 @@ static int bench_with(const bench_options *o, tgl_device *dev, const suite *s, c
     bench_report report;
     if (!report_start(&report, &settings, o->csv)) return EXIT_FAILED;
     const int code = run_suite(&settings, s, &report);
+    kept_matrices_free(&kept);
     const int finished = report_finish(&report);
     return code != EXIT_DONE ? code : finished;
 }

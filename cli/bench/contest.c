@@ -19,13 +19,7 @@
 #include <time.h>
 
 static const double sample_seconds = 2e-3; /* of a sample, at least */
-enum {
-    ROUNDS_MIN = 5,
-    ROUNDS_MAX = 101,
-    CALLS_MAX = 1 << 20,
-    SPOT_CHECKS = 128,
-    CEILING_SAMPLES = 2
-};
+enum { ROUNDS_MIN = 5, ROUNDS_MAX = 101, CALLS_MAX = 1 << 20, CEILING_SAMPLES = 2 };
 /* Of contestant.spread. On a quiet machine it is 0.02 to 0.1. */
 static const double unstable_spread = 0.25;
 
@@ -53,7 +47,7 @@ static tgl_status prepare(contest *t)
         c->samples = malloc(ROUNDS_MAX * sizeof *c->samples);
         if (c->samples == NULL) return TGL_NO_MEMORY;
     }
-    tgl_status status = operands_make(&t->operands, s->dev, p, true);
+    tgl_status status = operands_make_kept(&t->operands, s->dev, p, s->kept);
     if (status == TGL_OK && t->epilogue != NULL)
         status = operands_add_epilogue(&t->operands, t->epilogue);
     tgl_plan_options options = s->plan;
@@ -97,18 +91,38 @@ static tgl_status run_once(contest *t, const contestant *c)
 
 /* ---- Verification ---------------------------------------------------------------------------- */
 
-/* What Tegula's epilogue makes of C[b](i, j). */
-static void finish(const contest *t, int64_t b, int64_t i, int64_t j, reference_element *x)
+/* Draws the spots. What is expected there is computed once for all contestants, because a column of
+ * a large matrix is slow to read. */
+static void choose_spots(contest *t)
+{
+    const tgl_problem *p = &t->problem;
+    random_state r;
+    random_seed(&r, 2, 0);
+    for (int n = 0; n < CONTEST_SPOTS; n++) {
+        contest_spot *spot = &t->spots[n];
+        spot->b = random_int(&r, 0, p->batch - 1);
+        spot->i = random_int(&r, 0, p->m - 1);
+        spot->j = random_int(&r, 0, p->n - 1);
+        spot->expected = operands_expected(&t->operands, spot->b, spot->i, spot->j);
+    }
+}
+
+/* What Tegula's epilogue makes of an element. */
+static reference_element finish(const contest *t, const contest_spot *spot)
 {
     const tgl_epilogue *e = t->epilogue;
     const tgl_problem *p = &t->problem;
     const operands *o = &t->operands;
     double bias = 0, residual = 0;
+    reference_element x = spot->expected;
     if (e->bias != TGL_BIAS_NONE)
-        bias = element_get(o->result.type, o->host_bias, e->bias == TGL_BIAS_ROW ? i : j);
+        bias =
+            element_get(o->result.type, o->host_bias, e->bias == TGL_BIAS_ROW ? spot->i : spot->j);
     if (e->residual)
-        residual = element_get(o->result.type, o->host_residual, (b * p->m + i) * p->n + j);
-    reference_epilogue(e, bias, residual, x);
+        residual = element_get(o->result.type, o->host_residual,
+                               (spot->b * p->m + spot->i) * p->n + spot->j);
+    reference_epilogue(e, bias, residual, &x);
+    return x;
 }
 
 /* The greatest error that a contestant's element may have. A peer uses the arithmetic of the
@@ -121,12 +135,11 @@ static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
            (has_epilogue ? EPILOGUE_ERRORS : 0);
 }
 
-/* Compares elements drawn at random, and looks for NaN in all. `C` is on the host. */
+/* Compares the spots, and looks for NaN in all elements. `C` is on the host. */
 static bool is_right(const contest *t, const contestant *c, const void *C, char *why,
                      size_t why_size)
 {
     const tgl_epilogue *epilogue = c->peer == NULL ? t->epilogue : NULL;
-    const tgl_problem *p = &t->problem;
     const stored_matrix *result = &t->operands.result;
     const int64_t at = element_find_non_finite(result->type, C, result->extent);
     if (at < result->extent) {
@@ -135,21 +148,17 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
     }
     if (epilogue != NULL && epilogue->expression != NULL)
         return true; /* its value is not known here */
-    random_state r;
-    random_seed(&r, 2, 0);
     error_summary summary = {0};
     const double bound = bound_of(t, c, epilogue != NULL);
-    for (int spot = 0; spot < SPOT_CHECKS; spot++) {
-        const int64_t b = random_int(&r, 0, p->batch - 1);
-        const int64_t i = random_int(&r, 0, p->m - 1), j = random_int(&r, 0, p->n - 1);
-        const double x = element_get(result->type, C, stored_place(result, b, i, j));
-        reference_element e = operands_expected(&t->operands, b, i, j);
-        if (epilogue != NULL) finish(t, b, i, j, &e);
+    for (int n = 0; n < CONTEST_SPOTS; n++) {
+        const contest_spot *s = &t->spots[n];
+        const double x = element_get(result->type, C, stored_place(result, s->b, s->i, s->j));
+        const reference_element e = epilogue != NULL ? finish(t, s) : s->expected;
         double error;
         if (error_add(&summary, result->type, x, &e, bound, &error)) continue;
         snprintf(why, why_size,
-                 "C(%" PRId64 ", %" PRId64 ") is %.9g, the reference %.9Lg: error %.3g", i, j, x,
-                 e.value, error);
+                 "C(%" PRId64 ", %" PRId64 ") is %.9g, the reference %.9Lg: error %.3g", s->i, s->j,
+                 x, e.value, error);
         return false;
     }
     return true;
@@ -162,8 +171,7 @@ static tgl_status verify(contest *t, contestant *c)
     const operand_set set = operands_for(&t->operands, 0);
     const size_t size = t->operands.size_c;
     const bool host = cli_device_is_host(dev);
-    void *C = host ? set.C : malloc(size);
-    if (C == NULL) return TGL_NO_MEMORY;
+    void *C = t->operands.host_c;
     memset(C, 0xff, size); /* a NaN in every type */
     tgl_status status = host ? TGL_OK : tgl_upload(dev, set.C, C, size, NULL);
     t->calls = 0; /* the first set */
@@ -177,7 +185,6 @@ static tgl_status verify(contest *t, contestant *c)
         else
             cli_fail("%s is wrong and is left out here: %s", c->peer->name, why);
     }
-    if (!host) free(C);
     return status;
 }
 
@@ -293,16 +300,18 @@ static tgl_status time_all(contest *t)
 }
 
 /* The FMA rate is the best of several samples, because other programs can only make the loop
- * slower: samples before and after this shape is timed, and those of earlier shapes. */
-static void measure_ceiling(contest *t, tgl_ceiling ceiling)
+ * slower: samples before and after this shape is timed, and those of earlier shapes. On a GPU,
+ * which other programs seldom use, those before the first shape are enough; a sample takes longer
+ * there than all else of a shape. */
+static void measure_ceiling(contest *t)
 {
-    for (int i = 0; i < CEILING_SAMPLES; i++) {
-        double value;
-        if (tgl_device_measure(t->settings->dev, ceiling, &value) != TGL_OK) return;
-        if (value > t->fma) t->fma = value;
-    }
-    double *best = &t->settings->best_fma[ceiling == TGL_CEILING_FMA_F64];
-    if (t->fma > *best) *best = t->fma;
+    tgl_device *dev = t->settings->dev;
+    const bool is_f64 = t->problem.type_a == TGL_F64;
+    const tgl_ceiling ceiling = is_f64 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;
+    double *best = &t->settings->best_fma[is_f64], value;
+    const bool is_enough = !cli_device_is_host(dev) && *best > 0;
+    for (int i = 0; i < CEILING_SAMPLES && !is_enough; i++)
+        if (tgl_device_measure(dev, ceiling, &value) == TGL_OK && value > *best) *best = value;
     t->fma = *best;
 }
 
@@ -318,15 +327,14 @@ tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_p
     *t = (contest){.settings = settings, .problem = *problem, .own_epilogue = settings->epilogue};
     t->epilogue = epilogue_for(&t->own_epilogue, problem);
     tgl_status status = prepare(t);
+    if (status == TGL_OK) choose_spots(t);
     for (int i = 0; status == TGL_OK && i <= settings->peer_count; i++)
         if (t->all[i].right) status = verify(t, &t->all[i]);
     if (status != TGL_OK || t->error[0] != '\0') return status;
     wait_until_quiet(settings);
-    const tgl_ceiling ceiling =
-        problem->type_a == TGL_F64 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;
-    measure_ceiling(t, ceiling);
+    measure_ceiling(t);
     status = time_all(t);
-    if (status == TGL_OK) measure_ceiling(t, ceiling);
+    if (status == TGL_OK) measure_ceiling(t);
     return status;
 }
 

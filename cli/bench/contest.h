@@ -27,6 +27,13 @@ typedef struct contestant {
     double ratio;            /* its time over Tegula's, the median over the rounds */
 } contestant;
 
+/* An element of the product that every contestant's result is checked at. */
+typedef struct contest_spot {
+    int64_t b, i, j;
+    reference_element expected; /* without an epilogue */
+} contest_spot;
+enum { CONTEST_SPOTS = 128 };
+
 typedef struct contest_settings {
     tgl_device *dev;
     const peer *peers;
@@ -39,6 +46,7 @@ typedef struct contest_settings {
     tgl_plan_options plan; /* Tegula's plan, without the epilogue */
     tgl_epilogue epilogue; /* of Tegula's product; peers compute none */
     double *best_fma;      /* the best FMA rates of this run: f32, f64 */
+    kept_matrices *kept;   /* from shape to shape */
     bool cpu_time; /* measure processor time, which other processes do not increase; needs one
                       thread */
 } contest_settings;
@@ -51,10 +59,11 @@ typedef struct contest {
     tgl_plan *plan;
     tgl_timer *timer;
     operands operands;
+    contest_spot spots[CONTEST_SPOTS];
     contestant *all; /* [0] is Tegula; 1 + peer_count */
     int rounds;
     int64_t calls;   /* calls so far; selects the operands of the next call */
-    double fma;      /* FLOP/s of the FMA loop, the best of several samples; 0: not known */
+    double fma;      /* FLOP/s of the FMA loop, the best of the run's samples; 0: not known */
     char error[256]; /* why Tegula's product was not right; empty: it was */
 } contest;
 

@@ -96,16 +96,21 @@ static tgl_status allocate_what_fits(operands *o)
     }
 }
 
-/* Random elements. From PERIOD on they repeat, because drawing takes longer than all else for large
- * matrices; a prime number, so that neighbouring rows differ. */
-static void fill(tgl_type type, uint64_t stream, char *elements, size_t bytes)
+/* Random elements, of which the first `filled` bytes are there already. From PERIOD on they repeat,
+ * because drawing takes longer than all else for large matrices; a prime number, so that
+ * neighbouring rows differ. */
+static void fill(tgl_type type, uint64_t stream, char *elements, size_t filled, size_t bytes)
 {
     enum { PERIOD = 1048583 };
-    const size_t period = PERIOD * tgl_type_size(type), drawn = bytes < period ? bytes : period;
-    random_state r;
-    random_seed(&r, 1, stream);
-    random_fill(&r, type, elements, (int64_t)(drawn / tgl_type_size(type)));
-    for (size_t at = drawn; at < bytes; at += period)
+    const size_t period = PERIOD * tgl_type_size(type);
+    size_t at = filled / period * period;
+    if (at == 0) {
+        random_state r;
+        random_seed(&r, 1, stream);
+        at = bytes < period ? bytes : period;
+        random_fill(&r, type, elements, (int64_t)(at / tgl_type_size(type)));
+    }
+    for (; at < bytes; at += period)
         memcpy(elements + at, elements, bytes - at < period ? bytes - at : period);
 }
 
@@ -114,7 +119,7 @@ static tgl_status fill_host(void **host, void *device, bool is_host, size_t byte
 {
     *host = is_host ? device : malloc(bytes + 1);
     if (*host == NULL) return bytes == 0 ? TGL_OK : TGL_NO_MEMORY;
-    fill(type, stream, *host, bytes);
+    fill(type, stream, *host, 0, bytes);
     return TGL_OK;
 }
 
@@ -134,7 +139,8 @@ static tgl_status upload_sets(const operands *o)
     return status;
 }
 
-tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
+/* The matrices on the device, without elements. */
+static tgl_status make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
 {
     *o = (operands){.dev = dev, .problem = *problem, .sets = 1};
     o->a = stored_a(problem);
@@ -146,13 +152,72 @@ tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *proble
     o->step_a = align(o->size_a);
     o->step_b = align(o->size_b);
     o->step_c = align(o->size_c);
+    if (rotate && !cli_device_is_host(dev)) o->sets = choose_sets(o);
+    return allocate_what_fits(o);
+}
+
+tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
+{
     const bool is_host = cli_device_is_host(dev);
-    if (rotate && !is_host) o->sets = choose_sets(o);
-    tgl_status status = allocate_what_fits(o);
+    tgl_status status = make(o, dev, problem, rotate);
     if (status == TGL_OK) status = fill_host(&o->host_a, o->A, is_host, o->size_a, o->a.type, 1);
     if (status == TGL_OK) status = fill_host(&o->host_b, o->B, is_host, o->size_b, o->b.type, 2);
     return status == TGL_OK && !is_host ? upload_sets(o) : status;
 }
+
+/* ---- Kept matrices --------------------------------------------------------------------------- */
+
+void kept_matrices_free(kept_matrices *kept)
+{
+    free(kept->a.memory);
+    free(kept->b.memory);
+    free(kept->c.memory);
+    *kept = (kept_matrices){0};
+}
+
+static bool reserve(kept_matrix *x, size_t bytes)
+{
+    if (bytes <= x->size) return true;
+    void *larger = realloc(x->memory, bytes);
+    if (larger == NULL) return false;
+    x->memory = larger;
+    x->size = bytes;
+    return true;
+}
+
+/* The elements of a small matrix are the first of a large one's. */
+static bool keep_random(kept_matrix *x, tgl_type type, uint64_t stream, size_t bytes)
+{
+    if (!reserve(x, bytes)) return false;
+    if (x->type != type) x->filled = 0;
+    x->type = type;
+    if (bytes <= x->filled) return true;
+    fill(type, stream, x->memory, x->filled, bytes);
+    x->filled = bytes;
+    return true;
+}
+
+tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *problem,
+                              kept_matrices *kept)
+{
+    if (cli_device_is_host(dev)) {
+        const tgl_status status = operands_make(o, dev, problem, false);
+        o->host_c = o->C;
+        return status;
+    }
+    const tgl_status status = make(o, dev, problem, true);
+    if (status != TGL_OK) return status;
+    if (!keep_random(&kept->a, o->a.type, 1, o->size_a) ||
+        !keep_random(&kept->b, o->b.type, 2, o->size_b) || !reserve(&kept->c, o->size_c))
+        return TGL_NO_MEMORY;
+    o->is_kept = true;
+    o->host_a = kept->a.memory;
+    o->host_b = kept->b.memory;
+    o->host_c = kept->c.memory;
+    return upload_sets(o);
+}
+
+/* ---- Epilogues ------------------------------------------------------------------------------- */
 
 /* The residual is tight. */
 static size_t residual_bytes(const operands *o)
@@ -185,6 +250,8 @@ tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *e)
     return status;
 }
 
+/* ---- Sets ------------------------------------------------------------------------------------ */
+
 tgl_status operands_prepare(operands *o, const tgl_plan *plan, tgl_side side)
 {
     tgl_prepared **all = calloc((size_t)o->sets, sizeof(tgl_prepared *));
@@ -211,8 +278,8 @@ void operands_release(operands *o)
 {
     if (o->dev == NULL) return;
     release_prepared(o);
-    if (o->host_a != o->A) free(o->host_a);
-    if (o->host_b != o->B) free(o->host_b);
+    if (!o->is_kept && o->host_a != o->A) free(o->host_a);
+    if (!o->is_kept && o->host_b != o->B) free(o->host_b);
     if (o->host_bias != o->bias) free(o->host_bias);
     if (o->host_residual != o->residual) free(o->host_residual);
     tgl_free(o->dev, o->bias);

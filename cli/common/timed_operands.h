@@ -29,12 +29,29 @@ stored_matrix stored_result(const tgl_problem *p); /* D where that is another ma
 /* The place of element (i, j) of op(X[b]). */
 int64_t stored_place(const stored_matrix *x, int64_t b, int64_t i, int64_t j);
 
+/* Memory on the host for one matrix of a series of problems. It is kept, because the first access
+ * to new memory takes longer than a copy. */
+typedef struct kept_matrix {
+    void *memory;
+    size_t size;
+    tgl_type type; /* of the random elements at its beginning */
+    size_t filled; /* bytes of them */
+} kept_matrix;
+
+typedef struct kept_matrices {
+    kept_matrix a, b, c;
+} kept_matrices;
+
+void kept_matrices_free(kept_matrices *kept);
+
 typedef struct operands {
     tgl_device *dev;
     tgl_problem problem;
     stored_matrix a, b, result;
     size_t size_a, size_b, size_c;  /* bytes of a matrix, or of the batch */
     void *host_a, *host_b;          /* the device's own on a device that works on host memory */
+    void *host_c;                   /* likewise, for a result; with kept matrices only */
+    bool is_kept;                   /* the three belong to kept matrices */
     int sets;                       /* of A, B and the result on the device; 1 on host devices */
     void *A, *B, *C;                /* each set after the other, aligned to 256 bytes */
     size_t step_a, step_b, step_c;  /* bytes from one set to the next */
@@ -53,6 +70,12 @@ typedef struct operand_set {
 /* Random elements in (-1,1) in A and B; the result is not initialised. They must be released, on
  * failure too. rotate: false for a single set. */
 tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate);
+
+/* The same for one problem of a series, which is to be timed. On a device with memory of its own
+ * the matrices on the host are `kept` ones, and A and B must not be written to: their elements are
+ * those of the next problem too. */
+tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *problem,
+                              kept_matrices *kept);
 void operands_release(operands *o);
 
 /* Adds what an epilogue reads. */

@@ -421,6 +421,48 @@ class Bench(Folder):
         self.assertEqual([row["library"] for row in rows], ["tegula", "cublas", "cublaslt"])
         self.assertEqual({row["type"] for row in rows}, {"tf32"})
 
+    # The sizes go up and down, and the types change: shapes share memory on the host.
+    SUITE = "f32,40,30,20,NN,1\nf32,9,7,300,NN,2\nbf16,50,60,70,NN,1\nf64,16,8,24,NN,1\nf32,64,64,64,NN,1\n"
+
+    def run_suite_beside_cublas(self, **env):
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write(self.SUITE)
+        env.update(TEGULA_LIBCUDA=os.environ["FAKE_LIBCUDA"], TEGULA_NVRTC=os.environ["FAKE_LIBNVRTC"],
+                   TEGULA_CACHE=os.path.join(self.folder, "cache"), TEGULA_CUBLAS=os.environ["FAKE_LIBCUBLAS"])
+        return tegula("bench", "--suite", "s.csv", "--device", "cuda", "--repeat", 1, "--csv", "b.csv",
+                      cwd=self.folder, env=env)
+
+    @unittest.skipUnless("FAKE_LIBCUDA" in os.environ, "the stand-ins are not built")
+    def test_a_suite_beside_cublas(self):
+        result = self.run_suite_beside_cublas()
+        self.assertEqual((result.code, result.err), (0, ""))
+        rows = self.rows("b.csv")
+        self.assertEqual([row["library"] for row in rows], 5 * ["tegula", "cublas", "cublaslt"])
+        for is_f64 in True, False: # a GPU's rate is measured once
+            self.assertEqual(len({row["fma_gflops"] for row in rows if (row["type"] == "f64") == is_f64}), 1)
+
+    @unittest.skipUnless("FAKE_LIBCUDA" in os.environ, "the stand-ins are not built")
+    def test_products_that_are_wrong_fail_the_run(self):
+        result = self.run_suite_beside_cublas(FAKE_CUDA_WRONG="1")
+        self.assertEqual(result.code, 1)
+        lines = result.err.splitlines()
+        self.assertEqual(len(lines), 5)
+        for line in lines:
+            self.assertRegex(line, r"^tegula bench: .*: the product is wrong: C\(\d+, \d+\) is ")
+
+    @unittest.skipUnless("FAKE_LIBCUDA" in os.environ, "the stand-ins are not built")
+    def test_a_cublas_that_is_wrong_is_left_out(self):
+        """Each library begins with a C of NaN, whatever those before it left there."""
+        for how, why in ("by one", r"C\(\d+, \d+\) is .*, the reference "), ("nan", r"element \d+ of C is not finite"), \
+                ("nothing", "element 0 of C is not finite"):
+            result = self.run_suite_beside_cublas(FAKE_CUBLAS_WRONG=how)
+            self.assertEqual(result.code, 0, result.err)
+            self.assertEqual([row["library"] for row in self.rows("b.csv")], 5 * ["tegula"])
+            lines = result.err.splitlines()
+            self.assertEqual(len(lines), 10)
+            for line in lines:
+                self.assertRegex(line, f"^tegula bench: cublas(lt)? is wrong and is left out here: {why}")
+
     def test_suites_of_other_types(self):
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
             file.write("tf32,8,8,8,NN,1\nf16,8,8,8,NN,1\nf16-f32,8,8,8,NT,2\nbf16,8,8,8,TN,1\n")

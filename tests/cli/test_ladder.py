@@ -252,7 +252,7 @@ class Timed(Folder):
             self.assertRegex(result.out, r"\n     cublas +\d")
 
     def test_a_cublas_that_is_wrong(self):
-        result = self.run_on_fakes("ladder", "--size", 8, FAKE_CUBLAS_WRONG="1")
+        result = self.run_on_fakes("ladder", "--size", 8, FAKE_CUBLAS_WRONG="by one")
         self.assertEqual(result.code, 1)
         self.assertRegex(result.out, r"cublas +WRONG: C\(0, 0\) is ")
         self.assertRegex(result.out, r"naive +\d")

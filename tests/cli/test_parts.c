@@ -307,20 +307,28 @@ static void partial_sums_that_may_be_rounded(void **state)
 static void elements_that_are_not_finite(void **state)
 {
     (void)state;
-    enum { COUNT = 9 };
+    enum { COUNT = 5000 }; /* several of the blocks that are searched at a time */
     const double planted[] = {INFINITY, -INFINITY, NAN};
-    double storage[COUNT];
+    static const int places[] = {0, 1, 2, 3, 511, 512, 1023, 1024, 2047, 2048, 4095, 4096, 4998};
+    double *storage = malloc(COUNT * sizeof *storage);
+    assert_non_null(storage);
     for (int type = 0; type < 16; type++) {
         if (!element_is_known((tgl_type)type)) continue;
         const double greatest = element_greatest((tgl_type)type);
+        const double numbers[] = {greatest, -greatest, 0, -element_smallest((tgl_type)type)};
         for (int i = 0; i < COUNT; i++)
-            element_set((tgl_type)type, storage, i, i % 2 ? greatest : -greatest);
+            element_set((tgl_type)type, storage, i, numbers[i % 4]);
         assert_int_equal(element_find_non_finite((tgl_type)type, storage, COUNT), COUNT);
-        for (int i = 0; i < 3; i++) {
-            element_set((tgl_type)type, storage, 7 - i, planted[i]);
-            assert_int_equal(element_find_non_finite((tgl_type)type, storage, COUNT), 7 - i);
+        element_set((tgl_type)type, storage, COUNT - 1, NAN);
+        for (size_t i = 0; i < 3 * sizeof places / sizeof places[0]; i++) {
+            const int at = places[i / 3];
+            element_set((tgl_type)type, storage, at, planted[i % 3]);
+            assert_int_equal(element_find_non_finite((tgl_type)type, storage, COUNT), at);
+            element_set((tgl_type)type, storage, at, numbers[at % 4]);
         }
+        assert_int_equal(element_find_non_finite((tgl_type)type, storage, COUNT), COUNT - 1);
     }
+    free(storage);
 }
 
 /* An epilogue that makes a number of an infinite sum does not make every number right. */

@@ -6,7 +6,8 @@
  *
  * Environment variables select failures:
  *   FAKE_CUBLAS_FAIL   a function that fails
- *   FAKE_CUBLAS_WRONG  set: products are off by one
+ *   FAKE_CUBLAS_WRONG  what is wrong with products: "by one", "nothing" (C is not written), "nan"
+ * (the last element)
  */
 #include "elements.h"
 #include "fake_cuda.h"
@@ -67,6 +68,12 @@ static double rounded(double x, int is_tf32)
     return is_tf32 && x != 0 ? ldexp(nearbyint(ldexp(x, 10 - ilogb(x))), ilogb(x) - 10) : x;
 }
 
+static int is_wrong(const char *how)
+{
+    const char *told = getenv("FAKE_CUBLAS_WRONG");
+    return told != NULL && strcmp(told, how) == 0;
+}
+
 /* C := A*B, each matrix of the batch. */
 static int multiply(const layout *a, const void *A, const layout *b, const void *B, const layout *c,
                     void *C, int compute)
@@ -76,10 +83,12 @@ static int multiply(const layout *a, const void *A, const layout *b, const void 
     if (type_a == 0 || type_b != type_a || type_c == 0) return NOT_SUPPORTED;
     if (is_f64 ? compute != 70 : compute != 68 && !(is_tf32 && type_a == TGL_F32))
         return NOT_SUPPORTED;
+    if (is_wrong("nothing")) return 0;
+    const int by_one = is_wrong("by one");
     for (int64_t batch = 0; batch < c->batch; batch++)
         for (int64_t j = 0; j < c->cols; j++)
             for (int64_t i = 0; i < c->rows; i++) {
-                double sum = getenv("FAKE_CUBLAS_WRONG") != NULL;
+                double sum = by_one;
                 for (int64_t p = 0; p < a->cols; p++) {
                     const double x = element_get(type_a, A, batch * a->stride + i + p * a->ld);
                     const double y = element_get(type_b, B, batch * b->stride + p + j * b->ld);
@@ -87,6 +96,7 @@ static int multiply(const layout *a, const void *A, const layout *b, const void 
                 }
                 element_set(type_c, C, batch * c->stride + i + j * c->ld, sum);
             }
+    if (is_wrong("nan")) element_set(type_c, C, c->rows - 1 + (c->cols - 1) * c->ld, NAN);
     return 0;
 }
 

@@ -151,6 +151,7 @@ static void run_gemm(CUfunction function, const struct tgl_gemm_args *args, CUst
     const double alpha = element_get(kind.sum, on_device ? args->alpha_at : &args->alpha, 0);
     const void *beta_at = on_device ? args->beta_at : &args->beta;
     const double beta = beta_at != NULL ? element_get(kind.sum, beta_at, 0) : 0;
+    const double wrong = (double)fake_setting("FAKE_CUDA_WRONG", 0);
     for (int b = 0; b < args->batch; b++) {
         const void *A = matrix_at(args->A_array, args->A, b, args->stride_a, kind.a);
         const void *B = matrix_at(args->B_array, args->B, b, args->stride_b, kind.b);
@@ -166,7 +167,7 @@ static void run_gemm(CUfunction function, const struct tgl_gemm_args *args, CUst
         access_matrix(D, kind.d, args->m, args->n, args->ldd, true, stream);
         for (long long i = 0; i < args->m; i++)
             for (long long j = 0; j < args->n; j++) {
-                double value = 0;
+                double value = wrong;
                 if (alpha != 0 && args->k > 0) value += alpha * sum_at(&kind, args, A, B, i, j);
                 if (beta != 0) value += beta * element_get(type_c, C, i * ldc + j);
                 if (args->bias) value += element_get(kind.d, args->bias, b * args->stride_bias + j);

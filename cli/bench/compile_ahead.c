@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Makes the plan of every shape, on several threads. The device keeps the kernels of a plan that
+ * was destroyed.
+ */
+#include "compile_ahead.h"
+#include "cli.h"
+#include "problem_options.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 64 };
+
+typedef struct ahead {
+    const contest_settings *settings;
+    const suite *suite;
+    atomic_int next; /* the shape that the next free thread takes */
+} ahead;
+
+static void make_plan(const contest_settings *settings, const tgl_problem *problem)
+{
+    tgl_epilogue epilogue = settings->epilogue;
+    tgl_plan_options options = settings->plan;
+    options.epilogue = epilogue_for(&epilogue, problem);
+    tgl_plan *plan = NULL;
+    if (tgl_plan_create(settings->dev, problem, &options, &plan) == TGL_OK) tgl_plan_destroy(plan);
+}
+
+static void *make_plans(void *context)
+{
+    ahead *work = context;
+    for (int i; (i = atomic_fetch_add(&work->next, 1)) < work->suite->count;)
+        make_plan(work->settings, &work->suite->problems[i]);
+    return NULL;
+}
+
+void compile_ahead(const contest_settings *settings, const suite *s)
+{
+    pthread_t threads[THREADS_MAX];
+    ahead work = {.settings = settings, .suite = s};
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int started = 0;
+    while (started < processors - 1 && started < s->count - 1 && started < THREADS_MAX &&
+           pthread_create(&threads[started], NULL, make_plans, &work) == 0)
+        started++;
+    make_plans(&work);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+}

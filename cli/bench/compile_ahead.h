@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compiles the kernels of a suite ahead of the timing, on all processors. One after another, at
+ * their first use, they would take longer than the timing of the shapes.
+ */
+#ifndef CLI_COMPILE_AHEAD_H
+#define CLI_COMPILE_AHEAD_H
+
+#include "contest.h"
+#include "suite.h"
+
+/* Has no result: what fails here fails again, and is reported, where the shape is timed. */
+void compile_ahead(const contest_settings *settings, const suite *s);
+
+#endif
