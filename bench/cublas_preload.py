@@ -8,9 +8,11 @@ Needs an NVIDIA GPU and PyTorch, CuPy or both. Each program runs in a process of
 cuBLAS and once with the library, on the same inputs. The table has the largest difference of the
 results relative to their largest element, the limit for it, the median times, and how many products
 Tegula has computed. A program fails if its difference is above the limit or its result is not finite,
-or if it ends with an error. The exit status is the number of failures.
+or if it ends with an error. The exit status is the number of failures. With --jobs N several programs
+run at a time, but a lock lets only one of them measure its time.
 """
 import argparse
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -81,7 +83,7 @@ CUPY = [
 # Before and after the code of a program: inputs by a fixed seed; result and median time to a file.
 BEGIN = {
     "torch": """
-import sys, time
+import fcntl, sys, time
 import numpy as np, torch, torch.nn.functional as F
 bf16, f16, f32, f64 = torch.bfloat16, torch.float16, torch.float32, torch.float64
 rng = np.random.default_rng(7)
@@ -92,7 +94,7 @@ def host(y):
     return y.detach().double().cpu().numpy()
 """,
     "cupy": """
-import sys, time
+import fcntl, sys, time
 import numpy as np, cupy as cp
 f16, f32, f64 = cp.float16, cp.float32, cp.float64
 rng = np.random.default_rng(7)
@@ -105,6 +107,8 @@ def host(y):
 }
 END = """
 result = host(run())
+lock = open(sys.argv[2], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
 times = []
 for _ in range(25):
     wait()
@@ -117,12 +121,15 @@ np.savez(sys.argv[1], result=result, seconds=np.median(times))
 """
 
 
+LOCK = os.path.join(tempfile.gettempdir(), f"cublas_preload.{os.getpid()}.lock")
+
+
 def run_program(module, code, **variables):
     """The result, the median time and the lines on stderr of a process with these variables."""
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "result.npz")
-        done = subprocess.run([sys.executable, "-c", BEGIN[module] + code + END, path], text=True,
+        done = subprocess.run([sys.executable, "-c", BEGIN[module] + code + END, path, LOCK], text=True,
                               env={**os.environ, **variables}, stderr=subprocess.PIPE, check=False)
         lines = done.stderr.splitlines()
         if done.returncode != 0:
@@ -132,7 +139,7 @@ def run_program(module, code, **variables):
 
 
 def compare(module, row, arguments):
-    """Prints a line of the table. Returns whether the program fails."""
+    """A line of the table, and whether the program fails."""
     import numpy as np
     name, limit, code = row
     library = {"LD_PRELOAD": os.path.abspath(arguments.library), "TEGULA_CUBLAS_SERVE": arguments.serve}
@@ -142,16 +149,14 @@ def compare(module, row, arguments):
         # Once more, because the trace takes time.
         _, _, lines = run_program(module, code, TEGULA_CUBLAS_TRACE="1", **library)
     except RuntimeError as error:
-        print(f"| {module}: {name} | FAILS: {error} | | | | | |", flush=True)
-        return True
+        return f"| {module}: {name} | FAILS: {error} | | | | | |", True
     difference = np.abs(expected - found).max() / np.abs(expected).max()
     fails = not (np.isfinite(found).all() and difference <= limit)
     trace = [line for line in lines if line.startswith("tegula_cublas: ")]
     served = sum(": tegula, " in line for line in trace)
-    print(f"| {module}: {name} | {difference:.1e}{' FAILS' if fails else ''} | {limit:.0e} | "
-          f"{before * 1e6:.1f} | {after * 1e6:.1f} | {before / after:.2f} | {served} of {len(trace)} |",
-          flush=True)
-    return fails
+    return (f"| {module}: {name} | {difference:.1e}{' FAILS' if fails else ''} | {limit:.0e} | "
+            f"{before * 1e6:.1f} | {after * 1e6:.1f} | {before / after:.2f} | {served} of {len(trace)} |",
+            fails)
 
 
 def main():
@@ -159,17 +164,25 @@ def main():
     parser.add_argument("library", help="libtegula_cublas.so")
     parser.add_argument("--serve", default="faster", choices=["faster", "all", "none"],
                         help="TEGULA_CUBLAS_SERVE of the programs with the library")
+    parser.add_argument("--jobs", type=int, default=1, help="programs that run at a time (1)")
     arguments = parser.parse_args()
-    failures = 0
-    print("| program | difference | limit | cuBLAS, us | with the library, us | ratio | served |")
-    print("|---|---|---|---|---|---|---|")
+    programs = []
     for module, rows in (("torch", TORCH), ("cupy", CUPY)):
         found = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True,
                                check=False)
-        if found.returncode != 0:
+        if found.returncode == 0:
+            programs += [(module, row) for row in rows]
+        else:
             print(f"{module} is not installed", file=sys.stderr)
-            continue
-        failures += sum(compare(module, row, arguments) for row in rows)
+    print("| program | difference | limit | cuBLAS, us | with the library, us | ratio | served |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for line, fails in pool.map(lambda program: compare(*program, arguments), programs):
+            print(line, flush=True)
+            failures += fails
+    if os.path.exists(LOCK):
+        os.unlink(LOCK)
     return failures
 
 

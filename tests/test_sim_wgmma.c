@@ -492,6 +492,41 @@ static void consumers_alternate(void **state)
     }
 }
 
+/* Copies to D of one tile go on while the block multiplies its next one: 280 problems for the
+ * blocks of a chip of 132 SMs. Rows and columns end within a tile; not all row lengths are
+ * multiples of 16 bytes, nor do all matrices begin at one. */
+static void results_are_stored_in_bulk(void **state)
+{
+    static const struct {
+        const char *kernel;
+        int m, n, pad, skip;
+        double beta;
+    } cases[] = {
+        {"wgmma_128x256", 72, 264, 0, 0, 0},   {"wgmma_128x256:cluster=2", 200, 24, 0, 0, 0},
+        {"wgmma_256x128", 200, 40, 8, 0, 0},   {"wgmma_256x128", 136, 43, 5, 0, 0},
+        {"wgmma_128x192", 40, 196, 4, 0, 0},   {"wgmma_128x160", 24, 40, 0, 3, 0},
+        {"wgmma_128x128", 24, 32, 0, 0, -1},   {"wgmma_128x64_s8", 72, 56, 0, 0, 0},
+        {"wgmma_64x128_s8", 40, 120, 0, 8, 0}, {"wgmma_64x64_s12", 24, 33, 7, 0, 0},
+        {"wgmma_64x256", 33, 72, 0, 0, 0}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (!is_mine((int)i)) continue;
+        product p = basic(cases[i].kernel, i % 2 == 0 ? TGL_BF16 : TGL_F16, cases[i].m, cases[i].n,
+                          64 + 8 * (i % 3 == 0));
+        p.pad_c = cases[i].pad;
+        p.skip_c = cases[i].skip;
+        p.beta = cases[i].beta;
+        p.batch = 280;
+        p.bias = i % 2 == 0 ? TGL_BIAS_ROW : TGL_BIAS_COLUMN;
+        p.activation = TGL_ACTIVATION_RELU;
+        run(*state, &p);
+        p.batch = 1;
+        p.bias = TGL_BIAS_NONE;
+        p.activation = TGL_ACTIVATION_NONE;
+        p.expression = "acc - c + row - 2 * col";
+        run(*state, &p);
+    }
+}
+
 /* The blocks of a cluster share a tile: a K that gives some of them nothing, batches, edges. */
 static void splits_in_clusters(void **state)
 {
@@ -618,6 +653,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_tiles),
         cmocka_unit_test(no_product_in_a_batch),
         cmocka_unit_test(consumers_alternate),
+        cmocka_unit_test(results_are_stored_in_bulk),
         cmocka_unit_test(splits_in_clusters),
         cmocka_unit_test(some_tiles_whole),
         cmocka_unit_test(impossible_clusters_are_refused),

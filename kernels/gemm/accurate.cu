@@ -145,7 +145,7 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
                                                struct shared *shared, int depth)
 {
     const int units = (int)unit_count(args);
-    struct source left = {left_map, 0, 0}, right = {right_map, 0, 0};
+    struct source left = {left_map, BM, 0, 0}, right = {right_map, BN, 0, 0};
     struct place at = {0, 0};
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += (int)gridDim.x / CLUSTER) {
         const struct unit u = find_unit(args, i, depth);
@@ -601,7 +601,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
         compute_unit(sum[0], args, shared, i, group, depth, &progress);
         FORGET(i);
         const struct unit u = find_unit(args, i, depth);
-        store_sums(args, sum, shared->chunks[threadIdx.x / 32], &u, group);
+        store_sums(args, sum, (char *)shared->chunks[threadIdx.x / 32], &u, group);
     }
 }
 

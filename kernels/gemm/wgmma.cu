@@ -10,7 +10,9 @@
  *   producer      One warp, or one warpgroup if there are several consumers (setmaxnreg takes whole
  *                 ones), of which a single thread works: it fills a ring of STAGES stages by TMA. A
  *                 stage is BM x BK of left and BN x BK of right, BK being 128 bytes, with a swizzle
- *                 that wgmma undoes. Elements outside the matrices arrive as zeros.
+ *                 that wgmma undoes. Elements outside the matrices arrive as zeros. This is slow,
+ *                 so the last tiles of an edge begin earlier, and share rows or columns with the
+ *                 tiles before.
  *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
  *                 stage's products are one group of wgmmas; the next group is issued before the
  *                 group before it is waited for, and only then that one's stage is released.
@@ -31,7 +33,8 @@
  *                 shared memory. A block has one unit then, because its sums take the place of the
  *                 stages.
  *   epilogue      Each warp moves its sums through shared memory of its own, so that it reads C and
- *                 stores D in whole lines.
+ *                 stores D in whole lines. With BULK_STORES it leaves results of 16 bits there,
+ *                 and TMA copies them to D while the next tile is multiplied.
  *
  * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages,
  * lib/wgmma_units.h the units of work, lib/wgmma_store.h split-K and the epilogue.
@@ -51,13 +54,40 @@
 #define CONSUMER_REGISTERS 232
 
 struct shared {
-    unsigned char stages[STAGES][STAGE_BYTES]; /* left, then right */
-    __align__(16) float chunks[CONSUMERS * 4][CHUNK_LINES * CHUNK_PITCH];
+    unsigned char stages[STAGES][STAGE_BYTES];             /* left, then right */
+    __align__(16) char results[CONSUMERS * 4][WARP_BYTES]; /* of a warp, on their way to D */
     struct ring ring;
 #if ALTERNATE
     struct turns turns;
 #endif
 };
+
+/* ---- Lines of a stage ------------------------------------------------------------------------ */
+
+/* How many rows of a left tile are copied. */
+static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *args)
+{
+    return copied_lines(BM, LEFT_ALONG_K ? 1 : LINE(BM), left_extent(args));
+}
+
+/* The same of a right tile, of which the blocks of a cluster copy a part each, if it is K-major. */
+static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *args)
+{
+    return copied_lines(BN, !RIGHT_ALONG_K ? LINE(BN) : CLUSTER > 1 ? BN : 1, right_extent(args));
+}
+
+/* By all threads, before a barrier: sets the lines of all stages to 0 that nothing is copied to. */
+static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_args *args,
+                                                         struct shared *shared)
+{
+    const int left_end = left_lines(args) * 128, right_end = LEFT_BYTES + right_lines(args) * 128;
+    if (left_end == LEFT_BYTES && right_end == STAGE_BYTES) return;
+    for (int stage = 0; stage < STAGES; stage++)
+        for (int i = (int)threadIdx.x * 16; i < STAGE_BYTES; i += THREADS * 16)
+            if (i < LEFT_BYTES ? i >= left_end : i >= right_end)
+                *(uint4 *)&shared->stages[stage][i] = make_uint4(0, 0, 0, 0);
+    fence_proxy_async();
+}
 
 /* ---- Producer -------------------------------------------------------------------------------- */
 
@@ -72,10 +102,12 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
     /* A matrix that all problems of the batch share is number 0. */
     const bool has_lefts = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
     const bool has_rights = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
-    struct source left = {left_map, 0, 0}, right = {right_map, 0, 0};
+    struct source left = {left_map, left_lines(args), 0, 0};
+    struct source right = {right_map, right_lines(args), 0, 0};
     struct place at = {0, 0};
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
-        const struct unit u = find_unit(args, i, depth);
+        struct unit u = find_unit(args, i, depth);
+        move_inside(args, &u);
         left.edge = u.left;
         left.z = has_lefts ? u.batch : 0;
         right.edge = u.right;
@@ -84,7 +116,7 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
             unsigned char *stage = shared->stages[at.stage];
             mbarrier *full = &shared->ring.full[at.stage];
             mbarrier_wait(&shared->ring.empty[at.stage], at.parity ^ 1);
-            mbarrier_arrive_and_expect(full, STAGE_BYTES);
+            mbarrier_arrive_and_expect(full, (unsigned)(left.lines + right.lines) * 128);
             load_left(stage, &left, step * BK, full);
             load_right(stage + LEFT_BYTES, &right, step * BK, full);
             advance(&at);
@@ -145,7 +177,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
 {
     const int clusters = (int)gridDim.x / CLUSTER;
     const int units = unit_count(args);
-    float *chunk = shared->chunks[threadIdx.x / 32];
+    char *memory = shared->results[threadIdx.x / 32];
     struct place at = {0, 0};
 #if ALTERNATE
     const int consumer = group;
@@ -154,7 +186,8 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
     group = 0; /* it has all rows of a tile */
 #endif
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
-        const struct unit u = find_unit(args, i, depth);
+        struct unit u = find_unit(args, i, depth);
+        move_inside(args, &u);
 #if ALTERNATE
         is_own ^= 1;
         if (!is_own) {
@@ -172,8 +205,9 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
 #else
         if (u.splits > 1 && !add_splits(acc, args, &u)) continue;
 #endif
-        store_sums(args, acc, chunk, &u, group);
+        store_sums(args, acc, memory, &u, group);
     }
+    wait_for_stores();
 }
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
@@ -192,6 +226,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if ALTERNATE
     if (threadIdx.x == 0) make_turns(&shared->turns);
 #endif
+    if (args.k > 0) clear_other_lines(&args, shared);
     make_barriers(&shared->ring);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();

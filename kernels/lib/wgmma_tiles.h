@@ -32,6 +32,10 @@
 #ifndef CLUSTER_SPLITS
 #define CLUSTER_SPLITS 1 /* blocks that share the K of a tile and add up its sums in a cluster */
 #endif
+#ifndef BULK_STORES
+#define BULK_STORES 0 /* 1: results of 16 bits are copied to D while the next tile is multiplied   \
+                       */
+#endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
 #endif
@@ -102,12 +106,20 @@ static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Where TMA finds a tile of an operand: its map, the first row or column of the tile, and the
- * number of the matrix in the batch. */
+/* Where TMA finds a tile of an operand: its map, how many of the tile's rows or columns are copied,
+ * the first of them, and the number of the matrix in the batch. */
 struct source {
     const struct tgl_tensor_map *map;
-    int edge, z;
+    int lines, edge, z;
 };
+
+/* How many rows or columns of a tile are copied, if the matrix has `extent`: a whole number of
+ * boxes, which have `box` of them, or all that exist. */
+static __device__ __forceinline__ int copied_lines(const int tile, const int box, int extent)
+{
+    const int lines = (extent + box - 1) / box * box;
+    return lines < tile ? lines : tile;
+}
 
 /* The left tile from depth p on. */
 static __device__ __forceinline__ void load_left(unsigned char *to, const struct source *from,
@@ -118,8 +130,9 @@ static __device__ __forceinline__ void load_left(unsigned char *to, const struct
     } else {
 #pragma unroll
         for (int i = 0; i < BM / LINE(BM); i++)
-            tma_load_3d(to + i * LINE(BM) * 128, from->map, from->edge + i * LINE(BM), p, from->z,
-                        full);
+            if (i * LINE(BM) < from->lines)
+                tma_load_3d(to + i * LINE(BM) * 128, from->map, from->edge + i * LINE(BM), p,
+                            from->z, full);
     }
 }
 
@@ -137,8 +150,9 @@ static __device__ __forceinline__ void load_right(unsigned char *to, const struc
         to += rank * (LINE(BN) * 128 / CLUSTER);
 #pragma unroll
         for (int i = 0; i < BN / LINE(BN); i++)
-            tma_load_3d_multicast(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN),
-                                  p + rank * (BK / CLUSTER), from->z, full, all);
+            if (i * LINE(BN) < from->lines)
+                tma_load_3d_multicast(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN),
+                                      p + rank * (BK / CLUSTER), from->z, full, all);
     }
 #else
     if (RIGHT_ALONG_K) {
@@ -146,8 +160,9 @@ static __device__ __forceinline__ void load_right(unsigned char *to, const struc
     } else {
 #pragma unroll
         for (int i = 0; i < BN / LINE(BN); i++)
-            tma_load_3d(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN), p, from->z,
-                        full);
+            if (i * LINE(BN) < from->lines)
+                tma_load_3d(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN), p,
+                            from->z, full);
     }
 #endif
 }

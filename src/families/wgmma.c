@@ -17,37 +17,39 @@ typedef struct wgmma_row {
     int consumers; /* warpgroups that multiply */
     bool alternates; /* each of them has tiles of its own, in turn */
     int stages;      /* of bm + bn lines of 128 bytes */
+    int stages_bulk; /* with bulk stores, whose results take shared memory; 0: it has none */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
     int registers;   /* per thread at launch, as compiled for sm_90a */
     double share;    /* of the peak that the main loop reaches in short kernels, as fitted below;
                         above 1 where it makes up for another constant */
 } wgmma_row;
 
-/* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, MIN_BLOCKS, registers, share. Two consumers take all
- * of an SM's registers. Of blocks with one consumer an SM holds two, if their tile leaves room for
- * enough stages: the epilogue of one then overlaps with the main loop of the other. Where consumers
- * alternate (_alt), it overlaps within a block. Where tiles are as few as SMs, a block has all of
- * an SM's shared memory for stages (_s8, _s12), because latency limits it. */
+/* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, STAGES with BULK_STORES, MIN_BLOCKS, registers,
+ * share. Two consumers take all of an SM's registers. Of blocks with one consumer an SM holds two,
+ * if their tile leaves room for enough stages: the epilogue of one then overlaps with the main loop
+ * of the other. Where consumers alternate (_alt), it overlaps within a block. Where tiles are as
+ * few as SMs, a block has all of an SM's shared memory for stages (_s8, _s12), because latency
+ * limits it. */
 // clang-format off
 static const wgmma_row rows[] = {
-    {"wgmma_128x256",     128, 256, 2, false, 4, 1, 168, 0.94},
-    {"wgmma_256x128",     256, 128, 2, false, 4, 1, 168, 0.77},
-    {"wgmma_128x192",     128, 192, 2, false, 5, 1, 168, 0.86},
-    {"wgmma_128x160",     128, 160, 2, false, 5, 1, 168, 0.87},
-    {"wgmma_128x128",     128, 128, 2, false, 6, 1, 168, 1.14},
-    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 1, 168, 0.72},
-    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 1, 168, 0.92},
-    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 1, 168, 0.84},
-    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 1, 168, 0.70},
-    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 168, 0.48},
-    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 1, 168, 0.68},
-    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 120, 1.21},
-    {"wgmma_128x64",      128,  64, 1, false, 4, 2, 168, 0.48},
-    {"wgmma_64x256",       64, 256, 1, false, 5, 1, 255, 0.48},
-    {"wgmma_64x128",       64, 128, 1, false, 4, 2, 168, 0.48},
-    {"wgmma_64x64",        64,  64, 1, false, 6, 2, 120, 0.77},
-    {"wgmma_64x32",        64,  32, 1, false, 8, 2, 80, 0.49},
-    {"wgmma_64x16",        64,  16, 1, false, 9, 2, 64, 0.62},
+    {"wgmma_128x256",     128, 256, 2, false, 4, 3, 1, 168, 0.94},
+    {"wgmma_256x128",     256, 128, 2, false, 4, 3, 1, 168, 0.77},
+    {"wgmma_128x192",     128, 192, 2, false, 5, 4, 1, 168, 0.86},
+    {"wgmma_128x160",     128, 160, 2, false, 5, 5, 1, 168, 0.87},
+    {"wgmma_128x128",     128, 128, 2, false, 6, 5, 1, 168, 1.14},
+    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.72},
+    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.92},
+    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.84},
+    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.70},
+    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 8, 1, 168, 0.48},
+    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 8, 1, 168, 0.68},
+    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 12, 1, 120, 1.21},
+    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.48},
+    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.48},
+    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.48},
+    {"wgmma_64x64",        64,  64, 1, false, 6, 0, 2, 120, 0.77},
+    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.49},
+    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.62},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -117,6 +119,8 @@ typedef struct geometry {
     side left, right;
     int bk, cluster, raster, splits;
     bool in_cluster;
+    bool is_bulk; /* BULK_STORES of the kernel */
+    int stages;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
     int64_t tiles, whole;            /* of clusters, in the batch; those that are not split */
@@ -189,15 +193,31 @@ static void add_repacks(const tgl_shape *s, geometry *g)
     }
 }
 
+/* Bulk stores take whole rows of D, of 16 bits an element, and copy 16 bytes at least. */
+static bool is_bulk(const tgl_shape *s, const geometry *g)
+{
+    return g->row->stages_bulk > 0 && !g->exchanged && !g->in_cluster &&
+           tgl_type_size(s->type_d) == 2 && s->ldd % 8 == 0 && !s->epilogue.residual;
+}
+
+/* Shared memory of a warp for its sums: WARP_BYTES of the kernel. */
+static int warp_bytes(const geometry *g)
+{
+    const wgmma_row *t = g->row;
+    const int chunk = t->bn < 32 ? t->bn : 32;
+    const int chunk_bytes = (g->exchanged ? chunk * 20 : 16 * (chunk + 8)) * (int)sizeof(float);
+    const int lines = t->bm / (t->alternates ? 1 : t->consumers) / 4; /* of a warp */
+    const int line_bytes = g->is_bulk ? lines * (t->bn * 2 + 16) : 0;
+    return line_bytes > chunk_bytes ? line_bytes : chunk_bytes;
+}
+
 /* As struct shared of the kernel has it. */
-static int shared_bytes(const wgmma_row *t, bool exchanged)
+static int shared_bytes(const geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes */
-    const int chunk = t->bn < 32 ? t->bn : 32;
-    const int chunk_floats = exchanged ? chunk * 20 : 16 * (chunk + 8);
-    return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
-           t->consumers * 4 * chunk_floats * (int)sizeof(float) +
-           (t->alternates ? t->consumers * BARRIER : 0);
+    const wgmma_row *t = g->row;
+    return g->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+           t->consumers * 4 * warp_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
 }
 
 static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)
@@ -278,7 +298,9 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
                            : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
     g->threads = tgl_ring_threads(t->consumers);
-    g->shared = shared_bytes(t, g->exchanged);
+    g->is_bulk = is_bulk(s, g);
+    g->stages = g->is_bulk ? t->stages_bulk : t->stages;
+    g->shared = shared_bytes(g);
     add_repacks(s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
 }
@@ -292,9 +314,9 @@ enum {
     SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
     TMA_BYTES_A_CLOCK = 60,     /* that one SM receives */
     LATENCY_CYCLES = 1460,      /* from the release of a stage to its next tile, from memory */
-    OUTSIDE_CYCLES = 7,         /* of a line of a tile that is outside of the matrix */
     TILE_CYCLES = 500,          /* of a tile, before its first wgmma and after its last, without: */
     STORE_BYTES_A_CLOCK = 17,   /* sums that an SM stores */
+    BULK_BYTES_A_CLOCK = 80,    /* sums that it leaves to TMA */
     REDUCE_CYCLES = 6800,       /* of a split tile: fences, the counter, without: */
     SUM_BYTES_A_CLOCK = 17,     /* sums that an SM exchanges with the workspace */
     REDUCE_IN_CLUSTER = 3200,   /* two barriers of the cluster, without: */
@@ -319,14 +341,14 @@ static int line_of(int edge)
     return edge % 64 == 0 ? 64 : edge % 32 == 0 ? 32 : 16;
 }
 
-/* Cycles in which TMA brings `lines` lines of an operand's tile, on the average of its tiles. */
+/* Cycles in which TMA brings an operand's tile of `lines` lines, or fewer if the operand has. */
 static double copy_cycles(const tgl_shape *s, const side *x, int lines)
 {
-    const double tiles = (double)tgl_ceil_div(x->edge > 0 ? x->edge : 1, lines);
-    const double outside = (tiles * lines - (double)x->edge) / tiles;
     const bool has_lines_of_k = x->along_k || is_tf32(s);
-    const double narrow = has_lines_of_k ? 1 : 1 + NARROW_LINES * (64.0 / line_of(lines) - 1);
-    return (double)lines * LINE_BYTES * narrow / TMA_BYTES_A_CLOCK + outside * OUTSIDE_CYCLES;
+    const int box = has_lines_of_k ? 1 : line_of(lines);
+    const double narrow = has_lines_of_k ? 1 : 1 + NARROW_LINES * (64.0 / box - 1);
+    const int64_t copied = tgl_min64(lines, tgl_round_up(x->edge, box));
+    return (double)copied * LINE_BYTES * narrow / TMA_BYTES_A_CLOCK;
 }
 
 /* Cycles of an SM to multiply `bk` of K of a tile. wgmma reads both operands from shared memory. */
@@ -365,7 +387,7 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
 {
     const wgmma_row *t = g->row;
     /* In a cluster a stage is free when both blocks have released it. */
-    const double in_flight = t->stages - (g->cluster > 1 ? 1.5 : 1);
+    const double in_flight = g->stages - (g->cluster > 1 ? 1.5 : 1);
     return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g),
                       copy_cycles(s, &g->left, t->bm) + copy_cycles(s, &g->right, t->bn),
                       LATENCY_CYCLES / (resident * in_flight));
@@ -375,7 +397,8 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
 static double tail_cycles(const geometry *g, bool is_split)
 {
     const double sums = 4.0 * g->row->bm * g->row->bn;
-    const double tail = TILE_CYCLES + sums / STORE_BYTES_A_CLOCK;
+    const double tail =
+        TILE_CYCLES + sums / (g->is_bulk ? BULK_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK);
     if (!is_split) return tail;
     if (g->in_cluster) return tail + REDUCE_IN_CLUSTER + sums / CLUSTER_BYTES_A_CLOCK;
     return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;
@@ -493,7 +516,8 @@ static void search(tgl_search *in)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The map of an operand. parts: blocks of a cluster that load a part of the tile each. */
+/* The map of an operand. parts: blocks of a cluster that load a part of the tile each. A K-major
+ * box has no more lines than the operand: copied_lines() of the kernel. */
 static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x, int edge,
                             int parts)
 {
@@ -509,6 +533,7 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
         along_k = along_k || r->transposes;
     }
     const int64_t edge_size = x->edge > 0 ? x->edge : 1, k_size = x->k > 0 ? x->k : 1;
+    const int lines = parts > 1 ? edge : (int)tgl_min64(edge, edge_size);
     return (tgl_tensor){
         .base = x->is_direct ? TGL_VALUE_OPERAND : TGL_VALUE_SCRATCH,
         .operand = (int)x->operand,
@@ -521,7 +546,7 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
          * legal. */
         .stride = {size, tgl_round_up(ld * size, TMA_ALIGNMENT),
                    x->count > 1 ? tgl_round_up(stride * size, TMA_ALIGNMENT) : TMA_ALIGNMENT},
-        .box = {along_k ? g->bk : line_of(edge), (along_k ? edge : g->bk) / parts, 1},
+        .box = {along_k ? g->bk : line_of(edge), (along_k ? lines : g->bk) / parts, 1},
         .swizzle_bytes = along_k ? LINE_BYTES : line_of(edge) * (int)size,
     };
 }
@@ -531,9 +556,10 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
     const wgmma_row *t = g->row;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
-                                {"STAGES", t->stages},
+                                {"STAGES", g->stages},
                                 {"CONSUMERS", t->consumers},
                                 {"ALTERNATE", t->alternates},
+                                {"BULK_STORES", g->is_bulk},
                                 {"MIN_BLOCKS", t->min_blocks},
                                 {"CLUSTER", g->cluster},
                                 {"CLUSTER_SPLITS", g->in_cluster ? g->splits : 1},
