@@ -24,7 +24,6 @@ typedef struct mistake {
 #define AGAIN       "wgmma(acc, make_wgmma_tile"
 #define WRITE_C     "shared->c[r * HALF"
 #define STORE       "tma_store_3d(to"
-#define STORE_ROW   "bulk_store((char *)to"
 #define INIT        "mbarrier_init(&shared.full"
 #define LOAD_HALF   "tma_load_3d_multicast(half"
 #define LOAD_B      "tma_load_3d(shared->b"
@@ -67,20 +66,6 @@ static const mistake mistakes[] = {
      "NO_LAST_STORE_WAIT",
      "has left the kernel, while this TMA store may still read",
      {STORE}},
-    {"tensor_ring", "BULK 64", NULL, {NULL}},
-    {"tensor_ring", "BULK 60", "TMA stores 60 bytes to ", {STORE_ROW}},
-    {"tensor_ring",
-     "BULK 64\n#define NO_PROXY_FENCE",
-     "with no fence_proxy_async() between",
-     {STORE_ROW, WRITE_C}},
-    {"tensor_ring",
-     "BULK 64\n#define NO_STORE_WAIT",
-     "which the TMA store issued at ",
-     {WRITE_C, STORE_ROW}},
-    {"tensor_ring",
-     "BULK 64\n#define NO_LAST_STORE_WAIT",
-     "has left the kernel, while this TMA store may still read",
-     {STORE_ROW}},
     {"tensor_ring",
      "UNALIGNED_TILE",
      "begins 128 bytes into a swizzle's pattern of 1024",

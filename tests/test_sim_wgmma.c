@@ -492,10 +492,10 @@ static void consumers_alternate(void **state)
     }
 }
 
-/* Copies to D of one tile go on while the block multiplies its next one: 280 problems for the
+/* TMA stores one tile while the block multiplies its next one: 280 problems for the
  * blocks of a chip of 132 SMs. Rows and columns end within a tile; not all row lengths are
  * multiples of 16 bytes, nor do all matrices begin at one. */
-static void results_are_stored_in_bulk(void **state)
+static void results_are_stored_by_tma(void **state)
 {
     static const struct {
         const char *kernel;
@@ -653,7 +653,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_tiles),
         cmocka_unit_test(no_product_in_a_batch),
         cmocka_unit_test(consumers_alternate),
-        cmocka_unit_test(results_are_stored_in_bulk),
+        cmocka_unit_test(results_are_stored_by_tma),
         cmocka_unit_test(splits_in_clusters),
         cmocka_unit_test(some_tiles_whole),
         cmocka_unit_test(impossible_clusters_are_refused),

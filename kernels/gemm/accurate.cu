@@ -601,7 +601,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
         compute_unit(sum[0], args, shared, i, group, depth, &progress);
         FORGET(i);
         const struct unit u = find_unit(args, i, depth);
-        store_sums(args, sum, (char *)shared->chunks[threadIdx.x / 32], &u, group);
+        store_sums(args, sum, (char *)shared->chunks[group * 4], 0, &u, group);
     }
 }
 

@@ -33,14 +33,13 @@
  *                 shared memory. A block has one unit then, because its sums take the place of the
  *                 stages.
  *   epilogue      Each warp moves its sums through shared memory of its own, so that it reads C and
- *                 stores D in whole lines. With BULK_STORES it leaves results of 16 bits there,
- *                 and TMA copies them to D while the next tile is multiplied.
+ *                 stores D in whole lines. With TMA_STORES consumers leave results of 16 bits
+ *                 there, and TMA stores them while the next tile is multiplied.
  *
  * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages,
  * lib/wgmma_units.h the units of work, lib/wgmma_store.h split-K and the epilogue.
  *
- * The tensor maps left_map and right_map are three-dimensional: the contiguous dimension, the other
- * one, and the batch.
+ * The tensor maps are three-dimensional: the contiguous dimension, the other one, and the batch.
  */
 #include "lib/dynamic_shared.h"
 #include "lib/launch_order.h"
@@ -54,8 +53,8 @@
 #define CONSUMER_REGISTERS 232
 
 struct shared {
-    unsigned char stages[STAGES][STAGE_BYTES];             /* left, then right */
-    __align__(16) char results[CONSUMERS * 4][WARP_BYTES]; /* of a warp, on their way to D */
+    unsigned char stages[STAGES][STAGE_BYTES];            /* left, then right */
+    __align__(16) char results[CONSUMERS][RESULTS_BYTES]; /* on their way to D */
     struct ring ring;
 #if ALTERNATE
     struct turns turns;
@@ -173,11 +172,12 @@ static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
+                                               const struct tgl_tensor_map *d_map,
                                                struct shared *shared, int group, int depth)
 {
     const int clusters = (int)gridDim.x / CLUSTER;
     const int units = unit_count(args);
-    char *memory = shared->results[threadIdx.x / 32];
+    char *results = shared->results[group];
     struct place at = {0, 0};
 #if ALTERNATE
     const int consumer = group;
@@ -205,17 +205,28 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
 #else
         if (u.splits > 1 && !add_splits(acc, args, &u)) continue;
 #endif
-        store_sums(args, acc, memory, &u, group);
+        store_sums(args, acc, results, d_map, &u, group);
     }
     wait_for_stores();
 }
+
+#if TMA_STORES
+#define D_MAP (&d_map)
+#else
+#define D_MAP 0
+#endif
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     gemm_wgmma(const struct tgl_gemm_args args,
                const __grid_constant__ struct tgl_tensor_map left_map,
-               const __grid_constant__ struct tgl_tensor_map right_map)
+               const __grid_constant__ struct tgl_tensor_map right_map
+#if TMA_STORES
+               ,
+               const __grid_constant__ struct tgl_tensor_map d_map
+#endif
+    )
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
     const int group = (int)threadIdx.x / 128; /* the warpgroup */
@@ -244,7 +255,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if CONSUMERS > 1
         REGISTERS_INCREASE(CONSUMER_REGISTERS);
 #endif
-        consume(&args, shared, group, depth);
+        consume(&args, D_MAP, shared, group, depth);
     }
 #if CLUSTER > 1 || CLUSTER_SPLITS > 1
     __syncwarp();

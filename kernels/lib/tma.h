@@ -8,8 +8,8 @@
  * The box is contiguous in shared memory, in dimension 0 first, and aligned to 128 bytes; with a
  * swizzle of 32, 64 or 128 bytes to 256, 512 or 1024.
  *
- * A thread can also issue a store from shared to global memory: of a box, whose elements outside
- * the tensor are not stored, or of contiguous bytes. Like copies of cp.async, stores form groups.
+ * A thread can also issue a store of a box from shared to global memory. Like copies of cp.async,
+ * stores form groups. Elements outside the tensor are not stored.
  *
  * TMA and wgmma access shared memory through the async proxy. A thread that has written data which
  * one of them will read calls fence_proxy_async() in between (PTX ISA, "Proxies").
@@ -26,7 +26,6 @@ void tgl_sim_tma_load(void *shared, const void *map, const int *at, int rank, co
 void tgl_sim_tma_load_multicast(void *shared, const void *map, const int *at, int rank,
                                 const void *barrier, unsigned mask);
 void tgl_sim_tma_store(const void *map, const void *shared, const int *at, int rank);
-void tgl_sim_bulk_store(void *global, const void *shared, unsigned bytes);
 void tgl_sim_tma_store_commit(void);
 void tgl_sim_tma_store_wait(int pending, int is_read_only);
 void tgl_sim_fence_proxy_async(void);
@@ -39,12 +38,11 @@ void tgl_sim_fence_proxy_async(void);
     tgl_sim_tma_load_multicast(shared, map, (const int[3]){x, y, z}, 3, barrier, mask)
 #define tma_store_3d(map, x, y, z, shared)                                                         \
     tgl_sim_tma_store(map, shared, (const int[3]){x, y, z}, 3)
-#define bulk_store(global, shared, bytes) tgl_sim_bulk_store(global, shared, bytes)
-#define tma_store_commit()                tgl_sim_tma_store_commit()
-#define TMA_STORE_WAIT(pending)           tgl_sim_tma_store_wait(pending, 0)
-#define TMA_STORE_WAIT_READ(pending)      tgl_sim_tma_store_wait(pending, 1)
-#define fence_proxy_async()               tgl_sim_fence_proxy_async()
-#define tma_prefetch_map(map)             ((void)(map))
+#define tma_store_commit()           tgl_sim_tma_store_commit()
+#define TMA_STORE_WAIT(pending)      tgl_sim_tma_store_wait(pending, 0)
+#define TMA_STORE_WAIT_READ(pending) tgl_sim_tma_store_wait(pending, 1)
+#define fence_proxy_async()          tgl_sim_fence_proxy_async()
+#define tma_prefetch_map(map)        ((void)(map))
 #else
 
 /* Copies the box whose first element is (x, y), x in dimension 0. x and y may be outside the
@@ -92,16 +90,6 @@ static __device__ __forceinline__ void tma_store_3d(const struct tgl_tensor_map 
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group "
                  "[%0, {%1, %2, %3}], [%4];" ::"l"(map),
                  "r"(x), "r"(y), "r"(z), "r"((unsigned)__cvta_generic_to_shared(shared))
-                 : "memory");
-}
-
-/* Stores `bytes` contiguous bytes from shared memory, asynchronously, as a part of the same groups.
- * Both addresses and `bytes` are multiples of 16. It needs no tensor map. */
-static __device__ __forceinline__ void bulk_store(void *global, const void *shared, unsigned bytes)
-{
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
-                     (unsigned long long)__cvta_generic_to_global(global)),
-                 "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes)
                  : "memory");
 }
 

@@ -2,8 +2,8 @@
  *
  * From the sums of consumers to D: the sums of split tiles are added up, and each warp moves its
  * sums through shared memory of its own, so that it reads C and stores D in whole lines. With
- * BULK_STORES this memory holds all rows of the warp, and copies to D go on while the warp
- * multiplies its next tile.
+ * TMA_STORES a consumer's memory holds its whole results of 16 bits, and TMA stores them while the
+ * consumer multiplies its next tile.
  */
 #ifndef TGL_WGMMA_STORE_H
 #define TGL_WGMMA_STORE_H
@@ -17,9 +17,12 @@
 
 /* ---- Split-K --------------------------------------------------------------------------------- */
 
-#if BULK_STORES && (EXCHANGED || CLUSTER_SPLITS > 1)
-#error "whole rows of D are stored in bulk"
+#if TMA_STORES && (EXCHANGED || CLUSTER_SPLITS > 1 || BN % 64 != 0)
+#error "TMA stores boxes of 64 columns, by consumers that have whole rows of a tile"
 #endif
+
+/* A barrier of the threads of a consumer. Number 1 is that of all consumers. */
+#define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
 
 #define LAST_BLOCK_BARRIER() named_barrier(1, CONSUMER_THREADS)
 #include "lib/last_block.h"
@@ -215,32 +218,34 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
 /* If D has 16 bits and is aligned, and neither C nor a residual is read, the epilogue is applied in
  * registers. The results are packed and go through shared memory by stmatrix: SPAN columns of a
  * warp's sums at a time, as lines of D in pieces of 16 bytes. Pieces are swizzled so that stmatrix
- * and loads of pieces use all banks. With BULK_STORES lines are as long as a row of the tile, and
- * their pitch does the same. */
+ * and loads of pieces use all banks. With TMA_STORES a span of all warps of a consumer is a box
+ * with the swizzle of 128 bytes, which is the same. */
 /* Long epilogues, and those of blocks with few free registers, are not unrolled over spans: a small
  * span is copied to registers of its own first. */
 #define HAS_SMALL_SPANS (ACTIVATION >= 2 || EXPRESSION || (MIN_BLOCKS > 1 && M_STEPS * ACC > 64))
 #define HAS_PACKED      ((TYPE_D == TYPE_F16 || TYPE_D == TYPE_BF16) && !RESIDUAL)
-#define SPAN            (HAS_SMALL_SPANS || PART % 32 != 0 ? 16 : PART % 64 == 0 && !EXCHANGED ? 64 : 32)
-#define SPANS           (BN / SPAN)
-#define SPAN_LINES      (EXCHANGED ? SPAN : 16)
-#define PIECES          (EXCHANGED ? 2 : SPAN / 8) /* of a line */
-#define LINE_PITCH      (BN * 2 + 16)              /* bytes; with BULK_STORES */
+#if TMA_STORES
+#define SPAN 64
+#elif HAS_SMALL_SPANS || PART % 32 != 0
+#define SPAN 16
+#else
+#define SPAN (PART % 64 == 0 && !EXCHANGED ? 64 : 32)
+#endif
+#define SPANS      (BN / SPAN)
+#define SPAN_LINES (EXCHANGED ? SPAN : 16)
+#define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* of a line */
 
-/* Shared memory of a warp: a chunk, or all of its results of 16 bits. */
-#define CHUNK_BYTES (CHUNK_LINES * CHUNK_PITCH * 4)
-#define LINES_BYTES (BULK_STORES ? M_STEPS * 16 * LINE_PITCH : 0)
-#define WARP_BYTES  (LINES_BYTES > CHUNK_BYTES ? LINES_BYTES : CHUNK_BYTES)
+/* Shared memory of a consumer: a chunk of each warp, or the boxes of all results. */
+#define CHUNK_BYTES   (CHUNK_LINES * CHUNK_PITCH * 4)
+#define BOX_BYTES     (64 * 128) /* 64 rows of 64 results */
+#define BOXES_BYTES   (TMA_STORES ? M_STEPS * (BN / 64) * BOX_BYTES : 0)
+#define RESULTS_BYTES (BOXES_BYTES > 4 * CHUNK_BYTES ? BOXES_BYTES : 4 * CHUNK_BYTES)
 
 #if HAS_PACKED
 
 static __device__ __forceinline__ char *piece_of(char *span, int line, int piece)
 {
-#if BULK_STORES
-    return span + line * LINE_PITCH + piece * 16;
-#else
     return span + (line * PIECES + (piece ^ line / (8 / PIECES) % PIECES)) * 16;
-#endif
 }
 
 /* Two finished neighbours of a register pair; the first in the low half. Rows and columns outside
@@ -281,7 +286,6 @@ static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args
     }
 }
 
-#if !BULK_STORES
 /* Stores a warp's span, whose first element is D[row][col]. */
 static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
                                                   const struct corner *corner, element_d *D,
@@ -302,7 +306,6 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
                 to[j] = ((const element_d *)from)[j];
     }
 }
-#endif
 
 static __device__ __forceinline__ bool is_packed(const struct tgl_gemm_args *args,
                                                  const struct epilogue_operands *with)
@@ -321,107 +324,132 @@ static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], 
 }
 #endif
 
-#if BULK_STORES
-#define LINES (M_STEPS * 16)
-
-/* The row of D that belongs to a warp's line: 16 rows from `row` on, then 16 from 64 rows below on.
- */
-static __device__ __forceinline__ int row_of_line(int row, int line)
+#if TMA_STORES
+/* By one thread: TMA stores the boxes of a tile that a consumer has put into shared memory.
+ * Elements outside of D are not stored. */
+static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *args,
+                                                   const struct tgl_tensor_map *d_map,
+                                                   const char *boxes, int row, int col, int batch)
 {
-    return row + line / 16 * 64 + line % 16;
-}
-
-/* Copies a warp's lines to D[row][col] and so on. TMA takes multiples of 16 bytes; threads store
- * the rest of a row. One lane issues the copies, because the instruction has its operands in
- * registers that a warp shares. */
-static __device__ __forceinline__ void store_lines(const struct tgl_gemm_args *args,
-                                                   const struct corner *corner, element_d *D,
-                                                   const char *lines, int row, int col)
-{
-    const int lane = (int)threadIdx.x % 32;
-    const int end = args->n - col < BN ? args->n - col : BN, first = corner->col - col;
-    const int by_tma = (end - first) / 8 * 8; /* columns */
-    fence_proxy_async();                      /* what this thread has written is visible to TMA */
-    __syncwarp();
-    if (lane == 0 && by_tma > 0) {
-#pragma unroll 1
-        for (int i = 0; i < LINES; i++)
-            if (is_own_row(args, corner, row_of_line(row, i)))
-                bulk_store(D + row_of_line(row, i) * args->ldd + corner->col,
-                           lines + i * LINE_PITCH + first * 2, (unsigned)by_tma * 2);
-        tma_store_commit();
+#pragma unroll
+    for (int i = 0; i < M_STEPS * SPANS; i++) {
+        const int x = col + i % SPANS * SPAN, y = row + i / SPANS * 64;
+        if (x < args->n && y < args->m) tma_store_3d(d_map, x, y, batch, boxes + i * BOX_BYTES);
     }
-    __syncwarp();
-    if (lane >= LINES || !is_own_row(args, corner, row_of_line(row, lane))) return;
-    for (int j = first + by_tma; j < end; j++)
-        D[row_of_line(row, lane) * args->ldd + col + j] =
-            ((const element_d *)(lines + lane * LINE_PITCH))[j];
+    tma_store_commit();
 }
 #endif
 
+/* Puts span number i of a consumer's sums into shared memory. left, right: of its first element. */
+static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_args *args,
+                                                         const struct epilogue_operands *with,
+                                                         float (*acc)[ACC], char *span, int i,
+                                                         int left, int right)
+{
+#if HAS_SMALL_SPANS
+    float own[SPAN / 2];
+    take_span(own, acc, i);
+    put_span(args, with, span, own, left, right);
+#else
+    put_span(args, with, span, &acc[i / SPANS][i % SPANS * (SPAN / 2)], left, right);
+#endif
+}
+
+#if HAS_SMALL_SPANS
+#define UNROLL_SPANS _Pragma("unroll 1")
+#else
+#define UNROLL_SPANS _Pragma("unroll")
+#endif
+
+#if TMA_STORES
+/* Stores a consumer's rows of a tile. boxes: its shared memory. TMA would store the rows and
+ * columns that a tile shares with the tile before, too: threads store such a tile. */
 static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
-                                                         float (*acc)[ACC], char *memory,
+                                                         float (*acc)[ACC], char *boxes,
+                                                         const struct tgl_tensor_map *d_map,
+                                                         const struct unit *u, int first_left)
+{
+    const int warp = (int)threadIdx.x / 32 % 4;
+    const struct corner corner = corner_of(u);
+    UNROLL_SPANS
+    for (int i = 0; i < M_STEPS * SPANS; i++)
+        put_numbered_span(args, with, acc, boxes + i * BOX_BYTES + warp * 16 * 128, i,
+                          first_left + i / SPANS * 64, u->right + i % SPANS * SPAN);
+    fence_proxy_async(); /* what this thread has written is visible to TMA */
+    CONSUMER_BARRIER();
+    if (u->left == u->own_left && u->right == u->own_right) {
+        if (threadIdx.x % 128 == 0)
+            store_boxes(args, d_map, boxes, first_left - warp * 16, u->right, u->batch);
+        __syncwarp();
+        return;
+    }
+#pragma unroll 1
+    for (int i = 0; i < M_STEPS * SPANS; i++)
+        store_span(args, &corner, with->D, boxes + i * BOX_BYTES + warp * 16 * 128,
+                   first_left + i / SPANS * 64, u->right + i % SPANS * SPAN);
+}
+#else
+/* Stores a warp's rows of a tile. span: its shared memory. */
+static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_args *args,
+                                                         const struct epilogue_operands *with,
+                                                         float (*acc)[ACC], char *span,
                                                          const struct unit *u, int first_left)
 {
     const struct corner corner = corner_of(u);
-#if HAS_SMALL_SPANS
-#pragma unroll 1
-#else
-#pragma unroll
-#endif
+    UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
         const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
         if (is_foreign(args, u, left, 16, right, SPAN) || IS_OTHERS(i % SPANS * SPAN, u)) continue;
-        char *span =
-            memory + (BULK_STORES ? i / SPANS * 16 * LINE_PITCH + i % SPANS * SPAN * 2 : 0);
-#if HAS_SMALL_SPANS
-        float own[SPAN / 2];
-        take_span(own, acc, i);
-        put_span(args, with, span, own, left, right);
-#else
-        put_span(args, with, span, &acc[i / SPANS][i % SPANS * (SPAN / 2)], left, right);
-#endif
-#if !BULK_STORES
+        put_numbered_span(args, with, acc, span, i, left, right);
         __syncwarp();
         store_span(args, &corner, with->D, span, EXCHANGED ? right : left,
                    EXCHANGED ? left : right);
         __syncwarp();
-#endif
     }
-#if BULK_STORES
-    store_lines(args, &corner, with->D, memory, first_left, u->right);
-#endif
 }
+#endif
 
 #endif
 
-/* By all lanes of a warp: waits until its memory may be written again, or given back. */
+/* By all threads of a consumer: waits until TMA has read its results. */
 static __device__ __forceinline__ void wait_for_stores(void)
 {
-#if BULK_STORES
-    if (threadIdx.x % 32 == 0) TMA_STORE_WAIT_READ(0);
+#if TMA_STORES
+    if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(0);
     __syncwarp();
+    CONSUMER_BARRIER();
 #endif
 }
 
 /* ---- A consumer's sums ----------------------------------------------------------------------- */
 
-/* Stores the sums of consumer number `group`. memory: WARP_BYTES of shared memory of its warp. */
+/* Stores the sums of consumer number `group`. results: RESULTS_BYTES of shared memory. d_map: of D,
+ * with TMA_STORES. */
 static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *args,
-                                                  float (*acc)[ACC], char *memory,
+                                                  float (*acc)[ACC], char *results,
+                                                  const struct tgl_tensor_map *d_map,
                                                   const struct unit *u, int group)
 {
-    wait_for_stores(); /* TMA has read the lines of the tile before */
+    wait_for_stores();
     const struct epilogue_operands with = epilogue_operands(args, D_OF(args, u->batch), u->batch);
-    const int first_left = u->left + group * WM + (int)threadIdx.x / 32 % 4 * 16;
-#if HAS_PACKED
+    const int warp = (int)threadIdx.x / 32 % 4;
+    const int first_left = u->left + group * WM + warp * 16;
+#if TMA_STORES
     if (is_packed(args, &with)) {
-        store_packed_tile(args, &with, acc, memory, u, first_left);
+        store_packed_tile(args, &with, acc, results, d_map, u, first_left);
         return;
     }
 #endif
-    store_tile(args, &with, acc, (float *)memory, u, first_left);
+    (void)d_map;
+    results += warp * CHUNK_BYTES;
+#if HAS_PACKED && !TMA_STORES
+    if (is_packed(args, &with)) {
+        store_packed_tile(args, &with, acc, results, u, first_left);
+        return;
+    }
+#endif
+    store_tile(args, &with, acc, (float *)results, u, first_left);
 }
 
 #endif

@@ -32,9 +32,8 @@
 #ifndef CLUSTER_SPLITS
 #define CLUSTER_SPLITS 1 /* blocks that share the K of a tile and add up its sums in a cluster */
 #endif
-#ifndef BULK_STORES
-#define BULK_STORES 0 /* 1: results of 16 bits are copied to D while the next tile is multiplied   \
-                       */
+#ifndef TMA_STORES
+#define TMA_STORES 0 /* 1: TMA stores results of 16 bits while the next tile is multiplied */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */

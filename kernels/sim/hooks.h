@@ -68,7 +68,6 @@ typedef struct tgl_sim_hooks {
                      const void *barrier, unsigned mask, const void *pc);
     void (*tma_store)(void *run, const void *map, const void *shared, const int *at, int rank,
                       const void *pc);
-    void (*bulk_store)(void *run, void *global, const void *shared, unsigned bytes, const void *pc);
     void (*tma_store_commit)(void *run);
     void (*tma_store_wait)(void *run, int pending, int is_read_only);
     void (*fence_proxy_async)(void *run);

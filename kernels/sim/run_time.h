@@ -380,11 +380,6 @@ void tgl_sim_tma_store(const void *map, const void *shared, const int *at, int r
     tgl_sim.tma_store(tgl_sim.run, map, shared, at, rank, TGL_SIM_PC);
 }
 
-void tgl_sim_bulk_store(void *global, const void *shared, unsigned bytes)
-{
-    tgl_sim.bulk_store(tgl_sim.run, global, shared, bytes, TGL_SIM_PC);
-}
-
 void tgl_sim_tma_store_commit(void)
 {
     tgl_sim.tma_store_commit(tgl_sim.run);

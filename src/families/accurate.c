@@ -334,6 +334,7 @@ static void add_product(const tgl_partition *of, const geometry *g, tgl_list_bui
         .loops_over_batch = true,
         .is_persistent = true,
         .maps = maps,
+        .map_count = 2,
         .keeps_operands = true,
         .tables = g->operands,
         .args = {.raster = g->raster, .splits = 1, .cluster = g->cluster},

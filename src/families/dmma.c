@@ -347,6 +347,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
         .loops_over_batch = true,
         .is_persistent = true,
         .maps = maps,
+        .map_count = 2,
         .scratch_bytes = g.sums,
         .counter_bytes = g.counters,
         .args = {.raster = g.raster,

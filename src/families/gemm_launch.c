@@ -13,12 +13,12 @@
 
 typedef struct tgl_gemm_args gemm_args;
 
-enum { MAPS = 2 };
+enum { MAPS_OF_INPUTS = 2, MAPS_MAX = 3 };
 
 /* The parameters of a kernel that takes tensor maps. */
 typedef struct mapped_args {
     gemm_args args;
-    struct tgl_tensor_map maps[MAPS];
+    struct tgl_tensor_map maps[MAPS_MAX];
 } mapped_args;
 
 /* ---- What the kernels take ------------------------------------------------------------------- */
@@ -94,15 +94,23 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
             tgl_list_macro(builder, macros[i].name, macros[i].value);
 }
 
+static const char *parameters_of(const tgl_gemm_step *step)
+{
+#define MAP "|struct tgl_tensor_map"
+    static const char *const parameters[] = {"struct tgl_gemm_args", NULL,
+                                             "struct tgl_gemm_args" MAP MAP,
+                                             "struct tgl_gemm_args" MAP MAP MAP};
+#undef MAP
+    return parameters[step->map_count];
+}
+
 const tgl_kernel *tgl_gemm_kernel(const tgl_gemm_step *step, tgl_list_builder *builder)
 {
     const tgl_kernel kernel = {
         .name = step->name,
         .file = step->file,
         .symbol = step->symbol,
-        .parameters = step->maps != NULL
-                          ? "struct tgl_gemm_args|struct tgl_tensor_map|struct tgl_tensor_map"
-                          : "struct tgl_gemm_args",
+        .parameters = parameters_of(step),
         .expression = step->of->shape->epilogue.expression,
         .needs = step->needs,
         .local_bytes = step->local_bytes,
@@ -211,7 +219,7 @@ static void patch_arrays(tgl_list_builder *builder, const tgl_gemm_step *step, b
 static bool is_repacked(const tgl_gemm_step *step, tgl_operand operand)
 {
     if (step->keeps_operands) return false;
-    for (int i = 0; step->maps != NULL && i < MAPS; i++)
+    for (int i = 0; i < step->map_count; i++)
         if (step->maps[i].operand == (int)operand) return step->maps[i].base == TGL_VALUE_SCRATCH;
     return false;
 }
@@ -256,9 +264,10 @@ static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
                       row * e->ld_residual + col, e->stride_residual);
 }
 
-static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step)
+/* Without a product A and B are not read. */
+static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
 {
-    for (int i = 0; step->maps != NULL && i < MAPS; i++) {
+    for (int i = has_product ? 0 : MAPS_OF_INPUTS; i < step->map_count; i++) {
         tgl_list_patch_value(
             builder, TGL_VALUE_TENSOR_MAP, tgl_list_tensor(builder, &step->maps[i]),
             offsetof(mapped_args, maps) + (size_t)i * sizeof(struct tgl_tensor_map), 0);
@@ -344,8 +353,10 @@ static void add_launch(const tgl_gemm_step *step, const regions *at, bool has_pr
     args->overlaps =
         !step->of->is_last || (overlaps && all_overlap(builder->list, step->of->chip, has_product));
     const mapped_args bytes = {.args = *args};
-    tgl_list_launch(builder, launch, &bytes, step->maps != NULL ? sizeof bytes : sizeof *args);
-    if (has_product) patch_maps(builder, step);
+    const size_t map_bytes = (size_t)step->map_count * sizeof *bytes.maps;
+    tgl_list_launch(builder, launch, &bytes,
+                    step->map_count > 0 ? offsetof(mapped_args, maps) + map_bytes : sizeof *args);
+    patch_maps(builder, step, has_product);
     (step->of->shape->pointers ? patch_arrays : patch_matrices)(builder, step, has_product);
     patch_scalars(builder, step, has_product);
     patch_epilogue(builder, step);

@@ -35,11 +35,12 @@ typedef struct tgl_gemm_step {
     /* Set by the family: raster, tiles_whole, splits, cluster, k_chunk, small_k_major. */
     struct tgl_gemm_args args;
 
-    /* Of kernels that read A and B by TMA: two tensor maps, which are parameters behind the struct,
-     * in this order. An operand whose map is based on scratch is repacked: its pointer stays NULL,
-     * unless the kernel reads it besides (keeps_operands).
-     * NULL: the kernel reads A and B by their pointers. */
+    /* Of kernels that read A and B by TMA: their tensor maps, which are parameters behind the
+     * struct, and that of D if the kernel stores by TMA, too. An operand whose map is based on
+     * scratch is repacked: its pointer stays NULL, unless the kernel reads it besides
+     * (keeps_operands). */
     const tgl_tensor *maps;
+    int map_count; /* 0, 2, or 3 with that of D */
     bool keeps_operands;
 
     /* The kernel for the widest copies that sizes and strides allow, if the matrices begin at a

@@ -15,16 +15,16 @@ typedef struct wgmma_row {
     const char *name;
     int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
     int consumers; /* warpgroups that multiply */
-    bool alternates; /* each of them has tiles of its own, in turn */
-    int stages;      /* of bm + bn lines of 128 bytes */
-    int stages_bulk; /* with bulk stores, whose results take shared memory; 0: it has none */
-    int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
-    int registers;   /* per thread at launch, as compiled for sm_90a */
-    double share;    /* of the peak that the main loop reaches in short kernels, as fitted below;
-                        above 1 where it makes up for another constant */
+    bool alternates;    /* each of them has tiles of its own, in turn */
+    int stages;         /* of bm + bn lines of 128 bytes */
+    int stages_storing; /* with stores by TMA, whose results take shared memory; 0: it has none */
+    int min_blocks;     /* minimum resident blocks of an SM, which limits the registers */
+    int registers;      /* per thread at launch, as compiled for sm_90a */
+    double share;       /* of the peak that the main loop reaches in short kernels, as fitted below;
+                           above 1 where it makes up for another constant */
 } wgmma_row;
 
-/* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, STAGES with BULK_STORES, MIN_BLOCKS, registers,
+/* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, STAGES with TMA_STORES, MIN_BLOCKS, registers,
  * share. Two consumers take all of an SM's registers. Of blocks with one consumer an SM holds two,
  * if their tile leaves room for enough stages: the epilogue of one then overlaps with the main loop
  * of the other. Where consumers alternate (_alt), it overlaps within a block. Where tiles are as
@@ -35,7 +35,7 @@ static const wgmma_row rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 3, 1, 168, 0.94},
     {"wgmma_256x128",     256, 128, 2, false, 4, 3, 1, 168, 0.77},
     {"wgmma_128x192",     128, 192, 2, false, 5, 4, 1, 168, 0.86},
-    {"wgmma_128x160",     128, 160, 2, false, 5, 5, 1, 168, 0.87},
+    {"wgmma_128x160",     128, 160, 2, false, 5, 0, 1, 168, 0.87},
     {"wgmma_128x128",     128, 128, 2, false, 6, 5, 1, 168, 1.14},
     {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.72},
     {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.92},
@@ -119,7 +119,7 @@ typedef struct geometry {
     side left, right;
     int bk, cluster, raster, splits;
     bool in_cluster;
-    bool is_bulk; /* BULK_STORES of the kernel */
+    bool stores_by_tma; /* TMA_STORES of the kernel */
     int stages;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
@@ -193,22 +193,24 @@ static void add_repacks(const tgl_shape *s, geometry *g)
     }
 }
 
-/* Bulk stores take whole rows of D, of 16 bits an element, and copy 16 bytes at least. */
-static bool is_bulk(const tgl_shape *s, const geometry *g)
+/* Whether the kernel has TMA_STORES, and TMA can take the distances in D. */
+static bool stores_by_tma(const tgl_shape *s, const geometry *g)
 {
-    return g->row->stages_bulk > 0 && !g->exchanged && !g->in_cluster &&
-           tgl_type_size(s->type_d) == 2 && s->ldd % 8 == 0 && !s->epilogue.residual;
+    const int64_t most = ((int64_t)1 << 39) - 1; /* as in has_small_strides() */
+    return g->row->stages_storing > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
+           tgl_type_size(s->type_d) == 2 && !s->epilogue.residual && s->ldd % 8 == 0 &&
+           s->ldd <= most && (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
 }
 
-/* Shared memory of a warp for its sums: WARP_BYTES of the kernel. */
-static int warp_bytes(const geometry *g)
+/* Shared memory of a consumer for its results: RESULTS_BYTES of the kernel. */
+static int results_bytes(const geometry *g)
 {
     const wgmma_row *t = g->row;
     const int chunk = t->bn < 32 ? t->bn : 32;
     const int chunk_bytes = (g->exchanged ? chunk * 20 : 16 * (chunk + 8)) * (int)sizeof(float);
-    const int lines = t->bm / (t->alternates ? 1 : t->consumers) / 4; /* of a warp */
-    const int line_bytes = g->is_bulk ? lines * (t->bn * 2 + 16) : 0;
-    return line_bytes > chunk_bytes ? line_bytes : chunk_bytes;
+    const int rows_of_results = t->bm / (t->alternates ? 1 : t->consumers);
+    const int box_bytes = g->stores_by_tma ? rows_of_results * t->bn * 2 : 0;
+    return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
 }
 
 /* As struct shared of the kernel has it. */
@@ -217,7 +219,7 @@ static int shared_bytes(const geometry *g)
     enum { BARRIER = 8 }; /* bytes */
     const wgmma_row *t = g->row;
     return g->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
-           t->consumers * 4 * warp_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
+           t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
 }
 
 static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)
@@ -298,8 +300,8 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
                            : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
     g->threads = tgl_ring_threads(t->consumers);
-    g->is_bulk = is_bulk(s, g);
-    g->stages = g->is_bulk ? t->stages_bulk : t->stages;
+    g->stores_by_tma = stores_by_tma(s, g);
+    g->stages = g->stores_by_tma ? t->stages_storing : t->stages;
     g->shared = shared_bytes(g);
     add_repacks(s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
@@ -316,11 +318,11 @@ enum {
     LATENCY_CYCLES = 1460,      /* from the release of a stage to its next tile, from memory */
     TILE_CYCLES = 500,          /* of a tile, before its first wgmma and after its last, without: */
     STORE_BYTES_A_CLOCK = 17,   /* sums that an SM stores */
-    BULK_BYTES_A_CLOCK = 80,    /* sums that it leaves to TMA */
-    REDUCE_CYCLES = 6800,       /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 17,     /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 3200,   /* two barriers of the cluster, without: */
-    CLUSTER_BYTES_A_CLOCK = 18, /* sums that an SM reads from others */
+    TMA_STORE_BYTES_A_CLOCK = 80, /* sums that it leaves to TMA */
+    REDUCE_CYCLES = 6800,         /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 17,       /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 3200,     /* two barriers of the cluster, without: */
+    CLUSTER_BYTES_A_CLOCK = 18,   /* sums that an SM reads from others */
 };
 static const double NARROW_LINES = 0.43; /* more time of a line of 32 elements instead of 64 */
 static const double OVERLAP = 3.1;       /* see overlapped() */
@@ -398,7 +400,7 @@ static double tail_cycles(const geometry *g, bool is_split)
 {
     const double sums = 4.0 * g->row->bm * g->row->bn;
     const double tail =
-        TILE_CYCLES + sums / (g->is_bulk ? BULK_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK);
+        TILE_CYCLES + sums / (g->stores_by_tma ? TMA_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK);
     if (!is_split) return tail;
     if (g->in_cluster) return tail + REDUCE_IN_CLUSTER + sums / CLUSTER_BYTES_A_CLOCK;
     return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;
@@ -551,6 +553,24 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
     };
 }
 
+/* The map of D, in boxes of 64 x 64. */
+static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part)
+{
+    enum { BOX = 64 }; /* elements of 16 bits in a line of 128 bytes */
+    const int64_t size = (int64_t)tgl_type_size(s->type_d);
+    return (tgl_tensor){
+        .base = TGL_VALUE_OPERAND,
+        .operand = TGL_AT_D,
+        .offset = (part->row * s->ldd + part->col) * size,
+        .type = s->type_d,
+        .rank = 3,
+        .size = {part->n, part->m, s->batch},
+        .stride = {size, s->ldd * size, s->batch > 1 ? s->stride_d * size : TMA_ALIGNMENT},
+        .box = {BOX, BOX, 1},
+        .swizzle_bytes = LINE_BYTES,
+    };
+}
+
 static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *builder)
 {
     const wgmma_row *t = g->row;
@@ -559,7 +579,7 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
                                 {"STAGES", g->stages},
                                 {"CONSUMERS", t->consumers},
                                 {"ALTERNATE", t->alternates},
-                                {"BULK_STORES", g->is_bulk},
+                                {"TMA_STORES", g->stores_by_tma},
                                 {"MIN_BLOCKS", t->min_blocks},
                                 {"CLUSTER", g->cluster},
                                 {"CLUSTER_SPLITS", g->in_cluster ? g->splits : 1},
@@ -593,7 +613,8 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
         g.repacks[i].scratch += scratch;
     if (g.repack_count > 0) tgl_repack_add_step(of, g.repacks, g.repack_count, builder);
     const tgl_tensor maps[] = {tensor_of(of->shape, &g, &g.left, g.row->bm, 1),
-                               tensor_of(of->shape, &g, &g.right, g.row->bn, g.cluster)};
+                               tensor_of(of->shape, &g, &g.right, g.row->bn, g.cluster),
+                               tensor_of_d(of->shape, &of->part)};
     const int cluster = g.in_cluster ? g.splits : g.cluster;
     tgl_gemm_step step = {
         .of = of,
@@ -612,6 +633,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
         .is_persistent = true,
         .has_whole_grid = g.in_cluster,
         .maps = maps,
+        .map_count = g.stores_by_tma ? 3 : 2,
         .scratch_bytes = g.sums,
         .counter_bytes = g.counters,
         .args = {.raster = g.raster,

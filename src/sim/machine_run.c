@@ -551,7 +551,6 @@ static void set_hooks(tgl_machine *machine)
         .named_barrier = tgl_named_barrier,
         .tma_load = tgl_tma_load,
         .tma_store = tgl_tma_store,
-        .bulk_store = tgl_tma_bulk_store,
         .tma_store_commit = tgl_tma_store_commit,
         .tma_store_wait = tgl_tma_store_wait,
         .fence_proxy_async = tgl_clocks_fence,

@@ -14,14 +14,10 @@
 #include "sim/shadow_memory.h"
 #include "sim/shadow_shared.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SECTOR = 32, /* bytes */
-    UNIT = 16    /* bytes, where boxes begin in dimension 0; Hopper faults elsewhere */
-};
+enum { SECTOR = 32 /* bytes */ };
 
 /* ---- Global memory --------------------------------------------------------------------------- */
 
@@ -60,24 +56,19 @@ static int64_t check_box(tgl_machine *machine, const struct tgl_tensor_map *map,
     return inside;
 }
 
-static void check_shared(tgl_machine *machine, uintptr_t shared, uintptr_t alignment,
-                         const char *what, const void *pc)
+static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_tensor_map *map,
+                       const int *at, int rank, const char *what, const void *pc)
 {
+    enum { UNIT = 16 }; /* bytes, where boxes begin in dimension 0; Hopper faults elsewhere */
+    const uintptr_t alignment = map->swizzle > 0 ? 8 * (uintptr_t)map->swizzle : 128;
+    if (map->rank != rank)
+        tgl_machine_fault(machine, pc, "TMA %s a box of %d dimensions by a map of %d", what, rank,
+                          map->rank);
     if (shared - machine->launch->module->shared_base >= machine->launch->module->shared_size)
         tgl_machine_fault(machine, pc, "TMA %s an address outside shared memory", what);
     if (shared % alignment != 0)
         tgl_machine_fault(machine, pc, "TMA %s an address that is not a multiple of %llu", what,
                           (unsigned long long)alignment);
-}
-
-static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_tensor_map *map,
-                       const int *at, int rank, const char *what, const void *pc)
-{
-    const uintptr_t alignment = map->swizzle > 0 ? 8 * (uintptr_t)map->swizzle : 128;
-    if (map->rank != rank)
-        tgl_machine_fault(machine, pc, "TMA %s a box of %d dimensions by a map of %d", what, rank,
-                          map->rank);
-    check_shared(machine, shared, alignment, what, pc);
     if ((uintptr_t)map->base % UNIT != 0 || at[0] * (int)map->element % UNIT != 0)
         tgl_machine_fault(machine, pc,
                           "TMA %s a box that does not begin at a multiple of %d bytes of its "
@@ -181,49 +172,27 @@ static void read_box(tgl_machine *machine, const tgl_box_store *store, size_t of
     tgl_shared_read_async(machine, offset, tgl_box_bytes(&store->map), &access, clock, pc);
 }
 
-static void store(tgl_machine *machine, const struct tgl_tensor_map *map, const void *shared,
-                  const int *at, const void *pc)
-{
-    const size_t offset = (uintptr_t)shared - machine->launch->module->shared_base;
-    int64_t sectors;
-    int region = TGL_SIM_D;
-    tgl_shared_check_bounds(machine, offset, tgl_box_bytes(map), false, pc);
-    tgl_clocks_need(machine);
-    const int64_t inside = check_box(machine, map, at, true, &region, &sectors, pc);
-    tgl_box_store *store = add_store(machine, map);
-    memcpy(store->at, at, map->rank * sizeof *at);
-    if (!tgl_tally_bulk(&machine->tally, pc, TGL_GLOBAL_STORE, region, inside, sectors,
-                        &store->site))
-        tgl_machine_give_up(machine);
-    trace_box(machine, store->site, map, at, (uintptr_t)shared);
-    read_box(machine, store, offset, pc);
-    tgl_box_from_shared(&store->map, shared, store->data);
-}
-
 void tgl_tma_store(void *run, const void *map_of_kernel, const void *shared, const int *at,
                    int rank, const void *pc)
 {
     tgl_machine *machine = run;
+    const size_t offset = (uintptr_t)shared - machine->launch->module->shared_base;
     struct tgl_tensor_map map;
+    int64_t sectors;
+    int region = TGL_SIM_D;
     memcpy(&map, map_of_kernel, sizeof map);
     check_copy(machine, (uintptr_t)shared, &map, at, rank, "stores from", pc);
-    store(machine, &map, shared, at, pc);
-}
-
-/* The bytes are a box of one row. */
-void tgl_tma_bulk_store(void *run, void *global, const void *shared, unsigned bytes, const void *pc)
-{
-    tgl_machine *machine = run;
-    const struct tgl_tensor_map map = {
-        .base = global, .size = {bytes}, .box = {(unsigned short)bytes}, .rank = 1, .element = 1};
-    const int at = 0;
-    check_shared(machine, (uintptr_t)shared, UNIT, "stores from", pc);
-    if ((uintptr_t)global % UNIT != 0 || bytes % UNIT != 0 || bytes > USHRT_MAX)
-        tgl_machine_fault(machine, pc,
-                          "TMA stores %u bytes to %p: both have to be multiples of %d, and the "
-                          "simulator takes at most %d bytes",
-                          bytes, global, UNIT, USHRT_MAX);
-    store(machine, &map, shared, &at, pc);
+    tgl_shared_check_bounds(machine, offset, tgl_box_bytes(&map), false, pc);
+    tgl_clocks_need(machine);
+    const int64_t inside = check_box(machine, &map, at, true, &region, &sectors, pc);
+    tgl_box_store *store = add_store(machine, &map);
+    memcpy(store->at, at, (size_t)rank * sizeof *at);
+    if (!tgl_tally_bulk(&machine->tally, pc, TGL_GLOBAL_STORE, region, inside, sectors,
+                        &store->site))
+        tgl_machine_give_up(machine);
+    trace_box(machine, store->site, &map, at, (uintptr_t)shared);
+    read_box(machine, store, offset, pc);
+    tgl_box_from_shared(&store->map, shared, store->data);
 }
 
 void tgl_tma_store_commit(void *run)

@@ -11,8 +11,6 @@ void tgl_tma_load(void *run, void *shared, const void *map, const int *at, int r
                   const void *barrier, unsigned mask, const void *pc);
 void tgl_tma_store(void *run, const void *map, const void *shared, const int *at, int rank,
                    const void *pc);
-void tgl_tma_bulk_store(void *run, void *global, const void *shared, unsigned bytes,
-                        const void *pc);
 void tgl_tma_store_commit(void *run);
 void tgl_tma_store_wait(void *run, int pending, int is_read_only);
 

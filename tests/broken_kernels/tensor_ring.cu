@@ -129,17 +129,6 @@ static __device__ void add(float *acc, float x)
     acc[0] += x;
 }
 
-#ifdef BULK
-/* By one thread: stores half of the tile row by row, BULK bytes of each. */
-static __device__ void store_rows(const struct shared *shared, const struct tgl_tensor_map *to,
-                                  int row, int col)
-{
-    for (int i = 0; i < BM; i++)
-        bulk_store((char *)to->base + (row + i) * to->stride[1] + col * 4, shared->c + i * HALF,
-                   BULK);
-}
-#endif
-
 /* Half of the tile of C through shared memory. */
 static __device__ void store_half(const float *acc, struct shared *shared,
                                   const struct tgl_tensor_map *to, int row, int col, bool is_last)
@@ -156,11 +145,7 @@ static __device__ void store_half(const float *acc, struct shared *shared,
     named_barrier(1, 128);
 #endif
     if (threadIdx.x == 0) {
-#ifdef BULK
-        store_rows(shared, to, row, col);
-#else
         tma_store_3d(to, col, row, 0, shared->c);
-#endif
         tma_store_commit();
         if (STORE_WAITS(is_last)) TMA_STORE_WAIT_READ(0);
     }
