@@ -57,10 +57,11 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 /* splits: blocks that share the K of a tile. exchanged: 1: tiles are those of D^T. cluster: blocks
  * that share the right operand's tiles, 1 or 2. whole: tiles of a cluster, from the first on, that
  * are not split. in_cluster: 1: the blocks that share a tile form a cluster, and add up its sums
- * there instead of in the workspace. raster: rows of clusters of tiles in a band. */
-static const char *const options[] = {"splits",     "exchanged", "cluster", "whole",
-                                      "in_cluster", "raster",    NULL};
-enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER };
+ * there instead of in the workspace. raster: rows of clusters of tiles in a band. repack: operands
+ * that are repacked though TMA could read them as they lie: 1: A, 2: B, 3: both. */
+static const char *const options[] = {"splits", "exchanged",  "cluster", "repack",
+                                      "whole",  "in_cluster", "raster",  NULL};
+enum { SPLITS, EXCHANGED, CLUSTER, REPACK, WHOLE, IN_CLUSTER, RASTER };
 
 static const char *configuration(int index)
 {
@@ -134,6 +135,7 @@ typedef struct geometry {
 } geometry;
 
 enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
+enum { REPACK_A = 1, REPACK_B = 2 }; /* of the option */
 
 /* Distances that TMA can take: of lines, if there are several, and of matrices. */
 static bool is_direct(const tgl_shape *s, const side *x)
@@ -147,7 +149,7 @@ static bool is_direct(const tgl_shape *s, const side *x)
            (x->count == 1 || x->stride * size % TMA_ALIGNMENT == 0);
 }
 
-static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a)
+static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, int64_t repack)
 {
     side x = {
         .operand = is_a ? TGL_AT_A : TGL_AT_B,
@@ -159,7 +161,7 @@ static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a)
         .offset = is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part),
     };
     x.count = x.stride == 0 ? 1 : s->batch;
-    x.is_direct = is_direct(s, &x);
+    x.is_direct = is_direct(s, &x) && (repack & (is_a ? REPACK_A : REPACK_B)) == 0;
     return x;
 }
 
@@ -290,8 +292,9 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->in_cluster = tgl_option(choice, IN_CLUSTER, 0) != 0;
     const char *fault = cluster_fault(chip, choice, g);
     if (fault != NULL) return fault;
-    g->left = side_of(s, part, !g->exchanged);
-    g->right = side_of(s, part, g->exchanged);
+    const int64_t repack = tgl_option(choice, REPACK, 0);
+    g->left = side_of(s, part, !g->exchanged, repack);
+    g->right = side_of(s, part, g->exchanged, repack);
     g->bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
     split(s, choice, g);
     fault = count_units(chip, s, choice, g);
@@ -326,6 +329,7 @@ enum {
 };
 static const double NARROW_LINES = 0.43; /* more time of a line of 32 elements instead of 64 */
 static const double OVERLAP = 3.1;       /* see overlapped() */
+static const double TWO_LINES = 1.3;     /* more time of a line that lies in two lines of L2 */
 
 /* The time of what happens at once: little more than the longest, more if two are equal. */
 static double overlapped(double x, double y, double z)
@@ -343,14 +347,25 @@ static int line_of(int edge)
     return edge % 64 == 0 ? 64 : edge % 32 == 0 ? 32 : 16;
 }
 
+/* The share of an operand's lines, of `bytes` each, that lie in two lines of L2, of 128 bytes: none
+ * if the distance of lines is a multiple of 128, as that of long repacked ones is. */
+static double straddling(const tgl_shape *s, const side *x, int bytes)
+{
+    const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
+    const int64_t unit = (distance | LINE_BYTES) & -(distance | LINE_BYTES);
+    return x->is_direct && bytes > unit ? (double)(bytes - unit) / LINE_BYTES : 0;
+}
+
 /* Cycles in which TMA brings an operand's tile of `lines` lines, or fewer if the operand has. */
 static double copy_cycles(const tgl_shape *s, const side *x, int lines)
 {
     const bool has_lines_of_k = x->along_k || is_tf32(s);
     const int box = has_lines_of_k ? 1 : line_of(lines);
-    const double narrow = has_lines_of_k ? 1 : 1 + NARROW_LINES * (64.0 / box - 1);
+    const int bytes = has_lines_of_k ? LINE_BYTES : box * (int)tgl_type_size(s->type_a);
+    const double slow = (has_lines_of_k ? 1 : 1 + NARROW_LINES * (64.0 / box - 1)) *
+                        (1 + TWO_LINES * straddling(s, x, bytes));
     const int64_t copied = tgl_min64(lines, tgl_round_up(x->edge, box));
-    return (double)copied * LINE_BYTES * narrow / TMA_BYTES_A_CLOCK;
+    return (double)copied * LINE_BYTES * slow / TMA_BYTES_A_CLOCK;
 }
 
 /* Cycles of an SM to multiply `bk` of K of a tile. wgmma reads both operands from shared memory. */
@@ -476,29 +491,29 @@ static int next_splits(int splits)
 }
 
 /* All tiles split, in the workspace or in clusters. most: splits. */
-static void try_splits(tgl_search *in, int64_t exchanged, double tiles, int most)
+static void try_splits(tgl_search *in, int64_t exchanged, int64_t repack, double tiles, int most)
 {
     for (int i = 2; i <= most && tiles * (i - 1) < 2 * in->chip->sms; i = next_splits(i)) {
-        const int64_t values[] = {i, exchanged, 1};
-        tgl_search_try(in, SPLITS, 3, values);
-        const int64_t in_cluster[] = {i, exchanged, 1, 0, 1};
-        if (i <= IN_CLUSTER_MAX) tgl_search_try(in, SPLITS, 5, in_cluster);
+        const int64_t values[] = {i, exchanged, 1, repack};
+        tgl_search_try(in, SPLITS, 4, values);
+        const int64_t in_cluster[] = {i, exchanged, 1, repack, 0, 1};
+        if (i <= IN_CLUSTER_MAX) tgl_search_try(in, SPLITS, 6, in_cluster);
     }
 }
 
 /* The tiles of the last wave split, if they fill no more than half of it. */
-static void try_tail(tgl_search *in, int64_t exchanged, double tiles, int most)
+static void try_tail(tgl_search *in, int64_t exchanged, int64_t repack, double tiles, int most)
 {
     const int64_t slots = (int64_t)in->chip->sms * rows[in->asked.configuration].min_blocks;
     if (tiles <= (double)slots || tiles > INT_MAX) return;
     const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
     for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++) {
-        const int64_t values[] = {i, exchanged, 1, whole};
-        tgl_search_try(in, SPLITS, 4, values);
+        const int64_t values[] = {i, exchanged, 1, repack, whole};
+        tgl_search_try(in, SPLITS, 5, values);
     }
 }
 
-static void search(tgl_search *in)
+static void search_with(tgl_search *in, int64_t repack)
 {
     const tgl_shape *s = in->shape;
     const int bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
@@ -508,12 +523,28 @@ static void search(tgl_search *in)
         const int64_t left = exchanged ? s->n : s->m, right = exchanged ? s->m : s->n;
         const double tiles = (double)tgl_ceil_div(left, t->bm) *
                              (double)tgl_ceil_div(right, t->bn) * (double)s->batch;
-        const int64_t alone[] = {1, exchanged, 1}, pairs[] = {1, exchanged, 2};
-        tgl_search_try(in, SPLITS, 3, alone);
-        if (left > t->bm) tgl_search_try(in, SPLITS, 3, pairs);
-        try_splits(in, exchanged, tiles, most);
-        try_tail(in, exchanged, tiles, most);
+        const int64_t alone[] = {1, exchanged, 1, repack}, pairs[] = {1, exchanged, 2, repack};
+        tgl_search_try(in, SPLITS, 4, alone);
+        if (left > t->bm) tgl_search_try(in, SPLITS, 4, pairs);
+        try_splits(in, exchanged, repack, tiles, most);
+        try_tail(in, exchanged, repack, tiles, most);
     }
+}
+
+/* Whether repacking could make the operand's lines faster to copy. */
+static bool may_repack(const tgl_shape *s, bool is_a)
+{
+    const tgl_rectangle part = tgl_whole(s);
+    const side x = side_of(s, &part, is_a, 0);
+    return x.is_direct && straddling(s, &x, LINE_BYTES) > 0;
+}
+
+static void search(tgl_search *in)
+{
+    const int64_t most = (may_repack(in->shape, true) ? REPACK_A : 0) |
+                         (may_repack(in->shape, false) ? REPACK_B : 0);
+    for (int64_t repack = 0; repack <= most; repack++)
+        if ((repack & most) == repack) search_with(in, repack);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
