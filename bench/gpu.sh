@@ -58,6 +58,20 @@ check "random products, the ladder in f16" --plain --kernel ladder --type f16 --
 check "random products, the ladder by TF32 words" --plain --kernel ladder --compute tf32 --cases 300
 check "random products" --kernel gemm --cases "${CHECK_CASES:-5000}" --csv "$results/${chip}_check.csv"
 check "random products with epilogues" --kernel gemm --epilogues --in-turn --cases 500
+
+# options_of TYPE: of a product on tensor cores.
+options_of() {
+  case $1 in
+  tf32 | accurate) echo "--type f32 --compute $1" ;;
+  *) echo "--type $1" ;;
+  esac
+}
+
+types="f16 bf16 tf32 f64 accurate"
+for type in $types; do
+  # shellcheck disable=SC2046 # the options are words
+  check "random products, $type" --kernel gemm --in-turn --cases "${CHECK_CASES:-5000}" $(options_of "$type")
+done
 check "accuracy beside cuBLAS" --accuracy --csv "$results/${chip}_accuracy.csv"
 check "huge products" --huge --kernel gemm
 
@@ -75,7 +89,12 @@ sanitize() {
   finish $?
 }
 
-for tool in memcheck racecheck initcheck; do
+for tool in memcheck racecheck initcheck synccheck; do
+  for type in $types; do
+    # shellcheck disable=SC2046 # the options are words
+    sanitize "$type" "$tool" check --small --kernel gemm --in-turn --threads 4 \
+      --cases "${SANITIZE_CASES:-150}" $(options_of "$type")
+  done
   sanitize "every configuration" "$tool" check --small --kernel gemm --in-turn --threads 4 \
     --cases "${SANITIZE_CASES:-150}"
   for chapter in 1 2 3; do
