@@ -77,11 +77,8 @@
 #define PLACE_OF(e) ((e) / VEC * DISTANCE + (e) % VEC)
 
 /* Whether vectors are loaded by 16-byte loads: a single one if it is aligned, several always, since
- * VEC then promises it. In a partial last step a single vector is loaded by scalar loads, which are
- * few.
- */
-#define PACKS_OF_VECTOR  (ALONG_K && CHUNKS == 1)
-#define PACKS_TO_THE_END (PACKS_OF_VECTOR && COUNT > 1)
+ * VEC then promises it. In a partial last step all packs but the last are whole. */
+#define PACKS_OF_VECTOR (ALONG_K && CHUNKS == 1)
 
 /* Groups of sums of a thread for each vector. ALONG_K: one for each line, of up to four sums. Else
  * one for the results of a pack, or two that are used alternately. */
@@ -213,7 +210,7 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
         const int p = (first + i / COUNT) * LANES_K * (ALONG_K ? PACK : 1);
         const element_t *from = c->vector[i % COUNT];
         accumulate_t *to = s->vector[i / COUNT][i % COUNT];
-        if (is_plain && (is_whole || (PACKS_TO_THE_END && p + PACK - 1 < left))) {
+        if (is_plain && (is_whole || (PACKS_OF_VECTOR && p + PACK - 1 < left))) {
             LOAD_VECTOR(to, from + p);
             continue;
         }

@@ -32,24 +32,25 @@ typedef struct wgmma_row {
  * limits it. */
 // clang-format off
 static const wgmma_row rows[] = {
-    {"wgmma_128x256",     128, 256, 2, false, 4, 3, 1, 168, 0.94},
-    {"wgmma_256x128",     256, 128, 2, false, 4, 3, 1, 168, 0.77},
-    {"wgmma_128x192",     128, 192, 2, false, 5, 4, 1, 168, 0.86},
-    {"wgmma_128x160",     128, 160, 2, false, 5, 0, 1, 168, 0.87},
-    {"wgmma_128x128",     128, 128, 2, false, 6, 5, 1, 168, 1.14},
-    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.72},
-    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.92},
-    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.84},
-    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.70},
-    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 8, 1, 168, 0.48},
-    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 8, 1, 168, 0.68},
-    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 12, 1, 120, 1.21},
-    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.48},
-    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.48},
-    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.48},
-    {"wgmma_64x64",        64,  64, 1, false, 6, 0, 2, 120, 0.77},
-    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.49},
-    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.62},
+    {"wgmma_128x256",     128, 256, 2, false, 4, 3, 1, 168, 0.89},
+    {"wgmma_256x128",     256, 128, 2, false, 4, 3, 1, 168, 0.79},
+    {"wgmma_128x192",     128, 192, 2, false, 5, 4, 1, 168, 0.90},
+    {"wgmma_128x160",     128, 160, 2, false, 5, 0, 1, 168, 0.97},
+    {"wgmma_128x128",     128, 128, 2, false, 6, 5, 1, 168, 1.41},
+    {"wgmma_128x96",      128,  96, 2, false, 7, 0, 1, 168, 0.99},
+    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.60},
+    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.83},
+    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.94},
+    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.87},
+    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 8, 1, 168, 0.67},
+    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 8, 1, 168, 0.46},
+    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 12, 1, 120, 0.43},
+    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.46},
+    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.45},
+    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.46},
+    {"wgmma_64x64",        64,  64, 1, false, 6, 0, 2, 120, 0.52},
+    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.40},
+    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 1.03},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -57,11 +58,10 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 /* splits: blocks that share the K of a tile. exchanged: 1: tiles are those of D^T. cluster: blocks
  * that share the right operand's tiles, 1 or 2. whole: tiles of a cluster, from the first on, that
  * are not split. in_cluster: 1: the blocks that share a tile form a cluster, and add up its sums
- * there instead of in the workspace. raster: rows of clusters of tiles in a band. repack: operands
- * that are repacked though TMA could read them as they lie: 1: A, 2: B, 3: both. */
-static const char *const options[] = {"splits", "exchanged",  "cluster", "repack",
-                                      "whole",  "in_cluster", "raster",  NULL};
-enum { SPLITS, EXCHANGED, CLUSTER, REPACK, WHOLE, IN_CLUSTER, RASTER };
+ * there instead of in the workspace. raster: rows of clusters of tiles in a band. */
+static const char *const options[] = {"splits",     "exchanged", "cluster", "whole",
+                                      "in_cluster", "raster",    NULL};
+enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER };
 
 static const char *configuration(int index)
 {
@@ -135,7 +135,6 @@ typedef struct geometry {
 } geometry;
 
 enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
-enum { REPACK_A = 1, REPACK_B = 2 }; /* of the option */
 
 /* Distances that TMA can take: of lines, if there are several, and of matrices. */
 static bool is_direct(const tgl_shape *s, const side *x)
@@ -149,7 +148,7 @@ static bool is_direct(const tgl_shape *s, const side *x)
            (x->count == 1 || x->stride * size % TMA_ALIGNMENT == 0);
 }
 
-static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, int64_t repack)
+static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a)
 {
     side x = {
         .operand = is_a ? TGL_AT_A : TGL_AT_B,
@@ -161,7 +160,7 @@ static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, in
         .offset = is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part),
     };
     x.count = x.stride == 0 ? 1 : s->batch;
-    x.is_direct = is_direct(s, &x) && (repack & (is_a ? REPACK_A : REPACK_B)) == 0;
+    x.is_direct = is_direct(s, &x);
     return x;
 }
 
@@ -292,9 +291,8 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->in_cluster = tgl_option(choice, IN_CLUSTER, 0) != 0;
     const char *fault = cluster_fault(chip, choice, g);
     if (fault != NULL) return fault;
-    const int64_t repack = tgl_option(choice, REPACK, 0);
-    g->left = side_of(s, part, !g->exchanged, repack);
-    g->right = side_of(s, part, g->exchanged, repack);
+    g->left = side_of(s, part, !g->exchanged);
+    g->right = side_of(s, part, g->exchanged);
     g->bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
     split(s, choice, g);
     fault = count_units(chip, s, choice, g);
@@ -312,24 +310,24 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 9,999 times of all configurations on an H200: 681 products of bf16 and TF32, three
- * quarters of them for the fit. Its choices are 4.0 % slower than the best in geometric mean, and
- * 5.4 % for the other quarter. Cycles are those of the clock in the table of chips. */
+/* Fitted to 13,161 times of all configurations on two H200s: 538 products of bf16 and TF32, three
+ * quarters of them for the fit. Its choices are 5.4 % slower than the best in geometric mean, and
+ * 6.5 % for the other quarter. Cycles are those of the clock in the table of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
-    TMA_BYTES_A_CLOCK = 60,     /* that one SM receives */
-    LATENCY_CYCLES = 1460,      /* from the release of a stage to its next tile, from memory */
-    TILE_CYCLES = 500,          /* of a tile, before its first wgmma and after its last, without: */
-    STORE_BYTES_A_CLOCK = 17,   /* sums that an SM stores */
-    TMA_STORE_BYTES_A_CLOCK = 80, /* sums that it leaves to TMA */
-    REDUCE_CYCLES = 6800,         /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 17,       /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 3200,     /* two barriers of the cluster, without: */
-    CLUSTER_BYTES_A_CLOCK = 18,   /* sums that an SM reads from others */
+    TMA_BYTES_A_CLOCK = 61,     /* that one SM receives */
+    LATENCY_CYCLES = 1700,      /* from the release of a stage to its next tile, from memory */
+    TILE_CYCLES = 725,          /* of a tile, before its first wgmma and after its last, without: */
+    STORE_BYTES_A_CLOCK = 16,   /* sums that an SM stores */
+    TMA_STORE_BYTES_A_CLOCK = 51, /* sums that it leaves to TMA */
+    REDUCE_CYCLES = 3300,         /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 12,       /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 1500,     /* two barriers of the cluster, without: */
+    CLUSTER_BYTES_A_CLOCK = 7,    /* sums that an SM reads from others */
 };
 static const double NARROW_LINES = 0.43; /* more time of a line of 32 elements instead of 64 */
-static const double OVERLAP = 3.1;       /* see overlapped() */
-static const double TWO_LINES = 1.3;     /* more time of a line that lies in two lines of L2 */
+static const double OVERLAP = 2.9;       /* see overlapped() */
+static const double TWO_LINES = 1.06;    /* more time of a line that lies in two lines of L2 */
 
 /* The time of what happens at once: little more than the longest, more if two are equal. */
 static double overlapped(double x, double y, double z)
@@ -390,8 +388,8 @@ static double all_steps(const tgl_shape *s, const geometry *g)
  */
 static double slowed(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
 {
-    static const double MOST = 0.18;           /* of the time, more */
-    static const double HALF_SECONDS = 800e-6; /* half of it in kernels of this time */
+    static const double MOST = 0.31;           /* of the time, more */
+    static const double HALF_SECONDS = 650e-6; /* half of it in kernels of this time */
     const double busy = fmin(1, (double)g->units * g->cluster / chip->sms); /* share of SMs */
     const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
     const double seconds = cycles / (1e6 * chip->clock_mhz);
@@ -491,29 +489,29 @@ static int next_splits(int splits)
 }
 
 /* All tiles split, in the workspace or in clusters. most: splits. */
-static void try_splits(tgl_search *in, int64_t exchanged, int64_t repack, double tiles, int most)
+static void try_splits(tgl_search *in, int64_t exchanged, double tiles, int most)
 {
     for (int i = 2; i <= most && tiles * (i - 1) < 2 * in->chip->sms; i = next_splits(i)) {
-        const int64_t values[] = {i, exchanged, 1, repack};
-        tgl_search_try(in, SPLITS, 4, values);
-        const int64_t in_cluster[] = {i, exchanged, 1, repack, 0, 1};
-        if (i <= IN_CLUSTER_MAX) tgl_search_try(in, SPLITS, 6, in_cluster);
+        const int64_t values[] = {i, exchanged, 1};
+        tgl_search_try(in, SPLITS, 3, values);
+        const int64_t in_cluster[] = {i, exchanged, 1, 0, 1};
+        if (i <= IN_CLUSTER_MAX) tgl_search_try(in, SPLITS, 5, in_cluster);
     }
 }
 
 /* The tiles of the last wave split, if they fill no more than half of it. */
-static void try_tail(tgl_search *in, int64_t exchanged, int64_t repack, double tiles, int most)
+static void try_tail(tgl_search *in, int64_t exchanged, double tiles, int most)
 {
     const int64_t slots = (int64_t)in->chip->sms * rows[in->asked.configuration].min_blocks;
     if (tiles <= (double)slots || tiles > INT_MAX) return;
     const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
     for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++) {
-        const int64_t values[] = {i, exchanged, 1, repack, whole};
-        tgl_search_try(in, SPLITS, 5, values);
+        const int64_t values[] = {i, exchanged, 1, whole};
+        tgl_search_try(in, SPLITS, 4, values);
     }
 }
 
-static void search_with(tgl_search *in, int64_t repack)
+static void search(tgl_search *in)
 {
     const tgl_shape *s = in->shape;
     const int bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
@@ -523,28 +521,12 @@ static void search_with(tgl_search *in, int64_t repack)
         const int64_t left = exchanged ? s->n : s->m, right = exchanged ? s->m : s->n;
         const double tiles = (double)tgl_ceil_div(left, t->bm) *
                              (double)tgl_ceil_div(right, t->bn) * (double)s->batch;
-        const int64_t alone[] = {1, exchanged, 1, repack}, pairs[] = {1, exchanged, 2, repack};
-        tgl_search_try(in, SPLITS, 4, alone);
-        if (left > t->bm) tgl_search_try(in, SPLITS, 4, pairs);
-        try_splits(in, exchanged, repack, tiles, most);
-        try_tail(in, exchanged, repack, tiles, most);
+        const int64_t alone[] = {1, exchanged, 1}, pairs[] = {1, exchanged, 2};
+        tgl_search_try(in, SPLITS, 3, alone);
+        if (left > t->bm) tgl_search_try(in, SPLITS, 3, pairs);
+        try_splits(in, exchanged, tiles, most);
+        try_tail(in, exchanged, tiles, most);
     }
-}
-
-/* Whether repacking could make the operand's lines faster to copy. */
-static bool may_repack(const tgl_shape *s, bool is_a)
-{
-    const tgl_rectangle part = tgl_whole(s);
-    const side x = side_of(s, &part, is_a, 0);
-    return x.is_direct && straddling(s, &x, LINE_BYTES) > 0;
-}
-
-static void search(tgl_search *in)
-{
-    const int64_t most = (may_repack(in->shape, true) ? REPACK_A : 0) |
-                         (may_repack(in->shape, false) ? REPACK_B : 0);
-    for (int64_t repack = 0; repack <= most; repack++)
-        if ((repack & most) == repack) search_with(in, repack);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
