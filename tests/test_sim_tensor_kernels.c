@@ -66,6 +66,7 @@ static const mistake mistakes[] = {
      "NO_LAST_STORE_WAIT",
      "has left the kernel, while this TMA store may still read",
      {STORE}},
+    {"tensor_ring", "SHORTER 2", "which are not a multiple of 16 bytes long", {STORE}},
     {"tensor_ring",
      "UNALIGNED_TILE",
      "begins 128 bytes into a swizzle's pattern of 1024",

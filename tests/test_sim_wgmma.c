@@ -501,13 +501,17 @@ static void results_are_stored_by_tma(void **state)
         const char *kernel;
         int m, n, pad, skip;
         double beta;
-    } cases[] = {
-        {"wgmma_128x256", 72, 264, 0, 0, 0},   {"wgmma_128x256:cluster=2", 200, 24, 0, 0, 0},
-        {"wgmma_256x128", 200, 40, 8, 0, 0},   {"wgmma_256x128", 136, 43, 5, 0, 0},
-        {"wgmma_128x192", 40, 196, 4, 0, 0},   {"wgmma_128x160", 24, 40, 0, 3, 0},
-        {"wgmma_128x128", 24, 32, 0, 0, -1},   {"wgmma_128x64_s8", 72, 56, 0, 0, 0},
-        {"wgmma_64x128_s8", 40, 120, 0, 8, 0}, {"wgmma_64x64_s12", 24, 33, 7, 0, 0},
-        {"wgmma_64x256", 33, 72, 0, 0, 0}};
+    } cases[] = {{"wgmma_128x256", 72, 264, 0, 0, 0},
+                 {"wgmma_128x256:exchanged=0,cluster=2", 200, 24, 0, 0, 0},
+                 {"wgmma_256x128:exchanged=0", 200, 40, 8, 0, 0},
+                 {"wgmma_256x128:exchanged=0", 136, 43, 5, 0, 0},
+                 {"wgmma_128x192:exchanged=0", 40, 200, 0, 0, 0},
+                 {"wgmma_128x192:exchanged=0", 24, 40, 0, 3, 0},
+                 {"wgmma_128x128:exchanged=0", 24, 32, 0, 0, -1},
+                 {"wgmma_128x64_s8:exchanged=0", 72, 56, 0, 0, 0},
+                 {"wgmma_64x128_s8:exchanged=0", 40, 136, 0, 8, 0},
+                 {"wgmma_64x64_s12:exchanged=0", 24, 33, 7, 0, 0},
+                 {"wgmma_64x256:exchanged=0", 33, 72, 0, 0, 0}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         if (!is_mine((int)i)) continue;
         product p = basic(cases[i].kernel, i % 2 == 0 ? TGL_BF16 : TGL_F16, cases[i].m, cases[i].n,

@@ -34,8 +34,8 @@
  * Pairs of tiles are taken in bands, as in rung 24: in bands of 8, the 66 clusters of an H200 have
  * 2048 rows of A and about 2112 columns of B at a time. The second tile of a pair may lie below C:
  * it loads zeros and stores nothing, so that both blocks do the same number of steps. TMA stores
- * need rows of C that are multiples of 16 bytes apart; for others the threads store the boxes
- * element by element.
+ * need rows of C that are multiples of 16 bytes long and apart; for others the threads store the
+ * boxes element by element.
  *
  * Why: in rung 32 the tensor cores idle while a block starts, fills its ring, and stores its tile
  * of 64 KB. Multicast halves what the L2 cache delivers of B.

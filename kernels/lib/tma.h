@@ -9,7 +9,8 @@
  * swizzle of 32, 64 or 128 bytes to 256, 512 or 1024.
  *
  * A thread can also issue a store of a box from shared to global memory. Like copies of cp.async,
- * stores form groups. Elements outside the tensor are not stored.
+ * stores form groups. Elements outside the tensor are not stored if its size in dimension 0 is a
+ * multiple of 16 bytes. Otherwise Hopper also writes what follows up to the next multiple.
  *
  * TMA and wgmma access shared memory through the async proxy. A thread that has written data which
  * one of them will read calls fence_proxy_async() in between (PTX ISA, "Proxies").

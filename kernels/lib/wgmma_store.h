@@ -326,7 +326,7 @@ static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], 
 
 #if TMA_STORES
 /* By one thread: TMA stores the boxes of a tile that a consumer has put into shared memory.
- * Elements outside of D are not stored. */
+ * Elements outside of D are not stored, because its rows are multiples of 16 bytes long. */
 static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *args,
                                                    const struct tgl_tensor_map *d_map,
                                                    const char *boxes, int row, int col, int batch)

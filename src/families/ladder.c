@@ -328,9 +328,10 @@ static tgl_tensor tensor_of(const geometry *g, tgl_operand operand, int64_t line
     };
 }
 
+/* TMA writes up to the next multiple of 16 bytes behind a row of C. */
 static bool stores_by_tma(const ladder_row *row, const tgl_shape *s)
 {
-    return row->maps == MAPS_MAX && has_tma_rows(s, s->m, s->ldc);
+    return row->maps == MAPS_MAX && has_tma_rows(s, s->m, s->ldc) && s->n * 2 % TMA_ALIGNMENT == 0;
 }
 
 /* ---- Launch ---------------------------------------------------------------------------------- */

@@ -194,13 +194,15 @@ static void add_repacks(const tgl_shape *s, geometry *g)
     }
 }
 
-/* Whether the kernel has TMA_STORES, and TMA can take the distances in D. */
+/* Whether the kernel has TMA_STORES, and TMA can take the distances in D. Of a box that reaches
+ * behind the rows of D, TMA stores up to the next multiple of 16 bytes. */
 static bool stores_by_tma(const tgl_shape *s, const geometry *g)
 {
     const int64_t most = ((int64_t)1 << 39) - 1; /* as in has_small_strides() */
     return g->row->stages_storing > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
            tgl_type_size(s->type_d) == 2 && !s->epilogue.residual && s->ldd % 8 == 0 &&
-           s->ldd <= most && (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
+           g->right.edge % 8 == 0 && s->ldd <= most &&
+           (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
 }
 
 /* Shared memory of a consumer for its results: RESULTS_BYTES of the kernel. */

@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTOR = 32 /* bytes */ };
+enum {
+    SECTOR = 32, /* bytes */
+    UNIT = 16    /* bytes, where boxes begin in dimension 0; Hopper faults elsewhere */
+};
 
 /* ---- Global memory --------------------------------------------------------------------------- */
 
@@ -59,7 +62,6 @@ static int64_t check_box(tgl_machine *machine, const struct tgl_tensor_map *map,
 static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_tensor_map *map,
                        const int *at, int rank, const char *what, const void *pc)
 {
-    enum { UNIT = 16 }; /* bytes, where boxes begin in dimension 0; Hopper faults elsewhere */
     const uintptr_t alignment = map->swizzle > 0 ? 8 * (uintptr_t)map->swizzle : 128;
     if (map->rank != rank)
         tgl_machine_fault(machine, pc, "TMA %s a box of %d dimensions by a map of %d", what, rank,
@@ -159,6 +161,18 @@ static tgl_box_store *add_store(tgl_machine *machine, const struct tgl_tensor_ma
     return *last;
 }
 
+/* Hopper stores a box that reaches behind the tensor's rows up to a multiple of 16 bytes. */
+static void check_end_of_rows(tgl_machine *machine, const struct tgl_tensor_map *map, const int *at,
+                              const void *pc)
+{
+    const int64_t end = (int64_t)at[0] + map->box[0], size = map->size[0];
+    if (end > size && size * map->element % UNIT != 0)
+        tgl_machine_fault(machine, pc,
+                          "TMA stores a box that reaches behind the rows of its tensor, which are "
+                          "not a multiple of %d bytes long: it would write up to the next one",
+                          UNIT);
+}
+
 /* Records that the store reads its box of shared memory until its group has been waited for. */
 static void read_box(tgl_machine *machine, const tgl_box_store *store, size_t offset,
                      const void *pc)
@@ -182,6 +196,7 @@ void tgl_tma_store(void *run, const void *map_of_kernel, const void *shared, con
     int region = TGL_SIM_D;
     memcpy(&map, map_of_kernel, sizeof map);
     check_copy(machine, (uintptr_t)shared, &map, at, rank, "stores from", pc);
+    check_end_of_rows(machine, &map, at, pc);
     tgl_shared_check_bounds(machine, offset, tgl_box_bytes(&map), false, pc);
     tgl_clocks_need(machine);
     const int64_t inside = check_box(machine, &map, at, true, &region, &sectors, pc);
