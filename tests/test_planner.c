@@ -217,7 +217,7 @@ static void few_rows_have_short_blocks(void **state)
             const bool tall = i & 1, k_major = i & 2;
             const tgl_shape s = transposed_shape_of(tall ? 4096 : count, tall ? count : 4096, 4096,
                                                     tall && !k_major, tall || k_major);
-            made m = made_by("h100", &s); /* has no tuned table */
+            made m = made_by("h100", &s);
             assert_kernel(&m.candidate, count == 2 ? "gemv_2" : "gemv_4");
             assert_int_equal(macro_of(m.kernel, "ALONG_K"), k_major);
             assert_true(m.candidate.blocks > 0.9 * 132);
@@ -587,6 +587,18 @@ static void tuned_rows_name_what_there_is(void **state)
 }
 
 /* The kernels of f16 are those of bf16. */
+static void an_h100_has_the_rows_of_an_h200(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        const tgl_shape s = shape_of_row(row);
+        assert_non_null(tgl_tuned_find("h200", &s));
+        assert_ptr_equal(tgl_tuned_find("h100", &s), tgl_tuned_find("h200", &s));
+        assert_null(tgl_tuned_find("a100", &s));
+    }
+}
+
 static void f16_has_the_rows_of_bf16(void **state)
 {
     (void)state;
@@ -877,6 +889,7 @@ int main(void)
         cmocka_unit_test(asked_for_splits_are_given),
         cmocka_unit_test(last_wave_is_shared_by_all),
         cmocka_unit_test(tuned_rows_name_what_there_is),
+        cmocka_unit_test(an_h100_has_the_rows_of_an_h200),
         cmocka_unit_test(f16_has_the_rows_of_bf16),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
         cmocka_unit_test(a_measurement_is_of_its_own_product),

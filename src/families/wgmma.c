@@ -407,7 +407,7 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
 {
     const wgmma_row *t = g->row;
     /* In a cluster a stage is free when both blocks have released it. */
-    const double in_flight = g->stages - (g->cluster > 1 ? 1.5 : 1);
+    const double in_flight = g->stages - (g->cluster > 1 ? 2.5 : 1);
     return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g),
                       copy_cycles(s, &g->left, t->bm, 1) +
                           copy_cycles(s, &g->right, t->bn, g->cluster),

@@ -60,9 +60,16 @@ static bool is_of_type(const tgl_tuned *row, const tgl_shape *s)
            (row->layout[0] == 'T') == s->trans_a && (row->layout[1] == 'T') == s->trans_b;
 }
 
+/* The chip whose rows serve a chip: an H100 is an H200 with slower memory. */
+static const char *measured_chip(const char *chip)
+{
+    return strcmp(chip, "h100") == 0 ? "h200" : chip;
+}
+
 const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s)
 {
     const tgl_tuned *row, *nearest = NULL;
+    chip = measured_chip(chip);
     double least = NEAR;
     if (s->k == 0) return NULL;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
