@@ -319,15 +319,15 @@ static const struct {
     const char *name;
     int bm, bn;
     bool has_clusters;
-} rows[] = {{"wgmma_128x256", 128, 256, true},   {"wgmma_256x128", 256, 128, true},
-            {"wgmma_128x192", 128, 192, true},   {"wgmma_128x160", 128, 160, true},
-            {"wgmma_128x128", 128, 128, true},   {"wgmma_128x128_alt", 128, 128, true},
-            {"wgmma_64x256_alt", 64, 256, true}, {"wgmma_128x64", 128, 64, true},
-            {"wgmma_64x256", 64, 256, true},     {"wgmma_64x128", 64, 128, true},
-            {"wgmma_64x64", 64, 64, true},       {"wgmma_64x32", 64, 32, true},
-            {"wgmma_64x16", 64, 16, true}};
+} rows[] = {{"wgmma_128x256", 128, 256, true}, {"wgmma_256x128", 256, 128, true},
+            {"wgmma_128x192", 128, 192, true}, {"wgmma_128x160", 128, 160, true},
+            {"wgmma_128x128", 128, 128, true}, {"wgmma_128x128_alt", 128, 128, true},
+            {"wgmma_128x96", 128, 96, true},   {"wgmma_64x256_alt", 64, 256, true},
+            {"wgmma_128x64", 128, 64, true},   {"wgmma_64x256", 64, 256, true},
+            {"wgmma_64x128", 64, 128, true},   {"wgmma_64x64", 64, 64, true},
+            {"wgmma_64x32", 64, 32, true},     {"wgmma_64x16", 64, 16, true}};
 
-/* A little more than a tile, and than a stage; of aligned rows. */
+/* A little more than a tile, by 5 or 8, and than a stage; of aligned rows. */
 static void every_configuration_in_every_layout(void **state)
 {
     int number = 0;
@@ -339,11 +339,15 @@ static void every_configuration_in_every_layout(void **state)
             if (!is_mine(number++)) continue;
             snprintf(kernel, sizeof kernel, "%s:exchanged=%d,cluster=%d", rows[i].name, exchanged,
                      1 + (clusters && rows[i].has_clusters));
-            const int left = rows[i].bm + 8, right = rows[i].bn + 8;
+            const int more = number % 2 == 0 ? 8 : 5;
+            const int left = rows[i].bm + more, right = rows[i].bn + more;
             product p = basic(kernel, i % 2 == 0 ? TGL_BF16 : TGL_F16, exchanged ? right : left,
                               exchanged ? left : right, 72);
             p.trans_a = way % 2 != 0;
             p.trans_b = way / 2 % 2 != 0;
+            p.pad_a = p.trans_a ? 8 - more : 0;
+            p.pad_b = p.trans_b ? 0 : 8 - more;
+            p.pad_c = 8 - more;
             p.beta = -2;
             run(*state, &p);
         }
