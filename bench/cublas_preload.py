@@ -9,7 +9,8 @@ cuBLAS and once with the library, on the same inputs. The table has the largest 
 results relative to their largest element, the limit for it, the median times, and how many products
 Tegula has computed. A program fails if its difference is above the limit or its result is not finite,
 or if it ends with an error. The exit status is the number of failures. With --jobs N several programs
-run at a time, but a lock lets only one of them measure its time.
+run at a time. A lock lets only one of them measure its time, but the others may use the GPU meanwhile, to
+load their kernels and to compute their first result.
 """
 import argparse
 import concurrent.futures

@@ -449,6 +449,8 @@ static void maps_need_aligned_operands(void **state)
     tgl_run run = {.alpha = 1, .has_product = true};
     run.at[TGL_AT_C] = address(2);
     assert_false(tgl_list_takes(&list, &run));
+    maps[2].is_optional = true;
+    assert_true(tgl_list_takes(&list, &run));
 }
 
 /* ---- Alternatives ---------------------------------------------------------------------------- */

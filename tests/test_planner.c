@@ -586,7 +586,6 @@ static void tuned_rows_name_what_there_is(void **state)
     }
 }
 
-/* The kernels of f16 are those of bf16. */
 static void an_h100_has_the_rows_of_an_h200(void **state)
 {
     (void)state;
@@ -599,6 +598,7 @@ static void an_h100_has_the_rows_of_an_h200(void **state)
     }
 }
 
+/* The kernels of f16 are those of bf16. */
 static void f16_has_the_rows_of_bf16(void **state)
 {
     (void)state;

@@ -535,6 +535,52 @@ static void results_are_stored_by_tma(void **state)
     }
 }
 
+/* With split-K, without a product, with scalars and a D elsewhere, with a second tile of a cluster
+ * wholly behind the matrix, and with a D that TMA cannot store. */
+static void tma_stores_in_other_ways(void **state)
+{
+    static const char tiles[] = "wgmma_64x64_s12:exchanged=0";
+    enum { WAYS = 12 };
+    for (int way = 0; way < WAYS; way++) {
+        if (!is_mine(way)) continue;
+        product p = basic(tiles, TGL_BF16, 72, 136, 256);
+        switch (way) {
+        case 0:
+            p.kernel = "wgmma_64x64_s12:exchanged=0,splits=2";
+            break;
+        case 1:
+            p.kernel = "wgmma_64x64_s12:exchanged=0,splits=3,whole=2";
+            break;
+        case 2:
+        case 3:
+            p.kernel = "wgmma_128x64_s8:exchanged=0,cluster=2";
+            p.m = way == 2 ? 100 : 300;
+            break;
+        case 4:
+        case 5:
+            p.alpha = 0;
+            p.beta = way == 4 ? 0 : -1;
+            break;
+        case 6:
+            p.k = 0;
+            break;
+        case 7:
+        case 8:
+            p.device_scalars = true;
+            p.beta = way == 7 ? 0 : -1;
+            break;
+        case 9:
+        case 10:
+            p.type_d = TGL_BF16;
+            p.beta = way == 9 ? 0 : -1;
+            break;
+        default:
+            p.skip_c = 4;
+        }
+        run(*state, &p);
+    }
+}
+
 /* The blocks of a cluster share a tile: a K that gives some of them nothing, batches, edges. */
 static void splits_in_clusters(void **state)
 {
@@ -662,6 +708,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_product_in_a_batch),
         cmocka_unit_test(consumers_alternate),
         cmocka_unit_test(results_are_stored_by_tma),
+        cmocka_unit_test(tma_stores_in_other_ways),
         cmocka_unit_test(splits_in_clusters),
         cmocka_unit_test(some_tiles_whole),
         cmocka_unit_test(impossible_clusters_are_refused),

@@ -10,9 +10,10 @@
  *   producer      One warp, or one warpgroup if there are several consumers (setmaxnreg takes whole
  *                 ones), of which a single thread works: it fills a ring of STAGES stages by TMA. A
  *                 stage is BM x BK of left and BN x BK of right, BK being 128 bytes, with a swizzle
- *                 that wgmma undoes. Elements outside the matrices arrive as zeros. This is slow,
- *                 so the last tiles of an edge begin earlier, and share rows or columns with the
- *                 tiles before.
+ *                 that wgmma undoes. Elements outside the matrices arrive as zeros. TMA writes
+ *                 these slowly, so the last tiles of an edge begin earlier, and share rows or
+ *                 columns with the tiles before; of a matrix that is smaller than a tile only the
+ *                 lines that exist are copied.
  *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
  *                 stage's products are one group of wgmmas; the next group is issued before the
  *                 group before it is waited for, and only then that one's stage is released.
@@ -52,6 +53,10 @@
 #define PRODUCER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
 
+#if TMA_STORES && (STAGE_BYTES % 1024 != 0 || RESULTS_BYTES % 1024 != 0)
+#error "boxes with a swizzle of 128 bytes begin at multiples of 1024"
+#endif
+
 struct shared {
     unsigned char stages[STAGES][STAGE_BYTES];            /* left, then right */
     __align__(16) char results[CONSUMERS][RESULTS_BYTES]; /* on their way to D */
@@ -69,22 +74,27 @@ static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *arg
     return copied_lines(BM, LEFT_ALONG_K ? 1 : LINE(BM), left_extent(args));
 }
 
-/* The same of a right tile, of which the blocks of a cluster copy a part each, if it is K-major. */
+/* The same of a right tile. Each block of a cluster copies a part: of a K-major tile lines, in a
+ * box of fixed size. */
 static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *args)
 {
     return copied_lines(BN, !RIGHT_ALONG_K ? LINE(BN) : CLUSTER > 1 ? BN : 1, right_extent(args));
 }
 
-/* By all threads, before a barrier: sets the lines of all stages to 0 that nothing is copied to. */
+/* By all threads, before a barrier: sets the lines of all stages to 0 that nothing is copied to.
+ * wgmma reads them, though no result that is stored depends on them. */
 static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_args *args,
                                                          struct shared *shared)
 {
     const int left_end = left_lines(args) * 128, right_end = LEFT_BYTES + right_lines(args) * 128;
+    const uint4 zeros = make_uint4(0, 0, 0, 0);
     if (left_end == LEFT_BYTES && right_end == STAGE_BYTES) return;
-    for (int stage = 0; stage < STAGES; stage++)
-        for (int i = (int)threadIdx.x * 16; i < STAGE_BYTES; i += THREADS * 16)
-            if (i < LEFT_BYTES ? i >= left_end : i >= right_end)
-                *(uint4 *)&shared->stages[stage][i] = make_uint4(0, 0, 0, 0);
+    for (int stage = 0; stage < STAGES; stage++) {
+        for (int i = left_end + (int)threadIdx.x * 16; i < LEFT_BYTES; i += THREADS * 16)
+            *(uint4 *)&shared->stages[stage][i] = zeros;
+        for (int i = right_end + (int)threadIdx.x * 16; i < STAGE_BYTES; i += THREADS * 16)
+            *(uint4 *)&shared->stages[stage][i] = zeros;
+    }
     fence_proxy_async();
 }
 
@@ -207,7 +217,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
 #endif
         store_sums(args, acc, results, d_map, &u, group);
     }
-    wait_for_stores();
+    wait_until_results_are_read();
 }
 
 #if TMA_STORES

@@ -15,16 +15,20 @@
 #include "lib/wgmma_tiles.h"
 #include "lib/wgmma_units.h"
 
-/* ---- Split-K --------------------------------------------------------------------------------- */
-
-#if TMA_STORES && (EXCHANGED || CLUSTER_SPLITS > 1 || BN % 64 != 0)
+#if TMA_STORES && (EXCHANGED || ALTERNATE || CLUSTER_SPLITS > 1 || BN % 64 != 0)
 #error "TMA stores boxes of 64 columns, by consumers that have whole rows of a tile"
 #endif
+#if TMA_STORES && (RESIDUAL || (TYPE_D != TYPE_F16 && TYPE_D != TYPE_BF16))
+#error "TMA stores results of 16 bits without a residual"
+#endif
 
-/* A barrier of the threads of a consumer. Number 1 is that of all consumers. */
-#define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
+/* Barriers of consumers: of all of them, and of the threads of one. */
+#define ALL_CONSUMERS_BARRIER() named_barrier(1, CONSUMER_THREADS)
+#define CONSUMER_BARRIER()      named_barrier(2 + (int)threadIdx.x / 128, 128)
 
-#define LAST_BLOCK_BARRIER() named_barrier(1, CONSUMER_THREADS)
+/* ---- Split-K --------------------------------------------------------------------------------- */
+
+#define LAST_BLOCK_BARRIER() ALL_CONSUMERS_BARRIER()
 #include "lib/last_block.h"
 
 /* Leaves the unit's sums in the workspace. True in the last unit of a tile: acc is then the sum of
@@ -74,7 +78,7 @@ add_splits(float (*acc)[ACC], const struct tgl_gemm_args *args, const struct uni
 static __device__ __forceinline__ void add_cluster(float (*acc)[ACC], float *sums, int rank)
 {
     float *own = sums + threadIdx.x;
-    named_barrier(1, CONSUMER_THREADS); /* the other consumer has read its last stage */
+    ALL_CONSUMERS_BARRIER(); /* the other consumer has read its last stage */
 #pragma unroll
     for (int i = 0; i < M_STEPS * ACC; i++)
         if (i % ACC / (PART / 2) != rank) own[i * CONSUMER_THREADS] = acc[i / ACC][i % ACC];
@@ -118,7 +122,8 @@ static __device__ __forceinline__ bool is_own_row(const struct tgl_gemm_args *ar
     return row >= corner->row && row < args->m;
 }
 
-/* Whether nothing is stored of `lefts` rows and `rights` columns of the tile, from these on. */
+/* Whether a part of the tile has nothing that the unit stores: `lefts` rows from `left` on, and
+ * `rights` columns from `right` on. */
 static __device__ __forceinline__ bool is_foreign(const struct tgl_gemm_args *args,
                                                   const struct unit *u, int left, int lefts,
                                                   int right, int rights)
@@ -219,9 +224,10 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
  * registers. The results are packed and go through shared memory by stmatrix: SPAN columns of a
  * warp's sums at a time, as lines of D in pieces of 16 bytes. Pieces are swizzled so that stmatrix
  * and loads of pieces use all banks. With TMA_STORES a span of all warps of a consumer is a box
- * with the swizzle of 128 bytes, which is the same. */
-/* Long epilogues, and those of blocks with few free registers, are not unrolled over spans: a small
- * span is copied to registers of its own first. */
+ * with the swizzle of 128 bytes, which is the same.
+ *
+ * Long epilogues, and those of blocks with few free registers, are not unrolled over spans: a span,
+ * which is then small if TMA does not store it, is copied to registers of its own first. */
 #define HAS_SMALL_SPANS (ACTIVATION >= 2 || EXPRESSION || (MIN_BLOCKS > 1 && M_STEPS * ACC > 64))
 #define HAS_PACKED      ((TYPE_D == TYPE_F16 || TYPE_D == TYPE_BF16) && !RESIDUAL)
 #if TMA_STORES
@@ -380,7 +386,7 @@ static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_a
     CONSUMER_BARRIER();
     if (u->left == u->own_left && u->right == u->own_right) {
         if (threadIdx.x % 128 == 0)
-            store_boxes(args, d_map, boxes, first_left - warp * 16, u->right, u->batch);
+            store_boxes(args, d_map, boxes, first_left, u->right, u->batch); /* of warp 0 */
         __syncwarp();
         return;
     }
@@ -412,8 +418,8 @@ static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_a
 
 #endif
 
-/* By all threads of a consumer: waits until TMA has read its results. */
-static __device__ __forceinline__ void wait_for_stores(void)
+/* By all threads of a consumer: waits until TMA has read its results from shared memory. */
+static __device__ __forceinline__ void wait_until_results_are_read(void)
 {
 #if TMA_STORES
     if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(0);
@@ -431,7 +437,7 @@ static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *ar
                                                   const struct tgl_tensor_map *d_map,
                                                   const struct unit *u, int group)
 {
-    wait_for_stores();
+    wait_until_results_are_read();
     const struct epilogue_operands with = epilogue_operands(args, D_OF(args, u->batch), u->batch);
     const int warp = (int)threadIdx.x / 32 % 4;
     const int first_left = u->left + group * WM + warp * 16;

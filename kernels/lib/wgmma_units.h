@@ -122,7 +122,7 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
 }
 
 /* Where a tile begins that would begin at `first`, so that it ends within the matrix, or less than
- * 8 behind it: the pieces of 16 bytes of D in which results are stored stay whole. */
+ * 8 behind it. It begins at a multiple of 8, as boxes of TMA and pieces of 16 bytes of D do. */
 static __device__ __forceinline__ int inside(int first, int length, int extent)
 {
     const int last = extent > length ? (extent - length + 7) / 8 * 8 : 0;

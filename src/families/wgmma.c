@@ -194,8 +194,8 @@ static void add_repacks(const tgl_shape *s, geometry *g)
     }
 }
 
-/* Whether the kernel has TMA_STORES, and TMA can take the distances in D. Of a box that reaches
- * behind the rows of D, TMA stores up to the next multiple of 16 bytes. */
+/* Whether the kernel has TMA_STORES, and TMA can take the distances in D. lib/tma.h says why rows
+ * have to be multiples of 16 bytes long. */
 static bool stores_by_tma(const tgl_shape *s, const geometry *g)
 {
     const int64_t most = ((int64_t)1 << 39) - 1; /* as in has_small_strides() */
@@ -313,8 +313,8 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* Fitted to 13,161 times of all configurations on two H200s: 538 products of bf16 and TF32, three
- * quarters of them for the fit. Its choices are 5.1 % slower than the best in geometric mean, and
- * 6.4 % for the other quarter. Cycles are those of the clock in the table of chips. */
+ * quarters of them for the fit. Its choices are 4.7 % slower than the best in geometric mean, and
+ * 5.9 % for the other quarter. Cycles are those of the clock in the table of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
     TMA_BYTES_A_CLOCK = 61,     /* that one SM receives */
@@ -347,8 +347,8 @@ static int line_of(int edge)
     return edge % 64 == 0 ? 64 : edge % 32 == 0 ? 32 : 16;
 }
 
-/* The share of an operand's lines, of `bytes` each, that lie in two lines of L2, of 128 bytes: none
- * if the distance of lines is a multiple of 128, as that of long repacked ones is. */
+/* The share of an operand's lines, of `bytes` each, that lie in two lines of L2, of 128 bytes. The
+ * lines begin at all multiples of `unit` equally often. Repacked ones begin at multiples of 128. */
 static double straddling(const tgl_shape *s, const side *x, int bytes)
 {
     const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
@@ -367,7 +367,8 @@ static double copy_cycles(const tgl_shape *s, const side *x, int lines, int bloc
     const double requests = (1 + TWO_LINES * straddling(s, x, bytes)) / blocks;
     const double slow =
         (has_lines_of_k ? 1 : 1 + NARROW_LINES * (64.0 / box - 1)) * tgl_larger(1, requests);
-    const int64_t copied = tgl_min64(lines, tgl_round_up(x->edge, box));
+    const bool is_whole = has_lines_of_k && blocks > 1; /* each block copies its part */
+    const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
     return (double)copied * LINE_BYTES * slow / TMA_BYTES_A_CLOCK;
 }
 
@@ -407,7 +408,7 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
 {
     const wgmma_row *t = g->row;
     /* In a cluster a stage is free when both blocks have released it. */
-    const double in_flight = g->stages - (g->cluster > 1 ? 2.5 : 1);
+    const double in_flight = g->cluster > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
     return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g),
                       copy_cycles(s, &g->left, t->bm, 1) +
                           copy_cycles(s, &g->right, t->bn, g->cluster),
@@ -572,7 +573,7 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
     };
 }
 
-/* The map of D, in boxes of 64 x 64. */
+/* The map of D, in boxes of 64 x 64. Threads store a D that begins unaligned. */
 static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part)
 {
     enum { BOX = 64 }; /* elements of 16 bits in a line of 128 bytes */
@@ -587,6 +588,7 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part)
         .stride = {size, s->ldd * size, s->batch > 1 ? s->stride_d * size : TMA_ALIGNMENT},
         .box = {BOX, BOX, 1},
         .swizzle_bytes = LINE_BYTES,
+        .is_optional = true,
     };
 }
 

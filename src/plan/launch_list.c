@@ -413,8 +413,9 @@ bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run)
         const tgl_launch *launch = tgl_step_choose(&list->steps[i], run);
         for (int j = 0; launch != NULL && j < launch->patch_count; j++) {
             const tgl_patch *p = &launch->patches[j];
-            if (p->value == TGL_VALUE_TENSOR_MAP && !begins_aligned(&list->maps[p->index], run))
-                return false;
+            if (p->value != TGL_VALUE_TENSOR_MAP) continue;
+            const tgl_tensor *map = &list->maps[p->index];
+            if (!map->is_optional && !begins_aligned(map, run)) return false;
         }
     }
     return true;
@@ -511,10 +512,12 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             memcpy(to, &count, sizeof count);
             break;
         }
-        case TGL_VALUE_TENSOR_MAP:
-            TGL_TRY(encode(context, &list->maps[p->index], p->index,
-                           tensor_address(list, &list->maps[p->index], run, scratch), to));
+        case TGL_VALUE_TENSOR_MAP: {
+            const tgl_tensor *map = &list->maps[p->index];
+            if (map->is_optional && !begins_aligned(map, run)) break; /* zeros */
+            TGL_TRY(encode(context, map, p->index, tensor_address(list, map, run, scratch), to));
             break;
+        }
         }
     }
     return TGL_OK;

@@ -69,6 +69,7 @@ typedef struct tgl_tensor {
                                             multiples of 16 */
     int box[TGL_TENSOR_RANK_MAX];        /* elements of a copy, 1..256 per dimension */
     int swizzle_bytes;                   /* 0, 32, 64 or 128 */
+    bool is_optional; /* the kernel does without the map of an operand that begins unaligned */
 } tgl_tensor;
 
 /* ---- Launches -------------------------------------------------------------------------------- */

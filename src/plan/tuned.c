@@ -60,7 +60,8 @@ static bool is_of_type(const tgl_tuned *row, const tgl_shape *s)
            (row->layout[0] == 'T') == s->trans_a && (row->layout[1] == 'T') == s->trans_b;
 }
 
-/* The chip whose rows serve a chip: an H100 is an H200 with slower memory. */
+/* The chip whose rows serve a chip. An H100 is an H200 with a slower memory and less L2: its tensor
+ * cores are the same. */
 static const char *measured_chip(const char *chip)
 {
     return strcmp(chip, "h100") == 0 ? "h200" : chip;

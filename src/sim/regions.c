@@ -76,6 +76,9 @@ bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes)
                (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent) - bytes + 1;
     const uintptr_t offset = address - base_of(x, index_in_batch(x, address));
     if (offset >= (uintptr_t)x->extent) return false;
+    /* A column without gaps is contiguous: a vector. */
+    if (x->row_bytes == x->element && x->ld_bytes == x->element)
+        return (int64_t)offset + (int64_t)bytes <= x->extent;
     return (int64_t)offset % x->ld_bytes + (int64_t)bytes <= x->row_bytes;
 }
 

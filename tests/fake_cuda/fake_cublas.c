@@ -6,8 +6,8 @@
  *
  * Environment variables select failures:
  *   FAKE_CUBLAS_FAIL   a function that fails
- *   FAKE_CUBLAS_WRONG  what is wrong with products: "by one", "nothing" (C is not written), "nan"
- * (the last element)
+ *   FAKE_CUBLAS_WRONG  what is wrong with products: "by one", "nothing" (C is not written), or
+ * "nan" (the last element)
  */
 #include "elements.h"
 #include "fake_cuda.h"
