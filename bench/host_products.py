@@ -129,6 +129,9 @@ def measure(options, config):
         del libraries["nvblas"]
     times, failed = {}, 0
     for name, (preload, environment) in libraries.items():
+        if name not in options.libraries.split(","):
+            continue
+        print(f"measuring {name}", file=sys.stderr, flush=True)
         output = run("--child", options, preload, **environment)
         failed += output is None
         times[name] = {tuple(row[:3]): row[3] for row in map(json.loads, (output or "").splitlines())}
@@ -158,6 +161,7 @@ def main():
     parser.add_argument("library", nargs="?", default="build/libtegula_blas.so")
     parser.add_argument("--blas", default="libblas.so.3", help="the BLAS of the CPU")
     parser.add_argument("--nvblas", default="libnvblas.so")
+    parser.add_argument("--libraries", default="cpu,nvblas,tegula", help="those to measure, tegula among them")
     parser.add_argument("--types", default="f32,f64")
     parser.add_argument("--sizes", default="1024,2048,4096,8192,16384")
     parser.add_argument("--runs", type=int, default=3)
