@@ -115,8 +115,7 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
     struct source right = {right_map, right_lines(args), 0, 0};
     struct place at = {0, 0};
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
-        struct unit u = find_unit(args, i, depth);
-        move_inside(args, &u);
+        const struct unit u = find_unit_inside(args, i, depth);
         left.edge = u.left;
         left.z = has_lefts ? u.batch : 0;
         right.edge = u.right;
@@ -196,8 +195,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
     group = 0; /* it has all rows of a tile */
 #endif
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
-        struct unit u = find_unit(args, i, depth);
-        move_inside(args, &u);
+        const struct unit u = find_unit_inside(args, i, depth);
 #if ALTERNATE
         is_own ^= 1;
         if (!is_own) {

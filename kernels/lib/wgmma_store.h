@@ -396,13 +396,16 @@ static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_a
                    first_left + i / SPANS * 64, u->right + i % SPANS * SPAN);
 }
 #else
-/* Stores a warp's rows of a tile. span: its shared memory. */
+/* Each warp stores its rows through shared memory of its own. */
 static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
-                                                         float (*acc)[ACC], char *span,
+                                                         float (*acc)[ACC], char *results,
+                                                         const struct tgl_tensor_map *d_map,
                                                          const struct unit *u, int first_left)
 {
+    char *span = results + (int)threadIdx.x / 32 % 4 * CHUNK_BYTES;
     const struct corner corner = corner_of(u);
+    (void)d_map;
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
         const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
@@ -441,21 +444,14 @@ static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *ar
     const struct epilogue_operands with = epilogue_operands(args, D_OF(args, u->batch), u->batch);
     const int warp = (int)threadIdx.x / 32 % 4;
     const int first_left = u->left + group * WM + warp * 16;
-#if TMA_STORES
+#if HAS_PACKED
     if (is_packed(args, &with)) {
         store_packed_tile(args, &with, acc, results, d_map, u, first_left);
         return;
     }
 #endif
     (void)d_map;
-    results += warp * CHUNK_BYTES;
-#if HAS_PACKED && !TMA_STORES
-    if (is_packed(args, &with)) {
-        store_packed_tile(args, &with, acc, results, u, first_left);
-        return;
-    }
-#endif
-    store_tile(args, &with, acc, (float *)results, u, first_left);
+    store_tile(args, &with, acc, (float *)(results + warp * CHUNK_BYTES), u, first_left);
 }
 
 #endif

@@ -129,13 +129,16 @@ static __device__ __forceinline__ int inside(int first, int length, int extent)
     return first < last ? first : last;
 }
 
-/* Moves a tile that would reach beyond the matrices, because TMA fills a line of 128 bytes that is
- * outside with zeros in about 7 clocks, and brings one in 2 (measured on an H200). Rows and columns
- * before the unit's own are computed again, but not stored. */
-static __device__ __forceinline__ void move_inside(const struct tgl_gemm_args *args, struct unit *u)
+/* The same with a tile that does not reach beyond the matrices, because TMA fills a line of 128
+ * bytes that is outside with zeros in about 7 clocks, and brings one in 2 (measured on an H200).
+ * Rows and columns before the unit's own are computed again, but not stored. */
+static __device__ __forceinline__ struct unit find_unit_inside(const struct tgl_gemm_args *args,
+                                                               int number, int depth)
 {
-    u->left = inside(u->left, BM, left_extent(args));
-    u->right = inside(u->right, BN, right_extent(args));
+    struct unit u = find_unit(args, number, depth);
+    u.left = inside(u.left, BM, left_extent(args));
+    u.right = inside(u.right, BN, right_extent(args));
+    return u;
 }
 
 #endif

@@ -83,9 +83,14 @@ static bool has_types(const tgl_shape *s)
 }
 
 /* The strides of a tensor map are below 2^40 bytes (CUDA driver API, cuTensorMapEncodeTiled). */
+static int64_t greatest_stride(tgl_type type)
+{
+    return ((int64_t)1 << 40) / (int64_t)tgl_type_size(type) - 1;
+}
+
 static bool has_small_strides(const tgl_shape *s)
 {
-    const int64_t most = ((int64_t)1 << 40) / (int64_t)tgl_type_size(s->type_a) - 1;
+    const int64_t most = greatest_stride(s->type_a);
     return s->lda <= most && s->ldb <= most && s->stride_a <= most && s->stride_b <= most;
 }
 
@@ -198,7 +203,7 @@ static void add_repacks(const tgl_shape *s, geometry *g)
  * have to be multiples of 16 bytes long. */
 static bool stores_by_tma(const tgl_shape *s, const geometry *g)
 {
-    const int64_t most = ((int64_t)1 << 39) - 1; /* as in has_small_strides() */
+    const int64_t most = greatest_stride(s->type_d);
     return g->row->stages_storing > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
            tgl_type_size(s->type_d) == 2 && !s->epilogue.residual && s->ldd % 8 == 0 &&
            g->right.edge % 8 == 0 && s->ldd <= most &&

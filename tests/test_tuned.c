@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tuned table: its rows, and for which products they are taken.
+ */
+#include "plan/tuned.h"
+#include "plan_shape.h"
+
+static void tuned_rows_name_what_there_is(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        tgl_request request;
+        assert_non_null(tgl_chip_find(row->chip));
+        assert_status(tgl_request_make(row->kernel, 0, &request), TGL_OK);
+        assert_true(request.is_named && !request.choice.family->is_on_request);
+        assert_int_equal(strlen(row->layout), 2);
+        assert_true(row->m > 0 && row->n > 0 && row->k > 0 && row->batch > 0);
+        const tgl_shape s = shape_of_row(row);
+        tgl_candidate best;
+        tgl_planner_best_of(tgl_chip_find(row->chip), &s, &request.choice, request.strips,
+                            TGL_WORKSPACE_DEFAULT, &best);
+        if (best.rejected != NULL)
+            fail_msg("%s %dx%dx%d: %s: %s", row->type, row->m, row->n, row->k, row->kernel,
+                     best.rejected);
+        assert_true(tgl_tuned_is_for(row, &s));
+    }
+}
+
+static void an_h100_has_the_rows_of_an_h200(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        const tgl_shape s = shape_of_row(row);
+        assert_non_null(tgl_tuned_find("h200", &s));
+        assert_ptr_equal(tgl_tuned_find("h100", &s), tgl_tuned_find("h200", &s));
+        assert_null(tgl_tuned_find("a100", &s));
+    }
+}
+
+/* The kernels of f16 are those of bf16. */
+static void f16_has_the_rows_of_bf16(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    int found = 0;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        if (strcmp(row->type, "bf16") != 0) continue;
+        tgl_shape s = shape_of_row(row);
+        s.type_a = s.type_b = s.type_c = s.type_d = TGL_F16;
+        assert_true(tgl_tuned_is_for(row, &s));
+        assert_true(tgl_tuned_is_for(tgl_tuned_find(row->chip, &s), &s));
+        found++;
+    }
+    assert_true(found > 0);
+}
+
+static const tgl_tuned measured = {"h200", "f32", "NN", 1000, 1000, 1000, 1, "simt_128x128x8"};
+
+static void what_holds_nearby_is_not_far_slower(void **state)
+{
+    (void)state;
+    const tgl_shape same = shape_of(1000, 1000, 1000), near = shape_of(1000, 1001, 1000);
+    const tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000);
+    tgl_candidate tuned = predicted;
+    assert_true(tgl_tuned_holds(&measured, &near, &tuned, &predicted));
+    tuned.seconds *= 1.2;
+    assert_false(tgl_tuned_holds(&measured, &near, &tuned, &predicted));
+    assert_true(
+        tgl_tuned_holds(&measured, &same, &tuned, &predicted)); /* an entry of the tuned table */
+    tuned = predicted;
+    tuned.rejected = "it cannot serve";
+    assert_false(tgl_tuned_holds(&measured, &same, &tuned, &predicted));
+}
+
+/* Products of the sizes of a tuned entry that run another kernel or move other bytes. */
+static tgl_shape shape_like_measured(int difference)
+{
+    tgl_shape s = shape_of(1000, 1000, 1000);
+    switch (difference) {
+    case 0:
+        s.lda = 1001; /* scalar loads in place of float4 */
+        break;
+    case 1:
+        s.ldb = 1001;
+        break;
+    case 2:
+        s.ldc = s.ldd = 1001; /* scalar stores */
+        break;
+    case 3:
+        s.epilogue.bias = TGL_BIAS_ROW;
+        break;
+    case 4:
+        s.epilogue.activation = TGL_ACTIVATION_RELU;
+        break;
+    case 5:
+        s.epilogue.residual = true;
+        s.epilogue.ld_residual = 1000;
+        break;
+    case 6:
+        s.pointers = true;
+        break;
+    case 7:
+        s.type_a = s.type_b = s.type_c = s.type_d = s.type_accumulate = TGL_F64;
+        break;
+    case 8:
+        s.trans_b = true;
+        break;
+    case 9:
+        s.in_place = false; /* C is read as another matrix */
+        break;
+    case 10:
+        s.compute = TGL_COMPUTE_TF32; /* tensor cores may serve it */
+        break;
+    default:
+        s.device_scalars = true;
+        break;
+    }
+    return s;
+}
+
+/* An entry of the tuned table replaces the prediction only for products that match the measurement.
+ */
+static void a_measurement_is_of_its_own_product(void **state)
+{
+    (void)state;
+    const tgl_shape same = shape_of(1000, 1000, 1000);
+    const tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000);
+    tgl_candidate tuned = predicted;
+    tuned.seconds *= 1.2;
+    assert_true(tgl_tuned_is_for(&measured, &same));
+    for (int i = 0; i <= 11; i++) {
+        const tgl_shape other = shape_like_measured(i);
+        if (tgl_tuned_is_for(&measured, &other) ||
+            tgl_tuned_holds(&measured, &other, &tuned, &predicted))
+            fail_msg("difference %d is taken for the product that was measured", i);
+    }
+    tgl_shape padded = same; /* padded rows that allow the same loads and stores */
+    padded.lda = padded.ldb = padded.ldc = padded.ldd = 1024;
+    assert_true(tgl_tuned_is_for(&measured, &padded));
+}
+
+/* Batches with shared matrices, or with matrices that do not allow float4 loads, do not match. */
+static void a_measured_batch_is_tight(void **state)
+{
+    (void)state;
+    const tgl_tuned batch = {"h200", "f32", "NN", 20, 20, 20, 4096, "small_batch_32x32"};
+    tgl_shape s = shape_of(20, 20, 20);
+    make_batch(&s, 4096);
+    assert_true(tgl_tuned_is_for(&batch, &s));
+    for (int i = 0; i < 6; i++) {
+        tgl_shape other = s;
+        int64_t *const strides[] = {&other.stride_a, &other.stride_b, &other.stride_c};
+        if (i == 3 || i == 4)
+            *strides[i - 3] = 0;
+        else
+            *strides[i % 3] += 1;
+        other.stride_d = other.stride_c;
+        if (i == 5) {
+            other = s;
+            other.pointers = true;
+            other.stride_a = other.stride_b = other.stride_c = other.stride_d = 0;
+        }
+        assert_false(tgl_tuned_is_for(&batch, &other));
+    }
+}
+
+/* Whether lines of `ld` floats and of ld + 1 floats allow the same copies. */
+static bool allows_the_same(int64_t ld)
+{
+    return (ld % 4 == 0) == ((ld + 1) % 4 == 0);
+}
+
+/* For rows with another leading dimension a tuned entry is used only if it is predicted to be about
+ * as fast as the best candidate. */
+static void other_products_are_compared_with_the_prediction(void **state)
+{
+    (void)state;
+    const tgl_tuned *row;
+    tgl_chip unknown = *chip_of("h200"); /* a chip without a tuned table */
+    int compared = 0;
+    unknown.name = "";
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        if (strcmp(row->chip, "h200") != 0 || row->batch > 1) continue;
+        tgl_shape s = transposed_shape_of(row->m, row->n, row->k, row->layout[0] == 'T',
+                                          row->layout[1] == 'T');
+        if (allows_the_same(s.lda) && allows_the_same(s.ldb) && allows_the_same(s.ldd)) continue;
+        s.lda++, s.ldb++, s.ldc++, s.ldd++;
+        const tgl_candidate c = choose_on(chip_of("h200"), &s, NULL);
+        const tgl_candidate predicted = choose_on(&unknown, &s, NULL);
+        assert_true(!c.is_tuned || c.seconds <= 1.1001 * predicted.seconds);
+        compared++;
+    }
+    assert_true(compared > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tuned_rows_name_what_there_is),
+        cmocka_unit_test(an_h100_has_the_rows_of_an_h200),
+        cmocka_unit_test(f16_has_the_rows_of_bf16),
+        cmocka_unit_test(what_holds_nearby_is_not_far_slower),
+        cmocka_unit_test(a_measurement_is_of_its_own_product),
+        cmocka_unit_test(a_measured_batch_is_tight),
+        cmocka_unit_test(other_products_are_compared_with_the_prediction),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
