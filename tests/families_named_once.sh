@@ -6,7 +6,7 @@
 #
 # A family is named by a word, or by a part of an identifier or text between underscores ("skinny",
 # "tgl_skinny_plan", "simt_128x256x8"), in upper or lower case. Comments may name a family as an example,
-# and the tuned tables contain kernel names.
+# the tuned tables contain kernel names, and default_compute.c the names of compute modes.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 # Files of src/families/ that do not have the name of a family.
@@ -49,7 +49,7 @@ without_comments() {
 }
 
 found=$(find src -path src/families -prune -o \( -name '*.[ch]' -o -name '*.inc' \) -print |
-  grep -vE '^src/plan/tuned_[a-z0-9]*\.inc$' | sort | while read -r file; do
+  grep -vE '^src/plan/tuned_[a-z0-9]*\.inc$|^src/api/default_compute\.c$' | sort | while read -r file; do
   case "$file" in src/sim/*) these=$others ;; *) these=$names ;; esac
   without_comments "$file" | grep -niE "(^|[^a-z0-9])($these)([^a-z0-9]|\$)" | sed "s|^|$file:|" || true
 done)

@@ -237,8 +237,8 @@ static void measured_strips_hold_for_their_shape(void **state)
     (void)state;
     const tgl_tuned row = {"h200", "f32", "NN", 1025, 1025, 1025, 1, "simt_128x128x8:strips=1"};
     const tgl_shape same = shape_of(1025, 1025, 1025), near = shape_of(1025, 1026, 1025);
-    assert_true(tgl_tuned_is_for(&row, &same));
-    assert_false(tgl_tuned_is_for(&row, &near));
+    assert_true(tgl_tuned_is_for(&row, "h200", &same));
+    assert_false(tgl_tuned_is_for(&row, "h200", &near));
 }
 
 /* A tuned entry with or without strips is planned accordingly; for similar shapes the model

@@ -23,7 +23,7 @@ static void tuned_rows_name_what_there_is(void **state)
         if (best.rejected != NULL)
             fail_msg("%s %dx%dx%d: %s: %s", row->type, row->m, row->n, row->k, row->kernel,
                      best.rejected);
-        assert_true(tgl_tuned_is_for(row, &s));
+        assert_true(tgl_tuned_is_for(row, "h200", &s));
     }
 }
 
@@ -49,8 +49,8 @@ static void f16_has_the_rows_of_bf16(void **state)
         if (strcmp(row->type, "bf16") != 0) continue;
         tgl_shape s = shape_of_row(row);
         s.type_a = s.type_b = s.type_c = s.type_d = TGL_F16;
-        assert_true(tgl_tuned_is_for(row, &s));
-        assert_true(tgl_tuned_is_for(tgl_tuned_find(row->chip, &s), &s));
+        assert_true(tgl_tuned_is_for(row, "h200", &s));
+        assert_true(tgl_tuned_is_for(tgl_tuned_find(row->chip, &s), "h200", &s));
         found++;
     }
     assert_true(found > 0);
@@ -64,14 +64,14 @@ static void what_holds_nearby_is_not_far_slower(void **state)
     const tgl_shape same = shape_of(1000, 1000, 1000), near = shape_of(1000, 1001, 1000);
     const tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000);
     tgl_candidate tuned = predicted;
-    assert_true(tgl_tuned_holds(&measured, &near, &tuned, &predicted));
+    assert_true(tgl_tuned_holds(&measured, "h200", &near, &tuned, &predicted));
     tuned.seconds *= 1.2;
-    assert_false(tgl_tuned_holds(&measured, &near, &tuned, &predicted));
-    assert_true(
-        tgl_tuned_holds(&measured, &same, &tuned, &predicted)); /* an entry of the tuned table */
+    assert_false(tgl_tuned_holds(&measured, "h200", &near, &tuned, &predicted));
+    assert_true(tgl_tuned_holds(&measured, "h200", &same, &tuned,
+                                &predicted)); /* an entry of the tuned table */
     tuned = predicted;
     tuned.rejected = "it cannot serve";
-    assert_false(tgl_tuned_holds(&measured, &same, &tuned, &predicted));
+    assert_false(tgl_tuned_holds(&measured, "h200", &same, &tuned, &predicted));
 }
 
 /* Products of the sizes of a tuned entry that run another kernel or move other bytes. */
@@ -129,16 +129,16 @@ static void a_measurement_is_of_its_own_product(void **state)
     const tgl_candidate predicted = choose_size("h200", 1000, 1000, 1000);
     tgl_candidate tuned = predicted;
     tuned.seconds *= 1.2;
-    assert_true(tgl_tuned_is_for(&measured, &same));
+    assert_true(tgl_tuned_is_for(&measured, "h200", &same));
     for (int i = 0; i <= 11; i++) {
         const tgl_shape other = shape_like_measured(i);
-        if (tgl_tuned_is_for(&measured, &other) ||
-            tgl_tuned_holds(&measured, &other, &tuned, &predicted))
+        if (tgl_tuned_is_for(&measured, "h200", &other) ||
+            tgl_tuned_holds(&measured, "h200", &other, &tuned, &predicted))
             fail_msg("difference %d is taken for the product that was measured", i);
     }
     tgl_shape padded = same; /* padded rows that allow the same loads and stores */
     padded.lda = padded.ldb = padded.ldc = padded.ldd = 1024;
-    assert_true(tgl_tuned_is_for(&measured, &padded));
+    assert_true(tgl_tuned_is_for(&measured, "h200", &padded));
 }
 
 /* Batches with shared matrices, or with matrices that do not allow float4 loads, do not match. */
@@ -148,7 +148,7 @@ static void a_measured_batch_is_tight(void **state)
     const tgl_tuned batch = {"h200", "f32", "NN", 20, 20, 20, 4096, "small_batch_32x32"};
     tgl_shape s = shape_of(20, 20, 20);
     make_batch(&s, 4096);
-    assert_true(tgl_tuned_is_for(&batch, &s));
+    assert_true(tgl_tuned_is_for(&batch, "h200", &s));
     for (int i = 0; i < 6; i++) {
         tgl_shape other = s;
         int64_t *const strides[] = {&other.stride_a, &other.stride_b, &other.stride_c};
@@ -162,7 +162,7 @@ static void a_measured_batch_is_tight(void **state)
             other.pointers = true;
             other.stride_a = other.stride_b = other.stride_c = other.stride_d = 0;
         }
-        assert_false(tgl_tuned_is_for(&batch, &other));
+        assert_false(tgl_tuned_is_for(&batch, "h200", &other));
     }
 }
 

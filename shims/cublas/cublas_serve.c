@@ -44,7 +44,7 @@ static cublasMath_t mode_of(const cublas_product *p)
 static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
 {
     if (mode == CUBLAS_PEDANTIC_MATH) return TGL_COMPUTE_IEEE;
-    if (mode == CUBLAS_DEFAULT_MATH || forbids_tf32) return TGL_COMPUTE_ACCURATE;
+    if (mode == CUBLAS_DEFAULT_MATH || forbids_tf32) return TGL_COMPUTE_DEFAULT;
     return TGL_COMPUTE_TF32;
 }
 
@@ -80,7 +80,7 @@ static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
         is_served = is_single;
         problem->compute = mode == CUBLAS_PEDANTIC_MATH ? TGL_COMPUTE_IEEE
                            : !is_f32                    ? TGL_COMPUTE_DEFAULT
-                           : forbids_tf32               ? TGL_COMPUTE_ACCURATE
+                           : forbids_tf32               ? TGL_COMPUTE_DEFAULT
                                                         : TGL_COMPUTE_TF32;
         break;
     case CUBLAS_COMPUTE_16F:

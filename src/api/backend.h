@@ -99,6 +99,7 @@ struct tgl_device {
     void *state; /* of the backend */
     char name[32];
     bool is_numbered;                   /* it was opened with a number, "cuda:0" */
+    tgl_compute f32_compute;            /* what DEFAULT means for products of F32 */
     struct tgl_plan_cache *plans;       /* the plans of tgl_gemm() and tgl_gemm_host() */
     struct tgl_prepared_list *prepared; /* operands that are not destroyed */
 };
@@ -131,6 +132,10 @@ struct tgl_timer {
 };
 
 extern const tgl_backend tgl_cpu_backend, tgl_cuda_backend, tgl_sim_backend;
+
+/* tgl_shape_make() for a product on the device. */
+tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
+                            tgl_shape *shape);
 
 /* *out := a plan for a checked shape. The shape has no epilogue yet if options has one. */
 tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,

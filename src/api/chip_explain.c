@@ -2,6 +2,7 @@
  *
  * Explains the planner's choice for a chip that need not be present.
  */
+#include "api/default_compute.h"
 #include "api/shape.h"
 #include "base/error.h"
 #include "plan/planner.h"
@@ -47,7 +48,10 @@ static tgl_status explain(tgl_text *out, const char *name, const tgl_problem *pr
                         name != NULL ? name : "");
     tgl_shape shape;
     char *source;
+    tgl_compute asked;
+    TGL_TRY(tgl_compute_of_environment(&asked));
     TGL_TRY(tgl_shape_make(problem, true, &shape));
+    tgl_shape_set_compute(&shape, tgl_compute_for(asked, chip));
     TGL_TRY(tgl_epilogue_make(((const tgl_plan_options *)options)->epilogue, &shape, &source));
     const tgl_status status = explain_shape(out, chip, &shape, options);
     free(source);

@@ -4,6 +4,7 @@
  * timers.
  */
 #include "api/backend.h"
+#include "api/default_compute.h"
 #include "api/plan_cache.h"
 #include "api/prepared.h"
 #include "base/clock.h"
@@ -57,7 +58,10 @@ static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int 
 {
     dev->backend = backend;
     snprintf(dev->name, sizeof dev->name, "%s", backend->name);
-    return backend->open(dev, index, options);
+    TGL_TRY(backend->open(dev, index, options));
+    const tgl_chip *chip = backend->chip != NULL ? backend->chip(dev) : NULL;
+    dev->f32_compute = tgl_compute_for(dev->f32_compute, chip);
+    return TGL_OK;
 }
 
 /* Skips backends that have no device, without changing the thread's error message. Any other
@@ -101,6 +105,7 @@ static tgl_status check_options(const tgl_device_options *options)
 /* Completes a device whose bytes are all zero. */
 static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
 {
+    TGL_TRY(tgl_compute_of_environment(&dev->f32_compute));
     TGL_TRY(tgl_plan_cache_create(&dev->plans));
     dev->prepared = tgl_prepared_list_create();
     const tgl_status status = dev->prepared != NULL

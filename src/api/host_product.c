@@ -230,7 +230,7 @@ tgl_status tgl_gemm_host_in_tiles(tgl_device *dev, const tgl_problem *problem,
     if (dev == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the device is NULL");
     tgl_shape shape;
     tgl_run run;
-    TGL_TRY(tgl_shape_make(problem, true, &shape));
+    TGL_TRY(tgl_device_shape(dev, problem, true, &shape));
     if (shape.device_scalars)
         return tgl_fail(TGL_UNSUPPORTED,
                         "alpha and beta are in device memory, and all operands of tgl_gemm_host() "

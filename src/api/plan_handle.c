@@ -51,7 +51,7 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     if (options != NULL)
         TGL_TRY(tgl_struct_read(options, sizeof copy, first_options_size, "options", &copy, &read));
     tgl_shape shape;
-    TGL_TRY(tgl_shape_make(problem, true, &shape));
+    TGL_TRY(tgl_device_shape(dev, problem, true, &shape));
     return make_plan(dev, &shape, read, plan);
 }
 

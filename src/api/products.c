@@ -27,7 +27,7 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
 {
     if (dev == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the device is NULL");
     tgl_shape shape;
-    TGL_TRY(tgl_shape_make(problem, zero_is_tight, &shape));
+    TGL_TRY(tgl_device_shape(dev, problem, zero_is_tight, &shape));
     TGL_TRY(check_call(&shape, batching));
     /* C := beta*C is planned with k = 0, so that it works for a k that is too large for the
      * kernels. */

@@ -430,6 +430,7 @@ const tgl_family tgl_family_accurate = {
     .name = "accurate",
     .summary = "FP32 accuracy from the f16 tensor cores of sm_90a",
     .options = options,
+    .is_emulation = true,
     .configuration = configuration,
     .unsupported_reason = unsupported_reason,
     .shrink = shrink,

@@ -290,9 +290,9 @@ static void consult_tuned(const tgl_chip *chip, const tgl_shape *shape, int64_t 
     tgl_candidate c;
     if (tuned == NULL || tgl_request_make(tuned->kernel, 0, &row) != TGL_OK || !row.is_named)
         return;
-    const int strips = tgl_tuned_is_for(tuned, shape) ? row.strips : -1;
+    const int strips = tgl_tuned_is_for(tuned, chip->name, shape) ? row.strips : -1;
     choose_of(chip, shape, &row.choice, strips, workspace_max, &c);
-    if (!tgl_tuned_holds(tuned, shape, &c, best)) return;
+    if (!tgl_tuned_holds(tuned, chip->name, shape, &c, best)) return;
     *best = c;
     best->is_tuned = true;
 }

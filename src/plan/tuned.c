@@ -93,11 +93,11 @@ static bool has_measured_width(const tgl_shape *s, int64_t row, int64_t lines, i
     return s->batch == 1 || (stride > 0 && is_wide(s, stride) == is_wide(s, row * lines));
 }
 
-bool tgl_tuned_is_for(const tgl_tuned *row, const tgl_shape *s)
+bool tgl_tuned_is_for(const tgl_tuned *row, const char *chip, const tgl_shape *s)
 {
-    return row->m == s->m && row->n == s->n && row->k == s->k && row->batch == s->batch &&
-           is_of_type(row, s) && s->compute != TGL_COMPUTE_ACCURATE && s->in_place &&
-           !s->device_scalars && !s->pointers && tgl_epilogue_is_none(&s->epilogue) &&
+    return strcmp(row->chip, chip) == 0 && row->m == s->m && row->n == s->n && row->k == s->k &&
+           row->batch == s->batch && is_of_type(row, s) && s->in_place && !s->device_scalars &&
+           !s->pointers && tgl_epilogue_is_none(&s->epilogue) &&
            has_measured_width(s, s->trans_a ? s->m : s->k, s->trans_a ? s->k : s->m, s->lda,
                               s->stride_a) &&
            has_measured_width(s, s->trans_b ? s->k : s->n, s->trans_b ? s->n : s->k, s->ldb,
@@ -105,10 +105,11 @@ bool tgl_tuned_is_for(const tgl_tuned *row, const tgl_shape *s)
            has_measured_width(s, s->n, s->m, s->ldd, s->stride_d);
 }
 
-bool tgl_tuned_holds(const tgl_tuned *row, const tgl_shape *s, const tgl_candidate *tuned,
-                     const tgl_candidate *predicted)
+bool tgl_tuned_holds(const tgl_tuned *row, const char *chip, const tgl_shape *s,
+                     const tgl_candidate *tuned, const tgl_candidate *predicted)
 {
     if (tuned->choice.family == NULL || tuned->rejected != NULL) return false;
-    if (tgl_tuned_is_for(row, s) || predicted->rejected != NULL) return true;
+    if (predicted->rejected != NULL) return true;
+    if (tgl_tuned_is_for(row, chip, s) && !predicted->choice.family->is_emulation) return true;
     return tuned->seconds <= SLOWER * predicted->seconds;
 }

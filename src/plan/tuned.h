@@ -23,16 +23,16 @@ const tgl_tuned *tgl_tuned_at(int index);
 /* The entry whose shape is most similar to this one; NULL if none is similar enough. */
 const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *shape);
 
-/* Whether the entry was measured for exactly this shape. Entries are measured with contiguous
+/* Whether the entry was measured on this chip for exactly this shape. Entries are measured with contiguous
  * matrices, D = C, a strided batch and no epilogue. Other products of the same sizes match if they
- * allow the same widths of copies and stores. Entries of f32 were measured without the kernels that
- * only TGL_COMPUTE_ACCURATE has, so they are never for exactly such a product. */
-bool tgl_tuned_is_for(const tgl_tuned *row, const tgl_shape *shape);
+ * allow the same widths of copies and stores. */
+bool tgl_tuned_is_for(const tgl_tuned *row, const char *chip, const tgl_shape *shape);
 
 /* Whether the planner should use the entry instead of the best candidate by prediction: it supports
- * the problem, and it was measured for exactly this shape or is not predicted to be much slower.
- * One more row of tiles, for example, can cost one more wave. */
-bool tgl_tuned_holds(const tgl_tuned *row, const tgl_shape *shape, const tgl_candidate *tuned,
-                     const tgl_candidate *predicted);
+ * the problem, and it was measured for exactly this product or is not predicted to be much slower.
+ * One more row of tiles, for example, can cost one more wave. Entries of f32 were measured in IEEE
+ * arithmetic, without the kernels of an emulation. */
+bool tgl_tuned_holds(const tgl_tuned *row, const char *chip, const tgl_shape *shape,
+                     const tgl_candidate *tuned, const tgl_candidate *predicted);
 
 #endif

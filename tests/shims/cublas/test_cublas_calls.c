@@ -238,8 +238,8 @@ static void test_arithmetic(void **state)
         cublasComputeType_t compute;
         tgl_compute expected;
     } rows[] = {
-        {CUBLAS_DEFAULT_MATH, CUDA_R_32F, CUBLAS_COMPUTE_32F, TGL_COMPUTE_ACCURATE},
-        {CUBLAS_DEFAULT_MATH | FLAG, CUDA_R_32F, CUBLAS_COMPUTE_32F, TGL_COMPUTE_ACCURATE},
+        {CUBLAS_DEFAULT_MATH, CUDA_R_32F, CUBLAS_COMPUTE_32F, TGL_COMPUTE_DEFAULT},
+        {CUBLAS_DEFAULT_MATH | FLAG, CUDA_R_32F, CUBLAS_COMPUTE_32F, TGL_COMPUTE_DEFAULT},
         {CUBLAS_PEDANTIC_MATH, CUDA_R_32F, CUBLAS_COMPUTE_32F, TGL_COMPUTE_IEEE},
         {CUBLAS_PEDANTIC_MATH | FLAG, CUDA_R_32F, CUBLAS_COMPUTE_32F, TGL_COMPUTE_IEEE},
         {CUBLAS_TF32_TENSOR_OP_MATH, CUDA_R_32F, CUBLAS_COMPUTE_32F, TGL_COMPUTE_TF32},
@@ -277,12 +277,12 @@ static void test_no_tf32(void **state)
     rig_forget();
     set_mode("cublasSetMathMode", CUBLAS_TF32_TENSOR_OP_MATH);
     assert_served(row_of("cublasSgemm_v2"), &c);
-    assert_int_equal(rig.problem.compute, TGL_COMPUTE_ACCURATE);
+    assert_int_equal(rig.problem.compute, TGL_COMPUTE_DEFAULT);
     set_mode("cublasSetMathMode", CUBLAS_DEFAULT_MATH);
     c.n = 7, c.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
     assert_served(row_of("cublasGemmEx"), &c);
     assert_int_equal(rig.created, 2);
-    assert_int_equal(rig.problem.compute, TGL_COMPUTE_ACCURATE);
+    assert_int_equal(rig.problem.compute, TGL_COMPUTE_DEFAULT);
     set_mode("cublasSetMathMode", CUBLAS_PEDANTIC_MATH);
     assert_served(row_of("cublasGemmEx"), &c);
     assert_int_equal(rig.problem.compute, TGL_COMPUTE_IEEE);

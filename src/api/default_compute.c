@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What TGL_COMPUTE_DEFAULT means for products of F32. docs/accuracy.md gives the reasons.
+ */
+#include "api/default_compute.h"
+#include "api/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+tgl_status tgl_compute_of_environment(tgl_compute *compute)
+{
+    static const char *const names[] = {"default", "ieee", "accurate", "tf32"};
+    const char *text = getenv("TEGULA_COMPUTE");
+    *compute = TGL_COMPUTE_DEFAULT;
+    if (text == NULL || text[0] == '\0') return TGL_OK;
+    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *compute = (tgl_compute)i;
+        return TGL_OK;
+    }
+    return tgl_fail(TGL_BAD_COMPUTE,
+                    "TEGULA_COMPUTE is \"%s\"; it must be default, ieee, accurate or tf32", text);
+}
+
+tgl_compute tgl_compute_for(tgl_compute asked, const tgl_chip *chip)
+{
+    enum { MEASURED = 90 }; /* compute capability */
+    if (asked != TGL_COMPUTE_DEFAULT || chip == NULL) return asked;
+    return chip->capability == MEASURED ? TGL_COMPUTE_ACCURATE : TGL_COMPUTE_IEEE;
+}
+
+void tgl_shape_set_compute(tgl_shape *s, tgl_compute compute)
+{
+    const bool is_f32 = s->type_a == TGL_F32 && s->type_b == TGL_F32;
+    if (is_f32 && s->compute == TGL_COMPUTE_DEFAULT) s->compute = compute;
+}
+
+tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
+                            tgl_shape *shape)
+{
+    TGL_TRY(tgl_shape_make(problem, zero_is_tight, shape));
+    tgl_shape_set_compute(shape, dev->f32_compute);
+    return TGL_OK;
+}

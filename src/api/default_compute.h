@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What TGL_COMPUTE_DEFAULT means for products of F32.
+ */
+#ifndef TGL_DEFAULT_COMPUTE_H
+#define TGL_DEFAULT_COMPUTE_H
+
+#include "api/shape.h"
+#include "plan/chips.h"
+
+/* The compute mode that TEGULA_COMPUTE asks for; TGL_BAD_COMPUTE if there is none of this name. */
+tgl_status tgl_compute_of_environment(tgl_compute *compute);
+
+/* What DEFAULT means for products of F32 if the environment asks for `asked`: ACCURATE on the chips
+ * where its accuracy was measured. chip: NULL on devices with a planner of their own, where DEFAULT
+ * remains DEFAULT. */
+tgl_compute tgl_compute_for(tgl_compute asked, const tgl_chip *chip);
+
+/* Gives a product of F32 this compute mode if it has TGL_COMPUTE_DEFAULT. */
+void tgl_shape_set_compute(tgl_shape *shape, tgl_compute compute);
+
+#endif
