@@ -20,7 +20,8 @@
  *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
  *                 stores its tile while the other one multiplies.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K), TF32 is
- *                 K-major. gemm/repack.cu brings other operands into such a form.
+ *                 K-major, or MN-major on the left, where consumers bring it into registers
+ *                 (lib/wgmma_left.h). gemm/repack.cu brings other operands into such a form.
  *   clusters      CLUSTER neighbouring tiles along left share their right tile: each block loads a
  *                 part of it and sends it to all (multicast).
  *   persistent    The grid has at most the blocks that are resident at once. Each takes every
@@ -44,6 +45,7 @@
  */
 #include "lib/dynamic_shared.h"
 #include "lib/launch_order.h"
+#include "lib/wgmma_left.h"
 #include "lib/wgmma_ring.h"
 #include "lib/wgmma_store.h"
 #include "lib/wgmma_turns.h"
@@ -134,6 +136,66 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
+#if WGMMA_LEFT_WORDS
+
+/* The products of one stage with left words. is_first: the sums begin here. */
+static __device__ __forceinline__ void multiply_words(float (*acc)[ACC],
+                                                      unsigned (*words)[K_STEPS][4],
+                                                      const unsigned char *stage, bool is_first)
+{
+    const wgmma_tile right = tile_of(stage + LEFT_BYTES, 1, BN);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < K_STEPS; k++)
+#pragma unroll
+        for (int i = 0; i < M_STEPS; i++)
+            wgmma(acc[i], words[i][k], right + k * K_STEP(1, BN), k > 0 || !is_first);
+    wgmma_commit();
+}
+
+/* acc := the sums of a unit. While a stage's products run, the words of the next one are loaded. */
+static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
+                                                const struct unit *u, int group, struct place *at)
+{
+    unsigned words[M_STEPS][K_STEPS][4], next[M_STEPS][K_STEPS][4];
+    if (u->steps > 0) {
+        mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+        load_left_stage(words, shared->stages[at->stage], group * WM);
+    }
+    for (int step = 0; step < u->steps; step++) {
+        const int stage = at->stage;
+        multiply_words(acc, words, shared->stages[stage], step == 0);
+        advance(at);
+        if (step + 1 < u->steps) {
+            mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+            load_left_stage(next, shared->stages[at->stage], group * WM);
+        }
+#if ALTERNATE
+        if (step + 1 == u->steps) pass_turn(&shared->turns, (int)threadIdx.x / 128);
+#endif
+        WGMMA_WAIT(acc, 0);
+        release(&shared->ring, stage);
+        if (step + 1 == u->steps) break;
+#pragma unroll
+        for (int i = 0; i < M_STEPS * K_STEPS * 4; i++)
+            words[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4] =
+                next[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4];
+    }
+#if ALTERNATE
+    if (u->steps == 0) pass_turn(&shared->turns, (int)threadIdx.x / 128);
+#endif
+#pragma unroll
+    for (int i = 0; i < M_STEPS; i++)
+        WGMMA_HOLD(acc[i]);
+    if (u->steps == 0) {
+#pragma unroll
+        for (int i = 0; i < M_STEPS * ACC; i++)
+            acc[i / ACC][i % ACC] = 0.0f;
+    }
+}
+
+#else
+
 /* The products of one stage. is_first: the sums begin here. */
 static __device__ __forceinline__ void multiply_stage(float (*acc)[ACC], const unsigned char *stage,
                                                       int group, bool is_first)
@@ -177,6 +239,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared
             acc[i / ACC][i % ACC] = 0.0f;
     }
 }
+
+#endif
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 

@@ -9,15 +9,20 @@
  *     WGMMA_N              16, 32, 64, 96, 128, 160, 192 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
  *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 is K-major only.
+ *     WGMMA_LEFT_WORDS     1: the left tile is in registers, TF32 only: each wgmma takes
+ *                          unsigned left[4] of each thread, where left[i] is the element
+ *                              row = 16 * warp + lane / 4 + 8 * (i % 2)
+ *                              k = lane % 4 + 4 * (i / 2)
+ *                          They must not be written before the wait for its group. 0 by default
  *
  * The accumulator is float acc[WGMMA_N / 2] of each thread, which has to stay in registers. With
  * warp = threadIdx.x / 32 % 4 and lane = threadIdx.x % 32, acc[i] is the element
  *     row = 16 * warp + lane / 4 + 8 * (i / 2 % 2)
  *     col = 8 * (i / 4) + 2 * (lane % 4) + i % 2
- * (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": matrix D).
+ * (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": matrix D, and "m64nNk8": matrix A).
  *
  *     wgmma_fence();                       // before the first wgmma, and after the threads have
- *                                          // written to acc
+ *                                          // written to acc or left words
  *     for (int i = 0; i < 4; i++)          // BK of 128 bytes
  *         wgmma(acc, left + i * LEFT_STEP, right + i * RIGHT_STEP, 1);
  *     wgmma_commit();                      // these form a group
@@ -36,8 +41,14 @@
 #if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32
 #error "WGMMA_TYPE: f16, bf16 or f32"
 #endif
-#if WGMMA_TYPE == TYPE_F32 && !(WGMMA_LEFT_K_MAJOR && WGMMA_RIGHT_K_MAJOR)
-#error "tf32 tiles are K-major"
+#ifndef WGMMA_LEFT_WORDS
+#define WGMMA_LEFT_WORDS 0
+#endif
+#if WGMMA_TYPE == TYPE_F32 && !((WGMMA_LEFT_K_MAJOR || WGMMA_LEFT_WORDS) && WGMMA_RIGHT_K_MAJOR)
+#error "tf32 tiles in shared memory are K-major"
+#endif
+#if WGMMA_LEFT_WORDS && WGMMA_TYPE != TYPE_F32
+#error "left words are of tf32"
 #endif
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
@@ -76,21 +87,31 @@ static __device__ __forceinline__ wgmma_tile make_wgmma_tile(const void *shared,
 
 /* ---- Instructions ---------------------------------------------------------------------------- */
 
+#if WGMMA_LEFT_WORDS
+typedef const unsigned *wgmma_left;
+#else
+typedef wgmma_tile wgmma_left;
+#endif
+
 #ifdef TGL_SIM
 
 /* acc receives its values in tgl_sim_wgmma_wait(), which leaves at most `pending` groups
  * unfinished. Between tgl_sim_wgmma() and the wait, acc must not be accessed, and the tiles must
- * not be written.
- */
-void tgl_sim_wgmma(float *acc, wgmma_tile left, wgmma_tile right, int type, int n, int left_k_major,
-                   int right_k_major, int scale_d);
+ * not be written. left_words: NULL, or the left tile instead of `left`. */
+void tgl_sim_wgmma(float *acc, const unsigned *left_words, wgmma_tile left, wgmma_tile right,
+                   int type, int n, int left_k_major, int right_k_major, int scale_d);
 void tgl_sim_wgmma_fence(void);
 void tgl_sim_wgmma_commit(void);
 void tgl_sim_wgmma_wait(int pending);
 
+#if WGMMA_LEFT_WORDS
 #define wgmma(acc, left, right, scale_d)                                                           \
-    tgl_sim_wgmma(acc, left, right, WGMMA_TYPE, WGMMA_N, WGMMA_LEFT_K_MAJOR, WGMMA_RIGHT_K_MAJOR,  \
-                  scale_d)
+    tgl_sim_wgmma(acc, left, 0, right, WGMMA_TYPE, WGMMA_N, 1, WGMMA_RIGHT_K_MAJOR, scale_d)
+#else
+#define wgmma(acc, left, right, scale_d)                                                           \
+    tgl_sim_wgmma(acc, 0, left, right, WGMMA_TYPE, WGMMA_N, WGMMA_LEFT_K_MAJOR,                    \
+                  WGMMA_RIGHT_K_MAJOR, scale_d)
+#endif
 #define wgmma_fence()            tgl_sim_wgmma_fence()
 #define wgmma_commit()           tgl_sim_wgmma_commit()
 #define WGMMA_WAIT(acc, pending) tgl_sim_wgmma_wait(pending)
@@ -114,57 +135,60 @@ void tgl_sim_wgmma_wait(int pending);
 #define ACC32(i) ACC16(i), ACC16(i + 16)
 #define ACC64(i) ACC32(i), ACC32(i + 32)
 
-/* Registers and operands of the accumulator, and the number of the operand after them. */
+/* Registers and operands of the accumulator, and the six operands after them. */
 #if WGMMA_N == 16
 #define WGMMA_SHAPE     "m64n16"
 #define WGMMA_REGISTERS R8()
 #define WGMMA_ACC       ACC8(0)
-#define WGMMA_INPUTS    "%8, %9, p"
-#define WGMMA_SCALE_D   "%10"
+#define WGMMA_NEXT(use) use("%8", "%9", "%10", "%11", "%12", "%13")
 #elif WGMMA_N == 32
 #define WGMMA_SHAPE     "m64n32"
 #define WGMMA_REGISTERS R10() ", " R6(1)
 #define WGMMA_ACC       ACC16(0)
-#define WGMMA_INPUTS    "%16, %17, p"
-#define WGMMA_SCALE_D   "%18"
+#define WGMMA_NEXT(use) use("%16", "%17", "%18", "%19", "%20", "%21")
 #elif WGMMA_N == 64
 #define WGMMA_SHAPE     "m64n64"
 #define WGMMA_REGISTERS R10() ", " R10(1) ", " R10(2) ", " R2(3)
 #define WGMMA_ACC       ACC32(0)
-#define WGMMA_INPUTS    "%32, %33, p"
-#define WGMMA_SCALE_D   "%34"
+#define WGMMA_NEXT(use) use("%32", "%33", "%34", "%35", "%36", "%37")
 #elif WGMMA_N == 96
 #define WGMMA_SHAPE     "m64n96"
 #define WGMMA_REGISTERS R40 ", " R8(4)
 #define WGMMA_ACC       ACC32(0), ACC16(32)
-#define WGMMA_INPUTS    "%48, %49, p"
-#define WGMMA_SCALE_D   "%50"
+#define WGMMA_NEXT(use) use("%48", "%49", "%50", "%51", "%52", "%53")
 #elif WGMMA_N == 128
 #define WGMMA_SHAPE     "m64n128"
 #define WGMMA_REGISTERS R40 ", " R10(4) ", " R10(5) ", " R4(6)
 #define WGMMA_ACC       ACC64(0)
-#define WGMMA_INPUTS    "%64, %65, p"
-#define WGMMA_SCALE_D   "%66"
+#define WGMMA_NEXT(use) use("%64", "%65", "%66", "%67", "%68", "%69")
 #elif WGMMA_N == 160
 #define WGMMA_SHAPE     "m64n160"
 #define WGMMA_REGISTERS R80
 #define WGMMA_ACC       ACC64(0), ACC16(64)
-#define WGMMA_INPUTS    "%80, %81, p"
-#define WGMMA_SCALE_D   "%82"
+#define WGMMA_NEXT(use) use("%80", "%81", "%82", "%83", "%84", "%85")
 #elif WGMMA_N == 192
 #define WGMMA_SHAPE     "m64n192"
 #define WGMMA_REGISTERS R80 ", " R10(8) ", " R6(9)
 #define WGMMA_ACC       ACC64(0), ACC32(64)
-#define WGMMA_INPUTS    "%96, %97, p"
-#define WGMMA_SCALE_D   "%98"
+#define WGMMA_NEXT(use) use("%96", "%97", "%98", "%99", "%100", "%101")
 #elif WGMMA_N == 256
 #define WGMMA_SHAPE     "m64n256"
 #define WGMMA_REGISTERS R80 ", " R10(8) ", " R10(9) ", " R10(10) ", " R10(11) ", " R8(12)
 #define WGMMA_ACC       ACC64(0), ACC64(64)
-#define WGMMA_INPUTS    "%128, %129, p"
-#define WGMMA_SCALE_D   "%130"
+#define WGMMA_NEXT(use) use("%128", "%129", "%130", "%131", "%132", "%133")
 #else
 #error "WGMMA_N: 16, 32, 64, 96, 128, 160, 192 or 256"
+#endif
+
+/* Of the six operands: the inputs, and scale_d. */
+#if WGMMA_LEFT_WORDS
+#define INPUTS_OF(a, b, c, d, e, f)  "{" a ", " b ", " c ", " d "}, " e ", p"
+#define SCALE_D_OF(a, b, c, d, e, f) f
+#define WGMMA_LEFT(left)             "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3])
+#else
+#define INPUTS_OF(a, b, c, d, e, f)  a ", " b ", p"
+#define SCALE_D_OF(a, b, c, d, e, f) c
+#define WGMMA_LEFT(left)             "l"(left)
 #endif
 
 /* After scale_d: the signs of both inputs, and for 16-bit types whether they are MN-major. */
@@ -189,14 +213,15 @@ void tgl_sim_wgmma_wait(int pending);
 #endif
 
 /* scale_d: 0: the product replaces acc; 1: it is added to acc. */
-static __device__ __forceinline__ void wgmma(float *acc, wgmma_tile left, wgmma_tile right,
+static __device__ __forceinline__ void wgmma(float *acc, wgmma_left left, wgmma_tile right,
                                              int scale_d)
 {
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, " WGMMA_SCALE_D ", 0;\n"
-                 "wgmma.mma_async.sync.aligned." WGMMA_SHAPE WGMMA_TYPES " {" WGMMA_REGISTERS
-                 "}, " WGMMA_INPUTS WGMMA_SUFFIX " }"
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, " WGMMA_NEXT(
+                     SCALE_D_OF) ", 0;\n"
+                                 "wgmma.mma_async.sync.aligned." WGMMA_SHAPE WGMMA_TYPES
+                                 " {" WGMMA_REGISTERS "}, " WGMMA_NEXT(INPUTS_OF) WGMMA_SUFFIX " }"
                  : WGMMA_ACC
-                 : "l"(left), "l"(right), "r"(scale_d));
+                 : WGMMA_LEFT(left), "l"(right), "r"(scale_d));
 }
 
 static __device__ __forceinline__ void wgmma_fence(void)

@@ -19,10 +19,13 @@ static __device__ __forceinline__ void skip(struct place *at, int steps)
     at->stage %= STAGES;
 }
 
+/* Threads of a consumer that release a stage to a block, in as many warps. */
+#define RELEASES (WGMMA_LEFT_WORDS ? 4 : 1)
+
 /* Initialises the mbarriers of the cluster's blocks. All threads of the block call it first. */
 static __device__ __forceinline__ void make_barriers(struct ring *ring)
 {
-    if (threadIdx.x == 0) make_ring(ring, (ALTERNATE ? 1 : CONSUMERS) * CLUSTER);
+    if (threadIdx.x == 0) make_ring(ring, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * CLUSTER);
 #if CLUSTER > 1
     cluster_sync();
 #else
@@ -33,12 +36,17 @@ static __device__ __forceinline__ void make_barriers(struct ring *ring)
 /* By all threads of a consumer, after the wait for the wgmmas that read the stage: arrives at
  * `empty` of all blocks of the cluster, because each of them fills a part of the right tile. The
  * first threads of warp 0 arrive for the warpgroup, one for each block. As CUTLASS, we rely on a
- * wgmma completing for all four warps together. */
+ * wgmma completing for all four warps together. Where threads have read left words, each warp
+ * arrives for its own. */
 static __device__ __forceinline__ void release(struct ring *ring, int stage)
 {
-    if (threadIdx.x % 128 >= CLUSTER) return;
+    const int number = (int)threadIdx.x % (128 / RELEASES);
+#if WGMMA_LEFT_WORDS
+    __syncwarp();
+#endif
+    if (number >= CLUSTER) return;
 #if CLUSTER > 1
-    mbarrier_arrive_at(&ring->empty[stage], (int)threadIdx.x % 128);
+    mbarrier_arrive_at(&ring->empty[stage], number);
 #else
     mbarrier_arrive(&ring->empty[stage]);
 #endif

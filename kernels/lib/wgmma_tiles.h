@@ -51,7 +51,9 @@
 #ifndef WGMMA_TYPE
 #define WGMMA_TYPE TYPE_A /* of the elements that TMA brings */
 #endif
-#define WGMMA_N             BN
+#define WGMMA_N BN
+/* TF32 whose rows are contiguous goes to wgmma through registers (lib/wgmma_left.h). */
+#define WGMMA_LEFT_WORDS    (WGMMA_TYPE == TYPE_F32 && !LEFT_ALONG_K)
 #define WGMMA_LEFT_K_MAJOR  LEFT_ALONG_K
 #define WGMMA_RIGHT_K_MAJOR RIGHT_ALONG_K
 #include "lib/wgmma.h"
@@ -85,7 +87,8 @@
 
 /* Elements of a line of an MN-major tile: its edge is divided into columns of this width, each with
  * BK lines. The swizzle is as wide as a line: 128, 64 or 32 bytes. */
-#define LINE(edge)  ((edge) % 64 == 0 ? 64 : (edge) % 32 == 0 ? 32 : 16)
+#define LINE(edge)                                                                                 \
+    ((edge)*ELEMENT_BYTES % 128 == 0 ? 128 / ELEMENT_BYTES : (edge) % 32 == 0 ? 32 : 16)
 #define LEFT_BYTES  (BM * 128)
 #define RIGHT_BYTES (BN * 128)
 #define STAGE_BYTES (LEFT_BYTES + RIGHT_BYTES)

@@ -116,6 +116,7 @@ typedef struct side {
     int64_t offset;     /* of the part, in elements */
     int64_t count;      /* matrices */
     bool is_direct;     /* TMA reads it as it lies; else it is repacked */
+    bool is_k_major;    /* in shared memory */
 } side;
 
 /* How a choice serves a shape on a chip. */
@@ -141,19 +142,30 @@ typedef struct geometry {
 
 enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
 
-/* Distances that TMA can take: of lines, if there are several, and of matrices. */
-static bool is_direct(const tgl_shape *s, const side *x)
+/* Whether consumers have the registers to bring MN-major TF32 into: the words of two stages, and 40
+ * for the rest. lib/wgmma_left.h. */
+static bool takes_words(const wgmma_row *t)
+{
+    enum { CONSUMER_REGISTERS = 232 /* of gemm/wgmma.cu */, WORDS = 2 * 16, OTHERS = 40 };
+    const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
+    const int registers = t->consumers > 1 ? CONSUMER_REGISTERS : t->registers;
+    return rows_of_consumer / 64 * (t->bn / 2 + WORDS) + OTHERS <= registers;
+}
+
+/* Distances that TMA can take: of lines, if there are several, and of matrices. has_words: TF32 may
+ * be MN-major. */
+static bool is_direct(const tgl_shape *s, const side *x, bool has_words)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     const int64_t lines_of_x = x->along_k ? x->edge : x->k;
+    if (is_tf32(s) && !x->along_k && !has_words) return x->k == 0;
     if (x->k == 0) return true; /* it is not read */
     if (s->unaligned) return false;
-    if (is_tf32(s) && !x->along_k) return false;
     return (lines_of_x == 1 || x->ld * size % TMA_ALIGNMENT == 0) &&
            (x->count == 1 || x->stride * size % TMA_ALIGNMENT == 0);
 }
 
-static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a)
+static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, bool has_words)
 {
     side x = {
         .operand = is_a ? TGL_AT_A : TGL_AT_B,
@@ -165,14 +177,15 @@ static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a)
         .offset = is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part),
     };
     x.count = x.stride == 0 ? 1 : s->batch;
-    x.is_direct = is_direct(s, &x);
+    x.is_direct = is_direct(s, &x, has_words);
+    x.is_k_major = x.along_k || (is_tf32(s) && !(has_words && x.is_direct));
     return x;
 }
 
 /* 16-bit operands keep their major dimension; TF32 becomes K-major. */
 static tgl_repack repack_of(const tgl_shape *s, const side *x)
 {
-    const bool becomes_k_major = x->along_k || is_tf32(s);
+    const bool becomes_k_major = x->is_k_major;
     return (tgl_repack){
         .operand = x->operand,
         .type = s->type_a,
@@ -298,8 +311,8 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->in_cluster = tgl_option(choice, IN_CLUSTER, 0) != 0;
     const char *fault = cluster_fault(chip, choice, g);
     if (fault != NULL) return fault;
-    g->left = side_of(s, part, !g->exchanged);
-    g->right = side_of(s, part, g->exchanged);
+    g->left = side_of(s, part, !g->exchanged, takes_words(t));
+    g->right = side_of(s, part, g->exchanged, false);
     g->bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
     split(s, choice, g);
     fault = count_units(chip, s, choice, g);
@@ -351,9 +364,10 @@ static double overlapped(double x, double y, double z)
 }
 
 /* Elements of a line of an MN-major tile: LINE() of the kernel. */
-static int line_of(int edge)
+static int line_of(const tgl_shape *s, int edge)
 {
-    return edge % 64 == 0 ? 64 : edge % 32 == 0 ? 32 : 16;
+    const int size = (int)tgl_type_size(s->type_a);
+    return edge * size % LINE_BYTES == 0 ? LINE_BYTES / size : edge % 32 == 0 ? 32 : 16;
 }
 
 /* The share of an operand's lines, of `bytes` each, that lie in two lines of L2, of 128 bytes. The
@@ -370,12 +384,12 @@ static double straddling(const tgl_shape *s, const side *x, int bytes)
  */
 static double copy_cycles(const tgl_shape *s, const side *x, int lines, int blocks)
 {
-    const bool has_lines_of_k = x->along_k || is_tf32(s);
-    const int box = has_lines_of_k ? 1 : line_of(lines);
+    const bool has_lines_of_k = x->is_k_major;
+    const int box = has_lines_of_k ? 1 : line_of(s, lines);
     const int bytes = has_lines_of_k ? LINE_BYTES : box * (int)tgl_type_size(s->type_a);
     const double requests = (1 + TWO_LINES * straddling(s, x, bytes)) / blocks;
     const double slow =
-        (has_lines_of_k ? 1 : 1 + NARROW_LINES * (64.0 / box - 1)) * tgl_larger(1, requests);
+        (1 + NARROW_LINES * ((double)LINE_BYTES / bytes - 1)) * tgl_larger(1, requests);
     const bool is_whole = has_lines_of_k && blocks > 1; /* each block copies its part */
     const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
     return (double)copied * LINE_BYTES * slow / TMA_BYTES_A_CLOCK;
@@ -563,14 +577,13 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     int64_t ld = x->ld, stride = x->stride, base = x->offset * size;
-    bool along_k = x->along_k;
+    const bool along_k = x->is_k_major;
     for (int i = 0; i < g->repack_count; i++) {
         const tgl_repack *r = &g->repacks[i];
         if (r->operand != x->operand) continue;
         ld = tgl_repack_pitch(r);
         stride = tgl_repack_stride(r);
         base = r->scratch;
-        along_k = along_k || r->transposes;
     }
     const int64_t edge_size = x->edge > 0 ? x->edge : 1, k_size = x->k > 0 ? x->k : 1;
     const int lines = parts > 1 ? edge : (int)tgl_min64(edge, edge_size);
@@ -586,8 +599,8 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
          * legal. */
         .stride = {size, tgl_round_up(ld * size, TMA_ALIGNMENT),
                    x->count > 1 ? tgl_round_up(stride * size, TMA_ALIGNMENT) : TMA_ALIGNMENT},
-        .box = {along_k ? g->bk : line_of(edge), (along_k ? lines : g->bk) / parts, 1},
-        .swizzle_bytes = along_k ? LINE_BYTES : line_of(edge) * (int)size,
+        .box = {along_k ? g->bk : line_of(s, edge), (along_k ? lines : g->bk) / parts, 1},
+        .swizzle_bytes = along_k ? LINE_BYTES : line_of(s, edge) * (int)size,
     };
 }
 
@@ -610,7 +623,7 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part)
     };
 }
 
-static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *builder)
+static void add_macros(const geometry *g, tgl_list_builder *builder)
 {
     const wgmma_row *t = g->row;
     const tgl_macro macros[] = {{"BM", t->bm},
@@ -623,8 +636,8 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
                                 {"CLUSTER", g->cluster},
                                 {"CLUSTER_SPLITS", g->in_cluster ? g->splits : 1},
                                 {"EXCHANGED", g->exchanged},
-                                {"LEFT_ALONG_K", g->left.along_k || is_tf32(s)},
-                                {"RIGHT_ALONG_K", g->right.along_k || is_tf32(s)}};
+                                {"LEFT_ALONG_K", g->left.is_k_major},
+                                {"RIGHT_ALONG_K", g->right.is_k_major}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
@@ -681,7 +694,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
                  .cluster = cluster,
                  .k_chunk = (int)g.k_chunk},
     };
-    add_macros(of->shape, &g, builder);
+    add_macros(&g, builder);
     step.aligned = tgl_gemm_kernel(&step, builder);
     tgl_gemm_add_step(&step, builder);
 }
@@ -717,7 +730,7 @@ static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_sh
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type == TGL_F32) {
         shape->compute = TGL_COMPUTE_TF32;
-        return !trans_a && trans_b; /* other layouts become this one */
+        return trans_b; /* other layouts become one of these */
     }
     return type == TGL_F16 || type == TGL_BF16;
 }

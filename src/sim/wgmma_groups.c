@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * wgmma: products that the 128 threads of a warpgroup compute together, with both operands in
- * shared memory. The values are computed when all threads have reached the instruction, and are
- * stored here; each thread receives its part when it waits for their group. Until then its
- * accumulator contains signalling NaNs and must not be accessed, and the operands count as being
- * read.
+ * shared memory, or the left one in registers. The values are computed when all threads have
+ * reached the instruction, and are stored here; each thread receives its part when it waits for
+ * their group. Until then its accumulator contains signalling NaNs and must not be accessed, the
+ * operands in shared memory count as being read, and those in registers must not be written.
  */
 #include "sim/wgmma_groups.h"
 
@@ -24,6 +24,8 @@ enum {
     CHUNK = 16,     /* bytes that a swizzle keeps together */
     ATOM_LINES = 8, /* lines of a swizzle's pattern */
     ADDRESS_BITS = 18,
+    WORDS = 4,         /* registers of a left operand */
+    WORDS_K = 8,       /* its K, of TF32 */
     REGISTERS = 65536, /* per SM: CUDA C++ Programming Guide, compute capability 9.0 */
 };
 
@@ -49,6 +51,7 @@ typedef struct tgl_sim_warpgroup {
 typedef struct tgl_wgmma_operands {
     bool is_done;
     float *acc;
+    const unsigned *left_words; /* NULL, or WORDS registers instead of `left` */
     unsigned long long left, right;
     int type, n, left_k_major, right_k_major, scale_d;
 } tgl_wgmma_operands;
@@ -243,7 +246,8 @@ static void check_same(tgl_machine *machine, const tgl_wgmma_operands *own,
                        const void *pc)
 {
     const bool is_same = own->left == other->left && own->right == other->right &&
-                         own->n == other->n && own->scale_d == other->scale_d;
+                         own->n == other->n && own->scale_d == other->scale_d &&
+                         (own->left_words == NULL) == (other->left_words == NULL);
     if (!is_same)
         tgl_machine_fault(
             machine, pc, "wgmma with operands that differ from those of thread %u of the warpgroup",
@@ -287,6 +291,65 @@ static void check_fence(tgl_machine *machine, tgl_sim_thread *thread, const floa
     w->accumulators[free_one].end = end;
     w->accumulators[free_one].is_touched = false;
 }
+
+/* ---- Left words ------------------------------------------------------------------------------ */
+
+/* Checks that a wgmma_fence() follows the latest write to the words, and notes that the group that
+ * is being issued reads them. Words are tracked from their first wgmma on. */
+static void use_words(tgl_machine *machine, tgl_sim_thread *thread, const void *pc)
+{
+    tgl_sim_wgmma_thread *w = &thread->wgmmas;
+    const char *begin = (const char *)thread->wgmma->left_words;
+    tgl_sim_left_words *entry = NULL;
+    for (int i = 0; i < TGL_WGMMA_LEFT_WORDS; i++) {
+        if (w->words[i].begin == begin) entry = &w->words[i];
+        if (entry == NULL && w->words[i].begin == NULL) entry = &w->words[i];
+    }
+    if (entry == NULL)
+        tgl_machine_fault(machine, pc,
+                          "wgmma with more than %d left operands in registers, which is the "
+                          "maximum of the simulator",
+                          TGL_WGMMA_LEFT_WORDS);
+    if (entry->begin == begin && entry->is_written)
+        tgl_machine_fault(machine, pc,
+                          "wgmma with left words of thread %u, and no wgmma_fence() since they "
+                          "were last written",
+                          thread->index);
+    *entry = (tgl_sim_left_words){
+        .begin = begin, .end = begin + WORDS * sizeof(unsigned), .group = w->groups, .pc = pc};
+}
+
+/* to := the left operand from the registers of all threads of the warpgroup, 64 x 8. */
+static void read_words(tgl_machine *machine, uint32_t *to, const void *pc)
+{
+    tgl_sim_thread *threads = &machine->now->threads[first_of(machine->current)];
+    for (unsigned i = 0; i < TGL_WARPGROUP; i++) {
+        const unsigned *words = threads[i].wgmma->left_words;
+        use_words(machine, &threads[i], pc);
+        for (unsigned j = 0; j < WORDS; j++) {
+            const unsigned row = i / WARP * 16 + i % WARP / 4 + j % 2 * 8, k = i % 4 + j / 2 * 4;
+            to[row * WORDS_K + k] = words[j];
+        }
+    }
+}
+
+/* Checks a write of the current thread to a register that may be part of a left operand. */
+static void check_words(tgl_machine *machine, const char *address, const void *pc)
+{
+    char place[TGL_SIM_PLACE];
+    tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
+    for (int i = 0; i < TGL_WGMMA_LEFT_WORDS && w->words[i].begin != NULL; i++) {
+        tgl_sim_left_words *x = &w->words[i];
+        if (address < x->begin || address >= x->end) continue;
+        if (x->group >= w->done)
+            tgl_machine_fault(
+                machine, pc, "writes a left word of the wgmma at %s, which has not been waited for",
+                tgl_sim_place(machine->launch->module, x->pc, place, sizeof place));
+        x->is_written = true;
+    }
+}
+
+/* ---- Tiles in flight ------------------------------------------------------------------------- */
 
 /* The tile whose values will be delivered to these registers; NULL: there is none. */
 static tile *find_tile(tgl_sim_warpgroup *group, unsigned thread, const float *acc)
@@ -373,8 +436,9 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
                                                         : TGL_TENSOR_BF16;
     const matrix left = decode(own->left, element, own->left_k_major != 0, M);
     const matrix right = decode(own->right, element, own->right_k_major != 0, own->n);
+    const bool has_words = own->left_words != NULL;
     check_all(machine, own, pc);
-    check_matrix(machine, &left, "left", pc);
+    if (!has_words) check_matrix(machine, &left, "left", pc);
     check_matrix(machine, &right, "right", pc);
     tgl_sim_warpgroup *group = warpgroup_of(machine);
     tile *t = tile_of(machine, group, own, pc);
@@ -382,14 +446,18 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
     tgl_shared_access access = {
         machine->now->epoch, 0, (uint32_t)number + 1, 0,
         (uint16_t)tgl_async_reader_of(machine, true, first_of(machine->current), pc)};
-    const int64_t bytes = (int64_t)(M + own->n) * K_BYTES;
-    const size_t offset = window_of(machine) + left.start - machine->launch->module->shared_base;
+    const matrix *first = has_words ? &right : &left;
+    const int64_t bytes = (int64_t)((has_words ? 0 : M) + own->n) * K_BYTES;
+    const size_t offset = window_of(machine) + first->start - machine->launch->module->shared_base;
     const int array = tgl_shared_check_bounds(machine, offset, CHUNK, false, pc);
     if (!tgl_tally_bulk(&machine->tally, pc, TGL_TENSOR_LOAD, array, bytes, 0, &access.site))
         tgl_machine_give_up(machine);
-    trace(machine, own, access.site, k, &left, &right);
+    trace(machine, own, access.site, k, first, &right);
     const uint32_t *known = known_by(machine, group);
-    read_matrix(machine, &left, &access, known, group->left, k, 1, pc);
+    if (has_words)
+        read_words(machine, group->left, pc);
+    else
+        read_matrix(machine, &left, &access, known, group->left, k, 1, pc);
     read_matrix(machine, &right, &access, known, group->right, 1, own->n, pc);
     if (!own->scale_d) memset(t->sums, 0, sizeof *t->sums * (size_t)(M * own->n));
     tgl_tensor_multiply(&tgl_tensor_hopper, type, M, own->n, k, group->left, group->right, t->sums);
@@ -397,12 +465,21 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
     t->pc = pc;
 }
 
-void tgl_wgmma(void *run, float *acc, unsigned long long left, unsigned long long right, int type,
-               int n, int left_k_major, int right_k_major, int scale_d, const void *pc)
+void tgl_wgmma(void *run, float *acc, const unsigned *left_words, unsigned long long left,
+               unsigned long long right, int type, int n, int left_k_major, int right_k_major,
+               int scale_d, const void *pc)
 {
     tgl_machine *machine = run;
-    tgl_wgmma_operands own = {false, acc,          left,          right,  type,
-                              n,     left_k_major, right_k_major, scale_d};
+    tgl_wgmma_operands own = {false, acc, left_words,   left,          right,
+                              type,  n,   left_k_major, right_k_major, scale_d};
+    if (left_words != NULL && type != TGL_F32)
+        tgl_machine_fault(machine, pc,
+                          "wgmma with left words of another type than TF32, which the "
+                          "simulator does not support");
+    if (left_words != NULL && !tgl_machine_is_register(machine, left_words))
+        tgl_machine_fault(machine, pc,
+                          "the left words of a wgmma are not in registers: they must "
+                          "be an array of the thread");
     if (n < 8 || n > N_MAX || n % 8 != 0)
         tgl_machine_fault(machine, pc, "wgmma of %d columns, not a multiple of 8 from 8 to 256", n);
     if (!tgl_machine_is_register(machine, acc))
@@ -425,6 +502,8 @@ void tgl_wgmma_fence(void *run)
     w->has_fenced = true;
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
         w->accumulators[i].is_touched = false;
+    for (int i = 0; i < TGL_WGMMA_LEFT_WORDS; i++)
+        w->words[i].is_written = false;
 }
 
 void tgl_wgmma_commit(void *run)
@@ -484,6 +563,7 @@ void tgl_wgmma_check_register(tgl_machine *machine, const char *address, bool is
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
         if (address >= w->accumulators[i].begin && address < w->accumulators[i].end)
             w->accumulators[i].is_touched = true;
+    if (is_write) check_words(machine, address, pc);
     if (w->in_flight == 0) return;
     const tgl_sim_warpgroup *group = warpgroup_of(machine);
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++) {
