@@ -19,7 +19,7 @@
  *                 deep but the last, which takes the rest. They leave their sums in the workspace,
  *                 and the last to finish adds them, always in the same order.
  *   epilogue      16 rows of a warp at a time pass through shared memory, so that neighbouring
- *                 lanes store neighbouring groups of four.
+ *                 lanes store neighbouring groups of four, or single elements if D is unaligned.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
  */
@@ -465,6 +465,41 @@ static __device__ __forceinline__ void take_four(accumulate_t *sums, const accum
 #endif
 }
 
+/* Stores 16 rows of a warp's results from shared memory, the first of which is D[row][col]. */
+static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *args,
+                                                  const struct epilogue_operands *with,
+                                                  const accumulate_t *own, int row, int col)
+{
+    enum { FOURS_OF_ROW = WN / 4 };
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+    for (int f = 0; f < 16 * FOURS_OF_ROW; f += 32) {
+        const int in_row = (f + lane) / FOURS_OF_ROW, in_col = (f + lane) % FOURS_OF_ROW * 4;
+        accumulate_t sums[4];
+        take_four(sums, own + in_row * PITCH + COLUMN(in_col));
+        if (row + in_row < args->m && col + in_col < args->n)
+            epilogue_store4(args, with, sums, row + in_row, col + in_col, 0, args->n - col - in_col,
+                            true);
+    }
+}
+
+/* The same for rows that do not begin at multiples of 16 bytes. Lanes that stored four elements
+ * each, one after the other, would write every sector four times. */
+static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gemm_args *args,
+                                                            const struct epilogue_operands *with,
+                                                            const accumulate_t *own, int row,
+                                                            int col)
+{
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll 4
+    for (int i = 0; i < 16 * WN; i += 32) {
+        const int in_row = (i + lane) / WN, in_col = (i + lane) % WN, in_pair = in_col % 2;
+        if (row + in_row < args->m && col + in_col < args->n)
+            epilogue_store(args, with, own[in_row * PITCH + COLUMN(in_col - in_pair) + in_pair],
+                           row + in_row, col + in_col);
+    }
+}
+
 /* Stores a warp's results, the first of which is D[row][col]. own: 16 rows in shared memory, which
  * this warp alone uses. */
 static __device__ __forceinline__ void store_results(const struct tgl_gemm_args *args,
@@ -472,7 +507,6 @@ static __device__ __forceinline__ void store_results(const struct tgl_gemm_args 
                                                      accumulate_t *own, accumulate_t (*acc)[NT][4],
                                                      int row, int col)
 {
-    enum { FOURS_OF_ROW = WN / 4 };
     const int lane = (int)threadIdx.x % 32;
     const bool is_aligned = ROWS_ARE_ON_16_BYTES(args, with);
     accumulate_t *to = own + lane / 4 * PITCH + COLUMN(lane % 4 * 2);
@@ -485,15 +519,10 @@ static __device__ __forceinline__ void store_results(const struct tgl_gemm_args 
             leave_pair(to + COLUMN(j * 8) + 8 * PITCH, &acc[i][j][2]);
         }
         __syncwarp();
-#pragma unroll
-        for (int f = 0; f < 16 * FOURS_OF_ROW; f += 32) {
-            const int in_row = (f + lane) / FOURS_OF_ROW, in_col = (f + lane) % FOURS_OF_ROW * 4;
-            const int to_row = row + i * 16 + in_row, to_col = col + in_col;
-            accumulate_t sums[4];
-            take_four(sums, own + in_row * PITCH + COLUMN(in_col));
-            if (to_row < args->m && to_col < args->n)
-                epilogue_store4(args, with, sums, to_row, to_col, 0, args->n - to_col, is_aligned);
-        }
+        if (is_aligned)
+            store_rows(args, with, own, row + i * 16, col);
+        else
+            store_unaligned_rows(args, with, own, row + i * 16, col);
     }
 }
 
