@@ -353,11 +353,17 @@ static void every_configuration_in_every_layout(void **state)
         }
 }
 
-/* TF32 is K-major; other layouts and distances are repacked. */
+/* TF32 is K-major; other layouts and distances are repacked, or reach wgmma as words. */
 static void tf32_in_every_layout(void **state)
 {
-    static const char *const kernels[] = {"wgmma_128x128", "wgmma_64x32:exchanged=1",
-                                          "wgmma_64x64:cluster=2,splits=2"};
+    static const char *const kernels[] = {
+        "wgmma_128x128",
+        "wgmma_64x32:exchanged=1",
+        "wgmma_64x64:cluster=2,splits=2",
+        "wgmma_128x128:words=1",
+        "wgmma_64x256_alt:exchanged=1,words=1",
+        "wgmma_256x128:cluster=2,splits=2,words=1",
+        "wgmma_64x64_s12:exchanged=1,splits=2,in_cluster=1,words=1"};
     int number = 0;
     for (size_t i = 0; i < COUNT_OF(kernels); i++)
         for (int way = 0; way < 8; way++) {

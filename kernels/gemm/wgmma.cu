@@ -153,41 +153,32 @@ static __device__ __forceinline__ void multiply_words(float (*acc)[ACC],
     wgmma_commit();
 }
 
-/* acc := the sums of a unit. While a stage's products run, the words of the next one are loaded. */
+/* acc := the sums of a unit. The words of a stage are loaded when the products of the stage before
+ * have ended, while another warpgroup multiplies: loaded earlier, NVRTC 13.0 puts them into the
+ * registers that these products still read. */
 static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
                                                 const struct unit *u, int group, struct place *at)
 {
-    unsigned words[M_STEPS][K_STEPS][4], next[M_STEPS][K_STEPS][4];
-    if (u->steps > 0) {
-        mbarrier_wait(&shared->ring.full[at->stage], at->parity);
-        load_left_stage(words, shared->stages[at->stage], group * WM);
-    }
+    unsigned words[M_STEPS][K_STEPS][4];
     for (int step = 0; step < u->steps; step++) {
-        const int stage = at->stage;
-        multiply_words(acc, words, shared->stages[stage], step == 0);
-        advance(at);
-        if (step + 1 < u->steps) {
-            mbarrier_wait(&shared->ring.full[at->stage], at->parity);
-            load_left_stage(next, shared->stages[at->stage], group * WM);
-        }
+        const unsigned char *stage = shared->stages[at->stage];
+        mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+        load_left_stage(words, stage, group * WM);
+        multiply_words(acc, words, stage, step == 0);
 #if ALTERNATE
         if (step + 1 == u->steps) pass_turn(&shared->turns, (int)threadIdx.x / 128);
 #endif
         WGMMA_WAIT(acc, 0);
-        release(&shared->ring, stage);
-        if (step + 1 == u->steps) break;
-#pragma unroll
-        for (int i = 0; i < M_STEPS * K_STEPS * 4; i++)
-            words[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4] =
-                next[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4];
+        release(&shared->ring, at->stage);
+        advance(at);
     }
-#if ALTERNATE
-    if (u->steps == 0) pass_turn(&shared->turns, (int)threadIdx.x / 128);
-#endif
 #pragma unroll
     for (int i = 0; i < M_STEPS; i++)
         WGMMA_HOLD(acc[i]);
     if (u->steps == 0) {
+#if ALTERNATE
+        pass_turn(&shared->turns, (int)threadIdx.x / 128);
+#endif
 #pragma unroll
         for (int i = 0; i < M_STEPS * ACC; i++)
             acc[i / ACC][i % ACC] = 0.0f;

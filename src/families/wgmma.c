@@ -58,10 +58,12 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 /* splits: blocks that share the K of a tile. exchanged: 1: tiles are those of D^T. cluster: blocks
  * that share the right operand's tiles, 1 or 2. whole: tiles of a cluster, from the first on, that
  * are not split. in_cluster: 1: the blocks that share a tile form a cluster, and add up its sums
- * there instead of in the workspace. raster: rows of clusters of tiles in a band. */
+ * there instead of in the workspace. raster: rows of clusters of tiles in a band. words: 1: a left
+ * operand of TF32 that is contiguous in its rows reaches wgmma through registers, without a
+ * pre-pass. The planner does not choose it yet: see lib/wgmma_left.h. */
 static const char *const options[] = {"splits",     "exchanged", "cluster", "whole",
-                                      "in_cluster", "raster",    NULL};
-enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER };
+                                      "in_cluster", "raster",    "words",   NULL};
+enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER, WORDS };
 
 static const char *configuration(int index)
 {
@@ -142,14 +144,14 @@ typedef struct geometry {
 
 enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
 
-/* Whether consumers have the registers to bring MN-major TF32 into: the words of two stages, and 40
+/* Whether consumers have the registers to bring MN-major TF32 into: the words of a stage, and 56
  * for the rest. lib/wgmma_left.h. */
 static bool takes_words(const wgmma_row *t)
 {
-    enum { CONSUMER_REGISTERS = 232 /* of gemm/wgmma.cu */, WORDS = 2 * 16, OTHERS = 40 };
+    enum { CONSUMER_REGISTERS = 232 /* of gemm/wgmma.cu */, LOADED = 16, OTHERS = 56 };
     const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
     const int registers = t->consumers > 1 ? CONSUMER_REGISTERS : t->registers;
-    return rows_of_consumer / 64 * (t->bn / 2 + WORDS) + OTHERS <= registers;
+    return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
 /* Distances that TMA can take: of lines, if there are several, and of matrices. has_words: TF32 may
@@ -311,7 +313,9 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->in_cluster = tgl_option(choice, IN_CLUSTER, 0) != 0;
     const char *fault = cluster_fault(chip, choice, g);
     if (fault != NULL) return fault;
-    g->left = side_of(s, part, !g->exchanged, takes_words(t));
+    const bool has_words = tgl_option(choice, WORDS, 0) != 0;
+    if (has_words && !(is_tf32(s) && takes_words(t))) return "no left words of this type or tile";
+    g->left = side_of(s, part, !g->exchanged, has_words);
     g->right = side_of(s, part, g->exchanged, false);
     g->bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
     split(s, choice, g);
@@ -730,7 +734,7 @@ static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_sh
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type == TGL_F32) {
         shape->compute = TGL_COMPUTE_TF32;
-        return trans_b; /* other layouts become one of these */
+        return !trans_a && trans_b; /* other layouts become this one */
     }
     return type == TGL_F16 || type == TGL_BF16;
 }
