@@ -22,8 +22,8 @@
 static const char help[] =
     "Usage: tegula tune [--suite FILE] [--minutes N] [--output FILE] [OPTIONS]\n"
     "\n"
-    "Measures every kernel that may serve a shape, with several numbers of splits of k, without\n"
-    "strips and with them, and writes the fastest as a row of the planner's table,\n"
+    "Measures every kernel that may serve a shape, the faster ones with several numbers of splits\n"
+    "of k and other options, too, and writes the fastest as a row of the planner's table,\n"
     "src/plan/tuned_CHIP.inc. A shape that the file has is left out, so that a run that was\n"
     "stopped goes on where it ended.\n"
     "On the cpu device: the blocking that is fastest on all shapes together, if it is faster than\n"
@@ -176,13 +176,8 @@ static bool open_table(tuning *t)
 
 /* ---- One shape ------------------------------------------------------------------------------- */
 
-typedef enum strip_choice { STRIPS_ANY = -1, STRIPS_NONE, STRIPS_DEMANDED } strip_choice;
-
 /* A way to run a kernel. */
 typedef struct candidate {
-    const char *name;         /* of the kernel */
-    int splits;               /* 0: the planner's own */
-    strip_choice strips;      /* ANY: the planner's own */
     char kernel[KERNEL_SIZE]; /* the string that makes the same plan again */
     double seconds;
 } candidate;
@@ -198,16 +193,6 @@ static int by_seconds(const void *x, const void *y)
     return a->seconds < b->seconds ? -1 : a->seconds > b->seconds;
 }
 
-/* What is asked for: the name, and options that are not left to the planner. */
-static void make_request(const candidate *c, char text[KERNEL_SIZE])
-{
-    char splits[32] = "", beside[16] = "";
-    if (c->splits > 0) snprintf(splits, sizeof splits, ":splits=%d", c->splits);
-    if (c->strips != STRIPS_ANY)
-        snprintf(beside, sizeof beside, "%cstrips=%d", c->splits > 0 ? ',' : ':', (int)c->strips);
-    snprintf(text, KERNEL_SIZE, "%s%s%s", c->name, splits, beside);
-}
-
 static bool is_listed(const candidate_list *list, const char *kernel)
 {
     for (int i = 0; i < list->count; i++)
@@ -221,13 +206,13 @@ static tgl_status make_plan(const operands *o, const char *kernel, tgl_plan **pl
     return tgl_plan_create(o->dev, &o->problem, &options, plan);
 }
 
-/* Adds the candidate, measured, if the kernel takes the shape in that way and the plan is new. */
-static tgl_status add(stopwatch *watch, candidate c, candidate_list *list)
+/* Adds the candidate of a kernel string, measured, if the kernel takes the shape in that way and
+ * the plan is new. */
+static tgl_status add(stopwatch *watch, const char *request, candidate_list *list)
 {
-    char request[KERNEL_SIZE];
+    candidate c;
     tgl_plan *plan;
     if (list->count == CANDIDATES_MAX) return TGL_OK;
-    make_request(&c, request);
     tgl_status status = make_plan(watch->operands, request, &plan);
     if (status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE) return TGL_OK;
     if (status != TGL_OK) return status;
@@ -243,33 +228,79 @@ static tgl_status add(stopwatch *watch, candidate c, candidate_list *list)
 /* A kernel as the planner would run it, without strips and with them. */
 static tgl_status add_kernel(stopwatch *watch, const char *name, candidate_list *list)
 {
+    char request[KERNEL_SIZE];
     tgl_status status = TGL_OK;
-    if (kernel_has_option(name, "strips=1")) {
-        status = add(watch, (candidate){.name = name, .strips = STRIPS_NONE}, list);
-        if (status == TGL_OK)
-            status = add(watch, (candidate){.name = name, .strips = STRIPS_DEMANDED}, list);
+    for (int strips = 0; strips < 2 && kernel_has_option(name, "strips=1"); strips++) {
+        snprintf(request, sizeof request, "%s:strips=%d", name, strips);
+        if (status == TGL_OK) status = add(watch, request, list);
     }
-    if (status == TGL_OK)
-        status = add(watch, (candidate){.name = name, .strips = STRIPS_ANY}, list);
-    return status;
+    return status == TGL_OK ? add(watch, name, list) : status;
 }
 
-static tgl_status add_splits(stopwatch *watch, const candidate *from, candidate_list *list)
+/* Whether the text begins with "NAME=". */
+static bool is_option(const char *text, const char *name)
 {
-    static const int splits[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 120, 128};
-    const candidate base = {.name = from->name, .strips = from->strips};
+    const size_t length = strlen(name);
+    return strncmp(text, name, length) == 0 && text[length] == '=';
+}
+
+/* The kernel string with another value of an option, and without `whole`: that is a number of
+ * tiles, which depends on the other options. */
+static void with_option(const char *kernel, const char *option, int value, char text[KERNEL_SIZE])
+{
+    const size_t name = strcspn(kernel, ":");
+    size_t end =
+        (size_t)snprintf(text, KERNEL_SIZE, "%.*s:%s=%d", (int)name, kernel, option, value);
+    for (const char *other = kernel + name; *other != '\0' && end < KERNEL_SIZE;) {
+        other++; /* behind the colon or comma */
+        const int length = (int)strcspn(other, ",");
+        if (!is_option(other, option) && !is_option(other, "whole"))
+            end += (size_t)snprintf(text + end, KERNEL_SIZE - end, ",%.*s", length, other);
+        other += length;
+    }
+}
+
+/* The candidate with other values of one option. */
+static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_list *list)
+{
+    static const struct {
+        const char *option, *has;
+        int count, values[16];
+    } varied[] = {
+        {"splits", "splits=2", 16, {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 120, 128}},
+        {"exchanged", "exchanged=1", 2, {0, 1}},
+        {"cluster", "cluster=2", 2, {1, 2}},
+        {"in_cluster", "in_cluster=1", 2, {0, 1}},
+    };
+    enum { DEPTH_MIN = 64 /* of K, for each split */ };
+    const int64_t k = watch->operands->problem.k;
+    char of[KERNEL_SIZE], request[KERNEL_SIZE];
+    snprintf(of, sizeof of, "%s", kernel);
     tgl_status status = TGL_OK;
-    if (!kernel_has_option(base.name, "splits=2")) return TGL_OK;
-    for (size_t i = 0; i < sizeof splits / sizeof splits[0] && status == TGL_OK; i++) {
-        candidate c = base;
-        c.splits = splits[i];
-        if (c.splits == 1 || c.splits * 64 <= watch->operands->problem.k)
-            status = add(watch, c, list);
+    for (size_t i = 0; i < sizeof varied / sizeof varied[0]; i++) {
+        if (!kernel_has_option(of, varied[i].has)) continue;
+        for (int j = 0; j < varied[i].count && status == TGL_OK; j++) {
+            const int value = varied[i].values[j];
+            if (i == 0 && value > 1 && value * DEPTH_MIN > k) break;
+            with_option(of, varied[i].option, value, request);
+            status = add(watch, request, list);
+        }
     }
     return status;
 }
 
-/* Every kernel, then the better half with more splits. */
+/* Sorts the list, and adds variants of its first candidates. */
+static tgl_status vary(stopwatch *watch, int first, candidate_list *list)
+{
+    tgl_status status = TGL_OK;
+    qsort(list->items, (size_t)list->count, sizeof *list->items, by_seconds);
+    const int count = first < list->count ? first : list->count;
+    for (int i = 0; i < count && status == TGL_OK; i++)
+        status = add_variants(watch, list->items[i].kernel, list);
+    return status;
+}
+
+/* Every kernel, then variants of the better half, and variants of the best of these. */
 static tgl_status screen(stopwatch *watch, candidate_list *list)
 {
     const tgl_device *dev = watch->operands->dev;
@@ -277,10 +308,8 @@ static tgl_status screen(stopwatch *watch, candidate_list *list)
     const char *name;
     for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL && status == TGL_OK; i++)
         if (!kernel_is_rung(name)) status = add_kernel(watch, name, list);
-    qsort(list->items, (size_t)list->count, sizeof *list->items, by_seconds);
-    const int better = (list->count + 1) / 2;
-    for (int i = 0; i < better && status == TGL_OK; i++)
-        status = add_splits(watch, &list->items[i], list);
+    if (status == TGL_OK) status = vary(watch, (list->count + 1) / 2, list);
+    if (status == TGL_OK) status = vary(watch, FINALISTS, list);
     qsort(list->items, (size_t)list->count, sizeof *list->items, by_seconds);
     return status;
 }

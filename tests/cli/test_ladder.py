@@ -138,6 +138,16 @@ class Timed(Folder):
         self.assertEqual(result.code, 1)
         self.assertIn("src/plan/chips.c", result.err)
 
+    def test_tune_varies_the_options_of_kernels(self):
+        with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
+            file.write("f32,64,64,512,NN,1\n")
+        result = self.run_on_fakes("tune", "--suite", "s.csv", "--compute", "ieee", "--output", "t.inc",
+                                   FAKE_CUDA_NAME="NVIDIA H200")
+        self.assertEqual((result.code, result.err), (0, ""))
+        kernel = re.search(r'512, 1, "(.*)"}', self.table())[1]
+        result = tegula("explain", "--chip", "h200", "--compute", "ieee", "-m", 64, "-n", 64, "-k", 512, "--kernel", kernel)
+        self.assertEqual((result.code, result.err), (0, ""))
+
     def tune(self, **options):
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
             file.write("f32,8,8,200,NN,1\nf32,4,40,8,NN,3\nf32,4,40,9,NN,1\n")
