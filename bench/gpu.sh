@@ -7,6 +7,7 @@
 # bench/results. Continues after a failure, prints a summary, and fails if a step failed. CHECK_CASES and
 # SANITIZE_CASES in the environment set the number of products.
 set -u
+unset TEGULA_COMPUTE
 build=$1 results=${2:-bench/results}
 tegula=$build/tegula
 export TEGULA_CACHE="$PWD/$build/gpu-cache" # so that all kernels are compiled by what is tested
@@ -56,8 +57,8 @@ check() {
 check "random products, the ladder" --plain --kernel ladder --cases 300
 check "random products, the ladder in f16" --plain --kernel ladder --type f16 --cases 300
 check "random products, the ladder by TF32 words" --plain --kernel ladder --compute tf32 --cases 300
-check "random products" --kernel gemm --cases "${CHECK_CASES:-5000}" --csv "$results/${chip}_check.csv"
-check "random products with epilogues" --kernel gemm --epilogues --in-turn --cases 500
+check "random products" --kernel gemm --compute ieee --cases "${CHECK_CASES:-5000}" --csv "$results/${chip}_check.csv"
+check "random products with epilogues" --kernel gemm --compute ieee --epilogues --in-turn --cases 500
 
 # options_of TYPE: of a product on tensor cores.
 options_of() {
@@ -72,7 +73,8 @@ for type in $types; do
   # shellcheck disable=SC2046 # the options are words
   check "random products, $type" --kernel gemm --in-turn --cases "${CHECK_CASES:-5000}" $(options_of "$type")
 done
-check "accuracy beside cuBLAS" --accuracy --csv "$results/${chip}_accuracy.csv"
+check "accuracy beside cuBLAS" --accuracy --compute ieee --csv "$results/${chip}_accuracy.csv"
+check "accuracy of ACCURATE" --accuracy --compute accurate --csv "$results/${chip}_accuracy_accurate.csv"
 check "huge products" --huge --kernel gemm
 
 sanitizer=compute-sanitizer
@@ -123,7 +125,7 @@ for chapter in 2 3; do
 done
 
 begin "bench"
-"$tegula" bench --device cuda --suite bench/suites/ladder.csv --time 0.5 --csv "$bench"
+"$tegula" bench --device cuda --compute ieee --suite bench/suites/ladder.csv --time 0.5 --csv "$bench"
 finish $?
 
 # show_ladder FILE: TFLOP/s and share of cuBLAS of the chapter's last three rungs, by size.

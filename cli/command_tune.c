@@ -93,6 +93,8 @@ static int parse(int argc, char **argv, tune_options *o)
     *o = (tune_options){.common = problem_options_start(1, INT32_MAX), .minutes = 60};
     const int code = cli_parse(argc, argv, &syntax, take_option, o);
     if (code != PARSED) return code;
+    if (o->common.compute == TGL_COMPUTE_ACCURATE)
+        return cli_misuse("--compute accurate: the table has rows for ieee and tf32");
     if (o->suite != NULL && o->output != NULL && output_file_is_same(o->output, o->suite))
         return cli_misuse("--output: %s is the suite", o->output);
     return PARSED;
@@ -442,8 +444,12 @@ static bool make_suite(const tune_options *o, suite *s)
     const tgl_type type = o->common.type != 0 ? o->common.type : TGL_F32;
     if (!(o->suite != NULL ? suite_read(s, o->suite, type) : suite_add_default(s, type)))
         return false;
-    for (int i = 0; i < s->count; i++)
+    for (int i = 0; i < s->count; i++) {
         problem_set_types(&o->common, &s->problems[i]);
+        /* Rows of f32 are for IEEE arithmetic: TGL_COMPUTE_DEFAULT may be ACCURATE. */
+        if (s->problems[i].compute == TGL_COMPUTE_DEFAULT)
+            s->problems[i].compute = TGL_COMPUTE_IEEE;
+    }
     return true;
 }
 

@@ -21,8 +21,8 @@ typedef struct mistake {
 #define WAIT_EMPTY  "mbarrier_wait(&shared->empty"
 #define WAIT_FULL   "mbarrier_wait(&shared->full"
 #define MULTIPLY    "wgmma(acc, left +"
-#define WRITE_WORD  "words[i / 4][i % 4] ="
-#define BY_WORDS    "wgmma(acc, words"
+#define WRITE_LEFT  "fragments[i / 4][i % 4] ="
+#define BY_LEFT     "wgmma(acc, fragments"
 #define AGAIN       "wgmma(acc, make_wgmma_tile"
 #define WRITE_C     "shared->c[r * HALF"
 #define STORE       "tma_store_3d(to"
@@ -74,15 +74,15 @@ static const mistake mistakes[] = {
      "begins 128 bytes into a swizzle's pattern of 1024",
      {MULTIPLY}},
 
-    {"tensor_ring", "WORDS", NULL, {NULL}},
+    {"tensor_ring", "IN_REGISTERS", NULL, {NULL}},
     {"tensor_ring",
-     "WORDS\n#define LOADS_EARLY",
-     "writes a left word of the wgmma at ",
-     {WRITE_WORD, BY_WORDS}},
+     "IN_REGISTERS\n#define LOADS_EARLY",
+     "writes a left fragment of the wgmma at ",
+     {WRITE_LEFT, BY_LEFT}},
     {"tensor_ring",
-     "WORDS\n#define FENCES_EARLY",
+     "IN_REGISTERS\n#define FENCES_EARLY",
      "and no wgmma_fence() since they were last written",
-     {BY_WORDS}},
+     {BY_LEFT}},
 
     {"cluster_ring", "", NULL, {NULL}},
     {"cluster_ring",

@@ -353,17 +353,17 @@ static void every_configuration_in_every_layout(void **state)
         }
 }
 
-/* TF32 is K-major; other layouts and distances are repacked, or reach wgmma as words. */
+/* TF32 is K-major; other layouts and distances are repacked, or go to wgmma through registers. */
 static void tf32_in_every_layout(void **state)
 {
     static const char *const kernels[] = {
         "wgmma_128x128",
         "wgmma_64x32:exchanged=1",
         "wgmma_64x64:cluster=2,splits=2",
-        "wgmma_128x128:words=1",
-        "wgmma_64x256_alt:exchanged=1,words=1",
-        "wgmma_256x128:cluster=2,splits=2,words=1",
-        "wgmma_64x64_s12:exchanged=1,splits=2,in_cluster=1,words=1"};
+        "wgmma_128x128:left_registers=1",
+        "wgmma_64x256_alt:exchanged=1,left_registers=1",
+        "wgmma_256x128:cluster=2,splits=2,left_registers=1",
+        "wgmma_64x64_s12:exchanged=1,splits=2,in_cluster=1,left_registers=1"};
     int number = 0;
     for (size_t i = 0; i < COUNT_OF(kernels); i++)
         for (int way = 0; way < 8; way++) {
@@ -374,6 +374,48 @@ static void tf32_in_every_layout(void **state)
             if (way / 4 != 0) p.pad_a = 1, p.pad_b = 3, p.pad_c = 1;
             run(*state, &p);
         }
+}
+
+/* The kernel of the plan has the left operand in registers, without a pre-pass. */
+static void assert_in_registers(tgl_device *dev, const product *p)
+{
+    char text[32768];
+    tgl_plan *plan;
+    const operands o = make_operands(dev, p);
+    const tgl_problem problem = problem_for(p, &o);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = p->kernel};
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
+    assert_true(tgl_plan_explain(plan, text, sizeof text) < sizeof text);
+    if (strstr(text, "left        through registers") == NULL)
+        fail_msg("%s: the left operand is not in registers:\n%s", p->kernel, text);
+    tgl_plan_destroy(plan);
+    free_operands(dev, &o);
+}
+
+/* Rings that are filled several times, consumers in turn, clusters, edges, exchanged operands. */
+static void tf32_through_registers(void **state)
+{
+    static const struct {
+        const char *kernel;
+        int m, n, k, batch;
+    } cases[] = {{"wgmma_128x128:left_registers=1", 68, 40, 32 * 13, 1},
+                 {"wgmma_128x128:left_registers=1", 260, 40, 7, 1},
+                 {"wgmma_128x128:left_registers=1", 68, 40, 0, 1},
+                 {"wgmma_256x128:cluster=2,left_registers=1", 600, 24, 32 * 11, 1},
+                 {"wgmma_64x256_alt:left_registers=1", 40, 24, 136, 280},
+                 {"wgmma_64x256_alt:left_registers=1", 40, 24, 32 * 13, 280},
+                 {"wgmma_64x64:splits=3,left_registers=1", 72, 72, 32 * 21, 1},
+                 {"wgmma_128x64_s8:exchanged=1,left_registers=1", 24, 132, 32 * 19 + 1, 1}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (!is_mine((int)i)) continue;
+        const bool exchanged = strstr(cases[i].kernel, "exchanged") != NULL;
+        product p = basic(cases[i].kernel, TGL_F32, cases[i].m, cases[i].n, cases[i].k);
+        p.batch = cases[i].batch;
+        p.trans_a = p.trans_b = !exchanged;
+        if (exchanged) p.pad_a = 3; /* K-major rows of 612 elements */
+        if (p.k > 0) assert_in_registers(*state, &p);
+        run(*state, &p);
+    }
 }
 
 /* FP32 to TF32, to nearest: 10 bits of fraction remain. No test has a tie. */
@@ -387,13 +429,14 @@ static float to_tf32(float x)
 }
 
 /* B selects: column c of D is column p(c) of A, times 1 or -1. A is read by TMA, or repacked in
- * lines, or transposed. */
+ * lines, or transposed, or read by threads. */
 static void tf32_is_rounded_to_nearest(void **state)
 {
     enum { SIZE = 64 };
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 5; way++) {
         if (!is_mine(way)) continue;
-        product p = basic("wgmma_64x64", TGL_F32, SIZE, SIZE, SIZE);
+        product p = basic(way == 4 ? "wgmma_64x64:left_registers=1" : "wgmma_64x64", TGL_F32, SIZE,
+                          SIZE, SIZE);
         p.trans_a = way / 2 != 0;
         p.pad_a = way % 2;
         operands o = make_operands(*state, &p);
@@ -648,6 +691,7 @@ static void impossible_clusters_are_refused(void **state)
     refused(*state, "wgmma_64x64:splits=3,in_cluster=1", "cannot share the columns");
     refused(*state, "wgmma_64x16:splits=2,in_cluster=1", "cannot share the columns");
     refused(*state, "wgmma_64x64:splits=2,in_cluster=1,cluster=2", "with no other");
+    refused(*state, "wgmma_64x64:left_registers=1", "is for TF32");
 }
 
 static void batches(void **state)
@@ -707,6 +751,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_configuration_in_every_layout),
         cmocka_unit_test(tf32_in_every_layout),
+        cmocka_unit_test(tf32_through_registers),
         cmocka_unit_test(tf32_is_rounded_to_nearest),
         cmocka_unit_test(any_alignment),
         cmocka_unit_test(every_k),

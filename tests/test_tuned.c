@@ -39,6 +39,55 @@ static void an_h100_has_the_rows_of_an_h200(void **state)
     }
 }
 
+/* Measured rows hold on their chip. On an H100 they hold up to 10 % above the best prediction. */
+static void rows_of_another_chip_are_advice(void **state)
+{
+    (void)state;
+    const tgl_tuned row = {"h200", "bf16", "NN", 1024, 1024, 1024, 1, "wgmma_128x128"};
+    const tgl_shape s = shape_of_row(&row);
+    tgl_request request;
+    assert_status(tgl_request_make(row.kernel, 0, &request), TGL_OK);
+    tgl_candidate tuned = {.choice = request.choice, .seconds = 1.09};
+    const tgl_candidate predicted = {.choice = request.choice, .seconds = 1};
+    assert_true(tgl_tuned_is_for(&row, "h200", &s));
+    assert_false(tgl_tuned_is_for(&row, "h100", &s));
+    assert_true(tgl_tuned_holds(&row, "h100", &s, &tuned, &predicted));
+    tuned.seconds = 1.11;
+    assert_true(tgl_tuned_holds(&row, "h200", &s, &tuned, &predicted));
+    assert_false(tgl_tuned_holds(&row, "h100", &s, &tuned, &predicted));
+}
+
+/* Rows of f32 were measured in IEEE arithmetic: those of an emulation compete by prediction. */
+static void rows_do_not_hold_against_an_emulation(void **state)
+{
+    (void)state;
+    const tgl_tuned row = {"h200", "f32", "NN", 1024, 1024, 1024, 1, "simt_128x128x8"};
+    const tgl_shape s = shape_of_row(&row);
+    tgl_request request, emulation;
+    assert_status(tgl_request_make(row.kernel, 0, &request), TGL_OK);
+    assert_status(tgl_request_make("accurate_128x128", 0, &emulation), TGL_OK);
+    const tgl_candidate tuned = {.choice = request.choice, .seconds = 1.2};
+    tgl_candidate predicted = {.choice = request.choice, .seconds = 1};
+    assert_true(tgl_tuned_holds(&row, "h200", &s, &tuned, &predicted));
+    predicted.choice = emulation.choice;
+    assert_false(tgl_tuned_holds(&row, "h200", &s, &tuned, &predicted));
+}
+
+/* Operands far beyond L2: an H100's memory is too slow for 128x128 tiles (docs/performance.md). */
+static void an_h100_has_large_tiles_for_large_products(void **state)
+{
+    (void)state;
+    static const int sizes[][3] = {
+        {12288, 12288, 12288}, {16384, 16384, 16384}, {4096, 8192, 28672}, {4096, 57344, 8192}};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        char text[32768];
+        tgl_problem problem = problem_of(TGL_BF16, sizes[i][0], sizes[i][1], sizes[i][2]);
+        if (i >= 2) problem.trans_b = TGL_TRANS;
+        assert_status(tgl_chip_explain("h100", &problem, NULL, text, sizeof text, NULL), TGL_OK);
+        if (strstr(text, "\nchoice      wgmma_128x256") == NULL) fail_msg("%s", text);
+    }
+}
+
 /* The kernels of f16 are those of bf16. */
 static void f16_has_the_rows_of_bf16(void **state)
 {
@@ -200,6 +249,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tuned_rows_name_what_there_is),
         cmocka_unit_test(an_h100_has_the_rows_of_an_h200),
+        cmocka_unit_test(rows_of_another_chip_are_advice),
+        cmocka_unit_test(rows_do_not_hold_against_an_emulation),
+        cmocka_unit_test(an_h100_has_large_tiles_for_large_products),
         cmocka_unit_test(f16_has_the_rows_of_bf16),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
         cmocka_unit_test(a_measurement_is_of_its_own_product),

@@ -385,10 +385,11 @@ static void write_trial(const class_settings *s, const trial *t)
 static tgl_status try_product(class_run *run, const input_class *c, int64_t size, int64_t k,
                               double *max)
 {
-    trial t = {.of = c,
-               .is_accurate = run->settings->compute == TGL_COMPUTE_ACCURATE,
-               .x = {.m = size, .n = size, .k = k}};
+    trial t = {.of = c, .x = {.m = size, .n = size, .k = k}};
     const tgl_status status = compute(run->settings, &t);
+    /* The default may be ACCURATE, too. */
+    t.is_accurate = run->settings->compute == TGL_COMPUTE_ACCURATE ||
+                    strncmp(t.kernels[OURS], "accurate", 8) == 0;
     if (status == TGL_OK) {
         judge(&t);
         add_to_mean(run, &t);

@@ -41,8 +41,8 @@ static void sum_in_double(int64_t width, int64_t k, const double *a, const doubl
         out[j] = (reference_element){sum[j], magnitude[j]};
 }
 
-/* Puts the columns of B, of the first `width`, whose products with a are all finite into `list`, in
- * order; returns their number. out: the sums in double, which are Inf or NaN for each other one. */
+/* Lists the columns j < width for which a and column j of B contain neither Inf nor NaN; returns
+ * their number. out: the sums in double; a finite magnitude shows this without a search. */
 static int list_finite(int64_t width, int64_t k, const double *a, const double *B, int64_t ldb,
                        const reference_element *out, int64_t list[STRIP])
 {
@@ -59,8 +59,8 @@ static int list_finite(int64_t width, int64_t k, const double *a, const double *
     return count;
 }
 
-/* Inf and NaN are left to the sums in double: the x87 unit takes a hundred times as long for them.
- */
+/* Columns with Inf or NaN keep their sums in double: x87 arithmetic with them takes some hundred
+ * cycles an operation on Intel processors. */
 static void sum_in_long_double(int64_t width, int64_t k, const double *a, const double *B,
                                int64_t ldb, reference_element *out)
 {

@@ -243,8 +243,9 @@ TGL_API size_t tgl_type_size(tgl_type type);
 /* The arithmetic that a product may use. ACCURATE, TF32 and FAST are permissions: the library may
  * use more exact arithmetic instead, so they are supported wherever IEEE is supported. */
 typedef enum tgl_compute {
-    TGL_COMPUTE_DEFAULT = 0,  /* for F32: ACCURATE on GPUs of compute capability 9.0, IEEE on other
-                                 devices; the environment variable TEGULA_COMPUTE replaces it */
+    TGL_COMPUTE_DEFAULT = 0,  /* for F32: ACCURATE on GPUs of compute capability 9.0 and on sim, IEEE
+                                 on other devices, unless the environment variable TEGULA_COMPUTE
+                                 names another mode */
     TGL_COMPUTE_IEEE = 1,     /* every product and sum rounded as IEEE 754 says, in the
                                  accumulation type; fused multiply-adds are used */
     TGL_COMPUTE_ACCURATE = 2, /* any arithmetic within the error bound of sums in the accumulation
@@ -588,8 +589,8 @@ TGL_API const char *tgl_chip_name(int index);
  * resource that limits the chosen kernel. Writes at most size bytes with the terminating zero;
  * *length is the length of the whole text. options may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT
  * (invalid options); TGL_NO_DEVICE (unknown chip); what tgl_problem_check() returns;
- * TGL_BAD_EPILOGUE; TGL_TOO_LARGE; TGL_NO_MEMORY; TGL_UNKNOWN_KERNEL; TGL_UNSUPPORTED;
- * TGL_GRID_TOO_LARGE. */
+ * TGL_BAD_EPILOGUE; TGL_BAD_SETTING (TEGULA_COMPUTE); TGL_TOO_LARGE; TGL_NO_MEMORY;
+ * TGL_UNKNOWN_KERNEL; TGL_UNSUPPORTED; TGL_GRID_TOO_LARGE. */
 TGL_API tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem,
                                     const tgl_plan_options *options, char *text, size_t size,
                                     size_t *length);

@@ -483,8 +483,8 @@ static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *ar
     }
 }
 
-/* The same for rows that do not begin at multiples of 16 bytes. Lanes that stored four elements
- * each, one after the other, would write every sector four times. */
+/* The same for rows that do not begin at multiples of 16 bytes. If each lane stored four elements
+ * one by one, each sector of 32 bytes would be written by four instructions. */
 static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gemm_args *args,
                                                             const struct epilogue_operands *with,
                                                             const accumulate_t *own, int row,

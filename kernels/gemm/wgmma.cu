@@ -16,7 +16,8 @@
  *                 lines that exist are copied.
  *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
  *                 stage's products are one group of wgmmas; the next group is issued before the
- *                 group before it is waited for, and only then that one's stage is released.
+ *                 group before it is waited for, and only then that one's stage is released
+ *                 (except with the left tile in registers).
  *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
  *                 stores its tile while the other one multiplies.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K), TF32 is
@@ -136,12 +137,12 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
-#if WGMMA_LEFT_WORDS
+#if WGMMA_LEFT_IN_REGISTERS
 
-/* The products of one stage with left words. is_first: the sums begin here. */
-static __device__ __forceinline__ void multiply_words(float (*acc)[ACC],
-                                                      unsigned (*words)[K_STEPS][4],
-                                                      const unsigned char *stage, bool is_first)
+/* The products of one stage with left fragments. is_first: the sums begin here. */
+static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
+                                                          unsigned (*fragments)[K_STEPS][4],
+                                                          const unsigned char *stage, bool is_first)
 {
     const wgmma_tile right = tile_of(stage + LEFT_BYTES, 1, BN);
     wgmma_fence();
@@ -149,22 +150,23 @@ static __device__ __forceinline__ void multiply_words(float (*acc)[ACC],
     for (int k = 0; k < K_STEPS; k++)
 #pragma unroll
         for (int i = 0; i < M_STEPS; i++)
-            wgmma(acc[i], words[i][k], right + k * K_STEP(1, BN), k > 0 || !is_first);
+            wgmma(acc[i], fragments[i][k], right + k * K_STEP(1, BN), k > 0 || !is_first);
     wgmma_commit();
 }
 
-/* acc := the sums of a unit. The words of a stage are loaded when the products of the stage before
- * have ended, while another warpgroup multiplies: loaded earlier, NVRTC 13.0 puts them into the
- * registers that these products still read. */
+/* acc := the sums of a unit. With the left tile in registers a consumer loads a stage, multiplies
+ * it and waits. It does not overlap these itself: another consumer or block of the SM does. A
+ * version that loaded the next stage before the wait gave wrong results on an H200, because
+ * NVRTC 13.0 put it into the registers that the wgmmas in flight were still reading. */
 static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
                                                 const struct unit *u, int group, struct place *at)
 {
-    unsigned words[M_STEPS][K_STEPS][4];
+    unsigned fragments[M_STEPS][K_STEPS][4];
     for (int step = 0; step < u->steps; step++) {
         const unsigned char *stage = shared->stages[at->stage];
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
-        load_left_stage(words, stage, group * WM);
-        multiply_words(acc, words, stage, step == 0);
+        load_left_stage(fragments, stage, group * WM);
+        multiply_fragments(acc, fragments, stage, step == 0);
 #if ALTERNATE
         if (step + 1 == u->steps) pass_turn(&shared->turns, (int)threadIdx.x / 128);
 #endif

@@ -9,11 +9,12 @@
  *     WGMMA_N              16, 32, 64, 96, 128, 160, 192 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
  *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 is K-major only.
- *     WGMMA_LEFT_WORDS     1: the left tile is in registers, TF32 only: each wgmma takes
+ *     WGMMA_LEFT_IN_REGISTERS     1: the left tile is in registers, TF32 only: each wgmma takes
  *                          unsigned left[4] of each thread, where left[i] is the element
  *                              row = 16 * warp + lane / 4 + 8 * (i % 2)
  *                              k = lane % 4 + 4 * (i / 2)
- *                          They must not be written before the wait for its group. 0 by default
+ *                          They must not be accessed before the wait for its group. 0 by
+ *                          default
  *
  * The accumulator is float acc[WGMMA_N / 2] of each thread, which has to stay in registers. With
  * warp = threadIdx.x / 32 % 4 and lane = threadIdx.x % 32, acc[i] is the element
@@ -22,7 +23,7 @@
  * (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16": matrix D, and "m64nNk8": matrix A).
  *
  *     wgmma_fence();                       // before the first wgmma, and after the threads have
- *                                          // written to acc or left words
+ *                                          // written to acc or left fragments
  *     for (int i = 0; i < 4; i++)          // BK of 128 bytes
  *         wgmma(acc, left + i * LEFT_STEP, right + i * RIGHT_STEP, 1);
  *     wgmma_commit();                      // these form a group
@@ -41,14 +42,15 @@
 #if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32
 #error "WGMMA_TYPE: f16, bf16 or f32"
 #endif
-#ifndef WGMMA_LEFT_WORDS
-#define WGMMA_LEFT_WORDS 0
+#ifndef WGMMA_LEFT_IN_REGISTERS
+#define WGMMA_LEFT_IN_REGISTERS 0
 #endif
-#if WGMMA_TYPE == TYPE_F32 && !((WGMMA_LEFT_K_MAJOR || WGMMA_LEFT_WORDS) && WGMMA_RIGHT_K_MAJOR)
+#if WGMMA_TYPE == TYPE_F32 &&                                                                      \
+    !((WGMMA_LEFT_K_MAJOR || WGMMA_LEFT_IN_REGISTERS) && WGMMA_RIGHT_K_MAJOR)
 #error "tf32 tiles in shared memory are K-major"
 #endif
-#if WGMMA_LEFT_WORDS && WGMMA_TYPE != TYPE_F32
-#error "left words are of tf32"
+#if WGMMA_LEFT_IN_REGISTERS && WGMMA_TYPE != TYPE_F32
+#error "left fragments are of tf32"
 #endif
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
@@ -87,7 +89,7 @@ static __device__ __forceinline__ wgmma_tile make_wgmma_tile(const void *shared,
 
 /* ---- Instructions ---------------------------------------------------------------------------- */
 
-#if WGMMA_LEFT_WORDS
+#if WGMMA_LEFT_IN_REGISTERS
 typedef const unsigned *wgmma_left;
 #else
 typedef wgmma_tile wgmma_left;
@@ -97,14 +99,14 @@ typedef wgmma_tile wgmma_left;
 
 /* acc receives its values in tgl_sim_wgmma_wait(), which leaves at most `pending` groups
  * unfinished. Between tgl_sim_wgmma() and the wait, acc must not be accessed, and the tiles must
- * not be written. left_words: NULL, or the left tile instead of `left`. */
-void tgl_sim_wgmma(float *acc, const unsigned *left_words, wgmma_tile left, wgmma_tile right,
+ * not be written. left_fragment: NULL, or the left tile instead of `left`. */
+void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, wgmma_tile left, wgmma_tile right,
                    int type, int n, int left_k_major, int right_k_major, int scale_d);
 void tgl_sim_wgmma_fence(void);
 void tgl_sim_wgmma_commit(void);
 void tgl_sim_wgmma_wait(int pending);
 
-#if WGMMA_LEFT_WORDS
+#if WGMMA_LEFT_IN_REGISTERS
 #define wgmma(acc, left, right, scale_d)                                                           \
     tgl_sim_wgmma(acc, left, 0, right, WGMMA_TYPE, WGMMA_N, 1, WGMMA_RIGHT_K_MAJOR, scale_d)
 #else
@@ -181,7 +183,7 @@ void tgl_sim_wgmma_wait(int pending);
 #endif
 
 /* Of the six operands: the inputs, and scale_d. */
-#if WGMMA_LEFT_WORDS
+#if WGMMA_LEFT_IN_REGISTERS
 #define INPUTS_OF(a, b, c, d, e, f)  "{" a ", " b ", " c ", " d "}, " e ", p"
 #define SCALE_D_OF(a, b, c, d, e, f) f
 #define WGMMA_LEFT(left)             "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3])

@@ -12,20 +12,18 @@
  *     k = 1   4..7   0..3   12..15 8..11  20..23 16..19 28..31 24..27
  *     ...
  *
- * A word of a wgmma is the element (row, k) = (lane / 4, lane % 4). If a warp loaded words number
- * 0, lanes of k = 0 and k = 1 would read the same banks. Lanes with an odd lane % 4 therefore load
- * their words of k + 4 first: then the 32 lanes read all eight chunks.
+ * Register 0 of a wgmma's fragment is the element (row, k) = (lane / 4, lane % 4). If a warp loaded
+ * registers 0 together, lanes of k = 0 and k = 1 would read the same banks. Lanes with an odd
+ * lane % 4 therefore load their elements of k + 4 first: then the 32 lanes read all eight chunks.
  *
- * A first version, which loaded the words of a stage while the products of the stage before ran,
- * had 8 wrong results in 763 random products on an H200. This version has not run on a GPU, so the
- * planner does not choose it (option words of the family).
+ * Verified on the simulator only; the planner does not choose it (option left_registers).
  */
 #ifndef TGL_WGMMA_LEFT_H
 #define TGL_WGMMA_LEFT_H
 
 #include "lib/wgmma_tiles.h"
 
-#if WGMMA_LEFT_WORDS
+#if WGMMA_LEFT_IN_REGISTERS
 
 #define LEFT_COLUMN_BYTES (LINE(BM) * 128) /* of 32 rows */
 #define LEFT_GROUP_BYTES  (8 * 128)        /* of 8 k, which a wgmma has */
@@ -36,9 +34,9 @@ static __device__ __forceinline__ unsigned left_place(unsigned row, unsigned k)
     return k * 128 + (row / 4 ^ k) * 16 + row % 4 * 4;
 }
 
-/* The words of one wgmma: 64 rows from `row` on, and the 8 k whose lines begin at `tile`. */
-static __device__ __forceinline__ void load_left_words(unsigned *words, const unsigned char *tile,
-                                                       int row)
+/* The fragment of one wgmma: 64 rows from `row` on, and the 8 k whose lines begin at `tile`. */
+static __device__ __forceinline__ void load_left_fragment(unsigned *fragment,
+                                                          const unsigned char *tile, int row)
 {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     const unsigned is_odd = lane & 1, k = lane % 4 + 4 * is_odd;
@@ -48,20 +46,20 @@ static __device__ __forceinline__ void load_left_words(unsigned *words, const un
         const unsigned at = warp % 2 * 16 + lane / 4 + 8 * (unsigned)i;
         const unsigned first = *(const unsigned *)(column + left_place(at, k));
         const unsigned second = *(const unsigned *)(column + left_place(at, k ^ 4));
-        words[i] = is_odd ? second : first;
-        words[i + 2] = is_odd ? first : second;
+        fragment[i] = is_odd ? second : first;
+        fragment[i + 2] = is_odd ? first : second;
     }
 }
 
-/* The words of all wgmmas of a stage: rows [row, row + WM) of the tile. */
-static __device__ __forceinline__ void load_left_stage(unsigned (*words)[K_STEPS][4],
+/* The fragments of all wgmmas of a stage: rows [row, row + WM) of the tile. */
+static __device__ __forceinline__ void load_left_stage(unsigned (*fragments)[K_STEPS][4],
                                                        const unsigned char *tile, int row)
 {
 #pragma unroll
     for (int i = 0; i < M_STEPS; i++)
 #pragma unroll
         for (int k = 0; k < K_STEPS; k++)
-            load_left_words(words[i][k], tile + k * LEFT_GROUP_BYTES, row + i * 64);
+            load_left_fragment(fragments[i][k], tile + k * LEFT_GROUP_BYTES, row + i * 64);
 }
 
 #endif

@@ -19,8 +19,9 @@ static __device__ __forceinline__ void skip(struct place *at, int steps)
     at->stage %= STAGES;
 }
 
-/* Threads of a consumer that release a stage to a block, in as many warps. */
-#define RELEASES (WGMMA_LEFT_WORDS ? 4 : 1)
+/* Arrivals of a consumer for a stage at a block: one of each warp if threads load from the stage,
+ * else one of the warpgroup. */
+#define RELEASES (WGMMA_LEFT_IN_REGISTERS ? 4 : 1)
 
 /* Initialises the mbarriers of the cluster's blocks. All threads of the block call it first. */
 static __device__ __forceinline__ void make_barriers(struct ring *ring)
@@ -36,12 +37,12 @@ static __device__ __forceinline__ void make_barriers(struct ring *ring)
 /* By all threads of a consumer, after the wait for the wgmmas that read the stage: arrives at
  * `empty` of all blocks of the cluster, because each of them fills a part of the right tile. The
  * first threads of warp 0 arrive for the warpgroup, one for each block. As CUTLASS, we rely on a
- * wgmma completing for all four warps together. Where threads have read left words, each warp
- * arrives for its own. */
+ * wgmma completing for all four warps together. If threads load from the stage, each
+ * warp arrives after its own loads. */
 static __device__ __forceinline__ void release(struct ring *ring, int stage)
 {
     const int number = (int)threadIdx.x % (128 / RELEASES);
-#if WGMMA_LEFT_WORDS
+#if WGMMA_LEFT_IN_REGISTERS
     __syncwarp();
 #endif
     if (number >= CLUSTER) return;

@@ -53,9 +53,9 @@
 #endif
 #define WGMMA_N BN
 /* TF32 whose rows are contiguous goes to wgmma through registers (lib/wgmma_left.h). */
-#define WGMMA_LEFT_WORDS    (WGMMA_TYPE == TYPE_F32 && !LEFT_ALONG_K)
-#define WGMMA_LEFT_K_MAJOR  LEFT_ALONG_K
-#define WGMMA_RIGHT_K_MAJOR RIGHT_ALONG_K
+#define WGMMA_LEFT_IN_REGISTERS (WGMMA_TYPE == TYPE_F32 && !LEFT_ALONG_K)
+#define WGMMA_LEFT_K_MAJOR      LEFT_ALONG_K
+#define WGMMA_RIGHT_K_MAJOR     RIGHT_ALONG_K
 #include "lib/wgmma.h"
 
 #if TYPE_A != TYPE_B

@@ -86,7 +86,7 @@ typedef struct tgl_sim_hooks {
     /* lib/wgmma.h */
     unsigned long long (*wgmma_tile)(void *run, const void *shared, int swizzle, int atom_bytes,
                                      int group_bytes, const void *pc);
-    void (*wgmma)(void *run, float *acc, const unsigned *left_words, unsigned long long left,
+    void (*wgmma)(void *run, float *acc, const unsigned *left_fragment, unsigned long long left,
                   unsigned long long right, int type, int n, int left_k_major, int right_k_major,
                   int scale_d, const void *pc);
     void (*wgmma_fence)(void *run);

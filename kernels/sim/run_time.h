@@ -457,11 +457,11 @@ unsigned long long tgl_sim_wgmma_tile(const void *shared, int swizzle, int atom_
     return tgl_sim.wgmma_tile(tgl_sim.run, shared, swizzle, atom_bytes, group_bytes, TGL_SIM_PC);
 }
 
-void tgl_sim_wgmma(float *acc, const unsigned *left_words, unsigned long long left,
+void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, unsigned long long left,
                    unsigned long long right, int type, int n, int left_k_major, int right_k_major,
                    int scale_d)
 {
-    tgl_sim.wgmma(tgl_sim.run, acc, left_words, left, right, type, n, left_k_major, right_k_major,
+    tgl_sim.wgmma(tgl_sim.run, acc, left_fragment, left, right, type, n, left_k_major, right_k_major,
                   scale_d, TGL_SIM_PC);
 }
 

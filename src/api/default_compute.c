@@ -10,7 +10,9 @@
 
 tgl_status tgl_compute_of_environment(tgl_compute *compute)
 {
-    static const char *const names[] = {"default", "ieee", "accurate", "tf32"};
+    static const char *const names[] = {[TGL_COMPUTE_DEFAULT] = "default",
+                                        [TGL_COMPUTE_IEEE] = "ieee",
+                                        [TGL_COMPUTE_ACCURATE] = "accurate"};
     const char *text = getenv("TEGULA_COMPUTE");
     *compute = TGL_COMPUTE_DEFAULT;
     if (text == NULL || text[0] == '\0') return TGL_OK;
@@ -19,8 +21,8 @@ tgl_status tgl_compute_of_environment(tgl_compute *compute)
         *compute = (tgl_compute)i;
         return TGL_OK;
     }
-    return tgl_fail(TGL_BAD_COMPUTE,
-                    "TEGULA_COMPUTE is \"%s\"; it must be default, ieee, accurate or tf32", text);
+    return tgl_fail(TGL_BAD_SETTING,
+                    "TEGULA_COMPUTE is \"%s\"; it must be default, ieee or accurate", text);
 }
 
 tgl_compute tgl_compute_for(tgl_compute asked, const tgl_chip *chip)

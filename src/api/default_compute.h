@@ -8,12 +8,11 @@
 #include "api/shape.h"
 #include "plan/chips.h"
 
-/* The compute mode that TEGULA_COMPUTE asks for; TGL_BAD_COMPUTE if there is none of this name. */
+/* The compute mode that TEGULA_COMPUTE asks for; TGL_BAD_SETTING if it is no such mode. */
 tgl_status tgl_compute_of_environment(tgl_compute *compute);
 
 /* What DEFAULT means for products of F32 if the environment asks for `asked`: ACCURATE on the chips
- * where its accuracy was measured. chip: NULL on devices with a planner of their own, where DEFAULT
- * remains DEFAULT. */
+ * where its accuracy was measured. chip: NULL: the cpu, whose kernels take DEFAULT for IEEE. */
 tgl_compute tgl_compute_for(tgl_compute asked, const tgl_chip *chip);
 
 /* Gives a product of F32 this compute mode if it has TGL_COMPUTE_DEFAULT. */

@@ -58,12 +58,12 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 /* splits: blocks that share the K of a tile. exchanged: 1: tiles are those of D^T. cluster: blocks
  * that share the right operand's tiles, 1 or 2. whole: tiles of a cluster, from the first on, that
  * are not split. in_cluster: 1: the blocks that share a tile form a cluster, and add up its sums
- * there instead of in the workspace. raster: rows of clusters of tiles in a band. words: 1: a left
- * operand of TF32 that is contiguous in its rows reaches wgmma through registers, without a
- * pre-pass. The planner does not choose it yet: see lib/wgmma_left.h. */
-static const char *const options[] = {"splits",     "exchanged", "cluster", "whole",
-                                      "in_cluster", "raster",    "words",   NULL};
-enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER, WORDS };
+ * there instead of in the workspace. raster: rows of clusters of tiles in a band. left_registers:
+ * 1: a left operand of TF32 that is contiguous in its rows reaches wgmma through registers, without
+ * a pre-pass. The planner does not choose it yet: see lib/wgmma_left.h. */
+static const char *const options[] = {"splits",     "exchanged", "cluster",        "whole",
+                                      "in_cluster", "raster",    "left_registers", NULL};
+enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER, LEFT_REGISTERS };
 
 static const char *configuration(int index)
 {
@@ -144,9 +144,9 @@ typedef struct geometry {
 
 enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
 
-/* Whether consumers have the registers to bring MN-major TF32 into: the words of a stage, and 56
- * for the rest. lib/wgmma_left.h. */
-static bool takes_words(const wgmma_row *t)
+/* Whether a consumer has enough registers to hold MN-major TF32: its sums, 16 for each 64 rows of a
+ * stage's left tile, and 56 others (estimated: NVRTC 13.0 spilled none). */
+static bool has_room_for_left(const wgmma_row *t)
 {
     enum { CONSUMER_REGISTERS = 232 /* of gemm/wgmma.cu */, LOADED = 16, OTHERS = 56 };
     const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
@@ -154,20 +154,20 @@ static bool takes_words(const wgmma_row *t)
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
-/* Distances that TMA can take: of lines, if there are several, and of matrices. has_words: TF32 may
- * be MN-major. */
-static bool is_direct(const tgl_shape *s, const side *x, bool has_words)
+/* Distances that TMA can take: of lines, if there are several, and of matrices. in_registers: TF32
+ * may be MN-major. */
+static bool is_direct(const tgl_shape *s, const side *x, bool in_registers)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     const int64_t lines_of_x = x->along_k ? x->edge : x->k;
-    if (is_tf32(s) && !x->along_k && !has_words) return x->k == 0;
+    if (is_tf32(s) && !x->along_k && !in_registers) return x->k == 0;
     if (x->k == 0) return true; /* it is not read */
     if (s->unaligned) return false;
     return (lines_of_x == 1 || x->ld * size % TMA_ALIGNMENT == 0) &&
            (x->count == 1 || x->stride * size % TMA_ALIGNMENT == 0);
 }
 
-static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, bool has_words)
+static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, bool in_registers)
 {
     side x = {
         .operand = is_a ? TGL_AT_A : TGL_AT_B,
@@ -179,12 +179,13 @@ static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, bo
         .offset = is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part),
     };
     x.count = x.stride == 0 ? 1 : s->batch;
-    x.is_direct = is_direct(s, &x, has_words);
-    x.is_k_major = x.along_k || (is_tf32(s) && !(has_words && x.is_direct));
+    x.is_direct = is_direct(s, &x, in_registers);
+    x.is_k_major = x.along_k || (is_tf32(s) && !(in_registers && x.is_direct));
     return x;
 }
 
-/* 16-bit operands keep their major dimension; TF32 becomes K-major. */
+/* 16-bit operands keep their major dimension; TF32 becomes K-major, but for a left operand that
+ * goes through registers. */
 static tgl_repack repack_of(const tgl_shape *s, const side *x)
 {
     const bool becomes_k_major = x->is_k_major;
@@ -313,9 +314,10 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->in_cluster = tgl_option(choice, IN_CLUSTER, 0) != 0;
     const char *fault = cluster_fault(chip, choice, g);
     if (fault != NULL) return fault;
-    const bool has_words = tgl_option(choice, WORDS, 0) != 0;
-    if (has_words && !(is_tf32(s) && takes_words(t))) return "no left words of this type or tile";
-    g->left = side_of(s, part, !g->exchanged, has_words);
+    const bool in_registers = tgl_option(choice, LEFT_REGISTERS, 0) != 0;
+    if (in_registers && !(is_tf32(s) && has_room_for_left(t)))
+        return "left_registers=1 is for TF32 and tiles that leave enough registers";
+    g->left = side_of(s, part, !g->exchanged, in_registers);
     g->right = side_of(s, part, g->exchanged, false);
     g->bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
     split(s, choice, g);
@@ -335,8 +337,9 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* Fitted to 13,161 times of all configurations on two H200s: 538 products of bf16 and TF32, three
- * quarters of them for the fit. Its choices are 4.7 % slower than the best in geometric mean, and
- * 5.9 % for the other quarter. Cycles are those of the clock in the table of chips. */
+ * quarters of them for the fit. Its choices were 4.7 % slower than the best in geometric mean, and
+ * 5.9 % for the other quarter, before MISSES was added. Cycles are those of the clock in the table
+ * of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
     TMA_BYTES_A_CLOCK = 61,     /* that one SM receives */
@@ -352,9 +355,9 @@ enum {
 static const double NARROW_LINES = 0.43; /* more time of a line of 32 elements instead of 64 */
 static const double OVERLAP = 2.9;       /* see overlapped() */
 static const double TWO_LINES = 1.04;    /* more time of a line that lies in two lines of L2 */
-/* Share of the tiles that come from memory, if the operands are much larger than L2: blocks that
- * share a tile do not read it at the same time. Fitted to the times of 8 products with 27 kernels
- * each on an H100, whose memory is the slower one. */
+/* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
+ * tile do not load it at the same time. Fitted to the times of 8 products with 27 kernels each on
+ * an H100, whose memory is slower than that of the H200; clusters did not miss less. */
 static const double MISSES = 0.36;
 
 /* The time of what happens at once: little more than the longest, more if two are equal. */
@@ -471,12 +474,12 @@ static double memory_bytes(const tgl_chip *chip, const tgl_shape *s, const geome
 {
     const wgmma_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double operands = batch * (double)tgl_type_size(s->type_a) * (m * k + k * n);
+    const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* of a problem */
     const double result = batch * (double)tgl_type_size(s->type_d) * m * n;
     const double beyond =
         operands > (double)chip->l2_bytes ? 1 - (double)chip->l2_bytes / operands : 0;
     const double tiles = all_steps(s, g) * LINE_BYTES * (t->bm + t->bn);
-    return tgl_larger(operands, MISSES * beyond * tiles) + result;
+    return tgl_larger(batch * operands, MISSES * beyond * tiles) + result;
 }
 
 static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
@@ -714,6 +717,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     tgl_text_add(out, "tiles       %lld x %lld%s, clusters of %d, bands of %d rows\n",
                  (long long)g.tile_rows * g.cluster, (long long)g.tile_columns,
                  g.exchanged ? " of the transposed D" : "", g.cluster, g.raster * g.cluster);
+    if (!g.left.is_k_major && is_tf32(shape)) tgl_text_add(out, "left        through registers\n");
     if (g.whole > 0)
         tgl_text_add(out, "whole       %lld tiles, the others split\n", (long long)g.whole);
     if (g.splits > 1 && g.in_cluster)

@@ -61,7 +61,7 @@ static bool is_of_type(const tgl_tuned *row, const tgl_shape *s)
 }
 
 /* The chip whose rows serve a chip. An H100 is an H200 with a slower memory and less L2: its tensor
- * cores are the same. */
+ * cores are the same, and the rows are only advice there (tgl_tuned_is_for()). */
 static const char *measured_chip(const char *chip)
 {
     return strcmp(chip, "h100") == 0 ? "h200" : chip;

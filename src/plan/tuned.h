@@ -23,9 +23,9 @@ const tgl_tuned *tgl_tuned_at(int index);
 /* The entry whose shape is most similar to this one; NULL if none is similar enough. */
 const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *shape);
 
-/* Whether the entry was measured on this chip for exactly this shape. Entries are measured with contiguous
- * matrices, D = C, a strided batch and no epilogue. Other products of the same sizes match if they
- * allow the same widths of copies and stores. */
+/* Whether the entry was measured on this chip for exactly this shape. Entries are measured with
+ * contiguous matrices, D = C, a strided batch and no epilogue. Other products of the same sizes
+ * match if they allow the same widths of copies and stores. */
 bool tgl_tuned_is_for(const tgl_tuned *row, const char *chip, const tgl_shape *shape);
 
 /* Whether the planner should use the entry instead of the best candidate by prediction: it supports

@@ -89,17 +89,17 @@ typedef struct tgl_box_store {
 } tgl_box_store;
 
 /* A left operand of wgmma in registers of a thread. */
-typedef struct tgl_sim_left_words {
+typedef struct tgl_sim_left_fragment {
     const char *begin, *end; /* NULL: unused */
     bool is_written;         /* since the last wgmma_fence() */
     int64_t group;           /* the latest one that reads it */
     const void *pc;          /* of its wgmma */
-} tgl_sim_left_words;
+} tgl_sim_left_fragment;
 
 /* The state of a thread that executes wgmma. */
 enum {
-    TGL_WGMMA_ACCUMULATORS = 4, /* maximum number of accumulators that are tracked */
-    TGL_WGMMA_LEFT_WORDS = 32,  /* maximum number of left operands in registers */
+    TGL_WGMMA_ACCUMULATORS = 4,    /* maximum number of accumulators that are tracked */
+    TGL_WGMMA_LEFT_FRAGMENTS = 32, /* maximum number of left operands in registers */
 };
 typedef struct tgl_sim_wgmma_thread {
     int64_t groups, done; /* number of groups committed; number of groups waited for */
@@ -109,7 +109,7 @@ typedef struct tgl_sim_wgmma_thread {
         const char *begin, *end; /* registers; NULL: unused */
         bool is_touched;         /* accessed since the last wgmma_fence() */
     } accumulators[TGL_WGMMA_ACCUMULATORS];
-    tgl_sim_left_words words[TGL_WGMMA_LEFT_WORDS]; /* the used ones first */
+    tgl_sim_left_fragment fragments[TGL_WGMMA_LEFT_FRAGMENTS]; /* the used ones first */
 } tgl_sim_wgmma_thread;
 
 typedef enum tgl_thread_state {

@@ -120,7 +120,7 @@ void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_wr
     if (address - (uintptr_t)machine->current->stack < machine->stack_size) {
         /* the stack: registers on a GPU */
         if (machine->current->wgmmas.has_fenced)
-            tgl_wgmma_check_register(machine, pointer, is_write != 0, pc);
+            tgl_wgmma_check_register(machine, pointer, bytes, is_write != 0, pc);
         return;
     }
     check_alignment(machine, address, bytes, is_write, pc);

@@ -24,8 +24,8 @@ enum {
     CHUNK = 16,     /* bytes that a swizzle keeps together */
     ATOM_LINES = 8, /* lines of a swizzle's pattern */
     ADDRESS_BITS = 18,
-    WORDS = 4,         /* registers of a left operand */
-    WORDS_K = 8,       /* its K, of TF32 */
+    FRAGMENT = 4,      /* registers of a left operand */
+    FRAGMENT_K = 8,    /* its K, of TF32 */
     REGISTERS = 65536, /* per SM: CUDA C++ Programming Guide, compute capability 9.0 */
 };
 
@@ -51,7 +51,7 @@ typedef struct tgl_sim_warpgroup {
 typedef struct tgl_wgmma_operands {
     bool is_done;
     float *acc;
-    const unsigned *left_words; /* NULL, or WORDS registers instead of `left` */
+    const unsigned *left_fragment; /* NULL, or FRAGMENT registers instead of `left` */
     unsigned long long left, right;
     int type, n, left_k_major, right_k_major, scale_d;
 } tgl_wgmma_operands;
@@ -247,7 +247,7 @@ static void check_same(tgl_machine *machine, const tgl_wgmma_operands *own,
 {
     const bool is_same = own->left == other->left && own->right == other->right &&
                          own->n == other->n && own->scale_d == other->scale_d &&
-                         (own->left_words == NULL) == (other->left_words == NULL);
+                         (own->left_fragment == NULL) == (other->left_fragment == NULL);
     if (!is_same)
         tgl_machine_fault(
             machine, pc, "wgmma with operands that differ from those of thread %u of the warpgroup",
@@ -292,58 +292,61 @@ static void check_fence(tgl_machine *machine, tgl_sim_thread *thread, const floa
     w->accumulators[free_one].is_touched = false;
 }
 
-/* ---- Left words ------------------------------------------------------------------------------ */
+/* ---- Left fragments
+ * ------------------------------------------------------------------------------ */
 
-/* Checks that a wgmma_fence() follows the latest write to the words, and notes that the group that
- * is being issued reads them. Words are tracked from their first wgmma on. */
-static void use_words(tgl_machine *machine, tgl_sim_thread *thread, const void *pc)
+/* Checks that a wgmma_fence() follows the latest write to the fragment, and notes that the group
+ * that is being issued reads it. Fragments are tracked from their first wgmma on. */
+static void use_fragment(tgl_machine *machine, tgl_sim_thread *thread, const void *pc)
 {
     tgl_sim_wgmma_thread *w = &thread->wgmmas;
-    const char *begin = (const char *)thread->wgmma->left_words;
-    tgl_sim_left_words *entry = NULL;
-    for (int i = 0; i < TGL_WGMMA_LEFT_WORDS; i++) {
-        if (w->words[i].begin == begin) entry = &w->words[i];
-        if (entry == NULL && w->words[i].begin == NULL) entry = &w->words[i];
+    const char *begin = (const char *)thread->wgmma->left_fragment;
+    tgl_sim_left_fragment *entry = NULL;
+    for (int i = 0; i < TGL_WGMMA_LEFT_FRAGMENTS; i++) {
+        if (w->fragments[i].begin == begin) entry = &w->fragments[i];
+        if (entry == NULL && w->fragments[i].begin == NULL) entry = &w->fragments[i];
     }
     if (entry == NULL)
         tgl_machine_fault(machine, pc,
                           "wgmma with more than %d left operands in registers, which is the "
                           "maximum of the simulator",
-                          TGL_WGMMA_LEFT_WORDS);
+                          TGL_WGMMA_LEFT_FRAGMENTS);
     if (entry->begin == begin && entry->is_written)
         tgl_machine_fault(machine, pc,
-                          "wgmma with left words of thread %u, and no wgmma_fence() since they "
+                          "wgmma with left fragments of thread %u, and no wgmma_fence() since they "
                           "were last written",
                           thread->index);
-    *entry = (tgl_sim_left_words){
-        .begin = begin, .end = begin + WORDS * sizeof(unsigned), .group = w->groups, .pc = pc};
+    *entry = (tgl_sim_left_fragment){
+        .begin = begin, .end = begin + FRAGMENT * sizeof(unsigned), .group = w->groups, .pc = pc};
 }
 
 /* to := the left operand from the registers of all threads of the warpgroup, 64 x 8. */
-static void read_words(tgl_machine *machine, uint32_t *to, const void *pc)
+static void read_fragments(tgl_machine *machine, uint32_t *to, const void *pc)
 {
     tgl_sim_thread *threads = &machine->now->threads[first_of(machine->current)];
     for (unsigned i = 0; i < TGL_WARPGROUP; i++) {
-        const unsigned *words = threads[i].wgmma->left_words;
-        use_words(machine, &threads[i], pc);
-        for (unsigned j = 0; j < WORDS; j++) {
+        const unsigned *fragment = threads[i].wgmma->left_fragment;
+        use_fragment(machine, &threads[i], pc);
+        for (unsigned j = 0; j < FRAGMENT; j++) {
             const unsigned row = i / WARP * 16 + i % WARP / 4 + j % 2 * 8, k = i % 4 + j / 2 * 4;
-            to[row * WORDS_K + k] = words[j];
+            to[row * FRAGMENT_K + k] = fragment[j];
         }
     }
 }
 
 /* Checks a write of the current thread to a register that may be part of a left operand. */
-static void check_words(tgl_machine *machine, const char *address, const void *pc)
+static void check_fragments(tgl_machine *machine, const char *address, const char *end,
+                            const void *pc)
 {
     char place[TGL_SIM_PLACE];
     tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
-    for (int i = 0; i < TGL_WGMMA_LEFT_WORDS && w->words[i].begin != NULL; i++) {
-        tgl_sim_left_words *x = &w->words[i];
-        if (address < x->begin || address >= x->end) continue;
+    for (int i = 0; i < TGL_WGMMA_LEFT_FRAGMENTS && w->fragments[i].begin != NULL; i++) {
+        tgl_sim_left_fragment *x = &w->fragments[i];
+        if (end <= x->begin || address >= x->end) continue;
         if (x->group >= w->done)
             tgl_machine_fault(
-                machine, pc, "writes a left word of the wgmma at %s, which has not been waited for",
+                machine, pc,
+                "writes a left fragment of the wgmma at %s, which has not been waited for",
                 tgl_sim_place(machine->launch->module, x->pc, place, sizeof place));
         x->is_written = true;
     }
@@ -436,9 +439,9 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
                                                         : TGL_TENSOR_BF16;
     const matrix left = decode(own->left, element, own->left_k_major != 0, M);
     const matrix right = decode(own->right, element, own->right_k_major != 0, own->n);
-    const bool has_words = own->left_words != NULL;
+    const bool has_fragments = own->left_fragment != NULL;
     check_all(machine, own, pc);
-    if (!has_words) check_matrix(machine, &left, "left", pc);
+    if (!has_fragments) check_matrix(machine, &left, "left", pc);
     check_matrix(machine, &right, "right", pc);
     tgl_sim_warpgroup *group = warpgroup_of(machine);
     tile *t = tile_of(machine, group, own, pc);
@@ -446,16 +449,16 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
     tgl_shared_access access = {
         machine->now->epoch, 0, (uint32_t)number + 1, 0,
         (uint16_t)tgl_async_reader_of(machine, true, first_of(machine->current), pc)};
-    const matrix *first = has_words ? &right : &left;
-    const int64_t bytes = (int64_t)((has_words ? 0 : M) + own->n) * K_BYTES;
+    const matrix *first = has_fragments ? &right : &left;
+    const int64_t bytes = (int64_t)((has_fragments ? 0 : M) + own->n) * K_BYTES;
     const size_t offset = window_of(machine) + first->start - machine->launch->module->shared_base;
     const int array = tgl_shared_check_bounds(machine, offset, CHUNK, false, pc);
     if (!tgl_tally_bulk(&machine->tally, pc, TGL_TENSOR_LOAD, array, bytes, 0, &access.site))
         tgl_machine_give_up(machine);
     trace(machine, own, access.site, k, first, &right);
     const uint32_t *known = known_by(machine, group);
-    if (has_words)
-        read_words(machine, group->left, pc);
+    if (has_fragments)
+        read_fragments(machine, group->left, pc);
     else
         read_matrix(machine, &left, &access, known, group->left, k, 1, pc);
     read_matrix(machine, &right, &access, known, group->right, 1, own->n, pc);
@@ -465,20 +468,20 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
     t->pc = pc;
 }
 
-void tgl_wgmma(void *run, float *acc, const unsigned *left_words, unsigned long long left,
+void tgl_wgmma(void *run, float *acc, const unsigned *left_fragment, unsigned long long left,
                unsigned long long right, int type, int n, int left_k_major, int right_k_major,
                int scale_d, const void *pc)
 {
     tgl_machine *machine = run;
-    tgl_wgmma_operands own = {false, acc, left_words,   left,          right,
-                              type,  n,   left_k_major, right_k_major, scale_d};
-    if (left_words != NULL && type != TGL_F32)
+    tgl_wgmma_operands own = {false, acc, left_fragment, left,          right,
+                              type,  n,   left_k_major,  right_k_major, scale_d};
+    if (left_fragment != NULL && type != TGL_F32)
         tgl_machine_fault(machine, pc,
-                          "wgmma with left words of another type than TF32, which the "
+                          "wgmma with left fragments of another type than TF32, which the "
                           "simulator does not support");
-    if (left_words != NULL && !tgl_machine_is_register(machine, left_words))
+    if (left_fragment != NULL && !tgl_machine_is_register(machine, left_fragment))
         tgl_machine_fault(machine, pc,
-                          "the left words of a wgmma are not in registers: they must "
+                          "the left fragments of a wgmma are not in registers: they must "
                           "be an array of the thread");
     if (n < 8 || n > N_MAX || n % 8 != 0)
         tgl_machine_fault(machine, pc, "wgmma of %d columns, not a multiple of 8 from 8 to 256", n);
@@ -502,8 +505,8 @@ void tgl_wgmma_fence(void *run)
     w->has_fenced = true;
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
         w->accumulators[i].is_touched = false;
-    for (int i = 0; i < TGL_WGMMA_LEFT_WORDS; i++)
-        w->words[i].is_written = false;
+    for (int i = 0; i < TGL_WGMMA_LEFT_FRAGMENTS; i++)
+        w->fragments[i].is_written = false;
 }
 
 void tgl_wgmma_commit(void *run)
@@ -555,21 +558,22 @@ static void in_flight_fault(tgl_machine *machine, const tile *t, bool is_write, 
                           : "which has not been waited for");
 }
 
-void tgl_wgmma_check_register(tgl_machine *machine, const char *address, bool is_write,
-                              const void *pc)
+void tgl_wgmma_check_register(tgl_machine *machine, const char *address, unsigned bytes,
+                              bool is_write, const void *pc)
 {
+    const char *end = address + bytes;
     tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
     const unsigned own = machine->current->index % TGL_WARPGROUP;
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
-        if (address >= w->accumulators[i].begin && address < w->accumulators[i].end)
+        if (end > w->accumulators[i].begin && address < w->accumulators[i].end)
             w->accumulators[i].is_touched = true;
-    if (is_write) check_words(machine, address, pc);
+    if (is_write) check_fragments(machine, address, end, pc);
     if (w->in_flight == 0) return;
     const tgl_sim_warpgroup *group = warpgroup_of(machine);
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++) {
         const tile *t = &group->tiles[i];
         const char *acc = t->n > 0 ? (const char *)t->acc[own] : NULL;
-        if (acc != NULL && address >= acc && address < acc + (size_t)t->n / 2 * sizeof(float))
+        if (acc != NULL && end > acc && address < acc + (size_t)t->n / 2 * sizeof(float))
             in_flight_fault(machine, t, is_write, pc);
     }
 }

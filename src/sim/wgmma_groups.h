@@ -9,7 +9,7 @@
 
 unsigned long long tgl_wgmma_tile(void *run, const void *shared, int swizzle, int atom_bytes,
                                   int group_bytes, const void *pc);
-void tgl_wgmma(void *run, float *acc, const unsigned *left_words, unsigned long long left,
+void tgl_wgmma(void *run, float *acc, const unsigned *left_fragment, unsigned long long left,
                unsigned long long right, int type, int n, int left_k_major, int right_k_major,
                int scale_d, const void *pc);
 void tgl_wgmma_fence(void *run);
@@ -18,8 +18,8 @@ void tgl_wgmma_wait(void *run, int pending);
 void tgl_set_registers(void *run, int count, const void *pc);
 
 /* Checks an access of the current thread to a register that may be part of an accumulator. */
-void tgl_wgmma_check_register(tgl_machine *machine, const char *address, bool is_write,
-                              const void *pc);
+void tgl_wgmma_check_register(tgl_machine *machine, const char *address, unsigned bytes,
+                              bool is_write, const void *pc);
 
 void tgl_wgmma_start_block(tgl_machine *machine);
 void tgl_wgmma_check_end(tgl_machine *machine);

@@ -3,8 +3,8 @@
  * C = A * B^T in TF32 on the tensor cores, as production kernels do it: one warp fills a ring of
  * stages by TMA, a warpgroup multiplies them by wgmma, and the tile of C goes through shared
  * memory, in two halves, to TMA stores. It is right; each macro in front of it breaks one thing,
- * but for WORDS, with which the left tile goes to wgmma through registers. For the simulator only:
- * it makes its tensor maps itself.
+ * but for IN_REGISTERS, with which the left tile goes to wgmma through registers. For the simulator
+ * only: it makes its tensor maps itself.
  *
  * m: multiple of 64, n: of 32, k: of 32.
  */
@@ -16,8 +16,8 @@
 #define WGMMA_N             32
 #define WGMMA_LEFT_K_MAJOR  1
 #define WGMMA_RIGHT_K_MAJOR 1
-#ifdef WORDS
-#define WGMMA_LEFT_WORDS 1
+#ifdef IN_REGISTERS
+#define WGMMA_LEFT_IN_REGISTERS 1
 #endif
 #include "lib/wgmma.h"
 
@@ -102,39 +102,40 @@ static __device__ void produce(struct shared *shared, const struct tgl_tensor_ma
     }
 }
 
-#ifdef WORDS
-/* The words of the four wgmmas of a stage, from a K-major tile with a swizzle of 128 bytes. */
-static __device__ void load_words(unsigned (*words)[4], const float *tile)
+#ifdef IN_REGISTERS
+/* The fragments of the four wgmmas of a stage, from a K-major tile with a swizzle of 128 bytes. */
+static __device__ void load_fragments(unsigned (*fragments)[4], const float *tile)
 {
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     for (int i = 0; i < 16; i++) {
         const int row = warp * 16 + lane / 4 + i % 2 * 8, k = i / 4 * 8 + lane % 4 + i / 2 % 2 * 4;
-        words[i / 4][i % 4] = ((const unsigned *)tile)[row * BK + (k / 4 ^ row % 8) * 4 + k % 4];
+        fragments[i / 4][i % 4] =
+            ((const unsigned *)tile)[row * BK + (k / 4 ^ row % 8) * 4 + k % 4];
     }
 }
 
 static __device__ void multiply(float *acc, struct shared *shared, int steps)
 {
-    unsigned words[4][4];
+    unsigned fragments[4][4];
     for (int i = 0; i < steps; i++) {
         const int stage = i % STAGES;
         mbarrier_wait(shared->full + stage, (unsigned)(i / STAGES % 2));
         const wgmma_tile right = make_wgmma_tile(shared->right[stage], 128, 0, 1024);
 #ifdef FENCES_EARLY
         wgmma_fence();
-        load_words(words, shared->left[stage]);
+        load_fragments(fragments, shared->left[stage]);
 #else
-        load_words(words, shared->left[stage]);
+        load_fragments(fragments, shared->left[stage]);
         wgmma_fence();
 #endif
         for (int k = 0; k < 4; k++)
-            wgmma(acc, words[k], right + k * 2, i > 0 || k > 0);
+            wgmma(acc, fragments[k], right + k * 2, i > 0 || k > 0);
         wgmma_commit();
 #ifdef LOADS_EARLY
-        load_words(words, shared->left[stage]);
+        load_fragments(fragments, shared->left[stage]);
 #endif
         WGMMA_WAIT(acc, 0);
-        named_barrier(1, 128); /* all threads have read their words */
+        named_barrier(1, 128); /* all threads have read their fragments */
         if (threadIdx.x == 0) mbarrier_arrive(shared->empty + stage);
     }
 }
