@@ -812,7 +812,7 @@ static void only_where_it_may_be_chosen(void **state)
         int k;
         bool may;
     } ways[] = {{TGL_COMPUTE_ACCURATE, 4096, true}, {TGL_COMPUTE_IEEE, 4096, false},
-                {TGL_COMPUTE_DEFAULT, 4096, true}, {TGL_COMPUTE_TF32, 4096, false},
+                {TGL_COMPUTE_DEFAULT, 4096, true},  {TGL_COMPUTE_TF32, 4096, false},
                 {TGL_COMPUTE_ACCURATE, 255, false}, {TGL_COMPUTE_ACCURATE, 256, true}};
     if (!is_mine()) return;
     for (size_t i = 0; i < COUNT_OF(ways); i++) {

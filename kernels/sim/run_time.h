@@ -461,8 +461,8 @@ void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, unsigned long long
                    unsigned long long right, int type, int n, int left_k_major, int right_k_major,
                    int scale_d)
 {
-    tgl_sim.wgmma(tgl_sim.run, acc, left_fragment, left, right, type, n, left_k_major, right_k_major,
-                  scale_d, TGL_SIM_PC);
+    tgl_sim.wgmma(tgl_sim.run, acc, left_fragment, left, right, type, n, left_k_major,
+                  right_k_major, scale_d, TGL_SIM_PC);
 }
 
 void tgl_sim_wgmma_fence(void)

@@ -99,7 +99,7 @@ struct tgl_family {
     const char *const *options; /* names, ended by NULL */
     bool is_on_request;         /* it is chosen only if a user names it: the ladder */
     bool serves_strips;         /* its configurations may compute a strip beside another's tiles */
-    bool is_emulation;     /* only TGL_COMPUTE_ACCURATE permits its arithmetic */
+    bool is_emulation;          /* only TGL_COMPUTE_ACCURATE permits its arithmetic */
     bool has_short_blocks; /* its launches may overlap the one before them, however many blocks */
 
     /* Configurations by index 0, 1, ...: the name, NULL past the last. Static text. */

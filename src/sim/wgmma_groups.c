@@ -301,12 +301,11 @@ static void use_fragment(tgl_machine *machine, tgl_sim_thread *thread, const voi
 {
     tgl_sim_wgmma_thread *w = &thread->wgmmas;
     const char *begin = (const char *)thread->wgmma->left_fragment;
-    tgl_sim_left_fragment *entry = NULL;
-    for (int i = 0; i < TGL_WGMMA_LEFT_FRAGMENTS; i++) {
-        if (w->fragments[i].begin == begin) entry = &w->fragments[i];
-        if (entry == NULL && w->fragments[i].begin == NULL) entry = &w->fragments[i];
-    }
-    if (entry == NULL)
+    tgl_sim_left_fragment *entry = w->fragments;
+    while (entry < w->fragments + TGL_WGMMA_LEFT_FRAGMENTS && entry->begin != NULL &&
+           entry->begin != begin)
+        entry++;
+    if (entry == w->fragments + TGL_WGMMA_LEFT_FRAGMENTS)
         tgl_machine_fault(machine, pc,
                           "wgmma with more than %d left operands in registers, which is the "
                           "maximum of the simulator",
