@@ -292,8 +292,7 @@ static void check_fence(tgl_machine *machine, tgl_sim_thread *thread, const floa
     w->accumulators[free_one].is_touched = false;
 }
 
-/* ---- Left fragments
- * ------------------------------------------------------------------------------ */
+/* ---- Left fragments -------------------------------------------------------------------------- */
 
 /* Checks that a wgmma_fence() follows the latest write to the fragment, and notes that the group
  * that is being issued reads it. Fragments are tracked from their first wgmma on. */
