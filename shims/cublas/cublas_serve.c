@@ -263,9 +263,9 @@ static bool is_row_aligned(const void *matrix, int64_t ld, int64_t stride, int64
 }
 
 /* What docs/performance.md has measured on an H200. Tegula computes FP32 faster in general. On
- * tensor cores (F16, BF16, TF32) it is slower from about 700 cubed on, by up to 23 %, if all rows
- * begin at multiples of 16 bytes, and faster otherwise. In F64 it is slower from there on in any
- * case. The limit applies to m*n*k*batch. */
+ * tensor cores (F16, BF16, TF32) it is a little slower in most cases from about 700 cubed on, by up
+ * to 21 %, if all rows begin at multiples of 16 bytes, and faster otherwise. In F64 it is about as
+ * fast there. The limit applies to m*n*k*batch. */
 static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
