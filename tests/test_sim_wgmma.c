@@ -362,7 +362,7 @@ static void tf32_in_every_layout(void **state)
         "wgmma_64x64:cluster=2,splits=2",
         "wgmma_128x128:left_registers=1",
         "wgmma_64x256_alt:exchanged=1,left_registers=1",
-        "wgmma_256x128:cluster=2,splits=2,left_registers=1",
+        "wgmma_128x256:cluster=2,splits=2,left_registers=1",
         "wgmma_64x64_s12:exchanged=1,splits=2,in_cluster=1,left_registers=1"};
     int number = 0;
     for (size_t i = 0; i < COUNT_OF(kernels); i++)
@@ -401,7 +401,7 @@ static void tf32_through_registers(void **state)
     } cases[] = {{"wgmma_128x128:left_registers=1", 68, 40, 32 * 13, 1},
                  {"wgmma_128x128:left_registers=1", 260, 40, 7, 1},
                  {"wgmma_128x128:left_registers=1", 68, 40, 0, 1},
-                 {"wgmma_256x128:cluster=2,left_registers=1", 600, 24, 32 * 11, 1},
+                 {"wgmma_128x256:cluster=2,left_registers=1", 600, 24, 32 * 11, 1},
                  {"wgmma_64x256_alt:left_registers=1", 40, 24, 136, 280},
                  {"wgmma_64x256_alt:left_registers=1", 40, 24, 32 * 13, 280},
                  {"wgmma_64x64:splits=3,left_registers=1", 72, 72, 32 * 21, 1},

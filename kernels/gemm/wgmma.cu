@@ -16,8 +16,8 @@
  *                 lines that exist are copied.
  *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
  *                 stage's products are one group of wgmmas; the next group is issued before the
- *                 group before it is waited for, and only then that one's stage is released
- *                 (except with the left tile in registers).
+ *                 group before it is waited for, and only then that one's stage is released.
+ *                 With the left tile in registers, the next one is loaded in the meantime.
  *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
  *                 stores its tile while the other one multiplies.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K), TF32 is
@@ -154,25 +154,38 @@ static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
     wgmma_commit();
 }
 
-/* acc := the sums of a unit. With the left tile in registers a consumer loads a stage, multiplies
- * it and waits. It does not overlap these itself: another consumer or block of the SM does. A
- * version that loaded the next stage before the wait gave wrong results on an H200, because
- * NVRTC 13.0 put it into the registers that the wgmmas in flight were still reading. */
+/* acc := the sums of a unit. While a stage's products run, the next stage is loaded into registers.
+ */
 static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
                                                 const struct unit *u, int group, struct place *at)
 {
-    unsigned fragments[M_STEPS][K_STEPS][4];
-    for (int step = 0; step < u->steps; step++) {
-        const unsigned char *stage = shared->stages[at->stage];
+    unsigned fragments[M_STEPS][K_STEPS][4], next[M_STEPS][K_STEPS][4];
+    if (u->steps > 0) {
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
-        load_left_stage(fragments, stage, group * WM);
-        multiply_fragments(acc, fragments, stage, step == 0);
+        load_left_stage(fragments, shared->stages[at->stage], group * WM);
+    }
+    for (int step = 0; step < u->steps; step++) {
+        const int stage = at->stage;
+        const bool is_last = step + 1 == u->steps;
+        multiply_fragments(acc, fragments, shared->stages[stage], step == 0);
+        advance(at);
+        if (!is_last) {
+            mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+            load_left_stage(next, shared->stages[at->stage], group * WM);
+        }
 #if ALTERNATE
-        if (step + 1 == u->steps) pass_turn(&shared->turns, (int)threadIdx.x / 128);
+        if (is_last) pass_turn(&shared->turns, (int)threadIdx.x / 128);
 #endif
         WGMMA_WAIT(acc, 0);
-        release(&shared->ring, at->stage);
-        advance(at);
+#pragma unroll
+        for (int i = 0; i < M_STEPS * K_STEPS; i++)
+            wgmma_hold_left(fragments[i / K_STEPS][i % K_STEPS]);
+        release(&shared->ring, stage);
+        if (is_last) break;
+#pragma unroll
+        for (int i = 0; i < M_STEPS * K_STEPS * 4; i++)
+            fragments[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4] =
+                next[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4];
     }
 #pragma unroll
     for (int i = 0; i < M_STEPS; i++)

@@ -115,6 +115,7 @@ void tgl_sim_wgmma_wait(int pending);
                   WGMMA_RIGHT_K_MAJOR, scale_d)
 #endif
 #define wgmma_fence()            tgl_sim_wgmma_fence()
+#define wgmma_hold_left(left)    (void)0
 #define wgmma_commit()           tgl_sim_wgmma_commit()
 #define WGMMA_WAIT(acc, pending) tgl_sim_wgmma_wait(pending)
 #define WGMMA_HOLD(acc)          (void)0
@@ -247,6 +248,17 @@ static __device__ __forceinline__ void wgmma_hold(float *acc)
     asm volatile("" : WGMMA_ACC::"memory");
 }
 #define WGMMA_HOLD(acc) wgmma_hold(acc)
+
+#if WGMMA_LEFT_IN_REGISTERS
+/* Emits no instruction. Behind the wait, it prevents the compiler from using the registers of a
+ * left fragment for other values before. Without it NVRTC 13.0 loaded the next fragment into them
+ * while wgmma was reading them: the asm statement of wgmma() says only that it reads them at once.
+ */
+static __device__ __forceinline__ void wgmma_hold_left(const unsigned *left)
+{
+    asm volatile("" ::"r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]) : "memory");
+}
+#endif
 
 #endif
 

@@ -144,11 +144,11 @@ typedef struct geometry {
 
 enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
 
-/* Whether a consumer has enough registers to hold MN-major TF32: its sums, 16 for each 64 rows of a
- * stage's left tile, and 56 others (estimated: NVRTC 13.0 spilled none). */
+/* Whether a consumer has enough registers to hold MN-major TF32: its sums, 16 for each 64 rows of
+ * the left tiles of two stages, and 56 others. With 40 NVRTC 13.0 spilled some. */
 static bool has_room_for_left(const wgmma_row *t)
 {
-    enum { CONSUMER_REGISTERS = 232 /* of gemm/wgmma.cu */, LOADED = 16, OTHERS = 56 };
+    enum { CONSUMER_REGISTERS = 232 /* of gemm/wgmma.cu */, LOADED = 2 * 16, OTHERS = 56 };
     const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
     const int registers = t->consumers > 1 ? CONSUMER_REGISTERS : t->registers;
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
@@ -656,7 +656,8 @@ static int spill_limit(const geometry *g)
     const wgmma_row *t = g->row;
     /* A consumer of 128x192_alt has 192 sums a thread: NVRTC 13.0 spills 104 bytes. */
     if (t->alternates && t->bm * t->bn >= 128 * 192) return 2 * TGL_SPILL_MAX;
-    return g->in_cluster || t->registers == REGISTERS_MAX ? TGL_SPILL_MAX : 0;
+    const bool is_full = t->registers == REGISTERS_MAX || (t->alternates && !g->left.is_k_major);
+    return g->in_cluster || is_full ? TGL_SPILL_MAX : 0;
 }
 
 static void launch(const tgl_partition *of, tgl_list_builder *builder)
