@@ -447,7 +447,7 @@ static bool make_suite(const tune_options *o, suite *s)
     for (int i = 0; i < s->count; i++) {
         problem_set_types(&o->common, &s->problems[i]);
         /* Rows of f32 are for IEEE arithmetic: TGL_COMPUTE_DEFAULT may be ACCURATE. */
-        if (s->problems[i].compute == TGL_COMPUTE_DEFAULT)
+        if (type == TGL_F32 && s->problems[i].compute == TGL_COMPUTE_DEFAULT)
             s->problems[i].compute = TGL_COMPUTE_IEEE;
     }
     return true;

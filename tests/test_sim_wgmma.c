@@ -353,17 +353,11 @@ static void every_configuration_in_every_layout(void **state)
         }
 }
 
-/* TF32 is K-major; other layouts and distances are repacked, or go to wgmma through registers. */
+/* TF32 is K-major; other layouts and distances are repacked. */
 static void tf32_in_every_layout(void **state)
 {
-    static const char *const kernels[] = {
-        "wgmma_128x128",
-        "wgmma_64x32:exchanged=1",
-        "wgmma_64x64:cluster=2,splits=2",
-        "wgmma_128x128:left_registers=1",
-        "wgmma_64x256_alt:exchanged=1,left_registers=1",
-        "wgmma_128x256:cluster=2,splits=2,left_registers=1",
-        "wgmma_64x64_s12:exchanged=1,splits=2,in_cluster=1,left_registers=1"};
+    static const char *const kernels[] = {"wgmma_128x128", "wgmma_64x32:exchanged=1",
+                                          "wgmma_64x64:cluster=2,splits=2"};
     int number = 0;
     for (size_t i = 0; i < COUNT_OF(kernels); i++)
         for (int way = 0; way < 8; way++) {
@@ -392,27 +386,36 @@ static void assert_in_registers(tgl_device *dev, const product *p)
     free_operands(dev, &o);
 }
 
-/* Rings that are filled several times, consumers in turn, clusters, edges, exchanged operands. */
+/* Rings that are filled several times, consumers in turn, clusters, edges, exchanged operands. The
+ * right operand is K-major with long rows, or MN-major. */
 static void tf32_through_registers(void **state)
 {
     static const struct {
         const char *kernel;
         int m, n, k, batch;
-    } cases[] = {{"wgmma_128x128:left_registers=1", 68, 40, 32 * 13, 1},
-                 {"wgmma_128x128:left_registers=1", 260, 40, 7, 1},
-                 {"wgmma_128x128:left_registers=1", 68, 40, 0, 1},
-                 {"wgmma_128x256:cluster=2,left_registers=1", 600, 24, 32 * 11, 1},
-                 {"wgmma_64x256_alt:left_registers=1", 40, 24, 136, 280},
-                 {"wgmma_64x256_alt:left_registers=1", 40, 24, 32 * 13, 280},
-                 {"wgmma_64x64:splits=3,left_registers=1", 72, 72, 32 * 21, 1},
-                 {"wgmma_128x64_s8:exchanged=1,left_registers=1", 24, 132, 32 * 19 + 1, 1}};
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        if (!is_mine((int)i)) continue;
+    } cases[] = {
+        {"wgmma_128x128:left_registers=1", 68, 40, 32 * 13, 1},
+        {"wgmma_128x128:left_registers=1", 260, 40, 7, 1},
+        {"wgmma_128x128:left_registers=1", 68, 40, 0, 1},
+        {"wgmma_128x256:cluster=2,left_registers=1", 600, 24, 32 * 11, 1},
+        {"wgmma_64x256_alt:left_registers=1", 40, 24, 136, 280},
+        {"wgmma_64x256_alt:left_registers=1", 40, 24, 32 * 13, 280},
+        {"wgmma_64x64:splits=3,left_registers=1", 72, 72, 32 * 21, 1},
+        {"wgmma_128x64_s8:exchanged=1,left_registers=1", 24, 132, 32 * 19 + 1, 1},
+        {"wgmma_128x128:left_registers=1", 140, 68, 100, 1},
+        {"wgmma_64x256_alt:exchanged=1,left_registers=1", 140, 68, 100, 1},
+        {"wgmma_128x256:cluster=2,splits=2,left_registers=1", 140, 68, 100, 1},
+        {"wgmma_64x64_s12:exchanged=1,splits=2,in_cluster=1,left_registers=1", 140, 68, 100, 1}};
+    for (size_t number = 0; number < 2 * COUNT_OF(cases); number++) {
+        const size_t i = number / 2;
+        if (!is_mine((int)number)) continue;
         const bool exchanged = strstr(cases[i].kernel, "exchanged") != NULL;
         product p = basic(cases[i].kernel, TGL_F32, cases[i].m, cases[i].n, cases[i].k);
         p.batch = cases[i].batch;
-        p.trans_a = p.trans_b = !exchanged;
-        if (exchanged) p.pad_a = 3; /* K-major rows of 612 elements */
+        const bool is_k_major = number % 2 != 0; /* the right operand */
+        p.trans_a = exchanged ? !is_k_major : true;
+        p.trans_b = exchanged ? false : is_k_major;
+        if (is_k_major) *(exchanged ? &p.pad_a : &p.pad_b) = 3;
         if (p.k > 0) assert_in_registers(*state, &p);
         run(*state, &p);
     }
@@ -668,9 +671,9 @@ static void some_tiles_whole(void **state)
     }
 }
 
-static void refused(tgl_device *dev, const char *kernel, const char *why)
+static void refused_for(tgl_device *dev, tgl_type type, const char *kernel, const char *why)
 {
-    const product p = basic(kernel, TGL_BF16, 128, 128, 128);
+    const product p = basic(kernel, type, 128, 128, 128);
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     const operands o = make_operands(dev, &p);
     const tgl_problem problem = problem_for(&p, &o);
@@ -682,7 +685,12 @@ static void refused(tgl_device *dev, const char *kernel, const char *why)
     free_operands(dev, &o);
 }
 
-static void impossible_clusters_are_refused(void **state)
+static void refused(tgl_device *dev, const char *kernel, const char *why)
+{
+    refused_for(dev, TGL_BF16, kernel, why);
+}
+
+static void impossible_options_are_refused(void **state)
 {
     refused(*state, "wgmma_64x256_alt:splits=2", "split no tiles");
     refused(*state, "wgmma_64x64:cluster=3", "shared by 1 or 2 blocks");
@@ -692,6 +700,8 @@ static void impossible_clusters_are_refused(void **state)
     refused(*state, "wgmma_64x16:splits=2,in_cluster=1", "cannot share the columns");
     refused(*state, "wgmma_64x64:splits=2,in_cluster=1,cluster=2", "with no other");
     refused(*state, "wgmma_64x64:left_registers=1", "is for TF32");
+    refused_for(*state, TGL_F32, "wgmma_64x64:left_registers=1", "contiguous in its rows");
+    refused_for(*state, TGL_F32, "wgmma_64x32:left_registers=1", "leave enough registers");
 }
 
 static void batches(void **state)
@@ -762,7 +772,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(tma_stores_in_other_ways),
         cmocka_unit_test(splits_in_clusters),
         cmocka_unit_test(some_tiles_whole),
-        cmocka_unit_test(impossible_clusters_are_refused),
+        cmocka_unit_test(impossible_options_are_refused),
         cmocka_unit_test(batches),
         cmocka_unit_test(epilogues),
     };

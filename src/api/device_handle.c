@@ -58,10 +58,7 @@ static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int 
 {
     dev->backend = backend;
     snprintf(dev->name, sizeof dev->name, "%s", backend->name);
-    TGL_TRY(backend->open(dev, index, options));
-    const tgl_chip *chip = backend->chip != NULL ? backend->chip(dev) : NULL;
-    dev->f32_compute = tgl_compute_for(dev->f32_compute, chip);
-    return TGL_OK;
+    return backend->open(dev, index, options);
 }
 
 /* Skips backends that have no device, without changing the thread's error message. Any other
@@ -105,13 +102,18 @@ static tgl_status check_options(const tgl_device_options *options)
 /* Completes a device whose bytes are all zero. */
 static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_options *options)
 {
-    TGL_TRY(tgl_compute_of_environment(&dev->f32_compute));
+    tgl_compute asked;
+    TGL_TRY(tgl_compute_of_environment(&asked));
     TGL_TRY(tgl_plan_cache_create(&dev->plans));
     dev->prepared = tgl_prepared_list_create();
     const tgl_status status = dev->prepared != NULL
                                   ? open_by_name(dev, name, options)
                                   : tgl_fail(TGL_NO_MEMORY, "no memory for a device");
-    if (status == TGL_OK) return TGL_OK;
+    if (status == TGL_OK) {
+        const bool has_chip = dev->backend->chip != NULL;
+        dev->f32_compute = tgl_compute_for(asked, has_chip ? dev->backend->chip(dev) : NULL);
+        return TGL_OK;
+    }
     tgl_prepared_list_destroy(dev->prepared);
     tgl_plan_cache_destroy(dev->plans);
     return status;

@@ -318,6 +318,9 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     if (in_registers && !(is_tf32(s) && has_room_for_left(t)))
         return "left_registers=1 is for TF32 and tiles that leave enough registers";
     g->left = side_of(s, part, !g->exchanged, in_registers);
+    if (in_registers && g->left.is_k_major)
+        return "left_registers=1 is for a left operand that TMA can read and that is contiguous in "
+               "its rows";
     g->right = side_of(s, part, g->exchanged, false);
     g->bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
     split(s, choice, g);
