@@ -86,11 +86,26 @@ static void illegal_tiles_are_refused_by_the_file(void **state)
 
 enum { IN_FLIGHT_MAX = 256 };
 
-/* Registers, by number, that wgmmas read which have not been waited for. */
+/* Registers, by number, that wgmmas read which have not been waited for: of the groups that are
+ * committed, the oldest first, and of the wgmmas behind them. */
 typedef struct in_flight {
     long numbers[IN_FLIGHT_MAX];
     int count, wgmmas;
+    int ends[IN_FLIGHT_MAX]; /* of groups, in numbers */
+    int groups;
 } in_flight;
+
+/* Until at most `pending` groups are in flight. */
+static void wait_for_groups(in_flight *of, int pending)
+{
+    if (of->groups <= pending) return;
+    const int done = of->groups - pending, first = of->ends[done - 1];
+    of->count -= first;
+    memmove(of->numbers, of->numbers + first, (size_t)of->count * sizeof of->numbers[0]);
+    for (int i = 0; i < pending; i++)
+        of->ends[i] = of->ends[done + i] - first;
+    of->groups = pending;
+}
 
 /* The number of the register %r... at the text's beginning; -1: there is none. */
 static long register_at(const char *text)
@@ -145,12 +160,15 @@ static void left_registers_are_not_written_in_flight(void **state)
         in_flight of = {.count = 0};
         assert_status(tgl_cuda_compile(&nvrtc, NULL, &kernel, "compute_90a", true, &binary),
                       TGL_OK);
+        const char *wait = NULL;
         char *rest = binary.image;
         for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
             if (strstr(line, "wgmma.mma_async") != NULL)
                 add_left_registers(&of, line);
-            else if (strstr(line, "wgmma.wait_group") != NULL)
-                of.count = 0;
+            else if (strstr(line, "wgmma.commit_group") != NULL)
+                of.ends[of.groups++] = of.count;
+            else if ((wait = strstr(line, "wgmma.wait_group.sync.aligned ")) != NULL)
+                wait_for_groups(&of, atoi(wait + strlen("wgmma.wait_group.sync.aligned ")));
             else if (writes_in_flight(&of, line))
                 fail_msg("%s: writes a register that wgmma reads: %s", macros[i], line);
         }

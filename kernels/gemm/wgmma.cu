@@ -37,7 +37,7 @@
  *                 stages.
  *   epilogue      Each warp moves its sums through shared memory of its own, so that it reads C and
  *                 stores D in whole lines. With TMA_STORES consumers leave results of 16 bits
- *                 there, and TMA stores them while the next tile is multiplied.
+ *                 there, and TMA stores them; the last ones while the next tile is multiplied.
  *
  * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages,
  * lib/wgmma_units.h the units of work, lib/wgmma_store.h split-K and the epilogue.
@@ -52,9 +52,10 @@
 #include "lib/wgmma_turns.h"
 #include "lib/wgmma_units.h"
 
-/* Registers of a thread: 384 threads start with 168, of which the producer gives most back. */
-#define PRODUCER_REGISTERS 40
-#define CONSUMER_REGISTERS 232
+/* Registers of a thread: 384 threads start with 168, 512 with 128, of which the producer gives most
+ * back. */
+#define PRODUCER_REGISTERS (CONSUMERS == 3 ? 32 : 40)
+#define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 232)
 
 #if TMA_STORES && (STAGE_BYTES % 1024 != 0 || RESULTS_BYTES % 1024 != 0)
 #error "boxes with a swizzle of 128 bytes begin at multiples of 1024"
@@ -137,6 +138,26 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
+/* Behind the last products of a unit: acc := its sums. before: the last stage. */
+static __device__ __forceinline__ void finish(float (*acc)[ACC], struct shared *shared,
+                                              const struct unit *u, int before)
+{
+#if ALTERNATE
+    pass_turn(&shared->turns, (int)threadIdx.x / 128); /* all products are issued */
+#endif
+    WGMMA_WAIT(acc, 0);
+#pragma unroll
+    for (int i = 0; i < M_STEPS; i++)
+        WGMMA_HOLD(acc[i]);
+    /* Two ifs: for an else NVRTC 13.0 moved all sums to other registers, and spilled some. */
+    if (u->steps > 0) release(&shared->ring, before);
+    if (u->steps == 0) {
+#pragma unroll
+        for (int i = 0; i < M_STEPS * ACC; i++)
+            acc[i / ACC][i % ACC] = 0.0f;
+    }
+}
+
 #if WGMMA_LEFT_IN_REGISTERS
 
 /* The products of one stage with left fragments. is_first: the sums begin here. */
@@ -154,50 +175,50 @@ static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
     wgmma_commit();
 }
 
-/* acc := the sums of a unit. While a stage's products run, the next stage is loaded into registers.
- */
+/* Multiplies stage number `step` of a unit, whose left fragments are `own`. Meanwhile it waits
+ * until the products of the stage before have read `next`, and loads the next stage into it.
+ * before: the stage before; then this one. */
+static __device__ __forceinline__ void multiply_and_load(float (*acc)[ACC],
+                                                         unsigned (*own)[K_STEPS][4],
+                                                         unsigned (*next)[K_STEPS][4],
+                                                         struct shared *shared, int step, int steps,
+                                                         int group, struct place *at, int *before)
+{
+    const int stage = at->stage;
+    multiply_fragments(acc, own, shared->stages[stage], step == 0);
+    advance(at);
+    WGMMA_WAIT(acc, 1);
+    hold_left_stage(next);
+    if (step > 0) release(&shared->ring, *before);
+    *before = stage;
+    if (step + 1 == steps) return;
+    mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+    load_left_stage(next, shared->stages[at->stage], group * WM);
+}
+
+/* acc := the sums of a unit. The fragments of even and odd stages have registers of their own. */
 static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
                                                 const struct unit *u, int group, struct place *at)
 {
-    unsigned fragments[M_STEPS][K_STEPS][4], next[M_STEPS][K_STEPS][4];
+    unsigned even[M_STEPS][K_STEPS][4], odd[M_STEPS][K_STEPS][4];
+    int before = 0;
+#pragma unroll
+    for (int i = 0; i < M_STEPS * K_STEPS * 4; i++)
+        even[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4] =
+            odd[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4] = 0;
     if (u->steps > 0) {
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
-        load_left_stage(fragments, shared->stages[at->stage], group * WM);
+        load_left_stage(even, shared->stages[at->stage], group * WM);
     }
+#pragma unroll 1
     for (int step = 0; step < u->steps; step++) {
-        const int stage = at->stage;
-        const bool is_last = step + 1 == u->steps;
-        multiply_fragments(acc, fragments, shared->stages[stage], step == 0);
-        advance(at);
-        if (!is_last) {
-            mbarrier_wait(&shared->ring.full[at->stage], at->parity);
-            load_left_stage(next, shared->stages[at->stage], group * WM);
-        }
-#if ALTERNATE
-        if (is_last) pass_turn(&shared->turns, (int)threadIdx.x / 128);
-#endif
-        WGMMA_WAIT(acc, 0);
-#pragma unroll
-        for (int i = 0; i < M_STEPS * K_STEPS; i++)
-            wgmma_hold_left(fragments[i / K_STEPS][i % K_STEPS]);
-        release(&shared->ring, stage);
-        if (is_last) break;
-#pragma unroll
-        for (int i = 0; i < M_STEPS * K_STEPS * 4; i++)
-            fragments[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4] =
-                next[i / (K_STEPS * 4)][i / 4 % K_STEPS][i % 4];
+        multiply_and_load(acc, even, odd, shared, step, u->steps, group, at, &before);
+        if (++step == u->steps) break;
+        multiply_and_load(acc, odd, even, shared, step, u->steps, group, at, &before);
     }
-#pragma unroll
-    for (int i = 0; i < M_STEPS; i++)
-        WGMMA_HOLD(acc[i]);
-    if (u->steps == 0) {
-#if ALTERNATE
-        pass_turn(&shared->turns, (int)threadIdx.x / 128);
-#endif
-#pragma unroll
-        for (int i = 0; i < M_STEPS * ACC; i++)
-            acc[i / ACC][i % ACC] = 0.0f;
-    }
+    finish(acc, shared, u, before);
+    hold_left_stage(even);
+    hold_left_stage(odd);
 }
 
 #else
@@ -231,19 +252,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared
         before = at->stage;
         advance(at);
     }
-#if ALTERNATE
-    pass_turn(&shared->turns, (int)threadIdx.x / 128); /* all products are issued */
-#endif
-    WGMMA_WAIT(acc, 0);
-#pragma unroll
-    for (int i = 0; i < M_STEPS; i++)
-        WGMMA_HOLD(acc[i]);
-    if (u->steps > 0) release(&shared->ring, before);
-    if (u->steps == 0) {
-#pragma unroll
-        for (int i = 0; i < M_STEPS * ACC; i++)
-            acc[i / ACC][i % ACC] = 0.0f;
-    }
+    finish(acc, shared, u, before);
 }
 
 #endif

@@ -62,6 +62,14 @@ static __device__ __forceinline__ void load_left_stage(unsigned (*fragments)[K_S
             load_left_fragment(fragments[i][k], tile + k * LEFT_GROUP_BYTES, row + i * 64);
 }
 
+/* Behind the wait for the wgmmas that read the fragments: keeps their registers until here. */
+static __device__ __forceinline__ void hold_left_stage(unsigned (*fragments)[K_STEPS][4])
+{
+#pragma unroll
+    for (int i = 0; i < M_STEPS * K_STEPS; i++)
+        wgmma_hold_left(fragments[i / K_STEPS][i % K_STEPS]);
+}
+
 #endif
 
 #endif

@@ -2,7 +2,8 @@
  *
  * From the sums of consumers to D: the sums of split tiles are added up, and each warp moves its
  * sums through shared memory of its own, so that it reads C and stores D in whole lines. With
- * TMA_STORES a consumer's memory holds its whole results of 16 bits, and TMA stores them while the
+ * TMA_STORES a consumer's memory holds that many boxes of 64 x 64 results of 16 bits, which TMA
+ * stores. A box is used again when TMA has read it. TMA stores a tile's last boxes while the
  * consumer multiplies its next tile.
  */
 #ifndef TGL_WGMMA_STORE_H
@@ -241,10 +242,10 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
 #define SPAN_LINES (EXCHANGED ? SPAN : 16)
 #define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* of a line */
 
-/* Shared memory of a consumer: a chunk of each warp, or the boxes of all results. */
+/* Shared memory of a consumer: a chunk of each warp, or boxes of results. */
 #define CHUNK_BYTES   (CHUNK_LINES * CHUNK_PITCH * 4)
 #define BOX_BYTES     (64 * 128) /* 64 rows of 64 results */
-#define BOXES_BYTES   (TMA_STORES ? M_STEPS * (BN / 64) * BOX_BYTES : 0)
+#define BOXES_BYTES   (TMA_STORES * BOX_BYTES)
 #define RESULTS_BYTES (BOXES_BYTES > 4 * CHUNK_BYTES ? BOXES_BYTES : 4 * CHUNK_BYTES)
 
 #if HAS_PACKED
@@ -307,7 +308,7 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
         if (!is_own_row(args, corner, row + line) || col + piece * 8 < corner->col) continue;
         if (columns >= 8)
             *(uint4 *)to = *from;
-        else
+        else if (!TMA_STORES) /* then no row ends within a piece */
             for (int j = 0; j < columns; j++)
                 to[j] = ((const element_d *)from)[j];
     }
@@ -331,18 +332,28 @@ static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], 
 #endif
 
 #if TMA_STORES
-/* By one thread: TMA stores the boxes of a tile that a consumer has put into shared memory.
+/* By all threads of a consumer: waits until TMA still reads at most `pending` boxes of it, a
+ * constant. */
+#define WAIT_FOR_BOXES(pending)                                                                    \
+    do {                                                                                           \
+        if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(pending);                                  \
+        __syncwarp();                                                                              \
+        CONSUMER_BARRIER();                                                                        \
+    } while (0)
+
+/* By all threads of a consumer, which have written the box: TMA stores it to D[row][col].
  * Elements outside of D are not stored, because its rows are multiples of 16 bytes long. */
-static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *args,
-                                                   const struct tgl_tensor_map *d_map,
-                                                   const char *boxes, int row, int col, int batch)
+static __device__ __forceinline__ void store_box(const struct tgl_gemm_args *args,
+                                                 const struct tgl_tensor_map *d_map,
+                                                 const char *box, int row, int col, int batch)
 {
-#pragma unroll
-    for (int i = 0; i < M_STEPS * SPANS; i++) {
-        const int x = col + i % SPANS * SPAN, y = row + i / SPANS * 64;
-        if (x < args->n && y < args->m) tma_store_3d(d_map, x, y, batch, boxes + i * BOX_BYTES);
+    fence_proxy_async(); /* what this thread has written is visible to TMA */
+    CONSUMER_BARRIER();
+    if (threadIdx.x % 128 == 0) {
+        if (col < args->n && row < args->m) tma_store_3d(d_map, col, row, batch, box);
+        tma_store_commit();
     }
-    tma_store_commit();
+    __syncwarp();
 }
 #endif
 
@@ -368,32 +379,32 @@ static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_a
 #endif
 
 #if TMA_STORES
-/* Stores a consumer's rows of a tile. boxes: its shared memory. TMA would store the rows and
- * columns that a tile shares with the tile before, too: threads store such a tile. */
+/* Stores a consumer's rows of a tile. boxes: its shared memory, of which TMA reads nothing. TMA
+ * would store the rows and columns that a tile shares with the tile before, too: threads store such
+ * a tile. */
 static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
                                                          float (*acc)[ACC], char *boxes,
                                                          const struct tgl_tensor_map *d_map,
                                                          const struct unit *u, int first_left)
 {
-    const int warp = (int)threadIdx.x / 32 % 4;
+    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* of the warp in a box */
     const struct corner corner = corner_of(u);
+    const bool is_whole = u->left == u->own_left && u->right == u->own_right;
     UNROLL_SPANS
-    for (int i = 0; i < M_STEPS * SPANS; i++)
-        put_numbered_span(args, with, acc, boxes + i * BOX_BYTES + warp * 16 * 128, i,
-                          first_left + i / SPANS * 64, u->right + i % SPANS * SPAN);
-    fence_proxy_async(); /* what this thread has written is visible to TMA */
-    CONSUMER_BARRIER();
-    if (u->left == u->own_left && u->right == u->own_right) {
-        if (threadIdx.x % 128 == 0)
-            store_boxes(args, d_map, boxes, first_left, u->right, u->batch); /* of warp 0 */
-        __syncwarp();
-        return;
+    for (int i = 0; i < M_STEPS * SPANS; i++) {
+        const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
+        char *box = boxes + i % TMA_STORES * BOX_BYTES, *lines = box + first_line * 128;
+        if (i >= TMA_STORES && is_whole) WAIT_FOR_BOXES(TMA_STORES - 1);
+        put_numbered_span(args, with, acc, lines, i, left, right);
+        if (is_whole) {
+            store_box(args, d_map, box, left - first_line, right, u->batch);
+        } else {
+            __syncwarp();
+            store_span(args, &corner, with->D, lines, left, right);
+            __syncwarp();
+        }
     }
-#pragma unroll 1
-    for (int i = 0; i < M_STEPS * SPANS; i++)
-        store_span(args, &corner, with->D, boxes + i * BOX_BYTES + warp * 16 * 128,
-                   first_left + i / SPANS * 64, u->right + i % SPANS * SPAN);
 }
 #else
 /* Each warp stores its rows through shared memory of its own. */
@@ -425,9 +436,7 @@ static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_a
 static __device__ __forceinline__ void wait_until_results_are_read(void)
 {
 #if TMA_STORES
-    if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(0);
-    __syncwarp();
-    CONSUMER_BARRIER();
+    WAIT_FOR_BOXES(0);
 #endif
 }
 

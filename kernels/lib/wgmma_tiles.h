@@ -33,7 +33,7 @@
 #define CLUSTER_SPLITS 1 /* blocks that share the K of a tile and add up its sums in a cluster */
 #endif
 #ifndef TMA_STORES
-#define TMA_STORES 0 /* 1: TMA stores results of 16 bits while the next tile is multiplied */
+#define TMA_STORES 0 /* boxes of results of 16 bits that a consumer leaves to TMA; 0: none */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */

@@ -15,38 +15,39 @@ typedef struct wgmma_row {
     const char *name;
     int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
     int consumers; /* warpgroups that multiply */
-    bool alternates;    /* each of them has tiles of its own, in turn */
-    int stages;         /* of bm + bn lines of 128 bytes */
-    int stages_storing; /* with stores by TMA, whose results take shared memory; 0: it has none */
-    int min_blocks;     /* minimum resident blocks of an SM, which limits the registers */
-    int registers;      /* per thread at launch, as compiled for sm_90a */
-    double share;       /* of the peak that the main loop reaches in short kernels, as fitted below;
-                           above 1 where it makes up for another constant */
+    bool alternates; /* each of them has tiles of its own, in turn */
+    int stages;      /* of bm + bn lines of 128 bytes */
+    int boxes;       /* of 64 x 64 results that a consumer leaves to TMA: TMA_STORES */
+    int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
+    int registers;   /* per thread at launch, as compiled for sm_90a */
+    double share;    /* of the peak that the main loop reaches in short kernels, as fitted below;
+                        above 1 where it makes up for another constant */
 } wgmma_row;
 
-/* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, STAGES with TMA_STORES, MIN_BLOCKS, registers,
- * share. Two consumers take all of an SM's registers. Of blocks with one consumer an SM holds two,
- * if their tile leaves room for enough stages: the epilogue of one then overlaps with the main loop
- * of the other. Where consumers alternate (_alt), it overlaps within a block. Where tiles are as
- * few as SMs, a block has all of an SM's shared memory for stages (_s8, _s12), because latency
- * limits it. */
+/* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, TMA_STORES, MIN_BLOCKS, registers, share. Two or
+ * three consumers take all of an SM's registers. Of blocks with one consumer an SM
+ * holds two, if their tile leaves room for enough stages: the epilogue of one then overlaps with
+ * the main loop of the other. Where consumers alternate (_alt), it overlaps within a block. Where
+ * tiles are as few as SMs, a block has all of an SM's shared memory for stages (_s8, _s12), because
+ * latency limits it. */
 // clang-format off
 static const wgmma_row rows[] = {
-    {"wgmma_128x256",     128, 256, 2, false, 4, 3, 1, 168, 0.89},
-    {"wgmma_256x128",     256, 128, 2, false, 4, 3, 1, 168, 0.80},
-    {"wgmma_128x192",     128, 192, 2, false, 5, 4, 1, 168, 0.91},
+    {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.89},
+    {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.80},
+    {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 0.91},
+    {"wgmma_128x192",     128, 192, 2, false, 5, 1, 1, 168, 0.91},
     {"wgmma_128x160",     128, 160, 2, false, 5, 0, 1, 168, 0.98},
-    {"wgmma_128x128",     128, 128, 2, false, 6, 5, 1, 168, 1.43},
+    {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 1.43},
     {"wgmma_128x96",      128,  96, 2, false, 7, 0, 1, 168, 0.96},
     {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.62},
     {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.84},
     {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.94},
     {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.88},
-    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 8, 1, 168, 0.63},
-    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 8, 1, 168, 0.45},
-    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 12, 1, 120, 0.44},
+    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 1, 168, 0.63},
+    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 2, 1, 168, 0.45},
+    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 1, 120, 0.44},
     {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.45},
-    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.43},
+    {"wgmma_64x256",       64, 256, 1, false, 5, 2, 1, 255, 0.43},
     {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.45},
     {"wgmma_64x64",        64,  64, 1, false, 6, 0, 2, 120, 0.50},
     {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.39},
@@ -129,7 +130,6 @@ typedef struct geometry {
     int bk, cluster, raster, splits;
     bool in_cluster;
     bool stores_by_tma; /* TMA_STORES of the kernel */
-    int stages;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
     int64_t tiles, whole;            /* of clusters, in the batch; those that are not split */
@@ -148,9 +148,10 @@ enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
  * the left tiles of two stages, and 56 others. With 40 NVRTC 13.0 spilled some. */
 static bool has_room_for_left(const wgmma_row *t)
 {
-    enum { CONSUMER_REGISTERS = 232 /* of gemm/wgmma.cu */, LOADED = 2 * 16, OTHERS = 56 };
+    enum { LOADED = 2 * 16, OTHERS = 56 };
+    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* of gemm/wgmma.cu */
     const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
-    const int registers = t->consumers > 1 ? CONSUMER_REGISTERS : t->registers;
+    const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
@@ -220,7 +221,7 @@ static void add_repacks(const tgl_shape *s, geometry *g)
 static bool stores_by_tma(const tgl_shape *s, const geometry *g)
 {
     const int64_t most = greatest_stride(s->type_d);
-    return g->row->stages_storing > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
+    return g->row->boxes > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
            tgl_type_size(s->type_d) == 2 && !s->epilogue.residual && s->ldd % 8 == 0 &&
            g->right.edge % 8 == 0 && s->ldd <= most &&
            (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
@@ -232,8 +233,7 @@ static int results_bytes(const geometry *g)
     const wgmma_row *t = g->row;
     const int chunk = t->bn < 32 ? t->bn : 32;
     const int chunk_bytes = (g->exchanged ? chunk * 20 : 16 * (chunk + 8)) * (int)sizeof(float);
-    const int rows_of_results = t->bm / (t->alternates ? 1 : t->consumers);
-    const int box_bytes = g->stores_by_tma ? rows_of_results * t->bn * 2 : 0;
+    const int box_bytes = g->stores_by_tma ? t->boxes * 64 * LINE_BYTES : 0;
     return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
 }
 
@@ -242,7 +242,7 @@ static int shared_bytes(const geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes */
     const wgmma_row *t = g->row;
-    return g->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+    return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
            t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
 }
 
@@ -331,7 +331,6 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
                            : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
     g->threads = tgl_ring_threads(t->consumers);
     g->stores_by_tma = stores_by_tma(s, g);
-    g->stages = g->stores_by_tma ? t->stages_storing : t->stages;
     g->shared = shared_bytes(g);
     add_repacks(s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
@@ -441,7 +440,7 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
 {
     const wgmma_row *t = g->row;
     /* In a cluster a stage is free when both blocks have released it. */
-    const double in_flight = g->cluster > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
+    const double in_flight = g->cluster > 1 ? tgl_larger(t->stages - 2.5, 1.5) : t->stages - 1;
     return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g),
                       copy_cycles(s, &g->left, t->bm, 1) +
                           copy_cycles(s, &g->right, t->bn, g->cluster),
@@ -537,14 +536,31 @@ static int next_splits(int splits)
     return splits < 8 ? splits + 1 : splits + splits / 4;
 }
 
+/* Where the left operand may go through registers, it is tried both ways. */
+static void try_options(tgl_search *in, int64_t splits, int64_t exchanged, int64_t cluster,
+                        int64_t whole, bool in_cluster)
+{
+    const tgl_shape *s = in->shape;
+    const bool is_left_along_k = exchanged ? s->trans_b : !s->trans_a;
+    int64_t values[] = {[SPLITS] = splits,
+                        [EXCHANGED] = exchanged,
+                        [CLUSTER] = cluster,
+                        [WHOLE] = whole > 0 ? whole : TGL_UNSET,
+                        [IN_CLUSTER] = in_cluster ? 1 : TGL_UNSET,
+                        [RASTER] = TGL_UNSET,
+                        [LEFT_REGISTERS] = TGL_UNSET};
+    tgl_search_try(in, SPLITS, LEFT_REGISTERS + 1, values);
+    if (!is_tf32(s) || is_left_along_k) return;
+    values[LEFT_REGISTERS] = 1;
+    tgl_search_try(in, SPLITS, LEFT_REGISTERS + 1, values);
+}
+
 /* All tiles split, in the workspace or in clusters. most: splits. */
 static void try_splits(tgl_search *in, int64_t exchanged, double tiles, int most)
 {
     for (int i = 2; i <= most && tiles * (i - 1) < 2 * in->chip->sms; i = next_splits(i)) {
-        const int64_t values[] = {i, exchanged, 1};
-        tgl_search_try(in, SPLITS, 3, values);
-        const int64_t in_cluster[] = {i, exchanged, 1, 0, 1};
-        if (i <= IN_CLUSTER_MAX) tgl_search_try(in, SPLITS, 5, in_cluster);
+        try_options(in, i, exchanged, 1, 0, false);
+        if (i <= IN_CLUSTER_MAX) try_options(in, i, exchanged, 1, 0, true);
     }
 }
 
@@ -554,10 +570,8 @@ static void try_tail(tgl_search *in, int64_t exchanged, double tiles, int most)
     const int64_t slots = (int64_t)in->chip->sms * rows[in->asked.configuration].min_blocks;
     if (tiles <= (double)slots || tiles > INT_MAX) return;
     const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
-    for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++) {
-        const int64_t values[] = {i, exchanged, 1, whole};
-        tgl_search_try(in, SPLITS, 4, values);
-    }
+    for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++)
+        try_options(in, i, exchanged, 1, whole, false);
 }
 
 static void search(tgl_search *in)
@@ -570,9 +584,8 @@ static void search(tgl_search *in)
         const int64_t left = exchanged ? s->n : s->m, right = exchanged ? s->m : s->n;
         const double tiles = (double)tgl_ceil_div(left, t->bm) *
                              (double)tgl_ceil_div(right, t->bn) * (double)s->batch;
-        const int64_t alone[] = {1, exchanged, 1}, pairs[] = {1, exchanged, 2};
-        tgl_search_try(in, SPLITS, 3, alone);
-        if (left > t->bm) tgl_search_try(in, SPLITS, 3, pairs);
+        try_options(in, 1, exchanged, 1, 0, false);
+        if (left > t->bm) try_options(in, 1, exchanged, 2, 0, false);
         try_splits(in, exchanged, tiles, most);
         try_tail(in, exchanged, tiles, most);
     }
@@ -638,10 +651,10 @@ static void add_macros(const geometry *g, tgl_list_builder *builder)
     const wgmma_row *t = g->row;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
-                                {"STAGES", g->stages},
+                                {"STAGES", t->stages},
                                 {"CONSUMERS", t->consumers},
                                 {"ALTERNATE", t->alternates},
-                                {"TMA_STORES", g->stores_by_tma},
+                                {"TMA_STORES", g->stores_by_tma ? t->boxes : 0},
                                 {"MIN_BLOCKS", t->min_blocks},
                                 {"CLUSTER", g->cluster},
                                 {"CLUSTER_SPLITS", g->in_cluster ? g->splits : 1},
