@@ -39,6 +39,9 @@
  * If it is K-major and COUNT is not 1, and VEC is 16 bytes, it divides those of the vectors too. */
 #define VEC 4
 #endif
+#ifndef WHOLE_PACKS
+#define WHOLE_PACKS 0 /* 1: K is a multiple of the elements in 16 bytes */
+#endif
 #ifndef WARPS
 #define WARPS 8
 #endif
@@ -77,7 +80,8 @@
 #define PLACE_OF(e) ((e) / VEC * DISTANCE + (e) % VEC)
 
 /* Whether vectors are loaded by 16-byte loads: a single one if it is aligned, several always, since
- * VEC then promises it. In a partial last step all packs but the last are whole. */
+ * VEC then promises it. In a partial last step all packs but the last are whole, and with
+ * WHOLE_PACKS that one, too. */
 #define PACKS_OF_VECTOR (ALONG_K && CHUNKS == 1)
 
 /* Groups of sums of a thread for each vector. ALONG_K: one for each line, of up to four sums. Else
@@ -167,6 +171,13 @@ static __device__ __forceinline__ element_t load_cached(const element_t *at)
 #define load_cached(at)     __ldca(at)
 #endif
 
+static __device__ __forceinline__ void clear_vector(accumulate_t *to)
+{
+#pragma unroll
+    for (int e = 0; e < (ALONG_K ? PACK : 1); e++)
+        to[e] = 0;
+}
+
 /* A step: packs of the matrix, and the vectors' elements for TURN of them. */
 struct step {
     pack_t matrix[UNROLL][LINES];
@@ -182,14 +193,14 @@ static __device__ __forceinline__ void load_matrix(struct step *s, const struct 
     for (int i = 0; i < UNROLL * LINES; i++) {
         const int u = i / LINES, line = i % LINES, p = u * LANES_K * (ALONG_K ? PACK : 1);
         const element_t *from = c->matrix[line] + p * (ALONG_K ? 1 : c->ld);
-        if (CHUNKS == 1 && (is_whole || p + (ALONG_K ? PACK - 1 : 0) < left)) {
-            s->matrix[u][line].chunk[0] = load_chunk(from);
+        if (CHUNKS == 1 && (is_whole || !ALONG_K || WHOLE_PACKS || p + PACK - 1 < left)) {
+            const chunk_t none = {0};
+            s->matrix[u][line].chunk[0] = is_whole || p < left ? load_chunk(from) : none;
             continue;
         }
 #pragma unroll
         for (int i = 0; i < CHUNKS; i++) {
-            const element_t *x =
-                ALONG_K || CHUNKS == 1 ? from + i * DISTANCE : c->matrix[i % PLACES] + p * c->ld;
+            const element_t *x = ALONG_K ? from + i * DISTANCE : c->matrix[i % PLACES] + p * c->ld;
             s->matrix[u][line].chunk[i] = is_whole  ? load_chunk(x)
                                           : ALONG_K ? load_part_of_chunk(x, p + i * DISTANCE, left)
                                                     : load_part_of_chunk(x, 0, p < left ? VEC : 0);
@@ -210,8 +221,11 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
         const int p = (first + i / COUNT) * LANES_K * (ALONG_K ? PACK : 1);
         const element_t *from = c->vector[i % COUNT];
         accumulate_t *to = s->vector[i / COUNT][i % COUNT];
-        if (is_plain && (is_whole || (PACKS_OF_VECTOR && p + PACK - 1 < left))) {
-            LOAD_VECTOR(to, from + p);
+        if (is_plain && (is_whole || (PACKS_OF_VECTOR && (WHOLE_PACKS || p + PACK - 1 < left)))) {
+            if (is_whole || p < left)
+                LOAD_VECTOR(to, from + p);
+            else
+                clear_vector(to);
             continue;
         }
 #pragma unroll

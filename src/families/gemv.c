@@ -54,6 +54,7 @@ typedef struct geometry {
     bool k_major;               /* the matrix is contiguous in K */
     bool is_strided;            /* the vector is not contiguous, and the matrix is K-major */
     int64_t length;             /* rows or columns of the matrix in D */
+    int64_t depth;              /* k */
     int vec_a, vec_b;           /* elements in a load */
     int lanes_k;                /* threads that share K */
     int tile;                   /* results (times count) of a block */
@@ -154,6 +155,7 @@ static const char *look_at_operands(const tgl_shape *s, geometry *g)
     g->big_a = s->m > s->n;
     g->k_major = g->big_a ? !s->trans_a : s->trans_b;
     g->length = g->big_a ? s->m : s->n;
+    g->depth = s->k;
     const bool is_apart = g->big_a ? !s->trans_b && s->ldb > 1 : s->trans_a && s->lda > 1;
     g->is_strided = g->k_major && is_apart;
     if (g->is_strided && count > 1) return "its vectors must be contiguous";
@@ -273,6 +275,7 @@ static void add_macros(const geometry *g, bool is_unaligned, tgl_list_builder *b
                                 {"ALONG_K", g->k_major},
                                 {"COUNT", count},
                                 {"VEC", width},
+                                {"WHOLE_PACKS", g->depth % pack_of(g) == 0},
                                 {"WARPS", g->threads / 32},
                                 {"LANES_K", g->lanes_k},
                                 {"LINES", lines_of(g)},
