@@ -30,6 +30,7 @@
 
 #include "lib/dynamic_shared.h"
 #include "lib/launch_order.h"
+#include "lib/shuffle.h"
 #include "lib/wgmma_ring.h"
 #include "lib/wgmma_store.h"
 #include "lib/wgmma_turns.h"
@@ -186,14 +187,21 @@ struct progress {
 #define PASS_TURN(shared, group)           (void)0
 #endif
 
-static __device__ __forceinline__ wgmma_tile left_tile(struct shared *shared, int stage, int group)
+/* Where a stage lies, in bytes behind the first one. */
+static __device__ __forceinline__ unsigned offset_of(int stage)
 {
-    return tile_of(shared->stages[stage] + group * WM * 128, 1, BM);
+    return uniform((unsigned)stage * STAGE_BYTES);
 }
 
-static __device__ __forceinline__ wgmma_tile right_tile(struct shared *shared, int stage)
+static __device__ __forceinline__ wgmma_tile left_tile(struct shared *shared, unsigned offset,
+                                                       int group)
 {
-    return tile_of(shared->stages[stage] + LEFT_BYTES, 1, BN);
+    return moved_tile(tile_of(shared->stages[0] + group * WM * 128, 1, BM), offset);
+}
+
+static __device__ __forceinline__ wgmma_tile right_tile(struct shared *shared, unsigned offset)
+{
+    return moved_tile(tile_of(shared->stages[0] + LEFT_BYTES, 1, BN), offset);
 }
 
 /* A group of wgmmas: acc := left * right, added to acc unless is_first. */
@@ -203,7 +211,8 @@ static __device__ __forceinline__ void multiply_hi(float *acc, wgmma_tile left, 
     wgmma_fence();
 #pragma unroll
     for (int k = 0; k < K_STEPS; k++)
-        wgmma(acc, left + k * K_STEP(1, BM), right + k * K_STEP(1, BN), k > 0 || !is_first);
+        wgmma(acc, moved_tile(left, k * K_STEP(1, BM)), moved_tile(right, k * K_STEP(1, BN)),
+              k > 0 || !is_first);
     wgmma_commit();
 }
 
@@ -215,8 +224,8 @@ static __device__ __forceinline__ void multiply_cross(float *acc, wgmma_tile lef
 #pragma unroll
     for (int k = 0; k < K_STEPS; k++) {
         const int step = k * K_STEP(1, BM);
-        wgmma(acc, left_hi + step, right_lo + step, k > 0 || !is_first);
-        wgmma(acc, left_lo + step, right_hi + step, 1);
+        wgmma(acc, moved_tile(left_hi, step), moved_tile(right_lo, step), k > 0 || !is_first);
+        wgmma(acc, moved_tile(left_lo, step), moved_tile(right_hi, step), 1);
     }
     wgmma_commit();
 }
@@ -230,11 +239,13 @@ static __device__ __forceinline__ void cross_phase(float *acc, struct shared *sh
     for (int i = 0; i < SLAB; i++) {
         if (i > 0 && i >= steps) break;
         const int lo = at.stage;
+        const unsigned of_lo = offset_of(lo);
         mbarrier_wait(&shared->ring.full[lo], at.parity);
         advance(&at);
+        const unsigned of_hi = offset_of(at.stage);
         mbarrier_wait(&shared->ring.full[at.stage], at.parity);
-        multiply_cross(acc, left_tile(shared, at.stage, group), left_tile(shared, lo, group),
-                       right_tile(shared, at.stage), right_tile(shared, lo), i == 0);
+        multiply_cross(acc, left_tile(shared, of_hi, group), left_tile(shared, of_lo, group),
+                       right_tile(shared, of_hi), right_tile(shared, of_lo), i == 0);
         if (i > 0) {
             WGMMA_WAIT(acc, 1);
             release(&shared->ring, before);
@@ -257,8 +268,8 @@ static __device__ __forceinline__ void hi_phase(float *acc, struct shared *share
     for (int i = 0; i < SLAB; i++) {
         if (i > 0 && i >= steps) break;
         advance(at);
-        multiply_hi(acc, left_tile(shared, at->stage, group), right_tile(shared, at->stage),
-                    i == 0);
+        const unsigned offset = offset_of(at->stage);
+        multiply_hi(acc, left_tile(shared, offset, group), right_tile(shared, offset), i == 0);
         if (i > 0) {
             WGMMA_WAIT(acc, 1);
             release(&shared->ring, before);
@@ -613,7 +624,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
                   const __grid_constant__ struct tgl_tensor_map right_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    const int group = (int)threadIdx.x / 128; /* the warpgroup */
+    const int group = uniform((int)threadIdx.x / 128); /* the warpgroup */
 #if IN_TURN
     if (threadIdx.x == 0) make_turns(&shared->turns);
 #endif

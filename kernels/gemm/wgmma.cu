@@ -46,6 +46,7 @@
  */
 #include "lib/dynamic_shared.h"
 #include "lib/launch_order.h"
+#include "lib/shuffle.h"
 #include "lib/wgmma_left.h"
 #include "lib/wgmma_ring.h"
 #include "lib/wgmma_store.h"
@@ -163,15 +164,15 @@ static __device__ __forceinline__ void finish(float (*acc)[ACC], struct shared *
 /* The products of one stage with left fragments. is_first: the sums begin here. */
 static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
                                                           unsigned (*fragments)[K_STEPS][4],
-                                                          const unsigned char *stage, bool is_first)
+                                                          wgmma_tile right, bool is_first)
 {
-    const wgmma_tile right = tile_of(stage + LEFT_BYTES, 1, BN);
     wgmma_fence();
 #pragma unroll
     for (int k = 0; k < K_STEPS; k++)
 #pragma unroll
         for (int i = 0; i < M_STEPS; i++)
-            wgmma(acc[i], fragments[i][k], right + k * K_STEP(1, BN), k > 0 || !is_first);
+            wgmma(acc[i], fragments[i][k], moved_tile(right, k * K_STEP(1, BN)),
+                  k > 0 || !is_first);
     wgmma_commit();
 }
 
@@ -185,7 +186,9 @@ static __device__ __forceinline__ void multiply_and_load(float (*acc)[ACC],
                                                          int group, struct place *at, int *before)
 {
     const int stage = at->stage;
-    multiply_fragments(acc, own, shared->stages[stage], step == 0);
+    const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, 1, BN);
+    multiply_fragments(acc, own, moved_tile(right, uniform((unsigned)stage * STAGE_BYTES)),
+                       step == 0);
     advance(at);
     WGMMA_WAIT(acc, 1);
     hold_left_stage(next);
@@ -224,18 +227,16 @@ static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared
 #else
 
 /* The products of one stage. is_first: the sums begin here. */
-static __device__ __forceinline__ void multiply_stage(float (*acc)[ACC], const unsigned char *stage,
-                                                      int group, bool is_first)
+static __device__ __forceinline__ void multiply_stage(float (*acc)[ACC], wgmma_tile left,
+                                                      wgmma_tile right, bool is_first)
 {
-    const wgmma_tile left = tile_of(stage + group * WM * 128, LEFT_ALONG_K, BM);
-    const wgmma_tile right = tile_of(stage + LEFT_BYTES, RIGHT_ALONG_K, BN);
     wgmma_fence();
 #pragma unroll
     for (int k = 0; k < K_STEPS; k++)
 #pragma unroll
         for (int i = 0; i < M_STEPS; i++)
-            wgmma(acc[i], left + (i * M_STEP + k * K_STEP(LEFT_ALONG_K, BM)),
-                  right + k * K_STEP(RIGHT_ALONG_K, BN), k > 0 || !is_first);
+            wgmma(acc[i], moved_tile(left, i * M_STEP + k * K_STEP(LEFT_ALONG_K, BM)),
+                  moved_tile(right, k * K_STEP(RIGHT_ALONG_K, BN)), k > 0 || !is_first);
     wgmma_commit();
 }
 
@@ -243,10 +244,13 @@ static __device__ __forceinline__ void multiply_stage(float (*acc)[ACC], const u
 static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
                                                 const struct unit *u, int group, struct place *at)
 {
+    const wgmma_tile left = tile_of(shared->stages[0] + group * WM * 128, LEFT_ALONG_K, BM);
+    const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, RIGHT_ALONG_K, BN);
     int before = 0; /* the stage before */
     for (int step = 0; step < u->steps; step++) {
+        const unsigned offset = uniform((unsigned)at->stage * STAGE_BYTES);
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
-        multiply_stage(acc, shared->stages[at->stage], group, step == 0);
+        multiply_stage(acc, moved_tile(left, offset), moved_tile(right, offset), step == 0);
         WGMMA_WAIT(acc, 1);
         if (step > 0) release(&shared->ring, before);
         before = at->stage;
@@ -316,7 +320,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     )
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    const int group = (int)threadIdx.x / 128; /* the warpgroup */
+    const int group = uniform((int)threadIdx.x / 128); /* the warpgroup */
     if (threadIdx.x == CONSUMER_THREADS && args.k > 0) {
         tma_prefetch_map(&left_map);
         tma_prefetch_map(&right_map);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchange of sums between the lanes of a warp.
+ * Exchange between the lanes of a warp.
  */
 #ifndef TGL_SHUFFLE_H
 #define TGL_SHUFFLE_H
@@ -23,5 +23,10 @@ static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 #else
 #define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, value, lanes)
 #endif
+
+/* An integer that is the same in all lanes of a warp. The compiler does not know that of what
+ * depends on threadIdx or was computed by a loop. From here on it does: addresses and conditions
+ * then need one register and one operation for the warp. All lanes of the warp call it. */
+#define uniform(value) __shfl_sync(0xffffffffu, value, 0)
 
 #endif

@@ -87,6 +87,13 @@ static __device__ __forceinline__ wgmma_tile make_wgmma_tile(const void *shared,
 }
 #endif
 
+/* The tile `bytes` further in shared memory, a multiple of 16. Shared memory is smaller than what
+ * the address bits can express: only the low word changes. */
+static __device__ __forceinline__ wgmma_tile moved_tile(wgmma_tile tile, unsigned bytes)
+{
+    return (tile & 0xffffffff00000000ull) | ((unsigned)tile + bytes / 16);
+}
+
 /* ---- Instructions ---------------------------------------------------------------------------- */
 
 #if WGMMA_LEFT_IN_REGISTERS

@@ -341,16 +341,28 @@ static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], 
         CONSUMER_BARRIER();                                                                        \
     } while (0)
 
-/* By all threads of a consumer, which have written the box: TMA stores it to D[row][col].
+/* Boxes of a consumer's rows of a tile, and how many of them are stored together: each time costs a
+ * fence and a barrier, about 500 cycles. */
+#define ALL_BOXES     (M_STEPS * SPANS)
+#define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
+
+/* By all threads of a consumer, which have written the boxes number `first` to first +
+ * BOXES_AT_ONCE - 1 of its rows: TMA stores them to D. row, col: of the first of these rows in D.
  * Elements outside of D are not stored, because its rows are multiples of 16 bytes long. */
-static __device__ __forceinline__ void store_box(const struct tgl_gemm_args *args,
-                                                 const struct tgl_tensor_map *d_map,
-                                                 const char *box, int row, int col, int batch)
+static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *args,
+                                                   const struct tgl_tensor_map *d_map,
+                                                   const char *boxes, const int first, int row,
+                                                   int col, int batch)
 {
     fence_proxy_async(); /* what this thread has written is visible to TMA */
     CONSUMER_BARRIER();
     if (threadIdx.x % 128 == 0) {
-        if (col < args->n && row < args->m) tma_store_3d(d_map, col, row, batch, box);
+#pragma unroll
+        for (int i = first; i < first + BOXES_AT_ONCE; i++) {
+            const int x = col + i % SPANS * SPAN, y = row + i / SPANS * 64;
+            if (x < args->n && y < args->m)
+                tma_store_3d(d_map, x, y, batch, boxes + i % TMA_STORES * BOX_BYTES);
+        }
         tma_store_commit();
     }
     __syncwarp();
@@ -394,11 +406,13 @@ static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_a
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
         const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
-        char *box = boxes + i % TMA_STORES * BOX_BYTES, *lines = box + first_line * 128;
+        char *lines = boxes + i % TMA_STORES * BOX_BYTES + first_line * 128;
         if (i >= TMA_STORES && is_whole) WAIT_FOR_BOXES(TMA_STORES - 1);
         put_numbered_span(args, with, acc, lines, i, left, right);
         if (is_whole) {
-            store_box(args, d_map, box, left - first_line, right, u->batch);
+            if ((i + 1) % BOXES_AT_ONCE == 0)
+                store_boxes(args, d_map, boxes, i + 1 - BOXES_AT_ONCE, first_left - first_line,
+                            u->right, u->batch);
         } else {
             __syncwarp();
             store_span(args, &corner, with->D, lines, left, right);

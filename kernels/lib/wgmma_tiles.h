@@ -93,11 +93,12 @@
 #define RIGHT_BYTES (BN * 128)
 #define STAGE_BYTES (LEFT_BYTES + RIGHT_BYTES)
 
-/* Groups of 8 rows, or of 8 k, in a tile as wgmma sees it, and the distance of its K steps. */
+/* Groups of 8 rows, or of 8 k, in a tile as wgmma sees it, and the distance of its K steps; bytes.
+ */
 #define GROUP_BYTES(along_k, edge) ((along_k) ? 1024 : LINE(edge) * 16)
-#define K_STEP(along_k, edge)      (((along_k) ? 32 : LINE(edge) * 32) / 16)
-/* 64 rows further in the left tile. */
-#define M_STEP (64 * 128 / 16)
+#define K_STEP(along_k, edge)      ((along_k) ? 32 : LINE(edge) * 32)
+/* 64 rows further in the left tile, bytes. */
+#define M_STEP (64 * 128)
 
 static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared,
                                                      const bool along_k, const int edge)

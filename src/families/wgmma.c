@@ -16,7 +16,7 @@ typedef struct wgmma_row {
     int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
     int consumers; /* warpgroups that multiply */
     bool alternates; /* each of them has tiles of its own, in turn */
-    int stages;      /* of bm + bn lines of 128 bytes */
+    int stages;      /* of bm + bn lines of 128 bytes; fewer if boxes leave no room */
     int boxes;       /* of 64 x 64 results that a consumer leaves to TMA: TMA_STORES */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
     int registers;   /* per thread at launch, as compiled for sm_90a */
@@ -35,7 +35,7 @@ static const wgmma_row rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.89},
     {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.80},
     {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 0.91},
-    {"wgmma_128x192",     128, 192, 2, false, 5, 1, 1, 168, 0.91},
+    {"wgmma_128x192",     128, 192, 2, false, 5, 3, 1, 168, 0.91},
     {"wgmma_128x160",     128, 160, 2, false, 5, 0, 1, 168, 0.98},
     {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 1.43},
     {"wgmma_128x96",      128,  96, 2, false, 7, 0, 1, 168, 0.96},
@@ -46,9 +46,9 @@ static const wgmma_row rows[] = {
     {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 1, 168, 0.63},
     {"wgmma_64x128_s8",    64, 128, 1, false, 8, 2, 1, 168, 0.45},
     {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 1, 120, 0.44},
-    {"wgmma_128x64",      128,  64, 1, false, 4, 1, 2, 168, 0.45},
-    {"wgmma_64x256",       64, 256, 1, false, 5, 2, 1, 255, 0.43},
-    {"wgmma_64x128",       64, 128, 1, false, 4, 1, 2, 168, 0.45},
+    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.45},
+    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.43},
+    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.45},
     {"wgmma_64x64",        64,  64, 1, false, 6, 1, 2, 120, 0.50},
     {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.39},
     {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.79},
@@ -130,6 +130,7 @@ typedef struct geometry {
     int bk, cluster, raster, splits;
     bool in_cluster;
     bool stores_by_tma; /* TMA_STORES of the kernel */
+    int stages;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
     int64_t tiles, whole;            /* of clusters, in the batch; those that are not split */
@@ -242,7 +243,7 @@ static int shared_bytes(const geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes */
     const wgmma_row *t = g->row;
-    return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+    return g->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
            t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
 }
 
@@ -331,6 +332,9 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
                            : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
     g->threads = tgl_ring_threads(t->consumers);
     g->stores_by_tma = stores_by_tma(s, g);
+    g->stages = t->stages;
+    while (g->stages > 1 && shared_bytes(g) + TGL_RING_STATIC_SHARED > chip->shared_per_block)
+        g->stages--; /* boxes of results may leave room for fewer */
     g->shared = shared_bytes(g);
     add_repacks(s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
@@ -440,7 +444,7 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
 {
     const wgmma_row *t = g->row;
     /* In a cluster a stage is free when both blocks have released it. */
-    const double in_flight = g->cluster > 1 ? tgl_larger(t->stages - 2.5, 1.5) : t->stages - 1;
+    const double in_flight = g->cluster > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
     return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g),
                       copy_cycles(s, &g->left, t->bm, 1) +
                           copy_cycles(s, &g->right, t->bn, g->cluster),
@@ -651,7 +655,7 @@ static void add_macros(const geometry *g, tgl_list_builder *builder)
     const wgmma_row *t = g->row;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
-                                {"STAGES", t->stages},
+                                {"STAGES", g->stages},
                                 {"CONSUMERS", t->consumers},
                                 {"ALTERNATE", t->alternates},
                                 {"TMA_STORES", g->stores_by_tma ? t->boxes : 0},
