@@ -88,9 +88,12 @@ typedef struct error_summary {
  * long sums 8*sqrt(k), which rounding errors of both signs do not exceed in practice. */
 double error_bound(int64_t k);
 
-/* What must be added to the bound where A and B, of type f32, may be rounded to TF32 first (10 bits
- * of fraction): 2^-11 of each factor, 2^-10 of each product, in units of 2^-24. */
-double error_of_rounded_inputs(tgl_type type, tgl_compute compute);
+/* What must be added to the bound where tensor cores may multiply. They truncate a sum to f32 after
+ * each 16 products of 16 bits, or 8 of TF32, which is 2 units of 2^-24. All these errors have one
+ * sign where all products have: they add up to k / 8 or k / 4, above 8*sqrt(k) for long sums. And
+ * A and B of type f32 may be rounded to TF32 first (10 bits of fraction): 2^-11 of each factor,
+ * 2^-10 of each product. */
+double error_of_tensor_cores(tgl_type type, tgl_compute compute, int64_t k);
 
 /* What must be added to the bound for a library that rounds the partial sums of split-K to D's
  * type, as cuBLAS does where D has 16 bits: the error of four such roundings. 0 for f32 and f64. */

@@ -261,14 +261,43 @@ static void results_of_16_bits(void **state)
     assert_false(passes(TGL_F16, 0, 0x1p-20L, 0x1p-20L));
 }
 
+/* Positive products in groups of 16, after each of which the sum is truncated to f32. */
+static void sums_that_tensor_cores_truncate(void **state)
+{
+    (void)state;
+    enum { K = 1 << 18, GROUP = 16 };
+    reference_element exact = {0};
+    error_summary summary = {0};
+    double sum = 0, error;
+    random_state r;
+    random_seed(&r, 1, 1);
+    for (int i = 0; i < K; i += GROUP) {
+        double group = sum;
+        for (int p = 0; p < GROUP; p++) {
+            const double x = random_unit(&r) * random_unit(&r);
+            exact.value += x;
+            group += x;
+        }
+        sum = (double)(float)group;
+        if (sum > group) sum = (double)nextafterf((float)sum, 0);
+    }
+    exact.magnitude = exact.value;
+    const double bound = error_bound(K), more = error_of_tensor_cores(TGL_F16, 0, K);
+    assert_true(bound + more == K / 8 + 4 && more == error_of_tensor_cores(TGL_BF16, 0, K));
+    assert_false(error_add(&summary, TGL_F32, sum, &exact, bound, &error));
+    assert_true(error_add(&summary, TGL_F32, sum, &exact, bound + more, &error));
+    assert_true(error_of_tensor_cores(TGL_F16, 0, 4096) == 0);
+    assert_true(error_of_tensor_cores(TGL_F32, TGL_COMPUTE_TF32, K) > 0x1p14 + K / 4 - bound);
+}
+
 static void inputs_that_may_be_rounded_to_tf32(void **state)
 {
     (void)state;
-    assert_true(error_of_rounded_inputs(TGL_F32, TGL_COMPUTE_DEFAULT) == 0);
-    assert_true(error_of_rounded_inputs(TGL_F64, TGL_COMPUTE_TF32) == 0);
+    assert_true(error_of_tensor_cores(TGL_F32, TGL_COMPUTE_DEFAULT, 100000) == 0);
+    assert_true(error_of_tensor_cores(TGL_F64, TGL_COMPUTE_TF32, 100000) == 0);
     /* Both factors half a unit of TF32 off. */
     const double x = 1 + 0x1p-11, e = (x * x - 1) / (0x1p-24 * x * x);
-    const double allowed = error_of_rounded_inputs(TGL_F32, TGL_COMPUTE_TF32);
+    const double allowed = error_of_tensor_cores(TGL_F32, TGL_COMPUTE_TF32, 1);
     assert_true(e <= allowed && e > 0.99 * allowed);
 }
 
@@ -474,7 +503,7 @@ static void cases_of_all_types(void **state)
             assert_int_equal(c.a.type, type);
             assert_int_equal(check_case_result(&c)->type, is_wide ? TGL_F32 : type);
             const double least =
-                error_bound(c.problem.k) + error_of_rounded_inputs(type, from.compute);
+                error_bound(c.problem.k) + error_of_tensor_cores(type, from.compute, c.problem.k);
             assert_true(c.bound >= least);
             check_case_free(&c);
         }
@@ -680,6 +709,7 @@ int main(void)
         cmocka_unit_test(not_finite),
         cmocka_unit_test(denormals),
         cmocka_unit_test(results_of_16_bits),
+        cmocka_unit_test(sums_that_tensor_cores_truncate),
         cmocka_unit_test(inputs_that_may_be_rounded_to_tf32),
         cmocka_unit_test(partial_sums_that_may_be_rounded),
         cmocka_unit_test(elements_that_are_not_finite),
