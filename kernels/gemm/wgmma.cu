@@ -139,6 +139,14 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
+/* Where a stage lies, in bytes behind the first one. With ALTERNATE the compiler does not see that
+ * it is the same in all lanes. */
+static __device__ __forceinline__ unsigned offset_of(int stage)
+{
+    const unsigned offset = (unsigned)stage * STAGE_BYTES;
+    return ALTERNATE ? uniform(offset) : offset;
+}
+
 /* Behind the last products of a unit: acc := its sums. before: the last stage. */
 static __device__ __forceinline__ void finish(float (*acc)[ACC], struct shared *shared,
                                               const struct unit *u, int before)
@@ -187,8 +195,7 @@ static __device__ __forceinline__ void multiply_and_load(float (*acc)[ACC],
 {
     const int stage = at->stage;
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, 1, BN);
-    multiply_fragments(acc, own, moved_tile(right, uniform((unsigned)stage * STAGE_BYTES)),
-                       step == 0);
+    multiply_fragments(acc, own, moved_tile(right, offset_of(stage)), step == 0);
     advance(at);
     WGMMA_WAIT(acc, 1);
     hold_left_stage(next);
@@ -248,7 +255,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, RIGHT_ALONG_K, BN);
     int before = 0; /* the stage before */
     for (int step = 0; step < u->steps; step++) {
-        const unsigned offset = uniform((unsigned)at->stage * STAGE_BYTES);
+        const unsigned offset = offset_of(at->stage);
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
         multiply_stage(acc, moved_tile(left, offset), moved_tile(right, offset), step == 0);
         WGMMA_WAIT(acc, 1);
@@ -278,7 +285,8 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
     group = 0; /* it has all rows of a tile */
 #endif
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
-        const struct unit u = find_unit_inside(args, i, depth);
+        struct unit u = find_unit_inside(args, i, depth);
+        u.steps = uniform(u.steps);
 #if ALTERNATE
         is_own ^= 1;
         if (!is_own) {
