@@ -15,8 +15,6 @@
  * Register 0 of a wgmma's fragment is the element (row, k) = (lane / 4, lane % 4). If a warp loaded
  * registers 0 together, lanes of k = 0 and k = 1 would read the same banks. Lanes with an odd
  * lane % 4 therefore load their elements of k + 4 first: then the 32 lanes read all eight chunks.
- *
- * Verified on the simulator only; the planner does not choose it (option left_registers).
  */
 #ifndef TGL_WGMMA_LEFT_H
 #define TGL_WGMMA_LEFT_H

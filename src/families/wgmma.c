@@ -20,16 +20,16 @@ typedef struct wgmma_row {
     int boxes;       /* of 64 x 64 results that a consumer leaves to TMA: TMA_STORES */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
     int registers;   /* per thread at launch, as compiled for sm_90a */
-    double share;    /* of the peak that the main loop reaches in short kernels, as fitted below;
-                        above 1 where it makes up for another constant */
+    double share;    /* of the peak that the main loop reaches in short kernels, as fitted below */
 } wgmma_row;
 
 /* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, TMA_STORES, MIN_BLOCKS, registers, share. Two or
- * three consumers take all of an SM's registers. Of blocks with one consumer an SM
- * holds two, if their tile leaves room for enough stages: the epilogue of one then overlaps with
- * the main loop of the other. Where consumers alternate (_alt), it overlaps within a block. Where
- * tiles are as few as SMs, a block has all of an SM's shared memory for stages (_s8, _s12), because
- * latency limits it. */
+ * three consumers take all of an SM's registers. Of blocks with one consumer an SM holds two, if
+ * their tile leaves room for enough stages: the epilogue of one then overlaps with the main loop of
+ * the other. Where consumers alternate (_alt), it overlaps within a block. Where tiles are as few
+ * as SMs, a block has all of an SM's shared memory for stages (_s8, _s12), because latency limits
+ * it.
+ */
 // clang-format off
 static const wgmma_row rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 1.00},
@@ -61,7 +61,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
  * are not split. in_cluster: 1: the blocks that share a tile form a cluster, and add up its sums
  * there instead of in the workspace. raster: rows of clusters of tiles in a band. left_registers:
  * 1: a left operand of TF32 that is contiguous in its rows reaches wgmma through registers, without
- * a pre-pass. The planner does not choose it yet: see lib/wgmma_left.h. */
+ * a pre-pass: see lib/wgmma_left.h. */
 static const char *const options[] = {"splits",     "exchanged", "cluster",        "whole",
                                       "in_cluster", "raster",    "left_registers", NULL};
 enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER, LEFT_REGISTERS };
