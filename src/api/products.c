@@ -43,9 +43,9 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
 tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
                     const void *B, double beta, void *C, void *stream)
 {
+    if (tgl_small_gemm(dev, problem, alpha, A, B, beta, C)) return TGL_OK;
     const tgl_operands operands = {
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
-    if (tgl_small_gemm(dev, problem, &operands)) return TGL_OK;
     return gemm(dev, problem, true, TGL_STRIDED, &operands, stream);
 }
 

@@ -68,7 +68,8 @@ static int64_t leading(int64_t given, bool rows, int64_t row, int64_t column)
     return given != 0 ? given : rows ? row : column;
 }
 
-bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *p, const tgl_operands *o)
+bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *p, double alpha, const void *A,
+                    const void *B, double beta, void *C)
 {
     if (dev == NULL || dev->backend->run_small == NULL || p == NULL || !is_plain(p)) return false;
     const bool row_major = p->order == TGL_ROW_MAJOR;
@@ -80,11 +81,11 @@ bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *p, const tgl_opera
         .lda = leading(p->lda, row_major == (p->trans_a == TGL_NO_TRANS), p->k, p->m),
         .ldb = leading(p->ldb, row_major == (p->trans_b == TGL_NO_TRANS), p->n, p->k),
         .ldc = leading(p->ldc, row_major, p->n, p->m),
-        .alpha = o->alpha,
-        .beta = o->beta,
-        .A = o->A,
-        .B = o->B,
-        .C = o->C,
+        .alpha = alpha,
+        .beta = beta,
+        .A = A,
+        .B = B,
+        .C = C,
     };
     return tgl_small_call(dev, p->order, p->trans_a, p->trans_b, &x);
 }

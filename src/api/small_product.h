@@ -16,8 +16,8 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
                     tgl_transpose trans_b, tgl_small_product *x);
 
 /* A call with the arguments of tgl_gemm(). */
-bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *problem,
-                    const tgl_operands *operands);
+bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,
+                    const void *B, double beta, void *C);
 
 /* Sets plan->small if runs of the plan can be computed in this way. */
 void tgl_small_prepare(tgl_plan *plan, const tgl_plan_options *options);
