@@ -25,7 +25,8 @@ static const char help[] =
     "\n"
     "An element passes if its error is at most min(k, 8*sqrt(k)) + 4 units of\n"
     "u*(|alpha||A||B| + |beta||C|), with u = 2^-24 (f64: 2^-53), apart from the rounding to a\n"
-    "16-bit type of C. Where tensor cores truncate long sums, k/8 units pass (TF32: k/4).\n"
+    "16-bit type of C. With inputs of 16 bits k/8 + 4 passes where that is more, with TF32 k/4 + "
+    "4.\n"
     "--compute tf32 adds 2^14 units, --epilogues 8. The table's columns:\n"
     "\n"
     "  passed, failed        cases\n"
@@ -209,8 +210,9 @@ static int print_results(const tgl_device *dev, const check_results *results, bo
         all.failed += s->failed;
         error_merge(&all.errors, &s->errors);
     }
-    printf("%" PRId64 " passed, %" PRId64 " failed on %s; max error %.3f, RMS %.3f; at most "
-           "min(k, 8*sqrt(k)) + 4 passes, and %.0f %% of that was reached\n",
+    printf("%" PRId64 " passed, %" PRId64
+           " failed on %s; max error %.3f, RMS %.3f; at most %.0f %% "
+           "of the greatest error that passes was reached\n",
            all.passed, all.failed, tgl_device_name(dev), all.errors.max, error_rms(&all.errors),
            100 * all.errors.max_share);
     /* Products without elements pass with any kernel. */

@@ -142,11 +142,42 @@ static bool writes_in_flight(const in_flight *of, const char *line)
     return false;
 }
 
+/* Follows one line of PTX. kernel: its name, for the error. */
+static void follow(in_flight *of, const char *kernel, const char *line)
+{
+    static const char waits[] = "wgmma.wait_group.sync.aligned ";
+    const char *wait = strstr(line, waits);
+    if (strstr(line, "wgmma.mma_async") != NULL) {
+        add_left_registers(of, line);
+    } else if (strstr(line, "wgmma.commit_group") != NULL) {
+        assert_true(of->groups < IN_FLIGHT_MAX);
+        of->ends[of->groups++] = of->count;
+    } else if (wait != NULL) {
+        wait_for_groups(of, atoi(wait + sizeof waits - 1));
+    } else if (writes_in_flight(of, line)) {
+        fail_msg("%s: writes a register that wgmma reads: %s", kernel, line);
+    }
+}
+
+/* The line of the label that a branch names, if it is before line `at`; -1: it is none. */
+static int earlier_label(char *const *lines, int at)
+{
+    const char *label = strstr(lines[at], "bra");
+    if (label == NULL || (label = strstr(label, "$L_")) == NULL) return -1;
+    const size_t length = strcspn(label, ";");
+    for (int i = 0; i < at; i++)
+        if (strncmp(lines[i], label, length) == 0 && lines[i][length] == ':') return i;
+    return -1;
+}
+
 /* PTX ISA, wgmma.mma_async: its registers must not be accessed before wgmma.wait_group. NVRTC is
- * not told that the asm statement reads them later: wgmma_hold_left() sees to it. */
+ * not told that the asm statement reads them later: wgmma_hold_left() sees to it. Lines are
+ * followed in their order; the body of a loop, once more where it branches back. */
 static void left_registers_are_not_written_in_flight(void **state)
 {
     (void)state;
+    enum { LINES_MAX = 20000 };
+    static char *lines[LINES_MAX];
     static const char *const macros[] = {"BM=128 BN=256", "BM=256 BN=128",
                                          "BM=64 BN=256 ALTERNATE=1",
                                          "BM=64 BN=64 CONSUMERS=1 MIN_BLOCKS=2"};
@@ -158,21 +189,22 @@ static void left_registers_are_not_written_in_flight(void **state)
             .name = "test", .file = "gemm/wgmma.cu", .symbol = "gemm_wgmma", .macros = all};
         tgl_binary binary;
         in_flight of = {.count = 0};
+        int count = 0, loops = 0;
         assert_status(tgl_cuda_compile(&nvrtc, NULL, &kernel, "compute_90a", true, &binary),
                       TGL_OK);
-        const char *wait = NULL;
         char *rest = binary.image;
-        for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
-            if (strstr(line, "wgmma.mma_async") != NULL)
-                add_left_registers(&of, line);
-            else if (strstr(line, "wgmma.commit_group") != NULL)
-                of.ends[of.groups++] = of.count;
-            else if ((wait = strstr(line, "wgmma.wait_group.sync.aligned ")) != NULL)
-                wait_for_groups(&of, atoi(wait + strlen("wgmma.wait_group.sync.aligned ")));
-            else if (writes_in_flight(&of, line))
-                fail_msg("%s: writes a register that wgmma reads: %s", macros[i], line);
+        for (char *line; (line = strsep(&rest, "\n")) != NULL; count++) {
+            assert_true(count < LINES_MAX);
+            lines[count] = line;
+            follow(&of, macros[i], line);
+            const int from = earlier_label(lines, count);
+            if (from < 0 || of.count == 0) continue;
+            in_flight again = of;
+            for (int j = from; j < count; j++)
+                follow(&again, macros[i], lines[j]);
+            loops++;
         }
-        assert_true(of.wgmmas > 0);
+        assert_true(of.wgmmas > 0 && loops > 0);
         free(binary.image);
     }
 }

@@ -137,9 +137,47 @@ static void repacking_is_predicted(void **state)
     assert_in_range(repacked.repacked_bytes, 2 * 4096 * 4096, 3 * 4096 * 4096);
 }
 
+/* TF32 that is contiguous in its rows goes through registers where the tile leaves room for them.
+ */
+static void left_operands_of_tf32(void **state)
+{
+    (void)state;
+    const tgl_chip *chip = chip_of("h200");
+    tgl_shape s = product(TGL_F32, 4096, 4096, 4096, true);
+    s.trans_a = true; /* T, and B is K-major */
+    s.lda = s.m;
+    tgl_candidate c = choose("h200", &s);
+    char text[160];
+    assert_non_null(strstr(tgl_candidate_string(&c, text, sizeof text), "left_registers=1"));
+    assert_true(c.repacked_bytes == 0);
+    const tgl_request request = request_of("wgmma_256x128:left_registers=1");
+    assert_status(tgl_planner_choose(chip, &s, &request, &c), TGL_UNSUPPORTED);
+    c = choose_on(chip, &s, "wgmma_256x128");
+    assert_null(c.rejected);
+    assert_null(strstr(tgl_candidate_string(&c, text, sizeof text), "left_registers"));
+}
+
+/* Boxes of 16-bit results take the place of a stage of 128x192 tiles, 40 KB. */
+static void boxes_and_stages_share_memory(void **state)
+{
+    (void)state;
+    const tgl_chip *chip = chip_of("h200");
+    const tgl_shape half = product(TGL_BF16, 4096, 4096, 4096, false);
+    tgl_shape wide = half;
+    wide.type_c = wide.type_d = TGL_F32;
+    const tgl_candidate boxes = choose_on(chip, &half, "wgmma_128x192"),
+                        threads = choose_on(chip, &wide, "wgmma_128x192");
+    enum { STAGE = 40960, BOXES = 2 * 3 * 8192, CHUNKS = 2 * 10240, OTHERS = 2048 };
+    assert_in_range(boxes.shared_bytes, 4 * STAGE + BOXES, 4 * STAGE + BOXES + OTHERS);
+    assert_in_range(threads.shared_bytes, 5 * STAGE + CHUNKS, 5 * STAGE + CHUNKS + OTHERS);
+    assert_in_range(threads.shared_bytes, 1, chip->shared_per_block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(left_operands_of_tf32),
+        cmocka_unit_test(boxes_and_stages_share_memory),
         cmocka_unit_test(squares),
         cmocka_unit_test(last_waves_are_filled),
         cmocka_unit_test(few_rows),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The wgmma family on the simulator, or on the device that TEGULA_TEST_DEVICE names ("cuda:0"):
- * each configuration in all layouts, alignments, and ways to use it. Elements are small integers,
+ * each tile in all layouts, alignments, and ways to use it. Elements are small integers,
  * so that all sums are exact, and results are compared bit by bit. An argument "i/n" takes the i-th
  * of n parts of the cases; a second one names a test.
  */
@@ -319,13 +319,14 @@ static const struct {
     const char *name;
     int bm, bn;
     bool has_clusters;
-} rows[] = {{"wgmma_128x256", 128, 256, true}, {"wgmma_256x128", 256, 128, true},
-            {"wgmma_128x192", 128, 192, true}, {"wgmma_128x160", 128, 160, true},
-            {"wgmma_128x128", 128, 128, true}, {"wgmma_128x128_alt", 128, 128, true},
-            {"wgmma_128x96", 128, 96, true},   {"wgmma_64x256_alt", 64, 256, true},
-            {"wgmma_128x64", 128, 64, true},   {"wgmma_64x256", 64, 256, true},
-            {"wgmma_64x128", 64, 128, true},   {"wgmma_64x64", 64, 64, true},
-            {"wgmma_64x32", 64, 32, true},     {"wgmma_64x16", 64, 16, true}};
+} rows[] = {{"wgmma_128x256", 128, 256, true},     {"wgmma_256x128", 256, 128, true},
+            {"wgmma_192x192", 192, 192, true},     {"wgmma_128x192", 128, 192, true},
+            {"wgmma_128x160", 128, 160, true},     {"wgmma_128x128", 128, 128, true},
+            {"wgmma_128x128_alt", 128, 128, true}, {"wgmma_128x96", 128, 96, true},
+            {"wgmma_64x256_alt", 64, 256, true},   {"wgmma_128x64", 128, 64, true},
+            {"wgmma_64x256", 64, 256, true},       {"wgmma_64x128", 64, 128, true},
+            {"wgmma_64x64", 64, 64, true},         {"wgmma_64x32", 64, 32, true},
+            {"wgmma_64x16", 64, 16, true}};
 
 /* A little more than a tile, by 5 or 8, and than a stage; of aligned rows. */
 static void every_configuration_in_every_layout(void **state)
@@ -562,6 +563,7 @@ static void results_are_stored_by_tma(void **state)
                  {"wgmma_256x128:exchanged=0", 200, 40, 8, 0, 0},
                  {"wgmma_256x128:exchanged=0", 136, 43, 5, 0, 0},
                  {"wgmma_128x192:exchanged=0", 40, 200, 0, 0, 0},
+                 {"wgmma_192x192:exchanged=0", 24, 136, 0, 0, 0},
                  {"wgmma_128x192:exchanged=0", 24, 40, 0, 3, 0},
                  {"wgmma_128x128:exchanged=0", 24, 32, 0, 0, -1},
                  {"wgmma_128x64_s8:exchanged=0", 72, 56, 0, 0, 0},

@@ -179,8 +179,8 @@ double error_of_tensor_cores(tgl_type type, tgl_compute compute, int64_t k)
 {
     const bool is_tf32 = type == TGL_F32 && compute == TGL_COMPUTE_TF32;
     if (!is_tf32 && type != TGL_F16 && type != TGL_BF16) return 0;
-    const double truncated = (double)k / (is_tf32 ? 4 : 8);
-    return fmax(0, truncated + 4 - error_bound(k)) + (is_tf32 ? 0x1p14 + 4 : 0);
+    const double cut = (double)k / (is_tf32 ? 4 : 8);
+    return fmax(0, cut + 4 - error_bound(k)) + (is_tf32 ? 0x1p14 + 4 : 0);
 }
 
 /* Products of random signs add up to about sqrt(k) of their mean size: the factor 4 makes a larger

@@ -88,11 +88,12 @@ typedef struct error_summary {
  * long sums 8*sqrt(k), which rounding errors of both signs do not exceed in practice. */
 double error_bound(int64_t k);
 
-/* What must be added to the bound where tensor cores may multiply. They truncate a sum to f32 after
- * each 16 products of 16 bits, or 8 of TF32, which is 2 units of 2^-24. All these errors have one
- * sign where all products have: they add up to k / 8 or k / 4, above 8*sqrt(k) for long sums. And
- * A and B of type f32 may be rounded to TF32 first (10 bits of fraction): 2^-11 of each factor,
- * 2^-10 of each product. */
+/* What must be added to the bound for inputs of 16 bits, and for TF32, which tensor cores may
+ * multiply. They cut off bits of the products and of the sum (docs/accuracy.md). These errors have
+ * one sign where all products have. In practice they add up to less than k / 8, with TF32 k / 4:
+ * with inputs of U(0,1) the mean is 0.1 k. That is added where it is more than 8*sqrt(k). And A and
+ * B of type f32 may be rounded to TF32 first (10 bits of fraction): 2^-11 of each factor, 2^-10 of
+ * each product. */
 double error_of_tensor_cores(tgl_type type, tgl_compute compute, int64_t k);
 
 /* What must be added to the bound for a library that rounds the partial sums of split-K to D's

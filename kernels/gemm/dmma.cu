@@ -32,6 +32,7 @@
 #include "lib/launch_order.h"
 #include "lib/mma.h"
 #include "lib/set_registers.h"
+#include "lib/shuffle.h"
 #include "lib/wgmma_units.h"
 
 struct shared {
@@ -205,7 +206,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
     /* The shuffle tells the compiler that the value is the same in a warp's threads. */
-    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
+    const int warp = uniform((int)threadIdx.x / 32);
     if (threadIdx.x == CONSUMER_THREADS && args.k > 0) {
         tma_prefetch_map(&a_map);
         tma_prefetch_map(&b_map);

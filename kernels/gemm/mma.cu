@@ -141,6 +141,7 @@ typedef unsigned fragment_t;
     (PLACES_OF_THREAD(BM, 1) > PLACES_OF_THREAD(BN, 1) ? PLACES_OF_THREAD(BM, 1)                   \
                                                        : PLACES_OF_THREAD(BN, 1))
 #include "lib/mma_copies.h"
+#include "lib/shuffle.h"
 
 #if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
     (IS_PLAIN(VEC_B) && !IS_IN_COLUMNS(BN, B_K_MAJOR))
@@ -564,7 +565,7 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
     place_tile(&args, tile, &block_row, &block_col);
 
     /* The shuffle tells the compiler that the value is the same in a warp's threads. */
-    const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
+    const int warp = uniform((int)threadIdx.x / 32);
     const int slice = warp / (SLICE_THREADS / 32), in_slice = warp % (SLICE_THREADS / 32);
     const int warp_row = in_slice % WARPS_M * WM, warp_col = in_slice / WARPS_M * WN;
 

@@ -54,6 +54,7 @@
 #include "lib/launch_order.h"
 #include "lib/load_ahead.h"
 #include "lib/operands.h"
+#include "lib/shuffle.h"
 
 #ifndef BM
 #define BM 128 /* rows of D that a block computes */
@@ -628,7 +629,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
      * columns are missing, all schedulers have less work. The shuffle tells the compiler that the
      * value is the same in all threads of a warp, so that barriers after a branch on it need no
      * reconvergence. */
-    const int warp = __shfl_sync(0xffffffffu, (int)THREAD / 32, 0), lane = (int)threadIdx.x % 32;
+    const int warp = uniform((int)THREAD / 32), lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;
     const int row = warp_row + lane_m * 4, col = warp_col + lane_n * 4; /* in the block */

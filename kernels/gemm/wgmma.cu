@@ -15,9 +15,9 @@
  *                 columns with the tiles before; of a matrix that is smaller than a tile only the
  *                 lines that exist are copied.
  *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
- *                 stage's products are one group of wgmmas; the next group is issued before the
- *                 group before it is waited for, and only then that one's stage is released.
- *                 With the left tile in registers, the next one is loaded in the meantime.
+ *                 stage's products are one group of wgmmas, and one group stays in flight: after
+ *                 issuing group s, a consumer waits for group s - 1 and releases its stage. With
+ *                 the left tile in registers, it then loads the fragments of group s + 1.
  *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
  *                 stores its tile while the other one multiplies.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K), TF32 is
@@ -53,8 +53,8 @@
 #include "lib/wgmma_turns.h"
 #include "lib/wgmma_units.h"
 
-/* Registers of a thread: 384 threads start with 168, 512 with 128, of which the producer gives most
- * back. */
+/* Registers of a thread. A block of 384 threads starts with 168 a thread, one of 512 with 128; the
+ * producer gives most of its registers to the consumers. */
 #define PRODUCER_REGISTERS (CONSUMERS == 3 ? 32 : 40)
 #define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 232)
 
@@ -139,8 +139,8 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
-/* Where a stage lies, in bytes behind the first one. With ALTERNATE the compiler does not see that
- * it is the same in all lanes. */
+/* Offset of a stage in bytes. With ALTERNATE the compiler cannot prove that it is equal in all
+ * lanes; otherwise it can, and the shuffle is saved. */
 static __device__ __forceinline__ unsigned offset_of(int stage)
 {
     const unsigned offset = (unsigned)stage * STAGE_BYTES;
@@ -184,9 +184,9 @@ static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
     wgmma_commit();
 }
 
-/* Multiplies stage number `step` of a unit, whose left fragments are `own`. Meanwhile it waits
- * until the products of the stage before have read `next`, and loads the next stage into it.
- * before: the stage before; then this one. */
+/* Issues the products of stage number `step` of a unit from the fragments `own`. Then waits for
+ * those of the stage before, releases it, and loads the next stage into `next`. *before: the stage
+ * before; becomes this one. */
 static __device__ __forceinline__ void multiply_and_load(float (*acc)[ACC],
                                                          unsigned (*own)[K_STEPS][4],
                                                          unsigned (*next)[K_STEPS][4],
@@ -286,7 +286,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
 #endif
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
         struct unit u = find_unit_inside(args, i, depth);
-        u.steps = uniform(u.steps);
+        u.steps = uniform(u.steps); /* the bound of the main loop */
 #if ALTERNATE
         is_own ^= 1;
         if (!is_own) {

@@ -24,9 +24,9 @@ static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 #define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, value, lanes)
 #endif
 
-/* An integer that is the same in all lanes of a warp. The compiler does not know that of what
- * depends on threadIdx or was computed by a loop. From here on it does: addresses and conditions
- * then need one register and one operation for the warp. All lanes of the warp call it. */
+/* The value of lane 0, for an integer that is equal in all lanes. The compiler cannot prove that it
+ * is if it depends on threadIdx or is carried by a loop. After the shuffle it can, and uses uniform
+ * registers and the uniform datapath, which take less power. All 32 lanes call it. */
 #define uniform(value) __shfl_sync(0xffffffffu, value, 0)
 
 #endif

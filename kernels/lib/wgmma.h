@@ -25,7 +25,7 @@
  *     wgmma_fence();                       // before the first wgmma, and after the threads have
  *                                          // written to acc or left fragments
  *     for (int i = 0; i < 4; i++)          // BK of 128 bytes
- *         wgmma(acc, left + i * LEFT_STEP, right + i * RIGHT_STEP, 1);
+ *         wgmma(acc, moved_tile(left, i * LEFT_STEP), moved_tile(right, i * RIGHT_STEP), 1);
  *     wgmma_commit();                      // these form a group
  *     WGMMA_WAIT(acc, 0);                  // now acc may be read, and the tiles overwritten
  *
@@ -87,8 +87,8 @@ static __device__ __forceinline__ wgmma_tile make_wgmma_tile(const void *shared,
 }
 #endif
 
-/* The tile `bytes` further in shared memory, a multiple of 16. Shared memory is smaller than what
- * the address bits can express: only the low word changes. */
+/* The tile `bytes` further in shared memory, a multiple of 16. The 14 address bits reach 256 KB, so
+ * the sum does not carry into other bits: one addition of 32 bits instead of one of 64. */
 static __device__ __forceinline__ wgmma_tile moved_tile(wgmma_tile tile, unsigned bytes)
 {
     return (tile & 0xffffffff00000000ull) | ((unsigned)tile + bytes / 16);
@@ -257,10 +257,10 @@ static __device__ __forceinline__ void wgmma_hold(float *acc)
 #define WGMMA_HOLD(acc) wgmma_hold(acc)
 
 #if WGMMA_LEFT_IN_REGISTERS
-/* Emits no instruction. Behind the wait, it prevents the compiler from using the registers of a
- * left fragment for other values before. Without it NVRTC 13.0 loaded the next fragment into them
- * while wgmma was reading them: the asm statement of wgmma() says only that it reads them at once.
- */
+/* Emits no instruction. Called after the wait, it keeps the compiler from using the registers of a
+ * left fragment for other values before the wait. Without it NVRTC 13.0 loaded the next fragment
+ * into them while wgmma was reading them: it takes the asm statement of wgmma() to read them at
+ * once. */
 static __device__ __forceinline__ void wgmma_hold_left(const unsigned *left)
 {
     asm volatile("" ::"r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]) : "memory");

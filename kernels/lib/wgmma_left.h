@@ -60,7 +60,7 @@ static __device__ __forceinline__ void load_left_stage(unsigned (*fragments)[K_S
             load_left_fragment(fragments[i][k], tile + k * LEFT_GROUP_BYTES, row + i * 64);
 }
 
-/* Behind the wait for the wgmmas that read the fragments: keeps their registers until here. */
+/* Called after the wait for the wgmmas that read the fragments: wgmma_hold_left() for all. */
 static __device__ __forceinline__ void hold_left_stage(unsigned (*fragments)[K_STEPS][4])
 {
 #pragma unroll

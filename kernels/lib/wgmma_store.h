@@ -308,7 +308,7 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
         if (!is_own_row(args, corner, row + line) || col + piece * 8 < corner->col) continue;
         if (columns >= 8)
             *(uint4 *)to = *from;
-        else if (!TMA_STORES) /* then no row ends within a piece */
+        else if (!TMA_STORES) /* with them n is a multiple of 8 */
             for (int j = 0; j < columns; j++)
                 to[j] = ((const element_d *)from)[j];
     }
@@ -332,8 +332,8 @@ static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], 
 #endif
 
 #if TMA_STORES
-/* By all threads of a consumer: waits until TMA still reads at most `pending` boxes of it, a
- * constant. */
+/* By all threads of a consumer: waits until TMA still reads at most `pending` groups of its boxes,
+ * a constant. Each store_boxes() is a group. */
 #define WAIT_FOR_BOXES(pending)                                                                    \
     do {                                                                                           \
         if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(pending);                                  \
@@ -342,7 +342,7 @@ static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], 
     } while (0)
 
 /* Boxes of a consumer's rows of a tile, and how many of them are stored together: each time costs a
- * fence and a barrier, about 500 cycles. */
+ * fence and a barrier, 500 cycles on an H200. */
 #define ALL_BOXES     (M_STEPS * SPANS)
 #define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
 
@@ -391,9 +391,8 @@ static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_a
 #endif
 
 #if TMA_STORES
-/* Stores a consumer's rows of a tile. boxes: its shared memory, of which TMA reads nothing. TMA
- * would store the rows and columns that a tile shares with the tile before, too: threads store such
- * a tile. */
+/* Stores a consumer's rows of a tile. boxes: its shared memory, which TMA has finished reading.
+ * Threads store a tile that overlaps the tile before, because TMA would store the overlap again. */
 static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
                                                          float (*acc)[ACC], char *boxes,

@@ -33,7 +33,7 @@
 #define CLUSTER_SPLITS 1 /* blocks that share the K of a tile and add up its sums in a cluster */
 #endif
 #ifndef TMA_STORES
-#define TMA_STORES 0 /* boxes of results of 16 bits that a consumer leaves to TMA; 0: none */
+#define TMA_STORES 0 /* boxes of results in a consumer's shared memory; 0: threads store */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */

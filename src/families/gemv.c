@@ -271,11 +271,12 @@ static void add_macros(const geometry *g, bool is_unaligned, tgl_list_builder *b
                      : g->size == 2 ? NARROW_UNROLL_MAX_OF_16_BITS
                      : count > 1    ? NARROW_UNROLL_MAX
                                     : unroll;
+    const bool has_whole_packs = g->k_major && width == pack_of(g) && g->depth % pack_of(g) == 0;
     const tgl_macro macros[] = {{"BIG_A", g->big_a},
                                 {"ALONG_K", g->k_major},
                                 {"COUNT", count},
                                 {"VEC", width},
-                                {"WHOLE_PACKS", g->depth % pack_of(g) == 0},
+                                {"WHOLE_PACKS", has_whole_packs},
                                 {"WARPS", g->threads / 32},
                                 {"LANES_K", g->lanes_k},
                                 {"LINES", lines_of(g)},

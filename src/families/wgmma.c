@@ -17,7 +17,7 @@ typedef struct wgmma_row {
     int consumers; /* warpgroups that multiply */
     bool alternates; /* each of them has tiles of its own, in turn */
     int stages;      /* of bm + bn lines of 128 bytes; fewer if boxes leave no room */
-    int boxes;       /* of 64 x 64 results that a consumer leaves to TMA: TMA_STORES */
+    int boxes;       /* TMA_STORES: of 64 x 64 results, in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
     int registers;   /* per thread at launch, as compiled for sm_90a */
     double share;    /* of the peak that the main loop reaches in short kernels, as fitted below */
@@ -333,7 +333,8 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->threads = tgl_ring_threads(t->consumers);
     g->stores_by_tma = stores_by_tma(s, g);
     g->stages = t->stages;
-    while (g->stages > 1 && shared_bytes(g) + TGL_RING_STATIC_SHARED > chip->shared_per_block)
+    const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
+    while (g->stages > 1 && shared_bytes(g) > most)
         g->stages--; /* boxes of results may leave room for fewer */
     g->shared = shared_bytes(g);
     add_repacks(s, g);
@@ -343,8 +344,8 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* Fitted to 7,111 times of all configurations on an H200: 428 products of bf16 and TF32, three
- * quarters of them for the fit. Its choices were 4.7 % slower than the best in geometric mean, and
- * 4.6 % for the other quarter. Cycles are those of the clock in the table of chips. */
+ * quarters of them for the fit. Its choices were 4.5 % slower than the best in geometric mean, and
+ * 4.0 % for the other quarter. Cycles are those of the clock in the table of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
     TMA_BYTES_A_CLOCK = 80,     /* that one SM receives */
@@ -356,7 +357,8 @@ enum {
     SUM_BYTES_A_CLOCK = 24,       /* sums that an SM exchanges with the workspace */
     REDUCE_IN_CLUSTER = 1500,     /* two barriers of the cluster, without: */
     CLUSTER_BYTES_A_CLOCK = 14,   /* sums that an SM reads from others */
-    LEFT_CYCLES = 68,             /* more of a step whose left tile goes through registers */
+    LEFT_CYCLES = 68,             /* more of a step whose left tile goes through registers, */
+    LEFT_START_CYCLES = 2600,     /* and of such a product */
 };
 static const double NARROW_LINES = 0.22; /* more time of a line of 32 elements instead of 64 */
 static const double OVERLAP = 3.0;       /* see overlapped() */
@@ -438,6 +440,11 @@ static double slowed(const tgl_chip *chip, const tgl_shape *s, const geometry *g
     return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
 }
 
+static bool is_left_in_registers(const tgl_shape *s, const geometry *g)
+{
+    return is_tf32(s) && !g->left.is_k_major;
+}
+
 /* Cycles of an SM for `bk` of K of a tile, if it has `resident` blocks. */
 static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
                           double resident)
@@ -445,7 +452,7 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
     const wgmma_row *t = g->row;
     /* In a cluster a stage is free when both blocks have released it. */
     const double in_flight = g->cluster > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
-    const double left = g->left.is_k_major || !is_tf32(s) ? 0 : LEFT_CYCLES;
+    const double left = is_left_in_registers(s, g) ? LEFT_CYCLES : 0;
     return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g) + left,
                       copy_cycles(s, &g->left, t->bm, 1) +
                           copy_cycles(s, &g->right, t->bn, g->cluster),
@@ -496,7 +503,9 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
     const double cycles = wave_cycles(chip, s, g, g->whole, depth, false) +
                           wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1);
-    const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count);
+    const double left = is_left_in_registers(s, g) ? LEFT_START_CYCLES : 0;
+    const double start =
+        tgl_repack_seconds(chip, g->repacks, g->repack_count) + left / (1e6 * chip->clock_mhz);
     const double memory = memory_bytes(chip, s, g) / chip->memory_rate;
     c->blocks = (double)g->blocks;
     c->is_uneven = g->whole > 0;
@@ -556,6 +565,7 @@ static void try_options(tgl_search *in, int64_t splits, int64_t exchanged, int64
                         [LEFT_REGISTERS] = TGL_UNSET};
     tgl_search_try(in, SPLITS, LEFT_REGISTERS + 1, values);
     if (!is_tf32(s) || is_left_along_k) return;
+    if (!has_room_for_left(&rows[in->asked.configuration])) return;
     values[LEFT_REGISTERS] = 1;
     tgl_search_try(in, SPLITS, LEFT_REGISTERS + 1, values);
 }
@@ -739,7 +749,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     tgl_text_add(out, "tiles       %lld x %lld%s, clusters of %d, bands of %d rows\n",
                  (long long)g.tile_rows * g.cluster, (long long)g.tile_columns,
                  g.exchanged ? " of the transposed D" : "", g.cluster, g.raster * g.cluster);
-    if (!g.left.is_k_major && is_tf32(shape)) tgl_text_add(out, "left        through registers\n");
+    if (is_left_in_registers(shape, &g)) tgl_text_add(out, "left        through registers\n");
     if (g.whole > 0)
         tgl_text_add(out, "whole       %lld tiles, the others split\n", (long long)g.whole);
     if (g.splits > 1 && g.in_cluster)

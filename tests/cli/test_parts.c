@@ -261,25 +261,37 @@ static void results_of_16_bits(void **state)
     assert_false(passes(TGL_F16, 0, 0x1p-20L, 0x1p-20L));
 }
 
-/* Positive products in groups of 16, after each of which the sum is truncated to f32. */
-static void sums_that_tensor_cores_truncate(void **state)
+/* x without the bits below 2^exponent. */
+static double cut(double x, int exponent)
+{
+    return ldexp(trunc(ldexp(x, -exponent)), exponent);
+}
+
+/* Positive products in groups of 16, added as wgmma does: products and sum are cut to 25 bits below
+ * the largest exponent, and their sum to f32. */
+static void sums_that_tensor_cores_cut(void **state)
 {
     (void)state;
-    enum { K = 1 << 18, GROUP = 16 };
+    enum { K = 1 << 16, GROUP = 16, BITS = 25, BITS_OF_F32 = 23 };
     reference_element exact = {0};
     error_summary summary = {0};
     double sum = 0, error;
     random_state r;
     random_seed(&r, 1, 1);
     for (int i = 0; i < K; i += GROUP) {
-        double group = sum;
+        double products[GROUP], largest = sum, added;
+        int exponent;
         for (int p = 0; p < GROUP; p++) {
-            const double x = random_unit(&r) * random_unit(&r);
-            exact.value += x;
-            group += x;
+            products[p] = random_unit(&r) * random_unit(&r);
+            exact.value += products[p];
+            largest = fmax(largest, products[p]);
         }
-        sum = (double)(float)group;
-        if (sum > group) sum = (double)nextafterf((float)sum, 0);
+        frexp(largest, &exponent);
+        added = cut(sum, exponent - 1 - BITS);
+        for (int p = 0; p < GROUP; p++)
+            added += cut(products[p], exponent - 1 - BITS);
+        frexp(added, &exponent);
+        sum = cut(added, exponent - 1 - BITS_OF_F32);
     }
     exact.magnitude = exact.value;
     const double bound = error_bound(K), more = error_of_tensor_cores(TGL_F16, 0, K);
@@ -709,7 +721,7 @@ int main(void)
         cmocka_unit_test(not_finite),
         cmocka_unit_test(denormals),
         cmocka_unit_test(results_of_16_bits),
-        cmocka_unit_test(sums_that_tensor_cores_truncate),
+        cmocka_unit_test(sums_that_tensor_cores_cut),
         cmocka_unit_test(inputs_that_may_be_rounded_to_tf32),
         cmocka_unit_test(partial_sums_that_may_be_rounded),
         cmocka_unit_test(elements_that_are_not_finite),
