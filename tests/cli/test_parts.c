@@ -295,11 +295,11 @@ static void sums_that_tensor_cores_cut(void **state)
     }
     exact.magnitude = exact.value;
     const double bound = error_bound(K), more = error_of_tensor_cores(TGL_F16, 0, K);
-    assert_true(bound + more == K / 8 + 4 && more == error_of_tensor_cores(TGL_BF16, 0, K));
+    assert_true(bound + more == K / 8.0 + 4 && more == error_of_tensor_cores(TGL_BF16, 0, K));
     assert_false(error_add(&summary, TGL_F32, sum, &exact, bound, &error));
     assert_true(error_add(&summary, TGL_F32, sum, &exact, bound + more, &error));
     assert_true(error_of_tensor_cores(TGL_F16, 0, 4096) == 0);
-    assert_true(error_of_tensor_cores(TGL_F32, TGL_COMPUTE_TF32, K) > 0x1p14 + K / 4 - bound);
+    assert_true(error_of_tensor_cores(TGL_F32, TGL_COMPUTE_TF32, K) > 0x1p14 + K / 4.0 - bound);
 }
 
 static void inputs_that_may_be_rounded_to_tf32(void **state)
