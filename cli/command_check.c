@@ -25,8 +25,7 @@ static const char help[] =
     "\n"
     "An element passes if its error is at most min(k, 8*sqrt(k)) + 4 units of\n"
     "u*(|alpha||A||B| + |beta||C|), with u = 2^-24 (f64: 2^-53), apart from the rounding to a\n"
-    "16-bit type of C. With inputs of 16 bits k/8 + 4 passes where that is more, with TF32 k/4 + "
-    "4.\n"
+    "16-bit type of C. On a GPU k/8 + 4 passes for inputs of 16 bits, where that is more.\n"
     "--compute tf32 adds 2^14 units, --epilogues 8. The table's columns:\n"
     "\n"
     "  passed, failed        cases\n"
@@ -290,6 +289,7 @@ static check_settings settings_for(const check_options *o, tgl_device *dev)
                     .compute = o->common.compute,
                     .plain = o->plain,
                     .epilogues = o->epilogues,
+                    .cuts_sums = !is_cpu,
                     .scale = is_small ? SCALE_SMALL
                              : is_cpu ? SCALE_MEDIUM
                                       : SCALE_LARGE},

@@ -347,7 +347,7 @@ static void check_result(const gemm_case *c, const memory_of_case *t, bool want_
     const tgl_problem *p = &c->problem;
     /* A rounding a product, those of alpha and beta, and those of an epilogue. */
     const double bound = (double)p->k + (c->epilogue.size == 0 ? 4 : 12) +
-                         error_of_tensor_cores(p->type_a, p->compute, p->k);
+                         error_of_rounded_inputs(p->type_a, p->compute);
     const matrix *result = result_of(c, t);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)

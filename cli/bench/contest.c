@@ -130,7 +130,7 @@ static reference_element finish(const contest *t, const contest_spot *spot)
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;
-    return error_bound(p->k) + error_of_tensor_cores(p->type_a, p->compute, p->k) +
+    return error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute) +
            (c->peer != NULL ? error_of_rounded_sums(t->operands.result.type, p->k) : 0) +
            (has_epilogue ? EPILOGUE_ERRORS : 0);
 }

@@ -137,7 +137,7 @@ static void compare(trial *t, void *const results[PARTIES])
     const tgl_problem *p = &t->problem;
     const stored_matrix *result = &t->operands.result;
     const int64_t count = p->m * p->n * p->batch;
-    const double bound = error_bound(p->k) + error_of_tensor_cores(p->type_a, p->compute, p->k);
+    const double bound = error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute);
     random_state r;
     random_seed(&r, 7, 0);
     for (int64_t spot = 0; spot < SPOTS && spot < count; spot++) {

@@ -56,6 +56,7 @@ typedef struct check_drawing {
     tgl_compute compute;
     bool plain;     /* row-major, not transposed, no batch, D is C, scalars of the host */
     bool epilogues; /* each product has one */
+    bool cuts_sums; /* the device may have tensor cores: error_of_cut_sums() */
     check_scale scale;
 } check_drawing;
 

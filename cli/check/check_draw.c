@@ -327,7 +327,8 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     random_seed(&placement, ~from->seed, (uint64_t)c->number);
     draw_placement(from, &placement, &p, c);
     if (takes_away) take_away(&p, c);
-    c->bound = error_bound(p.k) + error_of_tensor_cores(p.type_a, p.compute, p.k);
+    c->bound = error_bound(p.k) + error_of_rounded_inputs(p.type_a, p.compute) +
+               (from->cuts_sums ? error_of_cut_sums(p.type_a, p.k) : 0);
     set_buffer_types(&p, c);
     c->problem = p;
     if (!from->plain && random_once_in(r, p.batch == 1 ? 30 : 3)) draw_pointers(r, c);

@@ -171,7 +171,7 @@ truth *truth_make(const operands *o)
     truth *t = calloc(1, sizeof *t);
     if (t == NULL) return NULL;
     *t = (truth){.m = p->m, .n = p->n, .k = p->k, .type = p->type_a};
-    t->bound = error_bound(p->k) + error_of_tensor_cores(p->type_a, p->compute, p->k);
+    t->bound = error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute);
     t->A = floats_of(p->type_a, o->host_a, p->m * p->k);
     t->B = floats_of(p->type_b, o->host_b, p->k * p->n);
     const double start = cli_clock();

@@ -175,12 +175,15 @@ double error_bound(int64_t k)
     return ((double)k < typical ? (double)k : typical) + 4;
 }
 
-double error_of_tensor_cores(tgl_type type, tgl_compute compute, int64_t k)
+double error_of_rounded_inputs(tgl_type type, tgl_compute compute)
 {
-    const bool is_tf32 = type == TGL_F32 && compute == TGL_COMPUTE_TF32;
-    if (!is_tf32 && type != TGL_F16 && type != TGL_BF16) return 0;
-    const double cut = (double)k / (is_tf32 ? 4 : 8);
-    return fmax(0, cut + 4 - error_bound(k)) + (is_tf32 ? 0x1p14 + 4 : 0);
+    return type == TGL_F32 && compute == TGL_COMPUTE_TF32 ? 0x1p14 + 4 : 0;
+}
+
+double error_of_cut_sums(tgl_type type, int64_t k)
+{
+    if (type != TGL_F16 && type != TGL_BF16) return 0;
+    return fmax(0, (double)k / 8 + 4 - error_bound(k));
 }
 
 /* Products of random signs add up to about sqrt(k) of their mean size: the factor 4 makes a larger

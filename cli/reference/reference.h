@@ -88,13 +88,15 @@ typedef struct error_summary {
  * long sums 8*sqrt(k), which rounding errors of both signs do not exceed in practice. */
 double error_bound(int64_t k);
 
-/* What must be added to the bound for inputs of 16 bits, and for TF32, which tensor cores may
- * multiply. They cut off bits of the products and of the sum (docs/accuracy.md). These errors have
- * one sign where all products have. In practice they add up to less than k / 8, with TF32 k / 4:
- * with inputs of U(0,1) the mean is 0.1 k. That is added where it is more than 8*sqrt(k). And A and
- * B of type f32 may be rounded to TF32 first (10 bits of fraction): 2^-11 of each factor, 2^-10 of
- * each product. */
-double error_of_tensor_cores(tgl_type type, tgl_compute compute, int64_t k);
+/* What must be added to the bound where A and B, of type f32, may be rounded to TF32 first (10 bits
+ * of fraction): 2^-11 of each factor, 2^-10 of each product, in units of 2^-24. */
+double error_of_rounded_inputs(tgl_type type, tgl_compute compute);
+
+/* What must be added to the bound where tensor cores multiply inputs of 16 bits. They cut off bits
+ * of the products and of the sum (docs/accuracy.md). These errors have one sign where all products
+ * have, and add up. In practice that is less than k / 8, which is added where it is more than
+ * 8*sqrt(k): with inputs of U(0,1) the mean is 0.1 k. */
+double error_of_cut_sums(tgl_type type, int64_t k);
 
 /* What must be added to the bound for a library that rounds the partial sums of split-K to D's
  * type, as cuBLAS does where D has 16 bits: the error of four such roundings. 0 for f32 and f64. */

@@ -205,7 +205,6 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
               const __grid_constant__ struct tgl_tensor_map b_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
-    /* The shuffle tells the compiler that the value is the same in a warp's threads. */
     const int warp = uniform((int)threadIdx.x / 32);
     if (threadIdx.x == CONSUMER_THREADS && args.k > 0) {
         tma_prefetch_map(&a_map);

@@ -564,7 +564,6 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
     int block_row, block_col;
     place_tile(&args, tile, &block_row, &block_col);
 
-    /* The shuffle tells the compiler that the value is the same in a warp's threads. */
     const int warp = uniform((int)threadIdx.x / 32);
     const int slice = warp / (SLICE_THREADS / 32), in_slice = warp % (SLICE_THREADS / 32);
     const int warp_row = in_slice % WARPS_M * WM, warp_col = in_slice / WARPS_M * WN;

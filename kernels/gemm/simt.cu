@@ -626,9 +626,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
     B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
 
     /* Consecutive warps, which are on different schedulers, compute tiles of one column of D: if
-     * columns are missing, all schedulers have less work. The shuffle tells the compiler that the
-     * value is the same in all threads of a warp, so that barriers after a branch on it need no
-     * reconvergence. */
+     * columns are missing, all schedulers have less work. After uniform(), barriers behind a branch
+     * on the value need no reconvergence. */
     const int warp = uniform((int)THREAD / 32), lane = (int)threadIdx.x % 32;
     const int warp_row = warp % WARPS_M * WM, warp_col = warp / WARPS_M * WN;
     const int lane_m = lane / 2 % LANES_M, lane_n = lane / (2 * LANES_M) * 2 + lane % 2;

@@ -19,7 +19,7 @@ typedef struct wgmma_row {
     int stages;      /* of bm + bn lines of 128 bytes; fewer if boxes leave no room */
     int boxes;       /* TMA_STORES: of 64 x 64 results, in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
-    int registers;   /* per thread at launch, as compiled for sm_90a */
+    int registers;   /* per thread at launch, about, as compiled for sm_90a */
     double share;    /* of the peak that the main loop reaches in short kernels, as fitted below */
 } wgmma_row;
 

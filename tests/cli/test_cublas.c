@@ -20,7 +20,7 @@ static void assert_right(tgl_device *dev, const operands *o, const cublas_produc
     assert_status(tgl_download(dev, C, set.C, o->size_c, NULL), TGL_OK);
     /* The stand-in sums in double. */
     const double bound = (p->type_a == TGL_F64 ? error_bound(p->k) : 1) +
-                         error_of_tensor_cores(p->type_a, p->compute, p->k);
+                         error_of_rounded_inputs(p->type_a, p->compute);
     error_summary summary = {0};
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)

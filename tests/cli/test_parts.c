@@ -294,22 +294,21 @@ static void sums_that_tensor_cores_cut(void **state)
         sum = cut(added, exponent - 1 - BITS_OF_F32);
     }
     exact.magnitude = exact.value;
-    const double bound = error_bound(K), more = error_of_tensor_cores(TGL_F16, 0, K);
-    assert_true(bound + more == K / 8.0 + 4 && more == error_of_tensor_cores(TGL_BF16, 0, K));
+    const double bound = error_bound(K), more = error_of_cut_sums(TGL_F16, K);
+    assert_true(bound + more == K / 8.0 + 4 && more == error_of_cut_sums(TGL_BF16, K));
     assert_false(error_add(&summary, TGL_F32, sum, &exact, bound, &error));
     assert_true(error_add(&summary, TGL_F32, sum, &exact, bound + more, &error));
-    assert_true(error_of_tensor_cores(TGL_F16, 0, 4096) == 0);
-    assert_true(error_of_tensor_cores(TGL_F32, TGL_COMPUTE_TF32, K) > 0x1p14 + K / 4.0 - bound);
+    assert_true(error_of_cut_sums(TGL_F16, 4096) == 0 && error_of_cut_sums(TGL_F32, K) == 0);
 }
 
 static void inputs_that_may_be_rounded_to_tf32(void **state)
 {
     (void)state;
-    assert_true(error_of_tensor_cores(TGL_F32, TGL_COMPUTE_DEFAULT, 100000) == 0);
-    assert_true(error_of_tensor_cores(TGL_F64, TGL_COMPUTE_TF32, 100000) == 0);
+    assert_true(error_of_rounded_inputs(TGL_F32, TGL_COMPUTE_DEFAULT) == 0);
+    assert_true(error_of_rounded_inputs(TGL_F64, TGL_COMPUTE_TF32) == 0);
     /* Both factors half a unit of TF32 off. */
     const double x = 1 + 0x1p-11, e = (x * x - 1) / (0x1p-24 * x * x);
-    const double allowed = error_of_tensor_cores(TGL_F32, TGL_COMPUTE_TF32, 1);
+    const double allowed = error_of_rounded_inputs(TGL_F32, TGL_COMPUTE_TF32);
     assert_true(e <= allowed && e > 0.99 * allowed);
 }
 
@@ -515,7 +514,7 @@ static void cases_of_all_types(void **state)
             assert_int_equal(c.a.type, type);
             assert_int_equal(check_case_result(&c)->type, is_wide ? TGL_F32 : type);
             const double least =
-                error_bound(c.problem.k) + error_of_tensor_cores(type, from.compute, c.problem.k);
+                error_bound(c.problem.k) + error_of_rounded_inputs(type, from.compute);
             assert_true(c.bound >= least);
             check_case_free(&c);
         }
