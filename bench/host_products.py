@@ -6,7 +6,7 @@
 
 Needs an NVIDIA GPU and a BLAS (libblas.so.3); NVBLAS is in the CUDA toolkit, and is left out if it is
 not found. Each library computes the same products in a process of its own, with LD_PRELOAD. The table has
-the best time of --runs calls after a first one, and a lower bound: the time of the copies alone, at the
+the best time of up to --runs calls after a first one, and a lower bound: the time of the copies alone, at the
 speed of large copies of pinned memory that is measured before, in both directions at once. Sampled
 elements of each result are compared with their exact values. The exit status is the number of libraries
 with an error.
@@ -24,6 +24,7 @@ from array import array
 
 TYPES = {"f32": ("f", 4, "sgemm_", ctypes.c_float), "f64": ("d", 8, "dgemm_", ctypes.c_double)}
 PERIOD_A, PERIOD_B = 1009, 1013  # of the elements
+LONG = 10  # seconds after which a product is not called again, if it has been called twice
 
 
 def element(i, period):
@@ -59,13 +60,13 @@ def child(types, sizes, runs):
                 pointers = [ctypes.c_void_p(x.buffer_info()[0]) for x in (A, B, C)]
                 N, one, factor = ctypes.c_int(n), scalar(1), scalar(beta)
                 seconds = []
-                for _ in range(runs + 1):
+                while len(seconds) <= runs and (len(seconds) < 2 or sum(seconds) < LONG):
                     start = time.perf_counter()
                     gemm(b"N", b"N", ctypes.byref(N), ctypes.byref(N), ctypes.byref(N), ctypes.byref(one),
                          pointers[0], ctypes.byref(N), pointers[1], ctypes.byref(N), ctypes.byref(factor),
                          pointers[2], ctypes.byref(N), ctypes.c_size_t(1), ctypes.c_size_t(1))
                     seconds.append(time.perf_counter() - start)
-                check(C, n, (runs + 1) * beta)
+                check(C, n, len(seconds) * beta)
                 print(json.dumps([name, n, beta, min(seconds[1:])]), flush=True)
 
 
@@ -100,14 +101,18 @@ def link(size=256 << 20, repeats=5):
 
 
 def run(mode, options, preload=None, **environment):
-    """Runs this script in a process of its own. Returns what it prints, or None after an error."""
+    """Runs this script in a process of its own. Returns the lines that it prints, or None after an error."""
     command = [sys.executable, __file__, mode, "--types", options.types, "--sizes", options.sizes,
                "--runs", str(options.runs)]
     environment = {**os.environ, **environment}
     if preload:
         environment["LD_PRELOAD"] = " ".join(preload)
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
-    return result.stdout if result.returncode == 0 else None
+    lines = []
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            print(line, end="", file=sys.stderr, flush=True)  # a long measurement shows how far it is
+            lines.append(line)
+    return lines if process.returncode == 0 else None
 
 
 def has_library(name):
@@ -134,7 +139,7 @@ def measure(options, config):
         print(f"measuring {name}", file=sys.stderr, flush=True)
         output = run("--child", options, preload, **environment)
         failed += output is None
-        times[name] = {tuple(row[:3]): row[3] for row in map(json.loads, (output or "").splitlines())}
+        times[name] = {tuple(row[:3]): row[3] for row in map(json.loads, output or [])}
     return times, failed
 
 
@@ -180,7 +185,7 @@ def main():
         config.write(f"NVBLAS_LOGFILE /dev/null\nNVBLAS_CPU_BLAS_LIB {options.blas}\nNVBLAS_GPU_LIST 0\n")
         config.flush()
         times, failed = measure(options, config.name)
-    report(times, float(speed), options)
+    report(times, float(speed[-1]), options)
     return failed
 
 

@@ -53,9 +53,29 @@ class Torch(unittest.TestCase):
             torch.library.opcheck(torch.ops.tegula.matmul.default, (a, b, bias, "default"))
 
     def test_compile(self):
-        a, b = torch.randn(5, 7), torch.randn(7, 3)
-        compiled = torch.compile(tegula.torch.matmul, fullgraph=True, backend="aot_eager")
-        torch.testing.assert_close(compiled(a, b), a @ b)
+        for device in DEVICES:
+            a, b = torch.randn(5, 7, device=device), torch.randn(7, 3, device=device)
+            compiled = torch.compile(tegula.torch.matmul, fullgraph=True, backend="aot_eager")
+            torch.testing.assert_close(compiled(a, b), a @ b)
+
+    @unittest.skipUnless(torch is not None and torch.cuda.is_available(), "needs a GPU")
+    def test_graph_with_a_prepared_operand(self):
+        """A CUDA graph of a product has the bits of the product with both operands as they are."""
+        a, b = (torch.randn(s, device="cuda") for s in ((1000, 1536), (1536, 1100)))
+        expected = tegula.matmul(a, b, compute="accurate")
+        torch.testing.assert_close(expected.double(), a.double() @ b.double(), rtol=0, atol=1e-3)
+        out = torch.empty_like(expected)
+        with tegula.prepare(b) as right:
+            plan = tegula.plan(a, right, out, compute="accurate")
+            plan(a, right, out)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                plan(a, right, out)
+            for sign in 1, -1:
+                a.mul_(sign)
+                out.zero_()
+                graph.replay()
+                self.assertTrue(torch.equal(out, sign * expected))
 
     def test_patch(self):
         calls = []
