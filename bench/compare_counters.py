@@ -6,8 +6,8 @@
     bench/ncu_ladder.py -o counters.csv
     bench/compare_counters.py counters.csv sim.csv
 
-A cell holds the simulator's count, and after a slash the chip's where it is another one. A second
-table has what warps waited for, at the largest size of the counters.
+A cell holds the simulator's count, and after a slash the chip's where it is another one. More tables have
+what warps waited for, at the sizes whose sides are equal.
 """
 
 import argparse
@@ -15,11 +15,13 @@ import argparse
 import ladder_table
 import markdown
 
-# The compared counts: name, the simulator's column, and the hardware metrics: the first one that has
-# a value, or the sum of a pair.
+# The compared counts: name, the simulator's columns, which are added, and the hardware metrics: the first
+# one that has a value. The hardware counts cp.async as loads from global memory, too.
 PAIRS = [
-    ("global loads", "global_load_requests", ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]),
-    ("sectors", "global_load_sectors", ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"]),
+    ("global loads", "global_load_requests+async_copy_requests",
+     ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]),
+    ("sectors", "global_load_sectors+async_copy_sectors",
+     ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"]),
     ("global stores", "global_store_requests",
      ["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"]),
     ("sectors", "global_store_sectors", ["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"]),
@@ -38,10 +40,6 @@ PAIRS = [
      ["smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
       "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"]),
     ("cp.async", "async_copy_requests", ["smsp__inst_executed_op_ldgsts.sum"]),
-    ("sectors", "async_copy_sectors",
-     ["l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
-      "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum+"
-      "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"]),
     ("wavefronts", "async_copy_wavefronts",
      ["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"]),
 ]
@@ -52,11 +50,11 @@ STALLS = ["long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", 
 
 def measured(row, metrics):
     """The first metric that the chip has, or None."""
-    for metric in metrics:
-        parts = [row.get(part, "") for part in metric.split("+")]
-        if all(parts):
-            return sum(float(part) for part in parts)
-    return None
+    return next((float(row[metric]) for metric in metrics if row.get(metric)), None)
+
+
+def simulated_count(row, columns):
+    return sum(int(row[column]) for column in columns.split("+"))
 
 
 def short(count):
@@ -85,15 +83,19 @@ def comparison(simulated, counted, size):
     rows = []
     for row in simulated:
         if ladder_table.size_of(row) == size and row["rung"] in chip:
-            cells = [cell(int(row[column]), measured(chip[row["rung"]], metrics))
-                     for _, column, metrics in PAIRS]
+            cells = [cell(simulated_count(row, columns), measured(chip[row["rung"]], metrics))
+                     for _, columns, metrics in PAIRS]
             rows.append([row["rung"]] + cells)
     return [f"{size}:", ""] + markdown.table(["rung"] + [name for name, _, _ in PAIRS], rows) + [""]
 
 
-def stalls(counted):
-    """The stall counters and the share of FMA instructions, at the last size."""
-    size = ladder_table.size_of(counted[-1])
+def millions(count):
+    value = float(count or 0) / 1e6
+    return "" if not count else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def stalls(counted, size):
+    """The lines with the stall counters and the share of FMA instructions, at one size."""
     rows = []
     for row in counted:
         if ladder_table.size_of(row) != size:
@@ -104,11 +106,12 @@ def stalls(counted):
         issue = row["smsp__issue_active.avg.pct_of_peak_sustained_active"]
         dram = row["dram__bytes_read.sum"]
         rows.append([row["rung"]] + [f"{float(value):.2f}" if value else "" for value in values] +
-                    [share, f"{float(issue):.1f} %" if issue else "",
+                    [millions(all_of_them), share,
+                     f"{float(issue):.1f} %" if issue else "",
                      f"{float(dram) / 1e6:.0f}" if dram else ""])
     header = ["rung"] + [name.replace("_", " ") for name in STALLS]
     return [f"{size}:", ""] + markdown.table(
-        header + ["FMA pipe / all instructions", "issue slots busy", "MB from DRAM"], rows)
+        header + ["million instructions", "FMA pipe", "issue slots busy", "MB from DRAM"], rows) + [""]
 
 
 def main():
@@ -120,11 +123,12 @@ def main():
     arguments = parser.parse_args()
     simulated = [row for path in arguments.simulated for row in ladder_table.read(path)]
     counted = ladder_table.read(arguments.counted)
-    both = [size for size in ladder_table.in_order(map(ladder_table.size_of, counted))
-            if size in map(ladder_table.size_of, simulated)]
+    sizes = ladder_table.in_order(map(ladder_table.size_of, counted))
+    both = [size for size in sizes if size in map(ladder_table.size_of, simulated)]
     lines = [line for size in both for line in comparison(simulated, counted, size)]
     markdown.fill_in(arguments.page, "comparison", lines[:-1])
-    markdown.fill_in(arguments.page, "stalls", stalls(counted))
+    lines = [line for size in sizes if size.endswith("³") for line in stalls(counted, size)]
+    markdown.fill_in(arguments.page, "stalls", lines[:-1])
 
 
 if __name__ == "__main__":

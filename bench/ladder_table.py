@@ -5,7 +5,7 @@
     bench/ladder_table.py bench/results/h200_ladder.csv bench/results/sim_ladder_512.csv
 
 The speeds if the ladder was timed, the memory accesses if it was counted on the simulator; a table
-for each chapter. Rungs that the file does not have are in the table of speeds as not measured.
+for each chapter.
 """
 
 import argparse
@@ -84,12 +84,9 @@ def speeds(rows):
              f"{first['cublas']}, {first['date'][:10]}; an FFMA loop measures "
              f"{float(first['ffma_tflops']):.1f} TFLOP/s.",
              "TFLOP/s, and in brackets the share of cuBLAS in the same run.", ""]
-    rungs = in_order(row["rung"] for row in rows)
-    table = []
-    for rung in rungs_of(chapter_of(first["rung"])) + [rung for rung in rungs if rung in PEERS]:
-        known = [speed(cells.get((rung, size))) for size in sizes]
-        missing = ["not measured yet"] + [""] * (len(sizes) - 1)
-        table.append([PEERS.get(rung, rung)] + (known if rung in rungs else missing))
+    peers = [rung for rung in in_order(row["rung"] for row in rows) if rung in PEERS]
+    table = [[PEERS.get(rung, rung)] + [speed(cells.get((rung, size))) for size in sizes]
+             for rung in rungs_of(chapter_of(first["rung"])) + peers]
     return lines + markdown.table(["rung"] + sizes, table)
 
 

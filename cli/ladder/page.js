@@ -65,7 +65,7 @@ function overviewRow(rung, fastest) {
   return element("tr", {},
     element("th", { scope: "row" }, `${rung.number} `, element("a", { href: "#" + rung.name }, rung.name)),
     ...cells.map((cell) => element("td", {}, cell)),
-    element("td", {}, ...(speed ? [bar, Number(speed.tflops).toFixed(1)] : ["not measured yet"])));
+    element("td", {}, ...(speed ? [bar, Number(speed.tflops).toFixed(1)] : ["not measured"])));
 }
 
 function showOverview() {
@@ -403,7 +403,7 @@ function showSpeed(rung) {
     const size = row.m === row.n && row.n === row.k ? `${row.m}³` : `${row.m}×${row.n}×${row.k}`;
     return `${size}\u00a0${Number(row.tflops).toPrecision(3)}\u00a0(${Number(row.percent_cublas).toFixed(0)}\u00a0%)`;
   });
-  byId("speed").textContent = rows.length === 0 ? "Speed: not measured yet."
+  byId("speed").textContent = rows.length === 0 ? "Speed: not measured."
     : `Speed in TFLOP/s and share of cuBLAS, ${rows[0].chip}: ${sizes.join(", ")}.`;
 }
 

@@ -16,7 +16,9 @@
  * matrices writes zeros and does not read.
  *
  * Why: the data in transit occupies no registers, and the stores into shared memory take no issue
- * slots. A thread waits for its copies only at the end of a tile.
+ * slots. A thread waits for its copies only at the end of a tile. But each copy has its own test
+ * and address, so that there are 3.3 % more instructions in all, and on an H200 the rung is 2.5 %
+ * slower at 4096 cubed. The next rung removes the tests.
  * Look at: LDGSTS in the SASS, and with ncu --metrics
  *     smsp__inst_executed_op_ldgsts.sum
  *     smsp__inst_executed_op_shared_st.sum (0)

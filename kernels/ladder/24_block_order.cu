@@ -17,11 +17,13 @@
  * columns of tiles need R * BM rows of A and S * BN columns of B for R * S tiles; for a given R * S
  * the sum is smallest if R * BM = S * BN. On 132 SMs and n = 8192 the rows of rung 23 give 4 x 32
  * tiles, bands of 8 give 8 x 16.
- * It matters only where A and B do not fit in L2.
+ * It matters only where A and B do not fit in L2, and where the kernel waits for memory. FFMAs take
+ * so long that this rung is not faster than rung 23 on an H200. Kernels for tensor cores, such as
+ * rung 33, need far more bytes per second.
  * Look at: ncu --metrics
- *     dram__bytes_read.sum (decreases at large sizes)
+ *     dram__bytes_read.sum
  *     lts__t_sectors_op_read_lookup_hit.sum
- *     lts__t_sectors_op_read.sum
+ *     lts__t_sectors_op_read.sum (decreases)
  */
 #include "lib/async_copy.h"
 #include "lib/load_store.h"

@@ -15,6 +15,8 @@
  * because two blocks fit on an SM. There are at most k / 128 splits, rounded up. The order of the
  * additions does not depend on which block is the last, so that the result is bitwise the same in
  * every run; atomicAdd() on C would be shorter, and the result would change.
+ * On an H200 this rung is slower than rung 25 at 256 and 512 cubed: a split of so short a K spends
+ * much of its time in filling the ring and adding sums. It is for fewer tiles and longer K.
  * Look at: ncu --metrics
  *     launch__grid_size (increases at small sizes)
  *     launch__waves_per_multiprocessor

@@ -39,6 +39,9 @@
  * An element whose sum is not finite is computed again by FFMA: Inf has no lo word, and a number
  * near the greatest has an infinite hi word. Numbers below 2^-113 lose bits of their lo word.
  *
+ * Promotion needs 64 more values per thread. With 228 registers instead of 128 (sm_90a) only one
+ * block fits on an SM, so that at large sizes rung 36 has about half of the speed of rung 35.
+ *
  * Look at: the error, which `tegula ladder --chapter 3` prints, and with ncu --metrics
  *     sm__inst_executed_pipe_tensor_op_hmma.sum (three times that of rung 34)
  *     smsp__inst_executed.sum
