@@ -148,7 +148,7 @@ static void results_of_batches_are_the_same(void **state)
 /* Weights that products with other numbers of rows, tiles and epilogues share. */
 static void many_plans(void **state)
 {
-    static const char *const kernels[] = {"accurate_128x64", "accurate_64x128",
+    static const char *const kernels[] = {"accurate_128x64", "accurate_128x128",
                                           "accurate_128x64:cluster=2"};
     matrices m = make_matrices();
     const tgl_problem first = accurate_problem(M, N, K);
@@ -339,9 +339,9 @@ static void a_limit_makes_chunks(void **state)
     static const struct {
         int percent; /* of one operand's bytes; 0: no limit */
         const char *choice;
-    } ways[] = {{0, "\nchoice      accurate_128x192,"},
-                {220, "\nchoice      accurate_128x192,"},
-                {160, "\nchoice      accurate_128x192:chunks=2,"},
+    } ways[] = {{0, "\nchoice      accurate_192x128,"},
+                {220, "\nchoice      accurate_192x128,"},
+                {160, "\nchoice      accurate_192x128:chunks=2,"},
                 {110, "\nchoice      accurate_128x160:chunks=16,"},
                 {90, "\nchoice      simt_"}};
     enum { LARGE = 8192, TEXT = 20000 };

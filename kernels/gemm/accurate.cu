@@ -11,8 +11,12 @@
  *   two phases    The tensor cores truncate what they add to a large sum. Each slab of SLAB steps
  *                 is therefore added up from zero, in two phases. First hi*lo + lo*hi: FFMA adds it
  *                 to the FP32 sum in registers with the factor 2^-11. Then hi*hi, which is added as
- *                 it is. While one consumer adds, the others multiply. With ORDERED they take turns
- *                 to issue their phases; otherwise they drift apart by themselves.
+ *                 it is. While one consumer adds, the others multiply: they take turns to issue
+ *                 their phases. Without turns they wait for the same stages, multiply together and
+ *                 add together; some blocks are then slower than others, so that the tiles that
+ *                 blocks have in common have left L2 before the last one reads them (H200, tiles of
+ *                 128x192 at 16384 cubed: 172 GB read from memory instead of 61, and 47 ms instead
+ *                 of 38).
  *   exact tiles   A tile is computed by FFMA from the operands themselves if one of its lines has
  *                 an Inf or a NaN, or if a list is full. The tiles of a cluster are either all
  *                 exact or none, because they share copies.
@@ -46,15 +50,15 @@
 #ifndef SLAB
 #define SLAB 1 /* steps of K that the tensor cores accumulate before an FP32 addition */
 #endif
-#ifndef ORDERED
-#define ORDERED 0 /* 1: consumers take turns to issue a phase */
-#endif
 
 #if M_STEPS != 1
 #error "a consumer has 64 rows: the sum takes the registers of another accumulator"
 #endif
 #if 2 * SLAB > STAGES
 #error "the stages of a slab are in the ring at once"
+#endif
+#if CONSUMERS < 2
+#error "while one consumer adds, another one multiplies"
 #endif
 
 /* Registers of a thread: what the block starts with, less what the producer gives back. */
@@ -177,33 +181,24 @@ struct progress {
     unsigned turn;
 };
 
-/* With ORDERED, around what a consumer issues. */
-#define IN_TURN (ORDERED && CONSUMERS > 1)
-#if IN_TURN
-#define TAKE_TURN(shared, progress, group) take_turn(&(shared)->turns, group, &(progress)->turn)
-#define PASS_TURN(shared, group)           pass_turn(&(shared)->turns, group)
-#else
-#define TAKE_TURN(shared, progress, group) (void)0
-#define PASS_TURN(shared, group)           (void)0
-#endif
-
-/* Offset of a stage in bytes. In a uniform register (lib/shuffle.h) it saves 3 % of the time with
- * one consumer; with two the kernel took 2 to 4 % more (H200). */
-static __device__ __forceinline__ unsigned offset_of(int stage)
+/* The left tile of a stage, of consumer 0. The descriptors of all other tiles of the stage differ
+ * by a constant. The compiler computes them in uniform registers, because it can prove that this
+ * one is equal in all lanes (lib/shuffle.h). */
+static __device__ __forceinline__ wgmma_tile tile_of_stage(struct shared *shared, int stage)
 {
-    const unsigned offset = (unsigned)stage * STAGE_BYTES;
-    return CONSUMERS == 1 ? uniform(offset) : offset;
+    const wgmma_tile first = tile_of(shared->stages[0], 1, BM);
+    const unsigned low = uniform((unsigned)moved_tile(first, (unsigned)stage * STAGE_BYTES));
+    return (first & 0xffffffff00000000ull) | low;
 }
 
-static __device__ __forceinline__ wgmma_tile left_tile(struct shared *shared, unsigned offset,
-                                                       int group)
+static __device__ __forceinline__ wgmma_tile left_tile(wgmma_tile stage, int group)
 {
-    return moved_tile(tile_of(shared->stages[0] + group * WM * 128, 1, BM), offset);
+    return moved_tile(stage, (unsigned)(group * WM * 128));
 }
 
-static __device__ __forceinline__ wgmma_tile right_tile(struct shared *shared, unsigned offset)
+static __device__ __forceinline__ wgmma_tile right_tile(wgmma_tile stage)
 {
-    return moved_tile(tile_of(shared->stages[0] + LEFT_BYTES, 1, BN), offset);
+    return moved_tile(stage, LEFT_BYTES);
 }
 
 /* A group of wgmmas: acc := left * right, added to acc unless is_first. */
@@ -241,13 +236,13 @@ static __device__ __forceinline__ void cross_phase(float *acc, struct shared *sh
     for (int i = 0; i < SLAB; i++) {
         if (i > 0 && i >= steps) break;
         const int lo = at.stage;
-        const unsigned of_lo = offset_of(lo);
+        const wgmma_tile lo_tile = tile_of_stage(shared, lo);
         mbarrier_wait(&shared->ring.full[lo], at.parity);
         advance(&at);
-        const unsigned of_hi = offset_of(at.stage);
+        const wgmma_tile hi_tile = tile_of_stage(shared, at.stage);
         mbarrier_wait(&shared->ring.full[at.stage], at.parity);
-        multiply_cross(acc, left_tile(shared, of_hi, group), left_tile(shared, of_lo, group),
-                       right_tile(shared, of_hi), right_tile(shared, of_lo), i == 0);
+        multiply_cross(acc, left_tile(hi_tile, group), left_tile(lo_tile, group),
+                       right_tile(hi_tile), right_tile(lo_tile), i == 0);
         if (i > 0) {
             WGMMA_WAIT(acc, 1);
             release(&shared->ring, before);
@@ -255,7 +250,7 @@ static __device__ __forceinline__ void cross_phase(float *acc, struct shared *sh
         before = lo;
         advance(&at);
     }
-    PASS_TURN(shared, group);
+    pass_turn(&shared->turns, group);
     WGMMA_WAIT(acc, 0);
     WGMMA_HOLD(acc);
     release(&shared->ring, before);
@@ -270,8 +265,8 @@ static __device__ __forceinline__ void hi_phase(float *acc, struct shared *share
     for (int i = 0; i < SLAB; i++) {
         if (i > 0 && i >= steps) break;
         advance(at);
-        const unsigned offset = offset_of(at->stage);
-        multiply_hi(acc, left_tile(shared, offset, group), right_tile(shared, offset), i == 0);
+        const wgmma_tile tile = tile_of_stage(shared, at->stage);
+        multiply_hi(acc, left_tile(tile, group), right_tile(tile), i == 0);
         if (i > 0) {
             WGMMA_WAIT(acc, 1);
             release(&shared->ring, before);
@@ -279,7 +274,7 @@ static __device__ __forceinline__ void hi_phase(float *acc, struct shared *share
         before = at->stage;
         advance(at);
     }
-    PASS_TURN(shared, group);
+    pass_turn(&shared->turns, group);
     WGMMA_WAIT(acc, 0);
     WGMMA_HOLD(acc);
     release(&shared->ring, before);
@@ -303,10 +298,10 @@ static __device__ __forceinline__ void multiply(float *sum, struct shared *share
         sum[i] = 0.0f;
     for (int step = 0; step < all_steps; step += SLAB) {
         const int steps = SLAB == 1 || all_steps - step < SLAB ? all_steps - step : SLAB;
-        TAKE_TURN(shared, progress, group);
+        take_turn(&shared->turns, group, &progress->turn);
         cross_phase(acc, shared, SLAB == 1 ? 1 : steps, group, progress->at);
         promote(sum, acc, 1.0f / (1 << TGL_WORD_EXPONENT));
-        TAKE_TURN(shared, progress, group);
+        take_turn(&shared->turns, group, &progress->turn);
         hi_phase(acc, shared, SLAB == 1 ? 1 : steps, group, &progress->at);
         promote(sum, acc, 1.0f);
     }
@@ -620,29 +615,23 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-__global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+__global__ void __launch_bounds__(THREADS, 1)
     gemm_accurate(const struct tgl_gemm_args args,
                   const __grid_constant__ struct tgl_tensor_map left_map,
                   const __grid_constant__ struct tgl_tensor_map right_map)
 {
     DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
     const int group = uniform((int)threadIdx.x / 128); /* the warpgroup */
-#if IN_TURN
     if (threadIdx.x == 0) make_turns(&shared->turns);
-#endif
     make_barriers(&shared->ring);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
     const int depth = DEPTH_OF(&args);
     if (group == CONSUMERS) {
-#if CONSUMERS > 1
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
-#endif
         if (threadIdx.x == CONSUMER_THREADS) produce(&args, &left_map, &right_map, shared, depth);
     } else {
-#if CONSUMERS > 1
         REGISTERS_INCREASE(CONSUMER_REGISTERS);
-#endif
         consume(&args, shared, group, depth);
     }
 #if CLUSTER > 1

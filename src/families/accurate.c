@@ -14,39 +14,35 @@
 
 typedef struct accurate_row {
     const char *name;
-    int bm, bn;     /* the tile that a block computes */
-    int consumers;  /* warpgroups that multiply, with 64 rows each */
-    int stages;     /* of bm + bn lines of 128 bytes */
-    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* per thread at launch, as compiled for sm_90a */
-    bool spills;    /* outside of the main loop, without clusters too */
-    double share;   /* fraction of the f16 peak that the main loop reaches in short kernels: fitted
-                       as the constants below */
+    int bm, bn;    /* the tile that a block computes */
+    int consumers; /* warpgroups that multiply, with 64 rows each */
+    int stages;    /* of bm + bn lines of 128 bytes */
+    int registers; /* per thread at launch, as compiled for sm_90a */
+    bool spills;   /* outside of the main loop, without clusters too */
+    double share;  /* fraction of the f16 peak that the main loop reaches in short kernels: fitted
+                      as the constants below */
 } accurate_row;
 
-/* Name, BM, BN, CONSUMERS, STAGES, MIN_BLOCKS, registers, spills, share. A thread of a
- * consumer holds 2 * (BN / 2) sums. */
+/* Name, BM, BN, CONSUMERS, STAGES, registers, spills, share. A thread of a consumer holds
+ * 2 * (BN / 2) sums. */
 // clang-format off
 static const accurate_row rows[] = {
-    {"accurate_128x192", 128, 192, 2, 5, 1, 168, false, 0.76},
-    {"accurate_128x160", 128, 160, 2, 5, 1, 168, false, 0.70},
-    {"accurate_128x128", 128, 128, 2, 6, 1, 168, false, 0.63},
-    {"accurate_192x128", 192, 128, 3, 4, 1, 128, true, 0.70},
-    {"accurate_128x96",  128,  96, 2, 7, 1, 168, false, 0.60},
-    {"accurate_128x64",  128,  64, 2, 8, 1, 168, false, 0.52},
-    {"accurate_64x128",   64, 128, 1, 4, 2, 168, true, 0.66},
+    {"accurate_128x192", 128, 192, 2, 5, 168, false, 0.80},
+    {"accurate_128x160", 128, 160, 2, 5, 168, false, 0.74},
+    {"accurate_128x128", 128, 128, 2, 6, 168, false, 0.72},
+    {"accurate_192x128", 192, 128, 3, 4, 128, true, 0.805},
+    {"accurate_128x96",  128,  96, 2, 7, 168, false, 0.67},
+    {"accurate_128x64",  128,  64, 2, 8, 168, false, 0.53},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* cluster: blocks that share the right operand's tiles, 1 or 2. raster: rows of clusters of tiles
- * in a band. slab: steps of 64 of K between additions in FP32. ordered: 1: consumers take turns.
- * chunks: columns of D are computed in so many chunks, one after the other, which need room for the
- * words of all of A and of one chunk of B. strip: columns in memory that a block of the pre-pass
- * reads. */
-static const char *const options[] = {"cluster", "raster", "slab", "ordered",
-                                      "chunks",  "strip",  NULL};
-enum { CLUSTER, RASTER, SLAB, ORDERED, CHUNKS, STRIP };
+ * in a band. slab: steps of 64 of K between additions in FP32. chunks: columns of D are computed
+ * in so many chunks, one after the other, which need room for the words of all of A and of one
+ * chunk of B. strip: columns in memory that a block of the pre-pass reads. */
+static const char *const options[] = {"cluster", "raster", "slab", "chunks", "strip", NULL};
+enum { CLUSTER, RASTER, SLAB, CHUNKS, STRIP };
 
 static const char *configuration(int index)
 {
@@ -77,7 +73,6 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 typedef struct geometry {
     const accurate_row *row;
     int cluster, raster, slab, strip;
-    bool ordered;
     int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
     int64_t units;                   /* of clusters */
     int threads, shared;             /* shared: dynamic, bytes of a block */
@@ -141,7 +136,6 @@ static const char *take_options(const tgl_chip *chip, const tgl_shape *s, const 
     g->cluster = (int)cluster;
     g->slab = (int)slab;
     g->strip = (int)strip;
-    g->ordered = tgl_option(choice, ORDERED, 0) != 0 && g->row->consumers > 1;
     return NULL;
 }
 
@@ -180,27 +174,25 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
                            : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
     g->threads = tgl_ring_threads(t->consumers);
     g->shared = shared_bytes(t);
-    g->blocks = tgl_persistent_blocks(chip, t->min_blocks, g->cluster, g->units * g->cluster);
+    g->blocks = tgl_persistent_blocks(chip, 1, g->cluster, g->units * g->cluster);
     return NULL;
 }
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to the times of all configurations on an H200, for 18 products of 1024 to 16384 cubed and
- * of linear layers. Most come out within a tenth. */
+/* Fitted to the times of all configurations on an H200, for 19 products of 512 to 16384 cubed and
+ * of linear layers. Nearly all come out within a tenth. */
 enum {
-    UNIT_CYCLES = 500,       /* of a tile, before its first wgmma and after its last, without: */
-    STORE_BYTES_A_CLOCK = 4, /* sums that an SM unscales and stores */
+    UNIT_CYCLES = 3100,      /* of a tile, before its first wgmma and after its last, without: */
+    STORE_BYTES_A_CLOCK = 7, /* sums that an SM unscales and stores */
 };
 static const double MEMORY_SHARE = 0.85; /* of a copy's rate */
-/* More time of a main loop whose consumer adds in FP32 while no other one on the SM multiplies. */
-static const double ALONE = 1.45;
 
 /* Factor on the time of main loops, by their time at full clock: the power limit lowers the clock
  * of long kernels. */
 static double slowed(double seconds)
 {
-    static const double MOST = 0.7, HALF_SECONDS = 4.4e-3; /* half of it in kernels of this time */
+    static const double MOST = 0.35, HALF_SECONDS = 5e-4; /* half of it in kernels of this time */
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
 }
 
@@ -220,13 +212,10 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double chunks = (double)g->chunks, units = (double)g->units * g->cluster;
     const double waves = ceil(units / (double)chip->sms); /* units of the busiest SM, in a chunk */
     const double tail = UNIT_CYCLES + 4.0 * t->bm * t->bn / STORE_BYTES_A_CLOCK;
-    const bool overlaps = c->resident > 1 && waves > 1; /* tails with other blocks' loops */
-    const bool is_alone = t->consumers == 1 && !overlaps;
     const double least = depth * least_cycles(chip, t) / t->share,
                  all = tgl_larger(units, chip->sms);
     const double busy = all / chip->sms * depth * least_cycles(chip, t) / clock; /* seconds */
-    const double cycles = waves * least * (is_alone ? ALONE : 1) * slowed(busy) +
-                          (overlaps ? waves / 2 + 0.5 : waves) * tail;
+    const double cycles = waves * (least * slowed(busy) + tail);
     const double start = tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_BOTH) +
                          (chunks - 1) * tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_B);
     c->blocks = (double)g->blocks;
@@ -292,9 +281,7 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
                                 {"STAGES", t->stages},
                                 {"CONSUMERS", t->consumers},
                                 {"CLUSTER", g->cluster},
-                                {"MIN_BLOCKS", t->min_blocks},
                                 {"SLAB", g->slab},
-                                {"ORDERED", g->ordered},
                                 {"A_ALONG_K", !s->trans_a},
                                 {"B_ALONG_K", s->trans_b}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
@@ -362,7 +349,7 @@ static void add_chunk(const tgl_partition *of, const geometry *first, int64_t co
     b->strip = before.strip;
     tgl_decompose_place(b);
     g.units = g.tile_rows * tgl_ceil_div(chunk.part.n, g.row->bn) * of->shape->batch;
-    g.blocks = tgl_persistent_blocks(of->chip, g.row->min_blocks, g.cluster, g.units * g.cluster);
+    g.blocks = tgl_persistent_blocks(of->chip, 1, g.cluster, g.units * g.cluster);
     tgl_decompose_add_step(&chunk, g.operands, col == 0 ? TGL_DECOMPOSE_BOTH : TGL_DECOMPOSE_B,
                            builder);
     add_product(&chunk, &g, builder);
@@ -386,9 +373,8 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
 /* Chunks: the fewest that fit, if any does. */
 static void shrink(tgl_search *search)
 {
-    int64_t values[] = {TGL_UNSET, TGL_UNSET, TGL_UNSET, 2};
-    for (; values[3] <= CHUNKS_MAX; values[3] *= 2)
-        if (tgl_search_try(search, RASTER, 4, values)) return;
+    for (int64_t chunks = 2; chunks <= CHUNKS_MAX; chunks *= 2)
+        if (tgl_search_try(search, CHUNKS, 1, &chunks)) return;
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
