@@ -163,14 +163,18 @@ static size_t greatest_bytes(const check_case *c)
     return greatest;
 }
 
-/* Memory of the device with a copy of host memory. On a GPU it is a multiple of 16 bytes long:
- * cp.async with fewer bytes of source reads only these, but compute-sanitizer (CUDA 13.0) checks
- * all 16. */
+/* Memory of the device with a copy of host memory. On a GPU it is a multiple of 16 bytes long, and
+ * ends with NaNs: cp.async with fewer bytes of source reads only these, but compute-sanitizer (CUDA
+ * 13.0) checks all 16, and whether they have been written. */
 static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, void **memory)
 {
+    unsigned char rest[15];
     const size_t room = cli_device_is_host(dev) ? bytes : (bytes + 15) / 16 * 16;
-    const tgl_status status = tgl_alloc(dev, room, memory);
-    return status == TGL_OK ? tgl_upload(dev, *memory, host, bytes, NULL) : status;
+    tgl_status status = tgl_alloc(dev, room, memory);
+    if (status == TGL_OK) status = tgl_upload(dev, *memory, host, bytes, NULL);
+    if (status != TGL_OK || room == bytes) return status;
+    memset(rest, 0xff, sizeof rest);
+    return tgl_upload(dev, (char *)*memory + bytes, rest, room - bytes, NULL);
 }
 
 /* The pointers to the matrices of each buffer, in memory of the device. */
