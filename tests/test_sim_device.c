@@ -401,6 +401,17 @@ static void test_counters_call(void **state)
     assert_status(tgl_plan_counters(plan, &counters), TGL_BAD_ARGUMENT);
     tgl_plan_destroy(plan);
 
+    /* A program of version 0.2 has the members up to needed_bytes. */
+    float *C = new_matrix(ROOM);
+    counters = (tgl_counters){.size = offsetof(tgl_counters, mma_requests), .mma_requests = -1};
+    plan = run_product(*state, "ladder/naive", 8, 8, 8, C);
+    assert_status(tgl_plan_counters(plan, &counters), TGL_OK);
+    assert_int_equal(counters.size, offsetof(tgl_counters, mma_requests));
+    assert_int_equal(counters.needed_bytes, 3 * 8 * 8 * 4);
+    assert_int_equal(counters.mma_requests, -1);
+    tgl_plan_destroy(plan);
+    free(C);
+
     tgl_device *cpu = open_cpu(1);
     counters.size = sizeof counters;
     assert_status(tgl_plan_create(cpu, &problem, NULL, &plan), TGL_OK);

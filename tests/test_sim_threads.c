@@ -106,29 +106,31 @@ static void number_of_threads(void **state)
 /* ---- Kernels of the library ------------------------------------------------------------------ */
 
 /* is_shared: blocks do not wait for each other. The product has several tiles of each kernel. */
-static const struct {
+typedef struct product {
     const char *kernel;
     tgl_type type;
-    int k;
+    int m, n, k;
     bool is_shared;
-} kernels[] = {
-    {"ladder/naive", TGL_F32, 40, true},
-    {"ladder/vectorised", TGL_F32, 40, true},
-    {"ladder/slices", TGL_F32, 40, true},
-    {"ladder/split_k", TGL_F32, 257, false},
-    {"ladder/words_promoted", TGL_F32, 40, true},
-    {"ladder/f16_fragments", TGL_F16, 70, true},
-    {"ladder/f16_wgmma", TGL_F16, 70, true}, /* with a launch that copies an operand */
-    {"ladder/f16_specialised", TGL_F16, 70, true},
-    {"ladder/f16_persistent", TGL_F16, 70, true}, /* clusters, TMA stores */
+} product;
+
+static const product products[] = {
+    {"ladder/naive", TGL_F32, M, N, 40, true},
+    {"ladder/vectorised", TGL_F32, M, N, 40, true},
+    {"ladder/slices", TGL_F32, M, N, 40, true},
+    {"ladder/split_k", TGL_F32, M, N, 257, false},
+    {"ladder/words_promoted", TGL_F32, M, N, 40, true},
+    {"ladder/f16_fragments", TGL_F16, M, N, 70, true},
+    {"ladder/f16_wgmma", TGL_F16, M, N, 70, true}, /* with a launch that copies an operand */
+    {"ladder/f16_specialised", TGL_F16, M, N, 70, true},
+    {"ladder/f16_persistent", TGL_F16, 264, 264, 72, true}, /* four clusters, TMA stores */
 };
 
-static tgl_plan *plan_of(tgl_device *dev, const char *kernel, tgl_type type, int k)
+static tgl_plan *plan_of(tgl_device *dev, const product *x)
 {
-    tgl_problem problem = problem_of(type, M, N, k);
-    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_problem problem = problem_of(x->type, x->m, x->n, x->k);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = x->kernel};
     tgl_plan *plan;
-    problem.compute = strstr(kernel, "words") != NULL ? TGL_COMPUTE_TF32 : TGL_COMPUTE_DEFAULT;
+    problem.compute = strstr(x->kernel, "words") != NULL ? TGL_COMPUTE_TF32 : TGL_COMPUTE_DEFAULT;
     assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
     return plan;
 }
@@ -136,16 +138,15 @@ static tgl_plan *plan_of(tgl_device *dev, const char *kernel, tgl_type type, int
 static void compare_kernels(void)
 {
     tgl_device *one = open_sim(1), *several = open_sim(THREADS);
-    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+    for (size_t i = 0; i < COUNT_OF(products); i++) {
         outcome x, y;
-        run_plan(one, plan_of(one, kernels[i].kernel, kernels[i].type, kernels[i].k), -0.5, &x);
-        run_plan(several, plan_of(several, kernels[i].kernel, kernels[i].type, kernels[i].k), -0.5,
-                 &y);
+        run_plan(one, plan_of(one, &products[i]), -0.5, &x);
+        run_plan(several, plan_of(several, &products[i]), -0.5, &y);
         assert_status(x.status, TGL_OK);
         assert_same(&x, &y);
         assert_int_equal(x.shared, 0);
-        if ((y.shared > 0) != kernels[i].is_shared)
-            fail_msg("%s: several threads ran %d launches", kernels[i].kernel, (int)y.shared);
+        if ((y.shared > 0) != products[i].is_shared)
+            fail_msg("%s: several threads ran %d launches", products[i].kernel, (int)y.shared);
         free_outcome(&x);
         free_outcome(&y);
     }

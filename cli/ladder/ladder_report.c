@@ -77,7 +77,9 @@ const char ladder_counted_columns[] =
     "global_store_sectors,global_store_bytes,shared_load_requests,shared_load_wavefronts,"
     "shared_load_conflicts,shared_load_bytes,shared_store_requests,shared_store_wavefronts,"
     "shared_store_conflicts,shared_store_bytes,async_copy_requests,async_copy_sectors,"
-    "async_copy_bytes,async_copy_wavefronts,async_copy_conflicts,needed_bytes";
+    "async_copy_bytes,async_copy_wavefronts,async_copy_conflicts,needed_bytes,mma_requests,"
+    "wgmma_requests,wgmma_bytes,tma_load_requests,tma_load_sectors,tma_load_bytes,"
+    "tma_multicast_bytes,tma_store_requests,tma_store_sectors,tma_store_bytes,mbarrier_waits";
 
 /* Both, before the work. */
 static bool open_files(ladder_report *r, const char *csv_path, const char *plot_path)
@@ -301,6 +303,17 @@ void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, cons
         t->async_copy_wavefronts,
         t->async_copy_conflicts,
         t->needed_bytes,
+        t->mma_requests,
+        t->wgmma_requests,
+        t->wgmma_bytes,
+        t->tma_load_requests,
+        t->tma_load_sectors,
+        t->tma_load_bytes,
+        t->tma_multicast_bytes,
+        t->tma_store_requests,
+        t->tma_store_sectors,
+        t->tma_store_bytes,
+        t->mbarrier_waits,
     };
     fprintf(to, "%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.4g", r->date, tgl_version(),
             tgl_device_name(r->settings->dev), p->m, p->n, p->k, x->name, x->verdict.max_error);

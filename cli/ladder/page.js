@@ -346,7 +346,7 @@ function describe(trace, step) {
     return `${before}with the other warps of its warpgroup, wgmma multiplies ${step.m} × ${step.k} (at ${placeInShared(trace, step.tiles[0])}) by ${step.k} × ${step.n} (at ${placeInShared(trace, step.tiles[1])}), ${step.type}, directly from shared memory.`;
   if (step.rows !== undefined) {
     const inside = present(step.shared)[0], outside = step.global ? placeInMatrix(trace, step, present(step.global)[0]) : "a place beyond the edge of its matrix, so that it contains zeros";
-    return `${before}one lane starts a ${step.kind === "cp.async" ? "TMA copy" : "TMA store"} of a box of ${several(step.rows, "row")} of ${step.row_bytes} bytes, at ${outside}; in shared memory at ${placeInShared(trace, inside)}.`;
+    return `${before}one lane starts a ${step.kind} of a box of ${several(step.rows, "row")} of ${step.row_bytes} bytes, at ${outside}; in shared memory at ${placeInShared(trace, inside)}.`;
   }
   const words = [`${before}${step.kind}, ${several(lanes, "lane")} × ${several(step.bytes, "byte")}`];
   if (step.global) words.push(`${several(step.sectors, "sector")} of ${step.matrix}, ${whole((100 * new Set(present(step.global)).size * step.bytes) / (step.sectors * SECTOR))} % of their bytes used`);

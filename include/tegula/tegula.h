@@ -616,12 +616,25 @@ typedef struct tgl_counters {
     int64_t shared_store_requests, shared_store_wavefronts, shared_store_conflicts,
         shared_store_bytes;
 
-    /* cp.async: copies from global to shared memory, not included in the loads and stores above. */
+    /* cp.async and TMA: copies from global to shared memory, not included in the loads and stores
+     * above. */
     int64_t async_copy_requests, async_copy_sectors, async_copy_bytes;
     int64_t async_copy_wavefronts, async_copy_conflicts;
 
     int64_t needed_bytes; /* the minimum traffic: A, B, C if read, bias, residual and the result,
                              once each */
+
+    /* Tensor cores. mma_requests: mma.sync, executions by a warp. wgmma_requests: executions by a
+     * warpgroup; wgmma_bytes: what they read of their operands from shared memory. */
+    int64_t mma_requests, wgmma_requests, wgmma_bytes;
+
+    /* TMA: a request is one box, with the sectors and bytes of it that are inside the tensor. The
+     * loads are contained in async_copy_..., the stores in global_store_.... tma_multicast_bytes:
+     * what multicast wrote to further blocks of the cluster, which they did not have to load. */
+    int64_t tma_load_requests, tma_load_sectors, tma_load_bytes, tma_multicast_bytes;
+    int64_t tma_store_requests, tma_store_sectors, tma_store_bytes;
+
+    int64_t mbarrier_waits; /* executions by a thread, whether or not it had to wait */
 } tgl_counters;
 
 /* Returns TGL_OK and *counters; TGL_UNSUPPORTED on devices other than sim, and before the first

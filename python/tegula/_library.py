@@ -138,7 +138,9 @@ class Counters(Sized):
         "shared_load_bytes", "shared_store_requests", "shared_store_wavefronts",
         "shared_store_conflicts", "shared_store_bytes", "async_copy_requests",
         "async_copy_sectors", "async_copy_bytes", "async_copy_wavefronts",
-        "async_copy_conflicts", "needed_bytes")]
+        "async_copy_conflicts", "needed_bytes", "mma_requests", "wgmma_requests", "wgmma_bytes",
+        "tma_load_requests", "tma_load_sectors", "tma_load_bytes", "tma_multicast_bytes",
+        "tma_store_requests", "tma_store_sectors", "tma_store_bytes", "mbarrier_waits")]
 
     def as_dict(self) -> Dict[str, int]:
         return {name: getattr(self, name) for name, *_ in self._fields_[1:]}

@@ -13,7 +13,8 @@ const char *tgl_access_name(tgl_access_kind kind)
     static const char *const names[TGL_ACCESS_KINDS] = {
         [TGL_GLOBAL_LOAD] = "global load", [TGL_GLOBAL_STORE] = "global store",
         [TGL_SHARED_LOAD] = "shared load", [TGL_SHARED_STORE] = "shared store",
-        [TGL_ASYNC_COPY] = "cp.async",     [TGL_TENSOR_LOAD] = "wgmma",
+        [TGL_ASYNC_COPY] = "cp.async",     [TGL_TMA_LOAD] = "TMA load",
+        [TGL_TMA_STORE] = "TMA store",     [TGL_TENSOR_LOAD] = "wgmma",
         [TGL_TENSOR_MMA] = "mma",
     };
     return names[kind];

@@ -167,6 +167,8 @@ static void add_counts(tgl_machine *machine, const tgl_machine *helper)
     for (size_t i = 0; i < module->code_size; i++)
         module->visits[i] += twin->visits[i];
     machine->barriers += helper->barriers;
+    machine->multicast_bytes += helper->multicast_bytes;
+    machine->mbarrier_waits += helper->mbarrier_waits;
     machine->has_waited = machine->has_waited || helper->has_waited;
     if (tgl_tally_add(&machine->tally, &helper->tally, moved(machine, helper))) return;
     machine->status = TGL_NO_MEMORY;

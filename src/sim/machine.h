@@ -334,7 +334,8 @@ typedef struct tgl_machine {
     uint32_t phase;   /* of the cluster */
     tgl_global_shadow global;
     tgl_tally tally;
-    int64_t barriers;
+    int64_t barriers, mbarrier_waits;
+    int64_t multicast_bytes; /* that TMA wrote to further blocks of the cluster */
 
     tgl_status status; /* of the first error; its message is the error message */
     char message[TGL_SIM_MESSAGE];

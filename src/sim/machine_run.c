@@ -626,7 +626,7 @@ static void clear_launch(tgl_machine *machine, const tgl_sim_launch *launch)
     machine->cluster_size = launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
     machine->status = TGL_OK;
     machine->message[0] = machine->deferred[0] = '\0';
-    machine->barriers = 0;
+    machine->barriers = machine->mbarrier_waits = machine->multicast_bytes = 0;
     tgl_tally_clear(&machine->tally);
 }
 

@@ -234,6 +234,7 @@ void tgl_mbarrier_wait(void *run, const void *barrier, unsigned parity, const vo
         tgl_machine_fault(machine, pc, "waits for the parity %u of an mbarrier: it is 0 or 1",
                           parity);
     tgl_mbarrier *b = tgl_mbarrier_use(machine, machine->now, barrier, pc);
+    machine->mbarrier_waits++;
     thread->mbarrier = (int)(b - machine->now->mbarriers);
     thread->phase = phase_of(b, parity);
     while (b->phase <= thread->phase) {

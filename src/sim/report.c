@@ -10,6 +10,23 @@
 
 /* ---- Adding up ------------------------------------------------------------------------------- */
 
+/* cp.async, and TMA loads, which have no wavefronts. */
+static void add_async_copy(tgl_counters *t, const tgl_site *s)
+{
+    t->async_copy_requests += s->requests;
+    t->async_copy_sectors += s->sectors;
+    t->async_copy_bytes += s->bytes;
+    t->async_copy_wavefronts += s->wavefronts;
+    t->async_copy_conflicts += s->conflicts;
+}
+
+static void add_global_store(tgl_counters *t, const tgl_site *s)
+{
+    t->global_store_requests += s->requests;
+    t->global_store_sectors += s->sectors;
+    t->global_store_bytes += s->bytes;
+}
+
 static void add_to_totals(tgl_counters *t, const tgl_site *s)
 {
     switch (s->kind) {
@@ -19,9 +36,7 @@ static void add_to_totals(tgl_counters *t, const tgl_site *s)
         t->global_load_bytes += s->bytes;
         break;
     case TGL_GLOBAL_STORE:
-        t->global_store_requests += s->requests;
-        t->global_store_sectors += s->sectors;
-        t->global_store_bytes += s->bytes;
+        add_global_store(t, s);
         break;
     case TGL_SHARED_LOAD:
         t->shared_load_requests += s->requests;
@@ -36,14 +51,27 @@ static void add_to_totals(tgl_counters *t, const tgl_site *s)
         t->shared_store_bytes += s->bytes;
         break;
     case TGL_ASYNC_COPY:
-        t->async_copy_requests += s->requests;
-        t->async_copy_sectors += s->sectors;
-        t->async_copy_bytes += s->bytes;
-        t->async_copy_wavefronts += s->wavefronts;
-        t->async_copy_conflicts += s->conflicts;
+        add_async_copy(t, s);
+        break;
+    case TGL_TMA_LOAD:
+        add_async_copy(t, s);
+        t->tma_load_requests += s->requests;
+        t->tma_load_sectors += s->sectors;
+        t->tma_load_bytes += s->bytes;
+        break;
+    case TGL_TMA_STORE:
+        add_global_store(t, s);
+        t->tma_store_requests += s->requests;
+        t->tma_store_sectors += s->sectors;
+        t->tma_store_bytes += s->bytes;
         break;
     case TGL_TENSOR_LOAD:
+        t->wgmma_requests += s->requests;
+        t->wgmma_bytes += s->bytes;
+        break;
     case TGL_TENSOR_MMA:
+        t->mma_requests += s->requests;
+        break;
     case TGL_ACCESS_KINDS:
         break;
     }
@@ -56,7 +84,8 @@ static bool is_same_line(const tgl_report_line *a, const tgl_report_line *b)
 
 static void add_to_lines(tgl_report *report, const tgl_site *s, const tgl_sim_launch *launch)
 {
-    const bool is_global = s->kind == TGL_GLOBAL_LOAD || s->kind == TGL_GLOBAL_STORE;
+    const bool is_global =
+        s->kind == TGL_GLOBAL_LOAD || s->kind == TGL_GLOBAL_STORE || s->kind == TGL_TMA_STORE;
     const tgl_sim_module *module = launch->module;
     tgl_report_line fresh = {.line = tgl_sim_line(module, s->pc), .kind = s->kind};
     if (s->kind != TGL_TENSOR_MMA)
@@ -110,6 +139,8 @@ void tgl_report_add(tgl_report *report, const tgl_machine *machine)
     const tgl_sim_launch *l = machine->launch;
     report->totals.blocks += (int64_t)l->grid[0] * l->grid[1] * l->grid[2];
     report->totals.barriers += machine->barriers;
+    report->totals.tma_multicast_bytes += machine->multicast_bytes;
+    report->totals.mbarrier_waits += machine->mbarrier_waits;
     for (size_t i = 0; i < machine->tally.slots; i++) {
         const tgl_site *site = &machine->tally.sites[i];
         if (site->pc == NULL) continue;
@@ -144,6 +175,37 @@ static void write_shared(tgl_text *out, const char *name, int64_t requests, int6
                  (long long)bytes, (long long)conflicts);
 }
 
+static void write_count(tgl_text *out, const char *name, int64_t count, const char *unit)
+{
+    if (count > 0) tgl_text_add(out, "  %-14s %11lld%s", name, (long long)count, unit);
+}
+
+/* What only kernels with tensor cores, TMA or mbarriers have. */
+static void write_instructions(tgl_text *out, const tgl_counters *t)
+{
+    write_count(out, "mma.sync", t->mma_requests, " requests\n");
+    write_count(out, "wgmma", t->wgmma_requests, " requests");
+    if (t->wgmma_requests > 0)
+        tgl_text_add(out, " %11lld bytes of shared memory\n", (long long)t->wgmma_bytes);
+    write_count(out, "mbarrier waits", t->mbarrier_waits, " by threads\n");
+}
+
+static void write_copies(tgl_text *out, const tgl_counters *t)
+{
+    const int64_t by_threads = t->async_copy_requests - t->tma_load_requests;
+    const int64_t bytes = t->async_copy_bytes - t->tma_load_bytes;
+    if (by_threads > 0) {
+        write_global(out, "cp.async", by_threads, t->async_copy_sectors - t->tma_load_sectors,
+                     bytes);
+        write_shared(out, "  into shared", by_threads, t->async_copy_wavefronts,
+                     t->async_copy_conflicts, bytes);
+    }
+    if (t->tma_load_requests > 0)
+        write_global(out, "TMA loads", t->tma_load_requests, t->tma_load_sectors,
+                     t->tma_load_bytes);
+    write_count(out, "  multicast", t->tma_multicast_bytes, " bytes to further blocks\n");
+}
+
 static void write_totals(tgl_text *out, const tgl_counters *t)
 {
     const int64_t moved =
@@ -153,16 +215,15 @@ static void write_totals(tgl_text *out, const tgl_counters *t)
                  t->global_load_bytes);
     write_global(out, "global stores", t->global_store_requests, t->global_store_sectors,
                  t->global_store_bytes);
-    if (t->async_copy_requests > 0) {
-        write_global(out, "cp.async", t->async_copy_requests, t->async_copy_sectors,
-                     t->async_copy_bytes);
-        write_shared(out, "  into shared", t->async_copy_requests, t->async_copy_wavefronts,
-                     t->async_copy_conflicts, t->async_copy_bytes);
-    }
+    if (t->tma_store_requests > 0)
+        write_global(out, "  by TMA", t->tma_store_requests, t->tma_store_sectors,
+                     t->tma_store_bytes);
+    write_copies(out, t);
     write_shared(out, "shared loads", t->shared_load_requests, t->shared_load_wavefronts,
                  t->shared_load_conflicts, t->shared_load_bytes);
     write_shared(out, "shared stores", t->shared_store_requests, t->shared_store_wavefronts,
                  t->shared_store_conflicts, t->shared_store_bytes);
+    write_instructions(out, t);
     tgl_text_add(out, "  barriers       %11lld, %.1f per block\n", (long long)t->barriers,
                  ratio(t->barriers, t->blocks));
     tgl_text_add(out, "  global bytes   %11lld moved, %.1f times the %lld needed\n",

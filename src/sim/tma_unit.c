@@ -139,8 +139,9 @@ void tgl_tma_load(void *run, void *shared, const void *map_of_kernel, const int 
     check_mask(machine, mask, pc);
     const int array = tgl_shared_check_bounds(machine, offset, tgl_box_bytes(&copy.map), true, pc);
     const int64_t inside = check_box(machine, &copy.map, at, false, &region, &sectors, pc);
-    if (!tgl_tally_bulk(&machine->tally, pc, TGL_ASYNC_COPY, array, inside, sectors, &copy.site))
+    if (!tgl_tally_bulk(&machine->tally, pc, TGL_TMA_LOAD, array, inside, sectors, &copy.site))
         tgl_machine_give_up(machine);
+    machine->multicast_bytes += inside * (__builtin_popcount(mask) - 1);
     trace_box(machine, copy.site, &copy.map, at, (uintptr_t)shared);
     for (unsigned i = 0; i < machine->cluster_size; i++)
         if ((mask >> i & 1) != 0) load_to(machine, &machine->blocks[i], &copy, barrier, pc);
@@ -202,8 +203,7 @@ void tgl_tma_store(void *run, const void *map_of_kernel, const void *shared, con
     const int64_t inside = check_box(machine, &map, at, true, &region, &sectors, pc);
     tgl_box_store *store = add_store(machine, &map);
     memcpy(store->at, at, (size_t)rank * sizeof *at);
-    if (!tgl_tally_bulk(&machine->tally, pc, TGL_GLOBAL_STORE, region, inside, sectors,
-                        &store->site))
+    if (!tgl_tally_bulk(&machine->tally, pc, TGL_TMA_STORE, region, inside, sectors, &store->site))
         tgl_machine_give_up(machine);
     trace_box(machine, store->site, &map, at, (uintptr_t)shared);
     read_box(machine, store, offset, pc);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counts of chapter 2 of the ladder on the simulator, beside counts by hand: what its tiles need of
-global and shared memory and of the tensor cores, at sizes that are no multiples of tiles."""
+global and shared memory and of the tensor cores, at sizes that are no multiples of tiles and at one that is."""
 
+import csv
 import os
+import re
 import shutil
 import tempfile
 import unittest
@@ -146,6 +148,7 @@ class Counts(unittest.TestCase):
                 copies = total(x for i, j in tiles for p in steps
                                for x in (a.box(i, p, BM, BOX), *(b.box(p, j + c, BK, BOX) for c in range(0, bn, BOX))))
                 self.assertEqual(self.accesses(shape, rung, "async_copy"), copies, rung)
+                self.assertEqual(self.accesses(shape, rung, "tma_load"), copies, rung)
                 self.assertEqual(self.accesses(shape, rung, "global_load"), (0, 0, 0), rung)
                 self.assertEqual(self.shared(shape, rung, "shared_load"), (0, 0, 0), rung)
 
@@ -158,6 +161,8 @@ class Counts(unittest.TestCase):
             of_b = total(b.box(p + rank * 32, j + c, 32, BOX) for _, j in pairs for rank in range(2) for p in steps
                          for c in range(0, 256, BOX))
             self.assertEqual(self.accesses(shape, "f16_persistent", "async_copy"), total((of_a, of_b)))
+            self.assertEqual(self.accesses(shape, "f16_persistent", "tma_load"), total((of_a, of_b)))
+            self.assertEqual(self.of(shape, "f16_persistent", "tma", "multicast_bytes"), (of_b[2],))
             # Every pair of tiles takes B once. Rung 32 takes it for each tile that is in C.
             m, n, k = shape
             self.assertEqual(of_b[2], ceil(m, 256) * n * k * ELEMENT)
@@ -179,28 +184,33 @@ class Counts(unittest.TestCase):
             boxes = total(c.box(i + g, j + x, GROUP, BOX) for i, j in blocks for g in (0, GROUP)
                           for x in range(0, 256, BOX))
             self.assertEqual(self.accesses(shape, "f16_persistent", "global_store"), boxes)
+            self.assertEqual(self.accesses(shape, "f16_persistent", "tma_store"), boxes)
             # stmatrix stores four 8 x 8 matrices, of which each is a wavefront
             stores = len(blocks) * BM * 256 // (4 * 8 * 8)
             self.assertEqual(self.shared(shape, "f16_persistent", "shared_store"), (stores, 4 * stores, 0))
 
-    def tensor_line(self, shape, rung, kind):
+    def tensor(self, shape, rung, kind):
+        """The requests and bytes of all lines, which are those of the totals."""
         lines = [line for line in self.lines[(*shape, rung)] if line["kind"] == kind]
-        return tuple(sum(line[what] for line in lines) for what in ("requests", "bytes"))
+        found = tuple(sum(line[what] for line in lines) for what in ("requests", "bytes"))
+        columns = ("requests", "bytes") if kind == "wgmma" else ("requests",)
+        self.assertEqual(self.of(shape, rung, kind, *columns), found[:len(columns)], rung)
+        return found
 
     def test_instructions_and_their_operands(self):
         for shape in self.SHAPES:
             tiles, steps = self.tiles(shape)
             executions = len(tiles) * len(steps) * BM * BN * BK // (16 * 8 * 16)
             for rung in HALF_RUNGS[:4]:
-                self.assertEqual(self.tensor_line(shape, rung, "mma"), (executions, 0), rung)
-                self.assertEqual(self.tensor_line(shape, rung, "wgmma"), (0, 0), rung)
+                self.assertEqual(self.tensor(shape, rung, "mma"), (executions, 0), rung)
+                self.assertEqual(self.tensor(shape, rung, "wgmma"), (0, 0), rung)
             pairs = ceil(shape[0], 256) * ceil(shape[1], 256)
             for rung, bn, blocks in (("f16_wgmma", 128, len(tiles)),
                                      ("f16_specialised", 256, len(self.tiles(shape, 256)[0])),
                                      ("f16_persistent", 256, 2 * pairs)):
                 executions = blocks * len(steps) * 2 * BK // STEP
                 size = (GROUP + bn) * STEP * ELEMENT
-                self.assertEqual(self.tensor_line(shape, rung, "wgmma"), (executions, executions * size), rung)
+                self.assertEqual(self.tensor(shape, rung, "wgmma"), (executions, executions * size), rung)
 
     def test_barriers(self):
         for shape in self.SHAPES:
@@ -210,6 +220,60 @@ class Counts(unittest.TestCase):
             expected = (*[2 * len(tiles) * len(steps)] * 3, len(tiles) * len(steps), len(tiles) * (1 + len(steps)),
                         wide, 2 * 2 * pairs)
             self.assertEqual(tuple(int(self.counts[(*shape, rung)]["barriers"]) for rung in HALF_RUNGS), expected)
+
+    def test_waits_at_mbarriers(self):
+        """All threads of rung 31 wait for each tile of a stage; of rungs 32 and 33 the consumers, and the one
+        thread of the producer that starts the copies."""
+        for shape in self.SHAPES:
+            tiles, steps = self.tiles(shape)
+            wide = len(self.tiles(shape, 256)[0])
+            pairs = ceil(shape[0], 256) * ceil(shape[1], 256)
+            expected = *[0] * 4, 256 * len(tiles) * len(steps), 257 * wide * len(steps), 257 * 2 * pairs * len(steps)
+            self.assertEqual(tuple(int(self.counts[(*shape, rung)]["mbarrier_waits"]) for rung in HALF_RUNGS), expected)
+
+
+class WholeTiles(unittest.TestCase):
+    """256 x 256 x 128: two rows of tiles, and two steps of 64 along K."""
+    COLUMNS = ("mma_requests", "wgmma_requests", "wgmma_bytes", "tma_load_requests", "tma_load_sectors", "tma_load_bytes",
+               "tma_multicast_bytes", "tma_store_requests", "tma_store_sectors", "tma_store_bytes", "mbarrier_waits")
+    EXPECTED = {
+        # 256 * 256 * 128 multiplications, 16 * 8 * 16 of them by an instruction.
+        "f16_fragments": (4096, *[0] * 10),
+        # Four blocks, two steps: eight instructions of 64 x 128 x 16, which read 64 + 128 rows of 32 bytes; a box
+        # of A with 128 rows of 128 bytes, and two of B with 64. 256 threads wait.
+        "f16_wgmma": (0, 64, 64 * 6144, 24, 8192, 262144, 0, 0, 0, 0, 2048),
+        # Two blocks, a cluster, two steps: eight instructions of 64 x 256 x 16; a box of A, and four of B with
+        # 32 rows, which both blocks receive. Each block stores eight boxes of 64 rows. 257 threads wait.
+        "f16_persistent": (0, 32, 32 * 10240, 20, 4096, 131072, 65536, 16, 4096, 131072, 1028),
+    }
+
+    def test_totals(self):
+        folder = tempfile.mkdtemp(prefix="tegula-counts-")
+        self.addCleanup(shutil.rmtree, folder)
+        path = os.path.join(folder, "c.csv")
+        result = tegula("ladder", "--device", "sim", "--chapter", 2, "-m", 256, "-n", 256, "-k", 128, "--csv", path)
+        self.assertEqual((result.code, result.err), (0, ""))
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = {row["rung"]: tuple(int(row[column]) for column in self.COLUMNS) for row in csv.DictReader(file)}
+        for rung, expected in self.EXPECTED.items():
+            self.assertEqual(rows[rung], expected, rung)
+
+    def test_explain(self):
+        def explained(rung):
+            result = tegula("explain", "--device", "sim", "--type", "f16", "-m", 256, "-n", 256, "-k", 128,
+                            "--kernel", f"ladder/{rung}")
+            self.assertEqual((result.code, result.err), (0, ""))
+            text = re.search("counted in the last run\n(.*?)by line", result.out, re.S).group(1)
+            return [re.split(" {2,}", line.strip()) for line in text.splitlines()]
+        fragments, persistent = explained("f16_fragments"), explained("f16_persistent")
+        self.assertIn(["mma.sync", "4096 requests"], fragments)
+        self.assertFalse([line for line in fragments if line[0] in ("wgmma", "by TMA", "TMA loads", "multicast", "mbarrier waits")])
+        self.assertIn(["wgmma", "32 requests", "327680 bytes of shared memory"], persistent)
+        self.assertIn(["multicast", "65536 bytes to further blocks"], persistent)
+        self.assertIn(["mbarrier waits", "1028 by threads"], persistent)
+        self.assertIn(["TMA loads", "20 requests", "4096 sectors", "204.80 per request", "131072 bytes"], persistent)
+        self.assertIn(["by TMA", "16 requests", "4096 sectors", "256.00 per request", "131072 bytes"], persistent)
+        self.assertFalse([line for line in persistent if line[0] in ("mma.sync", "cp.async", "into shared")])
 
 
 if __name__ == "__main__":

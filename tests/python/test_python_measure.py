@@ -74,6 +74,10 @@ class Ladder(unittest.TestCase):
             self.assertLess(row["max_error"], 48 + 4)
             self.assertEqual(row["needed_bytes"], 2 * (64 * 48 + 48 * 40 + 64 * 40))
         self.assertGreater(rows["f16_wmma"]["shared_load_conflicts"], 0)
+        # One tile of 128 x 128 x 64, in instructions of 16 x 8 x 16 and 64 x 128 x 16.
+        self.assertEqual(rows["f16_fragments"]["mma_requests"], 512)
+        self.assertEqual((rows["f16_wgmma"]["mma_requests"], rows["f16_wgmma"]["wgmma_requests"]), (0, 8))
+        self.assertEqual(rows["f16_wgmma"]["mbarrier_waits"], 256)
         rows = {row["rung"]: row["max_error"] for row in tegula.ladder(64, chapter=3)}
         self.assertEqual(list(rows), ["words_one", "words_three", "words_promoted"])
         self.assertGreater(rows["words_one"], 100 * rows["words_three"])
