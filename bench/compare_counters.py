@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the simulator's counts with a GPU's hardware counters, in a table of docs/ladder.md.
+"""Compares the simulator's counts with a GPU's hardware counters, in tables of docs/ladder.md.
 
     tegula ladder --device sim --size 512 --csv sim.csv
     bench/ncu_ladder.py -o counters.csv
     bench/compare_counters.py counters.csv sim.csv
 
-A cell holds the simulator's count, and after a slash the chip's where it is another one. More tables have
-what warps waited for, at the sizes whose sides are equal.
+For one chapter of the ladder at a time. A cell holds the simulator's count, and after a slash the
+chip's where it is another one. More tables have what warps waited for, at the sizes whose sides are
+equal.
 """
 
 import argparse
@@ -15,46 +16,77 @@ import argparse
 import ladder_table
 import markdown
 
-# The compared counts: name, the simulator's columns, which are added, and the hardware metrics: the first
-# one that has a value. The hardware counts cp.async as loads from global memory, too.
-PAIRS = [
-    ("global loads", "global_load_requests+async_copy_requests",
-     ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]),
-    ("sectors", "global_load_sectors+async_copy_sectors",
-     ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"]),
-    ("global stores", "global_store_requests",
-     ["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"]),
-    ("sectors", "global_store_sectors", ["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"]),
-    ("shared loads", "shared_load_requests", ["smsp__inst_executed_op_shared_ld.sum"]),
-    ("wavefronts", "shared_load_wavefronts",
-     ["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-      "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"]),
-    ("bank conflicts", "shared_load_conflicts",
-     ["smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-      "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"]),
-    ("shared stores", "shared_store_requests", ["smsp__inst_executed_op_shared_st.sum"]),
-    ("wavefronts", "shared_store_wavefronts",
-     ["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-      "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"]),
-    ("bank conflicts", "shared_store_conflicts",
-     ["smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-      "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"]),
-    ("cp.async", "async_copy_requests", ["smsp__inst_executed_op_ldgsts.sum"]),
-    ("wavefronts", "async_copy_wavefronts",
-     ["smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"]),
+# ---- What is compared --------------------------------------------------------------------------
+
+
+def simulated(*columns, without=None, times=1):
+    """The sum of columns of the simulator's row, the last of them `times`, without another one."""
+    def count(row):
+        *others, last = (int(row[column]) for column in columns)
+        return sum(others) + times * last - (int(row[without]) if without else 0)
+    return count
+
+
+def chip(*metrics):
+    """The sum of metrics of the chip's row; None: one of them was not measured."""
+    def count(row):
+        values = [row.get(metric) for metric in metrics]
+        return sum(map(float, values)) if all(values) else None
+    return count
+
+
+def wavefronts(operation):
+    """The counter for instructions leaves out LDSM and STSM. Where these are, it is the counter of the
+    pipe, which other traffic increases a little."""
+    by_instruction = chip(f"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum")
+    by_pipe = chip(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum")
+    matrices = chip("smsp__inst_executed_op_ldsm.sum")
+    def count(row):
+        has_matrices = matrices(row) if operation == "ld" else not by_instruction(row)
+        return by_pipe(row) if has_matrices else by_instruction(row)
+    return count
+
+
+def conflicts(operation):
+    by_instruction = chip(f"smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_{operation}.sum")
+    by_pipe = chip(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{operation}.sum")
+    return lambda row: by_pipe(row) if by_instruction(row) is None else by_instruction(row)
+
+
+# Of kernels for tensor cores: in others, HFMA2.MMA counts as HMMA, too. wgmma is an instruction of four warps.
+TENSOR = [
+    ("HMMA and HGMMA", simulated("mma_requests", "wgmma_requests", times=4),
+     chip("sm__inst_executed_pipe_tensor_op_hmma.sum")),
+    ("HGMMA", simulated("wgmma_requests", times=4), chip("sm__inst_executed_pipe_tensor_op_gmma.sum")),
 ]
+# The hardware counts cp.async as a load from global memory, too.
+MEMORY = [
+    ("global loads",
+     simulated("global_load_requests", "async_copy_requests", without="tma_load_requests"),
+     chip("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")),
+    ("sectors", simulated("global_load_sectors", "async_copy_sectors", without="tma_load_sectors"),
+     chip("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")),
+    ("global stores", simulated("global_store_requests", without="tma_store_requests"),
+     chip("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")),
+    ("sectors", simulated("global_store_sectors", without="tma_store_sectors"),
+     chip("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum")),
+    ("shared loads", simulated("shared_load_requests"),
+     chip("smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_ldsm.sum")),
+    ("wavefronts", simulated("shared_load_wavefronts"), wavefronts("ld")),
+    ("bank conflicts", simulated("shared_load_conflicts"), conflicts("ld")),
+    ("shared stores", simulated("shared_store_requests"), chip("smsp__inst_executed_op_shared_st.sum")),
+    ("wavefronts", simulated("shared_store_wavefronts"), wavefronts("st")),
+    ("bank conflicts", simulated("shared_store_conflicts"), conflicts("st")),
+    ("cp.async", simulated("async_copy_requests", without="tma_load_requests"),
+     chip("smsp__inst_executed_op_ldgsts.sum")),
+    ("wavefronts", simulated("async_copy_wavefronts"),
+     chip("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum")),
+]
+# All loads, with TMA, of which the L1 caches serve a part; and the reads of the L2 cache.
+READS = [("all sectors read", simulated("global_load_sectors", "async_copy_sectors"),
+          chip("lts__t_sectors_op_read.sum"))]
 
-STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-STALLS = ["long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier"]
-
-
-def measured(row, metrics):
-    """The first metric that the chip has, or None."""
-    return next((float(row[metric]) for metric in metrics if row.get(metric)), None)
-
-
-def simulated_count(row, columns):
-    return sum(int(row[column]) for column in columns.split("+"))
+# ---- Tables ------------------------------------------------------------------------------------
 
 
 def short(count):
@@ -65,53 +97,66 @@ def short(count):
     return f"{count:.0f}"
 
 
-def cell(simulated, chip):
-    if simulated == 0 and not chip:
+def cell(by_simulator, by_chip):
+    if by_simulator == 0 and not by_chip:
         return ""
-    if chip is None:
-        return short(simulated) + " / ?"
-    if simulated == round(chip):
-        return short(simulated)
-    if short(simulated) == short(chip):
-        return f"{simulated:.0f} / {chip:.0f}"
-    return f"{short(simulated)} / {short(chip)}"
+    if by_chip is None:
+        return short(by_simulator) + " / ?"
+    if by_simulator == round(by_chip):
+        return short(by_simulator)
+    if short(by_simulator) == short(by_chip):
+        return f"{by_simulator:.0f} / {by_chip:.0f}"
+    return f"{short(by_simulator)} / {short(by_chip)}"
 
 
-def comparison(simulated, counted, size):
-    """The lines for one size that both files have."""
-    chip = {row["rung"]: row for row in counted if ladder_table.size_of(row) == size}
-    rows = []
-    for row in simulated:
-        if ladder_table.size_of(row) == size and row["rung"] in chip:
-            cells = [cell(simulated_count(row, columns), measured(chip[row["rung"]], metrics))
-                     for _, columns, metrics in PAIRS]
-            rows.append([row["rung"]] + cells)
-    return [f"{size}:", ""] + markdown.table(["rung"] + [name for name, _, _ in PAIRS], rows) + [""]
+def comparison(counted, by_simulator, size, chapter):
+    """The lines for one size that both files have; without columns in which nothing is counted."""
+    of_chip = {row["rung"]: row for row in counted if ladder_table.size_of(row) == size}
+    columns = MEMORY if chapter == 1 else TENSOR + MEMORY + READS
+    rows = [[row["rung"]] + [cell(count(row), measured(of_chip[row["rung"]]))
+                             for _, count, measured in columns]
+            for row in by_simulator
+            if ladder_table.size_of(row) == size and row["rung"] in of_chip]
+    table = zip(*([["rung"] + [name for name, _, _ in columns]] + rows))
+    header, *shown = zip(*(column for column in table if any(column[1:])))
+    return [f"{size}:", ""] + markdown.table(list(header), shown) + [""]
 
 
-def millions(count):
-    value = float(count or 0) / 1e6
-    return "" if not count else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+STALLS = ["long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier"]
+ALL_INSTRUCTIONS = "smsp__inst_executed.sum"
 
 
-def stalls(counted, size):
-    """The lines with the stall counters and the share of FMA instructions, at one size."""
+def shown(row, metric, unit, text):
+    return text.format(float(row[metric]) / unit) if row.get(metric) else ""
+
+
+def fma_pipe(row):
+    """Its share of all instructions."""
+    share = float(row["smsp__inst_executed_pipe_fma.sum"]) / float(row[ALL_INSTRUCTIONS])
+    return f"{100 * share:.1f} %"
+
+
+def tensor_cores(row):
+    return shown(row, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", 1, "{:.1f} %")
+
+
+def stalls(counted, size, chapter):
+    """The lines with the stall counters and what the SMs do, at one size."""
     rows = []
     for row in counted:
-        if ladder_table.size_of(row) != size:
-            continue
-        values = [row.get(STALL.format(name), "") for name in STALLS]
-        fma, all_of_them = row["smsp__inst_executed_pipe_fma.sum"], row["smsp__inst_executed.sum"]
-        share = f"{100 * float(fma) / float(all_of_them):.1f} %" if fma and all_of_them else ""
-        issue = row["smsp__issue_active.avg.pct_of_peak_sustained_active"]
-        dram = row["dram__bytes_read.sum"]
-        rows.append([row["rung"]] + [f"{float(value):.2f}" if value else "" for value in values] +
-                    [millions(all_of_them), share,
-                     f"{float(issue):.1f} %" if issue else "",
-                     f"{float(dram) / 1e6:.0f}" if dram else ""])
+        if ladder_table.size_of(row) == size:
+            digits = 2 if float(row[ALL_INSTRUCTIONS]) < 1e8 else 0
+            rows.append([row["rung"]] +
+                        [shown(row, STALL.format(name), 1, "{:.2f}") for name in STALLS] +
+                        [shown(row, ALL_INSTRUCTIONS, 1e6, f"{{:.{digits}f}}"),
+                         fma_pipe(row) if chapter == 1 else tensor_cores(row),
+                         shown(row, "smsp__issue_active.avg.pct_of_peak_sustained_active", 1, "{:.1f} %"),
+                         shown(row, "dram__bytes_read.sum", 1e6, "{:.0f}")])
     header = ["rung"] + [name.replace("_", " ") for name in STALLS]
     return [f"{size}:", ""] + markdown.table(
-        header + ["million instructions", "FMA pipe", "issue slots busy", "MB from DRAM"], rows) + [""]
+        header + ["million instructions", "FMA pipe" if chapter == 1 else "tensor cores busy",
+                  "issue slots busy", "MB from DRAM"], rows) + [""]
 
 
 def main():
@@ -121,14 +166,15 @@ def main():
                         help="a file that `tegula ladder --device sim --csv` wrote")
     parser.add_argument("--page", default="docs/ladder.md", help="the page (docs/ladder.md)")
     arguments = parser.parse_args()
-    simulated = [row for path in arguments.simulated for row in ladder_table.read(path)]
+    by_simulator = [row for path in arguments.simulated for row in ladder_table.read(path)]
     counted = ladder_table.read(arguments.counted)
+    chapter = ladder_table.chapter_of(counted[0]["rung"])
     sizes = ladder_table.in_order(map(ladder_table.size_of, counted))
-    both = [size for size in sizes if size in map(ladder_table.size_of, simulated)]
-    lines = [line for size in both for line in comparison(simulated, counted, size)]
-    markdown.fill_in(arguments.page, "comparison", lines[:-1])
-    lines = [line for size in sizes if size.endswith("³") for line in stalls(counted, size)]
-    markdown.fill_in(arguments.page, "stalls", lines[:-1])
+    both = [size for size in sizes if size in map(ladder_table.size_of, by_simulator)]
+    compared = [line for size in both for line in comparison(counted, by_simulator, size, chapter)]
+    waits = [line for size in sizes if size.endswith("³") for line in stalls(counted, size, chapter)]
+    markdown.fill_in(arguments.page, ladder_table.section("comparison", chapter), compared[:-1])
+    markdown.fill_in(arguments.page, ladder_table.section("stalls", chapter), waits[:-1])
 
 
 if __name__ == "__main__":

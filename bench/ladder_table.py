@@ -97,10 +97,14 @@ def ratio(x, y, digits):
     return f"{x / y:.{digits}f}" if y else "–"
 
 
+def spaced(count):
+    return f"{count:,}".replace(",", " ")
+
+
 def counts_of(row):
     """As the ladder's steps change them; cp.async reads global and writes shared memory."""
     x = {key: int(value) for key, value in row.items()
-         if key.endswith(("requests", "sectors", "wavefronts", "conflicts", "bytes", "barriers"))
+         if key.endswith(("requests", "sectors", "wavefronts", "conflicts", "bytes", "barriers", "waits"))
          or key in ("blocks", "m", "n", "k")}
     ffmas = x["m"] * x["n"] * x["k"] / 32
     loads = x["global_load_requests"] + x["async_copy_requests"]
@@ -114,20 +118,25 @@ def counts_of(row):
             ratio(moved, x["needed_bytes"], 1), ratio(x["shared_load_requests"], ffmas, 3),
             ratio(x["shared_load_wavefronts"], ffmas, 3),
             ratio(x["shared_load_wavefronts"], x["shared_load_requests"], 2),
-            ratio(wavefronts, stores, 2), f"{conflicts:,}".replace(",", " "),
-            ratio(x["barriers"], x["blocks"], 0)]
+            ratio(wavefronts, stores, 2), spaced(conflicts),
+            ratio(x["barriers"], x["blocks"], 0),
+            spaced(x["mma_requests"]), spaced(x["wgmma_requests"]), spaced(x["wgmma_bytes"]),
+            spaced(x["tma_multicast_bytes"]), spaced(x["mbarrier_waits"])]
 
 
 COUNTED = ["rung", "sectors per load", "global loads per FFMA", "moved / needed",
            "shared loads per FFMA", "wavefronts per FFMA", "wavefronts per load", "wavefronts per store",
            "bank conflicts", "barriers per block"]
+TENSOR = ["mma.sync", "wgmma", "bytes read by wgmma", "bytes by multicast", "waits at mbarriers"]
 
 
 def counts(rows):
     lines = []
     for size in in_order(map(size_of, rows)):
-        chosen = [counts_of(row) for row in rows if size_of(row) == size]
-        lines += [f"{size}:", ""] + markdown.table(COUNTED, chosen) + [""]
+        table = [COUNTED + TENSOR] + [counts_of(row) for row in rows if size_of(row) == size]
+        header, *chosen = zip(*(column for column in zip(*table)
+                                if column[0] in COUNTED or set(column[1:]) != {"0"}))
+        lines += [f"{size}:", ""] + markdown.table(list(header), chosen) + [""]
     return lines[:-1]
 
 
