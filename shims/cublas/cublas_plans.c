@@ -66,20 +66,35 @@ static void read_error(char *text, size_t size)
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-typedef int get_context(void **context); /* cuCtxGetCurrent() */
+typedef int get_context(void **context);                          /* cuCtxGetCurrent() */
+typedef int get_capture_status(cudaStream_t stream, int *status); /* cuStreamIsCapturing() */
 
-/* NULL: the process has not loaded the driver yet. */
-static get_context *find_get_context(void)
+/* A function of the driver. *address keeps it. NULL: the process has not loaded the driver yet. */
+static void *driver_function(const char *name, void *_Atomic *address)
 {
-    static void *_Atomic address;
-    void *found = atomic_load(&address);
-    if (found != NULL) return (get_context *)found;
+    void *found = atomic_load(address);
+    if (found != NULL) return found;
     const char *path = getenv("TEGULA_LIBCUDA");
     void *driver =
         dlopen(path != NULL && path[0] != '\0' ? path : "libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (driver != NULL) found = dlsym(driver, "cuCtxGetCurrent");
-    atomic_store(&address, found);
-    return (get_context *)found;
+    if (driver != NULL) found = dlsym(driver, name);
+    atomic_store(address, found);
+    return found;
+}
+
+static get_context *find_get_context(void)
+{
+    static void *_Atomic address;
+    return (get_context *)driver_function("cuCtxGetCurrent", &address);
+}
+
+static bool is_captured(cudaStream_t stream)
+{
+    static void *_Atomic address;
+    get_capture_status *get =
+        (get_capture_status *)driver_function("cuStreamIsCapturing", &address);
+    int status = 0;
+    return get == NULL || get(stream, &status) != 0 || status != 0;
 }
 
 static context_device *find_device(const void *context)
@@ -214,6 +229,15 @@ static cublas_plan *add_plan(cublas_plan *made)
     return kept;
 }
 
+/* Of a plan: the caller's workspace, or what the library may take instead, if that is more. */
+static int64_t workspace_limit(const cublas_workspace *space)
+{
+    const int64_t given = space->memory != NULL ? (int64_t)space->bytes : 0;
+    const int64_t own = cublas_get_settings()->own_workspace;
+    const int64_t most = given > own ? given : own;
+    return !space->is_given ? 0 : most > 0 ? most : -1;
+}
+
 const cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
                                     const tgl_epilogue *epilogue)
 {
@@ -221,10 +245,7 @@ const cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *proble
     if (device == NULL) return NULL;
     const tgl_plan_options options = {.size = sizeof options,
                                       .epilogue = epilogue,
-                                      .workspace_limit = !p->workspace.is_given ? 0
-                                                         : p->workspace.memory == NULL
-                                                             ? -1
-                                                             : (int64_t)p->workspace.bytes};
+                                      .workspace_limit = workspace_limit(&p->workspace)};
     const plan_key key = key_of(device, problem, epilogue, options.workspace_limit);
     cublas_plan *plan = atomic_load_explicit(find_slot(&key), memory_order_acquire);
     if (plan == NULL) {
@@ -243,9 +264,15 @@ const cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *proble
     return NULL;
 }
 
-bool cublas_run_plan(const cublas_plan *plan, cublas_product *p, const tgl_operands *operands)
+bool cublas_run_plan(const cublas_plan *plan, cublas_product *p, tgl_operands *operands)
 {
+    if (p->workspace.memory != NULL && tgl_plan_workspace_size(plan->plan) <= p->workspace.bytes) {
+        operands->workspace = p->workspace.memory;
+        operands->workspace_bytes = p->workspace.bytes;
+    }
+    tgl_timer *timer = cublas_start_timer(p);
     const tgl_status status = tgl_plan_run_operands(plan->plan, operands, p->stream);
+    cublas_stop_timer(timer, p);
     if (status == TGL_OK) return true;
     char reason[160];
     read_error(reason, sizeof reason);
@@ -260,4 +287,26 @@ bool cublas_run_plan(const cublas_plan *plan, cublas_product *p, const tgl_opera
 const char *cublas_plan_kernel(const cublas_plan *plan)
 {
     return tgl_plan_kernel(plan->plan);
+}
+
+/* ---- Times ----------------------------------------------------------------------------------- */
+
+tgl_timer *cublas_start_timer(const cublas_product *p)
+{
+    tgl_timer *timer;
+    if (p == NULL || !cublas_get_settings()->is_timed || cublas_is_inside()) return NULL;
+    cublas_product unused = *p; /* for a reason */
+    context_device *device = current_device(&unused);
+    if (device == NULL || is_captured(p->stream)) return NULL;
+    if (tgl_timer_create(device->dev, &timer) != TGL_OK) return NULL;
+    if (tgl_timer_start(timer, p->stream) == TGL_OK) return timer;
+    tgl_timer_destroy(timer);
+    return NULL;
+}
+
+void cublas_stop_timer(tgl_timer *timer, cublas_product *p)
+{
+    if (timer == NULL) return;
+    if (tgl_timer_stop(timer, p->stream, &p->seconds) != TGL_OK) p->seconds = 0;
+    tgl_timer_destroy(timer);
 }

@@ -254,8 +254,8 @@ static cublas_workspace aligned(const cublas_workspace *given)
 
 /* ---- Which is faster ------------------------------------------------------------------------- */
 
-static bool is_row_aligned(const void *matrix, int64_t ld, int64_t stride, int64_t batch,
-                           tgl_type type, bool is_pointers)
+static bool is_column_aligned(const void *matrix, int64_t ld, int64_t stride, int64_t batch,
+                              tgl_type type, bool is_pointers)
 {
     const int64_t size = (int64_t)tgl_type_size(type);
     return (is_pointers || (uintptr_t)matrix % 16 == 0) && ld % 16 * size % 16 == 0 &&
@@ -263,17 +263,20 @@ static bool is_row_aligned(const void *matrix, int64_t ld, int64_t stride, int64
 }
 
 /* What docs/performance.md has measured on an H200, from about 700 cubed on. Tegula computes FP32
- * faster, also with TF32. F16 and BF16 are about as fast as by cuBLAS if all rows begin at
- * multiples of 16 bytes, within 5 % in most cases and 20 % in the worst, and faster otherwise. F64
- * is as fast. The limit applies to m*n*k*batch. */
+ * faster, also with TF32. F16 and BF16 are about as fast as by cuBLAS if all
+ * columns begin at multiples of 16 bytes, within 5 % in most cases and 28 % in the worst, and
+ * faster otherwise. F64 is as fast if they do, and faster otherwise. The limit applies to
+ * m*n*k*batch. */
 static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
     if (work < 700.0 * 700 * 700 || problem->type_a == TGL_F32) return false;
-    if (problem->type_a == TGL_F64) return true;
-    return is_row_aligned(p->A, p->lda, p->stride_a, p->batch, problem->type_a, p->is_pointers) &&
-           is_row_aligned(p->B, p->ldb, p->stride_b, p->batch, problem->type_b, p->is_pointers) &&
-           is_row_aligned(p->D, p->ldd, p->stride_d, p->batch, type_of(p->type_d), p->is_pointers);
+    return is_column_aligned(p->A, p->lda, p->stride_a, p->batch, problem->type_a,
+                             p->is_pointers) &&
+           is_column_aligned(p->B, p->ldb, p->stride_b, p->batch, problem->type_b,
+                             p->is_pointers) &&
+           is_column_aligned(p->D, p->ldd, p->stride_d, p->batch, type_of(p->type_d),
+                             p->is_pointers);
 }
 
 /* ---- The product ----------------------------------------------------------------------------- */
@@ -283,8 +286,6 @@ static bool run(cublas_product *p, const tgl_problem *problem, const tgl_epilogu
 {
     const cublas_plan *plan = cublas_find_plan(p, problem, epilogue);
     if (plan == NULL) return false;
-    operands->workspace = p->workspace.memory;
-    operands->workspace_bytes = p->workspace.bytes;
     if (!cublas_run_plan(plan, p, operands)) return false;
     cublas_trace_served(p, cublas_plan_kernel(plan));
     return true;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The environment, read by the first call:
- *   TEGULA_CUBLAS_TRACE   1: a line on stderr for each product
- *   TEGULA_CUBLAS_SERVE   faster (the default): products that Tegula is expected to compute faster;
- *                         all: every product that it can compute; none
- *   NVIDIA_TF32_OVERRIDE  0: no TF32, as for cuBLAS
+ *   TEGULA_CUBLAS_TRACE      1: a line on stderr for each product; time: with its time
+ *   TEGULA_CUBLAS_SERVE      faster (the default): products that Tegula is expected to compute
+ *                            faster; all: every product that it can compute; none
+ *   TEGULA_CUBLAS_WORKSPACE  MiB that a product may take if the caller's workspace is smaller
+ *   NVIDIA_TF32_OVERRIDE     0: no TF32, as for cuBLAS
  * Also tracing, and what happens when the process forks.
  */
 #include "cublas_shim.h"
@@ -53,10 +54,31 @@ static bool is_set(const char *name)
     return value != NULL && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
 }
 
+/* The words of an FP32 product of 8192 cubed take 512 MiB (docs/accuracy.md). */
+enum { OWN_WORKSPACE_MIB = 1024, OWN_WORKSPACE_MIB_MAX = 1 << 20 };
+
+static int64_t read_own_workspace(void)
+{
+    const char *text = getenv("TEGULA_CUBLAS_WORKSPACE");
+    char *end;
+    if (text == NULL || text[0] == '\0') return (int64_t)OWN_WORKSPACE_MIB << 20;
+    const long mib = strtol(text, &end, 10);
+    if (*end == '\0' && mib >= 0 && mib <= OWN_WORKSPACE_MIB_MAX) return (int64_t)mib << 20;
+    fprintf(
+        stderr,
+        "tegula_cublas: TEGULA_CUBLAS_WORKSPACE is \"%s\"; it must be a number of MiB from 0 to "
+        "%d. It is taken for %d.\n",
+        text, OWN_WORKSPACE_MIB_MAX, OWN_WORKSPACE_MIB);
+    return (int64_t)OWN_WORKSPACE_MIB << 20;
+}
+
 static void read_settings(void)
 {
     const char *serve = getenv("TEGULA_CUBLAS_SERVE"), *tf32 = getenv("NVIDIA_TF32_OVERRIDE");
+    const char *trace = getenv("TEGULA_CUBLAS_TRACE");
     settings.is_traced = is_set("TEGULA_CUBLAS_TRACE");
+    settings.is_timed = trace != NULL && strcmp(trace, "time") == 0;
+    settings.own_workspace = read_own_workspace();
     settings.forbids_tf32 = tf32 != NULL && strcmp(tf32, "0") == 0;
     if (serve == NULL || strcmp(serve, "") == 0 || strcmp(serve, "faster") == 0)
         settings.serve = SERVE_FASTER;
@@ -128,16 +150,17 @@ static const char *epilogue_name(cublasLtEpilogue_t epilogue, char text[24])
 /* One call of fprintf(), so that lines of threads do not mix. */
 static void print(const cublas_product *p, const char *server, const char *detail)
 {
-    char a[16], b[16], d[16], epilogue[24];
+    char a[16], b[16], d[16], epilogue[24], time[32] = "";
+    if (p->seconds > 0) snprintf(time, sizeof time, ", %.1f us", 1e6 * p->seconds);
     fprintf(stderr,
             "tegula_cublas: %s %c%c m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld batch=%lld "
-            "%s,%s,%s compute=%d%s%s: %s, %s\n",
+            "%s,%s,%s compute=%d%s%s: %s, %s%s\n",
             p->routine, letter_of(p->trans_a), letter_of(p->trans_b), (long long)p->m,
             (long long)p->n, (long long)p->k, (long long)p->lda, (long long)p->ldb,
             (long long)p->ldd, (long long)p->batch, type_name(p->type_a, a),
             type_name(p->type_b, b), type_name(p->type_d, d), p->compute,
             p->has_device_scalars ? " device-scalars" : "", epilogue_name(p->epilogue, epilogue),
-            server, detail);
+            server, detail, time);
 }
 
 void cublas_trace_served(const cublas_product *p, const char *kernel)

@@ -49,6 +49,7 @@ typedef struct cublas_product {
     bool has_device_scalars;
     cudaStream_t stream;
     cublas_workspace workspace;
+    double seconds;     /* on the GPU, if the trace has times; else 0 */
     const char *reason; /* why Tegula does not compute it; NULL: Tegula computes it, or the call
                            came from within cuBLAS */
     char reason_text[200];
@@ -87,8 +88,9 @@ typedef struct cublas_plan cublas_plan;
 const cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,
                                     const tgl_epilogue *epilogue);
 
-/* Runs the plan. Returns false and sets p->reason after a failure. */
-bool cublas_run_plan(const cublas_plan *plan, cublas_product *p, const tgl_operands *operands);
+/* Runs the plan, in the workspace of the caller if it suffices. Returns false and sets p->reason
+ * after a failure. */
+bool cublas_run_plan(const cublas_plan *plan, cublas_product *p, tgl_operands *operands);
 
 /* The kernel of the plan, for the trace. */
 const char *cublas_plan_kernel(const cublas_plan *plan);
@@ -117,9 +119,11 @@ void *cublas_find(cublas_function *function);
         __typeof__(&(function)) real_function = CUBLAS_REAL(function);                             \
         cublasStatus_t real_status = CUBLAS_STATUS_NOT_INITIALIZED;                                \
         if (real_function != NULL) {                                                               \
+            tgl_timer *real_timer = cublas_start_timer(p);                                         \
             cublas_enter_real();                                                                   \
             real_status = real_function arguments;                                                 \
             cublas_leave_real();                                                                   \
+            cublas_stop_timer(real_timer, p);                                                      \
         }                                                                                          \
         cublas_trace_forwarded(p, #function, real_function != NULL);                               \
         real_status;                                                                               \
@@ -135,8 +139,9 @@ bool cublas_is_inside(void);
 
 typedef struct cublas_settings {
     enum { SERVE_FASTER, SERVE_ALL, SERVE_NONE } serve;
-    bool is_traced;
-    bool forbids_tf32; /* NVIDIA_TF32_OVERRIDE=0, which cuBLAS obeys too */
+    bool is_traced, is_timed;
+    bool forbids_tf32;     /* NVIDIA_TF32_OVERRIDE=0, which cuBLAS obeys too */
+    int64_t own_workspace; /* bytes that a product may take if the caller's workspace is smaller */
 } cublas_settings;
 
 /* Read from the environment by the first call. */
@@ -145,6 +150,13 @@ const cublas_settings *cublas_get_settings(void);
 /* A line for a product that Tegula has computed, or for one that cuBLAS computes. */
 void cublas_trace_served(const cublas_product *p, const char *kernel);
 void cublas_trace_forwarded(const cublas_product *p, const char *function, bool is_found);
+
+/* Around a product, if the trace has times. NULL: the product is not timed, because none are asked
+ * for, it comes from within cuBLAS, or its stream is captured. */
+tgl_timer *cublas_start_timer(const cublas_product *p);
+
+/* Waits for the product, and sets p->seconds. */
+void cublas_stop_timer(tgl_timer *timer, cublas_product *p);
 
 /* The locks of cublas_handles.c and cublas_plans.c, held while the process forks. */
 void cublas_handles_lock(void);

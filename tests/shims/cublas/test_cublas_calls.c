@@ -303,7 +303,7 @@ static void test_stream(void **state)
     assert_null(rig.stream);
 }
 
-/* The workspace of a run: the plan's limit, and what the run gets. */
+/* The workspace of a run: the plan's limit, and what the run gets. The library may take none. */
 static void assert_workspace(cublasHandle_t of, int64_t m, int64_t limit, const void *memory,
                              size_t bytes)
 {
@@ -351,6 +351,22 @@ static void test_workspace(void **state)
 }
 
 /* ---- Plans and devices ----------------------------------------------------------------------- */
+
+/* The library may take 3 MiB: the limit is the larger one, and the caller's memory is used if the
+ * plan needs no more. */
+static void test_own_workspace(void **state)
+{
+    (void)state;
+    cublasHandle_t of = rig_handle();
+    assert_workspace(of, 5, 0, NULL, 0);
+    assert_int_equal(cublasSetWorkspace_v2(of, workspace, 1024), CUBLAS_STATUS_SUCCESS);
+    assert_workspace(of, 5, 3 << 20, workspace, 1024);
+    assert_int_equal(cublasSetWorkspace_v2(of, NULL, 0), CUBLAS_STATUS_SUCCESS);
+    assert_workspace(of, 6, 3 << 20, NULL, 0);
+    assert_int_equal(cublasSetWorkspace_v2(of, workspace, 4 << 20), CUBLAS_STATUS_SUCCESS);
+    assert_workspace(of, 6, 4 << 20, workspace, 4 << 20);
+    assert_int_equal(cublasDestroy_v2(of), CUBLAS_STATUS_SUCCESS);
+}
 
 static void test_plans(void **state)
 {
@@ -479,7 +495,8 @@ static void test_faster(void **state)
     check_faster(CUDA_R_16F, CUBLAS_COMPUTE_32F, 1024, 1024, unaligned, false);
     check_faster(CUDA_R_16BF, CUBLAS_COMPUTE_32F, 4096, 4096, A, true);
     check_faster(CUDA_R_16BF, CUBLAS_COMPUTE_32F, 640, 640, A, false);
-    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 1024, 1025, A, true);
+    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 1024, 1024, A, true);
+    check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 1024, 1025, A, false);
     check_faster(CUDA_R_64F, CUBLAS_COMPUTE_64F, 640, 640, A, false);
 }
 
@@ -511,7 +528,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* test_cublas_calls [no-tf32] */
+/* test_cublas_calls [no-tf32 | own-workspace] */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -524,8 +541,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_device_fails),
     };
     const struct CMUnitTest tests_no_tf32[] = {cmocka_unit_test(test_no_tf32)};
+    const struct CMUnitTest tests_own[] = {cmocka_unit_test(test_own_workspace)};
     setenv("TEGULA_CUBLAS_TRACE", "1", 1);
+    setenv("TEGULA_CUBLAS_WORKSPACE", "0", 1);
     const int missing = rig_load(NULL);
+    if (missing == 0 && argc > 1 && strcmp(argv[1], "own-workspace") == 0) {
+        setenv("TEGULA_CUBLAS_WORKSPACE", "3", 1);
+        return cmocka_run_group_tests_name("cuBLAS: own workspace", tests_own, set_up, NULL);
+    }
     if (missing == 0 && argc > 1 && strcmp(argv[1], "no-tf32") == 0) {
         setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
         return cmocka_run_group_tests_name("cuBLAS: no TF32", tests_no_tf32, set_up, NULL);

@@ -545,6 +545,7 @@ int main(int argc, char **argv)
     };
     is_recorded = argc < 2;
     setenv("TEGULA_CUBLAS_TRACE", "1", 1);
+    setenv("TEGULA_CUBLAS_WORKSPACE", "0", 1);
     const int missing = rig_load(is_recorded ? NULL : argv[1]);
     return missing != 0 ? missing : cmocka_run_group_tests_name("cuBLASLt", tests, set_up, NULL);
 }

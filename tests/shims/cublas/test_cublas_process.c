@@ -320,6 +320,53 @@ static bool uses_workspace(void)
     return computes_deep(handle, stream);
 }
 
+/* With a workspace of the caller that is too small for split-K. */
+static bool has_small_workspace(void)
+{
+    load_all();
+    int (*allocate)(void **, size_t) =
+        (int (*)(void **, size_t))function_of(driver, "cuMemAlloc_v2");
+    cublasHandle_t handle = make_handle();
+    cudaStream_t stream = make_stream();
+    void *memory;
+    cublasSetStream_v2(handle, stream);
+    if (allocate(&memory, 256) != 0) return false;
+    cublasSetWorkspace_v2(handle, memory, 256);
+    return computes_deep(handle, stream);
+}
+
+static void test_own_workspace(void **state)
+{
+    (void)state;
+    assert_string_equal(clean_output_of(NULL, NULL, has_small_workspace), "");
+    assert_string_equal(clean_output_of("TEGULA_CUBLAS_WORKSPACE", "0", has_small_workspace), "");
+    assert_non_null(strstr(clean_output_of("TEGULA_CUBLAS_WORKSPACE", "1.5", has_small_workspace),
+                           "TEGULA_CUBLAS_WORKSPACE is \"1.5\"; it must be a number of MiB"));
+    setenv("TEGULA_CUBLAS_TRACE", "1", 1);
+    assert_non_null(strstr(clean_output_of(NULL, NULL, has_small_workspace), ":splits=16"));
+    assert_null(
+        strstr(clean_output_of("TEGULA_CUBLAS_WORKSPACE", "0", has_small_workspace), ":splits=16"));
+    unsetenv("TEGULA_CUBLAS_TRACE");
+}
+
+/* The fake driver's events are 1 ms apart. A product in a captured stream is not timed. */
+static void test_times(void **state)
+{
+    (void)state;
+    const char *end = ", 1000.0 us\n", *output;
+    output = clean_output_of("TEGULA_CUBLAS_TRACE", "time", computes);
+    assert_non_null(strstr(output, end));
+    assert_string_equal(output + strlen(output) - strlen(end), end);
+    output = clean_output_of("TEGULA_CUBLAS_TRACE", "time", is_captured);
+    assert_non_null(strstr(output, ": tegula, "));
+    assert_null(strstr(output, " us\n"));
+    setenv("TEGULA_CUBLAS_SERVE", "none", 1); /* products of cuBLAS are timed, too */
+    output = output_of("TEGULA_CUBLAS_TRACE", "time", leaves_all);
+    assert_non_null(strstr(output, ": cuBLAS, "));
+    assert_non_null(strstr(output, end));
+    unsetenv("TEGULA_CUBLAS_SERVE");
+}
+
 static void test_graphs(void **state)
 {
     (void)state;
@@ -426,9 +473,10 @@ static void test_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product),     cmocka_unit_test(test_finding_cublas),
-        cmocka_unit_test(test_environment), cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_product),       cmocka_unit_test(test_finding_cublas),
+        cmocka_unit_test(test_environment),   cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_own_workspace), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_fork),
     };
     setenv("TEGULA_LIBCUDA", FAKE_LIBCUDA, 1);
     setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);
