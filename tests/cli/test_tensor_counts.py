@@ -222,7 +222,7 @@ class Counts(unittest.TestCase):
             self.assertEqual(tuple(int(self.counts[(*shape, rung)]["barriers"]) for rung in HALF_RUNGS), expected)
 
     def test_waits_at_mbarriers(self):
-        """All threads of rung 31 wait for each tile of a stage; of rungs 32 and 33 the consumers, and the one
+        """All threads of rung 31 wait once for each tile; of rungs 32 and 33 the consumers, and the one
         thread of the producer that starts the copies."""
         for shape in self.SHAPES:
             tiles, steps = self.tiles(shape)
