@@ -19,12 +19,9 @@ import markdown
 # ---- What is compared --------------------------------------------------------------------------
 
 
-def simulated(*columns, without=None, times=1):
-    """The sum of columns of the simulator's row, the last of them `times`, without another one."""
-    def count(row):
-        *others, last = (int(row[column]) for column in columns)
-        return sum(others) + times * last - (int(row[without]) if without else 0)
-    return count
+def simulated(**factors):
+    """The sum of columns of the simulator's row, each times its factor."""
+    return lambda row: sum(factor * int(row[column]) for column, factor in factors.items())
 
 
 def chip(*metrics):
@@ -36,14 +33,16 @@ def chip(*metrics):
 
 
 def wavefronts(operation):
-    """The counter for instructions leaves out LDSM and STSM. Where these are, it is the counter of the
-    pipe, which other traffic increases a little."""
+    """The counter by instruction leaves out LDSM and STSM. If there are LDSM, or no STS, this is the
+    counter of the pipe, which other traffic increases a little. A kernel is assumed to have STS or STSM,
+    not both."""
     by_instruction = chip(f"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum")
     by_pipe = chip(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum")
     matrices = chip("smsp__inst_executed_op_ldsm.sum")
     def count(row):
         has_matrices = matrices(row) if operation == "ld" else not by_instruction(row)
-        return by_pipe(row) if has_matrices else by_instruction(row)
+        use_pipe = has_matrices or by_instruction(row) is None
+        return by_pipe(row) if use_pipe else by_instruction(row)
     return count
 
 
@@ -53,37 +52,38 @@ def conflicts(operation):
     return lambda row: by_pipe(row) if by_instruction(row) is None else by_instruction(row)
 
 
-# Of kernels for tensor cores: in others, HFMA2.MMA counts as HMMA, too. wgmma is an instruction of four warps.
+# Only for chapters 2 and 3: in FP32 kernels the HMMA counter also counts HFMA2.MMA. The four warps of
+# a warpgroup each execute a wgmma.
 TENSOR = [
-    ("HMMA and HGMMA", simulated("mma_requests", "wgmma_requests", times=4),
+    ("HMMA and HGMMA", simulated(mma_requests=1, wgmma_requests=4),
      chip("sm__inst_executed_pipe_tensor_op_hmma.sum")),
-    ("HGMMA", simulated("wgmma_requests", times=4), chip("sm__inst_executed_pipe_tensor_op_gmma.sum")),
+    ("HGMMA", simulated(wgmma_requests=4), chip("sm__inst_executed_pipe_tensor_op_gmma.sum")),
 ]
 # The hardware counts cp.async as a load from global memory, too.
 MEMORY = [
     ("global loads",
-     simulated("global_load_requests", "async_copy_requests", without="tma_load_requests"),
+     simulated(global_load_requests=1, async_copy_requests=1, tma_load_requests=-1),
      chip("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")),
-    ("sectors", simulated("global_load_sectors", "async_copy_sectors", without="tma_load_sectors"),
+    ("sectors", simulated(global_load_sectors=1, async_copy_sectors=1, tma_load_sectors=-1),
      chip("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum")),
-    ("global stores", simulated("global_store_requests", without="tma_store_requests"),
+    ("global stores", simulated(global_store_requests=1, tma_store_requests=-1),
      chip("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum")),
-    ("sectors", simulated("global_store_sectors", without="tma_store_sectors"),
+    ("sectors", simulated(global_store_sectors=1, tma_store_sectors=-1),
      chip("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum")),
-    ("shared loads", simulated("shared_load_requests"),
+    ("shared loads", simulated(shared_load_requests=1),
      chip("smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_ldsm.sum")),
-    ("wavefronts", simulated("shared_load_wavefronts"), wavefronts("ld")),
-    ("bank conflicts", simulated("shared_load_conflicts"), conflicts("ld")),
-    ("shared stores", simulated("shared_store_requests"), chip("smsp__inst_executed_op_shared_st.sum")),
-    ("wavefronts", simulated("shared_store_wavefronts"), wavefronts("st")),
-    ("bank conflicts", simulated("shared_store_conflicts"), conflicts("st")),
-    ("cp.async", simulated("async_copy_requests", without="tma_load_requests"),
+    ("wavefronts", simulated(shared_load_wavefronts=1), wavefronts("ld")),
+    ("bank conflicts", simulated(shared_load_conflicts=1), conflicts("ld")),
+    ("shared stores", simulated(shared_store_requests=1), chip("smsp__inst_executed_op_shared_st.sum")),
+    ("wavefronts", simulated(shared_store_wavefronts=1), wavefronts("st")),
+    ("bank conflicts", simulated(shared_store_conflicts=1), conflicts("st")),
+    ("cp.async", simulated(async_copy_requests=1, tma_load_requests=-1),
      chip("smsp__inst_executed_op_ldgsts.sum")),
-    ("wavefronts", simulated("async_copy_wavefronts"),
+    ("wavefronts", simulated(async_copy_wavefronts=1),
      chip("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum")),
 ]
 # All loads, with TMA, of which the L1 caches serve a part; and the reads of the L2 cache.
-READS = [("all sectors read", simulated("global_load_sectors", "async_copy_sectors"),
+READS = [("all sectors read", simulated(global_load_sectors=1, async_copy_sectors=1),
           chip("lts__t_sectors_op_read.sum"))]
 
 # ---- Tables ------------------------------------------------------------------------------------
@@ -166,11 +166,14 @@ def main():
                         help="a file that `tegula ladder --device sim --csv` wrote")
     parser.add_argument("--page", default="docs/ladder.md", help="the page (docs/ladder.md)")
     arguments = parser.parse_args()
-    by_simulator = [row for path in arguments.simulated for row in ladder_table.read(path)]
     counted = ladder_table.read(arguments.counted)
     chapter = ladder_table.chapter_of(counted[0]["rung"])
+    by_simulator = [row for path in arguments.simulated for row in ladder_table.read(path)
+                    if ladder_table.chapter_of(row["rung"]) == chapter]
     sizes = ladder_table.in_order(map(ladder_table.size_of, counted))
     both = [size for size in sizes if size in map(ladder_table.size_of, by_simulator)]
+    if not both:
+        raise SystemExit("the files have no chapter and size in common")
     compared = [line for size in both for line in comparison(counted, by_simulator, size, chapter)]
     waits = [line for size in sizes if size.endswith("³") for line in stalls(counted, size, chapter)]
     markdown.fill_in(arguments.page, ladder_table.section("comparison", chapter), compared[:-1])

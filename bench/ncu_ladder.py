@@ -53,12 +53,13 @@ METRICS = [
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
     "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
     "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum",
-    # Stalled warps per issue cycle, by reason; and the issued instructions.
+    # Stalled cycles of warps per issued instruction, by reason; and the issued instructions.
     "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
     "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio",
     "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
     "smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio",
-    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",  # also waits for wgmma
+    "smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio",  # Hopper only
     "smsp__inst_executed.sum",
     "smsp__inst_executed_pipe_fma.sum",
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",

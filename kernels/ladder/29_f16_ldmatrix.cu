@@ -15,7 +15,7 @@
  * The matrix whose rows lanes 0..7 give arrives in a[0] of all lanes, that of lanes 8..15 in a[1],
  * of 16..23 in a[2], and of 24..31 in a[3]; for B in b[0] to b[3], where b[0] and b[1] belong to
  * columns 0..7. With g = lane / 4 and t = lane % 4, a lane receives elements 2t and 2t+1 of row g,
- * as A in rung 28; transposed, two elements of column g, as B, where neighbours in K are in two
+ * as A in rung 28; transposed, rows 2t and 2t+1 of column g, as B, where neighbours in K are in two
  * rows.
  *
  * The rows of a tile are multiples of 128 bytes apart, so that equal 16-byte chunks of all rows

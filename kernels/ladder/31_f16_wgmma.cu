@@ -6,18 +6,22 @@
  *
  *   wgmma       The four warps of a warpgroup together multiply tiles in shared memory directly:
  *               64 x 16 of A by 16 x 128 of B. Only the sums are in registers. It is asynchronous:
- *               wgmma_commit() ends a group of instructions, WGMMA_WAIT waits for groups. Until
- *               then no thread may access the sums or overwrite the tiles. A descriptor
- *               (wgmma_tile) has the address of a tile, its swizzle, and the distance from 8 rows
- *               to the next 8.
+ *               wgmma_commit() ends a group of instructions, WGMMA_WAIT(acc, n) waits until at most
+ *               n groups are unfinished. Until a group is finished, no thread may access its sums
+ *               or overwrite its tiles. wgmma_fence() orders earlier accesses to the sums before
+ *               the next wgmma. A descriptor (wgmma_tile) has the address of a tile, its swizzle,
+ *               the distance from 8 rows to the next 8, and that from 64 columns of B to the next
+ *               64.
  *
  *   TMA         One thread requests the copy of a whole box of a matrix. A tensor map, which the
  *               host passes as a parameter, describes the matrix, the box and the swizzle.
  *
- *   mbarrier    Counts the bytes of copies in phases of parity 0, 1, 0, ...: thread 0 announces the
- *               bytes of a stage, and the phase completes when they have come. A thread waits for
- *               the phase of the parity that it names: tile t is in the (t / STAGES)th phase of its
- *               stage, from 0 on.
+ *   mbarrier    Counts arrivals of threads and bytes of copies, in phases of parity 0, 1, 0, ...
+ *               Thread 0 arrives and announces the bytes of a stage. The phase completes when they
+ *               have come, and the next one begins. Tile t fills its stage in lap t / STAGES of the
+ *               ring, so all threads wait for the phase of parity lap % 2.
+ *
+ *     iteration t   | wait for tile t | multiply tile t, wait | barrier | request tile t + 4 |
  *
  *     a stage, 32 KB; TMA writes it with the swizzle of rung 29, and wgmma undoes it. With this
  *     swizzle the rows of a box have at most 128 bytes, so B needs two boxes.

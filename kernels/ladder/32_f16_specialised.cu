@@ -18,17 +18,17 @@
  *     consumer 0                reads                     `empty`: 2 arrivals, one per consumer
  *     consumer 1       reads
  *
- * The phases of a barrier have parity 0, 1, 0, ... In lap t / STAGES of the ring the consumers wait
- * for the phase of `full` with parity lap % 2. The producer waits for the consumers of the lap
- * before, the phase of `empty` with the other parity. A new mbarrier is in its phase 0. A wait for
- * parity 1 asks for the phase before that, which counts as complete, so the producer passes lap 0
- * without an arrival.
+ * Lap t / STAGES of the ring: a consumer waits for `full` with parity lap % 2. The producer waits
+ * for the consumers of the lap before: `empty` with parity (lap + 1) % 2. In lap 0 no consumer has
+ * arrived. A new mbarrier is in phase 0, and a wait for parity 1 asks for the phase before it,
+ * which counts as complete: the producer does not wait.
  *
  * Thread 0 of a consumer arrives for the warpgroup after its own wait. Like CUTLASS, we rely on a
  * wgmma completing for all four warps together.
  *
- * setmaxnreg moves the registers: 384 threads begin with 168 each; then a thread of the producer
- * has 40, and one of a consumer 232. The sums of a tile of 128 x 256 now fit: 128 per thread.
+ * setmaxnreg moves the registers: 384 threads begin with 168 each (65536 / 384, rounded down to a
+ * multiple of 8); then a thread of the producer has 40, and one of a consumer 232: 128 x 40 + 256 x
+ * 232 = 384 x 168. The sums of a tile of 128 x 256 now fit: 128 per thread.
  *
  * Why: in rung 31 all warps wait for each other at every tile, so that the tensor cores idle
  * between the last wgmma of a tile and the first one of the next. Now a consumer issues the wgmmas
@@ -36,8 +36,8 @@
  * other.
  * Look at: with ncu --metrics
  *     sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active (increases)
- *     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio (it decreases, but not to 0,
- *     although the loop has no barrier: it also contains other waits)
+ *     smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio (it decreases, but not to 0:
+ *     it contains the waits for wgmma)
  */
 #include "lib/dynamic_shared.h"
 #include "lib/load_store_half.h"

@@ -24,9 +24,12 @@
  *                 block's half is written into it, too: `empty` counts four arrivals.
  *
  *   stores        The results go to shared memory as f16 by stmatrix, as boxes of 64 x 64 with the
- *                 swizzle of rung 29, which TMA stores. The consumers go on with the next tile, and
- *                 wait for TMA only before they overwrite the boxes. A fence makes what threads
- *                 have written visible to TMA, which reads it through the async proxy.
+ *                 swizzle of rung 29, which TMA stores while the consumer multiplies the next tile.
+ *                 One thread waits until TMA has read the boxes of the tile before; barrier; all
+ *                 threads write, and each executes a fence, which makes what it has written visible
+ *                 to TMA, as TMA reads through the async proxy; barrier; one thread starts the
+ *                 stores. These are named barriers of a consumer's 128 threads, because the other
+ *                 consumer may be at another tile.
  *
  *                      a consumer's 64 x 256 results     | box 0 | box 1 | box 2 | box 3 |
  *                                                        64 rows of 128 bytes each

@@ -2,8 +2,8 @@
  *
  * Rungs 34 to 36, chapter 3: FP32 from tensor cores. C := alpha*A*B + beta*C in FP32, by products
  * of TF32 words. TF32 has the 11-bit significand of f16 and the exponent of FP32, so no scaling is
- * needed; it costs half the rate. Rung 34 restarts from the loop of rung 28 (one stage, mma.sync)
- * to show the arithmetic alone.
+ * needed. TF32 has half the rate of f16. Rung 34 restarts from the loop of rung 28 (one stage,
+ * mma.sync) to show the arithmetic alone.
  *
  *     34 words_one         PRODUCTS = 1               each factor is rounded to one word
  *     35 words_three       PRODUCTS = 3               each factor is two words, hi and lo

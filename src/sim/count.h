@@ -14,7 +14,7 @@ typedef enum tgl_access_kind {
     TGL_SHARED_LOAD,
     TGL_SHARED_STORE,
     TGL_ASYNC_COPY,  /* cp.async: both a global load and a shared store */
-    TGL_TMA_LOAD,    /* of a box, likewise */
+    TGL_TMA_LOAD,    /* of a box: both a global load and a shared store */
     TGL_TMA_STORE,   /* of a box, from shared to global memory */
     TGL_TENSOR_LOAD, /* loads of wgmma from shared memory */
     TGL_TENSOR_MMA,  /* mma.sync, which accesses registers only */
