@@ -21,9 +21,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static tgl_device *_Atomic device; /* NULL: not opened yet, or it does not open */
 static bool is_traced;             /* set before `device` */
 
+/* cuda, or cuda: and a number. */
 static bool is_cuda(const char *name)
 {
-    return strcmp(name, "cuda") == 0 || strncmp(name, "cuda:", 5) == 0;
+    if (strncmp(name, "cuda:", 5) != 0) return strcmp(name, "cuda") == 0;
+    const char *number = name + 5;
+    return *number != '\0' && number[strspn(number, "0123456789")] == '\0';
 }
 
 /* Without TEGULA_BLAS_TRACE the library prints only invalid settings, and devices that do not open.
@@ -38,18 +41,17 @@ static void open_device(void)
         char reason[300];
         tgl_last_error(reason, sizeof reason);
         fprintf(stderr,
-                "tegula_blas: the cpu device does not open: %s. Products are computed without "
-                "it.\n",
+                "tegula_blas: the cpu device does not open: %s. Products are computed by the next "
+                "BLAS, or by a slow loop if there is none.\n",
                 reason);
     }
     if (is_cuda(name))
         blas_gpu_configure(name, opened);
     else if (strcmp(name, "cpu") != 0)
-        fprintf(
-            stderr,
-            "tegula_blas: TEGULA_BLAS_DEVICE is \"%s\"; it must be cpu or cuda. Products run on "
-            "the cpu device.\n",
-            name);
+        fprintf(stderr,
+                "tegula_blas: TEGULA_BLAS_DEVICE is \"%s\"; it must be cpu, cuda or cuda:N. "
+                "Products run on the cpu device.\n",
+                name);
     atomic_store_explicit(&device, opened, memory_order_release);
 }
 

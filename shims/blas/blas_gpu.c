@@ -61,9 +61,16 @@ static bool is_worth_copying(const blas_gemm *g)
     return 2 * m * n * k / (threads * core_flops) > bytes / LINK_BYTES + FIXED_SECONDS;
 }
 
+/* A product with one row or one column, such as a GEMV, reads each element of a matrix once: the
+ * CPU needs less time for it than the copies. */
+static bool has_vector(const blas_gemm *g)
+{
+    return g->m == 1 || g->n == 1;
+}
+
 bool blas_wants_gpu(const blas_gemm *g)
 {
-    if (name[0] == '\0' || g->alpha == 0) return false;
+    if (name[0] == '\0' || g->alpha == 0 || has_vector(g)) return false;
     if (least > 0) return (double)g->m * (double)g->n * (double)g->k >= least;
     return is_worth_copying(g);
 }
@@ -86,12 +93,30 @@ static void open_gpu(void)
             reason);
 }
 
-/* Memory may be free again for the next product. After other failures the GPU is left alone. A BLAS
- * has no way to report an error: if C is undefined, the program must not go on with it. */
+/* Whether the failure concerns this product only: memory may be free again for the next one, and
+ * its matrices may be aligned. */
+static bool may_serve_others(tgl_status status)
+{
+    switch (status) {
+    case TGL_NO_MEMORY:
+    case TGL_BAD_A:
+    case TGL_BAD_B:
+    case TGL_BAD_C:
+    case TGL_TOO_LARGE:
+    case TGL_GRID_TOO_LARGE:
+    case TGL_UNSUPPORTED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* After other failures the GPU is not used any more. A BLAS has no way to report an error: if C is
+ * undefined, the program must not go on with it. */
 static void handle_failure(tgl_status status)
 {
     char reason[500];
-    if (status == TGL_NO_MEMORY) return;
+    if (may_serve_others(status)) return;
     tgl_last_error(reason, sizeof reason);
     atomic_store(&gpu, NULL);
     fprintf(stderr, "tegula_blas: the GPU has failed: %s. %s\n", reason,

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -99,17 +100,23 @@ static bool multiply_by_next(const blas_gemm *g)
 
 /* ---- The loop -------------------------------------------------------------------------------- */
 
+/* memcpy(): a matrix need not be aligned to its element size. */
 static double load(const blas_gemm *g, const void *matrix, int64_t index)
 {
-    return g->type == TGL_F32 ? ((const float *)matrix)[index] : ((const double *)matrix)[index];
+    const size_t size = tgl_type_size(g->type);
+    float single;
+    double value;
+    memcpy(g->type == TGL_F32 ? (void *)&single : &value,
+           (const char *)matrix + index * (int64_t)size, size);
+    return g->type == TGL_F32 ? single : value;
 }
 
 static void store(const blas_gemm *g, int64_t index, double value)
 {
-    if (g->type == TGL_F32)
-        ((float *)g->C)[index] = (float)value;
-    else
-        ((double *)g->C)[index] = value;
+    const size_t size = tgl_type_size(g->type);
+    const float single = (float)value;
+    memcpy((char *)g->C + index * (int64_t)size,
+           g->type == TGL_F32 ? (const void *)&single : &value, size);
 }
 
 static void multiply_by_loop(const blas_gemm *g)

@@ -26,6 +26,43 @@ static bool adds(void)
     return multiplies_square(N, 2);
 }
 
+/* C := A*B + 2*C of m x n x k ones, by sgemm_(); C begins `offset` bytes behind an aligned address.
+ */
+static bool multiplies_ones(int m, int n, int k, int offset)
+{
+    const size_t size_c = (size_t)m * (size_t)n * sizeof(float);
+    float *A = malloc((size_t)m * (size_t)k * sizeof *A);
+    float *B = malloc((size_t)k * (size_t)n * sizeof *B);
+    char *C = malloc(size_c + (size_t)offset);
+    bool is_right = A != NULL && B != NULL && C != NULL;
+    const float one = 1, expected = (float)k + 2;
+    for (int i = 0; is_right && i < m * k; i++)
+        A[i] = 1;
+    for (int i = 0; is_right && i < k * n; i++)
+        B[i] = 1;
+    for (size_t i = 0; is_right && i < size_c; i += sizeof one)
+        memcpy(C + offset + i, &one, sizeof one);
+    const blas_call c = {.layout = COL_MAJOR,
+                         .trans_a = NO_TRANS,
+                         .trans_b = NO_TRANS,
+                         .m = m,
+                         .n = n,
+                         .k = k,
+                         .alpha = 1,
+                         .beta = 2,
+                         .A = A,
+                         .B = B,
+                         .C = C + offset,
+                         .lda = m,
+                         .ldb = k,
+                         .ldc = m};
+    if (is_right) call_gemm(&(blas_name){"sgemm_", false, false, false}, &c);
+    for (size_t i = 0; is_right && i < size_c; i += sizeof one)
+        is_right = memcmp(C + offset + i, &expected, sizeof one) == 0;
+    free(A), free(B), free(C);
+    return is_right;
+}
+
 /* Runs fn() with a line for each call on stderr, and all products on the GPU. */
 static const char *traced_output(const char *variable, const char *value, child_fn *fn, int *status)
 {
@@ -62,6 +99,45 @@ static void test_size(void **state)
     check_server("TEGULA_BLAS_DEVICE", "cuda:0", multiplies, "tegula on the GPU");
     check_server("TEGULA_BLAS_DEVICE", "cpu", multiplies, "tegula");
     check_server("TEGULA_BLAS_DEVICE", "", multiplies, "tegula");
+}
+
+static bool multiplies_row(void)
+{
+    return multiplies_ones(1, N, N, 0);
+}
+
+static bool multiplies_column(void)
+{
+    return multiplies_ones(N, 1, N, 0);
+}
+
+static bool multiplies_vector(void)
+{
+    static float A[N * N], x[N], y[N];
+    for (int i = 0; i < N; i++)
+        A[i * N + i] = 1, x[i] = (float)i;
+    const blas_call c = {.layout = COL_MAJOR,
+                         .trans_a = NO_TRANS,
+                         .m = N,
+                         .n = N,
+                         .alpha = 1,
+                         .A = A,
+                         .B = x,
+                         .C = y,
+                         .lda = N,
+                         .ldb = 1,
+                         .ldc = 1};
+    call_gemv(&(blas_name){"sgemv_", false, false, false}, &c);
+    return memcmp(x, y, sizeof x) == 0;
+}
+
+/* Products with one row or one column stay on the CPU, whatever the size says. */
+static void test_vectors(void **state)
+{
+    (void)state;
+    check_server(NULL, NULL, multiplies_row, "tegula");
+    check_server(NULL, NULL, multiplies_column, "tegula");
+    check_server(NULL, NULL, multiplies_vector, "tegula");
 }
 
 static void test_invalid_size(void **state)
@@ -139,6 +215,63 @@ static void test_failed_gpu(void **state)
     assert_true(strncmp(output, message, strlen(message)) == 0);
     assert_true(ends_with(output, ": tegula\n"));
     assert_int_equal(status, 0);
+}
+
+/* A matrix that is not aligned to its elements: only this product is computed elsewhere. */
+static bool multiplies_misaligned_and_aligned(void)
+{
+    return multiplies_ones(20, 20, 20, 1) && multiplies_ones(20, 20, 20, 0);
+}
+
+static void test_misaligned(void **state)
+{
+    (void)state;
+    int status;
+    const char *output = traced_output(NULL, NULL, multiplies_misaligned_and_aligned, &status);
+    assert_string_equal(output, "tegula_blas: sgemm NN m=20 n=20 k=20 alpha=1 lda=20 ldb=20 beta=2 "
+                                "ldc=20: loop\n"
+                                "tegula_blas: sgemm NN m=20 n=20 k=20 alpha=1 lda=20 ldb=20 beta=2 "
+                                "ldc=20: tegula on the GPU\n");
+    assert_int_equal(status, 0);
+}
+
+/* C has four tiles. If the copy of the second tile fails, no tile has been stored yet: one is
+ * stored after the next one has been enqueued. If that of the third fails, one has been stored. */
+static const char fails_before_tiles[] = "cuMemcpyDtoHAsync_v2=1:1";
+static const char fails_between_tiles[] = "cuMemcpyDtoHAsync_v2=1:2";
+
+static bool multiplies_tiles(void)
+{
+    return multiplies_ones(1100, 1100, 4, 0);
+}
+
+/* The CPU computes the rest of C, without a message. */
+static void test_late_failure(void **state)
+{
+    (void)state;
+    int status;
+    const char *output =
+        traced_output("FAKE_CUDA_FAIL", fails_before_tiles, multiplies_tiles, &status);
+    assert_non_null(strstr(output, "tegula_blas: the GPU has failed: "));
+    assert_true(ends_with(output, "ldc=1100: tegula\n"));
+    assert_int_equal(status, 0);
+    output = traced_output("FAKE_CUDA_FAIL", fails_between_tiles, multiplies_tiles, &status);
+    assert_string_equal(output, "tegula_blas: sgemm NN m=1100 n=1100 k=4 alpha=1 lda=1100 ldb=4 "
+                                "beta=2 ldc=1100: tegula on the GPU\n");
+    assert_int_equal(status, 0);
+}
+
+/* Nor can the CPU compute the rest: the process is aborted. */
+static void test_failure_of_both(void **state)
+{
+    (void)state;
+    int status;
+    setenv("FAKE_CUDA_FAIL", fails_between_tiles, 1);
+    const char *output = traced_output("TEGULA_CPU", "none", multiplies_tiles, &status);
+    unsetenv("FAKE_CUDA_FAIL");
+    assert_non_null(strstr(output, "tegula_blas: the GPU has failed: "));
+    assert_true(ends_with(output, " C is undefined.\n"));
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
 /* ---- Batches --------------------------------------------------------------------------------- */
@@ -261,11 +394,13 @@ static void test_fork_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_size),      cmocka_unit_test(test_invalid_size),
-        cmocka_unit_test(test_estimate),  cmocka_unit_test(test_no_gpu),
-        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_failed_gpu),
-        cmocka_unit_test(test_batches),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_fork),      cmocka_unit_test(test_fork_meanwhile),
+        cmocka_unit_test(test_size),         cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_invalid_size), cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_no_gpu),       cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_failed_gpu),   cmocka_unit_test(test_misaligned),
+        cmocka_unit_test(test_late_failure), cmocka_unit_test(test_failure_of_both),
+        cmocka_unit_test(test_batches),      cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_fork),         cmocka_unit_test(test_fork_meanwhile),
     };
     return cmocka_run_group_tests_name("BLAS: GPU", tests, NULL, NULL);
 }

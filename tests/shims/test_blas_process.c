@@ -138,6 +138,7 @@ static void test_trace(void **state)
     check_output(NULL, NULL, uses_every_routine, "");
 }
 
+/* The GPU is not opened: the product is too small for it. */
 static void test_device_setting(void **state)
 {
     (void)state;
@@ -145,9 +146,15 @@ static void test_device_setting(void **state)
     check_output("TEGULA_BLAS_DEVICE", "cuda", multiplies, "");
     check_output("TEGULA_BLAS_DEVICE", "cuda:1", multiplies, "");
     check_output("TEGULA_BLAS_DEVICE", "", multiplies, "");
-    check_output("TEGULA_BLAS_DEVICE", "gpu", multiplies,
-                 "tegula_blas: TEGULA_BLAS_DEVICE is \"gpu\"; it must be cpu or cuda. Products run "
-                 "on the cpu device.\n");
+    static const char *const invalid[] = {"gpu", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda1"};
+    for (size_t i = 0; i < COUNT_OF(invalid); i++) {
+        char expected[200];
+        snprintf(expected, sizeof expected,
+                 "tegula_blas: TEGULA_BLAS_DEVICE is \"%s\"; it must be cpu, cuda or cuda:N. "
+                 "Products run on the cpu device.\n",
+                 invalid[i]);
+        check_output("TEGULA_BLAS_DEVICE", invalid[i], multiplies, expected);
+    }
 }
 
 /* The messages of the reference BLAS, whose handlers end the program; without a handler the call
@@ -237,7 +244,8 @@ static void test_next(void **state)
     (void)state;
     const char *output = output_of("TEGULA_CPU", "none", next_serves);
     const char *begin = "tegula_blas: the cpu device does not open: TEGULA_CPU=\"none\" names no";
-    const char *end = ". Products are computed without it.\n";
+    const char *end =
+        ". Products are computed by the next BLAS, or by a slow loop if there is none.\n";
     assert_true(strncmp(output, begin, strlen(begin)) == 0);
     assert_true(strlen(output) > strlen(end));
     assert_string_equal(output + strlen(output) - strlen(end), end);
