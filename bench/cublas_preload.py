@@ -8,7 +8,8 @@ Needs an NVIDIA GPU and PyTorch, CuPy or both. Each program runs in a process of
 cuBLAS and once with the library, on the same inputs. The table has the largest difference of the
 results relative to their largest element, the limit for it, the median times, and how many products
 Tegula has computed. A program fails if its difference is above the limit or its result is not finite,
-or if it ends with an error. The exit status is the number of failures. With --jobs N several programs
+if it ends with an error, if no call reaches the library, or if Tegula computes no product with
+--serve all. The exit status is the number of failures. With --jobs N several programs
 run at a time. A lock lets only one of them measure its time, but the others may use the GPU meanwhile, to
 load their kernels and to compute their first result.
 """
@@ -152,11 +153,14 @@ def compare(module, row, arguments):
     except RuntimeError as error:
         return f"| {module}: {name} | FAILS: {error} | | | | | |", True
     difference = np.abs(expected - found).max() / np.abs(expected).max()
-    fails = not (np.isfinite(found).all() and difference <= limit)
     trace = [line for line in lines if line.startswith("tegula_cublas: ")]
     served = sum(": tegula, " in line for line in trace)
-    return (f"| {module}: {name} | {difference:.1e}{' FAILS' if fails else ''} | {limit:.0e} | "
-            f"{before * 1e6:.1f} | {after * 1e6:.1f} | {before / after:.2f} | {served} of {len(trace)} |",
+    is_right = np.isfinite(found).all() and difference <= limit
+    is_used = served > 0 or (arguments.serve != "all" and len(trace) > 0)
+    fails = not (is_right and is_used)
+    return (f"| {module}: {name} | {difference:.1e}{'' if is_right else ' FAILS'} | {limit:.0e} | "
+            f"{before * 1e6:.1f} | {after * 1e6:.1f} | {before / after:.2f} | {served} of {len(trace)}"
+            f"{'' if is_used else ' FAILS'} |",
             fails)
 
 
@@ -167,6 +171,8 @@ def main():
                         help="TEGULA_CUBLAS_SERVE of the programs with the library")
     parser.add_argument("--jobs", type=int, default=1, help="programs that run at a time (1)")
     arguments = parser.parse_args()
+    if not os.path.exists(arguments.library):
+        parser.error(f"there is no {arguments.library}")
     programs = []
     for module, rows in (("torch", TORCH), ("cupy", CUPY)):
         found = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True,
@@ -175,6 +181,8 @@ def main():
             programs += [(module, row) for row in rows]
         else:
             print(f"{module} is not installed", file=sys.stderr)
+    if not programs:
+        return 1
     print("| program | difference | limit | cuBLAS, us | with the library, us | ratio | served |")
     print("|---|---|---|---|---|---|---|", flush=True)
     failures = 0

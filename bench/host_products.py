@@ -15,6 +15,7 @@ import argparse
 import csv
 import ctypes
 import json
+import math
 import os
 import subprocess
 import sys
@@ -143,7 +144,14 @@ def measure(options, config):
     return times, failed
 
 
+def cell(x):
+    if not isinstance(x, float):
+        return x
+    return "" if math.isnan(x) else f"{x:.4g}"
+
+
 def report(times, speed, options):
+    """Prints the table and writes the CSV file, where a time that was not measured is empty."""
     columns = ["type", "n", "beta", "cpu_ms", "nvblas_ms", "tegula_ms", "copies_ms", "tegula_tflops"]
     rows = []
     for name, n, beta in times["tegula"]:
@@ -158,7 +166,7 @@ def report(times, speed, options):
         print(" ".join(f"{x:>13.2f}" if isinstance(x, float) else f"{x:>13}" for x in row))
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([columns, *rows])
+            csv.writer(file).writerows([columns, *([cell(x) for x in row] for row in rows)])
 
 
 def main():

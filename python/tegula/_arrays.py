@@ -117,10 +117,11 @@ def _from_dlpack(name: str, array: Any) -> Operand:
     form = Form(x.shape, (), _type_of(name, x.type_name, x.type_name)).row_major
     form = form._replace(strides=form.strides if x.strides is None else x.strides,
                          usable=x.pointer % TYPE_SIZES[form.type] == 0)
+    writable = x.writable and not _is_jax(array)
     if x.device_type in (_dlpack.CPU, _dlpack.CUDA_HOST):
-        return Operand(array, x.owner, x.pointer, form, "cpu", None, x.writable)
+        return Operand(array, x.owner, x.pointer, form, "cpu", None, writable)
     if x.device_type in (_dlpack.CUDA, _dlpack.CUDA_MANAGED):
-        return Operand(array, x.owner, x.pointer, form, f"cuda:{x.device_id}", 0, x.writable)
+        return Operand(array, x.owner, x.pointer, form, f"cuda:{x.device_id}", 0, writable)
     raise ValueError(f"{name} is on the DLPack device {x.device_type}; the library serves the CPU "
                      "(1) and CUDA (2)")
 
@@ -145,6 +146,12 @@ def describe(name: str, x: Any) -> Operand:
 def _is_torch(x: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _is_jax(x: Any) -> bool:
+    """JAX's arrays never change, but its DLPack capsules do not say that they are read-only."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
 
 
 def _is_cupy(x: Any) -> bool:

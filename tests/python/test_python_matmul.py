@@ -170,6 +170,35 @@ class Types(Comparison, unittest.TestCase):
             self.assertIsInstance(result, np.ndarray)
             self.assert_product(result, a, b)
 
+    def test_strided_dlpack(self):
+        """Without a library that could copy it, such an array must be contiguous."""
+        a, b = random_array((5, 14))[:, ::2], random_array((7, 3), seed=1)
+
+        class Dlpack:
+            def __dlpack__(self, **options):
+                return a.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return a.__dlpack_device__()
+
+        with self.assertRaisesRegex(ValueError, "a has the strides"):
+            tegula.matmul(Dlpack(), b)
+
+    def test_jax(self):
+        try:
+            import jax.numpy as jnp
+        except ImportError:
+            self.skipTest("needs JAX")
+        for dtype in [np.dtype(np.float32), np.dtype(np.float16)] + BFLOAT16:
+            a, b = random_array((2, 5, 7), dtype), random_array((7, 3), dtype, 1)
+            x, y = jnp.asarray(a), jnp.asarray(b)
+            for result in (tegula.matmul(x, y), tegula.matmul(x, b), tegula.plan(x, y)(x, y)):
+                self.assertIsInstance(result, np.ndarray)
+                self.assert_product(result, a, b)
+            self.assert_product(np.asarray(jnp.asarray(tegula.matmul(y.T, x[0].T))), b.T, a[0].T)
+            # JAX's arrays never change.
+            self.assertRaisesRegex(ValueError, "read-only", tegula.matmul, a, b, jnp.zeros((2, 5, 3), dtype))
+
     def test_dlpack_results(self):
         a, b = random_array((5, 7)), random_array((7, 3), seed=1)
         memory = np.zeros((5, 3), np.float32)
