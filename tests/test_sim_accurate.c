@@ -471,12 +471,26 @@ static void small_elements_that_meet(void **state)
 
 /* ---- Extremes -------------------------------------------------------------------------------- */
 
+/* Of one row and column: the sum is 2^128 - 2^118, and 2^128 + 2^118 without the product of the
+ * element that is listed. */
+static void overflow_without_listed(const product *p, data *d)
+{
+    static const float row[] = {0x1p99f /* listed */, 0x1p127f, 0x1p100f, 0x1p100f, 0x1p100f};
+    static const float col[] = {-0x1p20f, 0, 0x1p27f, 0x1p27f, 0x1p18f};
+    enum { COUNT = sizeof row / sizeof row[0] };
+    for (int i = 0; i < p->k; i++) {
+        *a_at(p, d, 70, i) = i < COUNT ? row[i] : 0;
+        *b_at(p, d, i, 5) = i < COUNT ? col[i] : 0;
+    }
+}
+
 static void extremes(void **state)
 {
-    for (int way = 0; way < 8; way++) {
+    for (int way = 0; way < 9; way++) {
         static const char *const names[] = {
-            "denormal inputs", "denormal results", "a huge element",    "zero rows",
-            "near FLT_MAX",    "overflow midway",  "denormals and one", "all zero"};
+            "denormal inputs",   "denormal results", "a huge element",
+            "zero rows",         "near FLT_MAX",     "overflow midway",
+            "denormals and one", "all zero",         "overflow without what is listed"};
         if (!is_mine()) continue;
         product p = square(names[way], 256);
         data d = make_data(&p);
@@ -503,6 +517,7 @@ static void extremes(void **state)
                 if (way == 7) *x = 0;
             }
         }
+        if (way == 8) overflow_without_listed(&p, &d);
         check_errors(*state, &p, &d, false);
         free_data(&d);
     }

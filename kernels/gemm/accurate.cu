@@ -576,9 +576,27 @@ static __device__ __forceinline__ void multiply_exactly(float *sum,
     consumer_barrier(group);
 }
 
+/* Whether a sum of the consumer's threads is Inf or NaN. votes: 4 words of shared memory. */
+static __device__ __forceinline__ bool has_overflowed(const float *sum, int *votes, int group)
+{
+    const float most = 3.40282347e38f; /* FLT_MAX */
+    int own = 0;
+#pragma unroll
+    for (int i = 0; i < ACC; i++)
+        own |= !(fabsf(sum[i]) <= most);
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        own |= shuffle_xor(own, lanes);
+    consumer_barrier(group); /* what was in `votes` has been read */
+    if (threadIdx.x % 32 == 0) votes[threadIdx.x / 32 % 4] = own;
+    consumer_barrier(group);
+    return (votes[0] | votes[1] | votes[2] | votes[3]) != 0;
+}
+
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-/* sum := the sums of a unit, as FP32 numbers. */
+/* sum := the sums of a unit, as FP32 numbers. The products of listed elements are added last, when
+ * the sum of the others may have overflowed, although the whole sum has not: FFMA decides. */
 static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl_gemm_args *args,
                                                     struct shared *shared, int number, int group,
                                                     int depth, struct progress *progress)
@@ -586,17 +604,21 @@ static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl
     struct unit u = find_unit(args, number, depth);
     struct lines lines = lines_of(args, u.batch);
     const unsigned state = state_of_unit(args, &lines, &u);
-    if (state & TGL_PANEL_NOT_FINITE) {
-        multiply_exactly(sum, args, &u, group, depth, shared->chunks[group * 4]);
-        return;
+    bool is_exact = (state & TGL_PANEL_NOT_FINITE) != 0;
+    if (!is_exact) {
+        multiply(sum, shared, u.steps, group, progress);
+        if (u.steps == 0) return;
+        FORGET(number);
+        u = find_unit(args, number, depth);
+        lines = lines_of(args, u.batch);
+        unscale(sum, args, &lines, &u, group, shared->exponents[group],
+                (state & TGL_PANEL_WIDE) != 0);
+        if (state & HAS_LISTS) {
+            add_listed(sum, args, &lines, &u, group, shared);
+            is_exact = has_overflowed(sum, shared->orders[group], group);
+        }
     }
-    multiply(sum, shared, u.steps, group, progress);
-    if (u.steps == 0) return;
-    FORGET(number);
-    u = find_unit(args, number, depth);
-    lines = lines_of(args, u.batch);
-    unscale(sum, args, &lines, &u, group, shared->exponents[group], (state & TGL_PANEL_WIDE) != 0);
-    if (state & HAS_LISTS) add_listed(sum, args, &lines, &u, group, shared);
+    if (is_exact) multiply_exactly(sum, args, &u, group, depth, shared->chunks[group * 4]);
 }
 
 static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
