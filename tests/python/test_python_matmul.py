@@ -197,7 +197,8 @@ class Types(Comparison, unittest.TestCase):
                 self.assert_product(result, a, b)
             self.assert_product(np.asarray(jnp.asarray(tegula.matmul(y.T, x[0].T))), b.T, a[0].T)
             # JAX's arrays never change.
-            self.assertRaisesRegex(ValueError, "read-only", tegula.matmul, a, b, jnp.zeros((2, 5, 3), dtype))
+            with self.assertRaisesRegex(ValueError, "read-only"):
+                tegula.matmul(a, b, jnp.zeros((2, 5, 3), dtype))
 
     def test_dlpack_results(self):
         a, b = random_array((5, 7)), random_array((7, 3), seed=1)
