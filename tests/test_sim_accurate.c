@@ -299,6 +299,21 @@ static void check_errors(tgl_device *dev, const product *p, const data *d, bool 
         fail_msg("%s: RMS error of %g, and %g of FFMA", p->name, ours.rms, ffma.rms);
 }
 
+/* Every configuration, and ways to use it. */
+static const char *const kernels[] = {"accurate_128x192",
+                                      "accurate_128x160",
+                                      "accurate_128x128",
+                                      "accurate_192x128",
+                                      "accurate_128x96",
+                                      "accurate_128x64",
+                                      "accurate_128x192:cluster=2",
+                                      "accurate_128x160:cluster=2",
+                                      "accurate_128x128:cluster=2",
+                                      "accurate_192x128:cluster=2,slab=2",
+                                      "accurate_128x192:slab=2",
+                                      "accurate_128x64:slab=4",
+                                      "accurate_128x96:cluster=2,raster=1"};
+
 static product square(const char *name, int k)
 {
     return (product){
@@ -437,15 +452,16 @@ static void small_elements_alone(void **state)
         }
 }
 
-/* Products in which both factors are below the range, several in a row. */
+/* Products in which both factors are below the range, several in a row, in all panels that the
+ * tiles of a block meet: those of 160 and 96 columns begin inside panels of B. */
 static void small_elements_that_meet(void **state)
 {
-    for (int way = 0; way < 8; way++) {
+    for (int way = 0; way < 2 * (int)COUNT_OF(kernels); way++) {
         if (!is_mine()) continue;
         product p = square("small ones meet", 256);
         p.trans_a = way % 2 != 0;
         p.trans_b = way / 2 % 2 != 0;
-        p.kernel = way / 4 != 0 ? "accurate_128x192" : "accurate_128x64:cluster=2";
+        p.kernel = kernels[way / 2];
         p.m = 200, p.n = 260;
         data d = make_data(&p);
         fill_both(&p, &d, symmetric);
@@ -584,20 +600,20 @@ static void scalars(void **state)
     }
 }
 
-/* Inf and NaN in each operand, in different places: the pattern is FFMA's, and the rest exact
- * enough. */
+/* Inf and NaN in each operand, in different places, for every configuration: the pattern is FFMA's,
+ * and the rest exact enough. */
 static void inf_and_nan(void **state)
 {
     static const float values[] = {INFINITY, -INFINITY, NAN};
-    for (int way = 0; way < 18; way++) {
+    for (int way = 0; way < 2 * (int)COUNT_OF(kernels); way++) {
         if (!is_mine()) continue;
         product p = square("Inf and NaN", 300);
-        p.kernel = way % 2 != 0 ? "accurate_128x192:cluster=2" : "accurate_128x64";
+        p.kernel = kernels[way / 2];
         p.m = 260, p.n = 200;
         data d = make_data(&p);
         fill_both(&p, &d, symmetric);
         const float value = values[way % 3];
-        const int which = way / 3, places[] = {0, 63, 64, 127, 130, 199};
+        const int which = way / 3 % 6, places[] = {0, 63, 64, 127, 130, 199};
         if (way % 4 < 3) *a_at(&p, &d, places[which], which * 59) = value;
         if (way % 4 > 1) *b_at(&p, &d, which * 40 + 3, places[5 - which]) = -value;
         if (way % 5 == 0) *b_at(&p, &d, which * 59, 11) = 0;
@@ -609,8 +625,8 @@ static void inf_and_nan(void **state)
                                      ? result[i] == t.ffma
                                      : fabs(result[i] - t.sum) <= 10 * 0x1p-24 * t.absolute;
             if (!is_same)
-                fail_msg("Inf and NaN %d: D[%d][%d] is %g, FFMA's is %g", way, i / p.n, i % p.n,
-                         result[i], t.ffma);
+                fail_msg("Inf and NaN %d, %s: D[%d][%d] is %g, FFMA's is %g", way, p.kernel,
+                         i / p.n, i % p.n, result[i], t.ffma);
         }
         free(result);
         free_data(&d);
@@ -618,11 +634,6 @@ static void inf_and_nan(void **state)
 }
 
 /* ---- Exact products -------------------------------------------------------------------------- */
-
-static double of_11_bits(void)
-{
-    return floor(uniform() * 4096) - 2048;
-}
 
 /* Sums are exact in FP32, and so is D. */
 static double rounded_sum(const product *p, const data *d, int64_t i)
@@ -647,18 +658,54 @@ static void check_exact(tgl_device *dev, const product *p, const data *d)
     free(result);
 }
 
-/* One operand has up to 11 bits, the other 22, and sums stay below 2^24. */
+static double of_22_bits(void)
+{
+    return floor(uniform() * 0x1p23) - 0x1p22;
+}
+
+/* Sums of magnitudes of 2^24 - 2^13 - 1, the limit (docs/accuracy.md). Those of hi*hi are 2^24 -
+ * 2^10: hi of 2^21 + 2^10 + 1 is 2^21 + 2^11. */
+static void fill_to_the_limit(const product *p, data *d, bool a_is_short)
+{
+    static const float limit[2][2] = {{0x1p21f + 0x1p10f + 1, 7}, {2081784, 1}};
+    for (int line = 0; line < p->m; line++)
+        for (int i = 0; i < 2; i++) {
+            *a_at(p, d, line, i) = limit[i][a_is_short];
+            *b_at(p, d, i, line) = limit[i][!a_is_short];
+        }
+}
+
+/* Three elements of 1 or -1 in each line of one operand, and all of 22 bits in the other. */
+static void fill_with_22_bits(const product *p, data *d, bool a_is_short)
+{
+    fill(a_is_short ? d->b : d->a, (int64_t)p->m * p->k, of_22_bits);
+    for (int line = 0; line < p->m; line++)
+        for (int i = 0; i < 3; i++) {
+            const int k = (7 * line + 85 * i) % p->k;
+            *(a_is_short ? a_at(p, d, line, k) : b_at(p, d, k, line)) = (line + i) % 2 * 2 - 1;
+        }
+}
+
+static void fill_with_11_bits(const product *p, data *d, bool a_is_short)
+{
+    for (int64_t i = 0; i < (int64_t)p->m * p->k; i++) {
+        d->a[i] = (float)(a_is_short ? i % 2048 : i % 9);
+        d->b[i] = (float)(a_is_short ? i % 9 : i % 2048);
+    }
+}
+
+/* One operand has up to 11 bits, the other up to 22, and sums of magnitudes stay below 2^24 - 2^13.
+ */
 static void integers(void **state)
 {
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 6; way++) {
         if (!is_mine()) continue;
         product p = square("integers", 256);
         data d = make_data(&p);
-        float *few = way % 2 == 0 ? d.a : d.b, *many = way % 2 == 0 ? d.b : d.a;
-        for (int64_t i = 0; i < (int64_t)p.m * p.k; i++) {
-            few[i] = way < 2 ? (float)(i % 7 == 0 ? (int)(i % 3) - 1 : 0) : (float)(i % 2048);
-            many[i] = way < 2 ? (float)(of_11_bits() * 16 + floor(16 * uniform())) : (float)(i % 9);
-        }
+        const bool a_is_short = way % 2 == 0;
+        if (way / 2 == 0) fill_with_22_bits(&p, &d, a_is_short);
+        if (way / 2 == 1) fill_with_11_bits(&p, &d, a_is_short);
+        if (way / 2 == 2) fill_to_the_limit(&p, &d, a_is_short);
         check_exact(*state, &p, &d);
         free_data(&d);
     }
@@ -669,22 +716,9 @@ static double of_small_integers(void)
     return floor(uniform() * 9) - 4;
 }
 
-/* Every configuration, layout, and way to use it, with tiles that are not whole. */
+/* Every configuration and layout, with tiles that are not whole. */
 static void configurations(void **state)
 {
-    static const char *const kernels[] = {"accurate_128x192",
-                                          "accurate_128x160",
-                                          "accurate_128x128",
-                                          "accurate_192x128",
-                                          "accurate_128x96",
-                                          "accurate_128x64",
-                                          "accurate_128x192:cluster=2",
-                                          "accurate_128x160:cluster=2",
-                                          "accurate_128x128:cluster=2",
-                                          "accurate_192x128:cluster=2,slab=2",
-                                          "accurate_128x192:slab=2",
-                                          "accurate_128x64:slab=4",
-                                          "accurate_128x96:cluster=2,raster=1"};
     for (size_t i = 0; i < COUNT_OF(kernels); i++)
         for (int layout = 0; layout < 4; layout++) {
             if (!is_mine()) continue;
@@ -723,28 +757,64 @@ static void alignments(void **state)
     }
 }
 
+enum { FIRST = 0, NOT_FINITE, LISTED, PROBLEMS };
+
+/* Problem number z of a batch alone. */
+static data problem_of_batch(const product *p, const data *d, int z)
+{
+    data one = *d;
+    if (!p->shares_a) one.a += (int64_t)z * p->m * p->k;
+    one.b += (int64_t)z * p->k * p->n;
+    return one;
+}
+
+/* Problems differ in scales. One has a NaN. In another one, a row of A and a column of B have a
+ * listed element, of which their products with the column and the row that are otherwise zero
+ * consist. */
+static void make_problems_differ(const product *p, data *d)
+{
+    data not_finite = problem_of_batch(p, d, NOT_FINITE), listed = problem_of_batch(p, d, LISTED);
+    const data first = problem_of_batch(p, d, FIRST);
+    for (int i = 0; i < p->m * p->k && !p->shares_a; i++)
+        not_finite.a[i] *= 0x1p-90f, listed.a[i] *= 0x1p10f;
+    for (int i = 0; i < p->k * p->n && !p->shares_a; i++)
+        not_finite.b[i] *= 0x1p90f;
+    for (int i = 0; i < p->k; i++) {
+        *a_at(p, &listed, 5, i) = i == 7 ? 0x1p-40f : 1;
+        *b_at(p, &listed, i, 3) = i == 7 ? 3 : 0;
+        *b_at(p, &listed, i, 9) = i == 11 ? 0x1p-40f : 1;
+        *a_at(p, &listed, 13, i) = i == 11 ? 3 : 0;
+    }
+    *b_at(p, &first, 7, 3) = -1;
+    if (!p->shares_a) *a_at(p, &first, 13, 11) = -1;
+    *(p->shares_a ? b_at(p, &not_finite, 9, 70) : a_at(p, &not_finite, 70, 9)) = NAN;
+}
+
 static void batches(void **state)
 {
     for (int way = 0; way < 8; way++) {
         if (!is_mine()) continue;
         product p = square("batches", 264);
-        p.m = 100, p.n = 72, p.batch = 3;
+        p.m = 100, p.n = 72, p.batch = PROBLEMS;
         p.kernel = way % 2 != 0 ? "accurate_128x128" : "accurate_128x64";
         p.shares_a = way / 2 % 2 != 0;
         p.trans_a = way / 4 != 0;
         p.trans_b = way % 3 == 0;
         data d = make_data(&p);
         fill_both(&p, &d, of_small_integers);
-        /* Problems differ in scales, lists and exact tiles. */
-        for (int i = 0; i < p.m * p.k && !p.shares_a; i++)
-            d.a[p.m * p.k + i] *= 0x1p-90f, d.a[2 * p.m * p.k + i] *= 0x1p10f;
-        for (int i = 0; i < p.k * p.n && !p.shares_a; i++)
-            d.b[p.k * p.n + i] *= 0x1p90f;
-        d.b[5] = 0x1p-40f;
-        d.a[5 * p.k] = 0;
-        for (int row = 0; row < p.m; row++)
-            d.a[row * p.k] = 0; /* what meets it is exact */
-        check_exact(*state, &p, &d);
+        make_problems_differ(&p, &d);
+        float *result = compute(*state, &p, &d);
+        for (int i = 0; i < PROBLEMS * p.m * p.n; i++) {
+            const int z = i / (p.m * p.n), row = i / p.n % p.m, col = i % p.n;
+            const truth t = truth_of(&p, &d, z, row, col);
+            const bool is_right = isnan(t.sum)
+                                      ? isnan(result[i])
+                                      : fabs(result[i] - t.sum) <= 2 * 0x1p-24 * t.absolute;
+            if (!is_right)
+                fail_msg("batches %d: D[%d][%d][%d] is %g, not %g", way, z, row, col, result[i],
+                         t.sum);
+        }
+        free(result);
         free_data(&d);
     }
 }
@@ -773,7 +843,8 @@ static void epilogues(void **state)
     }
 }
 
-/* More tiles than resident blocks, some of them exact. */
+/* More tiles than resident blocks, some of them exact: in row 2 of the tiles before others of the
+ * same block, in row 10 after others. */
 static void many_tiles(void **state)
 {
     if (!is_mine()) return;
@@ -782,7 +853,7 @@ static void many_tiles(void **state)
     p.kernel = "accurate_128x64";
     data d = make_data(&p);
     fill_both(&p, &d, of_small_integers);
-    *a_at(&p, &d, 300, 9) = INFINITY;
+    *a_at(&p, &d, 300, 9) = *a_at(&p, &d, 1400, 9) = INFINITY;
     for (int col = 0; col < p.n; col++)
         *b_at(&p, &d, 9, col) = 1;
     float *result = compute(*state, &p, &d);
