@@ -31,6 +31,8 @@ POINTS = [
     ("cuBLAS, TF32", "#64b5cd", "h200_tensor_squares.csv", "cublas", "h100_accuracy_tf32.csv", "cublas_rms"),
     ("Tegula, TF32", "#8172b2", "h200_tensor_squares.csv", "tegula", "h100_accuracy_tf32.csv", "tegula_rms"),
 ]
+# GEMMul8, accurate mode, 7 moduli, on a GH200, as its authors published (November 2025): TFLOP/s at SIZES.
+GEMMUL8 = (78, 124)
 
 
 def speeds(path, library):
@@ -42,8 +44,10 @@ def speeds(path, library):
 
 def error(path, column, inputs):
     with open(RESULTS + path, newline="", encoding="utf-8") as file:
-        return next(float(row[column]) for row in csv.DictReader(file)
-                    if row["inputs"] in (inputs, FORMER[inputs]) and (row["m"], row["n"], row["k"]) == ERRORS)
+        for row in csv.DictReader(file):
+            if row["inputs"] in (inputs, FORMER[inputs]) and (row["m"], row["n"], row["k"]) == ERRORS:
+                return float(row[column])
+    raise SystemExit(f"{path}: no product of {'x'.join(ERRORS)} with elements {inputs}")
 
 
 def main():
@@ -60,6 +64,8 @@ def main():
                 axes.plot(at, y[0], marker, color=colour, markersize=6,
                           label=label if size == SIZES[0] else None)
             print(f"{inputs:14} {label:18} {x[0]:6.1f} {x[1]:6.1f} TFLOP/s, RMS {y[0]:.3g}")
+        for at, size, style in zip(GEMMUL8, SIZES, (":", "--")):  # its error is in another unit
+            axes.axvline(at, color="gray", linewidth=1, linestyle=style, label=f"GEMMul8, GH200, {size} cubed")
         axes.set_yscale("log")
         axes.set_xlim(left=0)
         axes.set_xlabel("TFLOP/s (circle: 4096 cubed, square: 8192 cubed)")
