@@ -33,7 +33,7 @@ static float uniform(void)
     return (float)(draw_state >> 40) * 0x1p-23f - 1;
 }
 
-/* Lines of all kinds; in panel 1, if there is one, the list is full. */
+/* Lines of all kinds; in panel 1, if there is one, the list overflows. */
 static float element(int line, int k, int length)
 {
     const float x = uniform();

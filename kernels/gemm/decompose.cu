@@ -5,19 +5,19 @@
  * of any alignment; TRANSPOSED: their lines are columns in memory.
  *
  *   load      A block takes a few whole lines. Lines that are too long for one block are divided
- *             over the blocks of a cluster. A thread holds 32 elements in registers. From a line
- *             it loads eight float4; from columns it loads one float4 in each of eight successive
- *             rows, which gives it eight successive elements of four lines. So threads need not
- *             exchange words. Lines that are too long for the registers of a cluster are read
- *             twice, the second time usually from L2.
+ *             over the blocks of a cluster. A thread holds 32 elements: of a line that is
+ *             contiguous, eight float4; of columns, one float4 in each of eight successive rows,
+ *             that is eight successive k of four lines. So threads need not exchange words. Lines
+ *             that are too long for the registers of a cluster are read twice, the second time
+ *             usually from L2.
  *   maxima    The largest |x| of each line, as a bit pattern: patterns are ordered as the numbers,
  *             Inf and NaN last. Threads, warps and then the blocks of a cluster combine theirs.
  *   words     The scale of each line, the words, and for each panel of lines its state and its list
  *             of elements that two words do not hold. Blocks add to a counter of the panel, which
- *             is zero before, and the last one copies it into the panel.
+ *             is zero at the launch, and the last one copies it into the panel.
  *
- * The order of a list is not fixed; its reader sorts it. Whether a list is full depends only on the
- * matrix.
+ * The order of a list is not fixed; its reader sorts it. Whether a list overflows depends only on
+ * the matrix.
  */
 #include "lib/cluster.h"
 #include "lib/half.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Consumers that multiply in turn: 0, 1, ..., 0, 1, ... For each one there is an mbarrier whose
- * phase completes when the consumer before has passed the turn. The consumers of a block are
+ * Consumers issue in the order 0, 1, ..., 0, 1, ... Each consumer has an mbarrier, at which the
+ * four warps of its predecessor arrive when they pass the turn. The consumers of a block are
  * warpgroups 0 to CONSUMERS - 1.
  */
 #ifndef TGL_WGMMA_TURNS_H

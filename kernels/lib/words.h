@@ -35,7 +35,7 @@ static __device__ __forceinline__ struct scale scale_of(int s)
 }
 
 /* x * 2^s, exact unless it is below the range of two words: the first product lies between x and
- * the second one. */
+ * x * 2^s. */
 static __device__ __forceinline__ float scaled(float x, struct scale scale)
 {
     return x * scale.first * scale.second;
