@@ -10,7 +10,7 @@
  *   - Grade A (J. Demmel et al., "How to grade the accuracy of an implementation of the BLAS",
  *     2024): the greatest e grows with k at most linearly: the slope of a line through the
  *     logarithms.
- *   - Integers are exact if their sums are below 2^24.
+ *   - Integers are exact if their sums of magnitudes are below 2^24 - 2^13.
  *   - Where a line has Inf or NaN, the pattern of Inf and NaN is FFMA's.
  *   - In compute mode accurate other results are not NaN, and they are not Inf unless the exact
  *     sum, or FFMA's, is. In other modes nothing is said where a partial sum may pass the greatest
@@ -47,12 +47,12 @@ static const char *const party_names[] = {"tegula", "ieee", "cublas", "ffma"};
 /* Errors of one party. */
 typedef struct errors {
     double max, squares;
+    int64_t counted; /* elements */
 } errors;
 
 /* What the elements of a row have shown. */
 typedef struct verdict {
     errors errors[PARTIES];
-    int64_t counted;     /* elements in the errors */
     const char *failure; /* the first; NULL: none */
 } verdict;
 
@@ -79,7 +79,8 @@ typedef struct class_run {
 
 static double rms(const trial *t, int party)
 {
-    return t->all.counted > 0 ? sqrt(t->all.errors[party].squares / (double)t->all.counted) : 0;
+    const errors *e = &t->all.errors[party];
+    return e->counted > 0 ? sqrt(e->squares / (double)e->counted) : 0;
 }
 
 /* ---- Products -------------------------------------------------------------------------------- */
@@ -198,7 +199,7 @@ static void judge_overflow(verdict *of, float ours, float ffma, float ieee, doub
         fail(of, "a number where the sum is beyond F32");
 }
 
-/* Errors are counted where all parties can have one. */
+/* A party's errors are counted where its result, FFMA's and ours are finite. */
 static void judge_element(const trial *t, int64_t at, const reference_element *e, verdict *of)
 {
     const float ours = t->results[OURS][at], ffma = t->results[FFMA][at];
@@ -217,10 +218,10 @@ static void judge_element(const trial *t, int64_t at, const reference_element *e
         return;
     }
     if ((t->of->flags & CLASS_EXACT) != 0 && ours != exact) fail(of, "not exact");
-    of->counted++;
     for (int party = 0; party < PARTIES; party++) {
         if (!t->has[party] || !isfinite(t->results[party][at])) continue;
         const double error = fabs(t->results[party][at] - exact) / unit;
+        of->errors[party].counted++;
         of->errors[party].squares += error * error;
         if (error > of->errors[party].max) of->errors[party].max = error;
     }
@@ -254,9 +255,9 @@ static void add_rows(trial *t)
 {
     for (int64_t i = 0; i < t->x.m; i++) {
         const verdict *row = &t->rows[i];
-        t->all.counted += row->counted;
         if (row->failure != NULL) fail(&t->all, row->failure);
         for (int party = 0; party < PARTIES; party++) {
+            t->all.errors[party].counted += row->errors[party].counted;
             t->all.errors[party].squares += row->errors[party].squares;
             t->all.errors[party].max = fmax(t->all.errors[party].max, row->errors[party].max);
         }
@@ -322,6 +323,9 @@ static tgl_status compute(const class_settings *s, trial *t)
     input_class_fill(t->of, &r, &t->x);
     element_read(TGL_F32, t->x.B, 0, 1, t->x.k * t->x.n, t->B);
     status = multiply(s, t);
+    /* The default may be ACCURATE, too. */
+    t->is_accurate =
+        s->compute == TGL_COMPUTE_ACCURATE || strncmp(t->kernels[OURS], "accurate", 8) == 0;
     return status == TGL_OK ? compare(s, t) : status;
 }
 
@@ -346,9 +350,9 @@ static void add_to_mean(class_run *run, const trial *t)
 
 static void print_trial(const trial *t)
 {
-    printf("%-26s %5" PRId64 " %-22.22s", t->of->name, t->x.k, t->kernels[OURS]);
+    printf("%-27s %5" PRId64 " %-22.22s", t->of->name, t->x.k, t->kernels[OURS]);
     for (int party = 0; party < PARTIES; party++) {
-        if (t->has[party])
+        if (t->all.errors[party].counted > 0)
             printf(" %8.3f %8.3f", rms(t, party), t->all.errors[party].max);
         else
             printf(" %8s %8s", "-", "-");
@@ -359,7 +363,7 @@ static void print_trial(const trial *t)
 
 static void write_errors(FILE *csv, const trial *t, int party)
 {
-    if (t->has[party])
+    if (t->all.errors[party].counted > 0)
         fprintf(csv, ",%.6g,%.6g", rms(t, party), t->all.errors[party].max);
     else
         fputs(",,", csv);
@@ -387,9 +391,6 @@ static tgl_status try_product(class_run *run, const input_class *c, int64_t size
 {
     trial t = {.of = c, .x = {.m = size, .n = size, .k = k}};
     const tgl_status status = compute(run->settings, &t);
-    /* The default may be ACCURATE, too. */
-    t.is_accurate = run->settings->compute == TGL_COMPUTE_ACCURATE ||
-                    strncmp(t.kernels[OURS], "accurate", 8) == 0;
     if (status == TGL_OK) {
         judge(&t);
         add_to_mean(run, &t);
@@ -474,10 +475,10 @@ tgl_status check_classes(const class_settings *settings, bool *passes)
     const input_class *c;
     tgl_status status = TGL_OK;
     progress line;
-    printf("\n%-55s", "");
+    printf("\n%-56s", "");
     for (int party = 0; party < PARTIES; party++)
         printf(" %17s", party_names[party]);
-    printf("\n%-55s", "class of inputs                k kernel");
+    printf("\n%-56s", "class of inputs                 k kernel");
     for (int party = 0; party < PARTIES; party++)
         printf(" %8s %8s", "RMS", "max");
     putchar('\n');

@@ -290,6 +290,23 @@ static void both_are_small(class_inputs *x, int count)
         *a_at(x, row, 0) = 0;
 }
 
+/* One in each 16 elements of A, the first, is 1, and one of B, the second; each meets a zero. All
+ * other elements are 2^exponent times as large, within the range of two words. If a zero took part
+ * when the tensor cores align products to the largest exponent, it would have the exponent of the 1
+ * beside it, and the other products would be truncated to few bits or to 0. */
+static void zeros_beside_small(class_inputs *x, int exponent)
+{
+    enum { STEP = 16 }; /* of K in a wgmma */
+    for (int64_t i = 0; i < x->m * x->k; i++) {
+        const int64_t at = i % x->k % STEP;
+        x->A[i] = at == 0 ? 1 : at == 1 ? 0 : ldexpf(0.5f + x->A[i] / 2, exponent);
+    }
+    for (int64_t i = 0; i < x->k * x->n; i++) {
+        const int64_t at = i / x->n % STEP;
+        x->B[i] = at == 1 ? 1 : at == 0 ? 0 : ldexpf(0.5f + x->B[i] / 2, exponent);
+    }
+}
+
 /* ---- The table ------------------------------------------------------------------------------- */
 
 enum {
@@ -330,6 +347,7 @@ static const input_class classes[] = {
     {"a full list of them",       0,     symmetric, 1, meet_small_ones, FULL, 1, 0},
     {"one more than a list has",  0,     symmetric, 1, meet_small_ones, FULL + 1, 1, 0},
     {"small elements that meet",  0,     symmetric, 1, both_are_small, FULL, 1, 0},
+    {"zeros beside small elements", 0,   unit,      1, zeros_beside_small, -26, 1, 0},
     {"alpha of 1e38",             0,     symmetric, 1e-18, NULL, 0, 1e38, 0},
     {"alpha of 1e-38",            0,     symmetric, 1e18, NULL, 0, 1e-38, 0},
     {"beta*C far larger",         0,     symmetric, 1, NULL, 0, 1, 1e30},
