@@ -389,9 +389,11 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
                  "arithmetic  three f16 products of scaled words, added in FP32 every %d of k;\n"
                  "            FFMA for tiles with Inf, NaN or too wide exponents\n",
                  g.slab * BK);
-    tgl_text_add(out, "bound       |error| <= %.0f * 2^-24 * (|op(A)||op(B)|); of FFMA: %.0f\n",
-                 2.0 * ceil((double)shape->k / (g.slab * BK)) + 42.0 * g.slab + 10,
-                 (double)shape->k);
+    tgl_text_add(
+        out,
+        "bound       |error| <= %.0f * 2^-24 * (|op(A)||op(B)|), + 1 for each listed element;\n"
+        "            %.0f in tiles that FFMA computes\n",
+        2.0 * ceil((double)shape->k / (g.slab * BK)) + 42.0 * g.slab + 10, (double)shape->k);
     tgl_text_add(out, "tiles       %lld x %lld, clusters of %d, bands of %d rows\n",
                  (long long)g.tile_rows * g.cluster, (long long)g.tile_columns, g.cluster,
                  g.raster * g.cluster);
