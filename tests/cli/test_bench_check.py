@@ -180,6 +180,9 @@ class Check(Folder):
         self.assertEqual(len(shapes), 12)
         for row in rows:
             self.assertEqual(row["cublas_rms"], "")
+            if row["inputs"].startswith("overflow "):  # S is above FLT_MAX: there is no error to count
+                self.assertEqual(row["sequential_rms"], "")
+                continue
             self.assertLessEqual(float(row["tegula_rms"]), 1.5 * float(row["sequential_rms"]) + 1e-9)
         classes = {row["inputs"]: row for row in rows if row["kernel"] != ""}
         self.assertEqual(len(rows) - len(shapes), len(classes) + 9)  # three classes with three depths more
