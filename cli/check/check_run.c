@@ -171,8 +171,8 @@ static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, vo
 {
     const size_t room = cli_device_is_host(dev) ? bytes : (bytes + 15) / 16 * 16;
     tgl_status status = tgl_alloc(dev, room, memory);
-    if (status != TGL_OK || room == bytes)
-        return status == TGL_OK ? tgl_upload(dev, *memory, host, bytes, NULL) : status;
+    if (status != TGL_OK) return status;
+    if (room == bytes) return tgl_upload(dev, *memory, host, bytes, NULL);
     unsigned char *padded = malloc(room);
     if (padded == NULL) return TGL_NO_MEMORY;
     memcpy(padded, host, bytes);

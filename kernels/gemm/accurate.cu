@@ -18,8 +18,9 @@
  *                 128x192 at 16384 cubed: 172 GB read from memory instead of 61, and 47 ms instead
  *                 of 38).
  *   exact tiles   A tile is computed by FFMA from the operands themselves if one of its lines has
- *                 an Inf or a NaN, or if a list is full. The tiles of a cluster are either all
- *                 exact or none, because they share copies.
+ *                 an Inf or a NaN, or if a list overflows. The tiles of a cluster are either all
+ *                 exact or none, because they share copies. A consumer also computes its 64 rows so
+ *                 if they have listed elements and a sum is not finite in the end.
  *   lists         Elements that two words cannot represent are in lists. The products of these
  *                 elements are added to the unscaled sums, in the order of lines and k.
  *
@@ -117,7 +118,7 @@ static __device__ __forceinline__ struct lines lines_of(const struct tgl_gemm_ar
 #define HAS_LISTS 4u
 
 /* The combined state of the panels of lines [first, first + count), of `extent` lines in all.
- * TGL_PANEL_NOT_FINITE is also set for a full list. */
+ * TGL_PANEL_NOT_FINITE is also set for a list that overflows. */
 static __device__ __forceinline__ unsigned states_of(const struct tgl_panel *panels, int first,
                                                      int count, int extent)
 {

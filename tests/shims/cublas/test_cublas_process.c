@@ -303,18 +303,24 @@ static bool computes_deep(cublasHandle_t handle, cudaStream_t stream)
     return is_right;
 }
 
+/* A workspace of the caller. */
+static bool sets_workspace(cublasHandle_t handle, size_t bytes)
+{
+    int (*allocate)(void **, size_t) =
+        (int (*)(void **, size_t))function_of(driver, "cuMemAlloc_v2");
+    void *memory;
+    return allocate(&memory, bytes) == 0 &&
+           cublasSetWorkspace_v2(handle, memory, bytes) == CUBLAS_STATUS_SUCCESS;
+}
+
 static bool uses_workspace(void)
 {
     load_all();
-    int (*allocate)(void **, size_t) =
-        (int (*)(void **, size_t))function_of(driver, "cuMemAlloc_v2");
     cublasHandle_t handle = make_handle();
     cudaStream_t stream = make_stream();
-    void *memory;
     cublasSetStream_v2(handle, stream);
     if (!computes_deep(handle, stream)) return false;
-    if (allocate(&memory, 1 << 22) != 0) return false;
-    cublasSetWorkspace_v2(handle, memory, 1 << 22);
+    if (!sets_workspace(handle, 1 << 22)) return false;
     if (!computes_deep(handle, stream)) return false;
     cublasSetWorkspace_v2(handle, NULL, 0);
     return computes_deep(handle, stream);
@@ -324,15 +330,10 @@ static bool uses_workspace(void)
 static bool has_small_workspace(void)
 {
     load_all();
-    int (*allocate)(void **, size_t) =
-        (int (*)(void **, size_t))function_of(driver, "cuMemAlloc_v2");
     cublasHandle_t handle = make_handle();
     cudaStream_t stream = make_stream();
-    void *memory;
     cublasSetStream_v2(handle, stream);
-    if (allocate(&memory, 256) != 0) return false;
-    cublasSetWorkspace_v2(handle, memory, 256);
-    return computes_deep(handle, stream);
+    return sets_workspace(handle, 256) && computes_deep(handle, stream);
 }
 
 static void test_own_workspace(void **state)
