@@ -2,23 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch and CuPy with and without LD_PRELOAD=libtegula_cublas.so: results and times.
 
-    bench/cublas_preload.py build/libtegula_cublas.so [--serve all]
+    bench/cublas_preload.py build/libtegula_cublas.so [--serve faster all] [--csv FILE]
 
-Needs an NVIDIA GPU and PyTorch, CuPy or both. Each program runs in a process of its own, once with
-cuBLAS and once with the library, on the same inputs. The table has the largest difference of the
-results relative to their largest element, the limit for it, the median times, and how many products
-Tegula has computed. A program fails if its difference is above the limit or its result is not finite,
-if it ends with an error, if no call reaches the library, or if Tegula computes no product with
---serve all. The exit status is the number of failures. With --jobs N several programs
-run at a time. A lock lets only one of them measure its time, but the others may use the GPU meanwhile, to
-load their kernels and to compute their first result.
+Needs an NVIDIA GPU and PyTorch, CuPy or both. One process runs all programs of a module with cuBLAS, another
+one with the library, on the same inputs; a third one counts the products by the library's trace. The table
+has the largest difference of the results relative to their largest element, the limit for it, the median
+times, and how many products Tegula has computed. A program fails if its difference is above the limit or its
+result is not finite, if it ends with an error, if no call reaches the library, or if Tegula computes no
+product with --serve all. The exit status is the number of failures.
 """
 import argparse
-import concurrent.futures
+import csv
 import os
 import subprocess
 import sys
 import tempfile
+import time
 
 # name, limit of the relative difference, code: a function run() that returns a tensor. torch, F, x()
 # (a random tensor) and bf16, f16, f32, f64 are defined.
@@ -56,6 +55,16 @@ def run():
     layer(a).square().sum().backward()
     return a.grad
 """),
+    ("transformer, 8192 tokens", 1e-3, """
+layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0, batch_first=True).cuda()
+for p in layer.parameters():
+    p.data.copy_(x(*p.shape) / 32)
+a = x(8, 1024, 1024).requires_grad_()
+def run():
+    a.grad = None
+    layer(a).square().sum().backward()
+    return a.grad
+"""),
     ("torch.compile", 1e-4, """
 w1, w2, a = x(256, 513), x(513, 128), x(100, 256)
 run = torch.compile(lambda: torch.relu(a @ w1) @ w2)
@@ -82,12 +91,12 @@ CUPY = [
     ("tensordot", 1e-5, "a, b = x(30, 40, 50), x(40, 50, 60)\nrun = lambda: cp.tensordot(a, b, 2)"),
 ]
 
-# Before and after the code of a program: inputs by a fixed seed; result and median time to a file.
+# Before the code of a program: inputs by a fixed seed.
 BEGIN = {
     "torch": """
-import fcntl, sys, time
 import numpy as np, torch, torch.nn.functional as F
 bf16, f16, f32, f64 = torch.bfloat16, torch.float16, torch.float32, torch.float64
+torch.backends.cuda.matmul.allow_tf32 = False
 rng = np.random.default_rng(7)
 def x(*shape, t=f32):
     return torch.from_numpy(rng.uniform(-1, 1, shape)).to("cuda", t)
@@ -96,7 +105,6 @@ def host(y):
     return y.detach().double().cpu().numpy()
 """,
     "cupy": """
-import fcntl, sys, time
 import numpy as np, cupy as cp
 f16, f32, f64 = cp.float16, cp.float32, cp.float64
 rng = np.random.default_rng(7)
@@ -107,93 +115,129 @@ def host(y):
     return cp.asnumpy(y.astype(f64))
 """,
 }
-END = """
-result = host(run())
-lock = open(sys.argv[2], "w")
-fcntl.flock(lock, fcntl.LOCK_EX)
-times = []
-for _ in range(25):
-    wait()
-    start = time.perf_counter()
-    for _ in range(10):
-        run()
-    wait()
-    times.append((time.perf_counter() - start) / 10)
-np.savez(sys.argv[1], result=result, seconds=np.median(times))
-"""
+PROGRAMS = {"torch": TORCH, "cupy": CUPY}
+MARK = "program: "            # before the lines on stderr of each program
+SAMPLES, CALLS = 25, 10       # of each program
+COLUMNS = ["module", "program", "serve", "difference", "limit", "cublas_us", "us", "served", "products"]
 
 
-LOCK = os.path.join(tempfile.gettempdir(), f"cublas_preload.{os.getpid()}.lock")
+def run_program(module, code, samples):
+    """The result and the median time, 0 without samples."""
+    import numpy as np
+    names = {}
+    exec(BEGIN[module] + code, names)  # pylint: disable=exec-used
+    run, wait = names["run"], names["wait"]
+    result, times = names["host"](run()), []
+    for _ in range(samples):
+        wait()
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            run()
+        wait()
+        times.append((time.perf_counter() - start) / CALLS)
+    return result, np.median(times) if times else 0
 
 
-def run_program(module, code, **variables):
-    """The result, the median time and the lines on stderr of a process with these variables."""
+def child(module, folder, timed):
+    """Runs all programs of a module. A file for each has its result and its median time."""
+    import numpy as np
+    for index, (_, _, code) in enumerate(PROGRAMS[module]):
+        print(f"{MARK}{index}", file=sys.stderr, flush=True)
+        try:
+            result, seconds = run_program(module, code, SAMPLES if timed else 0)
+            np.savez(os.path.join(folder, f"{index}.npz"), result=result, seconds=seconds)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+
+
+def run_programs(module, timed=True, **variables):
+    """For each program its result, its median time and its lines on stderr. After an error the result is
+    the last of these lines, or the last of all."""
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "result.npz")
-        done = subprocess.run([sys.executable, "-c", BEGIN[module] + code + END, path, LOCK], text=True,
-                              env={**os.environ, **variables}, stderr=subprocess.PIPE, check=False)
-        lines = done.stderr.splitlines()
-        if done.returncode != 0:
-            raise RuntimeError(lines[-1] if lines else f"exit status {done.returncode}")
-        with np.load(path) as saved:
-            return saved["result"], float(saved["seconds"]), lines
+        done = subprocess.run([sys.executable, __file__, "--child", module, folder, "timed" if timed else ""],
+                              text=True, env={**os.environ, **variables}, stderr=subprocess.PIPE, check=False)
+        lines, of_program = {}, None
+        for line in done.stderr.splitlines():
+            if line.startswith(MARK):
+                of_program = int(line[len(MARK):])
+            else:
+                lines.setdefault(of_program, []).append(line)
+        last = (done.stderr.splitlines() or [""])[-1]
+        runs = []
+        for index in range(len(PROGRAMS[module])):
+            path = os.path.join(folder, f"{index}.npz")
+            if os.path.exists(path):
+                with np.load(path) as saved:
+                    runs.append((saved["result"], float(saved["seconds"]), lines.get(index, [])))
+            else:
+                runs.append((lines.get(index, [f"exit status {done.returncode}: {last}"])[-1], 0, []))
+        return runs
 
 
-def compare(module, row, arguments):
-    """A line of the table, and whether the program fails."""
+def compare(module, row, serve, runs):
+    """The row of the CSV file, the line of the table, and whether the program fails. runs: with cuBLAS, with
+    the library, and with its trace."""
     import numpy as np
-    name, limit, code = row
-    library = {"LD_PRELOAD": os.path.abspath(arguments.library), "TEGULA_CUBLAS_SERVE": arguments.serve}
-    try:
-        expected, before, _ = run_program(module, code)
-        found, after, _ = run_program(module, code, **library)
-        # Once more, because the trace takes time.
-        _, _, lines = run_program(module, code, TEGULA_CUBLAS_TRACE="1", **library)
-    except RuntimeError as error:
-        return f"| {module}: {name} | FAILS: {error} | | | | | |", True
+    name, limit, _ = row
+    for result, _, _ in runs:
+        if isinstance(result, str):
+            return None, f"| {module}: {name} | {serve} | FAILS: {result} | | | | | |", True
+    (expected, before, _), (found, after, _), (_, _, lines) = runs
     difference = np.abs(expected - found).max() / np.abs(expected).max()
     trace = [line for line in lines if line.startswith("tegula_cublas: ")]
     served = sum(": tegula, " in line for line in trace)
     is_right = np.isfinite(found).all() and difference <= limit
-    is_used = served > 0 or (arguments.serve != "all" and len(trace) > 0)
-    fails = not (is_right and is_used)
-    return (f"| {module}: {name} | {difference:.1e}{'' if is_right else ' FAILS'} | {limit:.0e} | "
+    is_used = served > 0 or (serve != "all" and len(trace) > 0)
+    text = (f"| {module}: {name} | {serve} | {difference:.1e}{'' if is_right else ' FAILS'} | {limit:.0e} | "
             f"{before * 1e6:.1f} | {after * 1e6:.1f} | {before / after:.2f} | {served} of {len(trace)}"
-            f"{'' if is_used else ' FAILS'} |",
-            fails)
+            f"{'' if is_used else ' FAILS'} |")
+    values = [module, name, serve, f"{difference:.3g}", f"{limit:g}", f"{before * 1e6:.5g}", f"{after * 1e6:.5g}",
+              served, len(trace)]
+    return values, text, not (is_right and is_used)
+
+
+def has_module(module):
+    if subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0:
+        return True
+    print(f"{module} is not installed", file=sys.stderr)
+    return False
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library", help="libtegula_cublas.so")
-    parser.add_argument("--serve", default="faster", choices=["faster", "all", "none"],
-                        help="TEGULA_CUBLAS_SERVE of the programs with the library")
-    parser.add_argument("--jobs", type=int, default=1, help="programs that run at a time (1)")
+    parser.add_argument("--serve", nargs="+", default=["faster"], choices=["faster", "all", "none"],
+                        help="TEGULA_CUBLAS_SERVE of the programs with the library, one after the other")
+    parser.add_argument("--csv", help="write a line for each program")
     arguments = parser.parse_args()
     if not os.path.exists(arguments.library):
         parser.error(f"there is no {arguments.library}")
-    programs = []
-    for module, rows in (("torch", TORCH), ("cupy", CUPY)):
-        found = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True,
-                               check=False)
-        if found.returncode == 0:
-            programs += [(module, row) for row in rows]
-        else:
-            print(f"{module} is not installed", file=sys.stderr)
-    if not programs:
+    modules = [module for module in PROGRAMS if has_module(module)]
+    if not modules:
         return 1
-    print("| program | difference | limit | cuBLAS, us | with the library, us | ratio | served |")
-    print("|---|---|---|---|---|---|---|", flush=True)
-    failures = 0
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for line, fails in pool.map(lambda program: compare(*program, arguments), programs):
-            print(line, flush=True)
-            failures += fails
-    if os.path.exists(LOCK):
-        os.unlink(LOCK)
+    print("| program | serve | difference | limit | cuBLAS, us | with the library, us | ratio | served |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    failures, values = 0, []
+    for module in modules:
+        before = run_programs(module)
+        for serve in arguments.serve:
+            library = {"LD_PRELOAD": os.path.abspath(arguments.library), "TEGULA_CUBLAS_SERVE": serve}
+            after = run_programs(module, **library)
+            traced = run_programs(module, timed=False, TEGULA_CUBLAS_TRACE="1", **library)
+            for row, *runs in zip(PROGRAMS[module], before, after, traced):
+                of_row, text, fails = compare(module, row, serve, runs)
+                print(text, flush=True)
+                failures += fails
+                values += [of_row] if of_row else []
+    if arguments.csv:
+        with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *values])
     return failures
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] == ["--child"]:
+        child(sys.argv[2], sys.argv[3], sys.argv[4] == "timed")
+    else:
+        sys.exit(main())

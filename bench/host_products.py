@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""SGEMM and DGEMM of matrices in host memory: libtegula_blas.so on the GPU, NVBLAS and the CPU's BLAS.
+"""SGEMM and DGEMM of matrices in host memory: libtegula_blas.so on the GPU and on the CPU, NVBLAS, and the CPU's BLAS.
 
     bench/host_products.py build/libtegula_blas.so [--nvblas libnvblas.so] [--sizes 2048,4096] [--csv FILE]
 
@@ -127,6 +127,7 @@ def has_library(name):
 def measure(options, config):
     """The seconds of each product, by library, and the number of libraries that failed."""
     libraries = {"cpu": ([options.blas], {}),
+                 "tegula_cpu": ([os.path.abspath(options.library), options.blas], {"TEGULA_BLAS_DEVICE": "cpu"}),
                  "tegula": ([os.path.abspath(options.library), options.blas],
                             {"TEGULA_BLAS_DEVICE": "cuda", "TEGULA_BLAS_GPU_SIZE": "1"}),
                  "nvblas": ([options.nvblas, options.blas], {"NVBLAS_CONFIG_FILE": config})}
@@ -152,14 +153,14 @@ def cell(x):
 
 def report(times, speed, options):
     """Prints the table and writes the CSV file, where a time that was not measured is empty."""
-    columns = ["type", "n", "beta", "cpu_ms", "nvblas_ms", "tegula_ms", "copies_ms", "tegula_tflops"]
+    columns = ["type", "n", "beta", "cpu_ms", "tegula_cpu_ms", "nvblas_ms", "tegula_ms", "copies_ms", "tegula_tflops"]
     rows = []
     for name, n, beta in times["tegula"]:
         key, size = (name, n, beta), TYPES[name][1] * n * n
         ms = [1e3 * times[library][key] if key in times.get(library, {}) else float("nan")
-              for library in ("cpu", "nvblas", "tegula")]
+              for library in ("cpu", "tegula_cpu", "nvblas", "tegula")]
         rows.append([name, n, beta, *ms, 1e3 * (2 + beta) * size / speed,
-                     2e-9 * n**3 / ms[2]])
+                     2e-9 * n**3 / ms[3]])
     print(f"copies: {1e-9 * speed:.1f} GB/s in each direction")
     print(" ".join(f"{column:>13}" for column in columns))
     for row in rows:
@@ -174,7 +175,8 @@ def main():
     parser.add_argument("library", nargs="?", default="build/libtegula_blas.so")
     parser.add_argument("--blas", default="libblas.so.3", help="the BLAS of the CPU")
     parser.add_argument("--nvblas", default="libnvblas.so")
-    parser.add_argument("--libraries", default="cpu,nvblas,tegula", help="those to measure, tegula among them")
+    parser.add_argument("--libraries", default="cpu,tegula_cpu,nvblas,tegula",
+                        help="those to measure, tegula among them")
     parser.add_argument("--types", default="f32,f64")
     parser.add_argument("--sizes", default="1024,2048,4096,8192,16384")
     parser.add_argument("--runs", type=int, default=3)
