@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch and CuPy with and without LD_PRELOAD=libtegula_cublas.so: results and times.
 
-    bench/cublas_preload.py build/libtegula_cublas.so [--serve faster all] [--csv FILE]
+    bench/cublas_preload.py build/libtegula_cublas.so [--serve faster all] [--only transformer] [--csv FILE]
 
 Needs an NVIDIA GPU and PyTorch, CuPy or both. One process runs all programs of a module with cuBLAS, another
 one with the library, on the same inputs; a third one counts the products by the library's trace. The table
@@ -55,8 +55,8 @@ def run():
     layer(a).square().sum().backward()
     return a.grad
 """),
-    ("transformer, 8192 tokens", 1e-3, """
-layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0, batch_first=True).cuda()
+    ("transformer, 8192 tokens", 1e-4, """
+layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0, activation="gelu", batch_first=True).cuda()
 for p in layer.parameters():
     p.data.copy_(x(*p.shape) / 32)
 a = x(8, 1024, 1024).requires_grad_()
@@ -138,10 +138,10 @@ def run_program(module, code, samples):
     return result, np.median(times) if times else 0
 
 
-def child(module, folder, timed):
-    """Runs all programs of a module. A file for each has its result and its median time."""
+def child(module, folder, timed, only):
+    """Runs the programs of a module. A file for each has its result and its median time."""
     import numpy as np
-    for index, (_, _, code) in enumerate(PROGRAMS[module]):
+    for index, (_, _, code) in enumerate(chosen(module, only)):
         print(f"{MARK}{index}", file=sys.stderr, flush=True)
         try:
             result, seconds = run_program(module, code, SAMPLES if timed else 0)
@@ -150,12 +150,17 @@ def child(module, folder, timed):
             print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
 
-def run_programs(module, timed=True, **variables):
+def chosen(module, only):
+    """The rows of a module's programs whose names contain the text."""
+    return [row for row in PROGRAMS[module] if only in row[0]]
+
+
+def run_programs(module, only, timed=True, **variables):
     """For each program its result, its median time and its lines on stderr. After an error the result is
     the last of these lines, or the last of all."""
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([sys.executable, __file__, "--child", module, folder, "timed" if timed else ""],
+        done = subprocess.run([sys.executable, __file__, "--child", module, folder, "timed" if timed else "", only],
                               text=True, env={**os.environ, **variables}, stderr=subprocess.PIPE, check=False)
         lines, of_program = {}, None
         for line in done.stderr.splitlines():
@@ -165,7 +170,7 @@ def run_programs(module, timed=True, **variables):
                 lines.setdefault(of_program, []).append(line)
         last = (done.stderr.splitlines() or [""])[-1]
         runs = []
-        for index in range(len(PROGRAMS[module])):
+        for index in range(len(chosen(module, only))):
             path = os.path.join(folder, f"{index}.npz")
             if os.path.exists(path):
                 with np.load(path) as saved:
@@ -209,23 +214,24 @@ def main():
     parser.add_argument("library", help="libtegula_cublas.so")
     parser.add_argument("--serve", nargs="+", default=["faster"], choices=["faster", "all", "none"],
                         help="TEGULA_CUBLAS_SERVE of the programs with the library, one after the other")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only programs whose names contain this")
     parser.add_argument("--csv", help="write a line for each program")
     arguments = parser.parse_args()
     if not os.path.exists(arguments.library):
         parser.error(f"there is no {arguments.library}")
-    modules = [module for module in PROGRAMS if has_module(module)]
+    modules = [module for module in PROGRAMS if chosen(module, arguments.only) and has_module(module)]
     if not modules:
         return 1
     print("| program | serve | difference | limit | cuBLAS, us | with the library, us | ratio | served |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     failures, values = 0, []
     for module in modules:
-        before = run_programs(module)
+        before = run_programs(module, arguments.only)
         for serve in arguments.serve:
             library = {"LD_PRELOAD": os.path.abspath(arguments.library), "TEGULA_CUBLAS_SERVE": serve}
-            after = run_programs(module, **library)
-            traced = run_programs(module, timed=False, TEGULA_CUBLAS_TRACE="1", **library)
-            for row, *runs in zip(PROGRAMS[module], before, after, traced):
+            after = run_programs(module, arguments.only, **library)
+            traced = run_programs(module, arguments.only, timed=False, TEGULA_CUBLAS_TRACE="1", **library)
+            for row, *runs in zip(chosen(module, arguments.only), before, after, traced):
                 of_row, text, fails = compare(module, row, serve, runs)
                 print(text, flush=True)
                 failures += fails
@@ -238,6 +244,6 @@ def main():
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        child(sys.argv[2], sys.argv[3], sys.argv[4] == "timed")
+        child(sys.argv[2], sys.argv[3], sys.argv[4] == "timed", sys.argv[5])
     else:
         sys.exit(main())

@@ -25,9 +25,9 @@ FORMER = {"uniform(-1,1)": "symmetric", "uniform(0,1)": "positive"}  # names in 
 
 # Label, colour, speeds: file and library, error: file and column.
 POINTS = [
-    ("cuBLAS SGEMM", "#4c72b0", "h200_accurate.csv", "cublas", "h100_accuracy_accurate.csv", "cublas_rms"),
+    ("cuBLAS SGEMM", "#4c72b0", "h200_accurate.csv", "cublas", "h200_accuracy_accurate.csv", "cublas_rms"),
     ("Tegula, IEEE", "#937860", "h200_squares.csv", "tegula", "h200_accuracy.csv", "tegula_rms"),
-    ("Tegula, ACCURATE", "#c1440e", "h200_accurate.csv", "tegula", "h100_accuracy_accurate.csv", "tegula_rms"),
+    ("Tegula, ACCURATE", "#c1440e", "h200_accurate.csv", "tegula", "h200_accuracy_accurate.csv", "tegula_rms"),
     ("cuBLAS, TF32", "#64b5cd", "h200_tensor_squares.csv", "cublas", "h100_accuracy_tf32.csv", "cublas_rms"),
     ("Tegula, TF32", "#8172b2", "h200_tensor_squares.csv", "tegula", "h100_accuracy_tf32.csv", "tegula_rms"),
 ]

@@ -6,7 +6,7 @@
  *
  *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, or TYPE_F32: elements are read as TF32, without
  *                          their low 13 bits
- *     WGMMA_N              16, 32, 64, 96, 128, 160, 192 or 256
+ *     WGMMA_N              16, 32, 64, 96, 128, 144, 160, 192, 224 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
  *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 is K-major only.
  *     WGMMA_LEFT_IN_REGISTERS     1: the left tile is in registers, TF32 only: each wgmma takes
@@ -171,6 +171,11 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_REGISTERS R40 ", " R10(4) ", " R10(5) ", " R4(6)
 #define WGMMA_ACC       ACC64(0)
 #define WGMMA_NEXT(use) use("%64", "%65", "%66", "%67", "%68", "%69")
+#elif WGMMA_N == 144
+#define WGMMA_SHAPE     "m64n144"
+#define WGMMA_REGISTERS R40 ", " R10(4) ", " R10(5) ", " R10(6) ", " R2(7)
+#define WGMMA_ACC       ACC64(0), ACC8(64)
+#define WGMMA_NEXT(use) use("%72", "%73", "%74", "%75", "%76", "%77")
 #elif WGMMA_N == 160
 #define WGMMA_SHAPE     "m64n160"
 #define WGMMA_REGISTERS R80
@@ -181,13 +186,18 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_REGISTERS R80 ", " R10(8) ", " R6(9)
 #define WGMMA_ACC       ACC64(0), ACC32(64)
 #define WGMMA_NEXT(use) use("%96", "%97", "%98", "%99", "%100", "%101")
+#elif WGMMA_N == 224
+#define WGMMA_SHAPE     "m64n224"
+#define WGMMA_REGISTERS R80 ", " R10(8) ", " R10(9) ", " R10(10) ", " R2(11)
+#define WGMMA_ACC       ACC64(0), ACC32(64), ACC16(96)
+#define WGMMA_NEXT(use) use("%112", "%113", "%114", "%115", "%116", "%117")
 #elif WGMMA_N == 256
 #define WGMMA_SHAPE     "m64n256"
 #define WGMMA_REGISTERS R80 ", " R10(8) ", " R10(9) ", " R10(10) ", " R10(11) ", " R8(12)
 #define WGMMA_ACC       ACC64(0), ACC64(64)
 #define WGMMA_NEXT(use) use("%128", "%129", "%130", "%131", "%132", "%133")
 #else
-#error "WGMMA_N: 16, 32, 64, 96, 128, 160, 192 or 256"
+#error "WGMMA_N: 16, 32, 64, 96, 128, 144, 160, 192, 224 or 256"
 #endif
 
 /* Of the six operands: the inputs, and scale_d. */

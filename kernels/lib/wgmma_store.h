@@ -2,8 +2,8 @@
  *
  * From the sums of consumers to D: the sums of split tiles are added up, and each warp moves its
  * sums through shared memory of its own, so that it reads C and stores D in whole lines. With
- * TMA_STORES a consumer's memory holds that many boxes of 64 x 64 results of 16 bits, which TMA
- * stores. A box is used again when TMA has read it. TMA stores a tile's last boxes while the
+ * TMA_STORES a consumer's memory holds that many boxes of 64 rows of results of 16 bits, which
+ * TMA stores. A box is used again when TMA has read it. TMA stores a tile's last boxes while the
  * consumer multiplies its next tile.
  */
 #ifndef TGL_WGMMA_STORE_H
@@ -16,8 +16,8 @@
 #include "lib/wgmma_tiles.h"
 #include "lib/wgmma_units.h"
 
-#if TMA_STORES && (EXCHANGED || ALTERNATE || CLUSTER_SPLITS > 1 || BN % 64 != 0)
-#error "TMA stores boxes of 64 columns, by consumers that have whole rows of a tile"
+#if TMA_STORES && (EXCHANGED || ALTERNATE || CLUSTER_SPLITS > 1)
+#error "TMA stores boxes of consumers that have whole rows of a tile"
 #endif
 #if TMA_STORES && (RESIDUAL || (TYPE_D != TYPE_F16 && TYPE_D != TYPE_BF16))
 #error "TMA stores results of 16 bits without a residual"
@@ -137,7 +137,7 @@ static __device__ __forceinline__ bool is_foreign(const struct tgl_gemm_args *ar
 
 /* A warp's 16 rows of sums, CHUNK columns at a time, as lines of D: rows of the tile, or columns if
  * it is one of D^T. The pitch lets a warp's stores of its fragments go to different banks. */
-#define CHUNK        (PART < 32 ? PART : 32)
+#define CHUNK        (PART % 32 == 0 ? 32 : 16)
 #define CHUNKS       (BN / CHUNK)
 #define CHUNK_LINES  (EXCHANGED ? CHUNK : 16)
 #define CHUNK_LENGTH (EXCHANGED ? 16 : CHUNK)
@@ -232,7 +232,7 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
 #define HAS_SMALL_SPANS (ACTIVATION >= 2 || EXPRESSION || (MIN_BLOCKS > 1 && M_STEPS * ACC > 64))
 #define HAS_PACKED      ((TYPE_D == TYPE_F16 || TYPE_D == TYPE_BF16) && !RESIDUAL)
 #if TMA_STORES
-#define SPAN 64
+#define SPAN (BN % 64 == 0 ? 64 : BN % 32 == 0 ? 32 : 16)
 #elif HAS_SMALL_SPANS || PART % 32 != 0
 #define SPAN 16
 #else
@@ -244,7 +244,7 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
 
 /* Shared memory of a consumer: a chunk of each warp, or boxes of results. */
 #define CHUNK_BYTES   (CHUNK_LINES * CHUNK_PITCH * 4)
-#define BOX_BYTES     (64 * 128) /* 64 rows of 64 results */
+#define BOX_BYTES     (64 * SPAN * 2) /* 64 rows of SPAN results */
 #define BOXES_BYTES   (TMA_STORES * BOX_BYTES)
 #define RESULTS_BYTES (BOXES_BYTES > 4 * CHUNK_BYTES ? BOXES_BYTES : 4 * CHUNK_BYTES)
 
@@ -405,7 +405,7 @@ static __device__ __forceinline__ void store_packed_tile(const struct tgl_gemm_a
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
         const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
-        char *lines = boxes + i % TMA_STORES * BOX_BYTES + first_line * 128;
+        char *lines = boxes + i % TMA_STORES * BOX_BYTES + first_line * (SPAN * 2);
         if (i >= TMA_STORES && is_whole) WAIT_FOR_BOXES(TMA_STORES - 1);
         put_numbered_span(args, with, acc, lines, i, left, right);
         if (is_whole) {

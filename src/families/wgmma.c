@@ -17,7 +17,7 @@ typedef struct wgmma_row {
     int consumers; /* warpgroups that multiply */
     bool alternates; /* each of them has tiles of its own, in turn */
     int stages;      /* of bm + bn lines of 128 bytes; fewer if boxes leave no room */
-    int boxes;       /* TMA_STORES: of 64 x 64 results, in a consumer's shared memory */
+    int boxes;       /* TMA_STORES: of 64 rows of results, in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
     int registers;   /* per thread at launch, about, as compiled for sm_90a */
     double share;    /* of the peak that the main loop reaches in short kernels, as fitted below */
@@ -34,6 +34,9 @@ typedef struct wgmma_row {
 static const wgmma_row rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 1.00},
     {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.84},
+    {"wgmma_256x144",     256, 144, 2, false, 4, 0, 1, 168, 0.84},
+    {"wgmma_128x224",     128, 224, 2, false, 4, 4, 1, 168, 0.97},
+    {"wgmma_128x144",     128, 144, 2, false, 6, 0, 1, 168, 0.97},
     {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 0.97},
     {"wgmma_128x192",     128, 192, 2, false, 5, 3, 1, 168, 0.92},
     {"wgmma_128x160",     128, 160, 2, false, 5, 0, 1, 168, 0.98},
@@ -228,13 +231,19 @@ static bool stores_by_tma(const tgl_shape *s, const geometry *g)
            (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
 }
 
+/* Columns of a box of results: SPAN of the kernel. */
+static int box_columns(const wgmma_row *t)
+{
+    return t->bn % 64 == 0 ? 64 : t->bn % 32 == 0 ? 32 : 16;
+}
+
 /* Shared memory of a consumer for its results: RESULTS_BYTES of the kernel. */
 static int results_bytes(const geometry *g)
 {
     const wgmma_row *t = g->row;
-    const int chunk = t->bn < 32 ? t->bn : 32;
+    const int chunk = t->bn % 32 == 0 ? 32 : 16;
     const int chunk_bytes = (g->exchanged ? chunk * 20 : 16 * (chunk + 8)) * (int)sizeof(float);
-    const int box_bytes = g->stores_by_tma ? t->boxes * 64 * LINE_BYTES : 0;
+    const int box_bytes = g->stores_by_tma ? t->boxes * 64 * 2 * box_columns(t) : 0;
     return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
 }
 
@@ -642,10 +651,10 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
     };
 }
 
-/* The map of D, in boxes of 64 x 64. Threads store a D that begins unaligned. */
-static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part)
+/* The map of D, in boxes of 64 rows and `columns` columns. Threads store a D that begins unaligned.
+ */
+static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int columns)
 {
-    enum { BOX = 64 }; /* elements of 16 bits in a line of 128 bytes */
     const int64_t size = (int64_t)tgl_type_size(s->type_d);
     return (tgl_tensor){
         .base = TGL_VALUE_OPERAND,
@@ -655,8 +664,8 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part)
         .rank = 3,
         .size = {part->n, part->m, s->batch},
         .stride = {size, s->ldd * size, s->batch > 1 ? s->stride_d * size : TMA_ALIGNMENT},
-        .box = {BOX, BOX, 1},
-        .swizzle_bytes = LINE_BYTES,
+        .box = {columns, 64, 1},
+        .swizzle_bytes = columns * (int)size,
         .is_optional = true,
     };
 }
@@ -705,7 +714,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
     if (g.repack_count > 0) tgl_repack_add_step(of, g.repacks, g.repack_count, builder);
     const tgl_tensor maps[] = {tensor_of(of->shape, &g, &g.left, g.row->bm, 1),
                                tensor_of(of->shape, &g, &g.right, g.row->bn, g.cluster),
-                               tensor_of_d(of->shape, &of->part)};
+                               tensor_of_d(of->shape, &of->part, box_columns(g.row))};
     const int cluster = g.in_cluster ? g.splits : g.cluster;
     tgl_gemm_step step = {
         .of = of,
