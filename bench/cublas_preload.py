@@ -9,7 +9,8 @@ one with the library, on the same inputs; a third one counts the products by the
 has the largest difference of the results relative to their largest element, the limit for it, the median
 times, and how many products Tegula has computed. A program fails if its difference is above the limit or its
 result is not finite, if it ends with an error, if no call reaches the library, or if Tegula computes no
-product with --serve all. The exit status is the number of failures.
+product with --serve all. After a fault of the GPU or a crash all later programs of the module fail, too. The
+exit status is the number of failures. The CSV file leaves out programs without a result.
 """
 import argparse
 import csv
@@ -117,6 +118,7 @@ def host(y):
 }
 PROGRAMS = {"torch": TORCH, "cupy": CUPY}
 MARK = "program: "            # before the lines on stderr of each program
+ERROR = "error: "             # before the text of an exception
 SAMPLES, CALLS = 25, 10       # of each program
 COLUMNS = ["module", "program", "serve", "difference", "limit", "cublas_us", "us", "served", "products"]
 
@@ -147,7 +149,7 @@ def child(module, folder, timed, only):
             result, seconds = run_program(module, code, SAMPLES if timed else 0)
             np.savez(os.path.join(folder, f"{index}.npz"), result=result, seconds=seconds)
         except Exception as error:  # pylint: disable=broad-exception-caught
-            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            print(f"{ERROR}{type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
 
 def chosen(module, only):
@@ -156,8 +158,8 @@ def chosen(module, only):
 
 
 def run_programs(module, only, timed=True, **variables):
-    """For each program its result, its median time and its lines on stderr. After an error the result is
-    the last of these lines, or the last of all."""
+    """For each program its result, its median time and its lines on stderr. The result of a program that fails
+    is a text. All fail if the process ends with an error behind the last of them."""
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([sys.executable, __file__, "--child", module, folder, "timed" if timed else "", only],
@@ -168,15 +170,18 @@ def run_programs(module, only, timed=True, **variables):
                 of_program = int(line[len(MARK):])
             else:
                 lines.setdefault(of_program, []).append(line)
-        last = (done.stderr.splitlines() or [""])[-1]
-        runs = []
-        for index in range(len(chosen(module, only))):
+        count, runs = len(chosen(module, only)), []
+        ended_badly = done.returncode != 0 and os.path.exists(os.path.join(folder, f"{count - 1}.npz"))
+        for index in range(count):
             path = os.path.join(folder, f"{index}.npz")
-            if os.path.exists(path):
+            errors = [line[len(ERROR):] for line in lines.get(index, []) if line.startswith(ERROR)]
+            if errors:
+                runs.append((errors[0], 0, []))
+            elif not os.path.exists(path) or ended_badly:
+                runs.append((f"exit status {done.returncode}", 0, []))
+            else:
                 with np.load(path) as saved:
                     runs.append((saved["result"], float(saved["seconds"]), lines.get(index, [])))
-            else:
-                runs.append((lines.get(index, [f"exit status {done.returncode}: {last}"])[-1], 0, []))
         return runs
 
 
@@ -220,6 +225,8 @@ def main():
     if not os.path.exists(arguments.library):
         parser.error(f"there is no {arguments.library}")
     modules = [module for module in PROGRAMS if chosen(module, arguments.only) and has_module(module)]
+    if not any(chosen(module, arguments.only) for module in PROGRAMS):
+        parser.error(f"no program's name contains {arguments.only!r}")
     if not modules:
         return 1
     print("| program | serve | difference | limit | cuBLAS, us | with the library, us | ratio | served |")

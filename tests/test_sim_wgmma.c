@@ -326,7 +326,8 @@ static const struct {
             {"wgmma_64x256_alt", 64, 256, true},   {"wgmma_128x64", 128, 64, true},
             {"wgmma_64x256", 64, 256, true},       {"wgmma_64x128", 64, 128, true},
             {"wgmma_64x64", 64, 64, true},         {"wgmma_64x32", 64, 32, true},
-            {"wgmma_64x16", 64, 16, true}};
+            {"wgmma_64x16", 64, 16, true},         {"wgmma_256x144", 256, 144, true},
+            {"wgmma_128x224", 128, 224, true},     {"wgmma_128x144", 128, 144, true}};
 
 /* A little more than a tile, by 5 or 8, and than a stage; of aligned rows. */
 static void every_configuration_in_every_layout(void **state)
@@ -569,7 +570,9 @@ static void results_are_stored_by_tma(void **state)
                  {"wgmma_128x64_s8:exchanged=0", 72, 56, 0, 0, 0},
                  {"wgmma_64x128_s8:exchanged=0", 40, 136, 0, 8, 0},
                  {"wgmma_64x64_s12:exchanged=0", 24, 33, 7, 0, 0},
-                 {"wgmma_64x256:exchanged=0", 33, 72, 0, 0, 0}};
+                 {"wgmma_64x256:exchanged=0", 33, 72, 0, 0, 0},
+                 {"wgmma_128x224:exchanged=0", 72, 232, 0, 0, 0},
+                 {"wgmma_128x224:exchanged=0,cluster=2", 200, 72, 8, 0, 0}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         if (!is_mine((int)i)) continue;
         product p = basic(cases[i].kernel, i % 2 == 0 ? TGL_BF16 : TGL_F16, cases[i].m, cases[i].n,

@@ -19,8 +19,8 @@
  *                 of 38).
  *   exact tiles   A tile is computed by FFMA from the operands themselves if one of its lines has
  *                 an Inf or a NaN, or if a list overflows. The tiles of a cluster are either all
- *                 exact or none, because they share copies. A consumer also computes its 64 rows so
- *                 if they have listed elements and a sum is not finite in the end.
+ *                 exact or none, because they share copies. A consumer also computes its 64 rows by
+ *                 FFMA if they have listed elements and one of their sums is Inf or NaN.
  *   lists         Elements that two words cannot represent are in lists. The products of these
  *                 elements are added to the unscaled sums, in the order of lines and k.
  *

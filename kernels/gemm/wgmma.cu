@@ -59,7 +59,7 @@
 #define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 232)
 
 #if TMA_STORES && (STAGE_BYTES % 1024 != 0 || RESULTS_BYTES % 1024 != 0)
-#error "boxes with a swizzle of 128 bytes begin at multiples of 1024"
+#error "boxes begin at multiples of 1024 bytes, which suffices for every swizzle"
 #endif
 
 struct shared {

@@ -16,8 +16,8 @@
 #include "lib/wgmma_tiles.h"
 #include "lib/wgmma_units.h"
 
-#if TMA_STORES && (EXCHANGED || ALTERNATE || CLUSTER_SPLITS > 1)
-#error "TMA stores boxes of consumers that have whole rows of a tile"
+#if TMA_STORES && (EXCHANGED || ALTERNATE || CLUSTER_SPLITS > 1 || BN % 32 != 0)
+#error "TMA stores boxes of 64 or 32 columns, by consumers that have whole rows of a tile"
 #endif
 #if TMA_STORES && (RESIDUAL || (TYPE_D != TYPE_F16 && TYPE_D != TYPE_BF16))
 #error "TMA stores results of 16 bits without a residual"
@@ -225,14 +225,14 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
  * registers. The results are packed and go through shared memory by stmatrix: SPAN columns of a
  * warp's sums at a time, as lines of D in pieces of 16 bytes. Pieces are swizzled so that stmatrix
  * and loads of pieces use all banks. With TMA_STORES a span of all warps of a consumer is a box
- * with the swizzle of 128 bytes, which is the same.
+ * whose swizzle is as wide as its lines, 128 or 64 bytes, which is the same.
  *
  * Long epilogues, and those of blocks with few free registers, are not unrolled over spans: a span,
  * which is then small if TMA does not store it, is copied to registers of its own first. */
 #define HAS_SMALL_SPANS (ACTIVATION >= 2 || EXPRESSION || (MIN_BLOCKS > 1 && M_STEPS * ACC > 64))
 #define HAS_PACKED      ((TYPE_D == TYPE_F16 || TYPE_D == TYPE_BF16) && !RESIDUAL)
 #if TMA_STORES
-#define SPAN (BN % 64 == 0 ? 64 : BN % 32 == 0 ? 32 : 16)
+#define SPAN (BN % 64 == 0 ? 64 : 32)
 #elif HAS_SMALL_SPANS || PART % 32 != 0
 #define SPAN 16
 #else

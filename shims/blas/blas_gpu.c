@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What decides where a product runs, unless the user gives a size. Estimates; not measured. */
+/* What decides where a product runs, unless the user gives a size. Estimates; of FIXED_SECONDS, for
+ * a product on the GPU, an H200 takes 0.05 to 0.1 ms. */
 static const double CORE_FLOPS_F32 = 64e9; /* 32 operations per clock of an AVX2 core, 2 GHz */
 static const double CORE_FLOPS_F64 = 32e9; /* half as many */
 static const double LINK_BYTES = 12e9;     /* per second, of PCIe 3.0 x16 */
-static const double FIXED_SECONDS =
-    2e-4; /* of a product on the GPU; an H200 takes 0.05 to 0.1 ms */
+static const double FIXED_SECONDS = 2e-4;
 
 static char name[32];  /* of the device; "": none is wanted */
 static double least;   /* m*n*k from which on products run on the GPU; 0: the estimate decides */

@@ -264,7 +264,7 @@ static bool is_column_aligned(const void *matrix, int64_t ld, int64_t stride, in
 
 /* What docs/performance.md has measured on an H200, from about 700 cubed on. Tegula computes FP32
  * faster, also with TF32. If all columns begin at multiples of 16 bytes, F16 and BF16 are about as
- * fast as by cuBLAS, within 5 % in most cases and 28 % in the worst, and F64 is as fast; otherwise
+ * fast as by cuBLAS, within 5 % in most cases and 25 % in the worst, and F64 is as fast; otherwise
  * Tegula is faster in nearly all cases. The limit applies to m*n*k*batch. */
 static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
 {

@@ -231,19 +231,22 @@ static bool stores_by_tma(const tgl_shape *s, const geometry *g)
            (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
 }
 
-/* Columns of a box of results: SPAN of the kernel. */
+enum { BOX_ROWS = 64, RESULT_BYTES = 2 }; /* of a box of results, and of a result in it */
+
+/* Columns of such a box: SPAN of the kernel. */
 static int box_columns(const wgmma_row *t)
 {
-    return t->bn % 64 == 0 ? 64 : t->bn % 32 == 0 ? 32 : 16;
+    return t->bn % 64 == 0 ? 64 : 32;
 }
 
-/* Shared memory of a consumer for its results: RESULTS_BYTES of the kernel. */
+/* Shared memory of a consumer for its results: at least RESULTS_BYTES of the kernel. */
 static int results_bytes(const geometry *g)
 {
     const wgmma_row *t = g->row;
     const int chunk = t->bn % 32 == 0 ? 32 : 16;
     const int chunk_bytes = (g->exchanged ? chunk * 20 : 16 * (chunk + 8)) * (int)sizeof(float);
-    const int box_bytes = g->stores_by_tma ? t->boxes * 64 * 2 * box_columns(t) : 0;
+    const int box_bytes =
+        g->stores_by_tma ? t->boxes * BOX_ROWS * box_columns(t) * RESULT_BYTES : 0;
     return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
 }
 
@@ -352,9 +355,10 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 7,111 times of all configurations on an H200: 428 products of bf16 and TF32, three
- * quarters of them for the fit. Its choices were 4.5 % slower than the best in geometric mean, and
- * 4.0 % for the other quarter. Cycles are those of the clock in the table of chips. */
+/* Fitted to 7,111 times of all configurations but 256x144, 128x224 and 128x144 on an H200: 428
+ * products of bf16 and TF32, three quarters of them for the fit. Its choices were 4.5 % slower than
+ * the best in geometric mean, and 4.0 % for the other quarter. Cycles are those of the clock in the
+ * table of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
     TMA_BYTES_A_CLOCK = 80,     /* that one SM receives */
@@ -664,8 +668,8 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
         .rank = 3,
         .size = {part->n, part->m, s->batch},
         .stride = {size, s->ldd * size, s->batch > 1 ? s->stride_d * size : TMA_ALIGNMENT},
-        .box = {columns, 64, 1},
-        .swizzle_bytes = columns * (int)size,
+        .box = {columns, BOX_ROWS, 1},
+        .swizzle_bytes = columns * RESULT_BYTES,
         .is_optional = true,
     };
 }
