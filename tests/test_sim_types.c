@@ -170,6 +170,25 @@ static void test_gemv(void **state)
     each(*state, "gemv", try_few_lines);
 }
 
+/* More lines than 16 an SM, longer than a step: two warps share K. In the last step one warp and
+ * some lanes of the other are idle, and the last block has fewer lines than the others. */
+static void test_many_lines(void **state)
+{
+    static const int64_t depths[] = {2056, 2571};
+    for (int i = 0; i < 4; i++) {
+        const bool big_a = i & 1;
+        const int64_t length = 16 * 132 + 1;
+        typed_case c = {.problem = problem_in(types[i / 2], big_a ? length : 1, big_a ? 1 : length,
+                                              depths[i / 2], big_a ? 0 : 2, 8),
+                        .alpha = 1,
+                        .kernel = "gemv",
+                        .is_finite = true,
+                        .at_end = true,
+                        .seed = (uint64_t)i};
+        if (i % parts == part) run(*state, &c, TGL_OK);
+    }
+}
+
 static void test_small_batch(void **state)
 {
     each(*state, "small_batch", try_small);
@@ -199,6 +218,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_skinny),
         cmocka_unit_test(test_gemv),
+        cmocka_unit_test(test_many_lines),
         cmocka_unit_test(test_small_batch),
         cmocka_unit_test(types_that_do_not_go_together),
     };

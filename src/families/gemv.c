@@ -96,15 +96,26 @@ static int unroll_of(const geometry *g)
 }
 
 /* K-major: as many threads share K as take it in one step, within a block of the usual size; more
- * where a launch has fewer blocks than the chip has SMs. */
+ * where a launch has fewer blocks than the chip has SMs.
+ *
+ * One vector of 16 bits times a matrix of many lines: at most two warps share K, in blocks of four.
+ * Their last step along K is idle for a smaller share of the time, and small blocks end one after
+ * the other: 1x28672x3584 in 48 instead of 56 us on an H200, 1x8192x3584 in 16.2 instead of 18.1,
+ * and products whose K is a power of two within 1 % of before. */
 static void share_lines(const tgl_shape *s, int sms, geometry *g)
 {
+    enum { MANY_LINES = 16 /* of an SM */, FEW_LANES = 64, SMALL_BLOCK = 128 };
     const int64_t groups = tgl_ceil_div(g->length, lines_of(g));
     const int most = groups * g->batch_step < sms ? 512 : 256;
     g->lanes_k = 4;
     while (g->lanes_k < most && pack_of(g) * unroll_of(g) * g->lanes_k < s->k)
         g->lanes_k *= 2;
     g->threads = g->lanes_k > 256 ? g->lanes_k : 256;
+    const bool is_one_of_16_bits = g->size == 2 && g->row->count == 1 && !g->is_strided;
+    if (is_one_of_16_bits && g->length >= MANY_LINES * (int64_t)sms && g->lanes_k > FEW_LANES) {
+        g->lanes_k = FEW_LANES;
+        g->threads = SMALL_BLOCK;
+    }
 }
 
 /* MN-major: as many threads share K as the chip has room for, though a step must not be longer than
