@@ -178,7 +178,12 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
     const T *src = from;
     if (width <= VLEN) { /* bands of A: one vector a step */
         const MASK in = MASK_OF((int)count), out = MASK_OF((int)width);
-        for (int64_t p = 0; p < k; p++)
+        int64_t p = 0;
+        /* Whole vectors, whose surplus lanes the next steps overwrite: a masked store of AVX2 takes
+         * 12 cycles on AMD's Zen. */
+        for (; p * width + VLEN <= k * width; p++)
+            STORE(dst + p * width, LOAD_MASKED(src + p * ld, in));
+        for (; p < k; p++)
             STORE_MASKED(dst + p * width, out, LOAD_MASKED(src + p * ld, in));
         return;
     }
