@@ -492,6 +492,15 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
                                                             int col)
 {
     const int lane = (int)threadIdx.x % 32;
+#if D_HAS_16_BITS
+#pragma unroll 4
+    for (int i = 0; i < 16 * WN / 2; i += 32) {
+        const int in_row = (i + lane) / (WN / 2), pair = (i + lane) % (WN / 2);
+        if (row + in_row < args->m)
+            epilogue_store_pair(args, with, own + in_row * PITCH, WN, pair, row + in_row, col, 0,
+                                args->n - col);
+    }
+#else
 #pragma unroll 4
     for (int i = 0; i < 16 * WN; i += 32) {
         const int in_row = (i + lane) / WN, in_col = (i + lane) % WN, in_pair = in_col % 2;
@@ -499,6 +508,7 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
             epilogue_store(args, with, own[in_row * PITCH + COLUMN(in_col - in_pair) + in_pair],
                            row + in_row, col + in_col);
     }
+#endif
 }
 
 /* Stores a warp's results, the first of which is D[row][col]. own: 16 rows in shared memory, which

@@ -76,6 +76,8 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #define BESIDE(args, with, d, row, col) (d)
 #endif
 
+#define D_HAS_16_BITS (TYPE_D == TYPE_F16 || TYPE_D == TYPE_BF16)
+
 #define BYTES_OF_FOUR(type) ((type) == TYPE_F16 || (type) == TYPE_BF16 ? 8 : 16) /* F64: 2 x 16 */
 
 /* Whether all rows of C and D start where four neighbours can be accessed at once: on 16 bytes, or
@@ -256,5 +258,42 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
             d[i] = to_d(epilogue(args, with, sum[i], old, row, col + i));
         }
 }
+
+#if D_HAS_16_BITS
+/* Two elements of D[row][col..col + length - 1], length a power of two, from the line's sums.
+ * Pairs number 0 to length / 2 - 1 are the whole line. A pair is an aligned word of D, because
+ * stores of single elements cost twice the instructions; where the line begins in the middle of a
+ * word, pair 0 is its last and its first element. Those from number `from` on and before number
+ * `to` are stored. */
+static __device__ __forceinline__ void epilogue_store_pair(const struct tgl_gemm_args *args,
+                                                           const struct epilogue_operands *with,
+                                                           const float *line, int length, int pair,
+                                                           int row, int col, int from, int to)
+{
+    element_d *d = with->D + row * args->ldd + col;
+    const element_c *c = BESIDE(args, with, d, row, col);
+    const int skip = (int)((unsigned long long)d / sizeof *d % 2);
+    const int places[2] = {(2 * pair - skip) & (length - 1), 2 * pair - skip + 1};
+    bool stores[2];
+    float v[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        stores[i] = places[i] >= from && places[i] < to;
+        float old = 0;
+        if (BETA(args, with) != 0 && stores[i]) old = from_c(c[places[i]]);
+        v[i] = line[places[i]];
+        if (stores[i]) v[i] = epilogue(args, with, v[i], old, row, col + places[i]);
+    }
+    const unsigned word =
+        TYPE_D == TYPE_F16 ? floats_to_f16(v[0], v[1]) : floats_to_bf16(v[0], v[1]);
+    if (stores[0] && stores[1] && places[0] < places[1]) {
+        *(unsigned *)(d + places[0]) = word;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        if (stores[i]) d[places[i]].bits = (unsigned short)(word >> i * 16);
+}
+#endif
 
 #endif

@@ -22,6 +22,9 @@
 #if TMA_STORES && (RESIDUAL || (TYPE_D != TYPE_F16 && TYPE_D != TYPE_BF16))
 #error "TMA stores results of 16 bits without a residual"
 #endif
+#if TMA_STORES && D_WORD != 16
+#error "TMA stores rows that are multiples of 16 bytes long"
+#endif
 
 /* Barriers of consumers: of all of them, and of the threads of one. */
 #define ALL_CONSUMERS_BARRIER() named_barrier(1, CONSUMER_THREADS)
@@ -221,10 +224,10 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
 
 /* ---- 16-bit results ----------------------------------------------- */
 
-/* If D has 16 bits and is aligned, and neither C nor a residual is read, the epilogue is applied in
- * registers. The results are packed and go through shared memory by stmatrix: SPAN columns of a
- * warp's sums at a time, as lines of D in pieces of 16 bytes. Pieces are swizzled so that stmatrix
- * and loads of pieces use all banks. With TMA_STORES a span of all warps of a consumer is a box
+/* If D has 16 bits, and neither C nor a residual is read, the epilogue is applied in registers. The
+ * results are packed and go through shared memory by stmatrix: SPAN columns of a warp's sums at a
+ * time, as lines of D in pieces of 16 bytes. Pieces are swizzled so that stmatrix and loads of
+ * pieces use all banks. Threads store words of D_WORD bytes. With TMA_STORES a span of all warps of a consumer is a box
  * whose swizzle is as wide as its lines, 128 or 64 bytes, which is the same.
  *
  * Long epilogues, and those of blocks with few free registers, are not unrolled over spans: a span,
@@ -249,6 +252,12 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
 #define RESULTS_BYTES (BOXES_BYTES > 4 * CHUNK_BYTES ? BOXES_BYTES : 4 * CHUNK_BYTES)
 
 #if HAS_PACKED
+
+#if D_WORD == 16
+typedef uint4 d_word;
+#elif D_WORD == 8
+typedef uint2 d_word;
+#endif
 
 static __device__ __forceinline__ char *piece_of(char *span, int line, int piece)
 {
@@ -293,32 +302,67 @@ static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args
     }
 }
 
+/* Whether there are no old elements to read, and D's rows consist of words of D_WORD bytes. */
+static __device__ __forceinline__ bool is_packed(const struct tgl_gemm_args *args,
+                                                 const struct epilogue_operands *with)
+{
+    const bool words =
+        D_WORD == 4 || ((unsigned long long)with->D % D_WORD == 0 && args->ldd % (D_WORD / 2) == 0);
+    return BETA(args, with) == 0 && words;
+}
+
 /* Stores a warp's span, whose first element is D[row][col]. */
+#if D_WORD > 4
 static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
                                                   const struct corner *corner, element_d *D,
                                                   char *span, int row, int col)
 {
+    enum { LENGTH = D_WORD / 2, WORDS = PIECES * 8 / LENGTH /* of a line */ };
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
-    for (int i = 0; i < SPAN_LINES * PIECES; i += 32) {
-        const int line = (lane + i) / PIECES, piece = (lane + i) % PIECES;
-        const int columns = args->n - col - piece * 8;
-        const uint4 *from = (const uint4 *)piece_of(span, line, piece);
-        element_d *to = D + (row + line) * args->ldd + col + piece * 8;
-        if (!is_own_row(args, corner, row + line) || col + piece * 8 < corner->col) continue;
-        if (columns >= 8)
-            *(uint4 *)to = *from;
+    for (int i = 0; i < SPAN_LINES * WORDS; i += 32) {
+        const int line = (lane + i) / WORDS, at = (lane + i) % WORDS * LENGTH;
+        const int columns = args->n - col - at;
+        const char *from = piece_of(span, line, at / 8) + at % 8 * 2;
+        element_d *to = D + (row + line) * args->ldd + col + at;
+        if (!is_own_row(args, corner, row + line) || col + at < corner->col) continue;
+        if (columns >= LENGTH)
+            *(d_word *)to = *(const d_word *)from;
         else if (!TMA_STORES) /* with them n is a multiple of 8 */
             for (int j = 0; j < columns; j++)
                 to[j] = ((const element_d *)from)[j];
     }
 }
-
-static __device__ __forceinline__ bool is_packed(const struct tgl_gemm_args *args,
-                                                 const struct epilogue_operands *with)
+#else
+/* D's rows start anywhere. Where a line begins in the middle of a word, its last and its first
+ * element are stored alone, and lanes take halves of words from each other. */
+static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
+                                                  const struct corner *corner, element_d *D,
+                                                  char *span, int row, int col)
 {
-    return BETA(args, with) == 0 && (unsigned long long)with->D % 16 == 0 && args->ldd % 8 == 0;
+    enum { WORDS = PIECES * 4 }; /* of a line */
+    const int lane = (int)threadIdx.x % 32, word = lane % WORDS;
+    const int from = corner->col - col, to = args->n - col;
+#pragma unroll 4
+    for (int i = 0; i < SPAN_LINES; i += 32 / WORDS) {
+        const int line = i + lane / WORDS;
+        element_d *d = D + (row + line) * args->ldd + col;
+        const int skip = (int)((unsigned long long)d / 2 % 2);
+        const unsigned own = *(const unsigned *)(piece_of(span, line, word / 4) + word % 4 * 4);
+        const unsigned before =
+            __shfl_sync(0xffffffff, own, lane - word + (word + WORDS - 1) % WORDS);
+        const unsigned pair = skip ? before >> 16 | own << 16 : own;
+        const int first = (2 * word - skip) & (2 * WORDS - 1), second = 2 * word - skip + 1;
+        if (!is_own_row(args, corner, row + line)) continue;
+        if (first >= from && first < second && second < to) {
+            *(unsigned *)(d + first) = pair;
+        } else {
+            if (first >= from && first < to) d[first].bits = (unsigned short)pair;
+            if (second >= from && second < to) d[second].bits = (unsigned short)(pair >> 16);
+        }
+    }
 }
+#endif
 
 #if HAS_SMALL_SPANS
 static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], int number)

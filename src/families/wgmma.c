@@ -674,7 +674,18 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
     };
 }
 
-static void add_macros(const geometry *g, tgl_list_builder *builder)
+/* D_WORD of the kernel: bytes of the words that rows of D consist of, if D begins with one. It
+ * matters to results of 16 bits. */
+static int word_of_d(const tgl_shape *s)
+{
+    const int64_t stride = s->batch > 1 ? s->stride_d : 0;
+    if (tgl_type_size(s->type_d) != 2) return 16;
+    if (s->unaligned) return 4;
+    if (s->ldd % 8 == 0 && stride % 8 == 0) return 16;
+    return s->ldd % 4 == 0 && stride % 4 == 0 ? 8 : 4;
+}
+
+static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *builder)
 {
     const wgmma_row *t = g->row;
     const tgl_macro macros[] = {{"BM", t->bm},
@@ -683,6 +694,7 @@ static void add_macros(const geometry *g, tgl_list_builder *builder)
                                 {"CONSUMERS", t->consumers},
                                 {"ALTERNATE", t->alternates},
                                 {"TMA_STORES", g->stores_by_tma ? t->boxes : 0},
+                                {"D_WORD", word_of_d(s)},
                                 {"MIN_BLOCKS", t->min_blocks},
                                 {"CLUSTER", g->cluster},
                                 {"CLUSTER_SPLITS", g->in_cluster ? g->splits : 1},
@@ -746,7 +758,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
                  .cluster = cluster,
                  .k_chunk = (int)g.k_chunk},
     };
-    add_macros(&g, builder);
+    add_macros(of->shape, &g, builder);
     step.aligned = tgl_gemm_kernel(&step, builder);
     tgl_gemm_add_step(&step, builder);
 }
