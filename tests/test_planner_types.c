@@ -89,7 +89,7 @@ static void few_rows(void **state)
         double microseconds; /* measured at least */
     } cases[] = {
         {16, "wgmma_64x16 ", 20},
-        {64, "wgmma_64x64 wgmma_64x64_s12 wgmma_64x128 ", 21},
+        {64, "wgmma_64x64 wgmma_64x64_s12 wgmma_64x128 wgmma_128x64_s8 ", 21},
         {128, "wgmma_128x128 wgmma_128x64_s8 ", 24},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -187,12 +187,13 @@ static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, g
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to times on an H200, which they meet within a tenth: bf16 at 512, 2048 and 4096 cubed, f64
- * at 4096 cubed, by tiles of 32 x 32 to 256 x 128. */
+/* Fitted to times on an H200: of bf16 at 512, 2048 and 4096 cubed, of f64 at 4096 cubed, by tiles
+ * of 32 x 32 to 256 x 128, and of 340 products of random sizes up to 5500 in bf16, TF32 and f64. */
 enum {
-    TILE_CYCLES = 4000,       /* before the first mma.sync of a tile and after its last */
-    WAIT_CYCLES = 120,        /* of a tile of K: the barrier, and the first fragments after it */
-    PLAIN_WAIT_CYCLES = 600,  /* or copies through registers */
+    TILE_CYCLES = 2900,       /* before the first mma.sync of a tile and after its last, without: */
+    WARP_RESULT_CYCLES = 1,   /* of each result of a warp, which moves them through shared memory */
+    WAIT_CYCLES = 60,         /* of a tile of K: the barrier, and the first fragments after it */
+    PLAIN_WAIT_CYCLES = 900,  /* or copies through registers */
     STORE_BYTES_A_CLOCK = 32, /* of D, that an SM stores in aligned groups of four, */
     SINGLE_BYTES_A_CLOCK = 8, /* or as scalars */
     REDUCE_CYCLES = 900,      /* of a split tile: fences, the counter */
@@ -200,10 +201,11 @@ enum {
     SPLIT_BYTES_A_CLOCK = 26, /* that one block moves between itself and L2 */
     READ_BYTES_A_CLOCK = 128, /* of fragments, from an SM's shared memory */
     COPY_BYTES_A_CLOCK = 32,  /* by cp.async into shared memory, which is not read meanwhile */
-    PLAIN_BYTES_A_CLOCK = 24, /* through registers */
+    COPY_4_BYTES_A_CLOCK = 20, /* by cp.async of 4 bytes a thread */
+    PLAIN_BYTES_A_CLOCK = 14,  /* through registers */
 };
 static const double LOOP_SHARE =
-    0.87; /* fraction of these rates, and of the tensor cores', in main loops */
+    0.95; /* fraction of these rates, and of the tensor cores', in main loops */
 /* Of the copy rate, that main loops reach; and where tiles have 16 rows or columns. H200, of
  * 4.3 TB/s: 1x28672x8192 bf16 3.0, f64 2.9; 28672x1x8192 2.0. */
 static const double MEMORY_SHARE = 0.68, THIN_MEMORY_SHARE = 0.5;
@@ -225,7 +227,10 @@ static double mma_rate(const tgl_chip *chip, tgl_type type)
 static double copy_cycles(const geometry *g, int edge, int vec)
 {
     const double bytes = edge * g->row->bk_bytes;
-    return bytes / (g->size * vec < 4 ? PLAIN_BYTES_A_CLOCK : COPY_BYTES_A_CLOCK);
+    const int width = g->size * vec;
+    return bytes / (width > 4    ? COPY_BYTES_A_CLOCK
+                    : width == 4 ? COPY_4_BYTES_A_CLOCK
+                                 : PLAIN_BYTES_A_CLOCK);
 }
 
 /* Cycles of an SM that multiplies a tile of K of each of `blocks` resident blocks. */
@@ -248,15 +253,18 @@ static double block_cycles(const tgl_chip *chip, const tgl_shape *s, const geome
                            double depth)
 {
     if (blocks == 0) return 0;
-    const double steps = ceil(depth * g->size / g->row->bk_bytes);
-    return steps * step_cycles(chip, s, g, blocks) + TILE_CYCLES;
+    const mma_row *t = g->row;
+    const double steps = ceil(depth * g->size / t->bk_bytes);
+    return steps * step_cycles(chip, s, g, blocks) + TILE_CYCLES +
+           WARP_RESULT_CYCLES * t->wm * t->wn;
 }
 
 /* Cycles of an SM to store a tile. */
 static double store_cycles(const tgl_shape *s, const geometry *g)
 {
     const double bytes = (double)tgl_type_size(s->type_d) * g->row->bm * g->row->bn;
-    return bytes / (tgl_store_width(s) > 1 ? STORE_BYTES_A_CLOCK : SINGLE_BYTES_A_CLOCK);
+    const int group = tgl_type_size(s->type_d) == 8 ? 2 : 4; /* results in a store */
+    return bytes / (s->ldd % group == 0 ? STORE_BYTES_A_CLOCK : SINGLE_BYTES_A_CLOCK);
 }
 
 /* Cycles to add up a split tile. */

@@ -42,7 +42,7 @@ static const wgmma_row rows[] = {
     {"wgmma_128x160",     128, 160, 2, false, 5, 0, 1, 168, 0.98},
     {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 0.99},
     {"wgmma_128x96",      128,  96, 2, false, 7, 0, 1, 168, 0.92},
-    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.65},
+    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.55},
     {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.76},
     {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.85},
     {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.79},
@@ -365,14 +365,17 @@ enum {
     LATENCY_CYCLES = 1560,      /* from the release of a stage to its next tile, from memory */
     TILE_CYCLES = 1060,         /* of a tile, before its first wgmma and after its last, without: */
     STORE_BYTES_A_CLOCK = 10,   /* sums that an SM stores */
-    TMA_STORE_BYTES_A_CLOCK = 24, /* sums that it leaves to TMA */
-    REDUCE_CYCLES = 5800,         /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 24,       /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 1500,     /* two barriers of the cluster, without: */
-    CLUSTER_BYTES_A_CLOCK = 14,   /* sums that an SM reads from others */
-    LEFT_CYCLES = 68,             /* more of a step whose left tile goes through registers, */
-    LEFT_START_CYCLES = 2600,     /* and of such a product */
+    PACKED_STORE_BYTES_A_CLOCK = 16, /* sums that it stores as 16-bit results */
+    TMA_STORE_BYTES_A_CLOCK = 24,    /* sums that it leaves to TMA */
+    REDUCE_CYCLES = 5800,            /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 24,          /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 1500,        /* two barriers of the cluster, without: */
+    CLUSTER_BYTES_A_CLOCK = 14,      /* sums that an SM reads from others */
+    LEFT_CYCLES = 68,                /* more of a step whose left tile goes through registers, */
+    LEFT_START_CYCLES = 2600,        /* and of such a product */
 };
+/* Time of a tile of consumers that alternate, of its loop and its tail: 0.5 if they overlapped. */
+static const double TURN = 0.9;
 static const double NARROW_LINES = 0.22; /* more time of a line of 32 elements instead of 64 */
 static const double OVERLAP = 3.0;       /* see overlapped() */
 static const double TWO_LINES = 1.50;    /* more time of a line that lies in two lines of L2 */
@@ -472,12 +475,19 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
                       LATENCY_CYCLES / (resident * in_flight));
 }
 
+/* Bytes of sums that an SM stores in a clock. */
+static double store_rate(const tgl_shape *s, const geometry *g)
+{
+    if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
+    const bool is_packed = tgl_type_size(s->type_d) == 2 && !s->epilogue.residual;
+    return is_packed ? PACKED_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK;
+}
+
 /* Cycles from the last wgmma of a unit to the next unit. */
-static double tail_cycles(const geometry *g, bool is_split)
+static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
 {
     const double sums = 4.0 * g->row->bm * g->row->bn;
-    const double tail =
-        TILE_CYCLES + sums / (g->stores_by_tma ? TMA_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK);
+    const double tail = TILE_CYCLES + sums / store_rate(s, g);
     if (!is_split) return tail;
     if (g->in_cluster) return tail + REDUCE_IN_CLUSTER + sums / CLUSTER_BYTES_A_CLOCK;
     return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;
@@ -491,8 +501,8 @@ static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
     const double waves = ceil((double)(units * g->cluster) / chip->sms);
     const bool overlaps = t->min_blocks > 1 && waves > 1; /* tails with other blocks' loops */
     const double step = step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
-    const double loop = depth * step, tail = tail_cycles(g, is_split);
-    if (waves > 0 && t->alternates) return waves * tgl_larger(loop, (loop + tail) / 2) + tail;
+    const double loop = depth * step, tail = tail_cycles(s, g, is_split);
+    if (waves > 0 && t->alternates) return waves * tgl_larger(loop, TURN * (loop + tail)) + tail;
     return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
 }
 
