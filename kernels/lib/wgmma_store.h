@@ -227,8 +227,8 @@ static __device__ __forceinline__ void store_tile(const struct tgl_gemm_args *ar
 /* If D has 16 bits, and neither C nor a residual is read, the epilogue is applied in registers. The
  * results are packed and go through shared memory by stmatrix: SPAN columns of a warp's sums at a
  * time, as lines of D in pieces of 16 bytes. Pieces are swizzled so that stmatrix and loads of
- * pieces use all banks. Threads store words of D_WORD bytes. With TMA_STORES a span of all warps of a consumer is a box
- * whose swizzle is as wide as its lines, 128 or 64 bytes, which is the same.
+ * pieces use all banks. Threads store words of D_WORD bytes. With TMA_STORES a span of all warps of
+ * a consumer is a box whose swizzle is as wide as its lines, 128 or 64 bytes, which is the same.
  *
  * Long epilogues, and those of blocks with few free registers, are not unrolled over spans: a span,
  * which is then small if TMA does not store it, is copied to registers of its own first. */

@@ -36,7 +36,7 @@
 #define TMA_STORES 0 /* boxes of results in a consumer's shared memory; 0: threads store */
 #endif
 #ifndef D_WORD
-#define D_WORD 16 /* bytes: rows of D of 16-bit elements consist of such words; 4: of any length */
+#define D_WORD 16 /* bytes: rows of 16-bit results consist of such words; 4: of any length */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
