@@ -94,6 +94,8 @@ static void compute_reference(const check_case *c, int64_t batch, const operands
         reference_element *row = c->reference + (batch * p->m + i) * p->n;
         reference_row(p->type_a, p->n, p->k, c->alpha, o->A + i * p->k, o->B, c->beta, o->c_row,
                       row);
+        if (c->aligns_denormals)
+            reference_align_denormals(p->type_a, p->n, p->k, c->alpha, o->A + i * p->k, o->B, row);
         if (c->epilogue.size > 0) check_epilogue_finish(c, batch, i, row);
     }
 }

@@ -29,6 +29,7 @@ typedef struct check_case {
     int64_t number;
     tgl_problem problem;
     inputs inputs;
+    bool aligns_denormals; /* of A and B: reference_align_denormals() */
     double alpha, beta;
     bool no_beta; /* device scalars: beta is 0, and its pointer NULL */
     check_buffer a, b, c;
@@ -56,7 +57,7 @@ typedef struct check_drawing {
     tgl_compute compute;
     bool plain;     /* row-major, not transposed, no batch, D is C, scalars of the host */
     bool epilogues; /* each product has one */
-    bool cuts_sums; /* the device may have tensor cores: error_of_cut_sums() */
+    bool cuts_sums; /* the device may have tensor cores: error_of_cut_sums(), aligns_denormals */
     check_scale scale;
 } check_drawing;
 

@@ -93,6 +93,25 @@ void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const doub
         out[j] = reference_finish(alpha, out[j], k, beta, beta != 0 ? c[j] : 0);
 }
 
+/* What a factor counts for. A zero counts for nothing. */
+static double aligned_size(double x, double least)
+{
+    return x == 0 ? 0 : fmax(fabs(x), least);
+}
+
+void reference_align_denormals(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
+                               const double *B, reference_element *row)
+{
+    const double least = element_least_normal(type);
+    if (alpha == 0) return;
+    for (int64_t p = 0; p < k; p++)
+        for (int64_t j = 0; j < n; j++) {
+            const double b = B[p * n + j];
+            const double more = aligned_size(a[p], least) * aligned_size(b, least) - fabs(a[p] * b);
+            row[j].magnitude += fabs(alpha) * more;
+        }
+}
+
 reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64_t at_a,
                                 int64_t step_a, tgl_type type_b, const void *b, int64_t at_b,
                                 int64_t step_b)

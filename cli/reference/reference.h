@@ -32,6 +32,13 @@ typedef struct reference_element {
 void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
                    const double *B, double beta, const double *c, reference_element *out);
 
+/* Adds to the magnitudes of a row what a tensor core may lose of products with denormal factors. It
+ * aligns a product by the exponents of its factors, and a denormal factor has the exponent of the
+ * least normal number (docs/accuracy.md). Such a factor therefore counts as that number. type: of A
+ * and B; other arguments as above, all finite. */
+void reference_align_denormals(tgl_type type, int64_t n, int64_t k, double alpha, const double *a,
+                               const double *B, reference_element *row);
+
 /* One element whose factors are strided: sum_p a[p*step_a]*b[p*step_b], p < k, of two matrices
  * with elements of type_a and type_b. The first elements are number at_a and at_b. */
 reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64_t at_a,

@@ -301,6 +301,54 @@ static void sums_that_tensor_cores_cut(void **state)
     assert_true(error_of_cut_sums(TGL_F16, 4096) == 0 && error_of_cut_sums(TGL_F32, K) == 0);
 }
 
+/* The sum of two products of denormals of f16 as wgmma computes it: it cuts the smaller product 25
+ * bits below the exponent of the larger one, which is -14 + 10. */
+static void products_of_denormals_that_tensor_cores_align(void **state)
+{
+    (void)state;
+    const double a[2] = {0x1p-24, 0x3p-24}, B[2] = {0x1p10, 1 + 0x1p-10}, zero[2] = {0};
+    const double sum = a[0] * B[0] + cut(a[1] * B[1], -4 - 25);
+    double error;
+    error_summary summary = {0};
+    reference_element exact, aligned;
+    reference_row(TGL_F16, 1, 2, -2, a, B, 0, zero, &exact);
+    aligned = exact;
+    reference_align_denormals(TGL_F16, 1, 2, -2, a, B, &aligned);
+    assert_true(aligned.value == exact.value);
+    assert_true(aligned.magnitude == 2 * (0x1p-4 + 0x1p-14 * (1 + 0x1p-10)));
+    assert_false(error_add(&summary, TGL_F32, -2 * sum, &exact, error_bound(2), &error));
+    assert_true(error_add(&summary, TGL_F32, -2 * sum, &aligned, error_bound(2), &error));
+
+    aligned = exact;
+    reference_align_denormals(TGL_F16, 1, 2, 0, a, B, &aligned);
+    reference_align_denormals(TGL_F16, 1, 2, 1, zero, B, &aligned);
+    reference_align_denormals(TGL_BF16, 1, 2, 1, a, B, &aligned);
+    assert_true(aligned.magnitude == exact.magnitude);
+}
+
+/* Only inputs of 16 bits on a device with tensor cores. The k of this case is 3; its error on an
+ * H200 and on the simulator was 29.8, where 7 would pass without denormals. */
+static void cases_with_denormals(void **state)
+{
+    (void)state;
+    enum { NUMBER = 3089 };
+    check_drawing from = {.seed = 2411, .type = TGL_F16, .scale = SCALE_LARGE};
+    check_case cpu, gpu;
+    assert_true(check_case_make(&cpu, &from, NUMBER));
+    from.cuts_sums = true;
+    assert_true(check_case_make(&gpu, &from, NUMBER));
+    assert_true(cpu.inputs == DENORMAL && cpu.bound == 7 && gpu.bound == cpu.bound);
+    const int64_t count = cpu.problem.batch * cpu.problem.m * cpu.problem.n;
+    int64_t larger = 0;
+    for (int64_t i = 0; i < count; i++) {
+        assert_true(gpu.reference[i].value == cpu.reference[i].value);
+        larger += gpu.reference[i].magnitude > cpu.reference[i].magnitude;
+    }
+    assert_true(larger > count / 2);
+    check_case_free(&cpu);
+    check_case_free(&gpu);
+}
+
 static void inputs_that_may_be_rounded_to_tf32(void **state)
 {
     (void)state;
@@ -721,6 +769,8 @@ int main(void)
         cmocka_unit_test(denormals),
         cmocka_unit_test(results_of_16_bits),
         cmocka_unit_test(sums_that_tensor_cores_cut),
+        cmocka_unit_test(products_of_denormals_that_tensor_cores_align),
+        cmocka_unit_test(cases_with_denormals),
         cmocka_unit_test(inputs_that_may_be_rounded_to_tf32),
         cmocka_unit_test(partial_sums_that_may_be_rounded),
         cmocka_unit_test(elements_that_are_not_finite),
