@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The family mma on the simulator: every configuration, in all layouts, with the types that it
- * takes, and copies of every width; k whole, ragged and split; batches, epilogues, scalars of
- * the device, results of another type, and values that are not finite. The reference is computed in
- * double from the very elements that the kernel reads. An argument "i/n" takes the i-th of n parts.
+ * The families mma and batch_mma on the simulator: every configuration, in all layouts, with the
+ * types that it takes, and copies of every width; k whole, ragged and split; batches, epilogues,
+ * scalars of the device, results of another type, and values that are not finite. The reference is
+ * computed in double from the very elements that the kernel reads. An argument "i/n" takes the i-th
+ * of n parts.
  */
 #include "families/family.h"
 #include "support.h"
@@ -321,13 +322,20 @@ static bool takes(const char *name, tgl_type type)
     return (strstr(name, "f64") != NULL) == (type == TGL_F64);
 }
 
-/* Calls visit() for each configuration of this part, with its number. */
-static void each(tgl_device *dev, void (*visit)(tgl_device *dev, const char *name, int number))
+/* The tile of a configuration: mma_64x32x128, batch_mma_16x16. */
+static void tile_of(const char *name, int *bm, int *bn)
+{
+    assert_int_equal(sscanf(strstr(name, "mma_"), "mma_%dx%d", bm, bn), 2);
+}
+
+/* Calls visit() for each configuration of the family and this part, with its number. */
+static void each(tgl_device *dev, const char *family,
+                 void (*visit)(tgl_device *dev, const char *name, int number))
 {
     tgl_choice choice;
     int count = 0;
     for (int i = 0; tgl_configuration_at(i, &choice); i++)
-        if (strcmp(choice.family->name, "mma") == 0 && count++ % parts == part)
+        if (strcmp(choice.family->name, family) == 0 && count++ % parts == part)
             visit(dev, tgl_choice_name(&choice), count);
     assert_true(count > 0);
 }
@@ -345,7 +353,7 @@ static void try_layouts(tgl_device *dev, const char *name, int number)
 {
     static const int pads[] = {0, 1, 4, 2, 1, 0, 3, 8};
     int bm, bn;
-    assert_int_equal(sscanf(name, "mma_%dx%d", &bm, &bn), 2);
+    tile_of(name, &bm, &bn);
     for (int i = 0; i < 8; i++) {
         if ((i / 4 + i + number) % 2 != 0) continue; /* one of the two cases of a layout */
         const int64_t m = i < 4 ? bm / 2 + 5 : bm + 1, n = i < 4 ? bn + 3 : bn - 9;
@@ -365,7 +373,7 @@ static void try_layouts(tgl_device *dev, const char *name, int number)
 
 static void test_layouts(void **state)
 {
-    each(*state, try_layouts);
+    each(*state, "mma", try_layouts);
 }
 
 /* Split-K, in turns: all tiles; only the last of several; in a batch. */
@@ -374,7 +382,7 @@ static void try_splits(tgl_device *dev, const char *name, int number)
     const int i = number % 3;
     char kernel[STRING];
     int bm, bn;
-    assert_int_equal(sscanf(name, "mma_%dx%d", &bm, &bn), 2);
+    tile_of(name, &bm, &bn);
     const int64_t m = i == 1 ? bm + 4 : bm - 3;
     mma_case c = {.problem = problem_in(type_of(name, number / 3), m, bn, 300 + i, i, i),
                   .alpha = 1,
@@ -390,7 +398,7 @@ static void try_splits(tgl_device *dev, const char *name, int number)
 
 static void test_splits(void **state)
 {
-    each(*state, try_splits);
+    each(*state, "mma", try_splits);
 }
 
 /* 16-bit operands at odd addresses: the first and last elements of a matrix, lines of few elements
@@ -418,15 +426,50 @@ static void test_unaligned(void **state)
     }
 }
 
+/* ---- Batches of small products ----------------------------------------------------------------
+ */
+
+/* All layouts, products as large as the tile and smaller ones, with copies of 16 bytes and less,
+ * down to an element; k shorter than a tile, ragged, and longer than all stages. Two blocks share
+ * the batch, so that each computes two products, or one and two. */
+static void try_small_products(tgl_device *dev, const char *name, int number)
+{
+    static const int pads[] = {0, 1, 0, 2, 1, 4, 0, 3}, less[] = {0, 1, 8, 15};
+    char kernel[STRING];
+    int bm, bn;
+    tile_of(name, &bm, &bn);
+    snprintf(kernel, sizeof kernel, "%s:blocks=2", name);
+    for (int i = 0; i < 8; i++) {
+        const int64_t m = bm - less[(i + number) % 4], n = bn - less[(i / 2 + number) % 4];
+        const int64_t k = i == 0 ? bm : i == 5 ? 7 : i % 2 ? 77 : bn + 8;
+        mma_case c = {.problem = problem_in(type_of(name, number + i), m, n, k, i % 4, pads[i]),
+                      .alpha = i == 3 ? -0.5 : 1,
+                      .beta = i % 3 == 1 ? 2 : 0,
+                      .pointers = i == 6,
+                      .offset = i == 2 || i == 7 ? 1 : 0,
+                      .is_finite = i != 4,
+                      .is_exact = i % 2 == 0,
+                      .kernel = kernel,
+                      .seed = (uint64_t)i};
+        c.problem.batch = 3 + i % 2;
+        if (c.pointers) c.problem.alignment = 16;
+        run(dev, &c);
+    }
+}
+
+static void test_small_products(void **state)
+{
+    each(*state, "batch_mma", try_small_products);
+}
+
 /* ---- Bank conflicts -------------------------------------------------------------------------- */
 
-/* Conflicts of loads and copies in shared memory, of a product that is k deep. */
-static int64_t conflicts_of(tgl_device *dev, const char *name, tgl_type type, int layout, int64_t k)
+/* Conflicts of loads and copies in shared memory, of a product of a whole tile that is k deep. */
+static int64_t conflicts_of(tgl_device *dev, const char *name, const char *kernel, tgl_type type,
+                            int layout, int64_t k)
 {
     int bm, bn;
-    assert_int_equal(sscanf(name, "mma_%dx%d", &bm, &bn), 2);
-    char kernel[STRING];
-    snprintf(kernel, sizeof kernel, "%s:splits=1,strips=0", name);
+    tile_of(name, &bm, &bn);
     const mma_case c = {.problem = problem_in(type, bm, bn, k, layout, 0), .kernel = kernel};
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     tgl_counters counters = {.size = sizeof counters};
@@ -445,20 +488,26 @@ static int64_t conflicts_of(tgl_device *dev, const char *name, tgl_type type, in
 static void try_banks(tgl_device *dev, const char *name, int number)
 {
     const tgl_type type = type_of(name, 1 + number % 2);
+    const bool is_batch = name[0] == 'b';
+    char kernel[STRING];
+    snprintf(kernel, sizeof kernel, "%s%s", name, is_batch ? "" : ":splits=1,strips=0");
     for (int layout = 0; layout < 4; layout += 3)
-        assert_int_equal(conflicts_of(dev, name, type, layout, 128),
-                         conflicts_of(dev, name, type, layout, 256));
+        assert_int_equal(conflicts_of(dev, name, kernel, type, layout, 128),
+                         conflicts_of(dev, name, kernel, type, layout, 256));
 }
 
 static void test_banks(void **state)
 {
-    each(*state, try_banks);
+    each(*state, "mma", try_banks);
+    each(*state, "batch_mma", try_banks);
 }
 
 /* ---- Operands and epilogues ------------------------------------------------------------------ */
 
-static const char *small_kernel(tgl_type type)
+/* Of the family mma, and for products of at most 64 x 64 in turns of batch_mma. */
+static const char *small_kernel(tgl_type type, bool is_batch)
 {
+    if (is_batch) return type == TGL_F64 ? "batch_mma_64x64_f64" : "batch_mma_64x64";
     return type == TGL_F64 ? "mma_64x32x128_f64:strips=0" : "mma_64x32x128:strips=0";
 }
 
@@ -469,11 +518,12 @@ static void test_operands(void **state)
     for (int i = part; i < 24; i += parts) {
         const tgl_type type = types[i % 4];
         const bool is_wide = type == TGL_F16 || type == TGL_BF16;
-        mma_case c = {.problem = problem_in(type, 70, 41 + i % 3, 50, i / 4 % 4, 0),
+        const bool is_batch = i / 4 % 2 != 0;
+        mma_case c = {.problem = problem_in(type, is_batch ? 50 : 70, 41 + i % 3, 50, i / 4 % 4, 0),
                       .alpha = i % 11 == 10 ? 0 : 1.5,
                       .beta = i % 5 == 1 ? 0.5 : 0,
                       .is_finite = true,
-                      .kernel = small_kernel(type),
+                      .kernel = small_kernel(type, is_batch),
                       .seed = (uint64_t)i};
         if (i % 3 == 1) {
             c.problem.type_c = is_wide && i % 2 ? TGL_F32 : type;
@@ -505,7 +555,7 @@ static void test_batches(void **state)
                       .pointers = i >= 12,
                       .is_finite = true,
                       .is_exact = true,
-                      .kernel = small_kernel(type),
+                      .kernel = small_kernel(type, i / 4 % 2),
                       .seed = (uint64_t)i};
         c.problem.batch = 3;
         if (i % 3 == 0) c.problem.stride_a = 0;
@@ -525,7 +575,7 @@ static void test_zeros(void **state)
                       .alpha = i / 4 == 2 ? 0 : 1,
                       .beta = i / 4 == 0 ? 0 : 1,
                       .is_finite = false,
-                      .kernel = small_kernel(type),
+                      .kernel = small_kernel(type, i / 4 % 2),
                       .seed = (uint64_t)i};
         run(*state, &c);
     }
@@ -562,6 +612,9 @@ static void test_refusals(void **state)
                  {TGL_F32, TGL_COMPUTE_IEEE, "mma_64x64x128"},
                  {TGL_F64, TGL_COMPUTE_DEFAULT, "mma_64x64x128"},
                  {TGL_BF16, TGL_COMPUTE_DEFAULT, "mma_64x64x128_f64"},
+                 {TGL_F32, TGL_COMPUTE_IEEE, "batch_mma_64x64"},
+                 {TGL_BF16, TGL_COMPUTE_DEFAULT, "batch_mma_64x64_f64"},
+                 {TGL_BF16, TGL_COMPUTE_DEFAULT, "batch_mma_32x32"},
                  {TGL_I8, TGL_COMPUTE_DEFAULT, "mma_64x64x128"}};
     if (part != 0) return;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -580,7 +633,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_unaligned), cmocka_unit_test(test_banks),
         cmocka_unit_test(test_operands),  cmocka_unit_test(test_batches),
         cmocka_unit_test(test_zeros),     cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_small_products),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);

@@ -177,6 +177,14 @@ bool peer_is_name(const char *text)
     return strchr(text, '/') != NULL || index_of(text) < KNOWN;
 }
 
+/* Older processors have no bf16 in oneDNN. */
+static bool multiplies_bf16(void *function)
+{
+    const uint16_t a = 0, b = 0;
+    float c;
+    return ((onednn_bf16_function *)function)(0, 0, 1, 1, 1, &a, &b, &c, 1) == 0;
+}
+
 bool peer_open(const char *name, peer *p, char *message, size_t message_size)
 {
     *p = (peer){0};
@@ -202,6 +210,7 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
     p->onednn = p->sgemm == NULL ? find(p, "dnnl_sgemm") : NULL;
     p->mkl_bf16 = find(p, "cblas_gemm_bf16bf16f32");
     p->onednn_bf16 = find(p, "tegula_peer_bf16");
+    if (p->onednn_bf16 != NULL && !multiplies_bf16(p->onednn_bf16)) p->onednn_bf16 = NULL;
     if (p->sgemm == NULL && p->dgemm == NULL && p->onednn == NULL) {
         snprintf(message, message_size, "%s exports neither cblas_sgemm nor cblas_dgemm", name);
         return false;

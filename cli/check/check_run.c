@@ -628,11 +628,13 @@ static void let_interrupts_be(void)
         sigaction(interrupts[i], &usual[i], NULL);
 }
 
+/* A second Ctrl-C ends the process. A second SIGTERM does not: timeout(1) sends it twice, to the
+ * process and to its group. */
 static void on_interrupt(int number)
 {
-    (void)number;
     atomic_store(&is_interrupted, 1);
-    let_interrupts_be();
+    for (int i = 0; i < INTERRUPTS; i++)
+        if (interrupts[i] == SIGINT && number == SIGINT) sigaction(SIGINT, &usual[i], NULL);
 }
 
 /* What the caller ignores (nohup) stays ignored. */

@@ -8,8 +8,7 @@
  * a fragment has bank conflicts. A step is one mma.sync deep; the fragments of the next step, or of
  * the next 16 rows, are loaded while others are multiplied.
  *
- *   fragments     16-bit elements by ldmatrix, transposed where the operand is MN-major. A K-major
- *                 tf32 operand by ldmatrix as well, as pairs of 16 bits; others by scalar loads.
+ *   fragments     lib/mma_fragments.h
  *   slices        If tiles are small and few, SLICES groups of warps share the steps of a tile, and
  *                 add their sums through shared memory.
  *   edges         Elements outside of the matrices are zeros in shared memory.
@@ -18,8 +17,7 @@
  *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks, each k_chunk
  *                 deep but the last, which takes the rest. They leave their sums in the workspace,
  *                 and the last to finish adds them, always in the same order.
- *   epilogue      16 rows of a warp at a time pass through shared memory, so that neighbouring
- *                 lanes store neighbouring groups of four, or single elements if D is unaligned.
+ *   epilogue      lib/mma_store.h
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
  */
@@ -29,8 +27,7 @@
 #include "lib/gemm_args.h"
 #include "lib/last_block.h"
 #include "lib/launch_order.h"
-#include "lib/ldmatrix.h"
-#include "lib/mma.h"
+#include "lib/mma_type.h"
 #include "lib/operands.h"
 
 #ifndef BM
@@ -78,29 +75,6 @@
 #define TAIL_B 1 /* the same for B: n or k */
 #endif
 
-#define FRAGMENT 4 /* elements or registers of a lane's fragment of A, or of two of B */
-#if TYPE_A == TYPE_F64
-#define SIZE  8 /* bytes of an element */
-#define MMA_K 8 /* depth of a step, in elements */
-#define MMA   mma_f64
-typedef double fragment_t;
-#else
-typedef unsigned fragment_t;
-#if TYPE_A == TYPE_F32
-#define SIZE  4
-#define MMA_K 8
-#define MMA   mma_tf32
-#else
-#define SIZE  2
-#define MMA_K 16
-#if TYPE_A == TYPE_BF16
-#define MMA mma_bf16
-#else
-#define MMA mma_f16
-#endif
-#endif
-#endif
-
 #define WARPS_M       (BM / WM)
 #define SLICE_THREADS (WARPS_M * (BN / WN) * 32)
 #define THREADS       (SLICE_THREADS * SLICES)
@@ -113,20 +87,12 @@ typedef unsigned fragment_t;
 #define A_BYTES       (BM * BK * SIZE)
 #define STAGE_BYTES   ((BM + BN) * BK * SIZE)
 
-/* The pitch of the buffer through which a warp passes its results to the epilogue: pairs of results
- * in four rows are in different banks. Lanes read f64 as two pairs, so the second pair of each four
- * columns is in the second half of the row. */
-#define PITCH       (WN + 8)
-#define COLUMN(col) (ACCUMULATE == TYPE_F64 ? (col) / 2 % 2 * (WN / 2 + 4) + (col) / 4 * 2 : (col))
 #define RESULTS     (SLICE_THREADS / 32 * 16 * PITCH)
 #define SLICE_SUMS  ((SLICES - 1) * BM * BN)
 #define SUMS_BYTES                                                                                 \
     ((RESULTS > SLICE_SUMS ? RESULTS : SLICE_SUMS) * (ACCUMULATE == TYPE_F64 ? 8 : 4))
 #define SHARED_BYTES (STAGES * STAGE_BYTES > SUMS_BYTES ? STAGES * STAGE_BYTES : SUMS_BYTES)
 
-#if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64)
-#error "A and B have the same type; sums are FP32, or FP64 of FP64"
-#endif
 #if BM % WM || BN % WN || WM % 16 || WN % 16
 #error "a block is a grid of warps, a warp a grid of 16 x 16"
 #endif
@@ -140,7 +106,9 @@ typedef unsigned fragment_t;
 #define PLACES_MAX                                                                                 \
     (PLACES_OF_THREAD(BM, 1) > PLACES_OF_THREAD(BN, 1) ? PLACES_OF_THREAD(BM, 1)                   \
                                                        : PLACES_OF_THREAD(BN, 1))
-#include "lib/mma_copies.h"
+#include "lib/mma_fragments.h"
+#include "lib/mma_register_copies.h"
+#include "lib/mma_store.h"
 #include "lib/shuffle.h"
 
 #if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
@@ -149,66 +117,6 @@ typedef unsigned fragment_t;
 #endif
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
-
-/* Where a lane reads its fragments of an operand: line by line, with the swizzle of its lines.
- * In steps of 8 lines, or of 32 bytes in a line, neither depends on the fragment. */
-struct lane_source {
-    unsigned at;  /* bytes from the beginning of a tile */
-    unsigned mix; /* to be XORed to the last 7 bits of an offset in a line */
-};
-
-/* first: the warp's first row or column; depth: the slice's first k. */
-static __device__ __forceinline__ struct lane_source
-lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, const bool is_a)
-{
-    const unsigned lane = threadIdx.x % 32;
-    unsigned line, byte;
-    if (!USES_LDMATRIX(k_major)) {
-        line = k_major ? lane / 4 : lane % 4;
-        byte = (k_major ? lane % 4 : lane / 4) * SIZE;
-    } else if (k_major == is_a) {
-        line = lane % 16;
-        byte = lane / 16 * 16;
-    } else {
-        line = lane % 8 + lane / 16 * 8;
-        byte = lane / 8 % 2 * 16;
-    }
-    const unsigned lines = k_major ? first : depth, bytes = (k_major ? depth : first) * SIZE;
-    struct lane_source source;
-    source.at = (lines + line) * LINE_BYTES(edge, k_major) + bytes / 128 * 128;
-    source.mix = bytes % 128 ^ byte ^ swizzle_of(line, edge, k_major);
-    return source;
-}
-
-/* The fragments of 16 rows of A or 16 columns of B, `e` from the warp's first one, at depth p: one
- * fragment of A, or two of B. */
-static __device__ __forceinline__ void load_fragment(fragment_t *to, const char *tile,
-                                                     const struct lane_source *from, const int e,
-                                                     const int p, const int edge,
-                                                     const bool k_major, const bool is_a)
-{
-    const int line_bytes = LINE_BYTES(edge, k_major);
-    const char *at = tile + from->at;
-#if SIZE < 8
-    if (USES_LDMATRIX(k_major)) {
-        const unsigned bytes = (k_major ? p : e) * SIZE;
-        at += (k_major ? e : p) * line_bytes + bytes / 128 * 128 + (bytes % 128 ^ from->mix);
-        if (k_major)
-            ldmatrix_x4(to, at);
-        else
-            ldmatrix_x4_trans(to, at);
-        return;
-    }
-#endif
-#pragma unroll
-    for (int i = 0; i < FRAGMENT; i++) {
-        const int own_e = e + (is_a ? i % 2 : i / (FRAGMENT / 2)) * 8;
-        const int own_p = p + (is_a ? i / 2 : i % (FRAGMENT / 2)) * 4;
-        const unsigned bytes = (k_major ? own_p : own_e) * SIZE;
-        to[i] = *(const fragment_t *)(at + (k_major ? own_e : own_p) * line_bytes +
-                                      bytes / 128 * 128 + (bytes % 128 ^ from->mix));
-    }
-}
 
 /* Groups of 16 rows of A, and steps of B, of which a thread has room for the fragments. */
 #define A_GROUPS (FRAGMENTS == 2 ? 2 * MT : 2)
@@ -236,19 +144,6 @@ static __device__ __forceinline__ void load_b(struct fragments *to, const char *
         load_fragment(to->b[step % B_STEPS][j], stage + A_BYTES, b, j * 16, step % STEPS * MMA_K,
                       BN, B_K_MAJOR, false);
 }
-
-#if TYPE_A == TYPE_F32
-static __device__ __forceinline__ void round_fragments(fragment_t (*of)[FRAGMENT], const int count)
-{
-#pragma unroll
-    for (int i = 0; i < count; i++)
-#pragma unroll
-        for (int e = 0; e < FRAGMENT; e++)
-            of[i][e] = round_to_tf32(of[i][e]);
-}
-#else
-#define round_fragments(of, count) (void)0
-#endif
 
 /* acc += a * b, 16 rows of a step. Columns go back and forth, so that neighbouring instructions
  * share a fragment. */
@@ -441,100 +336,6 @@ static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *ar
             SUM(acc, e) += __ldcg(&from[e * SLICE_THREADS]);
     }
     return true;
-}
-
-/* ---- Results --------------------------------------------------------------------------------- */
-
-/* Stores two adjacent results of a row. */
-static __device__ __forceinline__ void leave_pair(accumulate_t *to, const accumulate_t *sums)
-{
-#if ACCUMULATE == TYPE_F64
-    *(double2 *)to = make_double2(sums[0], sums[1]);
-#else
-    *(float2 *)to = make_float2(sums[0], sums[1]);
-#endif
-}
-
-static __device__ __forceinline__ void take_four(accumulate_t *sums, const accumulate_t *from)
-{
-#if ACCUMULATE == TYPE_F64
-    const double2 low = *(const double2 *)from, high = *(const double2 *)(from + COLUMN(2));
-    sums[0] = low.x, sums[1] = low.y, sums[2] = high.x, sums[3] = high.y;
-#else
-    const float4 v = *(const float4 *)from;
-    sums[0] = v.x, sums[1] = v.y, sums[2] = v.z, sums[3] = v.w;
-#endif
-}
-
-/* Stores 16 rows of a warp's results from shared memory, the first of which is D[row][col]. */
-static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *args,
-                                                  const struct epilogue_operands *with,
-                                                  const accumulate_t *own, int row, int col)
-{
-    enum { FOURS_OF_ROW = WN / 4 };
-    const int lane = (int)threadIdx.x % 32;
-#pragma unroll
-    for (int f = 0; f < 16 * FOURS_OF_ROW; f += 32) {
-        const int in_row = (f + lane) / FOURS_OF_ROW, in_col = (f + lane) % FOURS_OF_ROW * 4;
-        accumulate_t sums[4];
-        take_four(sums, own + in_row * PITCH + COLUMN(in_col));
-        if (row + in_row < args->m && col + in_col < args->n)
-            epilogue_store4(args, with, sums, row + in_row, col + in_col, 0, args->n - col - in_col,
-                            true);
-    }
-}
-
-/* The same for rows that do not begin at multiples of 16 bytes. If each lane stored four elements
- * one by one, each sector of 32 bytes would be written by four instructions. */
-static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gemm_args *args,
-                                                            const struct epilogue_operands *with,
-                                                            const accumulate_t *own, int row,
-                                                            int col)
-{
-    const int lane = (int)threadIdx.x % 32;
-#if D_HAS_16_BITS
-#pragma unroll 4
-    for (int i = 0; i < 16 * WN / 2; i += 32) {
-        const int in_row = (i + lane) / (WN / 2), pair = (i + lane) % (WN / 2);
-        if (row + in_row < args->m)
-            epilogue_store_pair(args, with, own + in_row * PITCH, WN, pair, row + in_row, col, 0,
-                                args->n - col);
-    }
-#else
-#pragma unroll 4
-    for (int i = 0; i < 16 * WN; i += 32) {
-        const int in_row = (i + lane) / WN, in_col = (i + lane) % WN, in_pair = in_col % 2;
-        if (row + in_row < args->m && col + in_col < args->n)
-            epilogue_store(args, with, own[in_row * PITCH + COLUMN(in_col - in_pair) + in_pair],
-                           row + in_row, col + in_col);
-    }
-#endif
-}
-
-/* Stores a warp's results, the first of which is D[row][col]. own: 16 rows in shared memory, which
- * this warp alone uses. */
-static __device__ __forceinline__ void store_results(const struct tgl_gemm_args *args,
-                                                     const struct epilogue_operands *with,
-                                                     accumulate_t *own, accumulate_t (*acc)[NT][4],
-                                                     int row, int col)
-{
-    const int lane = (int)threadIdx.x % 32;
-    const bool is_aligned = ROWS_ARE_ON_16_BYTES(args, with);
-    accumulate_t *to = own + lane / 4 * PITCH + COLUMN(lane % 4 * 2);
-#pragma unroll
-    for (int i = 0; i < MT; i++) {
-        __syncwarp(); /* the 16 rows before have been read */
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            leave_pair(to + COLUMN(j * 8), &acc[i][j][0]);
-            leave_pair(to + COLUMN(j * 8) + 8 * PITCH, &acc[i][j][2]);
-        }
-        __syncwarp();
-        if (is_aligned)
-            store_rows(args, with, own, row + i * 16, col);
-        else
-            store_unaligned_rows(args, with, own, row + i * 16, col);
-    }
 }
 
 /* ---- The kernel ------------------------------------------------------------------------------ */

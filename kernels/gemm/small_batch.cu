@@ -271,6 +271,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gem
 {
     DYNAMIC_SHARED(element_t, shared, STAGES * PER_BLOCK * STAGE);
     wait_for_earlier_launches();
+    if (args.overlaps) let_later_launches_start();
     const int group = (int)threadIdx.x / GROUP, thread = (int)threadIdx.x % GROUP;
     const int lane_m = thread / LANES_N, lane_n = thread % LANES_N;
     element_t *stages = shared + group * STAGE;

@@ -59,7 +59,7 @@ struct tgl_gemm_args {
     bool waits_at_end; /* a strip: it starts early, beside the launch before it. The launch after
                           it waits for both */
 
-    int batch;          /* problems of this launch; used by gemm/small_batch.cu */
+    int batch;          /* problems of this launch, for kernels that loop over them */
     bool small_k_major; /* skinny.cu, gemv.cu: the small operand is K-major */
 
     const void *bias;     /* m or n elements; NULL where the epilogue has none */

@@ -6,7 +6,7 @@
  *
  *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, or TYPE_F32: elements are read as TF32, without
  *                          their low 13 bits
- *     WGMMA_N              16, 32, 64, 96, 128, 144, 160, 192, 224 or 256
+ *     WGMMA_N              16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
  *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 is K-major only.
  *     WGMMA_LEFT_IN_REGISTERS     1: the left tile is in registers, TF32 only: each wgmma takes
@@ -156,16 +156,31 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_REGISTERS R10() ", " R6(1)
 #define WGMMA_ACC       ACC16(0)
 #define WGMMA_NEXT(use) use("%16", "%17", "%18", "%19", "%20", "%21")
+#elif WGMMA_N == 48
+#define WGMMA_SHAPE     "m64n48"
+#define WGMMA_REGISTERS R10() ", " R10(1) ", " R4(2)
+#define WGMMA_ACC       ACC16(0), ACC8(16)
+#define WGMMA_NEXT(use) use("%24", "%25", "%26", "%27", "%28", "%29")
 #elif WGMMA_N == 64
 #define WGMMA_SHAPE     "m64n64"
 #define WGMMA_REGISTERS R10() ", " R10(1) ", " R10(2) ", " R2(3)
 #define WGMMA_ACC       ACC32(0)
 #define WGMMA_NEXT(use) use("%32", "%33", "%34", "%35", "%36", "%37")
+#elif WGMMA_N == 80
+#define WGMMA_SHAPE     "m64n80"
+#define WGMMA_REGISTERS R40
+#define WGMMA_ACC       ACC32(0), ACC8(32)
+#define WGMMA_NEXT(use) use("%40", "%41", "%42", "%43", "%44", "%45")
 #elif WGMMA_N == 96
 #define WGMMA_SHAPE     "m64n96"
 #define WGMMA_REGISTERS R40 ", " R8(4)
 #define WGMMA_ACC       ACC32(0), ACC16(32)
 #define WGMMA_NEXT(use) use("%48", "%49", "%50", "%51", "%52", "%53")
+#elif WGMMA_N == 112
+#define WGMMA_SHAPE     "m64n112"
+#define WGMMA_REGISTERS R40 ", " R10(4) ", " R6(5)
+#define WGMMA_ACC       ACC32(0), ACC16(32), ACC8(48)
+#define WGMMA_NEXT(use) use("%56", "%57", "%58", "%59", "%60", "%61")
 #elif WGMMA_N == 128
 #define WGMMA_SHAPE     "m64n128"
 #define WGMMA_REGISTERS R40 ", " R10(4) ", " R10(5) ", " R4(6)
@@ -197,7 +212,7 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_ACC       ACC64(0), ACC64(64)
 #define WGMMA_NEXT(use) use("%128", "%129", "%130", "%131", "%132", "%133")
 #else
-#error "WGMMA_N: 16, 32, 64, 96, 128, 144, 160, 192, 224 or 256"
+#error "WGMMA_N: 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256"
 #endif
 
 /* Of the six operands: the inputs, and scale_d. */

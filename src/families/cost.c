@@ -54,6 +54,20 @@ const char *tgl_unsupported_on_cuda_cores(const tgl_shape *s, const tgl_chip *ch
     return tgl_gemm_unsupported_reason(s);
 }
 
+const char *tgl_unsupported_by_mma_sync(const tgl_shape *s, const tgl_chip *chip)
+{
+    const bool is_half = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
+    const bool is_tf32 = s->type_a == TGL_F32 && s->compute == TGL_COMPUTE_TF32;
+    const bool is_f64 = s->type_a == TGL_F64;
+    if (chip->capability < 80) return "its instructions need compute capability 8.0";
+    if (s->type_a != s->type_b) return "it multiplies matrices of one type";
+    if (s->type_a == TGL_F32 && !is_tf32) return "it multiplies FP32 in compute mode tf32 only";
+    if (!is_half && !is_tf32 && !is_f64) return "it multiplies f16, bf16, tf32 and f64";
+    if (s->type_accumulate != (is_f64 ? TGL_F64 : TGL_F32))
+        return "it accumulates in FP32, and f64 in f64";
+    return tgl_gemm_unsupported_reason(s);
+}
+
 tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b)
 {
     const int64_t side = TGL_EXAMPLE_SIDE;

@@ -41,6 +41,9 @@ void tgl_reject(tgl_candidate *c, const char *why);
  * F32. */
 const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip *chip);
 
+/* The same for kernels that multiply by mma.sync: f16, bf16, FP32 in mode tf32, f64. */
+const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
+
 /* ---- Operands -------------------------------------------------------------------------------- */
 
 /* For tgl_family.example: matrices of one type with 4096 columns as they are stored, and k = 4096.

@@ -100,7 +100,8 @@ struct tgl_family {
     bool is_on_request;         /* it is chosen only if a user names it: the ladder */
     bool serves_strips;         /* its configurations may compute a strip beside another's tiles */
     bool is_emulation;          /* only TGL_COMPUTE_ACCURATE permits its arithmetic */
-    bool has_short_blocks; /* its launches may overlap the one before them, however many blocks */
+    bool may_overlap; /* its launches may overlap the one before them, however many blocks:
+                         these are short, or as many as the chip holds */
 
     /* Configurations by index 0, 1, ...: the name, NULL past the last. Static text. */
     const char *(*configuration)(int index);

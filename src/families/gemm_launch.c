@@ -285,14 +285,15 @@ static bool is_with_product(const tgl_launch *launch)
 
 /* Whether a launch may start while the one before it in the stream still runs, and let the next one
  * do so. With more blocks than SMs an early start would place them unevenly, because some SMs are
- * still busy; to many short blocks that does not matter. */
+ * still busy. To many short blocks that does not matter, nor to persistent ones that fill all SMs:
+ * each finds room only where one has ended. */
 static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
 {
     const int64_t blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     tgl_choice of;
     return blocks <= chip->sms ||
            (tgl_configuration_find(launch->kernel->name, strlen(launch->kernel->name), &of) &&
-            of.family->has_short_blocks);
+            of.family->may_overlap);
 }
 
 /* Whether all launches so far may overlap, in a run with or without a product. All alternatives

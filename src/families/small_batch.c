@@ -249,6 +249,7 @@ const tgl_family tgl_family_small_batch = {
     .name = "small_batch",
     .summary = "batches of products of at most 64 rows and columns",
     .options = options,
+    .may_overlap = true,
     .configuration = configuration,
     .unsupported_reason = tgl_unsupported_on_cuda_cores,
     .search = search,

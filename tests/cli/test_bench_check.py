@@ -71,6 +71,13 @@ class Check(Folder):
             self.assertEqual((row["cases"], row["passed"]), (stopped[1], auto[1]))
             os.remove(os.path.join(self.folder, "check.csv"))
 
+    def test_a_check_that_timeout_stops(self):
+        """timeout(1) sends SIGTERM to the process and to its group."""
+        command = ["timeout", "2", session.PROGRAM, "check", "--cases", "1000000000", "--device", "cpu"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        self.assertRegex(result.stdout, r"\n[1-9]\d* passed, 0 failed on cpu")
+        self.assertRegex(result.stderr, r"tegula check: stopped after \d+ of 1000000000 cases\n")
+
     @unittest.skipIf("thread" in os.environ.get("TEGULA_SANITIZED", ""), "signals come late")
     def test_a_check_on_the_simulator_stops_at_once(self):
         """A case has a kernel to compile for every configuration; Ctrl-C reaches the compiler too."""

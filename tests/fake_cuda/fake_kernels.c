@@ -194,7 +194,8 @@ static bool is_gemm(CUfunction function)
 {
     return is_gemm_with_maps(function) || is_called(function, "sgemm_simt") ||
            is_called(function, "sgemm_skinny") || is_called(function, "sgemm_gemv") ||
-           is_called(function, "sgemm_small_batch") || is_called(function, "gemm_mma");
+           is_called(function, "sgemm_small_batch") || is_called(function, "gemm_batch_mma") ||
+           is_called(function, "gemm_mma");
 }
 
 static bool is_of_ladder(CUfunction function)
@@ -236,7 +237,8 @@ static long long split_tiles(CUfunction function, const struct tgl_gemm_args *ar
 static bool has_expected_grid(CUfunction function, const fake_cuda_launch *l)
 {
     const struct tgl_gemm_args *args = &l->args;
-    const bool has_loop = is_called(function, "sgemm_small_batch") || is_gemm_with_maps(function);
+    const bool has_loop = is_called(function, "sgemm_small_batch") ||
+                          is_called(function, "gemm_batch_mma") || is_gemm_with_maps(function);
     const int batch = has_loop ? 1 : args->batch;
     if (l->grid[1] != 1 || l->grid[2] != (unsigned)batch) return false;
     if (!is_called(function, "sgemm_simt")) return true;

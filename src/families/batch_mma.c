@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm/batch_mma.cu: batches of small products on the tensor cores by mma.sync. A block computes
+ * one product at a time, and loops over the batch.
+ */
+#include "families/gemm_launch.h"
+
+#include <limits.h>
+#include <math.h>
+
+/* ---- Configurations -------------------------------------------------------------------------- */
+
+typedef struct batch_mma_row {
+    const char *name;
+    int bm, bn;     /* the largest product */
+    int bk;         /* its steps along K, in elements, of which a line has at most LINE_BYTES */
+    int wm, wn;     /* of a warp */
+    int stages;     /* tiles of K in shared memory */
+    bool is_f64;    /* for f64; else for the other types */
+    int min_blocks; /* that must be resident on an SM, which bounds the registers */
+    int registers;  /* of a thread, as compiled for sm_90a: the most of all types and layouts */
+} batch_mma_row;
+
+/* Name, BM, BN, BK, WM, WN, STAGES, for f64, MIN_BLOCKS, registers of a thread. */
+// clang-format off
+static const batch_mma_row rows[] = {
+    {"batch_mma_16x16",     16, 16, 16, 16, 16, 4, false, 16, 128},
+    {"batch_mma_32x32",     32, 32, 32, 16, 32, 3, false,  8, 128},
+    {"batch_mma_64x64",     64, 64, 64, 32, 32, 2, false,  4, 128},
+    {"batch_mma_16x16_f64", 16, 16, 16, 16, 16, 4, true,  14, 144},
+    {"batch_mma_32x32_f64", 32, 32, 16, 16, 32, 3, true,   6, 168},
+    {"batch_mma_64x64_f64", 64, 64, 16, 16, 32, 3, true,   2, 128},
+};
+// clang-format on
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+enum { LINE_BYTES = 128 }; /* of a K-major operand in shared memory */
+
+/* blocks: of the grid, at most, which share the batch; by default each computes one product. */
+static const char *const options[] = {"blocks", NULL};
+enum { BLOCKS };
+
+static const char *configuration(int index)
+{
+    return index >= 0 && index < ROWS ? rows[index].name : NULL;
+}
+
+/* ---- Geometry -------------------------------------------------------------------------------- */
+
+/* How a choice serves a shape. */
+typedef struct geometry {
+    const batch_mma_row *row;
+    int size, bk;                /* bytes of an element of A and B; elements */
+    int threads, dynamic_shared; /* of a block; bytes */
+    int batch_step;              /* problems of the batch in a launch */
+    int vec_a, vec_b;            /* elements in a copy */
+    int blocks;                  /* of the grid */
+} geometry;
+
+/* As the kernel has it: the tiles, and 16 rows of results of each warp. */
+static int shared_bytes(const batch_mma_row *t, int bk, int size)
+{
+    const int warps = t->bm / t->wm * (t->bn / t->wn), sum = size == 8 ? 8 : 4;
+    return t->stages * (t->bm + t->bn) * bk * size + warps * 16 * (t->wn + 8) * sum;
+}
+
+/* NULL, or why the choice cannot serve. */
+static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+{
+    enum { BATCH_MAX = INT_MAX / 2 };
+    const batch_mma_row *t = &rows[choice->configuration];
+    const int64_t blocks = tgl_option(choice, BLOCKS, 0);
+    *g = (geometry){.row = t, .size = (int)tgl_type_size(s->type_a)};
+    if (t->is_f64 != (s->type_a == TGL_F64))
+        return t->is_f64 ? "it is for f64" : "it is for types other than f64";
+    if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
+    g->bk = (int)tgl_min64(t->bk, LINE_BYTES / g->size);
+    g->threads = t->bm / t->wm * (t->bn / t->wn) * 32;
+    g->dynamic_shared = shared_bytes(t, g->bk, g->size);
+    g->vec_a = tgl_copy_width(s, 0, s->lda, s->stride_a);
+    g->vec_b = tgl_copy_width(s, 0, s->ldb, s->stride_b);
+    g->batch_step = (int)tgl_min64(s->batch, BATCH_MAX);
+    g->blocks = (int)tgl_min64(g->batch_step, blocks > 0 ? blocks : g->batch_step);
+    return NULL;
+}
+
+/* ---- Predicted time -------------------------------------------------------------------------- */
+
+/* Fitted to 15 batches on an H200: 16 to 64 cubed, bf16, TF32, f64. */
+enum {
+    LAUNCH_CYCLES = 2000, /* of a launch */
+    BLOCK_CYCLES = 2000,  /* of a block before its first tile has come, and after its last one */
+    TILE_CYCLES = 1000,   /* of a tile of K, however small */
+    SINGLE_CYCLES = 100,  /* of a warp that copies 8 single elements a lane */
+};
+static const double RESULT_CYCLES = 0.27; /* of an SM, for each result of a whole tile */
+static const double STREAM_SHARE = 0.85;  /* of the rate of loads alone: D is stored meanwhile */
+static const double OVERLAP = 3;          /* the exponent by which times of both are joined */
+
+/* Cycles of an SM to copy a product's operand by single loads. */
+static double single_cycles(const geometry *g, double edge, double k, int vec)
+{
+    return g->size * vec < 4 ? edge * k / 8 / 32 * SINGLE_CYCLES : 0;
+}
+
+static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+                         tgl_candidate *c)
+{
+    const batch_mma_row *t = g->row;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->sms * c->resident;
+    c->blocks = (double)g->blocks;
+    const double active = c->blocks < slots ? c->blocks : slots;
+    const double busy = active < chip->sms ? active / chip->sms : 1;
+    const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
+    const int64_t turns = tgl_ceil_div(s->batch, g->blocks), tiles = tgl_ceil_div(s->k, g->bk);
+    const double in_flight = (double)g->size * (t->stages - 1) * (m + n) * (k < g->bk ? k : g->bk);
+    const double product = RESULT_CYCLES * t->bm * t->bn + single_cycles(g, m, k, g->vec_a) +
+                           single_cycles(g, n, k, g->vec_b);
+    const double work = batch * product / (chip->sms * clock * busy);
+    const double bytes = tgl_operand_bytes(s);
+    const double stream = bytes / (STREAM_SHARE * tgl_stream_rate(chip, active, in_flight));
+    const double around = (LAUNCH_CYCLES + BLOCK_CYCLES * rounds) / clock;
+    c->memory = pow(pow(stream, OVERLAP) + pow(work, OVERLAP), 1 / OVERLAP) + around;
+    c->compute = around + TILE_CYCLES * rounds * (double)(turns * tiles) / clock;
+    c->l2 = bytes / chip->l2_rate;
+}
+
+static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+{
+    geometry g;
+    const char *why = make_geometry(s, &c->choice, &g);
+    if (why != NULL) {
+        tgl_reject(c, why);
+        return;
+    }
+    c->threads = g.threads;
+    c->registers = g.row->registers;
+    c->shared_bytes = g.dynamic_shared;
+    c->splits = 1;
+    c->launches = tgl_ceil_div(s->batch, g.batch_step);
+    c->is_predicted = true;
+    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+}
+
+/* As many blocks as the chip holds, each with an equal share of the batch. */
+static void search(tgl_search *in)
+{
+    const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
+    tgl_search_try(in, BLOCKS, 1, &blocks);
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+static void add_macros(const geometry *g, const tgl_shape *s, bool is_unaligned,
+                       tgl_list_builder *builder)
+{
+    const batch_mma_row *t = g->row;
+    const int vec_a = is_unaligned ? 1 : g->vec_a, vec_b = is_unaligned ? 1 : g->vec_b;
+    const tgl_macro macros[] = {{"BM", t->bm},
+                                {"BN", t->bn},
+                                {"BK", g->bk},
+                                {"WM", t->wm},
+                                {"WN", t->wn},
+                                {"STAGES", t->stages},
+                                {"MIN_BLOCKS", t->min_blocks},
+                                {"TRANS_A", s->trans_a},
+                                {"TRANS_B", s->trans_b},
+                                {"VEC_A", vec_a},
+                                {"VEC_B", vec_b},
+                                {"TAIL_A", (s->trans_a ? s->m : s->k) % vec_a != 0},
+                                {"TAIL_B", (s->trans_b ? s->k : s->n) % vec_b != 0}};
+    tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
+}
+
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
+{
+    geometry g;
+    const tgl_shape own = tgl_part_shape(of->shape, &of->part);
+    const char *why = make_geometry(&own, &of->choice, &g);
+    if (why != NULL) {
+        tgl_gemm_fail(why, builder);
+        return;
+    }
+    tgl_gemm_step step = {
+        .of = of,
+        .name = g.row->name,
+        .file = "gemm/batch_mma.cu",
+        .symbol = "gemm_batch_mma",
+        .local_bytes = TGL_SPILL_MAX,
+        .threads = g.threads,
+        .dynamic_shared = g.dynamic_shared,
+        .dynamic_shared_unaligned = g.dynamic_shared,
+        .vec_a = g.vec_a,
+        .vec_b = g.vec_b,
+        .blocks = g.blocks,
+        .batch_step = g.batch_step,
+        .loops_over_batch = true,
+        .args = {.splits = 1, .cluster = 1},
+    };
+    add_macros(&g, &own, false, builder);
+    step.aligned = tgl_gemm_kernel(&step, builder);
+    if (tgl_gemm_has_unaligned(of->shape, g.vec_a, g.vec_b)) {
+        add_macros(&g, &own, true, builder);
+        step.unaligned = tgl_gemm_kernel(&step, builder);
+    }
+    tgl_gemm_add_step(&step, builder);
+}
+
+/* ---- Text and examples ----------------------------------------------------------------------- */
+
+static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                    tgl_text *out)
+{
+    geometry g;
+    (void)chip;
+    if (make_geometry(shape, choice, &g) == NULL)
+        tgl_gemm_explain_copies(shape, g.vec_a, g.vec_b, out);
+}
+
+static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+{
+    *shape = tgl_example_shape(type, rows[index].bm, rows[index].bn, trans_a, trans_b);
+    if (type == TGL_F32) shape->compute = TGL_COMPUTE_TF32;
+    return rows[index].is_f64 == (type == TGL_F64);
+}
+
+const tgl_family tgl_family_batch_mma = {
+    .name = "batch_mma",
+    .summary = "batches of products of at most 64 rows and columns on tensor cores",
+    .options = options,
+    .may_overlap = true,
+    .configuration = configuration,
+    .unsupported_reason = tgl_unsupported_by_mma_sync,
+    .search = search,
+    .predict = predict,
+    .launch = launch,
+    .explain = explain,
+    .example = example,
+};
