@@ -21,7 +21,16 @@
  *   STORE(p, v), STORE_MASKED(p, mask, v)  unaligned; masked lanes write nothing
  *   BROADCAST(x), FMA(a, b, c)             a*b + c
  *   TRANSPOSE(x)           transposes V x[VLEN] in place
+ * and, optionally:
+ *   STEPS                  steps of k in one iteration of a tile's main loop; 1
+ *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a tile
  */
+#ifndef STEPS
+#define STEPS 1
+#endif
+#ifndef ADD_PRODUCT
+#define ADD_PRODUCT(sum, a, b) (sum) = FMA(a, b, sum)
+#endif
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -53,6 +62,73 @@ static __attribute__((noinline)) void NAME(fetch_rows)(const T *c, int64_t ldc, 
     }
 }
 
+/* Where a tile reads its operands and copies b to. row1, row3, row5: bytes from `a` to these lines
+ * of A; lines 2 and 4 are 2 and 4 times row1 away, which an address of x86 can express. */
+typedef struct NAME(cursor) {
+    const char *a, *b;
+    T *copied;
+    int64_t row1, row3, row5;
+    int64_t b_step; /* bytes from one row of b to the next */
+} NAME(cursor);
+
+/* Row q of op(A), u steps ahead in CPU_A_ROWS. */
+INLINE T NAME(element_of_a)(const cpu_layout layout, const int q, const int u,
+                            const NAME(cursor) * at)
+{
+    if (layout == CPU_A_COLS) return ((const T *)at->a)[q];
+    const int64_t offset = STEPS > 1 && q == 3   ? at->row3
+                           : STEPS > 1 && q == 5 ? at->row5
+                                                 : q * at->row1;
+    return ((const T *)(at->a + offset))[u];
+}
+
+/* Step u of a group, a rank-1 update: acc[i][j] += a[i] * b[j]. */
+INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, const bool masked,
+                       const bool copy, const int u, MASK mask, NAME(cursor) * at, V acc[MR][NV])
+{
+    V row[NV];
+    const T *b = (const T *)at->b;
+    UNROLL
+    for (int j = 0; j < nv; j++)
+        row[j] = masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
+    if (copy) {
+        UNROLL
+        for (int j = 0; j < nv; j++)
+            STORE(at->copied + j * VLEN, row[j]);
+        at->copied += nv * VLEN;
+    }
+    UNROLL
+    for (int q = 0; q < mr; q++) {
+        const V x = BROADCAST(NAME(element_of_a)(layout, q, u, at));
+        UNROLL
+        for (int j = 0; j < nv; j++)
+            ADD_PRODUCT(acc[q][j], x, row[j]);
+    }
+    at->b += at->b_step;
+}
+
+/* `groups` times `steps` steps. The only additions are those to the address of b and, in
+ * CPU_A_COLS, of a in each step. The empty asm hides addresses from the optimiser, which would
+ * compute the address of each element before the loop and spill most of them, and keeps the loads
+ * of a step behind those of the step before. */
+INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout layout,
+                                const bool masked, const bool copy, const int steps, int64_t groups,
+                                MASK mask, NAME(cursor) * at, V acc[MR][NV])
+{
+    _Static_assert(STEPS == 1 || MR <= 6, "element_of_a() has 6 rows");
+    for (; groups > 0; groups--) {
+        UNROLL
+        for (int u = 0; u < steps; u++) {
+            if (STEPS > 1) __asm__("" : "+r"(at->a), "+r"(at->b) : : "memory");
+            if (STEPS > 1 && layout == CPU_A_ROWS)
+                __asm__("" : "+r"(at->row1), "+r"(at->row3), "+r"(at->row5));
+            NAME(step)(mr, nv, layout, masked, copy, u, mask, at, acc);
+            if (layout == CPU_A_COLS) at->a += at->row1;
+        }
+        if (layout == CPU_A_ROWS) at->a += steps * sizeof(T);
+    }
+}
+
 /* Multiplies and stores one tile. mr, nv, layout, masked and copy are constants where this is
  * inlined. */
 INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, const bool masked,
@@ -61,9 +137,16 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
                        const cpu_beside *beside)
 {
     const int64_t row_step = layout == CPU_A_ROWS ? a_stride : 1;
-    const int64_t k_step = layout == CPU_A_ROWS ? 1 : a_stride;
     const MASK mask = MASK_OF(masked ? tail : VLEN);
-    T *copied = copy ? beside->copy : NULL;
+    const int64_t row1 = a_stride * (int64_t)sizeof(T);
+    NAME(cursor)
+    at = {.a = (const char *)a,
+          .b = (const char *)b,
+          .copied = copy ? beside->copy : NULL,
+          .row1 = row1,
+          .row3 = 3 * row1,
+          .row5 = 5 * row1,
+          .b_step = ldb * (int64_t)sizeof(T)};
     V acc[MR][NV];
     UNROLL
     for (int i = 0; i < mr; i++) {
@@ -73,7 +156,8 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     }
     /* Prefetches all at once would delay the loads of a and b. The steps of k are therefore divided
      * into runs, and each run prefetches one row of C and a few rows of the next panel. */
-    const int64_t runs = k < 128 ? 1 : mr, run = k < 128 ? k : (k + mr - 1) / mr;
+    const int64_t runs = k < 128 ? 1 : mr;
+    const int64_t run = k < 128 ? k : (k + mr * STEPS - 1) / (mr * STEPS) * STEPS;
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
     if (runs == 1 && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
     for (int64_t i = 0, p = 0; p < k; i++) {
@@ -85,28 +169,12 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
         for (int64_t r = i; r < beside->ahead_rows; r += runs) {
             PREFETCH_ROW(nv, beside->ahead + r * beside->ahead_step, 0, 2);
         }
-        for (const int64_t end = NAME(least)(p + run, k); p < end; p++) {
-            V row[NV];
-            UNROLL
-            for (int j = 0; j < nv; j++)
-                row[j] =
-                    masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
-            if (copy) {
-                UNROLL
-                for (int j = 0; j < nv; j++)
-                    STORE(copied + j * VLEN, row[j]);
-                copied += nv * VLEN;
-            }
-            UNROLL
-            for (int q = 0; q < mr; q++) {
-                const V x = BROADCAST(a[q * row_step]);
-                UNROLL
-                for (int j = 0; j < nv; j++)
-                    acc[q][j] = FMA(x, row[j], acc[q][j]);
-            }
-            a += k_step;
-            b += ldb;
-        }
+        const int64_t steps = NAME(least)(run, k - p);
+        const int64_t groups = (int64_t)((uint64_t)steps / STEPS); /* unsigned: a shift */
+        NAME(grouped_steps)(mr, nv, layout, masked, copy, STEPS, groups, mask, &at, acc);
+        NAME(grouped_steps)
+        (mr, nv, layout, masked, copy, 1, steps - groups * STEPS, mask, &at, acc);
+        p += steps;
     }
     /* Hides c and ldc from the optimiser, which would compute the addresses of C before the loop
      * and spill registers to keep them. */
@@ -463,6 +531,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef STORE_MASKED
 #undef BROADCAST
 #undef FMA
+#undef ADD_PRODUCT
 #undef TRANSPOSE
 #undef SIZED
 #undef INLINE
