@@ -255,6 +255,15 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
             STORE_MASKED(dst + p * width, out, LOAD_MASKED(src + p * ld, in));
         return;
     }
+    if (width < 2 * VLEN && width == count) { /* bands wider than a vector: two that overlap */
+        const int64_t second = width - VLEN;
+        for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
+            const V low = LOAD(src), high = LOAD(src + second);
+            STORE(dst, low);
+            STORE(dst + second, high);
+        }
+        return;
+    }
     for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
         int64_t i = 0;
         for (; i + VLEN <= count; i += VLEN)
