@@ -123,6 +123,59 @@ static void flat_products_have_long_blocks(void **state)
     assert_true(plan_of(&shape, 1).kc > plan_of(&shape, 1).kernels->kc / 2);
 }
 
+/* A small L2 gives a block of A a third, a large one a fifth. */
+static void a_block_of_a_fits_in_l2(void **state)
+{
+    (void)state;
+    const tgl_shape shape = shape_of(2000, 2000, 2000, false, false);
+    static const struct {
+        size_t l2, least, most;
+    } table[] = {{256 << 10, 60 << 10, 86 << 10},
+                 {512 << 10, 130 << 10, 160 << 10},
+                 {1 << 20, 160 << 10, 210 << 10},
+                 {2 << 20, 340 << 10, 420 << 10}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        cpu_device device = server;
+        device.threads.threads = 1;
+        device.facts.l2 = table[i].l2;
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
+        assert_in_range(plan.mc * plan.kc * 4, table[i].least, table[i].most);
+    }
+}
+
+/* Bands: where k is short and C is large, on the processors in the table. */
+static void short_k_takes_bands(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n, k;
+        const char *model;
+        int mc;
+        bool expected;
+    } table[] = {{2000, 3000, 100, "AuthenticAMD 25.1", 0, true},
+                 {2000, 3000, 127, "AuthenticAMD 25.1", 0, true},
+                 {2000, 3000, 128, "AuthenticAMD 25.1", 0, false},
+                 {1000, 1000, 100, "AuthenticAMD 25.1", 0, false},
+                 {4, 600000, 100, "AuthenticAMD 25.1", 0, false}, /* B is used once */
+                 {2000, 3000, 100, "AuthenticAMD 25.1", 96, false},
+                 {2000, 3000, 100, "AuthenticAMD 25.17", 0, false}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const tgl_shape shape = shape_of(table[i].m, table[i].n, table[i].k, false, false);
+        cpu_device device = server;
+        device.threads.threads = 1;
+        snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = table[i].mc},
+                     &device, &plan);
+        assert_int_equal(plan.in_bands, table[i].expected);
+        if (!plan.in_bands) continue;
+        assert_int_equal(plan.mc, 2 * plan.kernels->mr);
+        assert_true(plan.keep_b && plan.kc == table[i].k);
+        assert_true((size_t)(plan.nc * plan.kc) * 4 <= device.facts.l2 * 5 / 8);
+    }
+}
+
 static void a_blocking_is_obeyed(void **state)
 {
     (void)state;
@@ -407,6 +460,8 @@ int main(void)
         cmocka_unit_test(small_vectors_take_the_tiles),
         cmocka_unit_test(what_is_read_often_is_packed),
         cmocka_unit_test(flat_products_have_long_blocks),
+        cmocka_unit_test(a_block_of_a_fits_in_l2),
+        cmocka_unit_test(short_k_takes_bands),
         cmocka_unit_test(a_blocking_is_obeyed),
         cmocka_unit_test(blockings_are_read),
         cmocka_unit_test(rows_are_for_one_processor),

@@ -193,7 +193,7 @@ static panel find_panel(const product *x, const row_block *block, range columns,
     if (!packed) {
         cpu_pack_fn *pack = x->shape->trans_b ? kernels->interleave : kernels->copy;
         pack(copy, y.width, y.b, y.ldb, y.count, k);
-    } else if (!last) {
+    } else if (!last && !x->plan->in_bands) {
         y.next = copy + y.width * k * (int64_t)kernels->element;
         y.next_ld = y.width;
     }
