@@ -125,7 +125,7 @@ INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout lay
             NAME(step)(mr, nv, layout, masked, copy, u, mask, at, acc);
             if (layout == CPU_A_COLS) at->a += at->row1;
         }
-        if (layout == CPU_A_ROWS) at->a += steps * sizeof(T);
+        if (layout == CPU_A_ROWS) at->a += steps * (int64_t)sizeof(T);
     }
 }
 
