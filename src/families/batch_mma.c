@@ -88,14 +88,14 @@ static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, g
 
 /* Fitted to 15 batches on an H200: 16 to 64 cubed, bf16, TF32, f64. */
 enum {
-    LAUNCH_CYCLES = 2000, /* of a launch */
-    BLOCK_CYCLES = 2000,  /* of a block before its first tile has come, and after its last one */
-    TILE_CYCLES = 1000,   /* of a tile of K, however small */
-    SINGLE_CYCLES = 100,  /* of a warp that copies 8 single elements a lane */
+    BLOCK_CYCLES = 2200, /* of a block before its first tile has come, and after its last one */
+    TILE_CYCLES = 1000,  /* of a tile of K, however small */
+    SINGLE_CYCLES = 100, /* of a warp that copies 8 single elements a lane */
 };
-static const double RESULT_CYCLES = 0.27; /* of an SM, for each result of a whole tile */
-static const double STREAM_SHARE = 0.85;  /* of the rate of loads alone: D is stored meanwhile */
-static const double OVERLAP = 3;          /* the exponent by which times of both are joined */
+/* Of an SM, for each result and byte of an element. Results that a tile has beyond D count half. */
+static const double RESULT_CYCLES = 0.13;
+static const double STREAM_SHARE = 0.91; /* of the rate of loads alone: D is stored meanwhile */
+static const double OVERLAP = 3;         /* the exponent by which times of both are joined */
 
 /* Cycles of an SM to copy a product's operand by single loads. */
 static double single_cycles(const geometry *g, double edge, double k, int vec)
@@ -115,12 +115,13 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
     const int64_t turns = tgl_ceil_div(s->batch, g->blocks), tiles = tgl_ceil_div(s->k, g->bk);
     const double in_flight = (double)g->size * (t->stages - 1) * (m + n) * (k < g->bk ? k : g->bk);
-    const double product = RESULT_CYCLES * t->bm * t->bn + single_cycles(g, m, k, g->vec_a) +
+    const double results = (t->bm * t->bn + m * n) / 2;
+    const double product = RESULT_CYCLES * g->size * results + single_cycles(g, m, k, g->vec_a) +
                            single_cycles(g, n, k, g->vec_b);
     const double work = batch * product / (chip->sms * clock * busy);
     const double bytes = tgl_operand_bytes(s);
     const double stream = bytes / (STREAM_SHARE * tgl_stream_rate(chip, active, in_flight));
-    const double around = (LAUNCH_CYCLES + BLOCK_CYCLES * rounds) / clock;
+    const double around = BLOCK_CYCLES * rounds / clock;
     c->memory = pow(pow(stream, OVERLAP) + pow(work, OVERLAP), 1 / OVERLAP) + around;
     c->compute = around + TILE_CYCLES * rounds * (double)(turns * tiles) / clock;
     c->l2 = bytes / chip->l2_rate;

@@ -382,8 +382,11 @@ enum {
 /* Time of a tile of consumers that alternate, of its loop and its tail: 0.5 if they overlapped. */
 static const double TURN = 0.9;
 static const double NARROW_LINES = 0.22; /* more time of a line of 32 elements instead of 64 */
-static const double OVERLAP = 3.0;       /* see overlapped() */
-static const double TWO_LINES = 1.50;    /* more time of a line that lies in two lines of L2 */
+static const double LINES_OF_16 = 5; /* times that of 64, where a tile has several boxes of lines of
+                                        16 elements: 1552x792x1536 NN takes 15.6 us with tiles of
+                                        128x80, 12.1 with 128x96 */
+static const double OVERLAP = 3.0;   /* see overlapped() */
+static const double TWO_LINES = 1.50; /* more time of a line that lies in two lines of L2 */
 /* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
  * tile do not load it at the same time. Fitted to the times of 8 products with 27 kernels each on
  * an H100, whose memory is slower than that of the H200; clusters did not miss less. */
@@ -424,8 +427,10 @@ static double copy_cycles(const tgl_shape *s, const side *x, int lines, int bloc
     const int box = has_lines_of_k ? 1 : line_of(s, lines);
     const int bytes = has_lines_of_k ? LINE_BYTES : box * (int)tgl_type_size(s->type_a);
     const double requests = (1 + TWO_LINES * straddling(s, x, bytes)) / blocks;
-    const double slow =
-        (1 + NARROW_LINES * ((double)LINE_BYTES / bytes - 1)) * tgl_larger(1, requests);
+    const bool is_narrow = !has_lines_of_k && box == 16 && lines > box;
+    const double narrow =
+        is_narrow ? LINES_OF_16 : 1 + NARROW_LINES * ((double)LINE_BYTES / bytes - 1);
+    const double slow = narrow * tgl_larger(1, requests);
     const bool is_whole = has_lines_of_k && blocks > 1; /* each block copies its part */
     const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
     return (double)copied * LINE_BYTES * slow / TMA_BYTES_A_CLOCK;
