@@ -566,17 +566,19 @@ static void test_batches(void **state)
 }
 
 /* C holds NaN, which a beta of 0 must not read; A and B do, which an alpha of 0 must not read; and
- * k is 0. */
+ * k is 0. Both families, with scalars of the host and of the device. */
 static void test_zeros(void **state)
 {
-    for (int i = part; i < 12; i += parts) {
+    for (int i = part; i < 48; i += parts) {
         const tgl_type type = types[i % 4];
-        mma_case c = {.problem = problem_in(type, 20, 12, i / 4 == 1 ? 0 : 30, 0, 0),
-                      .alpha = i / 4 == 2 ? 0 : 1,
-                      .beta = i / 4 == 0 ? 0 : 1,
+        const int zero = i / 4 % 3;
+        mma_case c = {.problem = problem_in(type, 20, 12, zero == 1 ? 0 : 30, 0, 0),
+                      .alpha = zero == 2 ? 0 : 1,
+                      .beta = zero == 0 ? 0 : 1,
                       .is_finite = false,
-                      .kernel = small_kernel(type, i / 4 % 2),
+                      .kernel = small_kernel(type, i / 12 % 2),
                       .seed = (uint64_t)i};
+        if (i >= 24) c.problem.scalars = TGL_SCALARS_DEVICE;
         run(*state, &c);
     }
 }

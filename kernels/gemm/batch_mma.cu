@@ -6,7 +6,7 @@
  * they compute one product after the other, and copy the operands of the next ones, STAGES - 1
  * tiles of k ahead, while they multiply.
  *
- * A warp computes WM x WN results, a block of one or four warps a product. Operands lie in shared
+ * A warp computes WM x WN results, a block of one to eight warps a product. Operands lie in shared
  * memory as in gemm/mma.cu (lib/mma_copies.h), and so do fragments and results. Tiles are zeros at
  * first. Rows and columns that a product does not have are never copied, so that they stay zero,
  * and parts of a tile without rows, columns or k of the product are not multiplied. 16-bit operands
