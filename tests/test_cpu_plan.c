@@ -144,30 +144,7 @@ static void a_block_of_a_fits_in_l2(void **state)
     }
 }
 
-/* Two tiles of rows do not prefetch a B that fits in a core's share of L3. */
-static void flat_products_prefetch_from_memory(void **state)
-{
-    (void)state;
-    static const struct {
-        int64_t m, n, k;
-        const char *model;
-        bool expected;
-    } table[] = {{8, 1000, 1000, "AuthenticAMD 25.1", false},
-                 {8, 3000, 1000, "AuthenticAMD 25.1", true},
-                 {9, 1000, 1000, "AuthenticAMD 25.1", true},
-                 {8, 1000, 1000, "AuthenticAMD 25.17", true}};
-    for (size_t i = 0; i < COUNT_OF(table); i++) {
-        const tgl_shape shape = shape_of(table[i].m, table[i].n, table[i].k, false, false);
-        cpu_device device = server;
-        device.threads.threads = 1;
-        snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
-        cpu_plan plan;
-        tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
-        assert_int_equal(plan.fetch, table[i].expected);
-    }
-}
-
-/* Bands: where k is short and C is large, on Zen 3. */
+/* Bands: where k is short and C is large, on the processors in the table. */
 static void short_k_takes_bands(void **state)
 {
     (void)state;
@@ -484,7 +461,6 @@ int main(void)
         cmocka_unit_test(what_is_read_often_is_packed),
         cmocka_unit_test(flat_products_have_long_blocks),
         cmocka_unit_test(a_block_of_a_fits_in_l2),
-        cmocka_unit_test(flat_products_prefetch_from_memory),
         cmocka_unit_test(short_k_takes_bands),
         cmocka_unit_test(a_blocking_is_obeyed),
         cmocka_unit_test(blockings_are_read),

@@ -39,18 +39,6 @@ static piece largest_piece(const tgl_shape *s, const cpu_plan *plan)
     return (piece){tgl_min64(s->m, tiles * mr), tgl_min64(s->n, vectors * vector)};
 }
 
-/* The rules that ask this were measured on Zen 3 (EPYC Milan) only, and must not slow others. */
-static bool is_zen3(const cpu_facts *facts)
-{
-    return strcmp(facts->model, "AuthenticAMD 25.1") == 0;
-}
-
-/* Bytes of L3 for one core: 8 cores of a Zen 3 chiplet share it. */
-static int64_t l3_share(const cpu_facts *facts)
-{
-    return (int64_t)facts->l3 / 8;
-}
-
 /* The elements of a block of A. The rest of L2 is for the panels of B and the tiles of C. A fifth
  * of L2 is enough where L2 has 1 or 2 MB (Zen 4, Sapphire Rapids). B is read once for each block of
  * A, so with less than 160 KB it is read too often: with a third of an L2 of 512 KB (Zen 3)
@@ -81,16 +69,23 @@ static int64_t choose_kc(piece of, int64_t usual, const cpu_plan *plan, const cp
     return plan->fetch && of.rows < usual && few < usual ? few : usual;
 }
 
+/* Models on which bands were measured to be faster. Zen 3: 1334 x 1275 x 94 by 26 to 33 %,
+ * 1334 x 2550 x 60 by 38 % (f32), 1000 x 1003 x 94 by 19 to 36 % (f64) while the other hardware
+ * thread was busy. With aligned rows of C and an idle core they may be 6 % slower. */
+static const char *const band_models[] = {"AuthenticAMD 25.1"};
+
 /* Whether C is computed in bands of a few rows. With the usual blocks a panel of C is finished
  * before the next begins: 64 bytes in each of many rows. If k is short and C comes from memory,
- * that is slower than to write long parts of a few rows. Zen 3, while the other hardware thread of
- * the core was busy: 1334 x 1275 x 94 26 to 33 % faster, 1334 x 2550 x 60 38 % (f32), 1000 x 1003 x
- * 94 11 to 36 % (f64). With aligned rows of C and an idle core bands may be 6 % slower. */
+ * that is slower than to write long parts of a few rows. One core is assumed to have an eighth of
+ * L3, as on a chiplet of 8 cores. */
 static bool is_in_bands(piece of, const tgl_shape *s, const cpu_facts *facts, const cpu_plan *plan)
 {
     const int64_t short_k = 128;
     const int64_t c_bytes = of.rows * of.columns * (int64_t)plan->kernels->element;
-    return is_zen3(facts) && s->k < short_k && plan->pack_b && c_bytes > l3_share(facts);
+    if (s->k >= short_k || !plan->pack_b || c_bytes <= (int64_t)facts->l3 / 8) return false;
+    for (size_t i = 0; i < sizeof band_models / sizeof band_models[0]; i++)
+        if (strcmp(facts->model, band_models[i]) == 0) return true;
+    return false;
 }
 
 static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
@@ -194,10 +189,7 @@ static void choose_packing(piece of, const tgl_shape *s, const cpu_facts *facts,
     plan->pack_b =
         s->trans_b || (products > 2e6 && of.rows > (alias ? plan->kernels->mr : few_rows));
     plan->pack_a = s->trans_a && !(of.columns <= 2 * nr || products <= 2e7);
-    /* With two tiles of rows, the instructions that prefetch B take longer than they save if B is
-     * in L3 (Zen 3: 12 x 1004 x 375 9 % faster in f32 and 17 % in f64 without them). */
-    const bool is_flat = is_zen3(facts) && of.rows <= 2 * plan->kernels->mr;
-    plan->fetch = b_bytes > (double)(is_flat ? l3_share(facts) : (int64_t)facts->l2 / 8);
+    plan->fetch = b_bytes > (double)facts->l2 / 8;
 }
 
 static void size_workspace(const tgl_shape *s, cpu_plan *plan)
