@@ -87,8 +87,8 @@
 #define A_BYTES       (BM * BK * SIZE)
 #define STAGE_BYTES   ((BM + BN) * BK * SIZE)
 
-#define RESULTS     (SLICE_THREADS / 32 * 16 * PITCH)
-#define SLICE_SUMS  ((SLICES - 1) * BM * BN)
+#define RESULTS    (SLICE_THREADS / 32 * 16 * PITCH)
+#define SLICE_SUMS ((SLICES - 1) * BM * BN)
 #define SUMS_BYTES                                                                                 \
     ((RESULTS > SLICE_SUMS ? RESULTS : SLICE_SUMS) * (ACCUMULATE == TYPE_F64 ? 8 : 4))
 #define SHARED_BYTES (STAGES * STAGE_BYTES > SUMS_BYTES ? STAGES * STAGE_BYTES : SUMS_BYTES)

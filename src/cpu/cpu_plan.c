@@ -50,9 +50,19 @@ static int64_t a_room(const cpu_facts *facts, const cpu_kernels *kernels)
     return bytes / (int64_t)kernels->element;
 }
 
-/* Steps of k between two visits to a tile of C. */
-static int64_t choose_kc(piece of, int64_t usual, const cpu_plan *plan, const cpu_facts *facts)
+/* Whether B, or what a thread multiplies of it, is prefetched because it exceeds L2. */
+static bool is_large_b(double bytes, const cpu_facts *facts)
 {
+    return bytes > (double)facts->l2 / 8;
+}
+
+/* Steps of k between two visits to a tile of C. A function of the whole product: sums must not
+ * depend on the number of threads. */
+static int64_t choose_kc(const tgl_shape *s, int64_t usual, const cpu_plan *plan,
+                         const cpu_facts *facts)
+{
+    const piece of = {s->m, s->n};
+    const double b_bytes = (double)s->n * (double)s->k * plan->kernels->element;
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
     const int64_t least = 128;
     if (of.columns > 0 && of.columns <= 2 * nr) {
@@ -66,7 +76,7 @@ static int64_t choose_kc(piece of, int64_t usual, const cpu_plan *plan, const cp
     const int64_t room = a_room(facts, plan->kernels) / of.rows; /* all rows of A fit */
     int64_t few = tgl_min64(6 * of.rows, room > of.rows ? room : of.rows);
     if (few < least) few = least;
-    return plan->fetch && of.rows < usual && few < usual ? few : usual;
+    return is_large_b(b_bytes, facts) && of.rows < usual && few < usual ? few : usual;
 }
 
 /* Models on which bands were measured to be faster. Zen 3: 1334 x 1275 x 94 by 26 to 33 %,
@@ -94,7 +104,7 @@ static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
     const cpu_kernels *kernels = plan->kernels;
     const int64_t nr = (int64_t)kernels->nv * kernels->vector;
     const int64_t usual = blocking.kc > 0 ? blocking.kc : kernels->kc;
-    plan->kc = even_block(s->k, choose_kc(of, usual, plan, facts), 8);
+    plan->kc = even_block(s->k, choose_kc(s, usual, plan, facts), 8);
 
     const int64_t element = (int64_t)kernels->element;
     plan->in_bands = blocking.mc == 0 && is_in_bands(of, s, facts, plan);
@@ -189,7 +199,7 @@ static void choose_packing(piece of, const tgl_shape *s, const cpu_facts *facts,
     plan->pack_b =
         s->trans_b || (products > 2e6 && of.rows > (alias ? plan->kernels->mr : few_rows));
     plan->pack_a = s->trans_a && !(of.columns <= 2 * nr || products <= 2e7);
-    plan->fetch = b_bytes > (double)facts->l2 / 8;
+    plan->fetch = is_large_b(b_bytes, facts);
 }
 
 static void size_workspace(const tgl_shape *s, cpu_plan *plan)

@@ -75,11 +75,11 @@ typedef struct NAME(cursor) {
 INLINE T NAME(element_of_a)(const cpu_layout layout, const int q, const int u,
                             const NAME(cursor) * at)
 {
-    if (layout == CPU_A_COLS) return ((const T *)at->a)[q];
+    if (layout == CPU_A_COLS) return ((const T *)(const void *)at->a)[q];
     const int64_t offset = STEPS > 1 && q == 3   ? at->row3
                            : STEPS > 1 && q == 5 ? at->row5
                                                  : q * at->row1;
-    return ((const T *)(at->a + offset))[u];
+    return ((const T *)(const void *)(at->a + offset))[u];
 }
 
 /* Step u of a group, a rank-1 update: acc[i][j] += a[i] * b[j]. */
@@ -87,7 +87,7 @@ INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, cons
                        const bool copy, const int u, MASK mask, NAME(cursor) * at, V acc[MR][NV])
 {
     V row[NV];
-    const T *b = (const T *)at->b;
+    const T *b = (const T *)(const void *)at->b;
     UNROLL
     for (int j = 0; j < nv; j++)
         row[j] = masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
