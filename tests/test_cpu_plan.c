@@ -144,6 +144,34 @@ static void a_block_of_a_fits_in_l2(void **state)
     }
 }
 
+/* The steps of k are those of the product: where threads share rows and columns, the bits of a
+ * result do not depend on their number. With a small L2 fewer steps are taken for few rows. */
+static void steps_of_k_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {256 << 10, 512 << 10, 2 << 20};
+    uint64_t seed = 1;
+    int short_blocks = 0;
+    for (int i = 0; i < 600; i++) {
+        const int64_t edge = i % 2 ? 100 : 1000;
+        const tgl_shape shape =
+            shape_of(random_int(&seed, 1, edge), random_int(&seed, 1, edge),
+                     random_int(&seed, 1, 3000), random_int(&seed, 0, 1), random_int(&seed, 0, 1));
+        cpu_device device = server;
+        device.facts.l2 = sizes[i % COUNT_OF(sizes)];
+        device.threads.threads = 1;
+        cpu_plan one, plan;
+        tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &one);
+        for (int threads = 2; threads <= 8; threads++) {
+            device.threads.threads = threads;
+            tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
+            assert_int_equal(plan.kc, one.kc);
+        }
+        short_blocks += one.kc < one.kernels->kc / 2 && shape.k >= one.kernels->kc;
+    }
+    assert_true(short_blocks > 10);
+}
+
 /* Bands: where k is short and C is large, on the processors in the table. */
 static void short_k_takes_bands(void **state)
 {
@@ -461,6 +489,7 @@ int main(void)
         cmocka_unit_test(what_is_read_often_is_packed),
         cmocka_unit_test(flat_products_have_long_blocks),
         cmocka_unit_test(a_block_of_a_fits_in_l2),
+        cmocka_unit_test(steps_of_k_do_not_depend_on_threads),
         cmocka_unit_test(short_k_takes_bands),
         cmocka_unit_test(a_blocking_is_obeyed),
         cmocka_unit_test(blockings_are_read),

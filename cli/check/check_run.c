@@ -634,7 +634,7 @@ static void on_interrupt(int number)
 {
     atomic_store(&is_interrupted, 1);
     for (int i = 0; i < INTERRUPTS; i++)
-        if (interrupts[i] == SIGINT && number == SIGINT) sigaction(SIGINT, &usual[i], NULL);
+        if (interrupts[i] == number && number != SIGTERM) sigaction(number, &usual[i], NULL);
 }
 
 /* What the caller ignores (nohup) stays ignored. */

@@ -6,11 +6,11 @@
  * they compute one product after the other, and copy the operands of the next ones, STAGES - 1
  * tiles of k ahead, while they multiply.
  *
- * A warp computes WM x WN results, a block of one to eight warps a product. Operands lie in shared
- * memory as in gemm/mma.cu (lib/mma_copies.h), and so do fragments and results. Tiles are zeros at
- * first. Rows and columns that a product does not have are never copied, so that they stay zero,
- * and parts of a tile without rows, columns or k of the product are not multiplied. 16-bit operands
- * at odd addresses are copied by single loads, which are not asynchronous.
+ * A warp computes WM x WN results, a block of one to eight warps a product. Tiles, fragments and
+ * results are those of gemm/mma.cu (lib/mma_tiles.h, mma_store.h). Tiles are
+ * zeros at first. Rows and columns that a product does not have are never copied, so that they stay
+ * zero, and parts of a tile without rows, columns or k of the product are not multiplied. 16-bit
+ * operands at odd addresses are copied by single loads, which are not asynchronous.
  *
  * Grid: x = blocks, each of which takes every gridDim.x'th product of args.batch.
  */
@@ -19,7 +19,6 @@
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
 #include "lib/launch_order.h"
-#include "lib/mma_type.h"
 #include "lib/operands.h"
 
 #ifndef BM
@@ -43,61 +42,23 @@
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
 #endif
-#ifndef TRANS_A
-#define TRANS_A 0 /* 0: A is m x k; 1: k x m */
-#endif
-#ifndef TRANS_B
-#define TRANS_B 0 /* 0: B is k x n; 1: n x k */
-#endif
-#ifndef VEC_A
-#define VEC_A 1 /* elements of a copy, at most 16 bytes: divides A's alignment, lda and stride */
-#endif
-#ifndef VEC_B
-#define VEC_B 1 /* the same for B */
-#endif
-#ifndef TAIL_A
-#define TAIL_A 1 /* 0: VEC_A divides the lines of A, too: m or k */
-#endif
-#ifndef TAIL_B
-#define TAIL_B 1 /* the same for B: n or k */
-#endif
 
-#define WARPS_M     (BM / WM)
-#define WARPS       (WARPS_M * (BN / WN))
-#define THREADS     (WARPS * 32)
-#define MT          (WM / 16) /* a warp's part of D: MT x NT results of mma.sync */
-#define NT          (WN / 8)
-#define A_K_MAJOR   (!TRANS_A)
-#define B_K_MAJOR   TRANS_B
-#define A_BYTES     (BM * BK * SIZE)
-#define STAGE_BYTES ((BM + BN) * BK * SIZE)
-#define RING_BYTES  (STAGES * STAGE_BYTES)
+#define WARPS_M    (BM / WM)
+#define WARPS      (WARPS_M * (BN / WN))
+#define THREADS    (WARPS * 32)
+#define RING_BYTES (STAGES * STAGE_BYTES)
 
-#include "lib/mma_fragments.h"
 #include "lib/mma_store.h"
+#include "lib/mma_tiles.h"
 #include "lib/shuffle.h"
 
 #define RESULT_BYTES (WARPS * 16 * PITCH * (ACCUMULATE == TYPE_F64 ? 8 : 4))
 
-#if BM % WM || BN % WN || WM % 16 || WN % 16
-#error "a block is a grid of warps, a warp a grid of 16 x 16"
-#endif
 #if (BM & (BM - 1)) || (BN & (BN - 1)) || (BK & (BK - 1)) || BK % MMA_K || STAGES < 2
 #error "BM, BN and BK are powers of two; BK: whole steps of mma.sync; STAGES: 2 or more"
 #endif
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
-
-/* The elements of a place at any address, one by one; zeros behind them. */
-static __device__ __forceinline__ void copy_elements(const struct place_of_tile *place)
-{
-    unsigned w[4] = {0, 0, 0, 0};
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        if (2 * i < place->valid_bytes)
-            w[i / 2] |= (unsigned)((const unsigned short *)place->from)[i] << i % 2 * 16;
-    *(uint4 *)place->to = make_uint4(w[0], w[1], w[2], w[3]);
-}
 
 /* Copies a tile that is k_left deep: the rows or columns that exist, with zeros behind k up to a
  * whole step. */
@@ -116,7 +77,7 @@ static __device__ __forceinline__ void copy_tile(char *tile, const struct origin
         if (!has_place(i, edge, vec) || (int)place_line(i, per_line) >= lines || at >= width)
             continue;
         if (IS_PLAIN(vec))
-            copy_elements(&place);
+            *(uint4 *)place.to = load_elements(place.from, place.valid_bytes);
         else
             async_copy_bytes(place.to, place.from, PLACE_BYTES(vec), place.valid_bytes);
     }

@@ -4,11 +4,10 @@
  * rounded to tf32, f64. All transposes, any shape, alignment down to an element.
  *
  * A block computes a BM x BN tile of D, a warp WM x WN of it. STAGES tiles of op(A) and op(B), BK
- * deep, arrive by cp.async; lib/mma_copies.h has their layout in shared memory, in which no load of
- * a fragment has bank conflicts. A step is one mma.sync deep; the fragments of the next step, or of
- * the next 16 rows, are loaded while others are multiplied.
+ * deep, arrive by cp.async; lib/mma_tiles.h has their layout in shared memory and the fragments,
+ * whose loads have no bank conflicts. A step is one mma.sync deep; the fragments of the next step,
+ * or of the next 16 rows, are loaded while others are multiplied.
  *
- *   fragments     lib/mma_fragments.h
  *   slices        If tiles are small and few, SLICES groups of warps share the steps of a tile, and
  *                 add their sums through shared memory.
  *   edges         Elements outside of the matrices are zeros in shared memory.
@@ -27,7 +26,6 @@
 #include "lib/gemm_args.h"
 #include "lib/last_block.h"
 #include "lib/launch_order.h"
-#include "lib/mma_type.h"
 #include "lib/operands.h"
 
 #ifndef BM
@@ -56,36 +54,15 @@
     2 /* 2: room for the fragments of two steps; 1: of A, for those of 32 rows only                \
        */
 #endif
-#ifndef TRANS_A
-#define TRANS_A 0 /* 0: A is m x k; 1: k x m */
-#endif
-#ifndef TRANS_B
-#define TRANS_B 0 /* 0: B is k x n; 1: n x k */
-#endif
-#ifndef VEC_A
-#define VEC_A 1 /* elements of a copy, at most 16 bytes: divides A's alignment and lda */
-#endif
-#ifndef VEC_B
-#define VEC_B 1 /* the same for B and ldb */
-#endif
-#ifndef TAIL_A
-#define TAIL_A 1 /* 0: VEC_A divides the lines of A, too: m or k */
-#endif
-#ifndef TAIL_B
-#define TAIL_B 1 /* the same for B: n or k */
-#endif
 
 #define WARPS_M       (BM / WM)
 #define SLICE_THREADS (WARPS_M * (BN / WN) * 32)
 #define THREADS       (SLICE_THREADS * SLICES)
-#define STEPS         (BK / MMA_K / SLICES) /* of a tile, for each slice */
-#define MT            (WM / 16)             /* a warp's part of D: MT x NT results of mma.sync */
-#define NT            (WN / 8)
-#define SUMS          (MT * NT * 4) /* of a thread */
-#define A_K_MAJOR     (!TRANS_A)
-#define B_K_MAJOR     TRANS_B
-#define A_BYTES       (BM * BK * SIZE)
-#define STAGE_BYTES   ((BM + BN) * BK * SIZE)
+
+#include "lib/mma_tiles.h"
+
+#define STEPS (BK / MMA_K / SLICES) /* of a tile, for each slice */
+#define SUMS  (MT * NT * 4)         /* of a thread */
 
 #define RESULTS    (SLICE_THREADS / 32 * 16 * PITCH)
 #define SLICE_SUMS ((SLICES - 1) * BM * BN)
@@ -93,9 +70,6 @@
     ((RESULTS > SLICE_SUMS ? RESULTS : SLICE_SUMS) * (ACCUMULATE == TYPE_F64 ? 8 : 4))
 #define SHARED_BYTES (STAGES * STAGE_BYTES > SUMS_BYTES ? STAGES * STAGE_BYTES : SUMS_BYTES)
 
-#if BM % WM || BN % WN || WM % 16 || WN % 16
-#error "a block is a grid of warps, a warp a grid of 16 x 16"
-#endif
 #if (BM & (BM - 1)) || (BN & (BN - 1)) || (BK & (BK - 1)) || (SLICES & (SLICES - 1))
 #error "BM, BN, BK and SLICES are powers of two"
 #endif
@@ -106,7 +80,6 @@
 #define PLACES_MAX                                                                                 \
     (PLACES_OF_THREAD(BM, 1) > PLACES_OF_THREAD(BN, 1) ? PLACES_OF_THREAD(BM, 1)                   \
                                                        : PLACES_OF_THREAD(BN, 1))
-#include "lib/mma_fragments.h"
 #include "lib/mma_register_copies.h"
 #include "lib/mma_store.h"
 #include "lib/shuffle.h"

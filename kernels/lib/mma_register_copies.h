@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies of 16-bit operands at odd addresses into the tiles of lib/mma_copies.h, through registers.
+ * Copies of 16-bit operands at odd addresses into the tiles of lib/mma_tiles.h, through registers.
  * A thread reads the two aligned 16-byte words that hold 8 of its elements, and shifts them when
  * they are stored. Where such a word lies in part outside of the matrix, it reads single elements.
  * The kernel defines PLACES_MAX, the most places of a thread.
@@ -8,7 +8,7 @@
 #ifndef TGL_MMA_REGISTER_COPIES_H
 #define TGL_MMA_REGISTER_COPIES_H
 
-#include "lib/mma_copies.h"
+#include "lib/mma_tiles.h"
 #include "lib/unaligned.h"
 
 /* The elements between load_places() and store_places(). */
@@ -83,14 +83,7 @@ static __device__ __forceinline__ void copy_elements(const struct loaded *in, st
 {
 #pragma unroll 1
     for (unsigned left = in->is_stored; left != 0; left /= 2) {
-        if (left % 2) {
-            unsigned w[4] = {0, 0, 0, 0};
-#pragma unroll
-            for (int i = 0; i < 8; i++)
-                if (2 * i < c.valid_bytes)
-                    w[i / 2] |= (unsigned)__ldca((const unsigned short *)c.from + i) << i % 2 * 16;
-            *(uint4 *)c.to = make_uint4(w[0], w[1], w[2], w[3]);
-        }
+        if (left % 2) *(uint4 *)c.to = load_elements(c.from, c.valid_bytes);
         c.from += c.apart;
         c.to += LINES_APART(edge, k_major) * LINE_BYTES(edge, k_major);
     }

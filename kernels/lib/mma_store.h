@@ -2,13 +2,13 @@
  *
  * The results of a warp of gemm/mma.cu and gemm/batch_mma.cu: 16 rows at a time pass through shared
  * memory, so that neighbouring lanes store neighbouring groups of four, or single elements if D is
- * unaligned. The kernel defines WN, the columns of D that a warp computes, and its part of D, MT x
- * NT results of mma.sync.
+ * unaligned.
  */
 #ifndef TGL_MMA_STORE_H
 #define TGL_MMA_STORE_H
 
 #include "lib/epilogue.h"
+#include "lib/mma_tiles.h"
 
 /* The pitch of the buffer through which a warp passes its results to the epilogue: pairs of results
  * in four rows are in different banks. Lanes read f64 as two pairs, so the second pair of each four

@@ -145,69 +145,59 @@ void tgl_sim_wgmma_wait(int pending);
 #define ACC32(i) ACC16(i), ACC16(i + 16)
 #define ACC64(i) ACC32(i), ACC32(i + 32)
 
+#define WGMMA_TEXT(x)  #x
+#define WGMMA_SHAPE(n) "m64n" WGMMA_TEXT(n)
+
 /* Registers and operands of the accumulator, and the six operands after them. */
 #if WGMMA_N == 16
-#define WGMMA_SHAPE     "m64n16"
 #define WGMMA_REGISTERS R8()
 #define WGMMA_ACC       ACC8(0)
 #define WGMMA_NEXT(use) use("%8", "%9", "%10", "%11", "%12", "%13")
 #elif WGMMA_N == 32
-#define WGMMA_SHAPE     "m64n32"
 #define WGMMA_REGISTERS R10() ", " R6(1)
 #define WGMMA_ACC       ACC16(0)
 #define WGMMA_NEXT(use) use("%16", "%17", "%18", "%19", "%20", "%21")
 #elif WGMMA_N == 48
-#define WGMMA_SHAPE     "m64n48"
 #define WGMMA_REGISTERS R10() ", " R10(1) ", " R4(2)
 #define WGMMA_ACC       ACC16(0), ACC8(16)
 #define WGMMA_NEXT(use) use("%24", "%25", "%26", "%27", "%28", "%29")
 #elif WGMMA_N == 64
-#define WGMMA_SHAPE     "m64n64"
 #define WGMMA_REGISTERS R10() ", " R10(1) ", " R10(2) ", " R2(3)
 #define WGMMA_ACC       ACC32(0)
 #define WGMMA_NEXT(use) use("%32", "%33", "%34", "%35", "%36", "%37")
 #elif WGMMA_N == 80
-#define WGMMA_SHAPE     "m64n80"
 #define WGMMA_REGISTERS R40
 #define WGMMA_ACC       ACC32(0), ACC8(32)
 #define WGMMA_NEXT(use) use("%40", "%41", "%42", "%43", "%44", "%45")
 #elif WGMMA_N == 96
-#define WGMMA_SHAPE     "m64n96"
 #define WGMMA_REGISTERS R40 ", " R8(4)
 #define WGMMA_ACC       ACC32(0), ACC16(32)
 #define WGMMA_NEXT(use) use("%48", "%49", "%50", "%51", "%52", "%53")
 #elif WGMMA_N == 112
-#define WGMMA_SHAPE     "m64n112"
 #define WGMMA_REGISTERS R40 ", " R10(4) ", " R6(5)
 #define WGMMA_ACC       ACC32(0), ACC16(32), ACC8(48)
 #define WGMMA_NEXT(use) use("%56", "%57", "%58", "%59", "%60", "%61")
 #elif WGMMA_N == 128
-#define WGMMA_SHAPE     "m64n128"
 #define WGMMA_REGISTERS R40 ", " R10(4) ", " R10(5) ", " R4(6)
 #define WGMMA_ACC       ACC64(0)
 #define WGMMA_NEXT(use) use("%64", "%65", "%66", "%67", "%68", "%69")
 #elif WGMMA_N == 144
-#define WGMMA_SHAPE     "m64n144"
 #define WGMMA_REGISTERS R40 ", " R10(4) ", " R10(5) ", " R10(6) ", " R2(7)
 #define WGMMA_ACC       ACC64(0), ACC8(64)
 #define WGMMA_NEXT(use) use("%72", "%73", "%74", "%75", "%76", "%77")
 #elif WGMMA_N == 160
-#define WGMMA_SHAPE     "m64n160"
 #define WGMMA_REGISTERS R80
 #define WGMMA_ACC       ACC64(0), ACC16(64)
 #define WGMMA_NEXT(use) use("%80", "%81", "%82", "%83", "%84", "%85")
 #elif WGMMA_N == 192
-#define WGMMA_SHAPE     "m64n192"
 #define WGMMA_REGISTERS R80 ", " R10(8) ", " R6(9)
 #define WGMMA_ACC       ACC64(0), ACC32(64)
 #define WGMMA_NEXT(use) use("%96", "%97", "%98", "%99", "%100", "%101")
 #elif WGMMA_N == 224
-#define WGMMA_SHAPE     "m64n224"
 #define WGMMA_REGISTERS R80 ", " R10(8) ", " R10(9) ", " R10(10) ", " R2(11)
 #define WGMMA_ACC       ACC64(0), ACC32(64), ACC16(96)
 #define WGMMA_NEXT(use) use("%112", "%113", "%114", "%115", "%116", "%117")
 #elif WGMMA_N == 256
-#define WGMMA_SHAPE     "m64n256"
 #define WGMMA_REGISTERS R80 ", " R10(8) ", " R10(9) ", " R10(10) ", " R10(11) ", " R8(12)
 #define WGMMA_ACC       ACC64(0), ACC64(64)
 #define WGMMA_NEXT(use) use("%128", "%129", "%130", "%131", "%132", "%133")
@@ -253,8 +243,8 @@ static __device__ __forceinline__ void wgmma(float *acc, wgmma_left left, wgmma_
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, " WGMMA_NEXT(
                      SCALE_D_OF) ", 0;\n"
-                                 "wgmma.mma_async.sync.aligned." WGMMA_SHAPE WGMMA_TYPES
-                                 " {" WGMMA_REGISTERS "}, " WGMMA_NEXT(INPUTS_OF) WGMMA_SUFFIX " }"
+                                 "wgmma.mma_async.sync.aligned." WGMMA_SHAPE(WGMMA_N) WGMMA_TYPES
+                 " {" WGMMA_REGISTERS "}, " WGMMA_NEXT(INPUTS_OF) WGMMA_SUFFIX " }"
                  : WGMMA_ACC
                  : WGMMA_LEFT(left), "l"(right), "r"(scale_d));
 }

@@ -442,7 +442,7 @@ void tgl_sim_stmatrix(void *row, const unsigned *from, int count, int transposed
     tgl_sim.stmatrix(tgl_sim.run, row, from, count, transposed, TGL_SIM_PC);
 }
 
-/* ---- lib/mma_copies.h ------------------------------------------------------------------------ */
+/* ---- lib/mma_register_copies.h --------------------------------------------------------------- */
 
 void tgl_sim_wide_load(const void *words, unsigned bytes)
 {

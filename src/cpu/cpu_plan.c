@@ -56,8 +56,9 @@ static bool is_large_b(double bytes, const cpu_facts *facts)
     return bytes > (double)facts->l2 / 8;
 }
 
-/* Steps of k between two visits to a tile of C. A function of the whole product: sums must not
- * depend on the number of threads. */
+/* Steps of k between two visits to a tile of C. They depend on the whole product, not on what one
+ * thread computes of it: threads that share rows and columns of C then have the same bits, however
+ * many they are. */
 static int64_t choose_kc(const tgl_shape *s, int64_t usual, const cpu_plan *plan,
                          const cpu_facts *facts)
 {

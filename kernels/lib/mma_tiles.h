@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How gemm/mma.cu and gemm/batch_mma.cu hold tiles of their operands in shared memory, and copy
- * them there. The kernel defines the macros that these functions use.
+ * The tiles of gemm/mma.cu and gemm/batch_mma.cu: how shared memory holds them, how they are copied
+ * there, and how a warp loads its fragments of them. The kernel defines BM, BN, BK, WM, WN and
+ * THREADS first.
  *
  * A tile is BK deep and `edge` wide, which is BM for A and BN for B. It lies as the operand does:
  *
@@ -15,11 +16,78 @@
  * Copies of VEC elements by cp.async keep their order within a line. cp.async copies 4 bytes at
  * least: a 16-bit operand at odd addresses goes through registers, 8 elements at a time
  * (lib/mma_register_copies.h).
+ *
+ * Fragments of 16-bit elements are loaded by ldmatrix, transposed where the operand is MN-major. A
+ * K-major tf32 operand by ldmatrix as well, as pairs of 16 bits; others by scalar loads.
  */
-#ifndef TGL_MMA_COPIES_H
-#define TGL_MMA_COPIES_H
+#ifndef TGL_MMA_TILES_H
+#define TGL_MMA_TILES_H
 
 #include "lib/async_copy.h"
+#include "lib/element.h"
+#include "lib/ldmatrix.h"
+#include "lib/mma.h"
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+#ifndef TRANS_A
+#define TRANS_A 0 /* 0: A is m x k; 1: k x m */
+#endif
+#ifndef TRANS_B
+#define TRANS_B 0 /* 0: B is k x n; 1: n x k */
+#endif
+#ifndef VEC_A
+#define VEC_A 1 /* elements of a copy, at most 16 bytes: divides A's alignment, lda and stride */
+#endif
+#ifndef VEC_B
+#define VEC_B 1 /* the same for B */
+#endif
+#ifndef TAIL_A
+#define TAIL_A 1 /* 0: VEC_A divides the lines of A, too: m or k */
+#endif
+#ifndef TAIL_B
+#define TAIL_B 1 /* the same for B: n or k */
+#endif
+
+#if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64)
+#error "A and B have the same type; sums are FP32, or FP64 of FP64"
+#endif
+
+#define FRAGMENT 4 /* elements or registers of a lane's fragment of A, or of two of B */
+#if TYPE_A == TYPE_F64
+#define SIZE  8 /* bytes of an element */
+#define MMA_K 8 /* depth of a step, in elements */
+#define MMA   mma_f64
+typedef double fragment_t;
+#else
+typedef unsigned fragment_t;
+#if TYPE_A == TYPE_F32
+#define SIZE  4
+#define MMA_K 8
+#define MMA   mma_tf32
+#else
+#define SIZE  2
+#define MMA_K 16
+#if TYPE_A == TYPE_BF16
+#define MMA mma_bf16
+#else
+#define MMA mma_f16
+#endif
+#endif
+#endif
+
+#if BM % WM || BN % WN || WM % 16 || WN % 16
+#error "a block is a grid of warps, a warp a grid of 16 x 16"
+#endif
+
+#define MT          (WM / 16) /* a warp's part of D: MT x NT results of mma.sync */
+#define NT          (WN / 8)
+#define A_K_MAJOR   (!TRANS_A)
+#define B_K_MAJOR   TRANS_B
+#define A_BYTES     (BM * BK * SIZE)
+#define STAGE_BYTES ((BM + BN) * BK * SIZE)
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 #define LINE_BYTES(edge, k_major) (((k_major) ? BK : (edge)) * SIZE)
 #define USES_LDMATRIX(k_major)    (SIZE == 2 || (SIZE == 4 && (k_major)))
@@ -128,5 +196,92 @@ static __device__ __forceinline__ void copy_places(char *tile, const struct orig
             async_copy_bytes(place.to, place.from, PLACE_BYTES(vec), place.valid_bytes);
     }
 }
+
+/* Eight 16-bit elements at any address, one by one, of which valid_bytes exist; zeros behind them.
+ */
+static __device__ __forceinline__ uint4 load_elements(const char *from, int valid_bytes)
+{
+    unsigned w[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (2 * i < valid_bytes)
+            w[i / 2] |= (unsigned)__ldca((const unsigned short *)from + i) << i % 2 * 16;
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+/* ---- Fragments ------------------------------------------------------------------------------- */
+
+/* Where a lane reads its fragments of an operand: line by line, with the swizzle of its lines.
+ * In steps of 8 lines, or of 32 bytes in a line, neither depends on the fragment. */
+struct lane_source {
+    unsigned at;  /* bytes from the beginning of a tile */
+    unsigned mix; /* to be XORed to the last 7 bits of an offset in a line */
+};
+
+/* first: the warp's first row or column; depth: the slice's first k. */
+static __device__ __forceinline__ struct lane_source
+lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, const bool is_a)
+{
+    const unsigned lane = threadIdx.x % 32;
+    unsigned line, byte;
+    if (!USES_LDMATRIX(k_major)) {
+        line = k_major ? lane / 4 : lane % 4;
+        byte = (k_major ? lane % 4 : lane / 4) * SIZE;
+    } else if (k_major == is_a) {
+        line = lane % 16;
+        byte = lane / 16 * 16;
+    } else {
+        line = lane % 8 + lane / 16 * 8;
+        byte = lane / 8 % 2 * 16;
+    }
+    const unsigned lines = k_major ? first : depth, bytes = (k_major ? depth : first) * SIZE;
+    struct lane_source source;
+    source.at = (lines + line) * LINE_BYTES(edge, k_major) + bytes / 128 * 128;
+    source.mix = bytes % 128 ^ byte ^ swizzle_of(line, edge, k_major);
+    return source;
+}
+
+/* The fragments of 16 rows of A or 16 columns of B, `e` from the warp's first one, at depth p: one
+ * fragment of A, or two of B. */
+static __device__ __forceinline__ void load_fragment(fragment_t *to, const char *tile,
+                                                     const struct lane_source *from, const int e,
+                                                     const int p, const int edge,
+                                                     const bool k_major, const bool is_a)
+{
+    const int line_bytes = LINE_BYTES(edge, k_major);
+    const char *at = tile + from->at;
+#if SIZE < 8
+    if (USES_LDMATRIX(k_major)) {
+        const unsigned bytes = (k_major ? p : e) * SIZE;
+        at += (k_major ? e : p) * line_bytes + bytes / 128 * 128 + (bytes % 128 ^ from->mix);
+        if (k_major)
+            ldmatrix_x4(to, at);
+        else
+            ldmatrix_x4_trans(to, at);
+        return;
+    }
+#endif
+#pragma unroll
+    for (int i = 0; i < FRAGMENT; i++) {
+        const int own_e = e + (is_a ? i % 2 : i / (FRAGMENT / 2)) * 8;
+        const int own_p = p + (is_a ? i / 2 : i % (FRAGMENT / 2)) * 4;
+        const unsigned bytes = (k_major ? own_p : own_e) * SIZE;
+        to[i] = *(const fragment_t *)(at + (k_major ? own_e : own_p) * line_bytes +
+                                      bytes / 128 * 128 + (bytes % 128 ^ from->mix));
+    }
+}
+
+#if TYPE_A == TYPE_F32
+static __device__ __forceinline__ void round_fragments(fragment_t (*of)[FRAGMENT], const int count)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+#pragma unroll
+        for (int e = 0; e < FRAGMENT; e++)
+            of[i][e] = round_to_tf32(of[i][e]);
+}
+#else
+#define round_fragments(of, count) (void)0
+#endif
 
 #endif
