@@ -185,18 +185,16 @@ class Devices(unittest.TestCase):
 class Concurrency(Comparison, unittest.TestCase):
     def test_threads(self):
         """Threads share plans and open devices at the same time."""
-        a, b = random_array((150, 170)), random_array((170, 130), seed=1)
+        # k is within a block for any cache: sums of few rows have the bits of those of many.
+        a, b = random_array((150, 120)), random_array((120, 130), seed=1)
         expected = tegula.matmul(a, b)
-        few = {n: tegula.matmul(a[:n], b) for n in (20, 21, 22)}  # sums may be taken in other blocks of k
         plan = tegula.plan(a, b)
 
         def work(number):
             same = [np.array_equal(plan(a, b), expected) for _ in range(20)]
             n = 20 + number % 3
-            return all(same) and np.array_equal(tegula.matmul(a[:n], b), few[n]) and \
+            return all(same) and np.array_equal(tegula.matmul(a[:n], b), expected[:n]) and \
                 tegula.device("cpu", threads=3) is tegula.device("cpu", threads=3)
-        for n, product in few.items():
-            np.testing.assert_allclose(product, expected[:n], rtol=0, atol=1e-4)
         with ThreadPoolExecutor(8) as pool:
             self.assertTrue(all(pool.map(work, range(32))))
 
