@@ -174,6 +174,13 @@ static __device__ __forceinline__ accumulate_t epilogue(const struct tgl_gemm_ar
 #endif
 }
 
+/* Whether the finished value is alpha*sum, and C is not read. */
+static __device__ __forceinline__ bool epilogue_only_scales(const struct tgl_gemm_args *args,
+                                                            const struct epilogue_operands *with)
+{
+    return !BIAS && !ACTIVATION && !RESIDUAL && !EXPRESSION && BETA(args, with) == 0;
+}
+
 /* D[row][col] := the finished value of its sum. */
 static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args *args,
                                                       const struct epilogue_operands *with,
