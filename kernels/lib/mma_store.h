@@ -106,6 +106,28 @@ static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *ar
     }
 }
 
+#if !D_HAS_16_BITS
+/* D := alpha * sums in 16 rows, element by element. */
+static __device__ __forceinline__ void store_scaled_elements(const struct tgl_gemm_args *args,
+                                                             const struct epilogue_operands *with,
+                                                             const accumulate_t *own, int row,
+                                                             int col)
+{
+    enum { ROWS_AT_ONCE = WN < 32 ? 32 / WN : 1 };
+    const int lane = (int)(threadIdx.x % 32u), in_row = lane / WN, in_col = lane % WN;
+    const int rows_left = args->m - row - in_row, cols_left = args->n - col - in_col;
+    const accumulate_t *from = own + in_row * PITCH + COLUMN(in_col - in_col % 2) + in_col % 2;
+    element_d *to = with->D + (row + in_row) * args->ldd + col + in_col;
+#pragma unroll
+    for (int r = 0; r < 16; r += ROWS_AT_ONCE)
+#pragma unroll
+        for (int c = 0; c < WN; c += 32)
+            if (r < rows_left && c < cols_left)
+                to[r * args->ldd + c] =
+                    to_d(ALPHA(args, with) * from[r * PITCH + COLUMN(c) - COLUMN(0)]);
+}
+#endif
+
 /* The same for rows that do not begin at multiples of 16 bytes. If each lane stored four elements
  * one by one, each sector of 32 bytes would be written by four instructions. */
 static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gemm_args *args,
@@ -123,6 +145,10 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
                                 args->n - col);
     }
 #else
+    if (epilogue_only_scales(args, with)) {
+        store_scaled_elements(args, with, own, row, col);
+        return;
+    }
 #pragma unroll 4
     for (int i = 0; i < 16 * WN; i += 32) {
         const int in_row = (i + lane) / WN, in_col = (i + lane) % WN, in_pair = in_col % 2;

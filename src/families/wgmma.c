@@ -33,33 +33,33 @@ typedef struct wgmma_row {
 // clang-format off
 static const wgmma_row rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 1.00},
-    {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.84},
-    {"wgmma_256x144",     256, 144, 2, false, 4, 0, 1, 168, 0.84},
-    {"wgmma_128x224",     128, 224, 2, false, 4, 4, 1, 168, 0.97},
-    {"wgmma_128x144",     128, 144, 2, false, 6, 0, 1, 168, 0.97},
-    {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 0.97},
-    {"wgmma_128x192",     128, 192, 2, false, 5, 3, 1, 168, 0.92},
-    {"wgmma_128x160",     128, 160, 2, false, 5, 0, 1, 168, 0.98},
-    {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 0.99},
-    {"wgmma_128x96",      128,  96, 2, false, 7, 0, 1, 168, 0.92},
+    {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 1.00},
+    {"wgmma_256x144",     256, 144, 2, false, 4, 0, 1, 168, 1.00},
+    {"wgmma_128x224",     128, 224, 2, false, 4, 4, 1, 168, 1.00},
+    {"wgmma_128x144",     128, 144, 2, false, 6, 0, 1, 168, 1.00},
+    {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 1.00},
+    {"wgmma_128x192",     128, 192, 2, false, 5, 3, 1, 168, 1.00},
+    {"wgmma_128x160",     128, 160, 2, false, 5, 5, 1, 168, 1.00},
+    {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 1.00},
+    {"wgmma_128x96",      128,  96, 2, false, 7, 3, 1, 168, 0.90},
     {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.55},
-    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.76},
-    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.85},
-    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.79},
-    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 1, 168, 0.61},
-    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 2, 1, 168, 0.45},
-    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 1, 120, 0.45},
-    {"wgmma_64x48_s14",    64,  48, 1, false, 14, 0, 1, 120, 0.42},
-    {"wgmma_64x80_s11",    64,  80, 1, false, 11, 0, 1, 120, 0.45},
+    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.89},
+    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.94},
+    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.90},
+    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 1, 168, 0.73},
+    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 2, 1, 168, 0.65},
+    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 1, 120, 0.46},
+    {"wgmma_64x48_s14",    64,  48, 1, false, 14, 0, 1, 120, 0.51},
+    {"wgmma_64x80_s11",    64,  80, 1, false, 11, 0, 1, 120, 0.53},
     {"wgmma_64x224",       64, 224, 1, false, 5, 4, 1, 255, 0.55},
-    {"wgmma_128x112",     128, 112, 2, false, 7, 0, 1, 168, 0.95},
+    {"wgmma_128x112",     128, 112, 2, false, 7, 0, 1, 168, 0.94},
     {"wgmma_128x80",      128,  80, 2, false, 8, 0, 1, 168, 0.80},
-    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.47},
-    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.57},
-    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.46},
-    {"wgmma_64x64",        64,  64, 1, false, 6, 1, 2, 120, 0.43},
-    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.39},
-    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.64},
+    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.56},
+    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.83},
+    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.54},
+    {"wgmma_64x64",        64,  64, 1, false, 6, 1, 2, 120, 0.44},
+    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.42},
+    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.45},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -151,7 +151,7 @@ typedef struct geometry {
     int64_t repacked_bytes;
 } geometry;
 
-enum { LINE_BYTES = 128 /* of K in a stage */, TMA_ALIGNMENT = 16 };
+enum { LINE_BYTES = 128 /* of K in a stage */, SECTOR_BYTES = 32 /* of L2 */, TMA_ALIGNMENT = 16 };
 
 /* Whether a consumer has enough registers to hold MN-major TF32: its sums, 16 for each 64 rows of
  * the left tiles of two stages, and 56 others. With 40 NVRTC 13.0 spilled some. */
@@ -366,27 +366,28 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * table of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
-    TMA_BYTES_A_CLOCK = 80,     /* that one SM receives */
-    LATENCY_CYCLES = 1560,      /* from the release of a stage to its next tile, from memory */
-    TILE_CYCLES = 1060,         /* of a tile, before its first wgmma and after its last, without: */
-    STORE_BYTES_A_CLOCK = 10,   /* sums that an SM stores */
-    PACKED_STORE_BYTES_A_CLOCK = 16, /* sums that it stores as 16-bit results */
-    TMA_STORE_BYTES_A_CLOCK = 24,    /* sums that it leaves to TMA */
-    REDUCE_CYCLES = 5800,            /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 24,          /* sums that an SM exchanges with the workspace */
+    TMA_BYTES_A_CLOCK = 225,    /* that one SM receives */
+    LATENCY_CYCLES = 640,       /* from the release of a stage to its next tile, from memory */
+    TILE_CYCLES = 2670,         /* of a tile, before its first wgmma and after its last, without: */
+    STORE_BYTES_A_CLOCK = 15,   /* sums that an SM stores */
+    PACKED_STORE_BYTES_A_CLOCK = 19, /* sums that it stores as 16-bit results */
+    TMA_STORE_BYTES_A_CLOCK = 51,    /* sums that it leaves to TMA */
+    REDUCE_CYCLES = 3600,            /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 39,          /* sums that an SM exchanges with the workspace */
     REDUCE_IN_CLUSTER = 1500,        /* two barriers of the cluster, without: */
-    CLUSTER_BYTES_A_CLOCK = 14,      /* sums that an SM reads from others */
-    LEFT_CYCLES = 68,                /* more of a step whose left tile goes through registers, */
-    LEFT_START_CYCLES = 2600,        /* and of such a product */
+    CLUSTER_BYTES_A_CLOCK = 34,      /* sums that an SM reads from others */
+    LEFT_CYCLES = 40,                /* more of a step whose left tile goes through registers, */
+    LEFT_START_CYCLES = 1950,        /* and of such a product */
 };
 /* Time of a tile of consumers that alternate, of its loop and its tail: 0.5 if they overlapped. */
 static const double TURN = 0.9;
-static const double NARROW_LINES = 0.22; /* more time of a line of 32 elements instead of 64 */
-static const double LINES_OF_16 = 5; /* times that of 64, where a tile has several boxes of lines of
-                                        16 elements: 1552x792x1536 NN takes 15.6 us with tiles of
-                                        128x80, 12.1 with 128x96 */
-static const double OVERLAP = 3.0;   /* see overlapped() */
-static const double TWO_LINES = 1.50; /* more time of a line that lies in two lines of L2 */
+static const double NARROW_LINES = 1.3; /* more time of a line of 32 elements instead of 64 */
+static const double LINES_OF_16 = 6.2;  /* times that of 64, where a tile has several boxes of lines
+                                         of  16 elements: 1552x792x1536 NN takes 15.6 us with tiles of
+                                         128x80, 12.1 with 128x96 */
+static const double OVERLAP = 1.8;      /* see overlapped() */
+static const double HALF_SECTORS = 0.78; /* counted as lines in two of L2: see straddling() */
+static const double TWO_LINES = 3.2;     /* more time of a line that lies in two lines of L2 */
 /* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
  * tile do not load it at the same time. Fitted to the times of 8 products with 27 kernels each on
  * an H100, whose memory is slower than that of the H200; clusters did not miss less. */
@@ -410,12 +411,14 @@ static int line_of(const tgl_shape *s, int edge)
 }
 
 /* The share of an operand's lines, of `bytes` each, that lie in two lines of L2, of 128 bytes. The
- * lines begin at all multiples of `unit` equally often. Repacked ones begin at multiples of 128. */
+ * lines begin at all multiples of `unit` equally often. Repacked ones begin at multiples of 128.
+ * Lines that begin within a sector, 32 bytes of L2, read one more. */
 static double straddling(const tgl_shape *s, const side *x, int bytes)
 {
     const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
     const int64_t unit = (distance | LINE_BYTES) & -(distance | LINE_BYTES);
-    return x->is_direct && bytes > unit ? (double)(bytes - unit) / LINE_BYTES : 0;
+    if (!x->is_direct || bytes <= unit) return 0;
+    return (double)(bytes - unit) / LINE_BYTES + (unit % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
 }
 
 /* Cycles in which TMA brings an operand's tile of `lines` lines, or fewer if the operand has. The
