@@ -207,6 +207,29 @@ static void batches_and_alignments(void **state)
     }
 }
 
+/* Tiles of D^T: all layouts, edges, batches with matrices of their own and shared ones, split-K, C,
+ * bias by row and by column, residual. */
+static void exchanged_operands(void **state)
+{
+    static const char *const kernels[] = {"dmma_16x64:exchanged=1",
+                                          "dmma_16x128:exchanged=1,splits=3",
+                                          "dmma_64x32:exchanged=1,splits=2,whole=2"};
+    for (int i = 0; i < 24; i++) {
+        if (!is_mine(i)) continue;
+        gemm_case c = basic(kernels[i % 3], 131 + i % 2, 9 + i, i == 5 ? 0 : 70 + i, i / 3 % 4);
+        c.problem.batch = 1 + i / 12 * 2;
+        c.problem.stride_a = i % 5 == 1 ? 0 : c.problem.stride_a;
+        c.problem.stride_b = i % 5 == 2 ? 0 : c.problem.stride_b;
+        c.alpha = 0.5;
+        c.beta = i % 4 == 1 ? -2 : 0;
+        if (i % 2 == 0)
+            c.epilogue = (tgl_epilogue){.size = sizeof c.epilogue,
+                                        .bias = (tgl_bias)(i / 2 % 3),
+                                        .residual = i / 6 % 2};
+        run(*state, &c);
+    }
+}
+
 /* Bias, activation and residual; D another matrix; scalars of the device; no product. */
 static void epilogues(void **state)
 {
@@ -374,6 +397,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(several_units_a_block),
         cmocka_unit_test(bands),
         cmocka_unit_test(batches_and_alignments),
+        cmocka_unit_test(exchanged_operands),
         cmocka_unit_test(epilogues),
         cmocka_unit_test(column_major),
         cmocka_unit_test(no_bank_conflicts),

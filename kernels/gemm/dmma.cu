@@ -16,6 +16,7 @@
  *   persistent    The grid has at most the blocks that are resident at once. Each takes every
  *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
  *                 the consumers store.
+ *   exchanged     If D has few columns, tiles are those of D^T, whose rows may be 16.
  *   split-K       If `splits` is above 1, a unit is a tile and k_chunk of its K. Sums go to the
  *                 workspace, and the last unit of a tile adds them in the order of K: results are
  *                 bitwise the same every run.
@@ -53,13 +54,15 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 {
     const int units = unit_count(args);
     struct source a = {a_map, 0, 0}, b = {b_map, 0, 0};
+    const bool has_as = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
+    const bool has_bs = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
     struct place at = {0, 0};
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         const struct unit u = find_unit(args, i, depth);
         a.edge = u.left;
-        a.z = args->stride_a != 0 ? u.batch : 0; /* a shared matrix is number 0 */
+        a.z = has_as ? u.batch : 0; /* a shared matrix is number 0 */
         b.edge = u.right;
-        b.z = args->stride_b != 0 ? u.batch : 0;
+        b.z = has_bs ? u.batch : 0;
         for (int step = u.first; step < u.first + u.steps; step++) {
             unsigned char *stage = shared->stages[at.stage];
             mbarrier *full = &shared->ring.full[at.stage];

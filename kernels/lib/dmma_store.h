@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From the sums of the consumers of gemm/dmma.cu to D: the sums of split tiles are added up, and
- * each lane stores its pairs from registers: the four lanes of a row store 64 bytes at once.
+ * each lane stores its pairs from registers: the four lanes of a row store 64 bytes at once. Of a
+ * tile of D^T, the lanes of eight rows of the tile do so.
  */
 #ifndef TGL_DMMA_STORE_H
 #define TGL_DMMA_STORE_H
@@ -120,7 +121,22 @@ static __device__ __forceinline__ bool has_aligned_pairs(const struct tgl_gemm_a
     return aligned;
 }
 
-/* Stores a warp's sums, the first of which is D[row][col]. */
+/* Two neighbours of a row of the tile, of which the second may be outside. */
+static __device__ __forceinline__ void store_pair_of_tile(const struct tgl_gemm_args *args,
+                                                          const struct epilogue_operands *with,
+                                                          const double *sums, int row, int col,
+                                                          bool aligned)
+{
+#if EXCHANGED
+    (void)aligned;
+    epilogue_store(args, with, sums[0], col, row);
+    if (col + 1 < args->m) epilogue_store(args, with, sums[1], col + 1, row);
+#else
+    store_pair(args, with, sums, row, col, aligned);
+#endif
+}
+
+/* Stores a warp's sums, the first of which is in row `row` and column `col` of D, or of D^T. */
 static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *args,
                                                   double (*acc)[NT][4], int batch, int row, int col)
 {
@@ -129,7 +145,7 @@ static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *ar
     const bool aligned = has_aligned_pairs(args, &with);
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll 1
-    for (int i = 0; i < MT && row < args->m; i++, row += 16) {
+    for (int i = 0; i < MT && row < left_extent(args); i++, row += 16) {
         double of_rows[NT][4];
         select_rows(of_rows, acc, i);
 #pragma unroll
@@ -138,8 +154,8 @@ static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *ar
             const int to_col = col + PAIR_COLUMN(lane % 4, p % 4);
             double pair[2];
             take_pair(pair, of_rows, p / 4, p % 4);
-            if (to_row < args->m && to_col < args->n)
-                store_pair(args, &with, pair, to_row, to_col, aligned);
+            if (to_row < left_extent(args) && to_col < right_extent(args))
+                store_pair_of_tile(args, &with, pair, to_row, to_col, aligned);
         }
     }
 }

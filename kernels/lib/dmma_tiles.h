@@ -41,11 +41,14 @@
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
 #endif
+#ifndef EXCHANGED
+#define EXCHANGED 0 /* 1: tiles are those of D^T: below, A is the user's B^T, and B is A^T */
+#endif
 #ifndef TRANS_A
-#define TRANS_A 0 /* 0: A is m x k; 1: k x m */
+#define TRANS_A 0 /* 0: A is m x k, or n x k if EXCHANGED; 1: k x m or k x n */
 #endif
 #ifndef TRANS_B
-#define TRANS_B 0 /* 0: B is k x n; 1: n x k */
+#define TRANS_B 0 /* 0: B is k x n, or k x m if EXCHANGED; 1: n x k or m x k */
 #endif
 
 #define WN 32 /* columns of D that a warp computes */
@@ -93,8 +96,7 @@
 #error "a warp loads no more than a step ahead, and every stage into the same registers"
 #endif
 
-/* For lib/wgmma_units.h: tiles are those of D, and blocks do not form clusters. */
-#define EXCHANGED      0
+/* For lib/wgmma_units.h: blocks do not form clusters. */
 #define CLUSTER        1
 #define CLUSTER_SPLITS 1
 

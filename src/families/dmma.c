@@ -49,9 +49,9 @@ enum {
 };
 
 /* splits: blocks that share the K of a tile. whole: tiles, from the first on, that are not split.
- * raster: rows of tiles in a band. */
-static const char *const options[] = {"splits", "whole", "raster", NULL};
-enum { SPLITS, WHOLE, RASTER };
+ * raster: rows of tiles in a band. exchanged: 1: tiles are those of D^T. */
+static const char *const options[] = {"splits", "whole", "raster", "exchanged", NULL};
+enum { SPLITS, WHOLE, RASTER, EXCHANGED };
 
 static const char *configuration(int index)
 {
@@ -98,6 +98,7 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 /* How a choice serves a shape on a chip. */
 typedef struct geometry {
     const dmma_row *row;
+    bool exchanged;
     int warps, threads;
     int raster, splits;
     int64_t k_chunk;
@@ -125,15 +126,15 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 {
     enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* of lib/wgmma_units.h */ };
     const dmma_row *t = &rows[choice->configuration];
-    *g = (geometry){.row = t};
+    *g = (geometry){.row = t, .exchanged = tgl_option(choice, EXCHANGED, 0) != 0};
     g->warps = t->bm / t->wm * (t->bn / WARP_COLUMNS) * t->slices;
     /* The producer is a warpgroup if it gives registers to warps of 64 rows. */
     g->threads = g->warps * 32 + (t->wm == 64 ? 128 : 32);
     g->shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
                 (t->slices - 1) * t->bm * t->bn * (int)sizeof(double);
     split(s, choice, g);
-    g->tile_rows = tgl_ceil_div(part->m, t->bm);
-    g->tile_columns = tgl_ceil_div(part->n, t->bn);
+    g->tile_rows = tgl_ceil_div(g->exchanged ? part->n : part->m, t->bm);
+    g->tile_columns = tgl_ceil_div(g->exchanged ? part->m : part->n, t->bn);
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch * g->splits > UNITS_MAX)
         return tgl_grid_too_large;
     g->tiles = g->tile_rows * g->tile_columns * s->batch;
@@ -262,25 +263,40 @@ static int next_splits(int splits)
     return splits < 8 ? splits + 1 : splits + splits / 4;
 }
 
+static void try_options(tgl_search *in, int64_t splits, int64_t whole, int64_t exchanged)
+{
+    const int64_t values[] = {[SPLITS] = splits,
+                              [WHOLE] = whole > 0 ? whole : TGL_UNSET,
+                              [RASTER] = TGL_UNSET,
+                              [EXCHANGED] = exchanged ? 1 : TGL_UNSET};
+    tgl_search_try(in, SPLITS, EXCHANGED + 1, values);
+}
+
 /* All tiles split while they do not fill the chip, or those of the last wave. */
-static void search(tgl_search *in)
+static void try_splits(tgl_search *in, int64_t exchanged)
 {
     const tgl_shape *s = in->shape;
+    const int64_t edge_m = exchanged ? s->n : s->m, edge_n = exchanged ? s->m : s->n;
     const dmma_row *t = &rows[in->asked.configuration];
     const int64_t slots = (int64_t)in->chip->sms * t->min_blocks;
     const int most = (int)tgl_min64(s->k / (DEPTH_MIN * BK), TGL_SPLITS_MAX);
-    const double tiles =
-        (double)tgl_ceil_div(s->m, t->bm) * (double)tgl_ceil_div(s->n, t->bn) * (double)s->batch;
+    const double tiles = (double)tgl_ceil_div(edge_m, t->bm) * (double)tgl_ceil_div(edge_n, t->bn) *
+                         (double)s->batch;
+    if (exchanged != 0) try_options(in, 1, 0, exchanged);
     for (int i = 2; i <= most && tiles * (i - 1) < 2 * (double)slots; i = next_splits(i)) {
-        const int64_t values[] = {i};
-        tgl_search_try(in, SPLITS, 1, values);
+        try_options(in, i, 0, exchanged);
     }
     if (tiles <= (double)slots || tiles > INT_MAX) return;
     const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
     for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++) {
-        const int64_t values[] = {i, whole};
-        tgl_search_try(in, SPLITS, 2, values);
+        try_options(in, i, whole, exchanged);
     }
+}
+
+static void search(tgl_search *in)
+{
+    try_splits(in, 0);
+    if (rows[in->asked.configuration].bm == 16) try_splits(in, 1);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -327,8 +343,8 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
         return;
     }
     const dmma_row *t = g.row;
-    const tgl_tensor maps[] = {tensor_of(s, &of->part, true, t->bm),
-                               tensor_of(s, &of->part, false, t->bn)};
+    const tgl_tensor maps[] = {tensor_of(s, &of->part, !g.exchanged, t->bm),
+                               tensor_of(s, &of->part, g.exchanged, t->bn)};
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"WM", t->wm},
@@ -336,8 +352,9 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
                                 {"AHEAD", t->ahead},
                                 {"STAGES", t->stages},
                                 {"MIN_BLOCKS", t->min_blocks},
-                                {"TRANS_A", s->trans_a},
-                                {"TRANS_B", s->trans_b}};
+                                {"EXCHANGED", g.exchanged},
+                                {"TRANS_A", g.exchanged ? !s->trans_b : s->trans_a},
+                                {"TRANS_B", g.exchanged ? !s->trans_a : s->trans_b}};
     tgl_gemm_step step = {
         .of = of,
         .name = t->name,
@@ -376,8 +393,8 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     geometry g;
     const tgl_rectangle part = tgl_whole(shape);
     if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
-    tgl_text_add(out, "tiles       %lld x %lld, bands of %d rows\n", (long long)g.tile_rows,
-                 (long long)g.tile_columns, g.raster);
+    tgl_text_add(out, "tiles       %lld x %lld%s, bands of %d rows\n", (long long)g.tile_rows,
+                 (long long)g.tile_columns, g.exchanged ? " of the transposed D" : "", g.raster);
     if (g.whole > 0)
         tgl_text_add(out, "whole       %lld tiles, the others split\n", (long long)g.whole);
     if (g.splits > 1) tgl_gemm_explain_split(g.splits, g.k_chunk, g.sums, out);
