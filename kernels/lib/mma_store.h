@@ -106,8 +106,36 @@ static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *ar
     }
 }
 
-#if !D_HAS_16_BITS
-/* D := alpha * sums in 16 rows, element by element. */
+/* D := alpha * sums in 16 rows that do not begin at multiples of 16 bytes: by words of two elements
+ * of 16 bits, as epilogue_store_pair() has them, or by single elements. */
+#if D_HAS_16_BITS
+static __device__ __forceinline__ void store_scaled_elements(const struct tgl_gemm_args *args,
+                                                             const struct epilogue_operands *with,
+                                                             const accumulate_t *own, int row,
+                                                             int col)
+{
+    enum { PAIRS = WN / 2 }; /* of a row */
+    const int lane = (int)(threadIdx.x % 32u), cols_left = args->n - col;
+#pragma unroll 4
+    for (int i = 0; i < 16 * PAIRS; i += 32) {
+        const int in_row = (i + lane) / PAIRS, pair = (i + lane) % PAIRS;
+        const accumulate_t *line = own + in_row * PITCH;
+        element_d *d = with->D + (row + in_row) * args->ldd + col;
+        const int skip = (int)((unsigned long long)d / sizeof *d % 2);
+        const int first = (2 * pair - skip) & (WN - 1), second = 2 * pair - skip + 1;
+        const float low = ALPHA(args, with) * line[first], high = ALPHA(args, with) * line[second];
+        const unsigned word =
+            TYPE_D == TYPE_F16 ? floats_to_f16(low, high) : floats_to_bf16(low, high);
+        if (row + in_row >= args->m) continue;
+        if (first < second && second < cols_left) {
+            *(unsigned *)(d + first) = word;
+        } else {
+            if (first < cols_left) d[first].bits = (unsigned short)word;
+            if (second < cols_left) d[second].bits = (unsigned short)(word >> 16);
+        }
+    }
+}
+#else
 static __device__ __forceinline__ void store_scaled_elements(const struct tgl_gemm_args *args,
                                                              const struct epilogue_operands *with,
                                                              const accumulate_t *own, int row,
@@ -136,6 +164,10 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
                                                             int col)
 {
     const int lane = (int)threadIdx.x % 32;
+    if (epilogue_only_scales(args, with)) {
+        store_scaled_elements(args, with, own, row, col);
+        return;
+    }
 #if D_HAS_16_BITS
 #pragma unroll 4
     for (int i = 0; i < 16 * WN / 2; i += 32) {
@@ -145,10 +177,6 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
                                 args->n - col);
     }
 #else
-    if (epilogue_only_scales(args, with)) {
-        store_scaled_elements(args, with, own, row, col);
-        return;
-    }
 #pragma unroll 4
     for (int i = 0; i < 16 * WN; i += 32) {
         const int in_row = (i + lane) / WN, in_col = (i + lane) % WN, in_pair = in_col % 2;
