@@ -146,7 +146,7 @@ static __device__ __forceinline__ void store_scaled_elements(const struct tgl_ge
     const int rows_left = args->m - row - in_row, cols_left = args->n - col - in_col;
     const accumulate_t *from = own + in_row * PITCH + COLUMN(in_col - in_col % 2) + in_col % 2;
     element_d *to = with->D + (row + in_row) * args->ldd + col + in_col;
-#pragma unroll
+#pragma unroll 4
     for (int r = 0; r < 16; r += ROWS_AT_ONCE)
 #pragma unroll
         for (int c = 0; c < WN; c += 32)

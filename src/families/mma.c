@@ -180,12 +180,11 @@ enum {
     PLAIN_WAIT_CYCLES = 900,  /* or copies through registers */
     STORE_BYTES_A_CLOCK = 32, /* of D, that an SM stores in aligned groups of four, */
     SINGLE_BYTES_A_CLOCK = 8, /* or as scalars */
-    REDUCE_CYCLES = 2600, /* of a split tile: fences, the counter; 111 split products of bf16 and
-                             TF32 took 7 % longer than predicted with 900 */
-    SPLIT_CYCLES = 130,   /* of each split: its sums are added before those of the next */
-    SPLIT_BYTES_A_CLOCK = 26,  /* that one block moves between itself and L2 */
-    READ_BYTES_A_CLOCK = 128,  /* of fragments, from an SM's shared memory */
-    COPY_BYTES_A_CLOCK = 32,   /* by cp.async into shared memory, which is not read meanwhile */
+    REDUCE_CYCLES = 1600,     /* of a split tile: fences, the counter */
+    SPLIT_CYCLES = 130,       /* of each split: its sums are added before those of the next */
+    SPLIT_BYTES_A_CLOCK = 26, /* that one block moves between itself and L2 */
+    READ_BYTES_A_CLOCK = 128, /* of fragments, from an SM's shared memory */
+    COPY_BYTES_A_CLOCK = 32,  /* by cp.async into shared memory, which is not read meanwhile */
     COPY_4_BYTES_A_CLOCK = 20, /* by cp.async of 4 bytes a thread */
     PLAIN_BYTES_A_CLOCK = 14,  /* through registers */
 };

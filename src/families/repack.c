@@ -71,7 +71,7 @@ const char *tgl_repack_fault(const tgl_repack *repacks, int count)
 
 double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int count)
 {
-    static const double LAUNCH = 4e-6; /* of a step that the next one waits for, with its latency */
+    static const double LAUNCH = 3e-6; /* of a step that the next one waits for, with its latency */
     static const double SHARE = 0.85;  /* of a copy's rate */
     double bytes = 0;
     for (int i = 0; i < count; i++)
