@@ -10,11 +10,26 @@
 /* The widest panel of any tier and type: 3 vectors of 64 bytes. */
 enum { PANEL_BYTES = CPU_MAX_NV * 64 };
 
-/* The rows or columns of part `index` when `total` items are cut into `parts`. 32-bit divisions are
- * faster. */
+/* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
+ * tile. Exact, because x * y < 65536. */
+static int quotient(int x, int y)
+{
+    /* 65536 / y + 1 */
+    static const int reciprocals[17] = {0,    65537, 32769, 21846, 16385, 13108, 10923, 9363, 8193,
+                                        7282, 6554,  5958,  5462,  5042,  4682,  4370,  4097};
+    return x * reciprocals[y] >> 16;
+}
+
+/* Vectors that contain n elements; a vector has a power of two of them. */
+static int vectors_of(const cpu_kernels *kernels, int n)
+{
+    return (n + kernels->vector - 1) >> __builtin_ctz((unsigned)kernels->vector);
+}
+
+/* The rows or columns of part `index` when `total` items are cut into `parts`. */
 static int cut(int total, int parts, int index)
 {
-    const int base = parts == 1 ? total : total / parts;
+    const int base = quotient(total, parts);
     return base + (index < total - base * parts);
 }
 
@@ -51,7 +66,7 @@ static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_pr
     const cpu_layout layout = x->trans_a ? CPU_A_COLS : CPU_A_ROWS;
     cpu_tile_fn *const *tile_of = kernels->tile[layout][tail < kernels->vector][vectors - 1];
     const int64_t a_row = (x->trans_a ? 1 : x->lda) * element, c_row = x->ldc * element;
-    const int m = (int)x->m, tiles = m <= kernels->mr ? 1 : (m + kernels->mr - 1) / kernels->mr;
+    const int m = (int)x->m, tiles = quotient(m + kernels->mr - 1, kernels->mr);
     const char *a = x->A;
     for (int q = 0; q < tiles; q++) {
         const int rows = cut(m, tiles, q);
@@ -67,8 +82,8 @@ static inline void multiply_panels(const cpu_kernels *kernels, const tgl_small_p
                                    char *packed, next_product *next)
 {
     const int64_t element = (int64_t)kernels->element;
-    const int n = (int)x->n, width = kernels->vector, vectors = (n + width - 1) / width;
-    const int panels = vectors <= kernels->nv ? 1 : (vectors + kernels->nv - 1) / kernels->nv;
+    const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
+    const int panels = quotient(vectors + kernels->nv - 1, kernels->nv);
     const char *b = x->B;
     char *c = x->C;
     for (int q = 0, left = n; q < panels; q++) {
@@ -109,7 +124,7 @@ static inline void multiply(const cpu_kernels *kernels, const tgl_small_product 
 void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     static const cpu_beside nothing = {.copy = NULL};
-    const int n = (int)x->n, width = kernels->vector, vectors = (n + width - 1) / width;
+    const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
     if (x->trans_b || x->m > kernels->mr || vectors > kernels->nv) {
         multiply(kernels, x, NULL);
         return;

@@ -129,6 +129,45 @@ INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout lay
     }
 }
 
+/* C := alpha*acc + beta*C. The empty asm hides the address of each row from the optimiser, which
+ * would compute those of all rows before the loop over k and spill registers to keep them. */
+INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK mask, T *c,
+                             int64_t ldc, T alpha, T beta, V acc[MR][NV])
+{
+    const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
+    T *row = c;
+    if (beta != 0) {
+        UNROLL
+        for (int i = 0; i < mr; i++, row += ldc) {
+            __asm__("" : "+r"(row));
+            UNROLL
+            for (int j = 0; j < nv; j++) {
+                const T *from = row + j * VLEN;
+                const V old = masked && j == nv - 1 ? LOAD_MASKED(from, mask) : LOAD(from);
+                acc[i][j] = FMA(scale_new, acc[i][j], scale_old * old);
+            }
+        }
+        row = c;
+    } else if (alpha != 1) {
+        UNROLL
+        for (int i = 0; i < mr; i++) {
+            UNROLL
+            for (int j = 0; j < nv; j++)
+                acc[i][j] = scale_new * acc[i][j];
+        }
+    }
+    UNROLL
+    for (int i = 0; i < mr; i++, row += ldc) {
+        __asm__("" : "+r"(row));
+        UNROLL
+        for (int j = 0; j < nv; j++)
+            if (masked && j == nv - 1)
+                STORE_MASKED(row + j * VLEN, mask, acc[i][j]);
+            else
+                STORE(row + j * VLEN, acc[i][j]);
+    }
+}
+
 /* Multiplies and stores one tile. mr, nv, layout, masked and copy are constants where this is
  * inlined. */
 INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, const bool masked,
@@ -176,27 +215,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
         (mr, nv, layout, masked, copy, 1, steps - groups * STEPS, mask, &at, acc);
         p += steps;
     }
-    /* Hides c and ldc from the optimiser, which would compute the addresses of C before the loop
-     * and spill registers to keep them. */
-    __asm__("" : "+r"(c), "+r"(ldc));
-    const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
-    UNROLL
-    for (int i = 0; i < mr; i++) {
-        UNROLL
-        for (int j = 0; j < nv; j++) {
-            T *to = c + i * ldc + j * VLEN;
-            const bool edge = masked && j == nv - 1;
-            V sum = scale_new * acc[i][j];
-            if (beta != 0) {
-                V old = scale_old * (edge ? LOAD_MASKED(to, mask) : LOAD(to));
-                sum = FMA(scale_new, acc[i][j], old);
-            }
-            if (edge)
-                STORE_MASKED(to, mask, sum);
-            else
-                STORE(to, sum);
-        }
-    }
+    NAME(store_tile)(mr, nv, masked, mask, c, ldc, alpha, beta, acc);
 }
 
 /* One tile as a function. */
