@@ -17,6 +17,8 @@ static int quotient(int x, int y)
     /* 65536 / y + 1 */
     static const int reciprocals[17] = {0,    65537, 32769, 21846, 16385, 13108, 10923, 9363, 8193,
                                         7282, 6554,  5958,  5462,  5042,  4682,  4370,  4097};
+    if (y == 1) return x;
+    if (x < 2 * y) return x >= y; /* a predicted branch is faster still */
     return x * reciprocals[y] >> 16;
 }
 
@@ -37,20 +39,25 @@ static int cut(int total, int parts, int index)
  */
 
 /* A, B and C of the next product of a batch, which are prefetched while this one is computed: a
- * part of each at each tile. Hardware prefetchers follow a row, not a new matrix. */
+ * part of one of them in each tile. Hardware prefetchers follow a row, not a new matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
-    int64_t part[3]; /* bytes */
+    int matrix;   /* the one to continue with; 3: all are prefetched */
+    int64_t part; /* bytes */
 } next_product;
 
-static void prefetch_part(next_product *next)
+/* What the next tile prefetches, in rows of `width` bytes. */
+static cpu_beside next_part(next_product *next, int64_t width)
 {
-    enum { LINE = 64 };
-    for (int i = 0; i < 3; i++) {
-        const char *stop = next->at[i] + tgl_min64(next->part[i], next->end[i] - next->at[i]);
-        for (; next->at[i] < stop; next->at[i] += LINE)
-            __builtin_prefetch(next->at[i], 0, 2);
-    }
+    while (next->matrix < 3 && next->at[next->matrix] >= next->end[next->matrix])
+        next->matrix++;
+    if (next->matrix == 3) return (cpu_beside){.copy = NULL};
+    const char **at = &next->at[next->matrix];
+    const int64_t bytes = tgl_min64(next->part, next->end[next->matrix] - *at);
+    const cpu_beside beside = {
+        .ahead = *at, .ahead_step = width, .ahead_rows = cpu_ceil_div(bytes, width)};
+    *at += bytes;
+    return beside;
 }
 
 /* ---- One product -------------------------------------------------------------------------------
@@ -70,8 +77,10 @@ static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_pr
     const char *a = x->A;
     for (int q = 0; q < tiles; q++) {
         const int rows = cut(m, tiles, q);
-        if (next != NULL) prefetch_part(next);
-        tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta, &nothing);
+        cpu_beside part;
+        if (next != NULL) part = next_part(next, vectors * kernels->vector * element);
+        tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta,
+                          next != NULL ? &part : &nothing);
         a += rows * a_row;
         c += rows * c_row;
     }
@@ -169,10 +178,10 @@ static next_product following(const small_job *job, int64_t i)
     next_product next = {.at = {tgl_cpu_a_of(s, job->run, i + 1, element),
                                 tgl_cpu_b_of(s, job->run, i + 1, element),
                                 tgl_cpu_d_of(s, job->run, i + 1, element)}};
-    for (int q = 0; q < 3; q++) {
+    for (int q = 0; q < 3; q++)
         next.end[q] = next.at[q] + bytes[q];
-        next.part[q] = tgl_round_up(cpu_ceil_div(bytes[q], tiles), 64);
-    }
+    /* The last parts of two matrices may be short. */
+    next.part = (bytes[0] + bytes[1] + bytes[2]) / (tiles > 2 ? tiles - 2 : 1);
     return next;
 }
 

@@ -194,11 +194,16 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
             acc[i][j] = BROADCAST(0);
     }
     /* Prefetches all at once would delay the loads of a and b. The steps of k are therefore divided
-     * into runs, and each run prefetches one row of C and a few rows of the next panel. */
-    const int64_t runs = k < 128 ? 1 : mr;
-    const int64_t run = k < 128 ? k : (k + mr * STEPS - 1) / (mr * STEPS) * STEPS;
+     * into runs, and each run prefetches one row of C and a few rows of beside->ahead. */
+    enum { LONG_K = 128, SHORT_RUN = 4 * STEPS };
+    int64_t runs = mr, run = (k + mr * STEPS - 1) / (mr * STEPS) * STEPS;
+    if (k < LONG_K) {
+        const bool is_divided = beside->ahead_rows > 0;
+        runs = is_divided ? (int64_t)((uint64_t)(k + SHORT_RUN - 1) / SHORT_RUN) : 1;
+        run = is_divided ? SHORT_RUN : k;
+    }
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
-    if (runs == 1 && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
+    if (k < LONG_K && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
     for (int64_t i = 0, p = 0; p < k; i++) {
         PREFETCH_ROW(nv, c + i * ldc, 1, 3);
         if (layout == CPU_A_ROWS) {
