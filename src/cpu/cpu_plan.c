@@ -80,8 +80,8 @@ static int64_t choose_kc(const tgl_shape *s, int64_t usual, const cpu_plan *plan
     return is_large_b(b_bytes, facts) && of.rows < usual && few < usual ? few : usual;
 }
 
-/* Models on which bands were measured to be faster with vectors of 32 bytes. Zen 3: 1334 x 1275 x 94
- * by 26 to 33 %, 1334 x 2550 x 60 by 38 % (f32), 1000 x 1003 x 94 by 19 to 36 % (f64) while the
+/* Models on which bands were measured to be faster with vectors of 32 bytes. Zen 3: 1334 x 1275 x
+ * 94 by 26 to 33 %, 1334 x 2550 x 60 by 38 % (f32), 1000 x 1003 x 94 by 19 to 36 % (f64) while the
  * other hardware thread was busy; with aligned rows of C and an idle core they may be 6 % slower.
  * Zen 4: the first two by 5 to 17 and 38 % with AVX2; with AVX-512 they are 1 to 8 % slower. */
 static const char *const band_models[] = {"AuthenticAMD 25.1", "AuthenticAMD 25.17"};
@@ -146,9 +146,9 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
     }
 }
 
-/* Bytes of A, B and C from which prefetching the next product of a batch pays. Zen 4 fetches smaller
- * products early enough: 1000 of 32 cubed in f32, 12 KB each, are 5 % (AVX-512) and 12 % (AVX2)
- * faster without prefetches. Other models were not measured with 8 to 16 KB. */
+/* Bytes of A, B and C from which prefetching the next product of a batch pays. Zen 4 fetches
+ * smaller products early enough: 1000 of 32 cubed in f32, 12 KB each, are 5 % (AVX-512) and 12 %
+ * (AVX2) faster without prefetches. Other models were not measured with 8 to 16 KB. */
 static int64_t least_to_fetch(const cpu_facts *facts)
 {
     return strcmp(facts->model, "AuthenticAMD 25.17") == 0 ? 16 << 10 : 8 << 10;
