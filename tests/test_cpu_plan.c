@@ -179,23 +179,27 @@ static void short_k_takes_bands(void **state)
     static const struct {
         int64_t m, n, k;
         const char *model;
+        int vector; /* elements */
         int mc;
         bool expected;
-    } table[] = {{2000, 3000, 100, "AuthenticAMD 25.1", 0, true},
-                 {2000, 3000, 127, "AuthenticAMD 25.1", 0, true},
-                 {2000, 3000, 128, "AuthenticAMD 25.1", 0, false},
-                 {1000, 1000, 100, "AuthenticAMD 25.1", 0, false},
-                 {4, 600000, 100, "AuthenticAMD 25.1", 0, false}, /* B is used once */
-                 {2000, 3000, 100, "AuthenticAMD 25.1", 96, false},
-                 {2000, 3000, 100, "AuthenticAMD 25.17", 0, false}};
+    } table[] = {{2000, 3000, 100, "AuthenticAMD 25.1", 8, 0, true},
+                 {2000, 3000, 127, "AuthenticAMD 25.1", 8, 0, true},
+                 {2000, 3000, 128, "AuthenticAMD 25.1", 8, 0, false},
+                 {1000, 1000, 100, "AuthenticAMD 25.1", 8, 0, false},
+                 {4, 600000, 100, "AuthenticAMD 25.1", 8, 0, false}, /* B is used once */
+                 {2000, 3000, 100, "AuthenticAMD 25.1", 8, 96, false},
+                 {2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, true},
+                 {2000, 3000, 100, "AuthenticAMD 25.17", 16, 0, false},
+                 {2000, 3000, 100, "AuthenticAMD 26.2", 8, 0, false}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const tgl_shape shape = shape_of(table[i].m, table[i].n, table[i].k, false, false);
         cpu_device device = server;
         device.threads.threads = 1;
         snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
+        cpu_kernels kernels = tgl_cpu_kernels_portable_f32;
+        kernels.vector = table[i].vector;
         cpu_plan plan;
-        tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = table[i].mc},
-                     &device, &plan);
+        tgl_cpu_plan(&shape, &kernels, (cpu_blocking){.mc = table[i].mc}, &device, &plan);
         assert_int_equal(plan.in_bands, table[i].expected);
         if (!plan.in_bands) continue;
         assert_int_equal(plan.mc, 2 * plan.kernels->mr);
@@ -293,17 +297,23 @@ static void large_batches_are_prefetched(void **state)
     (void)state;
     static const struct {
         int64_t n, batch, ld;
+        const char *model;
         bool fetch;
-    } table[] = {{32, 1000, 32, true},
-                 {32, 100, 32, false},
-                 {16, 100000, 16, false},
-                 {32, 1000, 64, true},
-                 {32, 1000, 65, false}};
+    } table[] = {{32, 1000, 32, "", true},
+                 {32, 100, 32, "", false},
+                 {16, 100000, 16, "", false},
+                 {32, 1000, 64, "", true},
+                 {32, 1000, 65, "", false},
+                 {32, 1000, 32, "AuthenticAMD 25.17", false},
+                 {48, 1000, 48, "AuthenticAMD 25.17", true}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         tgl_shape shape = shape_of(table[i].n, table[i].n, table[i].n, false, false);
         shape.batch = table[i].batch;
         shape.lda = table[i].ld;
-        const cpu_plan plan = plan_of(&shape, 1);
+        cpu_device device = server;
+        snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
         assert_int_equal(plan.path, CPU_PATH_SMALL);
         if (plan.fetch != table[i].fetch) fail_msg("row %d", (int)i);
     }

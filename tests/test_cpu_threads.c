@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include "base/clock.h"
 #include "cpu/cpu.h"
 #include "cpu/processors.h"
 
@@ -13,6 +14,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,6 +89,40 @@ static void threads_come_on_demand_and_end_with_the_pool(void **state)
     for (int i = 0; i < 1000 && threads_of_process() > before; i++)
         usleep(1000); /* the kernel may list a thread for a moment after it was joined */
     assert_int_equal(threads_of_process(), before);
+}
+
+/* Thread 0 computes for 10 ms, and the other thread sleeps for 12 ms. */
+static void finish_late(void *context, int thread, int team)
+{
+    (void)context, (void)team;
+    if (thread != 0) {
+        usleep(12000);
+        return;
+    }
+    const double start = tgl_clock();
+    while (tgl_clock() - start < 10e-3)
+        ;
+}
+
+/* A caller that fell asleep could be woken on the processor of its worker. */
+static void the_caller_polls_longer_than_its_own_part(void **state)
+{
+    (void)state;
+    enum { RUNS = 5, ATTEMPTS = 10 };
+    thread_pool pool;
+    tgl_thread_pool_open(&pool, 2, 2);
+    long sleeps = RUNS;
+    /* On a machine that other programs use the worker may come so late that the caller sleeps. */
+    for (int attempt = 0; attempt < ATTEMPTS && sleeps >= RUNS; attempt++) {
+        struct rusage before, after;
+        getrusage(RUSAGE_THREAD, &before);
+        for (int i = 0; i < RUNS; i++)
+            tgl_thread_pool_run(&pool, 2, finish_late, NULL);
+        getrusage(RUSAGE_THREAD, &after);
+        sleeps = after.ru_nvcsw - before.ru_nvcsw;
+    }
+    assert_true(sleeps < RUNS);
+    tgl_thread_pool_close(&pool);
 }
 
 typedef struct second_caller {
@@ -373,6 +409,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member_runs_once),
         cmocka_unit_test(threads_come_on_demand_and_end_with_the_pool),
+        cmocka_unit_test(the_caller_polls_longer_than_its_own_part),
         cmocka_unit_test(a_second_caller_computes_alone),
         cmocka_unit_test(workers_block_signals),
         cmocka_unit_test_setup_teardown(cgroups_of_version_2_limit, make_root, remove_root),

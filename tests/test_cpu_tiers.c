@@ -51,7 +51,7 @@ static bool next_kernels(int i, const cpu_kernels **kernels)
 typedef struct tile_case {
     const cpu_kernels *kernels;
     cpu_layout layout;
-    bool copying;
+    cpu_use use; /* of b */
     int rows, vectors, tail;
     int64_t k, spare; /* spare: how much longer a line is than it need be */
     double alpha, beta;
@@ -78,8 +78,9 @@ static void check_tile(const tile_case *t, uint64_t *seed)
     }
 
     const bool partial = t->tail < kernels->vector;
-    cpu_tile_fn *tile = t->copying ? kernels->copying_tile[t->layout][partial][t->vectors - 1]
-                                   : kernels->tile[t->layout][partial][t->vectors - 1][t->rows - 1];
+    cpu_tile_fn *tile = t->use != CPU_B_READ
+                            ? kernels->tallest_tile[t->use][t->layout][partial][t->vectors - 1]
+                            : kernels->tile[t->layout][partial][t->vectors - 1][t->rows - 1];
     const cpu_beside beside = {.copy = copy.bytes};
     tile(t->k, a.bytes, a_stride, b.bytes, ldb, c.bytes, ldc, t->tail, t->alpha, t->beta, &beside);
 
@@ -98,7 +99,7 @@ static void check_tile(const tile_case *t, uint64_t *seed)
                          t->vectors, t->tail, t->layout, (int)t->k, (int)i, (int)j, found,
                          expected);
         }
-    for (int64_t i = 0; t->copying && i < t->k * width; i++)
+    for (int64_t i = 0; t->use == CPU_B_COPY && i < t->k * width; i++)
         assert_true(get(kernels, copy.bytes, i) ==
                     (i % width < n ? get(kernels, b.bytes, i / width * ldb + i % width) : 0));
     assert_true(guarded_is_intact(&c) && guarded_is_intact(&copy));
@@ -115,12 +116,12 @@ static void every_tile_multiplies(void **state)
     for (int i = 0; next_kernels(i, &kernels); i++)
         for (int layout = 0; layout < 2; layout++)
             for (int vectors = 1; vectors <= kernels->nv; vectors++)
-                for (int rows = 1; rows <= kernels->mr + 1; rows++)
+                for (int rows = 1; rows <= kernels->mr + 2; rows++)
                     for (int tail = 1; tail <= kernels->vector; tail++) {
                         const tile_case t = {
                             .kernels = kernels,
                             .layout = (cpu_layout)layout,
-                            .copying = rows > kernels->mr,
+                            .use = rows > kernels->mr ? (cpu_use)(rows - kernels->mr) : CPU_B_READ,
                             .rows = rows > kernels->mr ? kernels->mr : rows,
                             .vectors = vectors,
                             .tail = tail,
@@ -129,6 +130,7 @@ static void every_tile_multiplies(void **state)
                             .alpha = tail % 2 ? 1 : -2,
                             .beta = rows % 3 - 1,
                         };
+                        if (t.use == CPU_B_FETCH && tail < kernels->vector) continue;
                         check_tile(&t, &seed);
                     }
 }
@@ -320,7 +322,7 @@ static void ceilings_count_what_they_run(void **state)
 static void tiers_are_chosen(void **state)
 {
     (void)state;
-    const unsigned all = CPU_AVX2 | CPU_FMA | CPU_AVX512F, none = 0;
+    const unsigned all = CPU_AVX2 | CPU_FMA | CPU_AVX512, none = 0;
     static const struct {
         const char *setting, *tiers; /* tiers NULL: refused */
         bool bare;                   /* on a processor without any of the features */

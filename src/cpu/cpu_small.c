@@ -10,11 +10,28 @@
 /* The widest panel of any tier and type: 3 vectors of 64 bytes. */
 enum { PANEL_BYTES = CPU_MAX_NV * 64 };
 
-/* The rows or columns of part `index` when `total` items are cut into `parts`. 32-bit divisions are
- * faster. */
+/* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
+ * tile. Exact, because x * y < 65536. */
+static int quotient(int x, int y)
+{
+    /* 65536 / y + 1 */
+    static const int reciprocals[17] = {0,    65537, 32769, 21846, 16385, 13108, 10923, 9363, 8193,
+                                        7282, 6554,  5958,  5462,  5042,  4682,  4370,  4097};
+    if (y == 1) return x;
+    if (x < 2 * y) return x >= y; /* a predicted branch is faster still */
+    return x * reciprocals[y] >> 16;
+}
+
+/* Vectors that contain n elements; a vector has a power of two of them. */
+static int vectors_of(const cpu_kernels *kernels, int n)
+{
+    return (n + kernels->vector - 1) >> __builtin_ctz((unsigned)kernels->vector);
+}
+
+/* The rows or columns of part `index` when `total` items are cut into `parts`. */
 static int cut(int total, int parts, int index)
 {
-    const int base = parts == 1 ? total : total / parts;
+    const int base = quotient(total, parts);
     return base + (index < total - base * parts);
 }
 
@@ -22,20 +39,25 @@ static int cut(int total, int parts, int index)
  */
 
 /* A, B and C of the next product of a batch, which are prefetched while this one is computed: a
- * part of each at each tile. Hardware prefetchers follow a row, not a new matrix. */
+ * part of one of them in each tile. Hardware prefetchers follow a row, not a new matrix. */
 typedef struct next_product {
     const char *at[3], *end[3];
-    int64_t part[3]; /* bytes */
+    int matrix;   /* the one to continue with; 3: all are prefetched */
+    int64_t part; /* bytes */
 } next_product;
 
-static void prefetch_part(next_product *next)
+/* What the next tile prefetches, in rows of `width` bytes. */
+static cpu_beside next_part(next_product *next, int64_t width)
 {
-    enum { LINE = 64 };
-    for (int i = 0; i < 3; i++) {
-        const char *stop = next->at[i] + tgl_min64(next->part[i], next->end[i] - next->at[i]);
-        for (; next->at[i] < stop; next->at[i] += LINE)
-            __builtin_prefetch(next->at[i], 0, 2);
-    }
+    while (next->matrix < 3 && next->at[next->matrix] >= next->end[next->matrix])
+        next->matrix++;
+    if (next->matrix == 3) return (cpu_beside){.copy = NULL};
+    const char **at = &next->at[next->matrix];
+    const int64_t bytes = tgl_min64(next->part, next->end[next->matrix] - *at);
+    const cpu_beside beside = {
+        .ahead = *at, .ahead_step = width, .ahead_rows = cpu_ceil_div(bytes, width)};
+    *at += bytes;
+    return beside;
 }
 
 /* ---- One product -------------------------------------------------------------------------------
@@ -51,12 +73,14 @@ static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_pr
     const cpu_layout layout = x->trans_a ? CPU_A_COLS : CPU_A_ROWS;
     cpu_tile_fn *const *tile_of = kernels->tile[layout][tail < kernels->vector][vectors - 1];
     const int64_t a_row = (x->trans_a ? 1 : x->lda) * element, c_row = x->ldc * element;
-    const int m = (int)x->m, tiles = m <= kernels->mr ? 1 : (m + kernels->mr - 1) / kernels->mr;
+    const int m = (int)x->m, tiles = quotient(m + kernels->mr - 1, kernels->mr);
     const char *a = x->A;
     for (int q = 0; q < tiles; q++) {
         const int rows = cut(m, tiles, q);
-        if (next != NULL) prefetch_part(next);
-        tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta, &nothing);
+        cpu_beside part;
+        if (next != NULL) part = next_part(next, vectors * kernels->vector * element);
+        tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta,
+                          next != NULL ? &part : &nothing);
         a += rows * a_row;
         c += rows * c_row;
     }
@@ -67,8 +91,8 @@ static inline void multiply_panels(const cpu_kernels *kernels, const tgl_small_p
                                    char *packed, next_product *next)
 {
     const int64_t element = (int64_t)kernels->element;
-    const int n = (int)x->n, width = kernels->vector, vectors = (n + width - 1) / width;
-    const int panels = vectors <= kernels->nv ? 1 : (vectors + kernels->nv - 1) / kernels->nv;
+    const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
+    const int panels = quotient(vectors + kernels->nv - 1, kernels->nv);
     const char *b = x->B;
     char *c = x->C;
     for (int q = 0, left = n; q < panels; q++) {
@@ -109,7 +133,7 @@ static inline void multiply(const cpu_kernels *kernels, const tgl_small_product 
 void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     static const cpu_beside nothing = {.copy = NULL};
-    const int n = (int)x->n, width = kernels->vector, vectors = (n + width - 1) / width;
+    const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
     if (x->trans_b || x->m > kernels->mr || vectors > kernels->nv) {
         multiply(kernels, x, NULL);
         return;
@@ -154,10 +178,10 @@ static next_product following(const small_job *job, int64_t i)
     next_product next = {.at = {tgl_cpu_a_of(s, job->run, i + 1, element),
                                 tgl_cpu_b_of(s, job->run, i + 1, element),
                                 tgl_cpu_d_of(s, job->run, i + 1, element)}};
-    for (int q = 0; q < 3; q++) {
+    for (int q = 0; q < 3; q++)
         next.end[q] = next.at[q] + bytes[q];
-        next.part[q] = tgl_round_up(cpu_ceil_div(bytes[q], tiles), 64);
-    }
+    /* The last parts of two matrices may be short. */
+    next.part = (bytes[0] + bytes[1] + bytes[2]) / (tiles > 2 ? tiles - 2 : 1);
     return next;
 }
 

@@ -37,7 +37,8 @@ static bool has_fast_bf16(void)
 static unsigned detect_features(void)
 {
     enum { XMM_YMM = 0x06, OPMASK_ZMM = 0xe0, TILES = 0x60000 };
-    enum { AVX512BW = 1 << 30, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 }; /* ebx; edx, edx */
+    enum { AVX512 = 1 << 16 | 1 << 17 | 1 << 30 };   /* ebx: F, DQ, BW */
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 }; /* edx */
     unsigned eax, ebx, ecx, edx, features = 0;
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & bit_OSXSAVE)) return 0;
     const uint64_t saved = saved_state();
@@ -45,12 +46,10 @@ static unsigned detect_features(void)
     if (ecx & bit_FMA) features |= CPU_FMA;
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return features;
     if (ebx & bit_AVX2) features |= CPU_AVX2;
-    if ((ebx & bit_AVX512F) && (saved & OPMASK_ZMM) == OPMASK_ZMM) features |= CPU_AVX512F;
-    if ((features & CPU_AVX512F) && (ebx & AVX512BW) && (edx & AMX_BF16) && (edx & AMX_TILE) &&
-        (saved & TILES) == TILES)
+    if ((ebx & AVX512) == AVX512 && (saved & OPMASK_ZMM) == OPMASK_ZMM) features |= CPU_AVX512;
+    if ((features & CPU_AVX512) && (edx & AMX_BF16) && (edx & AMX_TILE) && (saved & TILES) == TILES)
         features |= CPU_AMX;
-    if ((features & CPU_AVX512F) && (ebx & AVX512BW) && has_fast_bf16())
-        features |= CPU_AVX512_BF16;
+    if ((features & CPU_AVX512) && has_fast_bf16()) features |= CPU_AVX512_BF16;
     return features;
 }
 

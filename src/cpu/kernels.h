@@ -21,6 +21,14 @@ typedef enum cpu_layout {
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or a transposed A itself */
 } cpu_layout;
 
+/* What a tile does with its panel of b beside reading it. */
+typedef enum cpu_use {
+    CPU_B_READ = 0,  /* nothing */
+    CPU_B_FETCH = 1, /* prefetches the same row of the next panel, to L2, in each step of k; so it
+                        is not the last panel, and has no partial vector */
+    CPU_B_COPY = 2,  /* copies it to cpu_beside.copy */
+} cpu_use;
+
 /* What a tile does in addition to multiplying. */
 typedef struct cpu_beside {
     void *copy; /* a copying tile writes its panel of b here, in the layout of cpu_pack_fn */
@@ -51,8 +59,10 @@ typedef struct cpu_kernels {
 
     /* [layout][the last vector is partial][vectors - 1][rows - 1] */
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
-    /* The same for mr rows, which copy: [layout][the last vector is partial][vectors - 1] */
-    cpu_tile_fn *copying_tile[2][2][CPU_MAX_NV];
+    /* Tiles of mr rows, [CPU_B_FETCH or CPU_B_COPY][layout][the last vector is partial][vectors -
+     * 1]
+     */
+    cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
     cpu_pack_fn *interleave, *copy;
 
     /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */

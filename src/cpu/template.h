@@ -84,14 +84,19 @@ INLINE T NAME(element_of_a)(const cpu_layout layout, const int q, const int u,
 
 /* Step u of a group, a rank-1 update: acc[i][j] += a[i] * b[j]. */
 INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, const bool masked,
-                       const bool copy, const int u, MASK mask, NAME(cursor) * at, V acc[MR][NV])
+                       const cpu_use use, const int u, MASK mask, NAME(cursor) * at, V acc[MR][NV])
 {
     V row[NV];
     const T *b = (const T *)(const void *)at->b;
     UNROLL
     for (int j = 0; j < nv; j++)
         row[j] = masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
-    if (copy) {
+    if (use == CPU_B_FETCH) {
+        UNROLL
+        for (int byte = 64; byte <= nv * (int)sizeof(V); byte += 64)
+            __builtin_prefetch(at->b + nv * (int)sizeof(V) + byte - 1, 0, 2);
+    }
+    if (use == CPU_B_COPY) {
         UNROLL
         for (int j = 0; j < nv; j++)
             STORE(at->copied + j * VLEN, row[j]);
@@ -112,8 +117,8 @@ INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, cons
  * compute the address of each element before the loop and spill most of them, and keeps the loads
  * of a step behind those of the step before. */
 INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout layout,
-                                const bool masked, const bool copy, const int steps, int64_t groups,
-                                MASK mask, NAME(cursor) * at, V acc[MR][NV])
+                                const bool masked, const cpu_use use, const int steps,
+                                int64_t groups, MASK mask, NAME(cursor) * at, V acc[MR][NV])
 {
     _Static_assert(STEPS == 1 || MR <= 6, "element_of_a() has 6 rows");
     for (; groups > 0; groups--) {
@@ -122,17 +127,56 @@ INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout lay
             if (STEPS > 1) __asm__("" : "+r"(at->a), "+r"(at->b) : : "memory");
             if (STEPS > 1 && layout == CPU_A_ROWS)
                 __asm__("" : "+r"(at->row1), "+r"(at->row3), "+r"(at->row5));
-            NAME(step)(mr, nv, layout, masked, copy, u, mask, at, acc);
+            NAME(step)(mr, nv, layout, masked, use, u, mask, at, acc);
             if (layout == CPU_A_COLS) at->a += at->row1;
         }
         if (layout == CPU_A_ROWS) at->a += steps * (int64_t)sizeof(T);
     }
 }
 
-/* Multiplies and stores one tile. mr, nv, layout, masked and copy are constants where this is
+/* C := alpha*acc + beta*C. The empty asm hides the address of each row from the optimiser, which
+ * would compute those of all rows before the loop over k and spill registers to keep them. */
+INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK mask, T *c,
+                             int64_t ldc, T alpha, T beta, V acc[MR][NV])
+{
+    const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
+    T *row = c;
+    if (beta != 0) {
+        UNROLL
+        for (int i = 0; i < mr; i++, row += ldc) {
+            __asm__("" : "+r"(row));
+            UNROLL
+            for (int j = 0; j < nv; j++) {
+                const T *from = row + j * VLEN;
+                const V old = masked && j == nv - 1 ? LOAD_MASKED(from, mask) : LOAD(from);
+                acc[i][j] = FMA(scale_new, acc[i][j], scale_old * old);
+            }
+        }
+        row = c;
+    } else if (alpha != 1) {
+        UNROLL
+        for (int i = 0; i < mr; i++) {
+            UNROLL
+            for (int j = 0; j < nv; j++)
+                acc[i][j] = scale_new * acc[i][j];
+        }
+    }
+    UNROLL
+    for (int i = 0; i < mr; i++, row += ldc) {
+        __asm__("" : "+r"(row));
+        UNROLL
+        for (int j = 0; j < nv; j++)
+            if (masked && j == nv - 1)
+                STORE_MASKED(row + j * VLEN, mask, acc[i][j]);
+            else
+                STORE(row + j * VLEN, acc[i][j]);
+    }
+}
+
+/* Multiplies and stores one tile. mr, nv, layout, masked and use are constants where this is
  * inlined. */
 INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, const bool masked,
-                       const bool copy, int64_t k, const T *a, int64_t a_stride, const T *b,
+                       const cpu_use use, int64_t k, const T *a, int64_t a_stride, const T *b,
                        int64_t ldb, T *c, int64_t ldc, int tail, T alpha, T beta,
                        const cpu_beside *beside)
 {
@@ -142,7 +186,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     NAME(cursor)
     at = {.a = (const char *)a,
           .b = (const char *)b,
-          .copied = copy ? beside->copy : NULL,
+          .copied = use == CPU_B_COPY ? beside->copy : NULL,
           .row1 = row1,
           .row3 = 3 * row1,
           .row5 = 5 * row1,
@@ -155,11 +199,16 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
             acc[i][j] = BROADCAST(0);
     }
     /* Prefetches all at once would delay the loads of a and b. The steps of k are therefore divided
-     * into runs, and each run prefetches one row of C and a few rows of the next panel. */
-    const int64_t runs = k < 128 ? 1 : mr;
-    const int64_t run = k < 128 ? k : (k + mr * STEPS - 1) / (mr * STEPS) * STEPS;
+     * into runs, and each run prefetches one row of C and a few rows of beside->ahead. */
+    enum { LONG_K = 128, SHORT_RUN = 4 * STEPS };
+    int64_t runs = mr, run = (k + mr * STEPS - 1) / (mr * STEPS) * STEPS;
+    if (k < LONG_K) {
+        const bool is_divided = beside->ahead_rows > 0;
+        runs = is_divided ? (int64_t)((uint64_t)(k + SHORT_RUN - 1) / SHORT_RUN) : 1;
+        run = is_divided ? SHORT_RUN : k;
+    }
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
-    if (runs == 1 && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
+    if (k < LONG_K && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
     for (int64_t i = 0, p = 0; p < k; i++) {
         PREFETCH_ROW(nv, c + i * ldc, 1, 3);
         if (layout == CPU_A_ROWS) {
@@ -171,62 +220,45 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
         }
         const int64_t steps = NAME(least)(run, k - p);
         const int64_t groups = (int64_t)((uint64_t)steps / STEPS); /* unsigned: a shift */
-        NAME(grouped_steps)(mr, nv, layout, masked, copy, STEPS, groups, mask, &at, acc);
+        NAME(grouped_steps)(mr, nv, layout, masked, use, STEPS, groups, mask, &at, acc);
         NAME(grouped_steps)
-        (mr, nv, layout, masked, copy, 1, steps - groups * STEPS, mask, &at, acc);
+        (mr, nv, layout, masked, use, 1, steps - groups * STEPS, mask, &at, acc);
         p += steps;
     }
-    /* Hides c and ldc from the optimiser, which would compute the addresses of C before the loop
-     * and spill registers to keep them. */
-    __asm__("" : "+r"(c), "+r"(ldc));
-    const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
-    UNROLL
-    for (int i = 0; i < mr; i++) {
-        UNROLL
-        for (int j = 0; j < nv; j++) {
-            T *to = c + i * ldc + j * VLEN;
-            const bool edge = masked && j == nv - 1;
-            V sum = scale_new * acc[i][j];
-            if (beta != 0) {
-                V old = scale_old * (edge ? LOAD_MASKED(to, mask) : LOAD(to));
-                sum = FMA(scale_new, acc[i][j], old);
-            }
-            if (edge)
-                STORE_MASKED(to, mask, sum);
-            else
-                STORE(to, sum);
-        }
-    }
+    NAME(store_tile)(mr, nv, masked, mask, c, ldc, alpha, beta, acc);
 }
 
 /* One tile as a function. */
-#define TILE(mr, nv, layout, masked, copy, suffix)                                                 \
+#define TILE(mr, nv, layout, masked, use, suffix)                                                  \
     static void NAME(tile_##mr##x##nv##suffix)(                                                    \
         int64_t k, const void *a, int64_t a_stride, const void *b, int64_t ldb, void *c,           \
         int64_t ldc, int tail, double alpha, double beta, const cpu_beside *beside)                \
     {                                                                                              \
         NAME(tile)                                                                                 \
-        (mr, nv, layout, masked, copy, k, a, a_stride, b, ldb, c, ldc, tail, (T)alpha, (T)beta,    \
+        (mr, nv, layout, masked, use, k, a, a_stride, b, ldb, c, ldc, tail, (T)alpha, (T)beta,     \
          beside);                                                                                  \
     }
 
 /* The functions of one number of rows and vectors: both layouts, whole and with a partial vector.
  */
 #define TILES(mr, nv)                                                                              \
-    TILE(mr, nv, CPU_A_ROWS, false, false, _rows)                                                  \
-    TILE(mr, nv, CPU_A_ROWS, true, false, _rows_masked)                                            \
-    TILE(mr, nv, CPU_A_COLS, false, false, _cols)                                                  \
-    TILE(mr, nv, CPU_A_COLS, true, false, _cols_masked)
+    TILE(mr, nv, CPU_A_ROWS, false, CPU_B_READ, _rows)                                             \
+    TILE(mr, nv, CPU_A_ROWS, true, CPU_B_READ, _rows_masked)                                       \
+    TILE(mr, nv, CPU_A_COLS, false, CPU_B_READ, _cols)                                             \
+    TILE(mr, nv, CPU_A_COLS, true, CPU_B_READ, _cols_masked)
 
-/* The same for tiles that also copy b; only tiles of MR rows do that. */
-#define COPYING_TILES(mr, nv)                                                                      \
-    TILE(mr, nv, CPU_A_ROWS, false, true, _rows_copying)                                           \
-    TILE(mr, nv, CPU_A_ROWS, true, true, _rows_masked_copying)                                     \
-    TILE(mr, nv, CPU_A_COLS, false, true, _cols_copying)                                           \
-    TILE(mr, nv, CPU_A_COLS, true, true, _cols_masked_copying)
+/* The same for tiles of MR rows that prefetch the next panel of b, and for those that also copy b.
+ */
+#define TALLEST_TILES(mr, nv)                                                                      \
+    TILE(mr, nv, CPU_A_ROWS, false, CPU_B_FETCH, _rows_fetching)                                   \
+    TILE(mr, nv, CPU_A_COLS, false, CPU_B_FETCH, _cols_fetching)                                   \
+    TILE(mr, nv, CPU_A_ROWS, false, CPU_B_COPY, _rows_copying)                                     \
+    TILE(mr, nv, CPU_A_ROWS, true, CPU_B_COPY, _rows_masked_copying)                               \
+    TILE(mr, nv, CPU_A_COLS, false, CPU_B_COPY, _cols_copying)                                     \
+    TILE(mr, nv, CPU_A_COLS, true, CPU_B_COPY, _cols_masked_copying)
 
 FOR_TILES(TILES)
-FOR_TALLEST_TILES(COPYING_TILES)
+FOR_TALLEST_TILES(TALLEST_TILES)
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
@@ -502,14 +534,19 @@ static double NAME(fma_loop)(int64_t rounds, double *sink)
                                       .tile[CPU_A_COLS][1][nv - 1][mr - 1] =                       \
                                           NAME(tile_##mr##x##nv##_cols_masked),
 
-#define COPYING_ENTRIES(mr, nv)                                                                    \
-    .copying_tile[CPU_A_ROWS][0][nv - 1] = NAME(tile_##mr##x##nv##_rows_copying),                  \
-                                      .copying_tile[CPU_A_ROWS][1][nv - 1] =                       \
-                                          NAME(tile_##mr##x##nv##_rows_masked_copying),            \
-                                      .copying_tile[CPU_A_COLS][0][nv - 1] =                       \
-                                          NAME(tile_##mr##x##nv##_cols_copying),                   \
-                                      .copying_tile[CPU_A_COLS][1][nv - 1] =                       \
-                                          NAME(tile_##mr##x##nv##_cols_masked_copying),
+#define TALLEST_ENTRIES(mr, nv)                                                                    \
+    .tallest_tile[CPU_B_FETCH][CPU_A_ROWS][0]                                                      \
+                 [nv - 1] = NAME(tile_##mr##x##nv##_rows_fetching),                                \
+                       .tallest_tile[CPU_B_FETCH][CPU_A_COLS][0][nv - 1] =                         \
+                           NAME(tile_##mr##x##nv##_cols_fetching),                                 \
+                       .tallest_tile[CPU_B_COPY][CPU_A_ROWS][0][nv - 1] =                          \
+                           NAME(tile_##mr##x##nv##_rows_copying),                                  \
+                       .tallest_tile[CPU_B_COPY][CPU_A_ROWS][1][nv - 1] =                          \
+                           NAME(tile_##mr##x##nv##_rows_masked_copying),                           \
+                       .tallest_tile[CPU_B_COPY][CPU_A_COLS][0][nv - 1] =                          \
+                           NAME(tile_##mr##x##nv##_cols_copying),                                  \
+                       .tallest_tile[CPU_B_COPY][CPU_A_COLS][1][nv - 1] =                          \
+                           NAME(tile_##mr##x##nv##_cols_masked_copying),
 
 const cpu_kernels NAME(tgl_cpu_kernels) = {
     .element = sizeof(T),
@@ -517,7 +554,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     .mr = MR,
     .nv = NV,
     .kc = KC,
-    FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(COPYING_ENTRIES).interleave = NAME(interleave),
+    FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(TALLEST_ENTRIES).interleave = NAME(interleave),
     .copy = NAME(copy),
     .scale = NAME(scale),
     .reduce = NAME(reduce),
@@ -548,5 +585,5 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef PREFETCH_ROW
 #undef TILES
 #undef TILE_ENTRIES
-#undef COPYING_TILES
-#undef COPYING_ENTRIES
+#undef TALLEST_TILES
+#undef TALLEST_ENTRIES

@@ -3,7 +3,7 @@
  * A pool of POSIX threads. One run at a time has the workers: the caller hands a task to each
  * member of its team, runs thread 0's part itself, and waits until the last worker has finished.
  *
- *   - A waiting thread polls for SPIN_SECONDS, then sleeps in the kernel (futex). Products that
+ *   - A waiting thread polls for a while, then sleeps in the kernel (futex). Products that
  *     follow each other closely so pay for no system call.
  *   - After fork() the child has none of the parent's threads, and the parent's state may have been
  *     in use at that moment. Threads therefore belong to a crew, which knows the process it was
@@ -27,8 +27,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A few times what waking a sleeping thread costs (5 to 10 us on Linux). */
-static const double SPIN_SECONDS = 50e-6;
+/* How long a worker polls for the next task: a few times what waking a sleeping thread costs (5 to
+ * 10 us on Linux). */
+static const double WORKER_SPIN_SECONDS = 50e-6;
+
+/* How long the caller polls for the workers to finish, beside twice the time of its own part. Linux
+ * may wake a worker on the processor of the caller, where it starts after the caller's part and
+ * then leaves for another processor. It may also wake the caller on the worker's processor: a
+ * caller that falls asleep too early shares a processor with a worker again in the next run, and so
+ * on. */
+static const double CALLER_SPIN_SECONDS = 1e-3;
 
 static const double YIELD_SECONDS = 1e-6;
 
@@ -94,13 +102,13 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* Polls until low <= *word <= high, SPIN_SECONDS at most. After the first polls it offers its
+/* Polls until low <= *word <= high, for `seconds` at most. After the first polls it offers its
  * processor to other threads: the one that it waits for may have been placed on the same. */
-static void spin_until(_Atomic uint32_t *word, uint32_t low, uint32_t high)
+static void spin_until(_Atomic uint32_t *word, uint32_t low, uint32_t high, double seconds)
 {
     const double start = tgl_clock();
     double elapsed = 0;
-    while (elapsed < SPIN_SECONDS) {
+    while (elapsed < seconds) {
         for (int i = 0; i < 16; i++) {
             const uint32_t value = atomic_load_explicit(word, memory_order_acquire);
             if (value >= low && value <= high) return;
@@ -127,7 +135,7 @@ static void leave_processor(int processor)
 /* Returns TASK or STOP. */
 static uint32_t wait_for_task(worker *w, bool spins)
 {
-    if (spins) spin_until(&w->task, TASK, STOP);
+    if (spins) spin_until(&w->task, TASK, STOP, WORKER_SPIN_SECONDS);
     uint32_t seen = IDLE;
     atomic_compare_exchange_strong(&w->task, &seen, SLEEPING);
     while ((seen = atomic_load_explicit(&w->task, memory_order_acquire)) == SLEEPING)
@@ -223,9 +231,11 @@ static void run_team(crew *c, int team, thread_pool_fn *body, void *context)
     atomic_store_explicit(&c->pending, (uint32_t)(team - 1), memory_order_relaxed);
     for (int i = 0; i < team - 1; i++)
         set_task(&c->workers[i], TASK);
+    const double start = tgl_clock();
     body(context, 0, team);
+    const double own_part = tgl_clock() - start;
 
-    if (team <= c->processors) spin_until(&c->pending, 0, 0);
+    if (team <= c->processors) spin_until(&c->pending, 0, 0, CALLER_SPIN_SECONDS + 2 * own_part);
     if (atomic_load_explicit(&c->pending, memory_order_acquire) == 0) return;
     uint32_t seen = atomic_fetch_or(&c->pending, CALLER_SLEEPS) | CALLER_SLEEPS;
     for (; seen != CALLER_SLEEPS; seen = atomic_load_explicit(&c->pending, memory_order_acquire))
