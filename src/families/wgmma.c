@@ -383,13 +383,13 @@ enum {
 /* Time of a tile of consumers that alternate, of its loop and its tail: 0.5 if they overlapped. */
 static const double TURN = 0.93;
 static const double NARROW_LINES = 0.79; /* more time of a line of 32 elements instead of 64 */
-static const double LINES_OF_16 = 3.4;  /* times that of 64, where a tile has several boxes of lines
-                                         of 16 elements: 1552x792x1536 NN takes 15.6 us with tiles
-                                         of 128x80, 12.1 with 128x96 */
-static const double OVERLAP = 5.8;      /* exponents of overlapped(): within an SM, */
+static const double LINES_OF_16 = 3.4; /* times that of 64, where a tile has several boxes of lines
+                                        of 16 elements: 1552x792x1536 NN takes 15.6 us with tiles
+                                        of 128x80, 12.1 with 128x96 */
+static const double OVERLAP = 5.8;     /* exponents of overlapped(): within an SM, */
 static const double MEMORY_OVERLAP = 2.0; /* and of the SMs and memory */
-static const double HALF_SECTORS = 1.1; /* counted as lines in two of L2: see straddling() */
-static const double TWO_LINES = 0.76;   /* more time of a line that lies in two lines of L2 */
+static const double HALF_SECTORS = 1.1;   /* counted as lines in two of L2: see straddling() */
+static const double TWO_LINES = 0.76;     /* more time of a line that lies in two lines of L2 */
 /* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
  * tile do not load it at the same time. Fitted to the times of 8 products with 27 kernels each on
  * an H100, whose memory is slower than that of the H200, and with the others on the H200; clusters
