@@ -223,9 +223,8 @@ static void exchanged_operands(void **state)
         c.alpha = 0.5;
         c.beta = i % 4 == 1 ? -2 : 0;
         if (i % 2 == 0)
-            c.epilogue = (tgl_epilogue){.size = sizeof c.epilogue,
-                                        .bias = (tgl_bias)(i / 2 % 3),
-                                        .residual = i / 6 % 2};
+            c.epilogue = (tgl_epilogue){
+                .size = sizeof c.epilogue, .bias = (tgl_bias)(i / 2 % 3), .residual = i / 6 % 2};
         run(*state, &c);
     }
 }

@@ -426,6 +426,31 @@ static void test_unaligned(void **state)
     }
 }
 
+/* Results that are only scaled, of all types: rows of D and problems of a batch that begin on 16
+ * bytes, on 8, on a word and in the middle of one. */
+static void test_results_at_any_address(void **state)
+{
+    static const int gaps[] = {4, 0, 1, 2, 8, 3};
+    for (int i = part; i < 48; i += parts) {
+        const tgl_type type = types[i % 4];
+        const bool is_batch = i / 4 % 2 != 0;
+        const int64_t m = 29, n = i % 3 == 0 ? 24 : 21 + i / 8, k = 40;
+        mma_case c = {.problem = problem_in(type, m, n, k, i / 2 % 4, 0),
+                      .alpha = -0.5,
+                      .is_finite = true,
+                      .is_exact = true,
+                      .kernel = is_batch
+                                    ? type == TGL_F64 ? "batch_mma_32x32_f64" : "batch_mma_32x32"
+                                : type == TGL_F64 ? "mma_64x64x128_f64:strips=0"
+                                                  : "mma_64x64x128:strips=0",
+                      .seed = (uint64_t)i};
+        c.problem.batch = 3;
+        c.problem.ldc = i / 8 % 2 == 0 ? 24 + i % 3 * 8 : n + i / 16;
+        c.problem.stride_c = c.problem.ldc * m + gaps[i / 8];
+        run(*state, &c);
+    }
+}
+
 /* ---- Batches of small products ----------------------------------------------------------------
  */
 
@@ -631,11 +656,12 @@ static void test_refusals(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),   cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_unaligned), cmocka_unit_test(test_banks),
-        cmocka_unit_test(test_operands),  cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_zeros),     cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_small_products),
+        cmocka_unit_test(test_layouts),        cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_unaligned),      cmocka_unit_test(test_results_at_any_address),
+        cmocka_unit_test(test_banks),          cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_batches),        cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_repeats),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_small_products),
     };
     if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) return 2;
     return cmocka_run_group_tests(tests, setup_sim, teardown_device);
