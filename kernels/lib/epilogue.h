@@ -212,6 +212,7 @@ static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const el
         to[i] = from_c(four[i]);
 #endif
 }
+#endif
 
 static __device__ __forceinline__ void store_four_of_d(element_d *d, const accumulate_t *v)
 {
@@ -228,7 +229,6 @@ static __device__ __forceinline__ void store_four_of_d(element_d *d, const accum
                              floats_to_bf16((float)v[2], (float)v[3]));
 #endif
 }
-#endif
 
 /* Four neighbours of a row: D[row][col..col+3], of which those from number `from` on and before
  * number `to` are stored. aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */

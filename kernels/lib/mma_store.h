@@ -48,6 +48,7 @@ static __device__ __forceinline__ bool has_scaled_groups(const struct tgl_gemm_a
            args->ldd % GROUP == 0 && args->n % GROUP == 0;
 }
 
+/* to: of a type that shows its alignment, without which NVRTC 13.0 stores 4 bytes at a time. */
 static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t *v)
 {
 #if D_HAS_16_BITS
@@ -57,11 +58,8 @@ static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t
         w[i] = TYPE_D == TYPE_F16 ? floats_to_f16((float)v[2 * i], (float)v[2 * i + 1])
                                   : floats_to_bf16((float)v[2 * i], (float)v[2 * i + 1]);
     *to = make_uint4(w[0], w[1], w[2], w[3]);
-#elif TYPE_D == TYPE_F64
-    ((double2 *)to)[0] = make_double2(v[0], v[1]);
-    ((double2 *)to)[1] = make_double2(v[2], v[3]);
 #else
-    *(float4 *)to = make_float4((float)v[0], (float)v[1], (float)v[2], (float)v[3]);
+    store_four_of_d((element_d *)to, v);
 #endif
 }
 

@@ -123,14 +123,18 @@ typedef struct panel {
     int64_t next_ld;
 } panel;
 
+static cpu_layout layout_of_a(const product *x, const row_block *block)
+{
+    return block->packed == NULL && !x->shape->trans_a ? CPU_A_ROWS : CPU_A_COLS;
+}
+
 static void multiply_panel(const product *x, const row_block *block, panel y)
 {
     const cpu_kernels *kernels = x->plan->kernels;
     const int64_t element = (int64_t)kernels->element, k = length(block->k);
     const int64_t vectors = y.width / kernels->vector;
     const int tail = (int)(y.count - (vectors - 1) * kernels->vector);
-    const bool in_rows = block->packed == NULL && !x->shape->trans_a;
-    const cpu_layout layout = in_rows ? CPU_A_ROWS : CPU_A_COLS;
+    const cpu_layout layout = layout_of_a(x, block);
     const bool partial = tail < kernels->vector;
 
     char *c = x->C + (block->rows.begin * x->ldc + y.column) * element;
@@ -185,7 +189,8 @@ static panel find_panel(const product *x, const row_block *block, range columns,
     y.count = tgl_min64(y.width, columns.end - y.column);
     const bool last = y.column + y.count == columns.end;
     if (!last && !packed && !x->shape->trans_b && x->plan->fetch) {
-        if (!x->plan->pack_b && block->tiles <= FEW_TILES && block->first == kernels->mr) {
+        if (!x->plan->pack_b && block->tiles <= FEW_TILES && block->first == kernels->mr &&
+            layout_of_a(x, block) == CPU_A_ROWS) {
             y.use = CPU_B_FETCH;
         } else {
             y.next = y.b + y.width * (int64_t)kernels->element;

@@ -25,7 +25,7 @@ typedef enum cpu_layout {
 typedef enum cpu_use {
     CPU_B_READ = 0,  /* nothing */
     CPU_B_FETCH = 1, /* prefetches the same row of the next panel, to L2, in each step of k; so it
-                        is not the last panel, and has no partial vector */
+                        is not the last panel, and has no partial vector. For CPU_A_ROWS */
     CPU_B_COPY = 2,  /* copies it to cpu_beside.copy */
 } cpu_use;
 
@@ -59,9 +59,7 @@ typedef struct cpu_kernels {
 
     /* [layout][the last vector is partial][vectors - 1][rows - 1] */
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
-    /* Tiles of mr rows, [CPU_B_FETCH or CPU_B_COPY][layout][the last vector is partial][vectors -
-     * 1]
-     */
+    /* Tiles of mr rows that do more: [cpu_use][layout][the last vector is partial][vectors - 1] */
     cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
     cpu_pack_fn *interleave, *copy;
 

@@ -247,11 +247,9 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     TILE(mr, nv, CPU_A_COLS, false, CPU_B_READ, _cols)                                             \
     TILE(mr, nv, CPU_A_COLS, true, CPU_B_READ, _cols_masked)
 
-/* The same for tiles of MR rows that prefetch the next panel of b, and for those that also copy b.
- */
+/* Tiles of MR rows that prefetch the next panel of b, and those that copy b. */
 #define TALLEST_TILES(mr, nv)                                                                      \
     TILE(mr, nv, CPU_A_ROWS, false, CPU_B_FETCH, _rows_fetching)                                   \
-    TILE(mr, nv, CPU_A_COLS, false, CPU_B_FETCH, _cols_fetching)                                   \
     TILE(mr, nv, CPU_A_ROWS, false, CPU_B_COPY, _rows_copying)                                     \
     TILE(mr, nv, CPU_A_ROWS, true, CPU_B_COPY, _rows_masked_copying)                               \
     TILE(mr, nv, CPU_A_COLS, false, CPU_B_COPY, _cols_copying)                                     \
@@ -537,8 +535,6 @@ static double NAME(fma_loop)(int64_t rounds, double *sink)
 #define TALLEST_ENTRIES(mr, nv)                                                                    \
     .tallest_tile[CPU_B_FETCH][CPU_A_ROWS][0]                                                      \
                  [nv - 1] = NAME(tile_##mr##x##nv##_rows_fetching),                                \
-                       .tallest_tile[CPU_B_FETCH][CPU_A_COLS][0][nv - 1] =                         \
-                           NAME(tile_##mr##x##nv##_cols_fetching),                                 \
                        .tallest_tile[CPU_B_COPY][CPU_A_ROWS][0][nv - 1] =                          \
                            NAME(tile_##mr##x##nv##_rows_copying),                                  \
                        .tallest_tile[CPU_B_COPY][CPU_A_ROWS][1][nv - 1] =                          \

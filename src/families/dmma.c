@@ -296,6 +296,7 @@ static void try_splits(tgl_search *in, int64_t exchanged)
 static void search(tgl_search *in)
 {
     try_splits(in, 0);
+    /* The other tiles exist with rows and columns exchanged, or are square. */
     if (rows[in->asked.configuration].bm == 16) try_splits(in, 1);
 }
 

