@@ -5,8 +5,8 @@
 #     "-DTABLE=tgl_source_file tgl_source_files" [-DWHOLE=ON] -P embed.cmake
 # FILES: paths relative to ROOT. The name of a file in the table is its path without the first folder.
 # HEADER, TABLE: the header that declares the table, its type and its name. A row is the name, the text, its
-# size and its SHA-256. Comments, indentation, and most
-# other spaces that C does not need, 41 % of the bytes, are left out; lines keep their numbers.
+# size and its SHA-256. Comments, indentation and most other spaces that C does not need, 41 % of the bytes, are
+# left out. Strings are left as they are, and lines keep their numbers.
 # WHOLE: the text is that of the file, and rows have no SHA-256.
 string(REPLACE "," ";" files "${FILES}")
 string(ASCII 1 end) # stands for the end of a comment
