@@ -168,18 +168,19 @@ static void one_row_has_short_blocks(void **state)
     tgl_list_free(&shallow.list);
 }
 
-/* One vector of 16 bits times many long lines: two warps share K. Not so where a step covers K
- * anyway, where lines are few, and with two vectors. */
-static void one_row_of_16_bits_has_small_blocks(void **state)
+/* A vector of 16 bits, or several, times many long lines: two warps share K. Not so where a step
+ * covers K anyway, and where lines are few. */
+static void rows_of_16_bits_have_small_blocks(void **state)
 {
     (void)state;
     static const struct {
         const char *kernel;
         int64_t count, length, k;
         int threads, lanes_k;
-    } cases[] = {{"gemv", 1, 28672, 3584, 128, 64},     {"gemv", 1, 2112, 65536, 128, 64},
-                 {"gemv", 1, 28672, 2048, 256, 64},     {"gemv", 1, 2111, 65536, 256, 256},
-                 {"gemv_2", 2, 28672, 65536, 256, 256}, {"gemv", 1, 100, 65536, 512, 512}};
+    } cases[] = {{"gemv", 1, 28672, 3584, 128, 64},    {"gemv", 1, 2112, 65536, 128, 64},
+                 {"gemv", 1, 28672, 2048, 256, 64},    {"gemv", 1, 2111, 65536, 256, 256},
+                 {"gemv_2", 2, 28672, 65536, 128, 64}, {"gemv", 1, 100, 65536, 512, 512},
+                 {"gemv_2", 2, 2111, 65536, 256, 256}, {"gemv_4", 4, 28672, 3584, 128, 64}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tgl_shape s = transposed_shape_of(cases[i].count, cases[i].length, cases[i].k, false, true);
         s.type_a = s.type_b = s.type_c = s.type_d = TGL_BF16;
@@ -615,7 +616,7 @@ int main(void)
         cmocka_unit_test(all_sms_stream),
         cmocka_unit_test(small_products_of_a_batch_go_together),
         cmocka_unit_test(one_row_has_short_blocks),
-        cmocka_unit_test(one_row_of_16_bits_has_small_blocks),
+        cmocka_unit_test(rows_of_16_bits_have_small_blocks),
         cmocka_unit_test(one_row_may_need_another_kernel),
         cmocka_unit_test(a_strided_vector_serves_several_lines),
         cmocka_unit_test(few_rows_have_short_blocks),

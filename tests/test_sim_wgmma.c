@@ -662,6 +662,58 @@ static void splits_in_clusters(void **state)
         }
 }
 
+/* Clusters of several rows and columns of tiles, in every layout: more stages than the ring has,
+ * several units, tiles beyond the edges. */
+static void clusters_of_rows_and_columns(void **state)
+{
+    static const struct {
+        const char *kernel;
+        int m, n, k, batch;
+    } cases[] = {{"wgmma_64x64_s12:cluster=2,columns=2", 200, 72, 64 * 15, 0},
+                 {"wgmma_64x64_s12:columns=4", 72, 200, 200, 3},
+                 {"wgmma_64x64:cluster=4", 264, 72, 64 * 9, 0},
+                 {"wgmma_64x64:columns=2,splits=2,exchanged=1", 72, 200, 264, 0},
+                 {"wgmma_128x128_alt:cluster=2,columns=2", 136, 136, 72, 2},
+                 {"wgmma_64x80_s11:cluster=2,columns=2,exchanged=1", 88, 72, 64 * 13, 0},
+                 {"wgmma_192x192:columns=2", 40, 200, 136, 0}};
+    int number = 0;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (int way = 0; way < 8; way++) {
+            const bool is_tf32 = way / 4 != 0;
+            char kernel[80];
+            if (!is_mine(number++)) continue;
+            const bool exchanged = strstr(cases[i].kernel, "exchanged") != NULL;
+            const bool through_registers = is_tf32 && way % 4 == (exchanged ? 0 : 3) && i < 4;
+            snprintf(kernel, sizeof kernel, "%s%s", cases[i].kernel,
+                     through_registers ? ",left_registers=1" : "");
+            product p =
+                basic(kernel, is_tf32 ? TGL_F32 : TGL_BF16, cases[i].m, cases[i].n, cases[i].k);
+            p.batch = cases[i].batch;
+            p.trans_a = way % 2 != 0;
+            p.trans_b = way / 2 % 2 != 0;
+            p.beta = way % 3;
+            run(*state, &p);
+        }
+}
+
+/* Few rows or columns that are MN-major, and have to be repacked, become K-major. */
+static void slivers_become_k_major(void **state)
+{
+    static const char *const kernels[] = {"wgmma_64x16", "wgmma_64x32:exchanged=1",
+                                          "wgmma_64x64:cluster=2"};
+    for (int i = 0; i < 12; i++) {
+        if (!is_mine(i)) continue;
+        const bool few_rows = i % 2 != 0;
+        product p = basic(kernels[i % 3], i % 4 < 2 ? TGL_BF16 : TGL_F16, few_rows ? 1 + i : 140,
+                          few_rows ? 140 : 3 + i, 60 + 16 * i);
+        p.trans_a = few_rows;
+        p.trans_b = few_rows;
+        p.pad_a = few_rows ? 2 : 0;
+        p.batch = i / 6 != 0 ? 2 : 0;
+        run(*state, &p);
+    }
+}
+
 /* Some tiles whole, the others split; in clusters that share right tiles, and in batches. */
 static void some_tiles_whole(void **state)
 {
@@ -698,7 +750,13 @@ static void refused(tgl_device *dev, const char *kernel, const char *why)
 static void impossible_options_are_refused(void **state)
 {
     refused(*state, "wgmma_64x256_alt:splits=2", "split no tiles");
-    refused(*state, "wgmma_64x64:cluster=3", "shared by 1 or 2 blocks");
+    refused(*state, "wgmma_64x64:cluster=3", "1, 2 or 4 tiles");
+    refused(*state, "wgmma_64x64:cluster=8", "1, 2 or 4 tiles");
+    refused(*state, "wgmma_64x64:cluster=4,columns=2", "1, 2 or 4 tiles");
+    refused(*state, "wgmma_64x64:columns=3", "1, 2 or 4 tiles");
+    refused(*state, "wgmma_64x64:columns=65536", "1, 2 or 4 tiles");
+    refused(*state, "wgmma_64x16:cluster=4", "too few columns");
+    refused(*state, "wgmma_64x64:splits=2,in_cluster=1,columns=2", "with no other");
     refused(*state, "wgmma_64x64:in_cluster=1", "cannot have as many blocks");
     refused(*state, "wgmma_64x64:splits=9,in_cluster=1", "cannot have as many blocks");
     refused(*state, "wgmma_64x64:splits=3,in_cluster=1", "cannot share the columns");
@@ -776,6 +834,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(results_are_stored_by_tma),
         cmocka_unit_test(tma_stores_in_other_ways),
         cmocka_unit_test(splits_in_clusters),
+        cmocka_unit_test(clusters_of_rows_and_columns),
+        cmocka_unit_test(slivers_become_k_major),
         cmocka_unit_test(some_tiles_whole),
         cmocka_unit_test(impossible_options_are_refused),
         cmocka_unit_test(batches),

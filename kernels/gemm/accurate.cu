@@ -136,9 +136,9 @@ static __device__ __forceinline__ unsigned states_of(const struct tgl_panel *pan
 static __device__ __forceinline__ unsigned
 state_of_unit(const struct tgl_gemm_args *args, const struct lines *lines, const struct unit *u)
 {
-    const int first = u->left - (int)blockIdx.x % CLUSTER * BM;
+    const int first = u->left - ROW_IN_CLUSTER * BM;
     if (u->steps == 0) return 0;
-    return states_of(lines->left_panels, first, BM * CLUSTER, args->m) |
+    return states_of(lines->left_panels, first, BM * CLUSTER_ROWS, args->m) |
            states_of(lines->right_panels, u->right, BN, args->n);
 }
 

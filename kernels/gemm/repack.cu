@@ -7,7 +7,7 @@
  *   lines       A warp writes a part of a line, 16 bytes a thread at a time, and reads the two
  *               aligned 16-byte words that hold them. Only at the ends of a line, where these words
  *               may lie outside of the matrix, it reads single elements.
- *   transposed  A block moves 64 x 64 elements through shared memory; for elements of 4 bytes.
+ *   transposed  A block moves 64 x 64 elements through shared memory.
  *
  * Every thread has all its loads in flight before it uses the first one: a launch is short, and its
  * operands come from memory.
@@ -29,8 +29,8 @@
 #define TRANSPOSED_1 0 /* of the second */
 #endif
 
-#if (TRANSPOSED_0 || TRANSPOSED_1 || ROUND_TF32) && ELEMENT_BYTES != 4
-#error "only elements of 4 bytes are transposed or rounded"
+#if ROUND_TF32 && ELEMENT_BYTES != 4
+#error "only elements of 4 bytes are rounded"
 #endif
 
 #define THREADS    256
@@ -38,6 +38,8 @@
 #define PER_VECTOR (16 / ELEMENT_BYTES)    /* elements in 16 bytes */
 #define PER_LANE   4                       /* vectors of a lane: REPACK_VECTORS / 32 */
 #define TILE       64                      /* edge of a transposed tile */
+#define PER_WORD   (4 / ELEMENT_BYTES)     /* elements that a thread stores at once there */
+#define WORDS      (TILE / PER_WORD)       /* of a line of it */
 #define ROWS       (TILE * TILE / THREADS) /* of a thread */
 
 #if ELEMENT_BYTES == 4
@@ -117,10 +119,17 @@ static __device__ __forceinline__ void transpose_tile(const struct tgl_repack_jo
     for (int i = 0; i < ROWS; i++)
         tile[y + i * (THREADS / TILE)][x] = v[i];
     __syncthreads();
+    const int first = (int)threadIdx.x % WORDS * PER_WORD, start = (int)threadIdx.x / WORDS;
 #pragma unroll
-    for (int i = 0; i < TILE; i += THREADS / TILE)
-        if (line + y + i < job->lines && p + x < job->length)
-            to[(line + y + i) * job->pitch + p + x] = rounded(tile[x][y + i]);
+    for (int i = 0; i < TILE; i += THREADS / WORDS) {
+        const int l = start + i;
+        if (line + l >= job->lines || p + first >= job->length) continue;
+        unsigned word = 0;
+#pragma unroll
+        for (int e = 0; e < PER_WORD; e++)
+            word |= (unsigned)rounded(tile[first + e][l]) << e * 16;
+        *(unsigned *)&to[(line + l) * job->pitch + p + first] = word;
+    }
 }
 #endif
 

@@ -23,8 +23,9 @@
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K), TF32 is
  *                 K-major, or MN-major on the left, where consumers bring it into registers
  *                 (lib/wgmma_left.h). gemm/repack.cu brings other operands into such a form.
- *   clusters      CLUSTER neighbouring tiles along left share their right tile: each block loads a
- *                 part of it and sends it to all (multicast).
+ *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
+ *                 row share their left tile, those in a column their right tile: each loads a part
+ *                 and sends it to all of them (multicast).
  *   persistent    The grid has at most the blocks that are resident at once. Each takes every
  *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
  *                 the consumers store. Units are ordered in bands of `raster` rows of tiles, so
@@ -73,17 +74,19 @@ struct shared {
 
 /* ---- Lines of a stage ------------------------------------------------------------------------ */
 
-/* How many rows of a left tile are copied. */
+/* How many rows of a left tile are copied. If blocks share it, each copies a part: of a K-major
+ * tile lines, in a box of fixed size. */
 static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *args)
 {
-    return copied_lines(BM, LEFT_ALONG_K ? 1 : LINE(BM), left_extent(args));
+    const int box = !LEFT_ALONG_K ? LINE(BM) : CLUSTER_COLUMNS > 1 ? BM : 1;
+    return copied_lines(BM, box, left_extent(args));
 }
 
-/* The same of a right tile. Each block of a cluster copies a part: of a K-major tile lines, in a
- * box of fixed size. */
+/* The same of a right tile. */
 static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *args)
 {
-    return copied_lines(BN, !RIGHT_ALONG_K ? LINE(BN) : CLUSTER > 1 ? BN : 1, right_extent(args));
+    const int box = !RIGHT_ALONG_K ? LINE(BN) : CLUSTER_ROWS > 1 ? BN : 1;
+    return copied_lines(BN, box, right_extent(args));
 }
 
 /* By all threads, before a barrier: sets the lines of all stages to 0 that nothing is copied to.

@@ -97,8 +97,10 @@
 #endif
 
 /* For lib/wgmma_units.h: blocks do not form clusters. */
-#define CLUSTER        1
-#define CLUSTER_SPLITS 1
+#define CLUSTER         1
+#define CLUSTER_ROWS    1
+#define CLUSTER_COLUMNS 1
+#define CLUSTER_SPLITS  1
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The ring of stages of a kernel that multiplies by wgmma. The consumers are warpgroups. In a
- * cluster those of all its blocks release a stage, because each block fills a part of the right
- * tile of all.
+ * cluster, each block of a row fills a part of their left tile, and each block of a column a part
+ * of their right tile. A stage is thus released at all blocks of the row and of the column.
  */
 #ifndef TGL_WGMMA_RING_H
 #define TGL_WGMMA_RING_H
@@ -23,10 +23,21 @@ static __device__ __forceinline__ void skip(struct place *at, int steps)
  * else one of the warpgroup. */
 #define RELEASES (WGMMA_LEFT_IN_REGISTERS ? 4 : 1)
 
+/* The blocks in this block's row and column of the cluster, itself included. */
+#define SHARERS (CLUSTER_ROWS + CLUSTER_COLUMNS - 1)
+
+/* The rank of one of them: first its column, then the others of its row. */
+static __device__ __forceinline__ int sharer(int number)
+{
+    const int other = number - CLUSTER_ROWS;
+    if (other < 0) return COLUMN_IN_CLUSTER * CLUSTER_ROWS + number;
+    return (other + (other >= COLUMN_IN_CLUSTER)) * CLUSTER_ROWS + ROW_IN_CLUSTER;
+}
+
 /* Initialises the mbarriers of the cluster's blocks. All threads of the block call it first. */
 static __device__ __forceinline__ void make_barriers(struct ring *ring)
 {
-    if (threadIdx.x == 0) make_ring(ring, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * CLUSTER);
+    if (threadIdx.x == 0) make_ring(ring, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * SHARERS);
 #if CLUSTER > 1
     cluster_sync();
 #else
@@ -35,8 +46,8 @@ static __device__ __forceinline__ void make_barriers(struct ring *ring)
 }
 
 /* By all threads of a consumer, after the wait for the wgmmas that read the stage: arrives at
- * `empty` of all blocks of the cluster, because each of them fills a part of the right tile. The
- * first threads of warp 0 arrive for the warpgroup, one for each block. As CUTLASS, we rely on a
+ * `empty` of all blocks that fill a part of the stage. The first threads of warp 0 arrive for the
+ * warpgroup, one for each block. As CUTLASS, we rely on a
  * wgmma completing for all four warps together. If threads load from the stage, each
  * warp arrives after its own loads. */
 static __device__ __forceinline__ void release(struct ring *ring, int stage)
@@ -45,9 +56,9 @@ static __device__ __forceinline__ void release(struct ring *ring, int stage)
 #if WGMMA_LEFT_IN_REGISTERS
     __syncwarp();
 #endif
-    if (number >= CLUSTER) return;
+    if (number >= SHARERS) return;
 #if CLUSTER > 1
-    mbarrier_arrive_at(&ring->empty[stage], number);
+    mbarrier_arrive_at(&ring->empty[stage], sharer(number));
 #else
     mbarrier_arrive(&ring->empty[stage]);
 #endif

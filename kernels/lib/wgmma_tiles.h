@@ -26,9 +26,14 @@
 #ifndef ALTERNATE
 #define ALTERNATE 0 /* 1: consumers take tiles in turn: one stores while the other multiplies */
 #endif
-#ifndef CLUSTER
-#define CLUSTER 1 /* blocks that share right tiles: 1 or 2 */
+#ifndef CLUSTER_ROWS
+#define CLUSTER_ROWS 1 /* tiles of a cluster along left, which share right tiles: 1, 2 or 4 */
 #endif
+#ifndef CLUSTER_COLUMNS
+#define CLUSTER_COLUMNS 1 /* tiles of a cluster along right, which share left tiles: likewise */
+#endif
+#define CLUSTER (CLUSTER_ROWS * CLUSTER_COLUMNS) /* blocks of a cluster, of which each has a tile  \
+                                                  */
 #ifndef CLUSTER_SPLITS
 #define CLUSTER_SPLITS 1 /* blocks that share the K of a tile and add up its sums in a cluster */
 #endif
@@ -70,11 +75,12 @@
 #if ALTERNATE && (CONSUMERS != 2 || CLUSTER_SPLITS > 1)
 #error "two consumers take tiles in turn, and no other block adds to them"
 #endif
-#if CLUSTER != 1 && CLUSTER != 2
-#error "CLUSTER is 1 or 2"
+#if 4 % CLUSTER_ROWS != 0 || 4 % CLUSTER_COLUMNS != 0 ||                                           \
+    (RIGHT_ALONG_K && BN / CLUSTER_ROWS % 8 != 0)
+#error "1, 2 or 4 blocks copy a tile, and 8 of its lines at least, as swizzles repeat after 8"
 #endif
 #if CLUSTER_SPLITS > 1 && (CLUSTER > 1 || BN % (16 * CLUSTER_SPLITS) != 0)
-#error "blocks that share a tile share right tiles with no other, and take columns of it each"
+#error "blocks that share a tile share no other, and take columns of it each"
 #endif
 
 #define ELEMENT_BYTES    (WGMMA_TYPE == TYPE_F32 ? 4 : 2)
@@ -127,50 +133,49 @@ static __device__ __forceinline__ int copied_lines(const int tile, const int box
     return lines < tile ? lines : tile;
 }
 
-/* The left tile from depth p on. */
-static __device__ __forceinline__ void load_left(unsigned char *to, const struct source *from,
-                                                 int p, mbarrier *full)
+/* Copies part number `part`, of `parts`, of a tile from depth p on, to the blocks of the cluster
+ * whose ranks are set in `blocks`. edge: rows or columns of the tile. */
+static __device__ __forceinline__ void load_part(unsigned char *to, const struct source *from,
+                                                 int p, mbarrier *full, const bool along_k,
+                                                 const int edge, const int parts, int part,
+                                                 unsigned blocks)
 {
-    if (LEFT_ALONG_K) {
-        tma_load_3d(to, from->map, p, from->edge, from->z, full);
-    } else {
+    const int line = along_k ? edge : LINE(edge);
+    to += part * (line * 128 / parts);
 #pragma unroll
-        for (int i = 0; i < BM / LINE(BM); i++)
-            if (i * LINE(BM) < from->lines)
-                tma_load_3d(to + i * LINE(BM) * 128, from->map, from->edge + i * LINE(BM), p,
-                            from->z, full);
+    for (int i = 0; i < edge; i += line) {
+        const int x = along_k ? p : from->edge + i;
+        const int y = along_k ? from->edge + part * (edge / parts) : p + part * (BK / parts);
+        if (i >= from->lines) continue;
+        if (parts > 1)
+            tma_load_3d_multicast(to + i * 128, from->map, x, y, from->z, full, blocks);
+        else
+            tma_load_3d(to + i * 128, from->map, x, y, from->z, full);
     }
 }
 
-/* This block's part of the right tile, to all blocks of the cluster. */
+/* The block's row and column in its cluster. */
+#define ROW_IN_CLUSTER    ((int)blockIdx.x % CLUSTER_ROWS)
+#define COLUMN_IN_CLUSTER ((int)blockIdx.x / CLUSTER_ROWS % CLUSTER_COLUMNS)
+
+/* The ranks of the blocks in the cluster's first column, and in its first row. */
+#define FIRST_COLUMN ((1u << CLUSTER_ROWS) - 1)
+#define FIRST_ROW    (((1u << CLUSTER) - 1) / FIRST_COLUMN)
+
+/* This block's part of the left tile, to its row of the cluster. */
+static __device__ __forceinline__ void load_left(unsigned char *to, const struct source *from,
+                                                 int p, mbarrier *full)
+{
+    load_part(to, from, p, full, LEFT_ALONG_K, BM, CLUSTER_COLUMNS, COLUMN_IN_CLUSTER,
+              FIRST_ROW << ROW_IN_CLUSTER);
+}
+
+/* This block's part of the right tile, to its column of the cluster. */
 static __device__ __forceinline__ void load_right(unsigned char *to, const struct source *from,
                                                   int p, mbarrier *full)
 {
-#if CLUSTER > 1
-    const int rank = (int)blockIdx.x % CLUSTER;
-    const unsigned all = (1u << CLUSTER) - 1;
-    if (RIGHT_ALONG_K) {
-        tma_load_3d_multicast(to + rank * (RIGHT_BYTES / CLUSTER), from->map, p,
-                              from->edge + rank * (BN / CLUSTER), from->z, full, all);
-    } else {
-        to += rank * (LINE(BN) * 128 / CLUSTER);
-#pragma unroll
-        for (int i = 0; i < BN / LINE(BN); i++)
-            if (i * LINE(BN) < from->lines)
-                tma_load_3d_multicast(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN),
-                                      p + rank * (BK / CLUSTER), from->z, full, all);
-    }
-#else
-    if (RIGHT_ALONG_K) {
-        tma_load_3d(to, from->map, p, from->edge, from->z, full);
-    } else {
-#pragma unroll
-        for (int i = 0; i < BN / LINE(BN); i++)
-            if (i * LINE(BN) < from->lines)
-                tma_load_3d(to + i * LINE(BN) * 128, from->map, from->edge + i * LINE(BN), p,
-                            from->z, full);
-    }
-#endif
+    load_part(to, from, p, full, RIGHT_ALONG_K, BN, CLUSTER_ROWS, ROW_IN_CLUSTER,
+              FIRST_COLUMN << COLUMN_IN_CLUSTER * CLUSTER_ROWS);
 }
 
 #endif

@@ -33,15 +33,15 @@ static __device__ __forceinline__ int right_extent(const struct tgl_gemm_args *a
     return EXCHANGED ? args->m : args->n;
 }
 
-/* Rows of clusters of tiles, and columns of tiles. */
+/* Rows and columns of clusters of tiles. */
 static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args)
 {
-    return (left_extent(args) + BM * CLUSTER - 1) / (BM * CLUSTER);
+    return (left_extent(args) + BM * CLUSTER_ROWS - 1) / (BM * CLUSTER_ROWS);
 }
 
 static __device__ __forceinline__ int tile_columns(const struct tgl_gemm_args *args)
 {
-    return (right_extent(args) + BN - 1) / BN;
+    return (right_extent(args) + BN * CLUSTER_COLUMNS - 1) / (BN * CLUSTER_COLUMNS);
 }
 
 /* Tiles of a cluster, of all problems. */
@@ -115,8 +115,9 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
     const int band = number / (args->raster * columns);
     const int in_band = number - band * args->raster * columns, first_row = band * args->raster;
     const int band_rows = rows - first_row < args->raster ? rows - first_row : args->raster;
-    u.left = u.own_left = ((first_row + in_band % band_rows) * CLUSTER + rank) * BM;
-    u.right = u.own_right = in_band / band_rows * BN;
+    u.left = u.own_left =
+        ((first_row + in_band % band_rows) * CLUSTER_ROWS + rank % CLUSTER_ROWS) * BM;
+    u.right = u.own_right = (in_band / band_rows * CLUSTER_COLUMNS + rank / CLUSTER_ROWS) * BN;
     find_steps(args, depth, &u);
     return u;
 }

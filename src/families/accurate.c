@@ -280,7 +280,7 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
                                 {"BN", t->bn},
                                 {"STAGES", t->stages},
                                 {"CONSUMERS", t->consumers},
-                                {"CLUSTER", g->cluster},
+                                {"CLUSTER_ROWS", g->cluster},
                                 {"SLAB", g->slab},
                                 {"A_ALONG_K", !s->trans_a},
                                 {"B_ALONG_K", s->trans_b}};

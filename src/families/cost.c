@@ -172,9 +172,14 @@ double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight)
 
 /* ---- Blocks of kernels/lib/wgmma_ring.h ------------------------------------------------------ */
 
+int tgl_sms_for_clusters(const tgl_chip *chip, int cluster)
+{
+    return (cluster > 2 ? chip->sms * 10 / 11 : chip->sms) / cluster * cluster;
+}
+
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks)
 {
-    return tgl_min64(blocks, (int64_t)chip->sms * resident / cluster * cluster);
+    return tgl_min64(blocks, (int64_t)tgl_sms_for_clusters(chip, cluster) * resident);
 }
 
 int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows)

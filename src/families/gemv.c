@@ -24,7 +24,7 @@ typedef struct gemv_row {
  * MN-major: of F32, of 16-bit types, of F64. */
 static const gemv_row rows[] = {
     {"gemv", 1, {64, 1, 4, 8}, {64, 1, 4, 4}, {64, 1, 4, 8}},
-    {"gemv_2", 2, {64, 1, 4, 8}, {64, 1, 4, 2}, {64, 1, 4, 8}},
+    {"gemv_2", 2, {64, 1, 4, 8}, {64, 2, 2, 2}, {64, 1, 4, 8}},
     {"gemv_4", 4, {128, 2, 4, 8}, {128, 2, 4, 4}, {128, 2, 4, 8}},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -98,10 +98,10 @@ static int unroll_of(const geometry *g)
 /* K-major: as many threads share K as take it in one step, within a block of the usual size; more
  * where a launch has fewer blocks than the chip has SMs.
  *
- * One vector of 16 bits times a matrix of many lines: at most two warps share K, in blocks of four.
- * Their last step along K is idle for a smaller share of the time, and small blocks end one after
- * the other: 1x28672x3584 in 48 instead of 56 us on an H200, 1x8192x3584 in 16.2 instead of 18.1,
- * and products whose K is a power of two within 1 % of before. */
+ * A matrix of 16 bits and many lines: at most two warps share K, in blocks of four. Their last step
+ * along K is idle for a smaller share of the time, and small blocks end one after the other:
+ * 1x28672x3584 in 48 instead of 56 us on an H200, 2x28672x3584 in 51 instead of 65, 4x28672x8192 in
+ * 115 instead of 148. */
 static void share_lines(const tgl_shape *s, int sms, geometry *g)
 {
     enum { MANY_LINES = 16 /* of an SM */, FEW_LANES = 64, SMALL_BLOCK = 128 };
@@ -111,8 +111,8 @@ static void share_lines(const tgl_shape *s, int sms, geometry *g)
     while (g->lanes_k < most && pack_of(g) * unroll_of(g) * g->lanes_k < s->k)
         g->lanes_k *= 2;
     g->threads = g->lanes_k > 256 ? g->lanes_k : 256;
-    const bool is_one_of_16_bits = g->size == 2 && g->row->count == 1 && !g->is_strided;
-    if (is_one_of_16_bits && g->length >= MANY_LINES * (int64_t)sms && g->lanes_k > FEW_LANES) {
+    const bool has_many_lines = g->length >= MANY_LINES * (int64_t)sms;
+    if (g->size == 2 && !g->is_strided && has_many_lines && g->lanes_k > FEW_LANES) {
         g->lanes_k = FEW_LANES;
         g->threads = SMALL_BLOCK;
     }
@@ -207,8 +207,6 @@ enum {
 static const double LOADS_SHARE = 0.75; /* fraction of a block's loads that are in flight */
 static const double FFMA_SHARE =
     0.5; /* fraction of further vectors' FFMAs that loads do not hide */
-static const double FFMA_SHARE_16 = 1.5; /* with elements of 16 bits, which take half the time to
-                                            load and have to be converted: 4 rows of 28672x8192 */
 static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that can keep the vectors */
 
 /* Bytes of the vectors that come from L2: to each SM once if its L1 keeps them, else to each block.
@@ -244,10 +242,9 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double around = (LAUNCH_CYCLES + (g->row->count > 1 ? MORE_CYCLES : 0)) / clock;
     const double ffmas =
         batch * length * k / (tgl_fma_lanes(chip, s->type_accumulate) * chip->sms) / clock;
-    const double share = g->size == 2 ? FFMA_SHARE_16 : FFMA_SHARE;
     c->compute = count * ffmas + around;
     c->memory = tgl_operand_bytes(s) / tgl_stream_rate(chip, active, in_flight) +
-                share * (count - 1) * ffmas + strided_seconds(chip, s, g) + around;
+                FFMA_SHARE * (count - 1) * ffmas + strided_seconds(chip, s, g) + around;
     c->l2 = (g->size * batch * length * k + vector_bytes(chip, s, g, c->blocks)) / chip->l2_rate;
 }
 

@@ -32,47 +32,48 @@ typedef struct wgmma_row {
  */
 // clang-format off
 static const wgmma_row rows[] = {
-    {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.95},
-    {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.92},
-    {"wgmma_256x144",     256, 144, 2, false, 4, 0, 1, 168, 0.90},
-    {"wgmma_128x224",     128, 224, 2, false, 4, 4, 1, 168, 0.94},
-    {"wgmma_128x144",     128, 144, 2, false, 6, 0, 1, 168, 0.90},
-    {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 0.93},
-    {"wgmma_128x192",     128, 192, 2, false, 5, 3, 1, 168, 0.93},
-    {"wgmma_128x160",     128, 160, 2, false, 5, 5, 1, 168, 0.97},
-    {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 0.92},
-    {"wgmma_128x96",      128,  96, 2, false, 7, 3, 1, 168, 0.87},
-    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.55},
-    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.88},
-    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.86},
-    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.84},
-    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 1, 168, 0.81},
-    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 2, 1, 168, 0.67},
-    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 1, 120, 0.59},
-    {"wgmma_64x48_s14",    64,  48, 1, false, 14, 0, 1, 120, 0.55},
-    {"wgmma_64x80_s11",    64,  80, 1, false, 11, 0, 1, 120, 0.57},
-    {"wgmma_64x224",       64, 224, 1, false, 5, 4, 1, 255, 0.68},
-    {"wgmma_128x112",     128, 112, 2, false, 7, 0, 1, 168, 0.82},
-    {"wgmma_128x80",      128,  80, 2, false, 8, 0, 1, 168, 0.78},
-    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.87},
-    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.67},
-    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.53},
-    {"wgmma_64x64",        64,  64, 1, false, 6, 1, 2, 120, 1.00},
-    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.44},
-    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.79},
+    {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.82},
+    {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.74},
+    {"wgmma_256x144",     256, 144, 2, false, 4, 0, 1, 168, 0.76},
+    {"wgmma_128x224",     128, 224, 2, false, 4, 4, 1, 168, 0.82},
+    {"wgmma_128x144",     128, 144, 2, false, 6, 0, 1, 168, 0.79},
+    {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 0.82},
+    {"wgmma_128x192",     128, 192, 2, false, 5, 3, 1, 168, 0.82},
+    {"wgmma_128x160",     128, 160, 2, false, 5, 5, 1, 168, 0.77},
+    {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 0.78},
+    {"wgmma_128x96",      128,  96, 2, false, 7, 3, 1, 168, 0.78},
+    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.70},
+    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.87},
+    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.92},
+    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.69},
+    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 1, 168, 0.59},
+    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 2, 1, 168, 0.70},
+    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 1, 120, 0.45},
+    {"wgmma_64x48_s14",    64,  48, 1, false, 14, 0, 1, 120, 0.42},
+    {"wgmma_64x80_s11",    64,  80, 1, false, 11, 0, 1, 120, 0.53},
+    {"wgmma_64x224",       64, 224, 1, false, 5, 4, 1, 255, 0.63},
+    {"wgmma_128x112",     128, 112, 2, false, 7, 0, 1, 168, 0.74},
+    {"wgmma_128x80",      128,  80, 2, false, 8, 0, 1, 168, 0.71},
+    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.38},
+    {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.60},
+    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.44},
+    {"wgmma_64x64",        64,  64, 1, false, 6, 1, 2, 120, 0.34},
+    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.48},
+    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.80},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* splits: blocks that share the K of a tile. exchanged: 1: tiles are those of D^T. cluster: blocks
- * that share the right operand's tiles, 1 or 2. whole: tiles of a cluster, from the first on, that
- * are not split. in_cluster: 1: the blocks that share a tile form a cluster, and add up its sums
- * there instead of in the workspace. raster: rows of clusters of tiles in a band. left_registers:
- * 1: a left operand of TF32 that is contiguous in its rows reaches wgmma through registers, without
- * a pre-pass: see lib/wgmma_left.h. */
-static const char *const options[] = {"splits",     "exchanged", "cluster",        "whole",
-                                      "in_cluster", "raster",    "left_registers", NULL};
-enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER, LEFT_REGISTERS };
+/* splits: blocks that share the K of a tile. exchanged: 1: tiles are those of D^T. cluster: rows of
+ * tiles in a cluster, whose blocks share right tiles: 1, 2 or 4. columns: columns of tiles in a
+ * cluster, whose blocks share left tiles, likewise. whole: tiles of a cluster, from the first on,
+ * that are not split. in_cluster: 1: the blocks that share a tile form a cluster, and add up its
+ * sums there instead of in the workspace. raster: rows of clusters of tiles in a band.
+ * left_registers: 1: a left operand of TF32 that is contiguous in its rows reaches wgmma through
+ * registers, without a pre-pass: see lib/wgmma_left.h. */
+static const char *const options[] = {"splits", "exchanged",      "cluster", "whole", "in_cluster",
+                                      "raster", "left_registers", "columns", NULL};
+enum { SPLITS, EXCHANGED, CLUSTER, WHOLE, IN_CLUSTER, RASTER, LEFT_REGISTERS, COLUMNS };
 
 static const char *configuration(int index)
 {
@@ -135,12 +136,13 @@ typedef struct geometry {
     const wgmma_row *row;
     bool exchanged;
     side left, right;
-    int bk, cluster, raster, splits;
+    int bk, raster, splits;
+    int rows, columns, cluster; /* of tiles in a cluster; its blocks */
     bool in_cluster;
     bool stores_by_tma; /* TMA_STORES of the kernel */
     int stages;
     int64_t k_chunk;
-    int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
+    int64_t tile_rows, tile_columns; /* of clusters of tiles */
     int64_t tiles, whole;            /* of clusters, in the batch; those that are not split */
     int64_t units;                   /* of clusters */
     int threads, shared;             /* shared: dynamic, bytes of a block */
@@ -151,6 +153,8 @@ typedef struct geometry {
     int64_t repacked_bytes;
 } geometry;
 
+/* Blocks of a cluster that share operands, at most: 8 were not faster than 4. */
+enum { CLUSTER_MAX = 4 };
 enum { LINE_BYTES = 128 /* of K in a stage */, SECTOR_BYTES = 32 /* of L2 */, TMA_ALIGNMENT = 16 };
 
 /* Whether a consumer has enough registers to hold MN-major TF32: its sums, 16 for each 64 rows of
@@ -177,6 +181,15 @@ static bool is_direct(const tgl_shape *s, const side *x, bool in_registers)
            (x->count == 1 || x->stride * size % TMA_ALIGNMENT == 0);
 }
 
+/* Whether a pre-pass should make a 16-bit operand K-major, because its lines along the edge are
+ * short: if it needs a pre-pass anyway, or if the product is so large that this is worth 3 us. */
+static bool is_sliver(const side *x, int64_t other_edge)
+{
+    enum { SHORT = 16 /* elements: a sector of L2 */, LARGE = 1 << 26 /* of the other operand */ };
+    const bool is_large = (double)x->k * (double)other_edge >= LARGE;
+    return !x->along_k && x->edge < SHORT && (!x->is_direct || is_large);
+}
+
 static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, bool in_registers)
 {
     side x = {
@@ -190,12 +203,14 @@ static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, bo
     };
     x.count = x.stride == 0 ? 1 : s->batch;
     x.is_direct = is_direct(s, &x, in_registers);
-    x.is_k_major = x.along_k || (is_tf32(s) && !(in_registers && x.is_direct));
+    const bool becomes_k_major = !is_tf32(s) && is_sliver(&x, is_a ? part->n : part->m);
+    if (becomes_k_major) x.is_direct = false;
+    x.is_k_major = x.along_k || becomes_k_major || (is_tf32(s) && !(in_registers && x.is_direct));
     return x;
 }
 
-/* 16-bit operands keep their major dimension; TF32 becomes K-major, but for a left operand that
- * goes through registers. */
+/* 16-bit operands keep their major dimension, but for slivers; TF32 becomes K-major, but for a left
+ * operand that goes through registers. */
 static tgl_repack repack_of(const tgl_shape *s, const side *x)
 {
     const bool becomes_k_major = x->is_k_major;
@@ -281,16 +296,21 @@ static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)
 static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice, const geometry *g)
 {
     enum { PART_MIN = 16, PART = 32 }; /* columns that a block of the cluster stores */
+    enum { SWIZZLE_LINES = 8 };        /* after which the swizzle of a part repeats */
     const wgmma_row *t = g->row;
     const int64_t splits = tgl_option(choice, SPLITS, 1);
     const int64_t part = splits > 0 ? t->bn / splits : 0;
-    if (g->cluster != 1 && g->cluster != 2) return "right tiles are shared by 1 or 2 blocks";
-    if (g->cluster > chip->cluster_max) return "the chip has no clusters";
-    if (g->cluster == 2 && t->min_blocks > 1 && t->bm * t->bn > 64 * 128)
+    if (g->rows < 1 || g->rows > CLUSTER_MAX || g->columns < 1 || g->columns > CLUSTER_MAX ||
+        CLUSTER_MAX % (g->rows * g->columns) != 0)
+        return "a cluster has 1, 2 or 4 tiles";
+    const int blocks = g->rows * g->columns;
+    if (blocks > chip->cluster_max) return "the chip has no clusters";
+    if (t->bn / g->rows % SWIZZLE_LINES != 0) return "the tile has too few columns for a cluster";
+    if (blocks > 1 && t->min_blocks > 1 && t->bm * t->bn > 64 * 128)
         return "with clusters it would spill registers";
     if (t->alternates && splits > 1) return "consumers that alternate split no tiles";
     if (!g->in_cluster) return NULL;
-    if (g->cluster > 1) return "blocks that share a tile share right tiles with no other";
+    if (blocks > 1) return "blocks that share a tile share operands with no other";
     if (splits < 2 || splits > chip->cluster_max) return "a cluster cannot have as many blocks";
     if (part * splits != t->bn || (part != PART_MIN && part % PART != 0))
         return "the blocks of a cluster cannot share the columns of a tile";
@@ -303,8 +323,8 @@ static const char *count_units(const tgl_chip *chip, const tgl_shape *s, const t
 {
     enum { UNITS_MAX = (1 << 30) - 1 }; /* of lib/wgmma_units.h */
     const wgmma_row *t = g->row;
-    g->tile_rows = tgl_ceil_div(g->left.edge, t->bm * g->cluster);
-    g->tile_columns = tgl_ceil_div(g->right.edge, t->bn);
+    g->tile_rows = tgl_ceil_div(g->left.edge, t->bm * g->rows);
+    g->tile_columns = tgl_ceil_div(g->right.edge, t->bn * g->columns);
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch * g->splits > UNITS_MAX)
         return tgl_grid_too_large;
     g->tiles = g->tile_rows * g->tile_columns * s->batch;
@@ -328,10 +348,12 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 {
     const wgmma_row *t = &rows[choice->configuration];
     *g = (geometry){.row = t, .exchanged = tgl_option(choice, EXCHANGED, 0) != 0};
-    g->cluster = (int)tgl_min64(tgl_option(choice, CLUSTER, 1), INT_MAX);
+    g->rows = (int)tgl_min64(tgl_option(choice, CLUSTER, 1), INT_MAX);
+    g->columns = (int)tgl_min64(tgl_option(choice, COLUMNS, 1), INT_MAX);
     g->in_cluster = tgl_option(choice, IN_CLUSTER, 0) != 0;
     const char *fault = cluster_fault(chip, choice, g);
     if (fault != NULL) return fault;
+    g->cluster = g->rows * g->columns;
     const bool in_registers = tgl_option(choice, LEFT_REGISTERS, 0) != 0;
     if (in_registers && !(is_tf32(s) && has_room_for_left(t)))
         return "left_registers=1 is for TF32 and tiles that leave enough registers";
@@ -346,7 +368,7 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     if (fault != NULL) return fault;
     const int64_t raster = tgl_option(choice, RASTER, 0);
     g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
-                           : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
+                           : tgl_square_raster(chip, t->bm, t->bn, g->rows, g->tile_rows);
     g->threads = tgl_ring_threads(t->consumers);
     g->stores_by_tma = stores_by_tma(s, g);
     g->stages = t->stages;
@@ -360,41 +382,46 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 2,700 times on an H200: of 178 products of bf16 and TF32 of random sizes with about 15
- * kernels each, of 11 with few rows or columns, and of 402 shapes of bench/suites with the kernel
- * that is chosen there. Its choices were 3.1 % slower than the best of those measured in geometric
- * mean, 1.0 % for 11 shapes that it was not fitted to. Cycles are those of the clock in the table
- * of chips. */
+/* Fitted to 8,400 times on an H200: of 290 products of bf16, f16 and TF32, most of random sizes,
+ * with about 25 kernels each, and of the shapes of bench/suites with the kernels that are chosen
+ * there and a few others. Its choices were 1.9 % slower than the best of those measured in
+ * geometric mean; 2.9 % for 40 products that were left out at first. Cycles are those of the clock
+ * in the table of chips. */
 enum {
-    SHARED_BYTES_A_CLOCK = 128, /* that wgmma reads */
-    TMA_BYTES_A_CLOCK = 70,     /* that one SM receives */
-    LATENCY_CYCLES = 1400,      /* from the release of a stage to its next tile, from memory */
-    TILE_CYCLES = 3260,         /* of a tile, before its first wgmma and after its last, without: */
-    STORE_BYTES_A_CLOCK = 15,   /* sums that an SM stores */
-    PACKED_STORE_BYTES_A_CLOCK = 23, /* sums that it stores as 16-bit results */
-    TMA_STORE_BYTES_A_CLOCK = 82,    /* sums that it leaves to TMA */
-    REDUCE_CYCLES = 3600,            /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 36,          /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 1700,        /* two barriers of the cluster, without: */
-    CLUSTER_BYTES_A_CLOCK = 35,      /* sums that an SM reads from others */
-    LEFT_CYCLES = 61,                /* more of a step whose left tile goes through registers, */
-    LEFT_START_CYCLES = 1650,        /* and of such a product */
+    SHARED_BYTES_A_CLOCK = 128,      /* that wgmma reads */
+    TMA_BYTES_A_CLOCK = 87,          /* that one SM receives, */
+    L2_BYTES_A_CLOCK = 82,           /* and that it requests of L2 */
+    LATENCY_CYCLES = 1520,           /* from the release of a stage to its next tile, from memory */
+    TILE_CYCLES = 1560,              /* of a tile, besides its wgmmas, without: */
+    STORE_BYTES_A_CLOCK = 11,        /* sums that an SM stores */
+    PACKED_STORE_BYTES_A_CLOCK = 22, /* sums that it stores as 16-bit results */
+    TMA_STORE_BYTES_A_CLOCK = 30,    /* sums that it leaves to TMA */
+    REDUCE_CYCLES = 2160,            /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 25,          /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 351,         /* two barriers of the cluster, without: */
+    CLUSTER_BYTES_A_CLOCK = 13,      /* sums that an SM reads from others */
+    LEFT_CYCLES = 52,                /* more of a step whose left tile goes through registers, */
+    LEFT_START_CYCLES = 724,         /* and of such a product */
+    START_CYCLES = 1910,             /* of a product, before its first tile; more with clusters: */
+    CLUSTER_START_CYCLES = 1420,
 };
 /* Time of a tile of consumers that alternate, of its loop and its tail: 0.5 if they overlapped. */
-static const double TURN = 0.93;
-static const double NARROW_LINES = 0.79; /* more time of a line of 32 elements instead of 64 */
+static const double TURN = 0.98;
+static const double NARROW_LINES = 0.57; /* more time of a line of 32 elements instead of 64 */
 static const double LINES_OF_16 = 3.4; /* times that of 64, where a tile has several boxes of lines
                                         of 16 elements: 1552x792x1536 NN takes 15.6 us with tiles
                                         of 128x80, 12.1 with 128x96 */
-static const double OVERLAP = 5.8;     /* exponents of overlapped(): within an SM, */
-static const double MEMORY_OVERLAP = 2.0; /* and of the SMs and memory */
-static const double HALF_SECTORS = 1.1;   /* counted as lines in two of L2: see straddling() */
-static const double TWO_LINES = 0.76;     /* more time of a line that lies in two lines of L2 */
+static const double OVERLAP = 8.2;     /* exponents of overlapped(): within an SM, */
+static const double MEMORY_OVERLAP = 3.2; /* and of the SMs and memory */
+/* More time of an operand's requests, times its share of A and B: the larger one misses L2 more. */
+static const double LARGER_OPERAND = 0.21;
+static const double HALF_SECTORS = 0.68; /* counted as lines in two of L2: see straddling() */
+static const double TWO_LINES = 1.10;    /* more time of a line that lies in two lines of L2 */
 /* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
  * tile do not load it at the same time. Fitted to the times of 8 products with 27 kernels each on
  * an H100, whose memory is slower than that of the H200, and with the others on the H200; clusters
  * did not miss less. */
-static const double MISSES = 0.25;
+static const double MISSES = 0.17;
 
 /* The time of what happens at once: little more than the longest, more if two are equal. */
 static double overlapped(double x, double y, double z, double exponent)
@@ -424,22 +451,37 @@ static double straddling(const tgl_shape *s, const side *x, int bytes)
     return (double)(bytes - unit) / LINE_BYTES + (unit % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
 }
 
-/* Cycles in which TMA brings an operand's tile of `lines` lines, or fewer if the operand has. The
- * `blocks` that share the tile share its requests to L2, which bound the rate of straddling lines.
- */
-static double copy_cycles(const tgl_shape *s, const side *x, int lines, int blocks)
+/* What TMA does for a step of K, in lines of 128 bytes. */
+typedef struct copies {
+    double received;  /* by an SM */
+    double requested; /* of L2 by an SM, straddling lines more than once */
+} copies;
+
+/* Adds an operand's tile of `lines` lines, or fewer if the operand has. The `blocks` that share the
+ * tile share its requests. */
+static void add_copies(const tgl_shape *s, const side *x, int lines, int blocks, double share,
+                       copies *c)
 {
     const bool has_lines_of_k = x->is_k_major;
     const int box = has_lines_of_k ? 1 : line_of(s, lines);
     const int bytes = has_lines_of_k ? LINE_BYTES : box * (int)tgl_type_size(s->type_a);
-    const double requests = (1 + TWO_LINES * straddling(s, x, bytes)) / blocks;
     const bool is_narrow = !has_lines_of_k && box == 16 && lines > box;
     const double narrow =
         is_narrow ? LINES_OF_16 : 1 + NARROW_LINES * ((double)LINE_BYTES / bytes - 1);
-    const double slow = narrow * tgl_larger(1, requests);
     const bool is_whole = has_lines_of_k && blocks > 1; /* each block copies its part */
     const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
-    return (double)copied * LINE_BYTES * slow / TMA_BYTES_A_CLOCK;
+    c->received += (double)copied * narrow;
+    const double again = 1 + TWO_LINES * straddling(s, x, bytes) + LARGER_OPERAND * share;
+    c->requested += (double)copied * narrow * again / blocks;
+}
+
+static double copy_cycles(const tgl_shape *s, const geometry *g)
+{
+    copies c = {0, 0};
+    const double left_share = (double)g->left.edge / (double)(g->left.edge + g->right.edge);
+    add_copies(s, &g->left, g->row->bm, g->columns, left_share, &c);
+    add_copies(s, &g->right, g->row->bn, g->rows, 1 - left_share, &c);
+    return LINE_BYTES * tgl_larger(c.received / TMA_BYTES_A_CLOCK, c.requested / L2_BYTES_A_CLOCK);
 }
 
 /* Cycles of an SM to multiply `bk` of K of a tile. wgmma reads both operands from shared memory. */
@@ -464,9 +506,10 @@ static double all_steps(const tgl_shape *s, const geometry *g)
  */
 static double slowed(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
 {
-    static const double MOST = 0.31;            /* of the time, more */
-    static const double HALF_SECONDS = 1460e-6; /* half of it in kernels of this time */
-    const double busy = fmin(1, (double)g->units * g->cluster / chip->sms); /* share of SMs */
+    static const double MOST = 0.25;            /* of the time, more */
+    static const double HALF_SECONDS = 1100e-6; /* half of it in kernels of this time */
+    const double sms = tgl_sms_for_clusters(chip, g->cluster);
+    const double busy = fmin(sms, (double)g->units * g->cluster) / chip->sms; /* share of SMs */
     const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
     const double seconds = cycles / (1e6 * chip->clock_mhz);
     return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
@@ -482,13 +525,11 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
                           double resident)
 {
     const wgmma_row *t = g->row;
-    /* In a cluster a stage is free when both blocks have released it. */
+    /* In a cluster a stage is free when all blocks that share a tile with it have released it. */
     const double in_flight = g->cluster > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
     const double left = is_left_in_registers(s, g) ? LEFT_CYCLES : 0;
     return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g) + left,
-                      copy_cycles(s, &g->left, t->bm, 1) +
-                          copy_cycles(s, &g->right, t->bn, g->cluster),
-                      LATENCY_CYCLES / (resident * in_flight), OVERLAP);
+                      copy_cycles(s, g), LATENCY_CYCLES / (resident * in_flight), OVERLAP);
 }
 
 /* Bytes of sums that an SM stores in a clock. */
@@ -509,12 +550,20 @@ static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
     return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;
 }
 
+/* Cycles of a product before its first tiles. */
+static double start_cycles(const tgl_shape *s, const geometry *g)
+{
+    return START_CYCLES + (g->cluster > 1 ? CLUSTER_START_CYCLES : 0) +
+           (is_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
+}
+
 /* Cycles of the busiest SM for units that begin together, each `depth` of K steps deep. */
 static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
                           int64_t units, double depth, bool is_split)
 {
     const wgmma_row *t = g->row;
-    const double waves = ceil((double)(units * g->cluster) / chip->sms);
+    const double waves =
+        ceil((double)(units * g->cluster) / tgl_sms_for_clusters(chip, g->cluster));
     const bool overlaps = t->min_blocks > 1 && waves > 1; /* tails with other blocks' loops */
     const double step = step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
     const double loop = depth * step, tail = tail_cycles(s, g, is_split);
@@ -542,16 +591,15 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
     const double cycles = wave_cycles(chip, s, g, g->whole, depth, false) +
                           wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1);
-    const double left = is_left_in_registers(s, g) ? LEFT_START_CYCLES : 0;
-    const double start =
-        tgl_repack_seconds(chip, g->repacks, g->repack_count) + left / (1e6 * chip->clock_mhz);
+    const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count) +
+                         start_cycles(s, g) / (1e6 * chip->clock_mhz);
     const double memory = memory_bytes(chip, s, g) / chip->memory_rate;
     c->blocks = (double)g->blocks;
     c->is_uneven = g->whole > 0;
     c->compute = start + overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0, MEMORY_OVERLAP);
     c->memory = start + memory;
-    c->l2 =
-        start + all_steps(s, g) * LINE_BYTES * (t->bm + (double)t->bn / g->cluster) / chip->l2_rate;
+    c->l2 = start + all_steps(s, g) * LINE_BYTES *
+                        ((double)t->bm / g->columns + (double)t->bn / g->rows) / chip->l2_rate;
 }
 
 static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
@@ -589,32 +637,54 @@ static int next_splits(int splits)
     return splits < 8 ? splits + 1 : splits + splits / 4;
 }
 
+/* One way to serve the shape; 0: not asked for. */
+typedef struct way {
+    int64_t splits, exchanged, rows, columns, whole, in_cluster;
+} way;
+
+static int64_t asked_or_unset(int64_t value)
+{
+    return value > 0 ? value : TGL_UNSET;
+}
+
 /* Where the left operand may go through registers, it is tried both ways. */
-static void try_options(tgl_search *in, int64_t splits, int64_t exchanged, int64_t cluster,
-                        int64_t whole, bool in_cluster)
+static void try_way(tgl_search *in, way w)
 {
     const tgl_shape *s = in->shape;
-    const bool is_left_along_k = exchanged ? s->trans_b : !s->trans_a;
-    int64_t values[] = {[SPLITS] = splits,
-                        [EXCHANGED] = exchanged,
-                        [CLUSTER] = cluster,
-                        [WHOLE] = whole > 0 ? whole : TGL_UNSET,
-                        [IN_CLUSTER] = in_cluster ? 1 : TGL_UNSET,
+    const bool is_left_along_k = w.exchanged ? s->trans_b : !s->trans_a;
+    int64_t values[] = {[SPLITS] = w.splits > 0 ? w.splits : 1,
+                        [EXCHANGED] = w.exchanged,
+                        [CLUSTER] = w.rows > 0 ? w.rows : 1,
+                        [WHOLE] = asked_or_unset(w.whole),
+                        [IN_CLUSTER] = asked_or_unset(w.in_cluster),
                         [RASTER] = TGL_UNSET,
-                        [LEFT_REGISTERS] = TGL_UNSET};
-    tgl_search_try(in, SPLITS, LEFT_REGISTERS + 1, values);
+                        [LEFT_REGISTERS] = TGL_UNSET,
+                        [COLUMNS] = asked_or_unset(w.columns)};
+    tgl_search_try(in, SPLITS, COLUMNS + 1, values);
     if (!is_tf32(s) || is_left_along_k) return;
     if (!has_room_for_left(&rows[in->asked.configuration])) return;
     values[LEFT_REGISTERS] = 1;
-    tgl_search_try(in, SPLITS, LEFT_REGISTERS + 1, values);
+    tgl_search_try(in, SPLITS, COLUMNS + 1, values);
+}
+
+/* All clusters that are not longer than the tiles. */
+static void try_clusters(tgl_search *in, int64_t exchanged, int64_t tile_rows, int64_t tile_columns)
+{
+    for (int high = 1; high <= CLUSTER_MAX; high *= 2)
+        for (int wide = 1; high * wide <= CLUSTER_MAX; wide *= 2)
+            if (high < 2 * tile_rows && wide < 2 * tile_columns)
+                try_way(
+                    in,
+                    (way){.exchanged = exchanged, .rows = high, .columns = wide > 1 ? wide : 0});
 }
 
 /* All tiles split, in the workspace or in clusters. most: splits. */
 static void try_splits(tgl_search *in, int64_t exchanged, double tiles, int most)
 {
     for (int i = 2; i <= most && tiles * (i - 1) < 2 * in->chip->sms; i = next_splits(i)) {
-        try_options(in, i, exchanged, 1, 0, false);
-        if (i <= IN_CLUSTER_MAX) try_options(in, i, exchanged, 1, 0, true);
+        try_way(in, (way){.splits = i, .exchanged = exchanged});
+        if (i <= IN_CLUSTER_MAX)
+            try_way(in, (way){.splits = i, .exchanged = exchanged, .in_cluster = 1});
     }
 }
 
@@ -625,7 +695,7 @@ static void try_tail(tgl_search *in, int64_t exchanged, double tiles, int most)
     if (tiles <= (double)slots || tiles > INT_MAX) return;
     const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
     for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++)
-        try_options(in, i, exchanged, 1, whole, false);
+        try_way(in, (way){.splits = i, .exchanged = exchanged, .whole = whole});
 }
 
 static void search(tgl_search *in)
@@ -636,10 +706,10 @@ static void search(tgl_search *in)
     const int most = (int)tgl_min64(s->k / (DEPTH_MIN * bk), TGL_SPLITS_MAX);
     for (int exchanged = 0; exchanged < 2; exchanged++) {
         const int64_t left = exchanged ? s->n : s->m, right = exchanged ? s->m : s->n;
-        const double tiles = (double)tgl_ceil_div(left, t->bm) *
-                             (double)tgl_ceil_div(right, t->bn) * (double)s->batch;
-        try_options(in, 1, exchanged, 1, 0, false);
-        if (left > t->bm) try_options(in, 1, exchanged, 2, 0, false);
+        const int64_t tile_rows = tgl_ceil_div(left, t->bm);
+        const int64_t tile_columns = tgl_ceil_div(right, t->bn);
+        const double tiles = (double)tile_rows * (double)tile_columns * (double)s->batch;
+        try_clusters(in, exchanged, tile_rows, tile_columns);
         try_splits(in, exchanged, tiles, most);
         try_tail(in, exchanged, tiles, most);
     }
@@ -722,7 +792,8 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
                                 {"TMA_STORES", g->stores_by_tma ? t->boxes : 0},
                                 {"D_WORD", word_of_d(s)},
                                 {"MIN_BLOCKS", t->min_blocks},
-                                {"CLUSTER", g->cluster},
+                                {"CLUSTER_ROWS", g->rows},
+                                {"CLUSTER_COLUMNS", g->columns},
                                 {"CLUSTER_SPLITS", g->in_cluster ? g->splits : 1},
                                 {"EXCHANGED", g->exchanged},
                                 {"LEFT_ALONG_K", g->left.is_k_major},
@@ -754,8 +825,8 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
     for (int i = 0; i < g.repack_count; i++)
         g.repacks[i].scratch += scratch;
     if (g.repack_count > 0) tgl_repack_add_step(of, g.repacks, g.repack_count, builder);
-    const tgl_tensor maps[] = {tensor_of(of->shape, &g, &g.left, g.row->bm, 1),
-                               tensor_of(of->shape, &g, &g.right, g.row->bn, g.cluster),
+    const tgl_tensor maps[] = {tensor_of(of->shape, &g, &g.left, g.row->bm, g.columns),
+                               tensor_of(of->shape, &g, &g.right, g.row->bn, g.rows),
                                tensor_of_d(of->shape, &of->part, box_columns(g.row))};
     const int cluster = g.in_cluster ? g.splits : g.cluster;
     tgl_gemm_step step = {
@@ -797,9 +868,9 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     geometry g;
     const tgl_rectangle part = tgl_whole(shape);
     if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
-    tgl_text_add(out, "tiles       %lld x %lld%s, clusters of %d, bands of %d rows\n",
-                 (long long)g.tile_rows * g.cluster, (long long)g.tile_columns,
-                 g.exchanged ? " of the transposed D" : "", g.cluster, g.raster * g.cluster);
+    tgl_text_add(out, "tiles       %lld x %lld%s, clusters of %d x %d, bands of %d rows\n",
+                 (long long)g.tile_rows * g.rows, (long long)g.tile_columns * g.columns,
+                 g.exchanged ? " of the transposed D" : "", g.rows, g.columns, g.raster * g.rows);
     if (is_left_in_registers(shape, &g)) tgl_text_add(out, "left        through registers\n");
     if (g.whole > 0)
         tgl_text_add(out, "whole       %lld tiles, the others split\n", (long long)g.whole);
