@@ -206,7 +206,7 @@ enum {
 };
 static const double LOADS_SHARE = 0.75; /* fraction of a block's loads that are in flight */
 static const double FFMA_SHARE =
-    0.5; /* fraction of further vectors' FFMAs that loads do not hide */
+    0.55; /* fraction of further vectors' FFMAs that loads do not hide */
 static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that can keep the vectors */
 
 /* Bytes of the vectors that come from L2: to each SM once if its L1 keeps them, else to each block.

@@ -32,34 +32,34 @@ typedef struct wgmma_row {
  */
 // clang-format off
 static const wgmma_row rows[] = {
-    {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.82},
-    {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.74},
-    {"wgmma_256x144",     256, 144, 2, false, 4, 0, 1, 168, 0.76},
+    {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.84},
+    {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.75},
+    {"wgmma_256x144",     256, 144, 2, false, 4, 0, 1, 168, 0.78},
     {"wgmma_128x224",     128, 224, 2, false, 4, 4, 1, 168, 0.82},
-    {"wgmma_128x144",     128, 144, 2, false, 6, 0, 1, 168, 0.79},
-    {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 0.82},
-    {"wgmma_128x192",     128, 192, 2, false, 5, 3, 1, 168, 0.82},
+    {"wgmma_128x144",     128, 144, 2, false, 6, 0, 1, 168, 0.78},
+    {"wgmma_192x192",     192, 192, 3, false, 4, 1, 1, 128, 0.84},
+    {"wgmma_128x192",     128, 192, 2, false, 5, 3, 1, 168, 0.83},
     {"wgmma_128x160",     128, 160, 2, false, 5, 5, 1, 168, 0.77},
-    {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 0.78},
-    {"wgmma_128x96",      128,  96, 2, false, 7, 3, 1, 168, 0.78},
-    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.70},
-    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.87},
-    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.92},
-    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.69},
-    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 1, 168, 0.59},
-    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 2, 1, 168, 0.70},
-    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 1, 120, 0.45},
-    {"wgmma_64x48_s14",    64,  48, 1, false, 14, 0, 1, 120, 0.42},
-    {"wgmma_64x80_s11",    64,  80, 1, false, 11, 0, 1, 120, 0.53},
+    {"wgmma_128x128",     128, 128, 2, false, 6, 2, 1, 168, 0.81},
+    {"wgmma_128x96",      128,  96, 2, false, 7, 3, 1, 168, 0.77},
+    {"wgmma_128x192_alt", 128, 192, 2, true,  5, 0, 1, 168, 0.78},
+    {"wgmma_128x160_alt", 128, 160, 2, true,  5, 0, 1, 168, 0.85},
+    {"wgmma_128x128_alt", 128, 128, 2, true,  6, 0, 1, 168, 0.89},
+    {"wgmma_64x256_alt",   64, 256, 2, true,  5, 0, 1, 168, 0.82},
+    {"wgmma_128x64_s8",   128,  64, 2, false, 8, 1, 1, 168, 0.67},
+    {"wgmma_64x128_s8",    64, 128, 1, false, 8, 2, 1, 168, 0.52},
+    {"wgmma_64x64_s12",    64,  64, 1, false, 12, 1, 1, 120, 0.47},
+    {"wgmma_64x48_s14",    64,  48, 1, false, 14, 0, 1, 120, 0.44},
+    {"wgmma_64x80_s11",    64,  80, 1, false, 11, 0, 1, 120, 0.56},
     {"wgmma_64x224",       64, 224, 1, false, 5, 4, 1, 255, 0.63},
-    {"wgmma_128x112",     128, 112, 2, false, 7, 0, 1, 168, 0.74},
-    {"wgmma_128x80",      128,  80, 2, false, 8, 0, 1, 168, 0.71},
-    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.38},
+    {"wgmma_128x112",     128, 112, 2, false, 7, 0, 1, 168, 0.72},
+    {"wgmma_128x80",      128,  80, 2, false, 8, 0, 1, 168, 0.72},
+    {"wgmma_128x64",      128,  64, 1, false, 4, 0, 2, 168, 0.36},
     {"wgmma_64x256",       64, 256, 1, false, 5, 4, 1, 255, 0.60},
-    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.44},
+    {"wgmma_64x128",       64, 128, 1, false, 4, 0, 2, 168, 0.42},
     {"wgmma_64x64",        64,  64, 1, false, 6, 1, 2, 120, 0.34},
-    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.48},
-    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.80},
+    {"wgmma_64x32",        64,  32, 1, false, 8, 0, 2, 80, 0.43},
+    {"wgmma_64x16",        64,  16, 1, false, 9, 0, 2, 64, 0.43},
 };
 // clang-format on
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -389,33 +389,34 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
  * in the table of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128,      /* that wgmma reads */
-    TMA_BYTES_A_CLOCK = 87,          /* that one SM receives, */
+    TMA_BYTES_A_CLOCK = 86,          /* that one SM receives, */
     L2_BYTES_A_CLOCK = 82,           /* and that it requests of L2 */
-    LATENCY_CYCLES = 1520,           /* from the release of a stage to its next tile, from memory */
-    TILE_CYCLES = 1560,              /* of a tile, besides its wgmmas, without: */
-    STORE_BYTES_A_CLOCK = 11,        /* sums that an SM stores */
-    PACKED_STORE_BYTES_A_CLOCK = 22, /* sums that it stores as 16-bit results */
+    LATENCY_CYCLES = 1410,           /* from the release of a stage to its next tile, from memory */
+    TILE_CYCLES = 1470,              /* of a tile, besides its wgmmas, without: */
+    STORE_BYTES_A_CLOCK = 12,        /* sums that an SM stores */
+    PACKED_STORE_BYTES_A_CLOCK = 25, /* sums that it stores as 16-bit results */
     TMA_STORE_BYTES_A_CLOCK = 30,    /* sums that it leaves to TMA */
-    REDUCE_CYCLES = 2160,            /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 25,          /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 351,         /* two barriers of the cluster, without: */
-    CLUSTER_BYTES_A_CLOCK = 13,      /* sums that an SM reads from others */
-    LEFT_CYCLES = 52,                /* more of a step whose left tile goes through registers, */
-    LEFT_START_CYCLES = 724,         /* and of such a product */
-    START_CYCLES = 1910,             /* of a product, before its first tile; more with clusters: */
-    CLUSTER_START_CYCLES = 1420,
+    REDUCE_CYCLES = 2800,            /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 27,          /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 288,         /* two barriers of the cluster, without: */
+    CLUSTER_BYTES_A_CLOCK = 12,      /* sums that an SM reads from others */
+    LEFT_CYCLES = 44,                /* more of a step whose left tile goes through registers, */
+    LEFT_START_CYCLES = 615,         /* and of such a product */
+    START_CYCLES = 2070,             /* of a product, before its first tile; more with clusters: */
+    CLUSTER_START_CYCLES = 1400,
 };
 /* Time of a tile of consumers that alternate, of its loop and its tail: 0.5 if they overlapped. */
-static const double TURN = 0.98;
-static const double NARROW_LINES = 0.57; /* more time of a line of 32 elements instead of 64 */
+static const double TURN = 1.10;
+static const double EXCHANGED_STORES = 0.85; /* times those rates, of tiles of D^T */
+static const double NARROW_LINES = 0.52;     /* more time of a line of 32 elements instead of 64 */
 static const double LINES_OF_16 = 3.4; /* times that of 64, where a tile has several boxes of lines
                                         of 16 elements: 1552x792x1536 NN takes 15.6 us with tiles
                                         of 128x80, 12.1 with 128x96 */
-static const double OVERLAP = 8.2;     /* exponents of overlapped(): within an SM, */
-static const double MEMORY_OVERLAP = 3.2; /* and of the SMs and memory */
+static const double OVERLAP = 7.2;     /* exponents of overlapped(): within an SM, */
+static const double MEMORY_OVERLAP = 3.0; /* and of the SMs and memory */
 /* More time of an operand's requests, times its share of A and B: the larger one misses L2 more. */
-static const double LARGER_OPERAND = 0.21;
-static const double HALF_SECTORS = 0.68; /* counted as lines in two of L2: see straddling() */
+static const double LARGER_OPERAND = 0.17;
+static const double HALF_SECTORS = 0.66; /* counted as lines in two of L2: see straddling() */
 static const double TWO_LINES = 1.10;    /* more time of a line that lies in two lines of L2 */
 /* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
  * tile do not load it at the same time. Fitted to the times of 8 products with 27 kernels each on
@@ -506,8 +507,8 @@ static double all_steps(const tgl_shape *s, const geometry *g)
  */
 static double slowed(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
 {
-    static const double MOST = 0.25;            /* of the time, more */
-    static const double HALF_SECONDS = 1100e-6; /* half of it in kernels of this time */
+    static const double MOST = 0.21;            /* of the time, more */
+    static const double HALF_SECONDS = 1030e-6; /* half of it in kernels of this time */
     const double sms = tgl_sms_for_clusters(chip, g->cluster);
     const double busy = fmin(sms, (double)g->units * g->cluster) / chip->sms; /* share of SMs */
     const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
@@ -537,7 +538,8 @@ static double store_rate(const tgl_shape *s, const geometry *g)
 {
     if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
     const bool is_packed = tgl_type_size(s->type_d) == 2 && !s->epilogue.residual;
-    return is_packed ? PACKED_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK;
+    return (is_packed ? PACKED_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK) *
+           (g->exchanged ? EXCHANGED_STORES : 1);
 }
 
 /* Cycles from the last wgmma of a unit to the next unit. */
