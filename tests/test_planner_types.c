@@ -101,7 +101,7 @@ static void few_rows(void **state)
     for (int64_t n = 28672; n <= 57344; n += 28672) {
         const tgl_shape s = product(TGL_BF16, 16, n, 8192, true);
         const tgl_candidate c = best_named("wgmma_", &s);
-        assert_one_of(&c, "wgmma_64x16 wgmma_64x32 ");
+        assert_one_of(&c, "wgmma_64x16 wgmma_64x32 wgmma_64x224 ");
         assert_true((double)(n * 8192 * 2) / c.seconds > 3.8e12);
     }
 }
@@ -117,6 +117,28 @@ static void straddling_lines_are_slow(void **state)
                         fast = choose_on(chip_of("h200"), &even, tiles);
     assert_time(&slow, 50); /* measured */
     assert_true(slow.seconds > 1.3 * fast.seconds);
+}
+
+/* An H200 has room for 30 clusters of four blocks at once, and for 66 of two. 3040x416x2648 TT has
+ * 120 tiles of 128x96, whose lines straddle two lines of L2: four blocks that share them are
+ * faster. */
+static void clusters_of_four(void **state)
+{
+    (void)state;
+    const tgl_chip *chip = chip_of("h200");
+    const tgl_shape square = product(TGL_BF16, 4096, 4096, 4096, true);
+    assert_true(choose_on(chip, &square, "wgmma_128x256:cluster=4").blocks == 120);
+    assert_true(choose_on(chip, &square, "wgmma_128x256:cluster=2,columns=2").blocks == 120);
+    assert_true(choose_on(chip, &square, "wgmma_128x256:cluster=2").blocks == 132);
+    tgl_shape s = product(TGL_BF16, 3040, 416, 2648, true);
+    s.trans_a = true;
+    s.lda = s.m;
+    const tgl_candidate best = choose("h200", &s),
+                        pairs = choose_on(chip, &s, "wgmma_128x96:cluster=2");
+    char text[160];
+    assert_non_null(strstr(tgl_candidate_string(&best, text, sizeof text), "cluster=4"));
+    assert_time(&best, 15.6);  /* measured */
+    assert_time(&pairs, 18.8); /* measured */
 }
 
 /* Operands that TMA cannot read are repacked, which costs about as much as copying them. */
@@ -182,6 +204,7 @@ int main(void)
         cmocka_unit_test(last_waves_are_filled),
         cmocka_unit_test(few_rows),
         cmocka_unit_test(straddling_lines_are_slow),
+        cmocka_unit_test(clusters_of_four),
         cmocka_unit_test(repacking_is_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
