@@ -271,7 +271,8 @@ static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_l
     } varied[] = {
         {"splits", "splits=2", 16, {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 120, 128}},
         {"exchanged", "exchanged=1", 2, {0, 1}},
-        {"cluster", "cluster=2", 2, {1, 2}},
+        {"cluster", "cluster=2", 3, {1, 2, 4}},
+        {"columns", "columns=2", 3, {1, 2, 4}},
         {"in_cluster", "in_cluster=1", 2, {0, 1}},
     };
     enum { DEPTH_MIN = 64 /* of K, for each split */ };

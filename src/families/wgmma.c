@@ -382,11 +382,11 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 8,400 times on an H200: of 290 products of bf16, f16 and TF32, most of random sizes,
+/* Fitted to 8,600 times on an H200: of 290 products of bf16, f16 and TF32, most of random sizes,
  * with about 25 kernels each, and of the shapes of bench/suites with the kernels that are chosen
  * there and a few others. Its choices were 1.9 % slower than the best of those measured in
- * geometric mean; 2.9 % for 40 products that were left out at first. Cycles are those of the clock
- * in the table of chips. */
+ * geometric mean, and 2.9 % for 40 products that were left out of an earlier fit. Cycles are those
+ * of the clock in the table of chips. */
 enum {
     SHARED_BYTES_A_CLOCK = 128,      /* that wgmma reads */
     TMA_BYTES_A_CLOCK = 86,          /* that one SM receives, */
