@@ -119,6 +119,20 @@ static void straddling_lines_are_slow(void **state)
     assert_true(slow.seconds > 1.3 * fast.seconds);
 }
 
+/* Few columns that are MN-major are transposed where the product is large. */
+static void slivers_are_transposed(void **state)
+{
+    (void)state;
+    const tgl_chip *chip = chip_of("h200");
+    const tgl_shape large = product(TGL_BF16, 28672, 8, 8192, false),
+                    small = product(TGL_BF16, 2048, 8, 8192, false),
+                    wide = product(TGL_BF16, 28672, 16, 8192, false);
+    assert_in_range(choose_on(chip, &large, "wgmma_64x16").repacked_bytes, 2 * 8 * 8192,
+                    2 * 8 * 8192 + 256);
+    assert_int_equal(choose_on(chip, &small, "wgmma_64x16").repacked_bytes, 0);
+    assert_int_equal(choose_on(chip, &wide, "wgmma_64x16").repacked_bytes, 0);
+}
+
 /* An H200 has room for 30 clusters of four blocks at once, and for 66 of two. 3040x416x2648 TT has
  * 120 tiles of 128x96, whose lines straddle two lines of L2: four blocks that share them are
  * faster. */
@@ -204,6 +218,7 @@ int main(void)
         cmocka_unit_test(last_waves_are_filled),
         cmocka_unit_test(few_rows),
         cmocka_unit_test(straddling_lines_are_slow),
+        cmocka_unit_test(slivers_are_transposed),
         cmocka_unit_test(clusters_of_four),
         cmocka_unit_test(repacking_is_predicted),
     };

@@ -61,6 +61,9 @@
 #if CONSUMERS < 2
 #error "while one consumer adds, another one multiplies"
 #endif
+#if CLUSTER_COLUMNS > 1
+#error "the blocks of a cluster have the same right panels"
+#endif
 
 /* Registers of a thread: what the block starts with, less what the producer gives back. */
 #define PRODUCER_REGISTERS (CONSUMERS == 3 ? 32 : CLUSTER > 1 ? 40 : 24)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The ring of stages of a kernel that multiplies by wgmma. The consumers are warpgroups. In a
- * cluster, each block of a row fills a part of their left tile, and each block of a column a part
- * of their right tile. A stage is thus released at all blocks of the row and of the column.
+ * cluster, the blocks of a row have the same left tile, and each fills a part of it in all of them.
+ * The blocks of a column do the same with their right tile. A consumer therefore releases a stage
+ * at all blocks of its row and of its column.
  */
 #ifndef TGL_WGMMA_RING_H
 #define TGL_WGMMA_RING_H
@@ -26,7 +27,7 @@ static __device__ __forceinline__ void skip(struct place *at, int steps)
 /* The blocks in this block's row and column of the cluster, itself included. */
 #define SHARERS (CLUSTER_ROWS + CLUSTER_COLUMNS - 1)
 
-/* The rank of one of them: first its column, then the others of its row. */
+/* The rank of block `number` of these: the column comes first, then the others of the row. */
 static __device__ __forceinline__ int sharer(int number)
 {
     const int other = number - CLUSTER_ROWS;
@@ -47,9 +48,8 @@ static __device__ __forceinline__ void make_barriers(struct ring *ring)
 
 /* By all threads of a consumer, after the wait for the wgmmas that read the stage: arrives at
  * `empty` of all blocks that fill a part of the stage. The first threads of warp 0 arrive for the
- * warpgroup, one for each block. As CUTLASS, we rely on a
- * wgmma completing for all four warps together. If threads load from the stage, each
- * warp arrives after its own loads. */
+ * warpgroup, one for each block. As CUTLASS, we rely on a wgmma completing for all four warps
+ * together. If threads load from the stage, each warp arrives after its own loads. */
 static __device__ __forceinline__ void release(struct ring *ring, int stage)
 {
     const int number = (int)threadIdx.x % (128 / RELEASES);

@@ -27,13 +27,12 @@
 #define ALTERNATE 0 /* 1: consumers take tiles in turn: one stores while the other multiplies */
 #endif
 #ifndef CLUSTER_ROWS
-#define CLUSTER_ROWS 1 /* tiles of a cluster along left, which share right tiles: 1, 2 or 4 */
+#define CLUSTER_ROWS 1 /* of tiles in a cluster, along left: 1, 2 or 4 */
 #endif
 #ifndef CLUSTER_COLUMNS
-#define CLUSTER_COLUMNS 1 /* tiles of a cluster along right, which share left tiles: likewise */
+#define CLUSTER_COLUMNS 1 /* of tiles in a cluster, along right: 1, 2 or 4 */
 #endif
-#define CLUSTER (CLUSTER_ROWS * CLUSTER_COLUMNS) /* blocks of a cluster, of which each has a tile  \
-                                                  */
+#define CLUSTER (CLUSTER_ROWS * CLUSTER_COLUMNS) /* blocks of a cluster, one for each tile */
 #ifndef CLUSTER_SPLITS
 #define CLUSTER_SPLITS 1 /* blocks that share the K of a tile and add up its sums in a cluster */
 #endif
@@ -134,7 +133,8 @@ static __device__ __forceinline__ int copied_lines(const int tile, const int box
 }
 
 /* Copies part number `part`, of `parts`, of a tile from depth p on, to the blocks of the cluster
- * whose ranks are set in `blocks`. edge: rows or columns of the tile. */
+ * whose ranks are set in `blocks`. A part of a K-major tile is some of its rows or columns; of an
+ * MN-major one all of them, for some of the K. edge: rows or columns of the tile. */
 static __device__ __forceinline__ void load_part(unsigned char *to, const struct source *from,
                                                  int p, mbarrier *full, const bool along_k,
                                                  const int edge, const int parts, int part,
@@ -154,7 +154,7 @@ static __device__ __forceinline__ void load_part(unsigned char *to, const struct
     }
 }
 
-/* The block's row and column in its cluster. */
+/* The block's row and column in its cluster. Its rank is column * CLUSTER_ROWS + row. */
 #define ROW_IN_CLUSTER    ((int)blockIdx.x % CLUSTER_ROWS)
 #define COLUMN_IN_CLUSTER ((int)blockIdx.x / CLUSTER_ROWS % CLUSTER_COLUMNS)
 

@@ -44,7 +44,7 @@ static __device__ __forceinline__ int tile_columns(const struct tgl_gemm_args *a
     return (right_extent(args) + BN * CLUSTER_COLUMNS - 1) / (BN * CLUSTER_COLUMNS);
 }
 
-/* Tiles of a cluster, of all problems. */
+/* Clusters of tiles, of all problems. */
 static __device__ __forceinline__ int tile_count(const struct tgl_gemm_args *args)
 {
     return tile_rows(args) * tile_columns(args) * args->batch;

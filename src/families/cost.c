@@ -174,7 +174,11 @@ double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight)
 
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster)
 {
-    return (cluster > 2 ? chip->sms * 10 / 11 : chip->sms) / cluster * cluster;
+    enum { SMS = 132 };
+    static const int filled[] = {0, 132, 132, 117, 120, 110, 102, 105, 120};
+    _Static_assert(sizeof filled / sizeof filled[0] == TGL_CLUSTER_MAX + 1, "each size");
+    const int sms = chip->sms * filled[cluster] / SMS / cluster * cluster;
+    return sms > cluster ? sms : cluster;
 }
 
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks)

@@ -144,16 +144,11 @@ static int shared_bytes(const geometry *g)
     return t->slices * (has_sums && sums > stages ? sums : stages) * (int)sizeof(float);
 }
 
-/* Whether `blocks` in clusters of this size find an SM each, if there are enough: the blocks of a
- * cluster must lie in one GPC, which has 14 to 18 SMs. Where they do not, blocks of a cluster share
- * SMs while others are idle. shares: of the SMs of an H200, that clusters of 1, 2, ... 8 blocks can
- * fill. */
-static bool has_room(int cluster, double blocks, int sms)
+/* Whether `blocks` in clusters of this size find an SM each, if there are enough. Where they do
+ * not, blocks of a cluster share SMs while others are idle. */
+static bool has_room(const tgl_chip *chip, int cluster, double blocks)
 {
-    static const double shares[] = {1, 1, 1, 0.88, 0.90, 0.83, 0.77, 0.79, 0.90};
-    _Static_assert(sizeof shares / sizeof shares[0] == TGL_CLUSTER_MAX + 1,
-                   "a share for each size");
-    return blocks <= shares[cluster] * sms * ceil(blocks / sms);
+    return blocks <= tgl_sms_for_clusters(chip, cluster) * ceil(blocks / chip->sms);
 }
 
 enum { GROUPS_MAX = 16 }; /* clusters of a tile whose sums are added up quickly enough */
@@ -166,7 +161,7 @@ static int cluster_of(const tgl_chip *chip, int splits, double whole, double blo
     int largest = 1;
     for (int c = most; c > 1; c--) {
         if (splits % c != 0) continue;
-        if (has_room(c, whole, chip->sms) && has_room(c, blocks, chip->sms)) return c;
+        if (has_room(chip, c, whole) && has_room(chip, c, blocks)) return c;
         largest = c > largest ? c : largest;
     }
     const int small = largest > 1 && splits % 2 == 0 ? 2 : 1;
