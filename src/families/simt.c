@@ -145,10 +145,13 @@ static int shared_bytes(const geometry *g)
 }
 
 /* Whether `blocks` in clusters of this size find an SM each, if there are enough. Where they do
- * not, blocks of a cluster share SMs while others are idle. */
+ * not, blocks of a cluster share SMs while others are idle. Other chips of a kind may have room for
+ * fewer clusters, if not all SMs are filled. */
 static bool has_room(const tgl_chip *chip, int cluster, double blocks)
 {
-    return blocks <= tgl_sms_for_clusters(chip, cluster) * ceil(blocks / chip->sms);
+    static const double LEAST = 0.99; /* of what an H200 has room for */
+    const int filled = tgl_sms_for_clusters(chip, cluster);
+    return blocks <= (filled < chip->sms ? LEAST : 1) * filled * ceil(blocks / chip->sms);
 }
 
 enum { GROUPS_MAX = 16 }; /* clusters of a tile whose sums are added up quickly enough */
