@@ -124,7 +124,7 @@ static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands, void *stream)
 {
     if (plan == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the plan is NULL");
-    if (tgl_small_plan(plan, operands)) return TGL_OK;
+    if (tgl_small_plan_operands(plan, operands)) return TGL_OK;
     tgl_run run;
     TGL_TRY(tgl_run_make(&plan->shape, operands, &run));
     TGL_TRY(tgl_prepared_take(plan, operands, &run));
@@ -138,6 +138,7 @@ tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *opera
 tgl_status tgl_plan_run(const tgl_plan *plan, double alpha, const void *A, const void *B,
                         double beta, void *C, void *stream)
 {
+    if (tgl_small_plan(plan, alpha, A, B, beta, C)) return TGL_OK;
     const tgl_operands operands = {
         .size = sizeof operands, .alpha = alpha, .beta = beta, .A = A, .B = B, .C = C};
     return tgl_plan_run_operands(plan, &operands, stream);

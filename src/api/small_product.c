@@ -122,14 +122,21 @@ static bool has_matrices_only(const tgl_operands *o)
            o->scale_d == NULL && o->prepared_a == NULL && o->prepared_b == NULL;
 }
 
-bool tgl_small_plan(const tgl_plan *plan, const tgl_operands *o)
+bool tgl_small_plan(const tgl_plan *plan, double alpha, const void *A, const void *B, double beta,
+                    void *C)
 {
-    if (plan->small.m == 0 || o == NULL || !has_matrices_only(o)) return false;
+    if (plan == NULL || plan->small.m == 0) return false;
     tgl_small_product x = plan->small;
-    x.alpha = o->alpha;
-    x.beta = o->beta;
-    x.A = plan->shape.swapped ? o->B : o->A;
-    x.B = plan->shape.swapped ? o->A : o->B;
-    x.C = o->C;
+    x.alpha = alpha;
+    x.beta = beta;
+    x.A = plan->shape.swapped ? B : A;
+    x.B = plan->shape.swapped ? A : B;
+    x.C = C;
     return run(plan->dev, &x);
+}
+
+bool tgl_small_plan_operands(const tgl_plan *plan, const tgl_operands *o)
+{
+    return o != NULL && has_matrices_only(o) &&
+           tgl_small_plan(plan, o->alpha, o->A, o->B, o->beta, o->C);
 }

@@ -128,20 +128,27 @@ static inline void multiply(const cpu_kernels *kernels, const tgl_small_product 
         multiply_panels(kernels, x, NULL, next);
 }
 
-/* A product of one tile takes 5 ns less without the loops: of 31 ns at 4 x 4 x 4 on an AMD EPYC of
- * the fourth generation. */
+/* A product of one tile or two takes 5 ns less without the loops: of 31 ns at 4 x 4 x 4 on an AMD
+ * EPYC of the fourth generation. */
 void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     static const cpu_beside nothing = {.copy = NULL};
     const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
-    if (x->trans_b || x->m > kernels->mr || vectors > kernels->nv) {
+    if (x->trans_b || x->m > 2 * kernels->mr || vectors > kernels->nv) {
         multiply(kernels, x, NULL);
         return;
     }
     const int tail = n - (vectors - 1) * width;
     const cpu_layout layout = x->trans_a ? CPU_A_COLS : CPU_A_ROWS;
-    kernels->tile[layout][tail < width][vectors - 1][x->m - 1](
-        x->k, x->A, x->lda, x->B, x->ldb, x->C, x->ldc, tail, x->alpha, x->beta, &nothing);
+    cpu_tile_fn *const *tile_of = kernels->tile[layout][tail < width][vectors - 1];
+    const int64_t m = x->m, rows = m > kernels->mr ? (m + 1) / 2 : m;
+    tile_of[rows - 1](x->k, x->A, x->lda, x->B, x->ldb, x->C, x->ldc, tail, x->alpha, x->beta,
+                      &nothing);
+    if (rows == m) return;
+    const int64_t element = (int64_t)kernels->element;
+    tile_of[m - rows - 1](x->k, (const char *)x->A + rows * (x->trans_a ? 1 : x->lda) * element,
+                          x->lda, x->B, x->ldb, (char *)x->C + rows * x->ldc * element, x->ldc,
+                          tail, x->alpha, x->beta, &nothing);
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
