@@ -172,12 +172,17 @@ double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight)
 
 /* ---- Blocks of kernels/lib/wgmma_ring.h ------------------------------------------------------ */
 
-int tgl_sms_for_clusters(const tgl_chip *chip, int cluster)
+double tgl_share_for_clusters(int cluster)
 {
     enum { SMS = 132 };
-    static const int filled[] = {0, 132, 132, 117, 120, 110, 102, 105, 120};
+    static const double filled[] = {0, 132, 132, 117, 120, 110, 102, 105, 120};
     _Static_assert(sizeof filled / sizeof filled[0] == TGL_CLUSTER_MAX + 1, "each size");
-    const int sms = chip->sms * filled[cluster] / SMS / cluster * cluster;
+    return filled[cluster] / SMS;
+}
+
+int tgl_sms_for_clusters(const tgl_chip *chip, int cluster)
+{
+    const int sms = (int)(chip->sms * tgl_share_for_clusters(cluster)) / cluster * cluster;
     return sms > cluster ? sms : cluster;
 }
 

@@ -150,8 +150,8 @@ static int shared_bytes(const geometry *g)
 static bool has_room(const tgl_chip *chip, int cluster, double blocks)
 {
     static const double LEAST = 0.99; /* of what an H200 has room for */
-    const int filled = tgl_sms_for_clusters(chip, cluster);
-    return blocks <= (filled < chip->sms ? LEAST : 1) * filled * ceil(blocks / chip->sms);
+    const double share = tgl_share_for_clusters(cluster);
+    return blocks <= (share < 1 ? LEAST * share : 1) * chip->sms * ceil(blocks / chip->sms);
 }
 
 enum { GROUPS_MAX = 16 }; /* clusters of a tile whose sums are added up quickly enough */
