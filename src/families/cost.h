@@ -98,8 +98,8 @@ static inline int tgl_ring_threads(int consumers)
 
 /* The share of SMs that clusters of this many blocks, 1 to TGL_CLUSTER_MAX, fill at once, one block
  * on each, and the number of SMs. A cluster lies within a GPC, and GPCs differ in their number of
- * SMs. The shares of all chips are taken to be those of an H200 (cuOccupancyMaxActiveClusters()); an
- * H100 has the same. */
+ * SMs. The shares of all chips are taken to be those of an H200 (cuOccupancyMaxActiveClusters());
+ * an H100 has the same. */
 double tgl_share_for_clusters(int cluster);
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
 
