@@ -669,7 +669,7 @@ static void try_way(tgl_search *in, way w)
                         [IN_CLUSTER] = asked_or_unset(w.in_cluster),
                         [RASTER] = TGL_UNSET,
                         [LEFT_REGISTERS] = TGL_UNSET,
-                        [COLUMNS] = asked_or_unset(w.columns)};
+                        [COLUMNS] = w.columns > 1 ? w.columns : TGL_UNSET};
     tgl_search_try(in, SPLITS, COLUMNS + 1, values);
     if (!is_tf32(s) || is_left_along_k) return;
     if (!has_room_for_left(&rows[in->asked.configuration])) return;
@@ -683,9 +683,7 @@ static void try_clusters(tgl_search *in, int64_t exchanged, int64_t tile_rows, i
     for (int high = 1; high <= CLUSTER_MAX; high *= 2)
         for (int wide = 1; high * wide <= CLUSTER_MAX; wide *= 2)
             if (high < 2 * tile_rows && wide < 2 * tile_columns)
-                try_way(
-                    in,
-                    (way){.exchanged = exchanged, .rows = high, .columns = wide > 1 ? wide : 0});
+                try_way(in, (way){.exchanged = exchanged, .rows = high, .columns = wide});
 }
 
 /* All tiles split, in the workspace or in clusters. most: splits. */
