@@ -424,9 +424,9 @@ static const double LARGER_OPERAND = 0.17;
 static const double HALF_SECTORS = 0.66; /* counted as lines in two of L2: see straddling() */
 static const double TWO_LINES = 1.10;    /* more time of a line that lies in two lines of L2 */
 /* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
- * tile do not load it at the same time. Fitted to the times of 8 products with 27 kernels each on
- * an H100, whose memory is slower than that of the H200, and with the others on the H200; clusters
- * did not miss less. */
+ * tile do not load it at the same time. From a fit to 8 products with 27 kernels each on an H100,
+ * whose memory is slower: times on an H200 hardly depend on it, but with 0.17 an H100 gets tiles of
+ * 128x128 for large squares, which take up to twice the time there. */
 static const double MISSES = 0.25;
 
 /* The time of what happens at once: little more than the longest, more if two are equal. */
