@@ -3,25 +3,12 @@
  * gemm/wgmma.cu: products of f16, bf16 and TF32 on Hopper's tensor cores. Operands that TMA cannot
  * read as they lie are repacked by a pre-pass.
  */
+#include "families/wgmma.h"
 #include "families/gemm_launch.h"
-#include "families/repack.h"
 
 #include <limits.h>
-#include <math.h>
 
 /* ---- Configurations -------------------------------------------------------------------------- */
-
-typedef struct wgmma_row {
-    const char *name;
-    int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
-    int consumers; /* warpgroups that multiply */
-    bool alternates; /* each of them has tiles of its own, in turn */
-    int stages;      /* of bm + bn lines of 128 bytes; fewer if boxes leave no room */
-    int boxes;       /* TMA_STORES: of 64 rows of results, in a consumer's shared memory */
-    int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
-    int registers;   /* per thread at launch, about, as compiled for sm_90a */
-    double share;    /* of the peak that the main loop reaches in short kernels, as fitted below */
-} wgmma_row;
 
 /* Name, BM, BN, CONSUMERS, ALTERNATE, STAGES, TMA_STORES, MIN_BLOCKS, registers, share. Two or
  * three consumers take all of an SM's registers. Of blocks with one consumer an SM holds two, if
@@ -82,16 +69,11 @@ static const char *configuration(int index)
 
 /* ---- What it takes --------------------------------------------------------------------------- */
 
-static bool is_tf32(const tgl_shape *s)
-{
-    return s->type_a == TGL_F32;
-}
-
 static bool has_types(const tgl_shape *s)
 {
     const bool is_half = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
     if (s->type_a != s->type_b || s->type_accumulate != TGL_F32) return false;
-    return is_half || (is_tf32(s) && s->compute == TGL_COMPUTE_TF32);
+    return is_half || (wgmma_is_tf32(s) && s->compute == TGL_COMPUTE_TF32);
 }
 
 /* The strides of a tensor map are below 2^40 bytes (CUDA driver API, cuTensorMapEncodeTiled). */
@@ -119,44 +101,9 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* One of the two operands, as the kernel sees it. */
-typedef struct side {
-    tgl_operand operand;
-    bool along_k;       /* K-major in memory */
-    int64_t edge, k;    /* extents */
-    int64_t ld, stride; /* elements */
-    int64_t offset;     /* of the part, in elements */
-    int64_t count;      /* matrices */
-    bool is_direct;     /* TMA reads it as it lies; else it is repacked */
-    bool is_k_major;    /* in shared memory */
-} side;
-
-/* How a choice serves a shape on a chip. */
-typedef struct geometry {
-    const wgmma_row *row;
-    bool exchanged;
-    side left, right;
-    int bk, raster, splits;
-    int cluster_rows, cluster_columns; /* of tiles; 1: of blocks that share the K of a tile */
-    int cluster_blocks;                /* the product */
-    bool in_cluster;
-    bool stores_by_tma; /* TMA_STORES of the kernel */
-    int stages;
-    int64_t k_chunk;
-    int64_t tile_rows, tile_columns; /* of clusters of tiles */
-    int64_t tiles, whole;            /* of clusters, in the batch; those that are not split */
-    int64_t units;                   /* of clusters */
-    int threads, shared;             /* shared: dynamic, bytes of a block */
-    int64_t blocks;                  /* of the grid */
-    int64_t sums, counters;          /* bytes of workspace */
-    tgl_repack repacks[2];
-    int repack_count;
-    int64_t repacked_bytes;
-} geometry;
-
 /* Blocks of a cluster that share operands, at most: 8 were not faster than 4. */
 enum { CLUSTER_MAX = 4 };
-enum { LINE_BYTES = 128 /* of K in a stage */, SECTOR_BYTES = 32 /* of L2 */, TMA_ALIGNMENT = 16 };
+enum { TMA_ALIGNMENT = 16 }; /* bytes */
 
 /* Whether a consumer has enough registers to hold MN-major TF32: its sums, 16 for each 64 rows of
  * the left tiles of two stages, and 56 others. With 40 NVRTC 13.0 spilled some. */
@@ -171,11 +118,11 @@ static bool has_room_for_left(const wgmma_row *t)
 
 /* Distances that TMA can take: of lines, if there are several, and of matrices. in_registers: TF32
  * may be MN-major. */
-static bool is_direct(const tgl_shape *s, const side *x, bool in_registers)
+static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     const int64_t lines_of_x = x->along_k ? x->edge : x->k;
-    if (is_tf32(s) && !x->along_k && !in_registers) return x->k == 0;
+    if (wgmma_is_tf32(s) && !x->along_k && !in_registers) return x->k == 0;
     if (x->k == 0) return true; /* it is not read */
     if (s->unaligned) return false;
     return (lines_of_x == 1 || x->ld * size % TMA_ALIGNMENT == 0) &&
@@ -185,16 +132,17 @@ static bool is_direct(const tgl_shape *s, const side *x, bool in_registers)
 /* A sliver is an MN-major operand of few rows or columns: its lines in memory are short. Whether a
  * pre-pass should make it K-major: if it needs a pre-pass anyway, or if the product is so large
  * that this is worth 3 us: 28672x8x8192 NN takes 117 instead of 122 us on an H200. */
-static bool is_sliver(const side *x, int64_t other_edge)
+static bool is_sliver(const wgmma_side *x, int64_t other_edge)
 {
     enum { SHORT = 16 /* elements: a sector of L2 */, LARGE = 1 << 26 /* elements of the other */ };
     const bool is_large = (double)x->k * (double)other_edge >= LARGE;
     return !x->along_k && x->edge < SHORT && (!x->is_direct || is_large);
 }
 
-static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, bool in_registers)
+static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a,
+                          bool in_registers)
 {
-    side x = {
+    wgmma_side x = {
         .operand = is_a ? TGL_AT_A : TGL_AT_B,
         .along_k = is_a ? !s->trans_a : s->trans_b,
         .edge = is_a ? part->m : part->n,
@@ -205,22 +153,23 @@ static side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, bo
     };
     x.count = x.stride == 0 ? 1 : s->batch;
     x.is_direct = is_direct(s, &x, in_registers);
-    const bool becomes_k_major = !is_tf32(s) && is_sliver(&x, is_a ? part->n : part->m);
+    const bool becomes_k_major = !wgmma_is_tf32(s) && is_sliver(&x, is_a ? part->n : part->m);
     if (becomes_k_major) x.is_direct = false;
-    x.is_k_major = x.along_k || becomes_k_major || (is_tf32(s) && !(in_registers && x.is_direct));
+    x.is_k_major =
+        x.along_k || becomes_k_major || (wgmma_is_tf32(s) && !(in_registers && x.is_direct));
     return x;
 }
 
 /* 16-bit operands keep their major dimension, but for slivers; TF32 becomes K-major, but for a left
  * operand that goes through registers. */
-static tgl_repack repack_of(const tgl_shape *s, const side *x)
+static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
 {
     const bool becomes_k_major = x->is_k_major;
     return (tgl_repack){
         .operand = x->operand,
         .type = s->type_a,
         .transposes = becomes_k_major != x->along_k,
-        .rounds_to_tf32 = is_tf32(s),
+        .rounds_to_tf32 = wgmma_is_tf32(s),
         .offset = x->offset,
         .lines = becomes_k_major ? x->edge : x->k,
         .length = becomes_k_major ? x->k : x->edge,
@@ -230,9 +179,9 @@ static tgl_repack repack_of(const tgl_shape *s, const side *x)
     };
 }
 
-static void add_repacks(const tgl_shape *s, geometry *g)
+static void add_repacks(const tgl_shape *s, wgmma_geometry *g)
 {
-    const side *const sides[] = {&g->left, &g->right};
+    const wgmma_side *const sides[] = {&g->left, &g->right};
     for (int i = 0; i < 2; i++) {
         if (sides[i]->is_direct) continue;
         tgl_repack *r = &g->repacks[g->repack_count++];
@@ -244,7 +193,7 @@ static void add_repacks(const tgl_shape *s, geometry *g)
 
 /* Whether the kernel has TMA_STORES, and TMA can take the distances in D. lib/tma.h says why rows
  * have to be multiples of 16 bytes long. */
-static bool stores_by_tma(const tgl_shape *s, const geometry *g)
+static bool stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
 {
     const int64_t most = greatest_stride(s->type_d);
     return g->row->boxes > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
@@ -262,7 +211,7 @@ static int box_columns(const wgmma_row *t)
 }
 
 /* Shared memory of a consumer for its results: at least RESULTS_BYTES of the kernel. */
-static int results_bytes(const geometry *g)
+static int results_bytes(const wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
     const int chunk = t->bn % 32 == 0 ? 32 : 16;
@@ -273,15 +222,15 @@ static int results_bytes(const geometry *g)
 }
 
 /* As struct shared of the kernel has it. */
-static int shared_bytes(const geometry *g)
+static int shared_bytes(const wgmma_geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes */
     const wgmma_row *t = g->row;
-    return g->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+    return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER) +
            t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
 }
 
-static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+static void split(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
 {
     const int64_t asked = tgl_min64(tgl_option(choice, SPLITS, 1), TGL_SPLITS_MAX);
     g->splits = 1;
@@ -295,7 +244,8 @@ static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)
 }
 
 /* Why the choice's clusters cannot be; NULL: they can. */
-static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice, const geometry *g)
+static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
+                                 const wgmma_geometry *g)
 {
     enum { PART_MIN = 16, PART = 32 }; /* columns that a block of the cluster stores */
     enum { SWIZZLE_LINES = 8 };        /* after which the swizzle of a part repeats */
@@ -323,7 +273,7 @@ static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
 
 /* Sets what is counted: tiles, units, blocks. */
 static const char *count_units(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                               geometry *g)
+                               wgmma_geometry *g)
 {
     enum { UNITS_MAX = (1 << 30) - 1 }; /* of lib/wgmma_units.h */
     const wgmma_row *t = g->row;
@@ -348,10 +298,11 @@ static const char *count_units(const tgl_chip *chip, const tgl_shape *s, const t
 
 /* NULL, or why the choice cannot serve. */
 static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
-                                 const tgl_rectangle *part, const tgl_choice *choice, geometry *g)
+                                 const tgl_rectangle *part, const tgl_choice *choice,
+                                 wgmma_geometry *g)
 {
     const wgmma_row *t = &rows[choice->configuration];
-    *g = (geometry){.row = t, .exchanged = tgl_option(choice, EXCHANGED, 0) != 0};
+    *g = (wgmma_geometry){.row = t, .exchanged = tgl_option(choice, EXCHANGED, 0) != 0};
     g->cluster_rows = (int)tgl_min64(tgl_option(choice, CLUSTER, 1), INT_MAX);
     g->cluster_columns = (int)tgl_min64(tgl_option(choice, COLUMNS, 1), INT_MAX);
     g->in_cluster = tgl_option(choice, IN_CLUSTER, 0) != 0;
@@ -359,14 +310,14 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     if (fault != NULL) return fault;
     g->cluster_blocks = g->cluster_rows * g->cluster_columns;
     const bool in_registers = tgl_option(choice, LEFT_REGISTERS, 0) != 0;
-    if (in_registers && !(is_tf32(s) && has_room_for_left(t)))
+    if (in_registers && !(wgmma_is_tf32(s) && has_room_for_left(t)))
         return "left_registers=1 is for TF32 and tiles that leave enough registers";
     g->left = side_of(s, part, !g->exchanged, in_registers);
     if (in_registers && g->left.is_k_major)
         return "left_registers=1 is for a left operand that TMA can read and that is contiguous in "
                "its rows";
     g->right = side_of(s, part, g->exchanged, false);
-    g->bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
+    g->bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
     split(s, choice, g);
     fault = count_units(chip, s, choice, g);
     if (fault != NULL) return fault;
@@ -386,235 +337,9 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 8,600 times on an H200: of 290 products of bf16, f16 and TF32, most of random sizes,
- * with about 25 kernels each, and of the shapes of bench/suites with the kernels that are chosen
- * there and a few others. Its choices were 1.9 % slower than the best of those measured in
- * geometric mean, and 2.9 % for 40 products that were left out of an earlier fit. Cycles are those
- * of the clock in the table of chips. */
-enum {
-    SHARED_BYTES_A_CLOCK = 128,      /* that wgmma reads */
-    TMA_BYTES_A_CLOCK = 86,          /* that one SM receives, */
-    L2_BYTES_A_CLOCK = 82,           /* and that it requests of L2 */
-    LATENCY_CYCLES = 1410,           /* from the release of a stage to its next tile, from memory */
-    TILE_CYCLES = 1470,              /* of a tile, besides its wgmmas, without: */
-    STORE_BYTES_A_CLOCK = 12,        /* sums that an SM stores */
-    PACKED_STORE_BYTES_A_CLOCK = 25, /* sums that it stores as 16-bit results */
-    TMA_STORE_BYTES_A_CLOCK = 30,    /* sums that it leaves to TMA */
-    REDUCE_CYCLES = 2800,            /* of a split tile: fences, the counter, without: */
-    SUM_BYTES_A_CLOCK = 27,          /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 288,         /* two barriers of the cluster, without: */
-    CLUSTER_BYTES_A_CLOCK = 12,      /* sums that an SM reads from others */
-    LEFT_CYCLES = 44,                /* more of a step whose left tile goes through registers, */
-    LEFT_START_CYCLES = 615,         /* and of such a product */
-    START_CYCLES = 2070,             /* of a product, before its first tile; more with clusters: */
-    CLUSTER_START_CYCLES = 1400,
-};
-/* Time of a tile where consumers alternate, over that of its loop and its tail one after the other.
- */
-static const double TURN = 1.10;
-static const double EXCHANGED_STORES = 0.85; /* times those rates, of tiles of D^T */
-static const double NARROW_LINES = 0.52;     /* more time of a line of 32 elements instead of 64 */
-static const double LINES_OF_16 = 3.4; /* times that of 64, where a tile has several boxes of lines
-                                        of 16 elements: 1552x792x1536 NN takes 15.6 us with tiles
-                                        of 128x80, 12.1 with 128x96 */
-static const double OVERLAP = 7.2;     /* exponents of overlapped(): within an SM, */
-static const double MEMORY_OVERLAP = 3.0; /* and of the SMs and memory */
-/* More time of an operand's requests, times its share of A and B: the larger one misses L2 more. */
-static const double LARGER_OPERAND = 0.17;
-static const double HALF_SECTORS = 0.66; /* counted as lines in two of L2: see straddling() */
-static const double TWO_LINES = 1.10;    /* more time of a line that lies in two lines of L2 */
-/* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
- * tile do not load it at the same time. From a fit to 8 products with 27 kernels each on an H100,
- * whose memory is slower: times on an H200 hardly depend on it, but with 0.17 an H100 gets tiles of
- * 128x128 for large squares, which take up to twice the time there. */
-static const double MISSES = 0.25;
-
-/* The time of what happens at once: little more than the longest, more if two are equal. */
-static double overlapped(double x, double y, double z, double exponent)
-{
-    const double longest = tgl_larger(x, tgl_larger(y, z));
-    if (longest <= 0) return 0;
-    return longest *
-           pow(pow(x / longest, exponent) + pow(y / longest, exponent) + pow(z / longest, exponent),
-               1 / exponent);
-}
-
-/* Elements of a line of an MN-major tile: LINE() of the kernel. */
-static int line_of(const tgl_shape *s, int edge)
-{
-    const int size = (int)tgl_type_size(s->type_a);
-    return edge * size % LINE_BYTES == 0 ? LINE_BYTES / size : edge % 32 == 0 ? 32 : 16;
-}
-
-/* The share of an operand's lines, of `bytes` each, that lie in two lines of L2, of 128 bytes. The
- * lines begin at all multiples of `unit` equally often. Repacked ones begin at multiples of 128.
- * Lines that begin within a sector, 32 bytes of L2, read one more. */
-static double straddling(const tgl_shape *s, const side *x, int bytes)
-{
-    const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
-    const int64_t unit = (distance | LINE_BYTES) & -(distance | LINE_BYTES);
-    if (!x->is_direct || bytes <= unit) return 0;
-    return (double)(bytes - unit) / LINE_BYTES + (unit % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
-}
-
-/* What TMA does for a step of K, in lines of 128 bytes. */
-typedef struct copies {
-    double received;  /* by an SM */
-    double requested; /* of L2 by an SM, straddling lines more than once */
-} copies;
-
-/* Adds an operand's tile of `lines` lines; if the operand has fewer, as many. The `blocks` that
- * share the tile share its requests. share: the operand's, of the bytes of A and B. */
-static void add_copies(const tgl_shape *s, const side *x, int lines, int blocks, double share,
-                       copies *c)
-{
-    const bool has_lines_of_k = x->is_k_major;
-    const int box = has_lines_of_k ? 1 : line_of(s, lines);
-    const int bytes = has_lines_of_k ? LINE_BYTES : box * (int)tgl_type_size(s->type_a);
-    const bool is_narrow = !has_lines_of_k && box == 16 && lines > box;
-    const double narrow =
-        is_narrow ? LINES_OF_16 : 1 + NARROW_LINES * ((double)LINE_BYTES / bytes - 1);
-    const bool is_whole = has_lines_of_k && blocks > 1; /* each block copies its part */
-    const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
-    c->received += (double)copied * narrow;
-    const double again = 1 + TWO_LINES * straddling(s, x, bytes) + LARGER_OPERAND * share;
-    c->requested += (double)copied * narrow * again / blocks;
-}
-
-static double copy_cycles(const tgl_shape *s, const geometry *g)
-{
-    copies c = {0, 0};
-    const double left_share = (double)g->left.edge / (double)(g->left.edge + g->right.edge);
-    add_copies(s, &g->left, g->row->bm, g->cluster_columns, left_share, &c);
-    add_copies(s, &g->right, g->row->bn, g->cluster_rows, 1 - left_share, &c);
-    return LINE_BYTES * tgl_larger(c.received / TMA_BYTES_A_CLOCK, c.requested / L2_BYTES_A_CLOCK);
-}
-
-/* Cycles of an SM to multiply `bk` of K of a tile. wgmma reads both operands from shared memory. */
-static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
-{
-    const wgmma_row *t = g->row;
-    const double rate = is_tf32(s) ? chip->tensor_flops / 2.0 : chip->tensor_flops;
-    const double flops = 2.0 * t->bm * t->bn * g->bk;
-    const int right_reads = t->bm / 64; /* each wgmma of 64 rows reads the right tile */
-    const double bytes = LINE_BYTES * (t->bm + (double)t->bn * right_reads);
-    return tgl_larger(flops / rate, bytes / SHARED_BYTES_A_CLOCK);
-}
-
-/* K steps of all units. */
-static double all_steps(const tgl_shape *s, const geometry *g)
-{
-    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
-    return g->cluster_blocks * ((double)g->whole * depth + (double)(g->units - g->whole) * chunk);
-}
-
-/* Factor on the time of products: the power limit lowers the clock when all SMs multiply for long.
- */
-static double slowed(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
-{
-    static const double MOST = 0.21;            /* of the time, more */
-    static const double HALF_SECONDS = 1030e-6; /* half of it in kernels of this time */
-    const double sms = tgl_sms_for_clusters(chip, g->cluster_blocks);
-    const double busy =
-        fmin(sms, (double)g->units * g->cluster_blocks) / chip->sms; /* share of SMs */
-    const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
-    const double seconds = cycles / (1e6 * chip->clock_mhz);
-    return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
-}
-
-static bool is_left_in_registers(const tgl_shape *s, const geometry *g)
-{
-    return is_tf32(s) && !g->left.is_k_major;
-}
-
-/* Cycles of an SM for `bk` of K of a tile, if it has `resident` blocks. */
-static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                          double resident)
-{
-    const wgmma_row *t = g->row;
-    /* In a cluster a stage is free when all blocks that share a tile with it have released it. */
-    const double in_flight =
-        g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
-    const double left = is_left_in_registers(s, g) ? LEFT_CYCLES : 0;
-    return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g) + left,
-                      copy_cycles(s, g), LATENCY_CYCLES / (resident * in_flight), OVERLAP);
-}
-
-/* Bytes of sums that an SM stores in a clock. */
-static double store_rate(const tgl_shape *s, const geometry *g)
-{
-    if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
-    const bool is_packed = tgl_type_size(s->type_d) == 2 && !s->epilogue.residual;
-    return (is_packed ? PACKED_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK) *
-           (g->exchanged ? EXCHANGED_STORES : 1);
-}
-
-/* Cycles from the last wgmma of a unit to the next unit. */
-static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
-{
-    const double sums = 4.0 * g->row->bm * g->row->bn;
-    const double tail = TILE_CYCLES + sums / store_rate(s, g);
-    if (!is_split) return tail;
-    if (g->in_cluster) return tail + REDUCE_IN_CLUSTER + sums / CLUSTER_BYTES_A_CLOCK;
-    return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;
-}
-
-/* Cycles of a product before its first tiles. */
-static double start_cycles(const tgl_shape *s, const geometry *g)
-{
-    return START_CYCLES + (g->cluster_blocks > 1 ? CLUSTER_START_CYCLES : 0) +
-           (is_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
-}
-
-/* Cycles of the busiest SM for units that begin together, each `depth` of K steps deep. */
-static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                          int64_t units, double depth, bool is_split)
-{
-    const wgmma_row *t = g->row;
-    const double waves =
-        ceil((double)(units * g->cluster_blocks) / tgl_sms_for_clusters(chip, g->cluster_blocks));
-    const bool overlaps = t->min_blocks > 1 && waves > 1; /* tails with other blocks' loops */
-    const double step = step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
-    const double loop = depth * step, tail = tail_cycles(s, g, is_split);
-    if (waves > 0 && t->alternates) return waves * TURN * (loop + tail) + tail;
-    return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
-}
-
-/* Bytes that are read from memory and written to it. */
-static double memory_bytes(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
-{
-    const wgmma_row *t = g->row;
-    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* of a problem */
-    const double result = batch * (double)tgl_type_size(s->type_d) * m * n;
-    const double beyond =
-        operands > (double)chip->l2_bytes ? 1 - (double)chip->l2_bytes / operands : 0;
-    const double tiles = all_steps(s, g) * LINE_BYTES * (t->bm + t->bn);
-    return tgl_larger(batch * operands, MISSES * beyond * tiles) + result;
-}
-
-static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                         tgl_candidate *c)
-{
-    const wgmma_row *t = g->row;
-    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
-    const double cycles = wave_cycles(chip, s, g, g->whole, depth, false) +
-                          wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1);
-    const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count) +
-                         start_cycles(s, g) / (1e6 * chip->clock_mhz);
-    const double memory = memory_bytes(chip, s, g) / chip->memory_rate;
-    c->blocks = (double)g->blocks;
-    c->is_uneven = g->whole > 0;
-    c->compute = start + overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0, MEMORY_OVERLAP);
-    c->memory = start + memory;
-    c->l2 = start + all_steps(s, g) * LINE_BYTES *
-                        ((double)t->bm / g->cluster_columns + (double)t->bn / g->cluster_rows) /
-                        chip->l2_rate;
-}
-
 static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
-    geometry g;
+    wgmma_geometry g;
     const tgl_rectangle part = tgl_whole(s);
     const char *why = make_geometry(chip, s, &part, &c->choice, &g);
     if (why != NULL) {
@@ -629,7 +354,7 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
     c->repacked_bytes = g.repacked_bytes;
     c->launches = 1 + (g.repack_count > 0);
     c->is_predicted = true;
-    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+    if (tgl_predict_occupancy(chip, 0, c)) tgl_wgmma_predict_time(chip, s, &g, c);
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
@@ -671,7 +396,7 @@ static void try_way(tgl_search *in, way w)
                         [LEFT_REGISTERS] = TGL_UNSET,
                         [COLUMNS] = w.columns > 1 ? w.columns : TGL_UNSET};
     tgl_search_try(in, SPLITS, COLUMNS + 1, values);
-    if (!is_tf32(s) || is_left_along_k) return;
+    if (!wgmma_is_tf32(s) || is_left_along_k) return;
     if (!has_room_for_left(&rows[in->asked.configuration])) return;
     values[LEFT_REGISTERS] = 1;
     tgl_search_try(in, SPLITS, COLUMNS + 1, values);
@@ -709,7 +434,7 @@ static void try_tail(tgl_search *in, int64_t exchanged, double tiles, int most)
 static void search(tgl_search *in)
 {
     const tgl_shape *s = in->shape;
-    const int bk = LINE_BYTES / (int)tgl_type_size(s->type_a);
+    const int bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
     const wgmma_row *t = &rows[in->asked.configuration];
     const int most = (int)tgl_min64(s->k / (DEPTH_MIN * bk), TGL_SPLITS_MAX);
     for (int exchanged = 0; exchanged < 2; exchanged++) {
@@ -727,8 +452,8 @@ static void search(tgl_search *in)
 
 /* The map of an operand. parts: blocks of a cluster that load a part of the tile each. A K-major
  * box has no more lines than the operand: copied_lines() of the kernel. */
-static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x, int edge,
-                            int parts)
+static tgl_tensor tensor_of(const tgl_shape *s, const wgmma_geometry *g, const wgmma_side *x,
+                            int edge, int parts)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
     int64_t ld = x->ld, stride = x->stride, base = x->offset * size;
@@ -747,15 +472,15 @@ static tgl_tensor tensor_of(const tgl_shape *s, const geometry *g, const side *x
         .operand = (int)x->operand,
         .offset = base,
         .type = s->type_a,
-        .round_to_tf32 = is_tf32(s) && x->is_direct,
+        .round_to_tf32 = wgmma_is_tf32(s) && x->is_direct,
         .rank = 3,
         .size = {along_k ? k_size : edge_size, along_k ? edge_size : k_size, x->count},
         /* Of a single line or matrix, or if k is 0, the distance does not matter, but has to be
          * legal. */
         .stride = {size, tgl_round_up(ld * size, TMA_ALIGNMENT),
                    x->count > 1 ? tgl_round_up(stride * size, TMA_ALIGNMENT) : TMA_ALIGNMENT},
-        .box = {along_k ? g->bk : line_of(s, edge), (along_k ? lines : g->bk) / parts, 1},
-        .swizzle_bytes = along_k ? LINE_BYTES : line_of(s, edge) * (int)size,
+        .box = {along_k ? g->bk : wgmma_line_of(s, edge), (along_k ? lines : g->bk) / parts, 1},
+        .swizzle_bytes = along_k ? WGMMA_LINE_BYTES : wgmma_line_of(s, edge) * (int)size,
     };
 }
 
@@ -789,7 +514,7 @@ static int word_of_d(const tgl_shape *s)
     return s->ldd % 4 == 0 && stride % 4 == 0 ? 8 : 4;
 }
 
-static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *builder)
+static void add_macros(const tgl_shape *s, const wgmma_geometry *g, tgl_list_builder *builder)
 {
     const wgmma_row *t = g->row;
     const tgl_macro macros[] = {{"BM", t->bm},
@@ -811,7 +536,7 @@ static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *
 
 /* Bytes of local memory of a thread, which it uses once a tile: where the tile's sums leave few
  * registers, or meet those of other blocks. */
-static int spill_limit(const geometry *g)
+static int spill_limit(const wgmma_geometry *g)
 {
     enum { REGISTERS_MAX = 255 /* of a thread: CUDA programming guide, compute capabilities */ };
     const wgmma_row *t = g->row;
@@ -823,7 +548,7 @@ static int spill_limit(const geometry *g)
 
 static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
-    geometry g;
+    wgmma_geometry g;
     const char *why = make_geometry(of->chip, of->shape, &of->part, &of->choice, &g);
     if (why != NULL) {
         tgl_gemm_fail(why, builder);
@@ -873,7 +598,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
 static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                     tgl_text *out)
 {
-    geometry g;
+    wgmma_geometry g;
     const tgl_rectangle part = tgl_whole(shape);
     if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
     tgl_text_add(out, "tiles       %lld x %lld%s, clusters of %d x %d, bands of %d rows\n",
@@ -881,7 +606,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
                  (long long)g.tile_columns * g.cluster_columns,
                  g.exchanged ? " of the transposed D" : "", g.cluster_rows, g.cluster_columns,
                  g.raster * g.cluster_rows);
-    if (is_left_in_registers(shape, &g)) tgl_text_add(out, "left        through registers\n");
+    if (wgmma_left_in_registers(shape, &g)) tgl_text_add(out, "left        through registers\n");
     if (g.whole > 0)
         tgl_text_add(out, "whole       %lld tiles, the others split\n", (long long)g.whole);
     if (g.splits > 1 && g.in_cluster)

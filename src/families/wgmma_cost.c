@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cost model of the family wgmma.
+ */
+#include "families/cost.h"
+#include "families/wgmma.h"
+
+#include <math.h>
+
+enum { SECTOR_BYTES = 32 /* of L2 */ };
+
+/* Fitted to 8,600 times on an H200: of 290 products of bf16, f16 and TF32, most of random sizes,
+ * with about 25 kernels each, and of the shapes of bench/suites with the kernels that are chosen
+ * there and a few others. Its choices were 1.9 % slower than the best of those measured in
+ * geometric mean, and 2.9 % for 40 products that were left out of an earlier fit. Cycles are those
+ * of the clock in the table of chips. */
+enum {
+    SHARED_BYTES_A_CLOCK = 128,      /* that wgmma reads */
+    TMA_BYTES_A_CLOCK = 86,          /* that one SM receives, */
+    L2_BYTES_A_CLOCK = 82,           /* and that it requests of L2 */
+    LATENCY_CYCLES = 1410,           /* from the release of a stage to its next tile, from memory */
+    TILE_CYCLES = 1470,              /* of a tile, besides its wgmmas, without: */
+    STORE_BYTES_A_CLOCK = 12,        /* sums that an SM stores */
+    PACKED_STORE_BYTES_A_CLOCK = 25, /* sums that it stores as 16-bit results */
+    TMA_STORE_BYTES_A_CLOCK = 30,    /* sums that it leaves to TMA */
+    REDUCE_CYCLES = 2800,            /* of a split tile: fences, the counter, without: */
+    SUM_BYTES_A_CLOCK = 27,          /* sums that an SM exchanges with the workspace */
+    REDUCE_IN_CLUSTER = 288,         /* two barriers of the cluster, without: */
+    CLUSTER_BYTES_A_CLOCK = 12,      /* sums that an SM reads from others */
+    LEFT_CYCLES = 44,                /* more of a step whose left tile goes through registers, */
+    LEFT_START_CYCLES = 615,         /* and of such a product */
+    START_CYCLES = 2070,             /* of a product, before its first tile; more with clusters: */
+    CLUSTER_START_CYCLES = 1400,
+};
+/* Time of a tile where consumers alternate, over that of its loop and its tail one after the other.
+ */
+static const double TURN = 1.10;
+static const double EXCHANGED_STORES = 0.85; /* times those rates, of tiles of D^T */
+static const double NARROW_LINES = 0.52;     /* more time of a line of 32 elements instead of 64 */
+static const double LINES_OF_16 = 3.4; /* times that of 64, where a tile has several boxes of lines
+                                        of 16 elements: 1552x792x1536 NN takes 15.6 us with tiles
+                                        of 128x80, 12.1 with 128x96 */
+static const double OVERLAP = 7.2;     /* exponents of overlapped(): within an SM, */
+static const double MEMORY_OVERLAP = 3.0; /* and of the SMs and memory */
+/* More time of an operand's requests, times its share of A and B: the larger one misses L2 more. */
+static const double LARGER_OPERAND = 0.17;
+static const double HALF_SECTORS = 0.66; /* counted as lines in two of L2: see straddling() */
+static const double TWO_LINES = 1.10;    /* more time of a line that lies in two lines of L2 */
+/* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
+ * tile do not load it at the same time. From a fit to 8 products with 27 kernels each on an H100,
+ * whose memory is slower: times on an H200 hardly depend on it, but with 0.17 an H100 gets tiles of
+ * 128x128 for large squares, which take up to twice the time there. */
+static const double MISSES = 0.25;
+
+/* The time of what happens at once: little more than the longest, more if two are equal. */
+static double overlapped(double x, double y, double z, double exponent)
+{
+    const double longest = tgl_larger(x, tgl_larger(y, z));
+    if (longest <= 0) return 0;
+    return longest *
+           pow(pow(x / longest, exponent) + pow(y / longest, exponent) + pow(z / longest, exponent),
+               1 / exponent);
+}
+
+/* The share of an operand's lines, of `bytes` each, that lie in two lines of L2, of 128 bytes. The
+ * lines begin at all multiples of `unit` equally often. Repacked ones begin at multiples of 128.
+ * Lines that begin within a sector, 32 bytes of L2, read one more. */
+static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
+{
+    const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
+    const int64_t unit = (distance | WGMMA_LINE_BYTES) & -(distance | WGMMA_LINE_BYTES);
+    if (!x->is_direct || bytes <= unit) return 0;
+    return (double)(bytes - unit) / WGMMA_LINE_BYTES +
+           (unit % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
+}
+
+/* What TMA does for a step of K, in lines of 128 bytes. */
+typedef struct copies {
+    double received;  /* by an SM */
+    double requested; /* of L2 by an SM, straddling lines more than once */
+} copies;
+
+/* Adds an operand's tile of `lines` lines; if the operand has fewer, as many. The `blocks` that
+ * share the tile share its requests. share: the operand's, of the bytes of A and B. */
+static void add_copies(const tgl_shape *s, const wgmma_side *x, int lines, int blocks, double share,
+                       copies *c)
+{
+    const bool has_lines_of_k = x->is_k_major;
+    const int box = has_lines_of_k ? 1 : wgmma_line_of(s, lines);
+    const int bytes = has_lines_of_k ? WGMMA_LINE_BYTES : box * (int)tgl_type_size(s->type_a);
+    const bool is_narrow = !has_lines_of_k && box == 16 && lines > box;
+    const double narrow =
+        is_narrow ? LINES_OF_16 : 1 + NARROW_LINES * ((double)WGMMA_LINE_BYTES / bytes - 1);
+    const bool is_whole = has_lines_of_k && blocks > 1; /* each block copies its part */
+    const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
+    c->received += (double)copied * narrow;
+    const double again = 1 + TWO_LINES * straddling(s, x, bytes) + LARGER_OPERAND * share;
+    c->requested += (double)copied * narrow * again / blocks;
+}
+
+static double copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
+{
+    copies c = {0, 0};
+    const double left_share = (double)g->left.edge / (double)(g->left.edge + g->right.edge);
+    add_copies(s, &g->left, g->row->bm, g->cluster_columns, left_share, &c);
+    add_copies(s, &g->right, g->row->bn, g->cluster_rows, 1 - left_share, &c);
+    return WGMMA_LINE_BYTES *
+           tgl_larger(c.received / TMA_BYTES_A_CLOCK, c.requested / L2_BYTES_A_CLOCK);
+}
+
+/* Cycles of an SM to multiply `bk` of K of a tile. wgmma reads both operands from shared memory. */
+static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+{
+    const wgmma_row *t = g->row;
+    const double rate = wgmma_is_tf32(s) ? chip->tensor_flops / 2.0 : chip->tensor_flops;
+    const double flops = 2.0 * t->bm * t->bn * g->bk;
+    const int right_reads = t->bm / 64; /* each wgmma of 64 rows reads the right tile */
+    const double bytes = WGMMA_LINE_BYTES * (t->bm + (double)t->bn * right_reads);
+    return tgl_larger(flops / rate, bytes / SHARED_BYTES_A_CLOCK);
+}
+
+/* K steps of all units. */
+static double all_steps(const tgl_shape *s, const wgmma_geometry *g)
+{
+    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
+    return g->cluster_blocks * ((double)g->whole * depth + (double)(g->units - g->whole) * chunk);
+}
+
+/* Factor on the time of products: the power limit lowers the clock when all SMs multiply for long.
+ */
+static double slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+{
+    static const double MOST = 0.21;            /* of the time, more */
+    static const double HALF_SECONDS = 1030e-6; /* half of it in kernels of this time */
+    const double sms = tgl_sms_for_clusters(chip, g->cluster_blocks);
+    const double busy =
+        fmin(sms, (double)g->units * g->cluster_blocks) / chip->sms; /* share of SMs */
+    const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
+    const double seconds = cycles / (1e6 * chip->clock_mhz);
+    return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
+}
+
+/* Cycles of an SM for `bk` of K of a tile, if it has `resident` blocks. */
+static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
+                          double resident)
+{
+    const wgmma_row *t = g->row;
+    /* In a cluster a stage is free when all blocks that share a tile with it have released it. */
+    const double in_flight =
+        g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
+    const double left = wgmma_left_in_registers(s, g) ? LEFT_CYCLES : 0;
+    return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g) + left,
+                      copy_cycles(s, g), LATENCY_CYCLES / (resident * in_flight), OVERLAP);
+}
+
+/* Bytes of sums that an SM stores in a clock. */
+static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
+{
+    if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
+    const bool is_packed = tgl_type_size(s->type_d) == 2 && !s->epilogue.residual;
+    return (is_packed ? PACKED_STORE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK) *
+           (g->exchanged ? EXCHANGED_STORES : 1);
+}
+
+/* Cycles from the last wgmma of a unit to the next unit. */
+static double tail_cycles(const tgl_shape *s, const wgmma_geometry *g, bool is_split)
+{
+    const double sums = 4.0 * g->row->bm * g->row->bn;
+    const double tail = TILE_CYCLES + sums / store_rate(s, g);
+    if (!is_split) return tail;
+    if (g->in_cluster) return tail + REDUCE_IN_CLUSTER + sums / CLUSTER_BYTES_A_CLOCK;
+    return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;
+}
+
+/* Cycles of a product before its first tiles. */
+static double start_cycles(const tgl_shape *s, const wgmma_geometry *g)
+{
+    return START_CYCLES + (g->cluster_blocks > 1 ? CLUSTER_START_CYCLES : 0) +
+           (wgmma_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
+}
+
+/* Cycles of the busiest SM for units that begin together, each `depth` of K steps deep. */
+static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
+                          int64_t units, double depth, bool is_split)
+{
+    const wgmma_row *t = g->row;
+    const double waves =
+        ceil((double)(units * g->cluster_blocks) / tgl_sms_for_clusters(chip, g->cluster_blocks));
+    const bool overlaps = t->min_blocks > 1 && waves > 1; /* tails with other blocks' loops */
+    const double step = step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
+    const double loop = depth * step, tail = tail_cycles(s, g, is_split);
+    if (waves > 0 && t->alternates) return waves * TURN * (loop + tail) + tail;
+    return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
+}
+
+/* Bytes that are read from memory and written to it. */
+static double memory_bytes(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+{
+    const wgmma_row *t = g->row;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* of a problem */
+    const double result = batch * (double)tgl_type_size(s->type_d) * m * n;
+    const double beyond =
+        operands > (double)chip->l2_bytes ? 1 - (double)chip->l2_bytes / operands : 0;
+    const double tiles = all_steps(s, g) * WGMMA_LINE_BYTES * (t->bm + t->bn);
+    return tgl_larger(batch * operands, MISSES * beyond * tiles) + result;
+}
+
+void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
+                            tgl_candidate *c)
+{
+    const wgmma_row *t = g->row;
+    const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
+    const double cycles = wave_cycles(chip, s, g, g->whole, depth, false) +
+                          wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1);
+    const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count) +
+                         start_cycles(s, g) / (1e6 * chip->clock_mhz);
+    const double memory = memory_bytes(chip, s, g) / chip->memory_rate;
+    c->blocks = (double)g->blocks;
+    c->is_uneven = g->whole > 0;
+    c->compute = start + overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0, MEMORY_OVERLAP);
+    c->memory = start + memory;
+    c->l2 = start + all_steps(s, g) * WGMMA_LINE_BYTES *
+                        ((double)t->bm / g->cluster_columns + (double)t->bn / g->cluster_rows) /
+                        chip->l2_rate;
+}
