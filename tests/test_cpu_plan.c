@@ -342,13 +342,34 @@ static void threads_share_what_there_is(void **state)
         assert_int_equal(plan.threads, 8);
     }
     shape = shape_of(4, 4, 4, false, false);
-    shape.batch = 2000; /* the calls count, not the 64 multiply-adds of each */
+    shape.batch = 500; /* the calls count, not the 64 multiply-adds of each */
     assert_int_equal(plan_of(&shape, 8).threads, 5);
-    shape = shape_of(64, 64, 64, false, false);
-    shape.batch = 3;
-    assert_int_equal(plan_of(&shape, 8).threads, 1);
+    shape = shape_of(32, 32, 32, false, false);
     shape.batch = 5;
+    assert_int_equal(plan_of(&shape, 8).threads, 1);
+    shape.batch = 9;
     assert_int_equal(plan_of(&shape, 8).threads, 3);
+}
+
+/* Five threads take as long for 16 rows of tiles as four. f64 is worth twice the threads. */
+static void threads_that_would_wait_are_not_used(void **state)
+{
+    (void)state;
+    const cpu_kernels *f32 = &tgl_cpu_kernels_portable_f32, *f64 = &tgl_cpu_kernels_portable_f64;
+    tgl_shape shape = shape_of(16 * f32->mr, f32->vector, 1000, false, false);
+    shape.batch = 4;
+    cpu_plan plan = plan_of(&shape, 5);
+    assert_int_equal(plan.sharing, CPU_SHARE_C);
+    assert_int_equal(plan.threads, 4);
+    assert_int_equal(plan.grid_m, 4);
+
+    shape = shape_of(80, 80, 80, false, false);
+    cpu_device device = server;
+    device.threads.threads = 16;
+    tgl_cpu_plan(&shape, f32, (cpu_blocking){0}, &device, &plan);
+    assert_in_range(plan.threads, 4, 5);
+    tgl_cpu_plan(&shape, f64, (cpu_blocking){0}, &device, &plan);
+    assert_in_range(plan.threads, 8, 10);
 }
 
 /* Blocks cover the problem, tiles fit the kernels, and buffers hold the blocks. */
@@ -361,14 +382,18 @@ static void plans_are_consistent(void **state)
         const tgl_shape shape = shape_of(
             random_int(&seed, 2, largest), random_int(&seed, 2, largest),
             random_int(&seed, 1, largest), random_int(&seed, 0, 1), random_int(&seed, 0, 1));
-        const cpu_plan plan = plan_of(&shape, (int)random_int(&seed, 1, 9));
+        const cpu_plan plan = plan_of(&shape, (int)random_int(&seed, 1, 70));
         const cpu_kernels *kernels = plan.kernels;
         if (plan.path == CPU_PATH_SMALL) {
             assert_int_equal(plan.workspace, 0);
             continue;
         }
         assert_true(plan.mc > 0 && plan.nc > 0 && plan.kc > 0 && plan.threads > 0);
-        if (plan.sharing == CPU_SHARE_C) assert_int_equal(plan.grid_m * plan.grid_n, plan.threads);
+        if (plan.sharing == CPU_SHARE_C) {
+            assert_int_equal(plan.grid_m * plan.grid_n, plan.threads);
+            assert_true((plan.grid_m - 1) * kernels->mr < shape.m); /* each has rows */
+            assert_true((plan.grid_n - 1) * kernels->vector < shape.n);
+        }
         if (plan.pack_a)
             assert_true(plan.a_bytes >= (size_t)(plan.mc * plan.kc) * kernels->element);
         const int64_t width = (int64_t)kernels->nv * kernels->vector;
@@ -508,6 +533,7 @@ int main(void)
                                         teardown_device),
         cmocka_unit_test(large_batches_are_prefetched),
         cmocka_unit_test(threads_share_what_there_is),
+        cmocka_unit_test(threads_that_would_wait_are_not_used),
         cmocka_unit_test(plans_are_consistent),
         cmocka_unit_test_setup_teardown(plans_explain_themselves, setup_cpu, teardown_device),
         cmocka_unit_test(buffers_are_used_again),

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-/* Multiply-adds that pay for another thread, as in cpu_plan.c. */
+/* Multiply-adds that pay for another thread. */
 static const double WORK_PER_THREAD = 4e5;
 
 /* Rows, columns and steps of the largest block: with the blocks of A and B and the sums, 1.3 MB. */

@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-/* Multiply-adds that outweigh the cost of one more thread. */
-static const double WORK_PER_THREAD = 4e5;
+/* Multiply-adds of f32 that outweigh the cost of one more thread, if threads still wait for work: 1
+ * to 2 us. With 4e5, 96 and 128 cubed ran at half the speed on 16 cores of an Intel Xeon (AVX-512),
+ * and 66 to 88 cubed at two thirds on two of an AMD EPYC; with 5e4 nothing was faster. */
+static const double WORK_PER_THREAD = 1e5;
 
 size_t tgl_cpu_aligned(size_t bytes)
 {
@@ -122,28 +124,30 @@ static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
     plan->nc = even_block(of.columns, nc > nr ? tgl_round_up(nc, nr) : nr, nr);
 }
 
-/* Arranges the threads as a grid over C. Nearly square rectangles need the fewest loads. */
+/* Arranges the threads as a grid over C. Nearly square rectangles need the fewest loads. Where
+ * fewer threads have as few tiles each, the others stay idle: 5 threads take as long for 16 rows of
+ * tiles as 4. */
 static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 {
-    const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
-    const int64_t tiles_m = cpu_ceil_div(s->m, plan->kernels->mr);
-    const int64_t tiles_n = cpu_ceil_div(s->n, nr);
+    const int64_t tiles = cpu_ceil_div(s->m, plan->kernels->mr);
+    const int64_t vectors = cpu_ceil_div(s->n, plan->kernels->vector);
     double best = 0;
     plan->grid_m = plan->grid_n = 1;
     if (plan->sharing != CPU_SHARE_C) return;
     for (int m = 1; m <= plan->threads; m++) {
-        if (plan->threads % m != 0) continue;
         const int n = plan->threads / m;
-        /* The tiles of the slowest thread, and a penalty for each row and column that it loads. */
-        const int64_t rows = cpu_ceil_div(tiles_m, m), columns = cpu_ceil_div(tiles_n, n);
-        const double cost = (double)rows * (double)columns * (1 + 0.02 * (m - 1)) +
+        /* What the slowest thread computes, and a penalty for each row and column that it loads. */
+        const int64_t rows = cpu_ceil_div(tiles, m), columns = cpu_ceil_div(vectors, n);
+        const double tiles_of_one = columns == 1 ? 1.1 : 1; /* as many loads as multiply-adds */
+        const double cost = (double)rows * (double)columns * tiles_of_one * (1 + 0.02 * (m - 1)) +
                             0.001 * (double)(rows + columns);
         if (best == 0 || cost < best) {
             best = cost;
-            plan->grid_m = m;
-            plan->grid_n = n;
+            plan->grid_m = (int)cpu_ceil_div(tiles, rows);
+            plan->grid_n = (int)cpu_ceil_div(vectors, columns);
         }
     }
+    plan->threads = plan->grid_m * plan->grid_n;
 }
 
 /* Bytes of A, B and C from which prefetching the next product of a batch pays. Zen 4 fetches
@@ -180,7 +184,8 @@ static void plan_small(const tgl_shape *s, const cpu_device *cpu, cpu_plan *plan
 static void choose_threads(const tgl_shape *s, int most, cpu_plan *plan)
 {
     const double products = (double)s->m * (double)s->n * (double)s->k;
-    const double worth = products * (double)s->batch / WORK_PER_THREAD;
+    const double worth = products * (double)s->batch / WORK_PER_THREAD *
+                         (double)(plan->kernels->element / sizeof(float));
     plan->threads = worth < 2 ? 1 : worth < most ? (int)worth : most;
     plan->sharing = CPU_SHARE_C;
     plan->parts = 1;
@@ -188,7 +193,7 @@ static void choose_threads(const tgl_shape *s, int most, cpu_plan *plan)
 
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
     const int64_t tiles = cpu_ceil_div(s->m, plan->kernels->mr) * cpu_ceil_div(s->n, nr);
-    if (s->batch >= plan->threads && products < 64 * WORK_PER_THREAD)
+    if (s->batch >= plan->threads && products < 256 * WORK_PER_THREAD)
         plan->sharing = CPU_SHARE_BATCH;
     else if (s->k >= 16 * (s->m > s->n ? s->m : s->n) && tiles < 64 * plan->threads) {
         plan->sharing = CPU_SHARE_K;
@@ -227,7 +232,7 @@ static void size_workspace(const tgl_shape *s, cpu_plan *plan)
 
 static void plan_vector(const tgl_shape *s, int most, cpu_plan *plan)
 {
-    const double worth = (double)s->m * (double)s->n * (double)s->k / WORK_PER_THREAD * 4;
+    const double worth = (double)s->m * (double)s->n * (double)s->k / WORK_PER_THREAD;
     plan->path = CPU_PATH_VECTOR;
     plan->threads = worth < 2 ? 1 : worth < most ? (int)worth : most;
     const size_t element = plan->kernels->element;
