@@ -184,8 +184,9 @@ static void plan_small(const tgl_shape *s, const cpu_device *cpu, cpu_plan *plan
 static void choose_threads(const tgl_shape *s, int most, cpu_plan *plan)
 {
     const double products = (double)s->m * (double)s->n * (double)s->k;
-    const double worth = products * (double)s->batch / WORK_PER_THREAD *
-                         (double)(plan->kernels->element / sizeof(float));
+    const double size =
+        (double)plan->kernels->element / (double)sizeof(float); /* f64 counts twice */
+    const double worth = size * products * (double)s->batch / WORK_PER_THREAD;
     plan->threads = worth < 2 ? 1 : worth < most ? (int)worth : most;
     plan->sharing = CPU_SHARE_C;
     plan->parts = 1;

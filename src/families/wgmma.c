@@ -3,8 +3,8 @@
  * gemm/wgmma.cu: products of f16, bf16 and TF32 on Hopper's tensor cores. Operands that TMA cannot
  * read as they lie are repacked by a pre-pass.
  */
-#include "families/wgmma.h"
 #include "families/gemm_launch.h"
+#include "families/wgmma_geometry.h"
 
 #include <limits.h>
 

@@ -3,7 +3,7 @@
  * The cost model of the family wgmma.
  */
 #include "families/cost.h"
-#include "families/wgmma.h"
+#include "families/wgmma_geometry.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
  * What the two files of the family wgmma share: how a configuration serves a shape (wgmma.c), from
  * which the cost model (wgmma_cost.c) predicts the time.
  */
-#ifndef TGL_WGMMA_H
-#define TGL_WGMMA_H
+#ifndef TGL_WGMMA_GEOMETRY_H
+#define TGL_WGMMA_GEOMETRY_H
 
 #include "families/repack.h"
 
