@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* Multiply-adds of f32 that outweigh the cost of one more thread, if threads still wait for work: 1
- * to 2 us. With 4e5, 96 and 128 cubed ran at half the speed on 16 cores of an Intel Xeon (AVX-512),
- * and 66 to 88 cubed at two thirds on two of an AMD EPYC; with 5e4 nothing was faster. */
+/* Multiply-adds that outweigh the cost of one more thread, if threads still wait for work: 1 to 2
+ * us. With 4e5, 96 and 128 cubed ran at half the speed on 16 cores of an Intel Xeon (AVX-512), and
+ * 66 to 80 cubed at two thirds on two of an AMD EPYC; with 5e4 nothing was faster. */
 static const double WORK_PER_THREAD = 1e5;
 
 size_t tgl_cpu_aligned(size_t bytes)
@@ -124,9 +124,8 @@ static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
     plan->nc = even_block(of.columns, nc > nr ? tgl_round_up(nc, nr) : nr, nr);
 }
 
-/* Arranges the threads as a grid over C. Nearly square rectangles need the fewest loads. Where
- * fewer threads have as few tiles each, the others stay idle: 5 threads take as long for 16 rows of
- * tiles as 4. */
+/* Arranges the threads as a grid over C. Nearly square rectangles need the fewest loads. If fewer
+ * threads finish as soon, only those are used: 5 take as long for 16 rows of tiles as 4. */
 static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 {
     const int64_t tiles = cpu_ceil_div(s->m, plan->kernels->mr);
@@ -138,8 +137,8 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
         const int n = plan->threads / m;
         /* What the slowest thread computes, and a penalty for each row and column that it loads. */
         const int64_t rows = cpu_ceil_div(tiles, m), columns = cpu_ceil_div(vectors, n);
-        const double tiles_of_one = columns == 1 ? 1.1 : 1; /* as many loads as multiply-adds */
-        const double cost = (double)rows * (double)columns * tiles_of_one * (1 + 0.02 * (m - 1)) +
+        const double narrow = columns == 1 ? 1.1 : 1; /* as many loads as multiply-adds */
+        const double cost = (double)rows * (double)columns * narrow * (1 + 0.02 * (m - 1)) +
                             0.001 * (double)(rows + columns);
         if (best == 0 || cost < best) {
             best = cost;
@@ -184,9 +183,8 @@ static void plan_small(const tgl_shape *s, const cpu_device *cpu, cpu_plan *plan
 static void choose_threads(const tgl_shape *s, int most, cpu_plan *plan)
 {
     const double products = (double)s->m * (double)s->n * (double)s->k;
-    const double size =
-        (double)plan->kernels->element / (double)sizeof(float); /* f64 counts twice */
-    const double worth = size * products * (double)s->batch / WORK_PER_THREAD;
+    const double weight = plan->kernels->element == sizeof(double) ? 2 : 1;
+    const double worth = weight * products * (double)s->batch / WORK_PER_THREAD;
     plan->threads = worth < 2 ? 1 : worth < most ? (int)worth : most;
     plan->sharing = CPU_SHARE_C;
     plan->parts = 1;
