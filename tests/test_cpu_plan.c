@@ -363,6 +363,12 @@ static void threads_that_would_wait_are_not_used(void **state)
     assert_int_equal(plan.threads, 4);
     assert_int_equal(plan.grid_m, 4);
 
+    /* Threads along n read B once; along m each would. */
+    shape = shape_of(16 * f32->mr, 16 * f32->vector, 100, false, false);
+    plan = plan_of(&shape, 4);
+    assert_int_equal(plan.grid_m, 1);
+    assert_int_equal(plan.grid_n, 4);
+
     shape = shape_of(80, 80, 80, false, false);
     cpu_device device = server;
     device.threads.threads = 16;
