@@ -349,6 +349,11 @@ static void threads_share_what_there_is(void **state)
     assert_int_equal(plan_of(&shape, 8).threads, 1);
     shape.batch = 9;
     assert_int_equal(plan_of(&shape, 8).threads, 3);
+    shape = shape_of(64, 64, 64, false, false);
+    shape.batch = 3;
+    assert_int_equal(plan_of(&shape, 8).threads, 3);
+    shape.batch = 1; /* single small products are not shared */
+    assert_int_equal(plan_of(&shape, 8).threads, 1);
 }
 
 /* Five threads take as long for 16 rows of tiles as four. f64 is worth twice the threads. */

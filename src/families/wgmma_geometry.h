@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the two files of the family wgmma share: how a configuration serves a shape (wgmma.c), from
- * which the cost model (wgmma_cost.c) predicts the time.
+ * What the two files of the family wgmma share: wgmma.c decides how a configuration serves a shape,
+ * and wgmma_cost.c predicts the time of that.
  */
 #ifndef TGL_WGMMA_GEOMETRY_H
 #define TGL_WGMMA_GEOMETRY_H
 
 #include "families/repack.h"
 
-enum { WGMMA_LINE_BYTES = 128 /* of K in a stage */ };
+enum { WGMMA_LINE_BYTES = 128 }; /* of a line of a tile in shared memory, as TMA copies it */
 
 /* A configuration. */
 typedef struct wgmma_row {
