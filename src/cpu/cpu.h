@@ -73,15 +73,16 @@ typedef struct cpu_plan {
     int grid_m, grid_n; /* CPU_SHARE_C: rectangles along m and n */
     int64_t parts;      /* CPU_SHARE_K: parts of the sum */
     bool pack_a, pack_b;
-    bool keep_b;        /* a whole block of B is packed; else one panel at a time */
-    bool in_bands;      /* C is computed in bands of a few rows, beside a block of B in L2 */
-    bool fetch;         /* prefetch the next panel of B, or the next product of a batch of
-                           small ones, because B or the batch exceeds L2 */
-    int64_t mc, nc, kc; /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
-    size_t a_bytes;     /* workspace: one thread's packed block of A */
-    size_t b_bytes;     /* a packed block of B */
-    size_t part_bytes;  /* one part's sums */
-    size_t workspace;   /* all of it */
+    bool keep_b;           /* a whole block of B is packed; else one panel at a time */
+    bool in_bands;         /* C is computed in bands of a few rows, beside a block of B in L2 */
+    bool fetch;            /* prefetch the next panel of B, or the next product of a batch of
+                              small ones, because B or the batch exceeds L2 */
+    bool fetch_next_block; /* the last panel of a block of B prefetches the next block's first */
+    int64_t mc, nc, kc;    /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
+    size_t a_bytes;        /* workspace: one thread's packed block of A */
+    size_t b_bytes;        /* a packed block of B */
+    size_t part_bytes;     /* one part's sums */
+    size_t workspace;      /* all of it */
     struct cpu_half_plan *half; /* CPU_PATH_HALF; else NULL */
 } cpu_plan;
 

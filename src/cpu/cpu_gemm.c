@@ -119,7 +119,7 @@ typedef struct panel {
     int64_t ldb;
     cpu_use use;      /* of the first tile */
     char *copy;       /* CPU_B_COPY */
-    const char *next; /* the next panel of B, which all tiles prefetch in parts; NULL: none */
+    const char *next; /* the panel that is read next, which all tiles prefetch in parts; or NULL */
     int64_t next_ld;
 } panel;
 
@@ -188,7 +188,11 @@ static panel find_panel(const product *x, const row_block *block, range columns,
     };
     y.count = tgl_min64(y.width, columns.end - y.column);
     const bool last = y.column + y.count == columns.end;
-    if (!last && !packed && !x->shape->trans_b && x->plan->fetch) {
+    if (last && x->plan->fetch_next_block && block->rows.end == x->rows.end &&
+        block->k.end < x->k.end) {
+        y.next = b_at(x, block->k.end, columns.begin);
+        y.next_ld = y.ldb;
+    } else if (!last && !packed && !x->shape->trans_b && x->plan->fetch) {
         if (!x->plan->pack_b && block->tiles <= FEW_TILES && block->first == kernels->mr &&
             layout_of_a(x, block) == CPU_A_ROWS) {
             y.use = CPU_B_FETCH;
