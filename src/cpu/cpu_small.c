@@ -63,12 +63,18 @@ static cpu_beside next_part(next_product *next, int64_t width)
 /* ---- One product -------------------------------------------------------------------------------
  */
 
-/* The tiles of one panel: columns `b` of op(B), and the columns of C that begin at c. */
-static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_product *x,
-                                  const char *b, int64_t ldb, int vectors, int tail, char *c,
-                                  next_product *next)
+static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
 {
-    static const cpu_beside nothing = {.copy = NULL};
+    return columns == kernels->vector       ? CPU_TAIL_WHOLE
+           : 2 * columns <= kernels->vector ? CPU_TAIL_HALF
+                                            : CPU_TAIL_PARTIAL;
+}
+
+/* The tiles of one panel, which prefetch parts of the next product. b: columns of op(B); c: where
+ * the panel's columns of C begin. */
+static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_product *x, const char *b,
+                              int64_t ldb, int vectors, int tail, char *c, next_product *next)
+{
     const int64_t element = (int64_t)kernels->element;
     const cpu_layout layout = x->trans_a ? CPU_A_COLS : CPU_A_ROWS;
     cpu_tile_fn *const *tile_of = kernels->tile[layout][tail < kernels->vector][vectors - 1];
@@ -77,13 +83,22 @@ static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_pr
     const char *a = x->A;
     for (int q = 0; q < tiles; q++) {
         const int rows = cut(m, tiles, q);
-        cpu_beside part;
-        if (next != NULL) part = next_part(next, vectors * kernels->vector * element);
-        tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta,
-                          next != NULL ? &part : &nothing);
+        const cpu_beside part = next_part(next, vectors * kernels->vector * element);
+        tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta, &part);
         a += rows * a_row;
         c += rows * c_row;
     }
+}
+
+/* tail: columns of the last vector. */
+static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_product *x,
+                                  const char *b, int64_t ldb, int vectors, int tail, char *c,
+                                  next_product *next)
+{
+    if (next != NULL)
+        multiply_fetching(kernels, x, b, ldb, vectors, tail, c, next);
+    else
+        kernels->small[tail_of(kernels, tail)][vectors - 1](x, b, ldb, c, tail);
 }
 
 /* packed: a buffer for a panel of op(B), if B is transposed; else NULL. */
@@ -128,27 +143,16 @@ static inline void multiply(const cpu_kernels *kernels, const tgl_small_product 
         multiply_panels(kernels, x, NULL, next);
 }
 
-/* A product of one tile or two takes 5 ns less without the loops: of 31 ns at 4 x 4 x 4 on an AMD
- * EPYC of the fourth generation. */
+/* Most have one panel. */
 void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
 {
-    static const cpu_beside nothing = {.copy = NULL};
-    const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
-    if (x->trans_b || x->m > 2 * kernels->mr || vectors > kernels->nv) {
+    const int n = (int)x->n, vectors = vectors_of(kernels, n);
+    if (x->trans_b || vectors > kernels->nv) {
         multiply(kernels, x, NULL);
         return;
     }
-    const int tail = n - (vectors - 1) * width;
-    const cpu_layout layout = x->trans_a ? CPU_A_COLS : CPU_A_ROWS;
-    cpu_tile_fn *const *tile_of = kernels->tile[layout][tail < width][vectors - 1];
-    const int64_t m = x->m, rows = m > kernels->mr ? (m + 1) / 2 : m;
-    tile_of[rows - 1](x->k, x->A, x->lda, x->B, x->ldb, x->C, x->ldc, tail, x->alpha, x->beta,
-                      &nothing);
-    if (rows == m) return;
-    const int64_t element = (int64_t)kernels->element;
-    tile_of[m - rows - 1](x->k, (const char *)x->A + rows * (x->trans_a ? 1 : x->lda) * element,
-                          x->lda, x->B, x->ldb, (char *)x->C + rows * x->ldc * element, x->ldc,
-                          tail, x->alpha, x->beta, &nothing);
+    const int tail = n - (vectors - 1) * kernels->vector;
+    kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */

@@ -37,8 +37,8 @@ static bool has_fast_bf16(void)
 static unsigned detect_features(void)
 {
     enum { XMM_YMM = 0x06, OPMASK_ZMM = 0xe0, TILES = 0x60000 };
-    enum { AVX512 = 1 << 16 | 1 << 17 | 1 << 30 };   /* ebx: F, DQ, BW */
-    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 }; /* edx */
+    const unsigned AVX512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* ebx: F, DQ, BW, VL */
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };                   /* edx */
     unsigned eax, ebx, ecx, edx, features = 0;
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & bit_OSXSAVE)) return 0;
     const uint64_t saved = saved_state();

@@ -7,7 +7,7 @@
 #ifndef TGL_CPU_KERNELS_H
 #define TGL_CPU_KERNELS_H
 
-#include "tegula/tegula.h"
+#include "api/backend.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +45,19 @@ typedef void cpu_tile_fn(int64_t k, const void *a, int64_t a_stride, const void 
                          void *c, int64_t ldc, int tail, double alpha, double beta,
                          const cpu_beside *beside);
 
+/* How many lanes of the last vector of a row belong to the matrix. */
+typedef enum cpu_tail {
+    CPU_TAIL_WHOLE = 0,   /* all */
+    CPU_TAIL_PARTIAL = 1, /* not all */
+    CPU_TAIL_HALF = 2,    /* at most half of them */
+} cpu_tail;
+
+/* All rows of a small product times a panel of op(B), b(p, j) = b[p*ldb + j], for the panel's
+ * columns of C, which begin at c and have the leading dimension x->ldc. columns: of the last
+ * vector. */
+typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
+                          int columns);
+
 /* Packs a panel: dst[p*width + i] := X(i, p) for i < count, p < k, and 0 for count <= i < width.
  *   interleave: X(i, p) = src[i*ld + p]     (rows of A; columns of a transposed B)
  *   copy:       X(i, p) = src[p*ld + i]     (a transposed A; B itself) */
@@ -61,6 +74,8 @@ typedef struct cpu_kernels {
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
     /* Tiles of mr rows that do more: [cpu_use][layout][the last vector is partial][vectors - 1] */
     cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
+    /* [cpu_tail][vectors - 1] */
+    cpu_small_fn *small[3][CPU_MAX_NV];
     cpu_pack_fn *interleave, *copy;
 
     /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */

@@ -22,6 +22,7 @@
  *   BROADCAST(x), FMA(a, b, c)             a*b + c
  *   TRANSPOSE(x)           transposes V x[VLEN] in place
  * and, optionally:
+ *   HALF_V and others      vectors of half the width (template_small.h)
  *   STEPS                  steps of k in one iteration of a tile's main loop; 1
  *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a tile
  */
@@ -257,6 +258,8 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
 
 FOR_TILES(TILES)
 FOR_TALLEST_TILES(TALLEST_TILES)
+
+#include "cpu/template_small.h"
 
 /* ---- Packing --------------------------------------------------------------------------------- */
 
@@ -550,7 +553,8 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     .mr = MR,
     .nv = NV,
     .kc = KC,
-    FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(TALLEST_ENTRIES).interleave = NAME(interleave),
+    FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(TALLEST_ENTRIES) FOR_VECTORS(SMALL_ENTRIES)
+        .interleave = NAME(interleave),
     .copy = NAME(copy),
     .scale = NAME(scale),
     .reduce = NAME(reduce),
@@ -583,3 +587,4 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef TILE_ENTRIES
 #undef TALLEST_TILES
 #undef TALLEST_ENTRIES
+#undef SMALL_ENTRIES

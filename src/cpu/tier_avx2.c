@@ -19,6 +19,8 @@
 #define NV                2
 #define FOR_TILES         CPU_TILES_6x2
 #define FOR_TALLEST_TILES CPU_TALLEST_6x2
+#define FOR_ROWS          CPU_ROWS_6
+#define FOR_VECTORS       CPU_VECTORS_2
 
 /* A step of the 6 x 2 tile has 20 instructions that load and compute. The loop adds 4 with one step
  * in an iteration, and less than 3 a step with four. The 12 FMAs take 6 cycles of up to 6

@@ -20,6 +20,8 @@
 #define NV                3
 #define FOR_TILES         CPU_TILES_8x3
 #define FOR_TALLEST_TILES CPU_TALLEST_8x3
+#define FOR_ROWS          CPU_ROWS_8
+#define FOR_VECTORS       CPU_VECTORS_3
 
 #define T                        float
 #define V                        __m512
@@ -35,6 +37,11 @@
 #define BROADCAST(x)             _mm512_set1_ps(x)
 #define FMA(a, b, c)             _mm512_fmadd_ps(a, b, c)
 #define TRANSPOSE(x)             CPU_TRANSPOSE_16(x)
+#define HALF_V                   __m256
+#define HALF_LOAD(p, mask)       _mm256_maskz_loadu_ps((__mmask8)(mask), p)
+#define HALF_STORE(p, mask, v)   _mm256_mask_storeu_ps(p, (__mmask8)(mask), v)
+#define HALF_BROADCAST(x)        _mm256_set1_ps(x)
+#define HALF_FMA(a, b, c)        _mm256_fmadd_ps(a, b, c)
 #include "cpu/template.h"
 
 #define T                        double
@@ -51,4 +58,9 @@
 #define BROADCAST(x)             _mm512_set1_pd(x)
 #define FMA(a, b, c)             _mm512_fmadd_pd(a, b, c)
 #define TRANSPOSE(x)             CPU_TRANSPOSE_8(x)
+#define HALF_V                   __m256d
+#define HALF_LOAD(p, mask)       _mm256_maskz_loadu_pd((__mmask8)(mask), p)
+#define HALF_STORE(p, mask, v)   _mm256_mask_storeu_pd(p, (__mmask8)(mask), v)
+#define HALF_BROADCAST(x)        _mm256_set1_pd(x)
+#define HALF_FMA(a, b, c)        _mm256_fmadd_pd(a, b, c)
 #include "cpu/template.h"

@@ -20,6 +20,8 @@
 #define NV                3
 #define FOR_TILES         CPU_TILES_6x3
 #define FOR_TALLEST_TILES CPU_TALLEST_6x3
+#define FOR_ROWS          CPU_ROWS_6
+#define FOR_VECTORS       CPU_VECTORS_3
 
 static inline float32x4_t load_some_f32(const float *from, int lanes)
 {

@@ -18,6 +18,8 @@
 #define NV                2
 #define FOR_TILES         CPU_TILES_4x2
 #define FOR_TALLEST_TILES CPU_TALLEST_4x2
+#define FOR_ROWS          CPU_ROWS_4
+#define FOR_VECTORS       CPU_VECTORS_2
 
 typedef float vector_f32 __attribute__((vector_size(16)));
 typedef double vector_f64 __attribute__((vector_size(16)));

@@ -22,6 +22,10 @@
 #define CPU_TILES_6x3(f) CPU_ROWS_6(f, 1) CPU_ROWS_6(f, 2) CPU_ROWS_6(f, 3)
 #define CPU_TILES_8x3(f) CPU_ROWS_8(f, 1) CPU_ROWS_8(f, 2) CPU_ROWS_8(f, 3)
 
+/* 1 to this many vectors. */
+#define CPU_VECTORS_2(f) f(1) f(2)
+#define CPU_VECTORS_3(f) f(1) f(2) f(3)
+
 /* The tiles with the most rows only. */
 #define CPU_TALLEST_4x2(f) f(4, 1) f(4, 2)
 #define CPU_TALLEST_6x2(f) f(6, 1) f(6, 2)

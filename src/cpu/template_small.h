@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small products, a part of template.h: a function multiplies all rows of op(A) by a panel of
+ * op(B), tile after tile. It reads from the L1 cache, so that it prefetches nothing, and one call
+ * replaces those of all tiles: at 8 x 8 x 8 half of the time is not multiply-adds.
+ *
+ * Optional macros of the tier, together: vectors of half the width, for a last vector with at most
+ * half of its lanes. A processor that executes one wide vector in two halves (AMD's Zen 4) does not
+ * execute the empty half then.
+ *   HALF_V                 their type
+ *   HALF_LOAD(p, mask), HALF_STORE(p, mask, v), HALF_BROADCAST(x), HALF_FMA(a, b, c)
+ */
+
+/* C := alpha*acc + beta*C for the last vector of each row, as store_tile() does. */
+#ifdef HALF_V
+INLINE void NAME(store_half)(const int mr, MASK mask, T *c, int64_t ldc, T alpha, T beta,
+                             HALF_V acc[MR])
+{
+    const HALF_V scale_new = HALF_BROADCAST(alpha), scale_old = HALF_BROADCAST(beta);
+    UNROLL
+    for (int i = 0; i < mr; i++, c += ldc) {
+        __asm__("" : "+r"(c));
+        if (beta != 0)
+            acc[i] = HALF_FMA(scale_new, acc[i], scale_old * HALF_LOAD(c, mask));
+        else if (alpha != 1)
+            acc[i] = scale_new * acc[i];
+        HALF_STORE(c, mask, acc[i]);
+    }
+}
+#endif
+
+/* The operands of a tile of a small product. Steps are in bytes. */
+typedef struct NAME(small_operands) {
+    const char *a, *b;
+    int64_t a_row, a_step, b_step; /* from a row of op(A), from a step of k to the next */
+    int64_t k, ldc;
+    T *c;
+    T alpha, beta;
+    MASK mask;
+} NAME(small_operands);
+
+/* One tile: mr, nv and tail are constants where this is inlined. */
+INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
+                             const NAME(small_operands) * x)
+{
+#ifdef HALF_V
+    const bool half = tail == CPU_TAIL_HALF;
+    HALF_V half_acc[MR];
+    UNROLL
+    for (int i = 0; i < mr; i++)
+        half_acc[i] = HALF_BROADCAST(0);
+#else
+    const bool half = false;
+#endif
+    const bool masked = tail == CPU_TAIL_PARTIAL;
+    const int whole = half ? nv - 1 : nv;
+    V acc[MR][NV];
+    UNROLL
+    for (int i = 0; i < mr; i++) {
+        UNROLL
+        for (int j = 0; j < whole; j++)
+            acc[i][j] = BROADCAST(0);
+    }
+    const char *a = x->a, *from = x->b;
+    const MASK mask = x->mask;
+    const int64_t a_row = x->a_row, a_step = x->a_step, b_step = x->b_step;
+    for (int64_t p = x->k; p > 0; p--, a += a_step, from += b_step) {
+        const T *b = (const T *)(const void *)from;
+        V row[NV];
+        UNROLL
+        for (int j = 0; j < whole; j++)
+            row[j] = masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
+#ifdef HALF_V
+        const HALF_V half_row = half ? HALF_LOAD(b + whole * VLEN, mask) : HALF_BROADCAST(0);
+#endif
+        UNROLL
+        for (int q = 0; q < mr; q++) {
+            const T element = *(const T *)(const void *)(a + q * a_row);
+            const V broadcast = BROADCAST(element);
+            UNROLL
+            for (int j = 0; j < whole; j++)
+                ADD_PRODUCT(acc[q][j], broadcast, row[j]);
+#ifdef HALF_V
+            if (half) half_acc[q] = HALF_FMA(HALF_BROADCAST(element), half_row, half_acc[q]);
+#endif
+        }
+    }
+    NAME(store_tile)(mr, whole, masked, x->mask, x->c, x->ldc, x->alpha, x->beta, acc);
+#ifdef HALF_V
+    if (half)
+        NAME(store_half)(mr, x->mask, x->c + whole * VLEN, x->ldc, x->alpha, x->beta, half_acc);
+#endif
+}
+
+/* All rows, in tiles of MR rows; the last two are of nearly equal size. */
+INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small_product *product,
+                              const void *b, int64_t ldb, void *c, int columns)
+{
+    const int64_t element = sizeof(T);
+    NAME(small_operands)
+    x = {
+        .a = product->A,
+        .b = b,
+        .a_row = (product->trans_a ? 1 : product->lda) * element,
+        .a_step = (product->trans_a ? product->lda : 1) * element,
+        .b_step = ldb * element,
+        .k = product->k,
+        .ldc = product->ldc,
+        .c = c,
+        .alpha = (T)product->alpha,
+        .beta = (T)product->beta,
+        .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns),
+    };
+    for (int64_t left = product->m, rows; left > 0; left -= rows) {
+        rows = left >= 2 * MR ? MR : left > MR ? (left + 1) / 2 : left;
+        /* Keeps these in memory, so that the largest tile has enough registers. */
+        __asm__("" : "+m"(x.alpha), "+m"(x.beta));
+        switch (rows) {
+#define SMALL_CASE(mr, nv)                                                                         \
+    case mr:                                                                                       \
+        NAME(small_tile)(mr, nv, tail, &x);                                                        \
+        break;
+            FOR_ROWS(SMALL_CASE, nv)
+        }
+        x.a += rows * x.a_row;
+        x.c += rows * x.ldc;
+    }
+}
+
+#define SMALL_PANEL(nv, tail, suffix)                                                              \
+    static void NAME(small_##nv##suffix)(const tgl_small_product *x, const void *b, int64_t ldb,   \
+                                         void *c, int columns)                                     \
+    {                                                                                              \
+        NAME(small_panel)(nv, tail, x, b, ldb, c, columns);                                        \
+    }
+
+#ifdef HALF_V
+#define SMALL_PANELS(nv)                                                                           \
+    SMALL_PANEL(nv, CPU_TAIL_WHOLE, _whole)                                                        \
+    SMALL_PANEL(nv, CPU_TAIL_PARTIAL, _partial)                                                    \
+    SMALL_PANEL(nv, CPU_TAIL_HALF, _half)
+#define SMALL_ENTRIES(nv)                                                                          \
+    .small[CPU_TAIL_WHOLE][(nv)-1] = NAME(small_##nv##_whole),                                     \
+    .small[CPU_TAIL_PARTIAL][(nv)-1] = NAME(small_##nv##_partial),                                 \
+    .small[CPU_TAIL_HALF][(nv)-1] = NAME(small_##nv##_half),
+#else
+#define SMALL_PANELS(nv)                                                                           \
+    SMALL_PANEL(nv, CPU_TAIL_WHOLE, _whole)                                                        \
+    SMALL_PANEL(nv, CPU_TAIL_PARTIAL, _partial)
+#define SMALL_ENTRIES(nv)                                                                          \
+    .small[CPU_TAIL_WHOLE][(nv)-1] = NAME(small_##nv##_whole),                                     \
+    .small[CPU_TAIL_PARTIAL][(nv)-1] = NAME(small_##nv##_partial),                                 \
+    .small[CPU_TAIL_HALF][(nv)-1] = NAME(small_##nv##_partial),
+#endif
+
+FOR_VECTORS(SMALL_PANELS)
+
+#undef SMALL_CASE
+#undef SMALL_PANEL
+#undef SMALL_PANELS
+#undef HALF_V
+#undef HALF_LOAD
+#undef HALF_STORE
+#undef HALF_BROADCAST
+#undef HALF_FMA
