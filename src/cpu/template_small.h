@@ -9,6 +9,7 @@
  * execute the empty half then.
  *   HALF_V                 their type
  *   HALF_LOAD(p, mask), HALF_STORE(p, mask, v), HALF_BROADCAST(x), HALF_FMA(a, b, c)
+ *   HALF_OF(v)             the lower half of a whole vector
  */
 
 /* C := alpha*acc + beta*C for the last vector of each row, as store_tile() does. */
@@ -35,8 +36,9 @@ typedef struct NAME(small_operands) {
     int64_t a_row, a_step, b_step; /* from a row of op(A), from a step of k to the next */
     int64_t k, ldc;
     T *c;
-    T alpha, beta;
     MASK mask;
+    /* Not copied: in registers they would take the place of sums in the largest tile. */
+    const double *alpha, *beta;
 } NAME(small_operands);
 
 /* One tile: mr, nv and tail are constants where this is inlined. */
@@ -81,14 +83,18 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
             for (int j = 0; j < whole; j++)
                 ADD_PRODUCT(acc[q][j], broadcast, row[j]);
 #ifdef HALF_V
-            if (half) half_acc[q] = HALF_FMA(HALF_BROADCAST(element), half_row, half_acc[q]);
+            if (half) { /* beside one vector it is faster to load the element twice: 9 % */
+                const HALF_V element_half =
+                    whole > 1 ? HALF_OF(broadcast) : HALF_BROADCAST(element);
+                half_acc[q] = HALF_FMA(element_half, half_row, half_acc[q]);
+            }
 #endif
         }
     }
-    NAME(store_tile)(mr, whole, masked, x->mask, x->c, x->ldc, x->alpha, x->beta, acc);
+    const T alpha = (T)*x->alpha, beta = (T)*x->beta;
+    NAME(store_tile)(mr, whole, masked, mask, x->c, x->ldc, alpha, beta, acc);
 #ifdef HALF_V
-    if (half)
-        NAME(store_half)(mr, x->mask, x->c + whole * VLEN, x->ldc, x->alpha, x->beta, half_acc);
+    if (half) NAME(store_half)(mr, mask, x->c + whole * VLEN, x->ldc, alpha, beta, half_acc);
 #endif
 }
 
@@ -107,14 +113,12 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         .k = product->k,
         .ldc = product->ldc,
         .c = c,
-        .alpha = (T)product->alpha,
-        .beta = (T)product->beta,
+        .alpha = &product->alpha,
+        .beta = &product->beta,
         .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns),
     };
     for (int64_t left = product->m, rows; left > 0; left -= rows) {
         rows = left >= 2 * MR ? MR : left > MR ? (left + 1) / 2 : left;
-        /* Keeps these in memory, so that the largest tile has enough registers. */
-        __asm__("" : "+m"(x.alpha), "+m"(x.beta));
         switch (rows) {
 #define SMALL_CASE(mr, nv)                                                                         \
     case mr:                                                                                       \
@@ -163,3 +167,4 @@ FOR_VECTORS(SMALL_PANELS)
 #undef HALF_STORE
 #undef HALF_BROADCAST
 #undef HALF_FMA
+#undef HALF_OF

@@ -42,6 +42,7 @@
 #define HALF_STORE(p, mask, v)   _mm256_mask_storeu_ps(p, (__mmask8)(mask), v)
 #define HALF_BROADCAST(x)        _mm256_set1_ps(x)
 #define HALF_FMA(a, b, c)        _mm256_fmadd_ps(a, b, c)
+#define HALF_OF(v)               _mm512_castps512_ps256(v)
 #include "cpu/template.h"
 
 #define T                        double
@@ -63,4 +64,5 @@
 #define HALF_STORE(p, mask, v)   _mm256_mask_storeu_pd(p, (__mmask8)(mask), v)
 #define HALF_BROADCAST(x)        _mm256_set1_pd(x)
 #define HALF_FMA(a, b, c)        _mm256_fmadd_pd(a, b, c)
+#define HALF_OF(v)               _mm512_castpd512_pd256(v)
 #include "cpu/template.h"
