@@ -8,7 +8,7 @@
 #include "cpu/cpu.h"
 
 /* The widest panel of any tier and type: 3 vectors of 64 bytes. */
-enum { PANEL_BYTES = CPU_MAX_NV * 64 };
+enum { PANEL_BYTES = CPU_MAX_SMALL_NV * 64 };
 
 /* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
  * tile. Exact, because x * y < 65536. */
@@ -107,7 +107,8 @@ static inline void multiply_panels(const cpu_kernels *kernels, const tgl_small_p
 {
     const int64_t element = (int64_t)kernels->element;
     const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
-    const int panels = quotient(vectors + kernels->nv - 1, kernels->nv);
+    const int nv = next != NULL ? kernels->nv : kernels->small_nv;
+    const int panels = quotient(vectors + nv - 1, nv);
     const char *b = x->B;
     char *c = x->C;
     for (int q = 0, left = n; q < panels; q++) {
@@ -147,7 +148,7 @@ static inline void multiply(const cpu_kernels *kernels, const tgl_small_product 
 void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const int n = (int)x->n, vectors = vectors_of(kernels, n);
-    if (x->trans_b || vectors > kernels->nv) {
+    if (x->trans_b || vectors > kernels->small_nv) {
         multiply(kernels, x, NULL);
         return;
     }

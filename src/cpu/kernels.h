@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CPU_MAX_MR = 8, CPU_MAX_NV = 3 };
+enum { CPU_MAX_MR = 8, CPU_MAX_NV = 3, CPU_MAX_SMALL_NV = 4 };
 
 /* How a microkernel finds element (i, p) of its mr x k piece of op(A). */
 typedef enum cpu_layout {
@@ -68,6 +68,7 @@ typedef struct cpu_kernels {
     size_t element; /* bytes */
     int vector;     /* elements of a vector register */
     int mr, nv;     /* the largest register tile: mr rows times nv vectors */
+    int small_nv;   /* the most vectors of a panel of a small product */
     int kc;         /* steps of k between two visits to a tile of C */
 
     /* [layout][the last vector is partial][vectors - 1][rows - 1] */
@@ -75,7 +76,7 @@ typedef struct cpu_kernels {
     /* Tiles of mr rows that do more: [cpu_use][layout][the last vector is partial][vectors - 1] */
     cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
     /* [cpu_tail][vectors - 1] */
-    cpu_small_fn *small[3][CPU_MAX_NV];
+    cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
     cpu_pack_fn *interleave, *copy;
 
     /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */

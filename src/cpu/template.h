@@ -22,10 +22,14 @@
  *   BROADCAST(x), FMA(a, b, c)             a*b + c
  *   TRANSPOSE(x)           transposes V x[VLEN] in place
  * and, optionally:
- *   HALF_V and others      vectors of half the width (template_small.h)
+ *   SMALL_NV, HALF_V and others            for small products (template_small.h)
  *   STEPS                  steps of k in one iteration of a tile's main loop; 1
  *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a tile
  */
+#ifndef SMALL_NV
+#define SMALL_NV NV
+#define WIDE_MR  MR
+#endif
 #ifndef STEPS
 #define STEPS 1
 #endif
@@ -85,7 +89,8 @@ INLINE T NAME(element_of_a)(const cpu_layout layout, const int q, const int u,
 
 /* Step u of a group, a rank-1 update: acc[i][j] += a[i] * b[j]. */
 INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, const bool masked,
-                       const cpu_use use, const int u, MASK mask, NAME(cursor) * at, V acc[MR][NV])
+                       const cpu_use use, const int u, MASK mask, NAME(cursor) * at,
+                       V acc[MR][SMALL_NV])
 {
     V row[NV];
     const T *b = (const T *)(const void *)at->b;
@@ -119,7 +124,7 @@ INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, cons
  * of a step behind those of the step before. */
 INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout layout,
                                 const bool masked, const cpu_use use, const int steps,
-                                int64_t groups, MASK mask, NAME(cursor) * at, V acc[MR][NV])
+                                int64_t groups, MASK mask, NAME(cursor) * at, V acc[MR][SMALL_NV])
 {
     _Static_assert(STEPS == 1 || MR <= 6, "element_of_a() has 6 rows");
     for (; groups > 0; groups--) {
@@ -138,7 +143,7 @@ INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout lay
 /* C := alpha*acc + beta*C. The empty asm hides the address of each row from the optimiser, which
  * would compute those of all rows before the loop over k and spill registers to keep them. */
 INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK mask, T *c,
-                             int64_t ldc, T alpha, T beta, V acc[MR][NV])
+                             int64_t ldc, T alpha, T beta, V acc[MR][SMALL_NV])
 {
     const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
     T *row = c;
@@ -192,7 +197,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
           .row3 = 3 * row1,
           .row5 = 5 * row1,
           .b_step = ldb * (int64_t)sizeof(T)};
-    V acc[MR][NV];
+    V acc[MR][SMALL_NV];
     UNROLL
     for (int i = 0; i < mr; i++) {
         UNROLL
@@ -552,6 +557,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     .vector = VLEN,
     .mr = MR,
     .nv = NV,
+    .small_nv = SMALL_NV,
     .kc = KC,
     FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(TALLEST_ENTRIES) FOR_VECTORS(SMALL_ENTRIES)
         .interleave = NAME(interleave),

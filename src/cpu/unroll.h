@@ -25,6 +25,7 @@
 /* 1 to this many vectors. */
 #define CPU_VECTORS_2(f) f(1) f(2)
 #define CPU_VECTORS_3(f) f(1) f(2) f(3)
+#define CPU_VECTORS_4(f) f(1) f(2) f(3) f(4)
 
 /* The tiles with the most rows only. */
 #define CPU_TALLEST_4x2(f) f(4, 1) f(4, 2)
