@@ -180,20 +180,18 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 }
 
 /* Whether it pays to prefetch the next product of a batch. The products must be large enough,
- * without much memory between their rows, and the batch must lie beyond the caches that the
- * hardware fetches from in time: 1000 products of 32 cubed in f32, 12 KB each, are 5 (AVX-512) to
- * 12 % (AVX2) faster without prefetches on Zen 4. From its L3 others are, too: 100 of 64 cubed 4 to
- * 8 %. So are products of one panel, whose B is one stream: 1000 of 32 cubed in f64 with AVX-512 7
- * % even from memory, where 64 cubed takes 1.3 to 1.6 of the time without prefetches. Others were
- * not measured.
- */
+ * without much memory between their rows, and the batch must lie where the hardware does not fetch
+ * from in time. That is beyond the L2 cache; on Zen 4 beyond L3, from which 100 products of 64
+ * cubed are 4 to 8 % faster without prefetches. From memory 64 cubed in f64 takes 1.3 to 1.6 of the
+ * time without. If B has one panel, it is one stream, and larger products do without: 1000 of 32
+ * cubed in f64 with AVX-512 are 7 (Zen 4) to 17 % (Xeon with AMX) faster. */
 static bool fetches_products(const tgl_shape *s, const cpu_kernels *kernels, const cpu_facts *facts)
 {
     const bool zen4 = strcmp(facts->model, "AuthenticAMD 25.17") == 0;
     const int64_t bytes = (s->m * s->k + s->k * s->n + s->m * s->n) * (int64_t)kernels->element;
     const int64_t cached = zen4 ? (int64_t)facts->l3 / 8 * 3 : (int64_t)facts->l2;
     const bool one_panel = !s->trans_b && s->n <= (int64_t)kernels->small_nv * kernels->vector;
-    const int64_t least = !zen4 ? 8 << 10 : one_panel ? 32 << 10 : 16 << 10;
+    const int64_t least = one_panel ? 32 << 10 : zen4 ? 16 << 10 : 8 << 10;
     return bytes >= least && bytes * s->batch > cached &&
            s->lda <= 2 * (s->trans_a ? s->m : s->k) && s->ldb <= 2 * (s->trans_b ? s->k : s->n) &&
            s->ldd <= 2 * s->n;

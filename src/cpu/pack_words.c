@@ -44,15 +44,15 @@ static magnitudes nothing_seen(void)
 
 static cpu_exponents exponents_bf16(const magnitudes *seen)
 {
-    uint16_t least[32], most[32];
-    cpu_exponents found = {256, 0};
-    memcpy(least, &seen->least, sizeof least);
-    memcpy(most, &seen->most, sizeof most);
-    for (int i = 0; i < 32; i++) {
-        if ((least[i] + 1) >> 7 < found.least) found.least = (least[i] + 1) >> 7;
-        if (most[i] >> 7 > found.most) found.most = most[i] >> 7;
-    }
-    return found;
+    const __m512i low = _mm512_set1_epi32(0xffff);
+    const __m512i least =
+        _mm512_min_epu32(_mm512_and_si512(seen->least, low), _mm512_srli_epi32(seen->least, 16));
+    const __m512i most =
+        _mm512_max_epu32(_mm512_and_si512(seen->most, low), _mm512_srli_epi32(seen->most, 16));
+    const unsigned magnitude = _mm512_reduce_min_epu32(least) + 1; /* 0x10000: all are 0 */
+    const unsigned exponent = magnitude >> 7;
+    return (cpu_exponents){exponent < 256 ? (int)exponent : 256,
+                           (int)(_mm512_reduce_max_epu32(most) >> 7)};
 }
 
 static cpu_exponents exponents_f32(const magnitudes *seen)
