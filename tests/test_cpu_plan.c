@@ -172,6 +172,65 @@ static void steps_of_k_do_not_depend_on_threads(void **state)
     assert_true(short_blocks > 10);
 }
 
+/* Kernels with tiles as wide as those of AVX-512, of which a plan needs the numbers only. */
+static cpu_kernels wide_kernels(void)
+{
+    cpu_kernels kernels = tgl_cpu_kernels_portable_f32;
+    kernels.vector = 16;
+    kernels.mr = 8;
+    kernels.nv = 3;
+    kernels.small_nv = 4;
+    return kernels;
+}
+
+/* Intel's processors read fewer rows of B at a time. */
+static void steps_of_few_rows_depend_on_the_vendor(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        int64_t rows;
+        int least, most;
+    } table[] = {{"GenuineIntel 6.143", 16, 48, 48},
+                 {"GenuineIntel 6.143", 36, 64, 80},
+                 {"GenuineIntel 6.143", 100, 180, 208},
+                 {"AuthenticAMD 25.17", 16, 128, 128},
+                 {"AuthenticAMD 25.17", 36, 200, 224}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const tgl_shape shape = shape_of(table[i].rows, 4096, 4096, false, false);
+        cpu_device device = server;
+        snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
+        assert_in_range(plan.kc, table[i].least, table[i].most);
+    }
+}
+
+/* The next block of B is prefetched if a block has several panels, its rows are not short, and B
+ * exceeds its part of L2. Two of its blocks fit in half of L2 then. */
+static void narrow_products_prefetch_the_next_block(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t n, k;
+        bool trans_b, expected;
+    } table[] = {{64, 65536, false, true},  {96, 65536, false, true}, {48, 65536, false, false},
+                 {64, 65536, true, false},  {64, 500, false, false},  {16, 65536, false, false},
+                 {1000, 4096, false, true}, {1000, 4096, true, false}};
+    const cpu_kernels kernels = wide_kernels();
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const tgl_shape shape = shape_of(100, table[i].n, table[i].k, false, table[i].trans_b);
+        cpu_device device = server;
+        device.threads.threads = 1;
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, &kernels, (cpu_blocking){0}, &device, &plan);
+        if (plan.fetch_next_block != table[i].expected) fail_msg("row %d", (int)i);
+        const size_t block = (size_t)(plan.kc * table[i].n) * sizeof(float);
+        if (table[i].n <= 96)
+            assert_true(block <= device.facts.l2 / (plan.fetch_next_block ? 8 : 4));
+    }
+}
+
 /* Bands: where k is short and C is large, on the processors in the table. */
 static void short_k_takes_bands(void **state)
 {
@@ -291,21 +350,26 @@ static void products_in_small_blocks_are_right(void **state)
     }
 }
 
-/* Batches of small products that exceed the L2 cache, unless a product is tiny or strided. */
+/* Batches of small products that exceed the caches, unless a product is tiny or strided, or B is
+ * one panel. */
 static void large_batches_are_prefetched(void **state)
 {
     (void)state;
     static const struct {
         int64_t n, batch, ld;
         const char *model;
-        bool fetch;
-    } table[] = {{32, 1000, 32, "", true},
-                 {32, 100, 32, "", false},
-                 {16, 100000, 16, "", false},
-                 {32, 1000, 64, "", true},
-                 {32, 1000, 65, "", false},
-                 {32, 1000, 32, "AuthenticAMD 25.17", false},
-                 {48, 1000, 48, "AuthenticAMD 25.17", true}};
+        bool wide, fetch;
+    } table[] = {{32, 1000, 32, "", false, true},
+                 {32, 100, 32, "", false, false},
+                 {16, 100000, 16, "", false, false},
+                 {32, 1000, 64, "", false, true},
+                 {32, 1000, 65, "", false, false},
+                 {48, 1000, 48, "", true, false},
+                 {64, 1000, 64, "", true, true},
+                 {32, 10000, 32, "AuthenticAMD 25.17", false, false},
+                 {48, 800, 48, "AuthenticAMD 25.17", false, false}, /* in L3 */
+                 {48, 1000, 48, "AuthenticAMD 25.17", false, true}};
+    const cpu_kernels wide = wide_kernels();
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         tgl_shape shape = shape_of(table[i].n, table[i].n, table[i].n, false, false);
         shape.batch = table[i].batch;
@@ -313,7 +377,8 @@ static void large_batches_are_prefetched(void **state)
         cpu_device device = server;
         snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
         cpu_plan plan;
-        tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
+        tgl_cpu_plan(&shape, table[i].wide ? &wide : &tgl_cpu_kernels_portable_f32,
+                     (cpu_blocking){0}, &device, &plan);
         assert_int_equal(plan.path, CPU_PATH_SMALL);
         if (plan.fetch != table[i].fetch) fail_msg("row %d", (int)i);
     }
@@ -543,6 +608,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(products_in_small_blocks_are_right, setup_cpu,
                                         teardown_device),
         cmocka_unit_test(large_batches_are_prefetched),
+        cmocka_unit_test(steps_of_few_rows_depend_on_the_vendor),
+        cmocka_unit_test(narrow_products_prefetch_the_next_block),
         cmocka_unit_test(threads_share_what_there_is),
         cmocka_unit_test(threads_that_would_wait_are_not_used),
         cmocka_unit_test(plans_are_consistent),

@@ -116,6 +116,56 @@ static void all_ways_give_the_same_bytes(void **state)
     }
 }
 
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* C := alpha*A*B + beta*C by the type's BLAS function, without padding. */
+static void multiply(tgl_device *dev, tgl_type type, int64_t m, int64_t n, int64_t k,
+                     const double scalars[2], const void *a, const void *b, void *c)
+{
+    const tgl_transpose N = TGL_NO_TRANS;
+    const double alpha = scalars[0], beta = scalars[1];
+    assert_status(type == TGL_F32 ? tgl_sgemm(dev, TGL_ROW_MAJOR, N, N, m, n, k, (float)alpha, a, k,
+                                              b, n, (float)beta, c, n, NULL)
+                                  : tgl_dgemm(dev, TGL_ROW_MAJOR, N, N, m, n, k, alpha, a, k, b, n,
+                                              beta, c, n, NULL),
+                  TGL_OK);
+}
+
+/* A row of a small product has the bits that it has in a product with more rows, which goes the
+ * general way. All numbers of columns, so that the last vector of a panel has every number of
+ * lanes. */
+static void rows_are_those_of_larger_products(void **state)
+{
+    enum { SMALL = 64, LARGE = 70 };
+    static const double scalars[][2] = {{1, 0}, {-0.5, 0}, {1, 1}, {1.5, -0.25}};
+    uint64_t seed = 23;
+    for (int i = 0; i < 8 * SMALL; i++) {
+        const tgl_type type = i % 2 ? TGL_F32 : TGL_F64;
+        const int64_t element = type == TGL_F32 ? sizeof(float) : sizeof(double);
+        const int64_t m = random_int(&seed, 2, SMALL), k = random_int(&seed, 1, SMALL);
+        const int64_t n = 2 + i / 2 % (SMALL - 1);
+        const double *factors = scalars[random_int(&seed, 0, COUNT_OF(scalars) - 1)];
+        matrices x;
+        guarded few;
+        assert_true(guarded_create(&x.a, (size_t)(LARGE * k * element), true));
+        assert_true(guarded_create(&x.b, (size_t)(k * n * element), true));
+        assert_true(guarded_create(&x.c, (size_t)(LARGE * n * element), true));
+        assert_true(guarded_create(&few, (size_t)(m * n * element), true));
+        fill(&x.a, type, &seed);
+        fill(&x.b, type, &seed);
+        fill(&x.c, type, &seed);
+        memcpy(few.bytes, x.c.bytes, few.size);
+        multiply(*state, type, m, n, k, factors, x.a.bytes, x.b.bytes, few.bytes);
+        multiply(*state, type, LARGE, n, k, factors, x.a.bytes, x.b.bytes, x.c.bytes);
+        assert_memory_equal(few.bytes, x.c.bytes, few.size);
+        assert_true(guarded_is_intact(&few));
+        guarded_destroy(&x.a);
+        guarded_destroy(&x.b);
+        guarded_destroy(&x.c);
+        guarded_destroy(&few);
+    }
+}
+
 /* ---- Wrong arguments ------------------------------------------------------------------------- */
 
 /* The arguments of tgl_sgemm() for 4 x 5 x 6 with one of them replaced. */
@@ -199,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ways_give_the_same_bytes),
+        cmocka_unit_test(rows_are_those_of_larger_products),
         cmocka_unit_test(wrong_arguments_are_found),
         cmocka_unit_test(unusual_products_are_left_alone),
     };
