@@ -61,7 +61,7 @@ typedef struct cpu_words {
 } cpu_words;
 
 /* pack_words.c, by AVX512BW. by_line: one line after the other where k is contiguous, which is
- * faster on Zen 4; tile after tile was faster on a Xeon. */
+ * faster on Zen 4. The others do so for few lines only; tile after tile was faster on a Xeon. */
 cpu_exponents tgl_pack_a_bf16(void *to, const cpu_words_source *source);
 cpu_exponents tgl_pack_b_bf16(void *to, const cpu_words_source *source);
 cpu_exponents tgl_pack_a_bf16_by_line(void *to, const cpu_words_source *source);

@@ -248,30 +248,37 @@ static magnitudes pack_whole_lines(char *to, const cpu_words_source *s, const bo
     return seen;
 }
 
+/* Fewer lines are packed one after the other: 64 x 64 x 65536 takes 0.86 of the time and 100 x 100
+ * x 20000 0.95, 128 cubed 1.02 (Xeon with AMX). */
+enum { FEW_LINES = 128 };
+
+static inline __attribute__((always_inline)) cpu_exponents
+pack_bf16(void *to, const cpu_words_source *source, const int64_t few, const bool by_lines)
+{
+    const bool whole = source->k_contiguous && source->lines < few;
+    const magnitudes seen =
+        whole ? pack_whole_lines(to, source, by_lines) : pack(to, source, 1, by_lines);
+    return exponents_bf16(&seen);
+}
+
 cpu_exponents tgl_pack_a_bf16(void *to, const cpu_words_source *source)
 {
-    const magnitudes seen = pack(to, source, 1, true);
-    return exponents_bf16(&seen);
+    return pack_bf16(to, source, FEW_LINES, true);
 }
 
 cpu_exponents tgl_pack_b_bf16(void *to, const cpu_words_source *source)
 {
-    const magnitudes seen = pack(to, source, 1, false);
-    return exponents_bf16(&seen);
+    return pack_bf16(to, source, FEW_LINES, false);
 }
 
 cpu_exponents tgl_pack_a_bf16_by_line(void *to, const cpu_words_source *source)
 {
-    const magnitudes seen =
-        source->k_contiguous ? pack_whole_lines(to, source, true) : pack(to, source, 1, true);
-    return exponents_bf16(&seen);
+    return pack_bf16(to, source, INT64_MAX, true);
 }
 
 cpu_exponents tgl_pack_b_bf16_by_line(void *to, const cpu_words_source *source)
 {
-    const magnitudes seen =
-        source->k_contiguous ? pack_whole_lines(to, source, false) : pack(to, source, 1, false);
-    return exponents_bf16(&seen);
+    return pack_bf16(to, source, INT64_MAX, false);
 }
 
 cpu_exponents tgl_pack_a_f32(void *to, const cpu_words_source *source)
