@@ -206,6 +206,35 @@ static void steps_of_few_rows_depend_on_the_vendor(void **state)
     }
 }
 
+/* On Intel's processors rows of A are copied if they share few sets of the caches and A exceeds L2.
+ */
+static void rows_that_share_sets_are_copied_on_intel(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        int64_t m, n, ld; /* k = ld */
+        bool expected;
+    } table[] = {{"GenuineIntel 6.207", 1024, 1024, 1024, true},
+                 {"GenuineIntel 6.207", 1023, 1023, 1022, true}, /* 8 bytes less than a page */
+                 {"GenuineIntel 6.207", 1023, 1023, 1021, false},
+                 {"GenuineIntel 6.207", 1000, 1000, 1000, false},
+                 {"GenuineIntel 6.207", 512, 512, 1024, false}, /* in L2 */
+                 {"GenuineIntel 6.207", 4096, 64, 4096, false}, /* used too few times */
+                 {"AuthenticAMD 25.17", 1024, 1024, 1024, false}};
+    const cpu_kernels kernels = wide_kernels();
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const tgl_shape shape = shape_of(table[i].m, table[i].n, table[i].ld, false, false);
+        cpu_device device = server;
+        device.threads.threads = 1;
+        snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, &kernels, (cpu_blocking){0}, &device, &plan);
+        if (plan.pack_a != table[i].expected) fail_msg("row %d", (int)i);
+        if (plan.pack_a) assert_true(plan.a_bytes >= (size_t)(plan.mc * plan.kc) * sizeof(float));
+    }
+}
+
 /* The next block of B is prefetched if a block has several panels, its rows are not short, and B
  * exceeds its part of L2. Two of its blocks fit in half of L2 then. */
 static void narrow_products_prefetch_the_next_block(void **state)
@@ -610,6 +639,7 @@ int main(void)
         cmocka_unit_test(large_batches_are_prefetched),
         cmocka_unit_test(steps_of_few_rows_depend_on_the_vendor),
         cmocka_unit_test(narrow_products_prefetch_the_next_block),
+        cmocka_unit_test(rows_that_share_sets_are_copied_on_intel),
         cmocka_unit_test(threads_share_what_there_is),
         cmocka_unit_test(threads_that_would_wait_are_not_used),
         cmocka_unit_test(plans_are_consistent),

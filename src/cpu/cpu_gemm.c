@@ -89,9 +89,23 @@ static int64_t tile_height(const row_block *block, int64_t q)
     return q == 0 ? block->first : block->base + (q <= block->rest);
 }
 
+/* Packs rows of A, which are contiguous along k, tile by tile. */
+static void pack_a_rows(const product *x, const row_block *block)
+{
+    const cpu_kernels *kernels = x->plan->kernels;
+    const int64_t k = length(block->k);
+    for (int64_t q = 0, row = 0; q < block->tiles; q++) {
+        const int64_t height = tile_height(block, q);
+        kernels->interleave(x->packed_a + row * k * (int64_t)kernels->element, height,
+                            a_at(x, block->rows.begin + row, block->k.begin), x->shape->lda, height,
+                            k);
+        row += height;
+    }
+}
+
 /* Packs a transposed A. Consecutive values of k are lda elements apart in memory, so a few of them
  * are packed at a time, for all rows of the block, while the next few are prefetched. */
-static void pack_a(const product *x, const row_block *block)
+static void pack_a_columns(const product *x, const row_block *block)
 {
     enum { STEPS = 8, LINE = 64 };
     const cpu_kernels *kernels = x->plan->kernels;
@@ -244,7 +258,8 @@ static void multiply_block(const product *x, range columns, range k)
             .beta = k.begin == x->k.begin ? x->beta : 1,
         };
         cut_rows(&block, plan->kernels->mr);
-        if (plan->pack_a) pack_a(x, &block);
+        if (plan->pack_a && x->shape->trans_a) pack_a_columns(x, &block);
+        if (plan->pack_a && !x->shape->trans_a) pack_a_rows(x, &block);
         for (int64_t i = 0; i < panels; i++) {
             const int64_t first = cpu_share(vectors, panels, i);
             const int64_t wide = cpu_share(vectors, panels, i + 1) - first;
