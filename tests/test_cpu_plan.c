@@ -235,8 +235,74 @@ static void rows_that_share_sets_are_copied_on_intel(void **state)
     }
 }
 
+static void fill(char *matrix, int count, bool f64)
+{
+    for (int i = 0; i < count; i++) {
+        const double x = (i % 1013 - 500) / 7.0;
+        if (f64)
+            ((double *)(void *)matrix)[i] = x;
+        else
+            ((float *)(void *)matrix)[i] = (float)x;
+    }
+}
+
+/* C := A*B by a plan for a processor of this model, on one thread. Returns whether A was packed. */
+static bool multiply_as_on(const char *model, const tgl_shape *shape, const cpu_kernels *kernels,
+                           void *a, void *b, void *c)
+{
+    cpu_device device = server;
+    device.facts.l2 = 256 << 10;
+    snprintf(device.facts.model, sizeof device.facts.model, "%s", model);
+    thread_pool threads;
+    tgl_thread_pool_open(&threads, 1, 1);
+    device.threads.threads = 1;
+    cpu_plan plan;
+    tgl_cpu_plan(shape, kernels, (cpu_blocking){0}, &device, &plan);
+    const tgl_run run = {
+        .alpha = 1,
+        .has_product = true,
+        .at = {[TGL_AT_A] = a, [TGL_AT_B] = b, [TGL_AT_C] = c, [TGL_AT_D] = c},
+    };
+    char *workspace = aligned_alloc(CPU_ALIGNMENT, tgl_cpu_aligned(plan.workspace));
+    assert_non_null(workspace);
+    tgl_cpu_gemm(shape, &plan, &run, workspace, &threads);
+    free(workspace);
+    tgl_thread_pool_close(&threads);
+    return plan.pack_a;
+}
+
+/* Packing rows of A does not change a bit. */
+static void copied_rows_give_the_same_bits(void **state)
+{
+    enum { M = 523, N = 203, K = 1000, LD = 1024 };
+    const cpu_device *cpu = ((tgl_device *)*state)->state;
+    for (int i = 0; i < 2 * cpu->tier_count; i++) {
+        const bool f64 = i % 2;
+        const size_t element = f64 ? sizeof(double) : sizeof(float);
+        tgl_shape shape = shape_of(M, N, K, false, false);
+        if (f64) shape.type_a = shape.type_b = shape.type_c = shape.type_d = TGL_F64;
+        shape.lda = LD;
+        char *a = test_malloc(M * LD * element), *b = test_malloc(K * N * element);
+        char *c[2];
+        fill(a, M * LD, f64);
+        fill(b, K * N, f64);
+        for (int q = 0; q < 2; q++) {
+            c[q] = test_malloc(M * N * element);
+            const cpu_tier *tier = cpu->tiers[i / 2];
+            assert_int_equal(multiply_as_on(q == 0 ? "" : "GenuineIntel 6.207", &shape,
+                                            f64 ? tier->f64 : tier->f32, a, b, c[q]),
+                             q);
+        }
+        assert_memory_equal(c[0], c[1], M * N * element);
+        for (int q = 0; q < 2; q++)
+            test_free(c[q]);
+        test_free(a);
+        test_free(b);
+    }
+}
+
 /* The next block of B is prefetched if a block has several panels, its rows are not short, and B
- * exceeds its part of L2. Two of its blocks fit in half of L2 then. */
+ * exceeds its part of L2. Two of its blocks fit in a quarter of L2 then. */
 static void narrow_products_prefetch_the_next_block(void **state)
 {
     (void)state;
@@ -640,6 +706,7 @@ int main(void)
         cmocka_unit_test(steps_of_few_rows_depend_on_the_vendor),
         cmocka_unit_test(narrow_products_prefetch_the_next_block),
         cmocka_unit_test(rows_that_share_sets_are_copied_on_intel),
+        cmocka_unit_test_setup_teardown(copied_rows_give_the_same_bits, setup_cpu, teardown_device),
         cmocka_unit_test(threads_share_what_there_is),
         cmocka_unit_test(threads_that_would_wait_are_not_used),
         cmocka_unit_test(plans_are_consistent),

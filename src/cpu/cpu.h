@@ -76,8 +76,9 @@ typedef struct cpu_plan {
     bool keep_b;           /* a whole block of B is packed; else one panel at a time */
     bool in_bands;         /* C is computed in bands of a few rows, beside a block of B in L2 */
     bool fetch;            /* prefetch the next panel of B, or the next product of a batch of
-                              small ones, because B or the batch exceeds L2 */
-    bool fetch_next_block; /* the last panel of a block of B prefetches the next block's first */
+                              small ones, because B or the batch lies beyond the caches */
+    bool fetch_next_block; /* the last panel of a block of B prefetches the next block's first panel
+                            */
     int64_t mc, nc, kc;    /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
     size_t a_bytes;        /* workspace: one thread's packed block of A */
     size_t b_bytes;        /* a packed block of B */

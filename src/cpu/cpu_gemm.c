@@ -126,6 +126,14 @@ static void pack_a_columns(const product *x, const row_block *block)
     }
 }
 
+static void pack_a(const product *x, const row_block *block)
+{
+    if (x->shape->trans_a)
+        pack_a_columns(x, block);
+    else
+        pack_a_rows(x, block);
+}
+
 /* A panel of B: its columns in C, where it is read, and where its first use copies it to. */
 typedef struct panel {
     int64_t column, count, width; /* width: whole vectors */
@@ -134,7 +142,7 @@ typedef struct panel {
     cpu_use use;      /* of the first tile */
     char *copy;       /* CPU_B_COPY */
     const char *next; /* the panel that is read next, which all tiles prefetch in parts; or NULL */
-    int64_t next_ld;
+    int64_t next_ld, next_rows;
 } panel;
 
 static cpu_layout layout_of_a(const product *x, const row_block *block)
@@ -152,7 +160,7 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
     const bool partial = tail < kernels->vector;
 
     char *c = x->C + (block->rows.begin * x->ldc + y.column) * element;
-    const int64_t ahead = cpu_ceil_div(k, block->tiles);
+    const int64_t ahead = cpu_ceil_div(y.next_rows, block->tiles);
     int64_t row = 0;
     for (int64_t q = 0; q < block->tiles; q++) {
         const int64_t rows = tile_height(block, q);
@@ -167,7 +175,7 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
             .ahead = y.next != NULL ? y.next + q * ahead * y.next_ld * element : NULL,
             .ahead_step = y.next_ld * element,
             .fetch_c = true,
-            .ahead_rows = y.next != NULL ? tgl_min64(ahead, k - q * ahead) : 0,
+            .ahead_rows = y.next != NULL ? tgl_min64(ahead, y.next_rows - q * ahead) : 0,
         };
         tile(k, a, a_stride, y.b, y.ldb, c + row * x->ldc * element, x->ldc, tail, x->alpha,
              block->beta, &beside);
@@ -199,6 +207,7 @@ static panel find_panel(const product *x, const row_block *block, range columns,
         .width = vectors * kernels->vector,
         .b = b_at(x, block->k.begin, columns.begin + offset),
         .ldb = x->shape->ldb,
+        .next_rows = k,
     };
     y.count = tgl_min64(y.width, columns.end - y.column);
     const bool last = y.column + y.count == columns.end;
@@ -206,6 +215,7 @@ static panel find_panel(const product *x, const row_block *block, range columns,
         block->k.end < x->k.end) {
         y.next = b_at(x, block->k.end, columns.begin);
         y.next_ld = y.ldb;
+        y.next_rows = tgl_min64(k, x->k.end - block->k.end);
     } else if (!last && !packed && !x->shape->trans_b && x->plan->fetch) {
         if (!x->plan->pack_b && block->tiles <= FEW_TILES && block->first == kernels->mr &&
             layout_of_a(x, block) == CPU_A_ROWS) {
@@ -258,8 +268,7 @@ static void multiply_block(const product *x, range columns, range k)
             .beta = k.begin == x->k.begin ? x->beta : 1,
         };
         cut_rows(&block, plan->kernels->mr);
-        if (plan->pack_a && x->shape->trans_a) pack_a_columns(x, &block);
-        if (plan->pack_a && !x->shape->trans_a) pack_a_rows(x, &block);
+        if (plan->pack_a) pack_a(x, &block);
         for (int64_t i = 0; i < panels; i++) {
             const int64_t first = cpu_share(vectors, panels, i);
             const int64_t wide = cpu_share(vectors, panels, i + 1) - first;

@@ -64,9 +64,9 @@ static bool is_large_b(double bytes, const cpu_facts *facts)
 }
 
 /* Whether the first panel of the next block of B is prefetched while the last one of a block is
- * multiplied. If a row of B is shorter or has one panel, B is one stream, which the hardware
- * follows: 4096 x 16 x 4096 and 24 x 24 x 30000 would be 3 to 5 % slower. 64 x 64 x 65536 is 3
- * (f64) to 8 % (f32) faster, 48 x 64 x 30000 with AVX2 9 to 26 % (AMD EPYC, Zen 4). */
+ * multiplied. If a row of B has less than 256 bytes or one panel, B is one stream, which the
+ * hardware follows: 4096 x 16 x 4096 and 24 x 24 x 30000 would be 3 to 5 % slower. 64 x 64 x 65536
+ * is 3 (f64) to 8 % (f32) faster, 48 x 64 x 30000 with AVX2 9 to 26 % (AMD EPYC, Zen 4). */
 static bool fetches_next_block(const tgl_shape *s, int64_t columns, const cpu_kernels *kernels,
                                const cpu_facts *facts)
 {
@@ -84,9 +84,9 @@ typedef struct few_steps {
 } few_steps;
 
 /* An AMD EPYC (Zen 5) was fastest with 128 of 48 to 768 steps for 16 rows and with 384 for 64, in
- * both tiers and types. An Intel Xeon with AMX reads 16 rows of A twice as fast with 48 steps as
- * with 128, 36 rows 20 to 30 % and 64 rows 25 % faster with 48 to 96 and 128; its first TLB has
- * room for 96 pages, and each row of B lies in another. */
+ * both tiers and types. On an Intel Xeon with AMX products with 16 rows are twice as fast with
+ * 48 steps as with 128, with 36 rows 20 to 30 % faster (48 to 96 steps), with 64 rows 25 % (128).
+ * Each row of B lies in another page, and the first TLB has 96 entries. */
 static few_steps few_steps_of(const cpu_facts *facts)
 {
     return is_intel(facts) ? (few_steps){2, 48} : (few_steps){6, 128};
@@ -185,15 +185,17 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 
 /* Whether it pays to prefetch the next product of a batch. The products must be large enough,
  * without much memory between their rows, and the batch must lie where the hardware does not fetch
- * from in time. That is beyond the L2 cache; on Zen 4 beyond L3, from which 100 products of 64
- * cubed are 4 to 8 % faster without prefetches. From memory 64 cubed in f64 takes 1.3 to 1.6 of the
- * time without. If B has one panel, it is one stream, and larger products do without: 1000 of 32
- * cubed in f64 with AVX-512 are 7 (Zen 4) to 17 % (Xeon with AMX) faster. */
+ * from in time: beyond the L2 cache; on Zen 4 beyond L3, of which other cores use a part. In L3 of
+ * Zen 4 100 products of 64 cubed are 4 to 8 % faster without prefetches, in memory 64 cubed in f64
+ * takes 1.3 to 1.6 of the time without. If B has one panel, the hardware reads it as one stream,
+ * and prefetches pay from 32 KB a product only: 1000 of 32 cubed in f64 with AVX-512 are 7 (Zen 4)
+ * to 17 % (Xeon with AMX) slower with them. */
 static bool fetches_products(const tgl_shape *s, const cpu_kernels *kernels, const cpu_facts *facts)
 {
     const bool zen4 = strcmp(facts->model, "AuthenticAMD 25.17") == 0;
     const int64_t bytes = (s->m * s->k + s->k * s->n + s->m * s->n) * (int64_t)kernels->element;
-    const int64_t cached = zen4 ? (int64_t)facts->l3 / 8 * 3 : (int64_t)facts->l2;
+    const int64_t l2 = (int64_t)facts->l2, l3_share = (int64_t)facts->l3 / 8 * 3;
+    const int64_t cached = zen4 && l3_share > l2 ? l3_share : l2;
     const bool one_panel = !s->trans_b && s->n <= (int64_t)kernels->small_nv * kernels->vector;
     const int64_t least = one_panel ? 32 << 10 : zen4 ? 16 << 10 : 8 << 10;
     return bytes >= least && bytes * s->batch > cached &&
@@ -235,19 +237,21 @@ static void choose_threads(const tgl_shape *s, int most, cpu_plan *plan)
 }
 
 /* Whether the rows of A lie in few sets of the caches, because they are about a multiple of 4 KB
- * apart, and A comes from beyond L2. On an Intel Xeon with AMX packing it makes f64 at 2048 cubed
- * 17 to 20 % faster, at 1023 and 1024 cubed 5 to 11 %, and f32 at 2048 cubed 2 to 3 %; where A is
- * in L2, or its rows lie elsewhere, 1 to 4 % slower. */
-static bool have_rows_few_sets(piece of, const tgl_shape *s, const cpu_facts *facts,
-                               const cpu_kernels *kernels)
+ * apart (those of a tile drift by a cache line at most), and A comes from beyond L2. On an Intel
+ * Xeon with AMX packing it makes f64 at 2048 cubed 17 to 20 % faster, at 1023 and 1024 cubed 5 to
+ * 11 %, and f32 at 2048 cubed 2 to 3 %; where A is in L2, or its rows lie elsewhere, 1 to 4 %
+ * slower. */
+static bool rows_share_few_sets(piece of, const tgl_shape *s, const cpu_facts *facts,
+                                const cpu_kernels *kernels)
 {
     const int64_t page = 4096, line = 64, element = (int64_t)kernels->element;
-    const int64_t beyond = s->lda * element % page;
-    const bool few_sets = beyond <= line / kernels->mr || beyond >= page - line / kernels->mr;
+    const int64_t step = s->lda * element, beyond = step % page, drift = line / kernels->mr;
+    const bool few_sets = step >= page - drift && (beyond <= drift || beyond >= page - drift);
     return is_intel(facts) && few_sets && of.rows * s->k * element > (int64_t)facts->l2;
 }
 
-/* An operand is not packed if it is used too few times or is already contiguous. */
+/* An operand is not packed if it is used too few times, or if it is contiguous along the loop that
+ * reads it and its rows do not share sets of the caches. */
 static void choose_packing(piece of, const tgl_shape *s, const cpu_facts *facts, cpu_plan *plan)
 {
     const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
@@ -260,7 +264,8 @@ static void choose_packing(piece of, const tgl_shape *s, const cpu_facts *facts,
     plan->pack_b =
         s->trans_b || (products > 2e6 && of.rows > (alias ? plan->kernels->mr : few_rows));
     const bool is_used_often = of.columns > 2 * nr && products > 2e7;
-    plan->pack_a = is_used_often && (s->trans_a || have_rows_few_sets(of, s, facts, plan->kernels));
+    plan->pack_a =
+        is_used_often && (s->trans_a || rows_share_few_sets(of, s, facts, plan->kernels));
     plan->fetch = is_large_b(b_bytes, facts);
     plan->fetch_next_block = fetches_next_block(s, of.columns, plan->kernels, facts);
 }

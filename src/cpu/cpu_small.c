@@ -7,7 +7,7 @@
  */
 #include "cpu/cpu.h"
 
-/* The widest panel of any tier and type: 3 vectors of 64 bytes. */
+/* The widest panel of any tier and type: 4 vectors of 64 bytes. */
 enum { PANEL_BYTES = CPU_MAX_SMALL_NV * 64 };
 
 /* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
@@ -63,6 +63,7 @@ static cpu_beside next_part(next_product *next, int64_t width)
 /* ---- One product -------------------------------------------------------------------------------
  */
 
+/* columns: of the last vector. */
 static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
 {
     return columns == kernels->vector       ? CPU_TAIL_WHOLE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of one instruction-set tier for one element type. cpu_gemm.c and cpu_vector.c use
- * only this table, so they are compiled once for all types: pointers are void, and strides are in
- * elements.
+ * The functions of one instruction-set tier for one element type. cpu_gemm.c, cpu_small.c and
+ * cpu_vector.c use only this table, so they are compiled once for all types: pointers are void, and
+ * strides are in elements.
  */
 #ifndef TGL_CPU_KERNELS_H
 #define TGL_CPU_KERNELS_H
@@ -48,7 +48,7 @@ typedef void cpu_tile_fn(int64_t k, const void *a, int64_t a_stride, const void 
 /* How many lanes of the last vector of a row belong to the matrix. */
 typedef enum cpu_tail {
     CPU_TAIL_WHOLE = 0,   /* all */
-    CPU_TAIL_PARTIAL = 1, /* not all */
+    CPU_TAIL_PARTIAL = 1, /* more than half of them, but not all */
     CPU_TAIL_HALF = 2,    /* at most half of them */
 } cpu_tail;
 

@@ -28,7 +28,9 @@
  */
 #ifndef SMALL_NV
 #define SMALL_NV NV
-#define WIDE_MR  MR
+#endif
+#ifndef WIDE_MR
+#define WIDE_MR MR
 #endif
 #ifndef STEPS
 #define STEPS 1

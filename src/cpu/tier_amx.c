@@ -50,8 +50,10 @@ enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, STEPS = CPU_WORDS_STEPS, LINES = C
         if ((tall) && (wide)) _tile_dpbf16ps(3, 5, 7);                                             \
     } while (0)
 
-/* Elements of C that tiles are stored to directly: 256 KB, which are in the L2 cache. 128 cubed
- * takes 0.86 of the time, 256 cubed 0.94; with 1 MB the stores wait for C (512 cubed: 1.1). */
+/* Up to this many elements of C (256 KB, which are in the L2 cache) tiles are stored to C directly:
+ * 128 cubed takes 0.86 of the time, 256 cubed 0.94; with 1 MB the stores wait for C (512
+ * cubed: 1.1).
+ */
 enum { MOST_TO_C = 256 * 256 };
 
 /* The sums of a panel of A and a panel of B. They are added to C while the next panels are
@@ -126,8 +128,8 @@ static inline __attribute__((always_inline)) void multiply_panels(const char *a,
     }
 }
 
-/* Stores the sums of m x n elements of C, at most LINES x LINES: to C itself, or to x, from which
- * they are added while the next panels are multiplied. */
+/* Stores the sums of LINES x LINES elements of C, or of m x n if that is less: to C itself, or to
+ * x, from which they are added while the next panels are multiplied. */
 static inline void store_sums(panel_sums *x, float *c, int64_t m, int64_t n)
 {
     const bool to_c = x->to_c && m >= LINES && n >= LINES;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The AVX-512 tier: vectors of 64 bytes, 32 registers, masked loads and stores. Compiled with
- * -mavx512f, -mavx512bw, -mavx512dq and -mfma; called only where detect.c found them. Without
- * AVX512BW gcc 12 loads the mask of a loop from memory in each step.
+ * -mavx512f, -mavx512bw, -mavx512dq, -mavx512vl and -mfma; called only where detect.c found them.
+ * Without AVX512BW gcc 12 loads the mask of a loop from memory in each step.
  */
 #include "cpu/activate.h"
 #include "cpu/kernels.h"
