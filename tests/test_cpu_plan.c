@@ -219,8 +219,9 @@ static void rows_that_share_sets_are_copied_on_intel(void **state)
                  {"GenuineIntel 6.207", 1023, 1023, 1022, true}, /* 8 bytes less than a page */
                  {"GenuineIntel 6.207", 1023, 1023, 1021, false},
                  {"GenuineIntel 6.207", 1000, 1000, 1000, false},
-                 {"GenuineIntel 6.207", 512, 512, 1024, false}, /* in L2 */
-                 {"GenuineIntel 6.207", 4096, 64, 4096, false}, /* used too few times */
+                 {"GenuineIntel 6.207", 512, 512, 1024, false},  /* in L2 */
+                 {"GenuineIntel 6.207", 4096, 40, 4096, false},  /* used too few times */
+                 {"GenuineIntel 6.207", 1 << 20, 200, 2, false}, /* rows are contiguous */
                  {"AuthenticAMD 25.17", 1024, 1024, 1024, false}};
     const cpu_kernels kernels = wide_kernels();
     for (size_t i = 0; i < COUNT_OF(table); i++) {
