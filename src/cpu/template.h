@@ -29,9 +29,6 @@
 #ifndef SMALL_NV
 #define SMALL_NV NV
 #endif
-#ifndef WIDE_MR
-#define WIDE_MR MR
-#endif
 #ifndef STEPS
 #define STEPS 1
 #endif

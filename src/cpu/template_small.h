@@ -18,7 +18,7 @@
  *   HALF_OF(v)             the lower half of a whole vector
  */
 
-_Static_assert(NV <= SMALL_NV && SMALL_NV <= CPU_MAX_SMALL_NV && WIDE_MR <= MR, "panels");
+_Static_assert(NV <= SMALL_NV && SMALL_NV <= CPU_MAX_SMALL_NV, "the table has no other panels");
 
 /* C := alpha*acc + beta*C for the last vector of each row, as store_tile() does. */
 #ifdef HALF_V
@@ -125,7 +125,11 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         .beta = &product->beta,
         .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns),
     };
+#ifdef WIDE_MR
     const int most = nv > NV ? WIDE_MR : MR;
+#else
+    const int most = MR;
+#endif
     for (int64_t left = product->m, rows; left > 0; left -= rows) {
         rows = left >= 2 * most ? most : left > most ? (left + 1) / 2 : left;
         switch (rows) {
