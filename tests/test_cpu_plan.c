@@ -247,6 +247,46 @@ static void fill(char *matrix, int count, bool f64)
     }
 }
 
+/* Products of 16-bit types: by FMAs a thread pays from 1e5 multiply-adds on, by fast words from as
+ * many as take 1500 cycles. */
+static void fast_words_take_fewer_threads(void **state)
+{
+    const cpu_device *cpu = ((tgl_device *)*state)->state;
+    const cpu_words amx = {
+        .steps = {512, 256}, .cycles = {1 / 270.0, 1 / 55.0}, .fma_cycles = 1 / 26.0};
+    for (int fast = 0; fast < 2; fast++) {
+        cpu_tier tier = *cpu->tiers[cpu->tier_count - 1];
+        tier.words = fast ? &amx : NULL;
+        cpu_device device = server;
+        device.threads.threads = 16;
+        tgl_shape shape = shape_of(96, 96, 96, false, false); /* 8.8e5 multiply-adds */
+        shape.type_a = shape.type_b = TGL_BF16;
+        cpu_half_plan half;
+        cpu_plan plan;
+        tgl_cpu_plan_half(&shape, &tier, (cpu_blocking){0}, &device, &half, &plan);
+        assert_true((half.words != NULL) == fast);
+        assert_in_range(plan.threads, fast ? 2 : 6, fast ? 2 : 8);
+    }
+}
+
+/* Threads do not all pack the whole of a transposed A, and none reads it without packing. */
+static void threads_share_the_packing_of_a(void **state)
+{
+    (void)state;
+    const cpu_kernels kernels = wide_kernels();
+    for (int threads = 8; threads <= 16; threads *= 2) {
+        cpu_device device = server;
+        device.threads.threads = threads;
+        cpu_plan plan;
+        const tgl_shape transposed = shape_of(1024, 1024, 1024, true, false);
+        tgl_cpu_plan(&transposed, &kernels, (cpu_blocking){0}, &device, &plan);
+        assert_true(plan.grid_m >= 2 && plan.grid_m * plan.grid_n == threads && plan.pack_a);
+        const tgl_shape plain = shape_of(1024, 1024, 1024, false, false);
+        tgl_cpu_plan(&plain, &kernels, (cpu_blocking){0}, &device, &plan);
+        assert_int_equal(plan.grid_n, threads);
+    }
+}
+
 /* C := A*B by a plan for a processor of this model, on one thread. Returns whether A was packed. */
 static bool multiply_as_on(const char *model, const tgl_shape *shape, const cpu_kernels *kernels,
                            void *a, void *b, void *c)
@@ -707,6 +747,8 @@ int main(void)
         cmocka_unit_test(steps_of_few_rows_depend_on_the_vendor),
         cmocka_unit_test(narrow_products_prefetch_the_next_block),
         cmocka_unit_test(rows_that_share_sets_are_copied_on_intel),
+        cmocka_unit_test(threads_share_the_packing_of_a),
+        cmocka_unit_test_setup_teardown(fast_words_take_fewer_threads, setup_cpu, teardown_device),
         cmocka_unit_test_setup_teardown(copied_rows_give_the_same_bits, setup_cpu, teardown_device),
         cmocka_unit_test(threads_share_what_there_is),
         cmocka_unit_test(threads_that_would_wait_are_not_used),

@@ -19,8 +19,10 @@
 
 #include <string.h>
 
-/* Multiply-adds that pay for another thread. */
-static const double WORK_PER_THREAD = 4e5;
+/* Multiply-adds that outweigh the cost of one more thread, by FMAs: with 4e5 f16 at 64 to 160 cubed
+ * ran at 0.6 to 0.8 of the speed on 16 cores of a Xeon. Words take so many cycles, or the same work
+ * if that is more: AMX 4e5 multiply-adds, with which bf16 at 128 cubed was fastest. */
+static const double WORK_PER_THREAD = 1e5, CYCLES_PER_THREAD = 1500;
 
 /* Rows, columns and steps of the largest block: with the blocks of A and B and the sums, 1.3 MB. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
@@ -105,10 +107,13 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
 void tgl_cpu_plan_half(const tgl_shape *s, const cpu_tier *tier, cpu_blocking blocking,
                        const cpu_device *cpu, cpu_half_plan *h, cpu_plan *plan)
 {
-    const double worth = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
-    const double threads = worth / WORK_PER_THREAD, most = cpu->threads.threads;
     *h = (cpu_half_plan){.half = tier->half,
                          .words = tgl_cpu_takes_words(s, tier) ? tier->words : NULL};
+    const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
+    const double by_words =
+        h->words != NULL ? CYCLES_PER_THREAD / h->words->cycles[s->type_a == TGL_F32] : 0;
+    const double work = by_words > WORK_PER_THREAD ? by_words : WORK_PER_THREAD;
+    const double threads = products / work, most = cpu->threads.threads;
     *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_HALF, .parts = 1, .half = h};
     plan->threads = threads < 2 ? 1 : (int)(threads < most ? threads : most);
     choose_blocks(s, plan->threads, h);
