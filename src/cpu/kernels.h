@@ -52,9 +52,9 @@ typedef enum cpu_tail {
     CPU_TAIL_HALF = 2,    /* at most half of them */
 } cpu_tail;
 
-/* All rows of a small product times a panel of op(B), b(p, j) = b[p*ldb + j], for the panel's
- * columns of C, which begin at c and have the leading dimension x->ldc. columns: of the last
- * vector. */
+/* C := A*b, all rows of a small product times a panel of op(B), b(p, j) = b[p*ldb + j], for the
+ * panel's columns of C, which begin at c and have the leading dimension x->ldc. columns: of the
+ * last vector. */
 typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
                           int columns);
 
@@ -77,6 +77,8 @@ typedef struct cpu_kernels {
     cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
     /* [cpu_tail][vectors - 1] */
     cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
+    /* to[j] := alpha*sums[j] + beta*to[j], j < n. beta == 0 does not read to. */
+    void (*blend)(void *to, int64_t n, const void *sums, double alpha, double beta);
     cpu_pack_fn *interleave, *copy;
 
     /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */

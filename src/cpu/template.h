@@ -561,6 +561,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(TALLEST_ENTRIES) FOR_VECTORS(SMALL_ENTRIES)
         .interleave = NAME(interleave),
     .copy = NAME(copy),
+    .blend = NAME(blend),
     .scale = NAME(scale),
     .reduce = NAME(reduce),
     .finish = NAME(finish),

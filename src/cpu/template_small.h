@@ -20,24 +20,6 @@
 
 _Static_assert(NV <= SMALL_NV && SMALL_NV <= CPU_MAX_SMALL_NV, "the table has no other panels");
 
-/* C := alpha*acc + beta*C for the last vector of each row, as store_tile() does. */
-#ifdef HALF_V
-INLINE void NAME(store_half)(const int mr, MASK mask, T *c, int64_t ldc, T alpha, T beta,
-                             HALF_V acc[MR])
-{
-    const HALF_V scale_new = HALF_BROADCAST(alpha), scale_old = HALF_BROADCAST(beta);
-    UNROLL
-    for (int i = 0; i < mr; i++, c += ldc) {
-        __asm__("" : "+r"(c));
-        if (beta != 0)
-            acc[i] = HALF_FMA(scale_new, acc[i], scale_old * HALF_LOAD(c, mask));
-        else if (alpha != 1)
-            acc[i] = scale_new * acc[i];
-        HALF_STORE(c, mask, acc[i]);
-    }
-}
-#endif
-
 /* The operands of a tile of a small product. Steps are in bytes. */
 typedef struct NAME(small_operands) {
     const char *a, *b;
@@ -45,8 +27,6 @@ typedef struct NAME(small_operands) {
     int64_t k, ldc;
     T *c;
     MASK mask;
-    /* Not copied: in registers they would take the place of sums in the largest tile. */
-    const double *alpha, *beta;
 } NAME(small_operands);
 
 /* One tile: mr, nv and tail are constants where this is inlined. */
@@ -99,11 +79,20 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
 #endif
         }
     }
-    const T alpha = (T)*x->alpha, beta = (T)*x->beta;
-    NAME(store_tile)(mr, whole, masked, mask, x->c, x->ldc, alpha, beta, acc);
+    T *c = x->c;
+    UNROLL
+    for (int i = 0; i < mr; i++, c += x->ldc) {
+        __asm__("" : "+r"(c)); /* as in store_tile() */
+        UNROLL
+        for (int j = 0; j < whole; j++)
+            if (masked && j == nv - 1)
+                STORE_MASKED(c + j * VLEN, mask, acc[i][j]);
+            else
+                STORE(c + j * VLEN, acc[i][j]);
 #ifdef HALF_V
-    if (half) NAME(store_half)(mr, mask, x->c + whole * VLEN, x->ldc, alpha, beta, half_acc);
+        if (half) HALF_STORE(c + whole * VLEN, mask, half_acc[i]);
 #endif
+    }
 }
 
 /* All rows, in the tallest tiles; the last two are of nearly equal size. */
@@ -121,8 +110,6 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         .k = product->k,
         .ldc = product->ldc,
         .c = c,
-        .alpha = &product->alpha,
-        .beta = &product->beta,
         .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns),
     };
 #ifdef WIDE_MR
@@ -143,6 +130,21 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         }
         x.a += rows * x.a_row;
         x.c += rows * x.ldc;
+    }
+}
+
+/* to[j] := alpha*sums[j] + beta*to[j], j < n, rounded as in store_tile(). */
+static void NAME(blend)(void *to, int64_t n, const void *sums, double alpha, double beta)
+{
+    const V scale_new = BROADCAST((T)alpha), scale_old = BROADCAST((T)beta);
+    for (int64_t j = 0; j < n; j += VLEN) {
+        const MASK mask = MASK_OF((int)NAME(least)(VLEN, n - j));
+        V sum = LOAD_MASKED((const T *)sums + j, mask);
+        if ((T)beta != 0)
+            sum = FMA(scale_new, sum, scale_old * LOAD_MASKED((const T *)to + j, mask));
+        else
+            sum = scale_new * sum;
+        STORE_MASKED((T *)to + j, mask, sum);
     }
 }
 
