@@ -22,6 +22,9 @@
  *   BROADCAST(x), FMA(a, b, c)             a*b + c
  *   TRANSPOSE(x)           transposes V x[VLEN] in place
  * and, optionally:
+ *   MASKS_ARE_FREE         masked loads and stores are as fast as others: tiles with fewer than MR
+ *                          rows and small products have no functions for whole vectors (AVX-512:
+ *                          125 KB less)
  *   SMALL_NV, HALF_V and others            for small products (template_small.h)
  *   STEPS                  steps of k in one iteration of a tile's main loop; 1
  *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a tile
@@ -244,12 +247,13 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
          beside);                                                                                  \
     }
 
-/* The functions of one number of rows and vectors: both layouts, whole and with a partial vector.
- */
-#define TILES(mr, nv)                                                                              \
+/* The functions of one number of rows and vectors, for both layouts: whole, and with a partial
+ * vector. */
+#define WHOLE_TILES(mr, nv)                                                                        \
     TILE(mr, nv, CPU_A_ROWS, false, CPU_B_READ, _rows)                                             \
+    TILE(mr, nv, CPU_A_COLS, false, CPU_B_READ, _cols)
+#define MASKED_TILES(mr, nv)                                                                       \
     TILE(mr, nv, CPU_A_ROWS, true, CPU_B_READ, _rows_masked)                                       \
-    TILE(mr, nv, CPU_A_COLS, false, CPU_B_READ, _cols)                                             \
     TILE(mr, nv, CPU_A_COLS, true, CPU_B_READ, _cols_masked)
 
 /* Tiles of MR rows that prefetch the next panel of b, and those that copy b. */
@@ -260,7 +264,12 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     TILE(mr, nv, CPU_A_COLS, false, CPU_B_COPY, _cols_copying)                                     \
     TILE(mr, nv, CPU_A_COLS, true, CPU_B_COPY, _cols_masked_copying)
 
-FOR_TILES(TILES)
+#ifndef MASKS_ARE_FREE
+FOR_SHORTER_TILES(WHOLE_TILES)
+#endif
+FOR_SHORTER_TILES(MASKED_TILES)
+FOR_TALLEST_TILES(WHOLE_TILES)
+FOR_TALLEST_TILES(MASKED_TILES)
 FOR_TALLEST_TILES(TALLEST_TILES)
 
 #include "cpu/template_small.h"
@@ -530,26 +539,32 @@ static double NAME(fma_loop)(int64_t rounds, double *sink)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-#define TILE_ENTRIES(mr, nv)                                                                       \
-    .tile[CPU_A_ROWS][0][nv - 1][mr - 1] = NAME(tile_##mr##x##nv##_rows),                          \
+/* whole: the suffix of the functions for whole vectors, or _masked. */
+#define TILE_ENTRIES(mr, nv, whole)                                                                \
+    .tile[CPU_A_ROWS][0][nv - 1][mr - 1] = NAME(tile_##mr##x##nv##_rows##whole),                   \
                                       .tile[CPU_A_ROWS][1][nv - 1][mr - 1] =                       \
                                           NAME(tile_##mr##x##nv##_rows_masked),                    \
                                       .tile[CPU_A_COLS][0][nv - 1][mr - 1] =                       \
-                                          NAME(tile_##mr##x##nv##_cols),                           \
+                                          NAME(tile_##mr##x##nv##_cols##whole),                    \
                                       .tile[CPU_A_COLS][1][nv - 1][mr - 1] =                       \
                                           NAME(tile_##mr##x##nv##_cols_masked),
+#ifdef MASKS_ARE_FREE
+#define SHORTER_ENTRIES(mr, nv) TILE_ENTRIES(mr, nv, _masked)
+#else
+#define SHORTER_ENTRIES(mr, nv) TILE_ENTRIES(mr, nv, )
+#endif
 
 #define TALLEST_ENTRIES(mr, nv)                                                                    \
-    .tallest_tile[CPU_B_FETCH][CPU_A_ROWS][0]                                                      \
-                 [nv - 1] = NAME(tile_##mr##x##nv##_rows_fetching),                                \
-                       .tallest_tile[CPU_B_COPY][CPU_A_ROWS][0][nv - 1] =                          \
-                           NAME(tile_##mr##x##nv##_rows_copying),                                  \
-                       .tallest_tile[CPU_B_COPY][CPU_A_ROWS][1][nv - 1] =                          \
-                           NAME(tile_##mr##x##nv##_rows_masked_copying),                           \
-                       .tallest_tile[CPU_B_COPY][CPU_A_COLS][0][nv - 1] =                          \
-                           NAME(tile_##mr##x##nv##_cols_copying),                                  \
-                       .tallest_tile[CPU_B_COPY][CPU_A_COLS][1][nv - 1] =                          \
-                           NAME(tile_##mr##x##nv##_cols_masked_copying),
+    TILE_ENTRIES(mr, nv, ).tallest_tile[CPU_B_FETCH][CPU_A_ROWS][0]                                \
+                                       [nv - 1] = NAME(tile_##mr##x##nv##_rows_fetching),          \
+                                             .tallest_tile[CPU_B_COPY][CPU_A_ROWS][0][nv - 1] =    \
+                                                 NAME(tile_##mr##x##nv##_rows_copying),            \
+                                             .tallest_tile[CPU_B_COPY][CPU_A_ROWS][1][nv - 1] =    \
+                                                 NAME(tile_##mr##x##nv##_rows_masked_copying),     \
+                                             .tallest_tile[CPU_B_COPY][CPU_A_COLS][0][nv - 1] =    \
+                                                 NAME(tile_##mr##x##nv##_cols_copying),            \
+                                             .tallest_tile[CPU_B_COPY][CPU_A_COLS][1][nv - 1] =    \
+                                                 NAME(tile_##mr##x##nv##_cols_masked_copying),
 
 const cpu_kernels NAME(tgl_cpu_kernels) = {
     .element = sizeof(T),
@@ -558,7 +573,7 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     .nv = NV,
     .small_nv = SMALL_NV,
     .kc = KC,
-    FOR_TILES(TILE_ENTRIES) FOR_TALLEST_TILES(TALLEST_ENTRIES) FOR_VECTORS(SMALL_ENTRIES)
+    FOR_SHORTER_TILES(SHORTER_ENTRIES) FOR_TALLEST_TILES(TALLEST_ENTRIES) FOR_VECTORS(SMALL_ENTRIES)
         .interleave = NAME(interleave),
     .copy = NAME(copy),
     .blend = NAME(blend),
@@ -589,8 +604,12 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef INLINE
 #undef TILE
 #undef PREFETCH_ROW
-#undef TILES
+#undef WHOLE_TILES
+#undef MASKED_TILES
 #undef TILE_ENTRIES
+#undef SHORTER_ENTRIES
 #undef TALLEST_TILES
 #undef TALLEST_ENTRIES
 #undef SMALL_ENTRIES
+#undef SMALL_OF_WHOLE
+#undef SMALL_OF_HALF

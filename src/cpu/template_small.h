@@ -155,30 +155,37 @@ static void NAME(blend)(void *to, int64_t n, const void *sums, double alpha, dou
         NAME(small_panel)(nv, tail, x, b, ldb, c, columns);                                        \
     }
 
-#ifdef HALF_V
-#define SMALL_PANELS(nv)                                                                           \
-    SMALL_PANEL(nv, CPU_TAIL_WHOLE, _whole)                                                        \
-    SMALL_PANEL(nv, CPU_TAIL_PARTIAL, _partial)                                                    \
-    SMALL_PANEL(nv, CPU_TAIL_HALF, _half)
-#define SMALL_ENTRIES(nv)                                                                          \
-    .small[CPU_TAIL_WHOLE][(nv)-1] = NAME(small_##nv##_whole),                                     \
-    .small[CPU_TAIL_PARTIAL][(nv)-1] = NAME(small_##nv##_partial),                                 \
-    .small[CPU_TAIL_HALF][(nv)-1] = NAME(small_##nv##_half),
+/* The functions of one number of vectors, by cpu_tail. */
+#ifdef MASKS_ARE_FREE
+#define SMALL_WHOLE(nv)
+#define SMALL_OF_WHOLE(nv) NAME(small_##nv##_partial)
 #else
+#define SMALL_WHOLE(nv)    SMALL_PANEL(nv, CPU_TAIL_WHOLE, _whole)
+#define SMALL_OF_WHOLE(nv) NAME(small_##nv##_whole)
+#endif
+#ifdef HALF_V
+#define SMALL_HALF(nv)    SMALL_PANEL(nv, CPU_TAIL_HALF, _half)
+#define SMALL_OF_HALF(nv) NAME(small_##nv##_half)
+#else
+#define SMALL_HALF(nv)
+#define SMALL_OF_HALF(nv) NAME(small_##nv##_partial)
+#endif
 #define SMALL_PANELS(nv)                                                                           \
-    SMALL_PANEL(nv, CPU_TAIL_WHOLE, _whole)                                                        \
+    SMALL_WHOLE(nv)                                                                                \
+    SMALL_HALF(nv)                                                                                 \
     SMALL_PANEL(nv, CPU_TAIL_PARTIAL, _partial)
 #define SMALL_ENTRIES(nv)                                                                          \
-    .small[CPU_TAIL_WHOLE][(nv)-1] = NAME(small_##nv##_whole),                                     \
+    .small[CPU_TAIL_WHOLE][(nv)-1] = SMALL_OF_WHOLE(nv),                                           \
     .small[CPU_TAIL_PARTIAL][(nv)-1] = NAME(small_##nv##_partial),                                 \
-    .small[CPU_TAIL_HALF][(nv)-1] = NAME(small_##nv##_partial),
-#endif
+    .small[CPU_TAIL_HALF][(nv)-1] = SMALL_OF_HALF(nv),
 
 FOR_VECTORS(SMALL_PANELS)
 
 #undef SMALL_CASE
 #undef SMALL_PANEL
 #undef SMALL_PANELS
+#undef SMALL_WHOLE
+#undef SMALL_HALF
 #undef HALF_V
 #undef HALF_LOAD
 #undef HALF_STORE

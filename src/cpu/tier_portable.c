@@ -16,7 +16,7 @@
 
 #define MR                4
 #define NV                2
-#define FOR_TILES         CPU_TILES_4x2
+#define FOR_SHORTER_TILES CPU_SHORTER_4x2
 #define FOR_TALLEST_TILES CPU_TALLEST_4x2
 #define FOR_ROWS          CPU_ROWS_4
 #define FOR_VECTORS       CPU_VECTORS_2
