@@ -168,7 +168,7 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
                                               : a_at(x, block->rows.begin + row, block->k.begin);
         const int64_t a_stride = block->packed != NULL ? rows : x->shape->lda;
         cpu_tile_fn *tile = y.use != CPU_B_READ
-                                ? kernels->tallest_tile[y.use][layout][partial][vectors - 1]
+                                ? kernels->tallest_tile[y.use][layout][vectors - 1]
                                 : kernels->tile[layout][partial][vectors - 1][rows - 1];
         const cpu_beside beside = {
             .copy = y.copy,
@@ -229,7 +229,8 @@ static panel find_panel(const product *x, const row_block *block, range columns,
 
     char *copy = x->packed_b;
     if (x->plan->keep_b) copy += offset * k * (int64_t)kernels->element;
-    const bool by_tile = !x->shape->trans_b && length(block->rows) >= kernels->mr;
+    const bool by_tile =
+        !x->shape->trans_b && y.count == y.width && length(block->rows) >= kernels->mr;
     if (!packed && by_tile) {
         y.use = CPU_B_COPY;
         y.copy = copy;

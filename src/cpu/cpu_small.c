@@ -136,52 +136,42 @@ multiply_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_pro
     multiply_panels(kernels, x, packed, next);
 }
 
-/* Any alpha and beta: by way of the sums, because scaling in each microkernel would double its
- * code. */
-static __attribute__((noinline)) void multiply_scaled(const cpu_kernels *kernels,
-                                                      const tgl_small_product *x)
-{
-    _Alignas(64) char sums[CPU_SMALL * CPU_SMALL * sizeof(double)];
-    const int64_t element = (int64_t)kernels->element;
-    tgl_small_product y = *x;
-    y.C = sums;
-    y.ldc = x->n;
-    if (x->trans_b)
-        multiply_packed(kernels, &y, NULL);
-    else
-        multiply_panels(kernels, &y, NULL, NULL);
-    for (int64_t i = 0; i < x->m; i++)
-        kernels->blend((char *)x->C + i * x->ldc * element, x->n, sums + i * x->n * element,
-                       x->alpha, x->beta);
-}
-
-static bool is_scaled(const cpu_kernels *kernels, const tgl_small_product *x)
+/* Whether the microkernels leave alpha to scale_result(). */
+static bool has_alpha_alone(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const bool f32 = kernels->element == sizeof(float);
-    return x->alpha != 1 || (f32 ? (float)x->beta != 0 : x->beta != 0);
+    return x->alpha != 1 && (f32 ? (float)x->beta == 0 : x->beta == 0);
+}
+
+static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
+                                                   const tgl_small_product *x)
+{
+    for (int64_t i = 0; i < x->m; i++)
+        kernels->scale((char *)x->C + i * x->ldc * (int64_t)kernels->element, x->n, x->alpha);
 }
 
 static inline void multiply(const cpu_kernels *kernels, const tgl_small_product *x,
                             next_product *next)
 {
-    if (next == NULL && is_scaled(kernels, x))
-        multiply_scaled(kernels, x);
-    else if (x->trans_b)
+    if (x->trans_b)
         multiply_packed(kernels, x, next);
     else
         multiply_panels(kernels, x, NULL, next);
+    /* The tiles that prefetch multiply by alpha. */
+    if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
 /* Most have one panel. */
 void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const int n = (int)x->n, vectors = vectors_of(kernels, n);
-    if (x->trans_b || vectors > kernels->small_nv || is_scaled(kernels, x)) {
+    if (x->trans_b || vectors > kernels->small_nv) {
         multiply(kernels, x, NULL);
         return;
     }
     const int tail = n - (vectors - 1) * kernels->vector;
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
+    if (has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */

@@ -21,11 +21,12 @@ typedef enum cpu_layout {
     CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or a transposed A itself */
 } cpu_layout;
 
-/* What a tile does with its panel of b beside reading it. */
+/* What a tile does with its panel of b beside reading it. Panels with a partial vector are only
+ * read. */
 typedef enum cpu_use {
     CPU_B_READ = 0,  /* nothing */
     CPU_B_FETCH = 1, /* prefetches the same row of the next panel, to L2, in each step of k; so it
-                        is not the last panel, and has no partial vector. For CPU_A_ROWS */
+                        is not the last panel. For CPU_A_ROWS */
     CPU_B_COPY = 2,  /* copies it to cpu_beside.copy */
 } cpu_use;
 
@@ -52,9 +53,9 @@ typedef enum cpu_tail {
     CPU_TAIL_HALF = 2,    /* at most half of them */
 } cpu_tail;
 
-/* C := A*b, all rows of a small product times a panel of op(B), b(p, j) = b[p*ldb + j], for the
- * panel's columns of C, which begin at c and have the leading dimension x->ldc. columns: of the
- * last vector. */
+/* All rows of a small product times a panel of op(B), b(p, j) = b[p*ldb + j], for the panel's
+ * columns of C, which begin at c and have the leading dimension x->ldc: C := alpha*A*b + beta*C,
+ * but C := A*b if beta is 0. columns: of the last vector. */
 typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
                           int columns);
 
@@ -73,12 +74,10 @@ typedef struct cpu_kernels {
 
     /* [layout][the last vector is partial][vectors - 1][rows - 1] */
     cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
-    /* Tiles of mr rows that do more: [cpu_use][layout][the last vector is partial][vectors - 1] */
-    cpu_tile_fn *tallest_tile[3][2][2][CPU_MAX_NV];
+    /* Tiles of mr rows that do more: [cpu_use][layout][vectors - 1] */
+    cpu_tile_fn *tallest_tile[3][2][CPU_MAX_NV];
     /* [cpu_tail][vectors - 1] */
     cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
-    /* to[j] := alpha*sums[j] + beta*to[j], j < n. beta == 0 does not read to. */
-    void (*blend)(void *to, int64_t n, const void *sums, double alpha, double beta);
     cpu_pack_fn *interleave, *copy;
 
     /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */

@@ -22,9 +22,8 @@
  *   BROADCAST(x), FMA(a, b, c)             a*b + c
  *   TRANSPOSE(x)           transposes V x[VLEN] in place
  * and, optionally:
- *   MASKS_ARE_FREE         masked loads and stores are as fast as others: tiles with fewer than MR
- *                          rows and small products have no functions for whole vectors (AVX-512:
- *                          125 KB less)
+ *   SHORT_TILES_ARE_MASKED tiles with fewer than MR rows have no functions for whole vectors: for
+ *                          AVX-512, whose masks cost one instruction of Intel's in a step
  *   SMALL_NV, HALF_V and others            for small products (template_small.h)
  *   STEPS                  steps of k in one iteration of a tile's main loop; 1
  *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a tile
@@ -260,11 +259,9 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
 #define TALLEST_TILES(mr, nv)                                                                      \
     TILE(mr, nv, CPU_A_ROWS, false, CPU_B_FETCH, _rows_fetching)                                   \
     TILE(mr, nv, CPU_A_ROWS, false, CPU_B_COPY, _rows_copying)                                     \
-    TILE(mr, nv, CPU_A_ROWS, true, CPU_B_COPY, _rows_masked_copying)                               \
-    TILE(mr, nv, CPU_A_COLS, false, CPU_B_COPY, _cols_copying)                                     \
-    TILE(mr, nv, CPU_A_COLS, true, CPU_B_COPY, _cols_masked_copying)
+    TILE(mr, nv, CPU_A_COLS, false, CPU_B_COPY, _cols_copying)
 
-#ifndef MASKS_ARE_FREE
+#ifndef SHORT_TILES_ARE_MASKED
 FOR_SHORTER_TILES(WHOLE_TILES)
 #endif
 FOR_SHORTER_TILES(MASKED_TILES)
@@ -548,23 +545,19 @@ static double NAME(fma_loop)(int64_t rounds, double *sink)
                                           NAME(tile_##mr##x##nv##_cols##whole),                    \
                                       .tile[CPU_A_COLS][1][nv - 1][mr - 1] =                       \
                                           NAME(tile_##mr##x##nv##_cols_masked),
-#ifdef MASKS_ARE_FREE
+#ifdef SHORT_TILES_ARE_MASKED
 #define SHORTER_ENTRIES(mr, nv) TILE_ENTRIES(mr, nv, _masked)
 #else
 #define SHORTER_ENTRIES(mr, nv) TILE_ENTRIES(mr, nv, )
 #endif
 
 #define TALLEST_ENTRIES(mr, nv)                                                                    \
-    TILE_ENTRIES(mr, nv, ).tallest_tile[CPU_B_FETCH][CPU_A_ROWS][0]                                \
+    TILE_ENTRIES(mr, nv, ).tallest_tile[CPU_B_FETCH][CPU_A_ROWS]                                   \
                                        [nv - 1] = NAME(tile_##mr##x##nv##_rows_fetching),          \
-                                             .tallest_tile[CPU_B_COPY][CPU_A_ROWS][0][nv - 1] =    \
+                                             .tallest_tile[CPU_B_COPY][CPU_A_ROWS][nv - 1] =       \
                                                  NAME(tile_##mr##x##nv##_rows_copying),            \
-                                             .tallest_tile[CPU_B_COPY][CPU_A_ROWS][1][nv - 1] =    \
-                                                 NAME(tile_##mr##x##nv##_rows_masked_copying),     \
-                                             .tallest_tile[CPU_B_COPY][CPU_A_COLS][0][nv - 1] =    \
-                                                 NAME(tile_##mr##x##nv##_cols_copying),            \
-                                             .tallest_tile[CPU_B_COPY][CPU_A_COLS][1][nv - 1] =    \
-                                                 NAME(tile_##mr##x##nv##_cols_masked_copying),
+                                             .tallest_tile[CPU_B_COPY][CPU_A_COLS][nv - 1] =       \
+                                                 NAME(tile_##mr##x##nv##_cols_copying),
 
 const cpu_kernels NAME(tgl_cpu_kernels) = {
     .element = sizeof(T),
@@ -576,7 +569,6 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     FOR_SHORTER_TILES(SHORTER_ENTRIES) FOR_TALLEST_TILES(TALLEST_ENTRIES) FOR_VECTORS(SMALL_ENTRIES)
         .interleave = NAME(interleave),
     .copy = NAME(copy),
-    .blend = NAME(blend),
     .scale = NAME(scale),
     .reduce = NAME(reduce),
     .finish = NAME(finish),
@@ -611,5 +603,4 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef TALLEST_TILES
 #undef TALLEST_ENTRIES
 #undef SMALL_ENTRIES
-#undef SMALL_OF_WHOLE
 #undef SMALL_OF_HALF

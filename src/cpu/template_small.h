@@ -27,6 +27,8 @@ typedef struct NAME(small_operands) {
     int64_t k, ldc;
     T *c;
     MASK mask;
+    /* Not copied: in registers they would take the place of sums in the largest tile. */
+    const double *alpha, *beta;
 } NAME(small_operands);
 
 /* One tile: mr, nv and tail are constants where this is inlined. */
@@ -79,10 +81,30 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
 #endif
         }
     }
+    const T alpha = (T)*x->alpha, beta = (T)*x->beta;
     T *c = x->c;
+    if (beta != 0) {
+        const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
+        UNROLL
+        for (int i = 0; i < mr; i++, c += x->ldc) {
+            __asm__("" : "+r"(c)); /* as in store_tile() */
+            UNROLL
+            for (int j = 0; j < whole; j++) {
+                const T *at = c + j * VLEN;
+                const V old = masked && j == nv - 1 ? LOAD_MASKED(at, mask) : LOAD(at);
+                acc[i][j] = FMA(scale_new, acc[i][j], scale_old * old);
+            }
+#ifdef HALF_V
+            if (half)
+                half_acc[i] = HALF_FMA(HALF_BROADCAST(alpha), half_acc[i],
+                                       HALF_BROADCAST(beta) * HALF_LOAD(c + whole * VLEN, mask));
+#endif
+        }
+        c = x->c;
+    }
     UNROLL
     for (int i = 0; i < mr; i++, c += x->ldc) {
-        __asm__("" : "+r"(c)); /* as in store_tile() */
+        __asm__("" : "+r"(c));
         UNROLL
         for (int j = 0; j < whole; j++)
             if (masked && j == nv - 1)
@@ -111,6 +133,8 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         .ldc = product->ldc,
         .c = c,
         .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns),
+        .alpha = &product->alpha,
+        .beta = &product->beta,
     };
 #ifdef WIDE_MR
     const int most = nv > NV ? WIDE_MR : MR;
@@ -133,21 +157,6 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
     }
 }
 
-/* to[j] := alpha*sums[j] + beta*to[j], j < n, rounded as in store_tile(). */
-static void NAME(blend)(void *to, int64_t n, const void *sums, double alpha, double beta)
-{
-    const V scale_new = BROADCAST((T)alpha), scale_old = BROADCAST((T)beta);
-    for (int64_t j = 0; j < n; j += VLEN) {
-        const MASK mask = MASK_OF((int)NAME(least)(VLEN, n - j));
-        V sum = LOAD_MASKED((const T *)sums + j, mask);
-        if ((T)beta != 0)
-            sum = FMA(scale_new, sum, scale_old * LOAD_MASKED((const T *)to + j, mask));
-        else
-            sum = scale_new * sum;
-        STORE_MASKED((T *)to + j, mask, sum);
-    }
-}
-
 #define SMALL_PANEL(nv, tail, suffix)                                                              \
     static void NAME(small_##nv##suffix)(const tgl_small_product *x, const void *b, int64_t ldb,   \
                                          void *c, int columns)                                     \
@@ -156,13 +165,6 @@ static void NAME(blend)(void *to, int64_t n, const void *sums, double alpha, dou
     }
 
 /* The functions of one number of vectors, by cpu_tail. */
-#ifdef MASKS_ARE_FREE
-#define SMALL_WHOLE(nv)
-#define SMALL_OF_WHOLE(nv) NAME(small_##nv##_partial)
-#else
-#define SMALL_WHOLE(nv)    SMALL_PANEL(nv, CPU_TAIL_WHOLE, _whole)
-#define SMALL_OF_WHOLE(nv) NAME(small_##nv##_whole)
-#endif
 #ifdef HALF_V
 #define SMALL_HALF(nv)    SMALL_PANEL(nv, CPU_TAIL_HALF, _half)
 #define SMALL_OF_HALF(nv) NAME(small_##nv##_half)
@@ -171,11 +173,11 @@ static void NAME(blend)(void *to, int64_t n, const void *sums, double alpha, dou
 #define SMALL_OF_HALF(nv) NAME(small_##nv##_partial)
 #endif
 #define SMALL_PANELS(nv)                                                                           \
-    SMALL_WHOLE(nv)                                                                                \
-    SMALL_HALF(nv)                                                                                 \
-    SMALL_PANEL(nv, CPU_TAIL_PARTIAL, _partial)
+    SMALL_PANEL(nv, CPU_TAIL_WHOLE, _whole)                                                        \
+    SMALL_PANEL(nv, CPU_TAIL_PARTIAL, _partial)                                                    \
+    SMALL_HALF(nv)
 #define SMALL_ENTRIES(nv)                                                                          \
-    .small[CPU_TAIL_WHOLE][(nv)-1] = SMALL_OF_WHOLE(nv),                                           \
+    .small[CPU_TAIL_WHOLE][(nv)-1] = NAME(small_##nv##_whole),                                     \
     .small[CPU_TAIL_PARTIAL][(nv)-1] = NAME(small_##nv##_partial),                                 \
     .small[CPU_TAIL_HALF][(nv)-1] = SMALL_OF_HALF(nv),
 
@@ -184,7 +186,6 @@ FOR_VECTORS(SMALL_PANELS)
 #undef SMALL_CASE
 #undef SMALL_PANEL
 #undef SMALL_PANELS
-#undef SMALL_WHOLE
 #undef SMALL_HALF
 #undef HALF_V
 #undef HALF_LOAD

@@ -21,7 +21,7 @@
 #define FOR_SHORTER_TILES CPU_SHORTER_8x3
 #define FOR_TALLEST_TILES CPU_TALLEST_8x3
 #define FOR_ROWS          CPU_ROWS_8
-#define MASKS_ARE_FREE
+#define SHORT_TILES_ARE_MASKED
 #define FOR_VECTORS CPU_VECTORS_4
 #define SMALL_NV    4
 #define WIDE_MR     6 /* 24 sums, 4 vectors of b and one of a in 32 registers */

@@ -26,7 +26,17 @@ typedef double vector_f64 __attribute__((vector_size(16)));
 
 /* Unaligned loads and stores of all or the first lanes of a vector of one type. */
 #define VECTORS(T, V, suffix)                                                                      \
-    static inline V load_##suffix(const T *from, int lanes)                                        \
+    static inline V load_##suffix(const T *from)                                                   \
+    {                                                                                              \
+        V x;                                                                                       \
+        memcpy(&x, from, sizeof x);                                                                \
+        return x;                                                                                  \
+    }                                                                                              \
+    static inline void store_##suffix(T *to, V x)                                                  \
+    {                                                                                              \
+        memcpy(to, &x, sizeof x);                                                                  \
+    }                                                                                              \
+    static __attribute__((noinline)) V load_some_##suffix(const T *from, int lanes)                \
     {                                                                                              \
         V x = {0};                                                                                 \
         if (lanes == sizeof x / sizeof *from)                                                      \
@@ -36,7 +46,7 @@ typedef double vector_f64 __attribute__((vector_size(16)));
                 x[i] = from[i];                                                                    \
         return x;                                                                                  \
     }                                                                                              \
-    static inline void store_##suffix(T *to, int lanes, V x)                                       \
+    static __attribute__((noinline)) void store_some_##suffix(T *to, int lanes, V x)               \
     {                                                                                              \
         if (lanes == sizeof x / sizeof *to)                                                        \
             memcpy(to, &x, sizeof x);                                                              \
@@ -64,10 +74,10 @@ VECTORS(double, vector_f64, f64)
 #define KC                       512
 #define MASK                     int
 #define MASK_OF(lanes)           (lanes)
-#define LOAD(p)                  load_f32(p, 4)
-#define LOAD_MASKED(p, mask)     load_f32(p, mask)
-#define STORE(p, v)              store_f32(p, 4, v)
-#define STORE_MASKED(p, mask, v) store_f32(p, mask, v)
+#define LOAD(p)                  load_f32(p)
+#define LOAD_MASKED(p, mask)     load_some_f32(p, mask)
+#define STORE(p, v)              store_f32(p, v)
+#define STORE_MASKED(p, mask, v) store_some_f32(p, mask, v)
 #define BROADCAST(x)             ((vector_f32){0} + (float)(x))
 #define FMA(a, b, c)             ((a) * (b) + (c))
 #define TRANSPOSE(x)             transpose_f32(x)
@@ -80,10 +90,10 @@ VECTORS(double, vector_f64, f64)
 #define KC                       384
 #define MASK                     int
 #define MASK_OF(lanes)           (lanes)
-#define LOAD(p)                  load_f64(p, 2)
-#define LOAD_MASKED(p, mask)     load_f64(p, mask)
-#define STORE(p, v)              store_f64(p, 2, v)
-#define STORE_MASKED(p, mask, v) store_f64(p, mask, v)
+#define LOAD(p)                  load_f64(p)
+#define LOAD_MASKED(p, mask)     load_some_f64(p, mask)
+#define STORE(p, v)              store_f64(p, v)
+#define STORE_MASKED(p, mask, v) store_some_f64(p, mask, v)
 #define BROADCAST(x)             ((vector_f64){0} + (double)(x))
 #define FMA(a, b, c)             ((a) * (b) + (c))
 #define TRANSPOSE(x)             transpose_f64(x)
