@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the cpu device decides for a problem, and what it keeps from run to run (src/cpu/cpu_plan.c,
- * src/cpu/buffer_pool.c). Plans are made for a processor that need not be this one.
+ * What the cpu device decides for a problem (src/cpu/cpu_plan.c, src/cpu/cpu_blocking.c). Plans are
+ * made for a processor that need not be this one.
  */
 #include "support.h"
 
@@ -644,89 +644,6 @@ static void plans_explain_themselves(void **state)
     }
 }
 
-/* ---- The pool of buffers --------------------------------------------------------------------- */
-
-static void buffers_are_used_again(void **state)
-{
-    (void)state;
-    cpu_buffer_pool pool = {0};
-    assert_true(tgl_buffer_pool_reserve(&pool, 0));
-    assert_true(tgl_buffer_pool_reserve(&pool, 1000));
-    const cpu_buffer first = tgl_buffer_pool_take(&pool, 1000);
-    assert_non_null(first.memory);
-    assert_int_equal((uintptr_t)first.memory % CPU_ALIGNMENT, 0);
-    const cpu_buffer second = tgl_buffer_pool_take(&pool, 500); /* the only buffer is in use */
-    assert_non_null(second.memory);
-    assert_ptr_not_equal(first.memory, second.memory);
-    tgl_buffer_pool_give(&pool, first);
-    assert_ptr_equal(tgl_buffer_pool_take(&pool, 900).memory, first.memory);
-    tgl_buffer_pool_give(&pool, first);
-    tgl_buffer_pool_give(&pool, second);
-    assert_false(tgl_buffer_pool_reserve(&pool, SIZE_MAX - 10));
-    assert_null(tgl_buffer_pool_take(&pool, SIZE_MAX - 10).memory);
-    tgl_buffer_pool_close(&pool);
-}
-
-static void a_full_pool_still_gives(void **state)
-{
-    (void)state;
-    enum { TAKEN = CPU_BUFFER_SLOTS + 5, BYTES = 3000 };
-    cpu_buffer_pool pool = {0};
-    cpu_buffer taken[TAKEN];
-    for (int i = 0; i < TAKEN; i++) {
-        taken[i] = tgl_buffer_pool_take(&pool, BYTES);
-        assert_non_null(taken[i].memory);
-        assert_int_equal(taken[i].slot >= 0, i < CPU_BUFFER_SLOTS);
-        memset(taken[i].memory, i, BYTES);
-    }
-    for (int i = 0; i < TAKEN; i++) {
-        const unsigned char *bytes = taken[i].memory;
-        assert_int_equal(bytes[0], i);
-        assert_int_equal(bytes[BYTES - 1], i);
-        tgl_buffer_pool_give(&pool, taken[i]);
-    }
-    assert_true(tgl_buffer_pool_reserve(&pool, 10 * BYTES)); /* in place of a smaller one */
-    const cpu_buffer large = tgl_buffer_pool_take(&pool, 10 * BYTES);
-    assert_non_null(large.memory);
-    memset(large.memory, 0, 10 * BYTES);
-    tgl_buffer_pool_give(&pool, large);
-    tgl_buffer_pool_close(&pool);
-}
-
-/* Takes and gives buffers of changing sizes, and sees that it alone has them. */
-static void *use_buffers(void *argument)
-{
-    cpu_buffer_pool *pool = argument;
-    uintptr_t faults = 0;
-    for (size_t i = 0; i < 100000; i++) {
-        const size_t words = 1 + i * 37 % 64;
-        const cpu_buffer buffer = tgl_buffer_pool_take(pool, words * sizeof(uintptr_t));
-        uintptr_t *memory = buffer.memory;
-        for (size_t j = 0; j < words; j++)
-            memory[j] = (uintptr_t)&faults + j;
-        for (size_t j = 0; j < words; j++)
-            faults += memory[j] != (uintptr_t)&faults + j;
-        tgl_buffer_pool_give(pool, buffer);
-    }
-    return (void *)faults; /* NOLINT(performance-no-int-to-ptr) */
-}
-
-static void threads_never_share_a_buffer(void **state)
-{
-    (void)state;
-    enum { THREADS = 6 };
-    cpu_buffer_pool pool = {0};
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, use_buffers, &pool), 0);
-    for (int i = 0; i < THREADS; i++) {
-        void *faults;
-        pthread_join(threads[i], &faults);
-        assert_null(faults);
-    }
-    tgl_buffer_pool_close(&pool);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -754,9 +671,6 @@ int main(void)
         cmocka_unit_test(threads_that_would_wait_are_not_used),
         cmocka_unit_test(plans_are_consistent),
         cmocka_unit_test_setup_teardown(plans_explain_themselves, setup_cpu, teardown_device),
-        cmocka_unit_test(buffers_are_used_again),
-        cmocka_unit_test(a_full_pool_still_gives),
-        cmocka_unit_test(threads_never_share_a_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
