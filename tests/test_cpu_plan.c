@@ -247,13 +247,21 @@ static void fill(char *matrix, int count, bool f64)
     }
 }
 
+static void multiply_nothing(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
+                             int64_t ldc, bool add, const cpu_words_next next[2])
+{
+    (void)m, (void)n, (void)k, (void)a, (void)b, (void)c, (void)ldc, (void)add, (void)next;
+}
+
 /* Products of 16-bit types: by FMAs a thread pays from 1e5 multiply-adds on, by fast words from as
  * many as take 1500 cycles. */
 static void fast_words_take_fewer_threads(void **state)
 {
     const cpu_device *cpu = ((tgl_device *)*state)->state;
-    const cpu_words amx = {
-        .steps = {512, 256}, .cycles = {1 / 270.0, 1 / 55.0}, .fma_cycles = 1 / 26.0};
+    const cpu_words amx = {.steps = {512},
+                           .cycles = {1 / 270.0},
+                           .fma_cycles = 1 / 26.0,
+                           .multiply = {multiply_nothing}};
     for (int fast = 0; fast < 2; fast++) {
         cpu_tier tier = *cpu->tiers[cpu->tier_count - 1];
         tier.words = fast ? &amx : NULL;
@@ -261,10 +269,10 @@ static void fast_words_take_fewer_threads(void **state)
         device.threads.threads = 16;
         tgl_shape shape = shape_of(96, 96, 96, false, false); /* 8.8e5 multiply-adds */
         shape.type_a = shape.type_b = TGL_BF16;
-        cpu_half_plan half;
+        cpu_block_plan blocks;
         cpu_plan plan;
-        tgl_cpu_plan_half(&shape, &tier, (cpu_blocking){0}, &device, &half, &plan);
-        assert_true((half.words != NULL) == fast);
+        tgl_cpu_plan_blocks(&shape, &tier, (cpu_blocking){0}, &device, &blocks, &plan);
+        assert_true((blocks.words != NULL) == fast);
         assert_in_range(plan.threads, fast ? 2 : 6, fast ? 2 : 8);
     }
 }

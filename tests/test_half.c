@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of f16 and bf16 on the cpu device (src/cpu/cpu_half.c), and the conversions of each tier
- * (src/cpu/cpu_half.h).
+ * Products of f16 and bf16 on the cpu device (src/cpu/cpu_blocks.c), and the conversions of each
+ * tier (src/cpu/template_convert.h).
  */
 #include "support.h"
 
@@ -13,14 +13,14 @@ static const tgl_type types[] = {TGL_F16, TGL_BF16};
 /* ---- Conversions ----------------------------------------------------------------------------- */
 
 /* The tiers of this machine, one after the other; NULL after the last. */
-static const cpu_half *conversions_of_tier(int i)
+static const cpu_conversions *conversions_of_tier(int i)
 {
     cpu_facts facts;
     tgl_cpu_detect(&facts);
     const cpu_tier *tiers[CPU_MAX_TIERS];
     int count;
     assert_status(tgl_cpu_choose_tiers(facts.features, NULL, tiers, &count), TGL_OK);
-    return i < count ? tiers[i]->half : NULL;
+    return i < count ? tiers[i]->conversions : NULL;
 }
 
 static void every_number_is_widened(void **state)
@@ -31,7 +31,7 @@ static void every_number_is_widened(void **state)
     static float floats[COUNT];
     for (int i = 0; i < COUNT; i++)
         halves[i] = (uint16_t)i;
-    const cpu_half *half;
+    const cpu_conversions *half;
     for (int tier = 0; (half = conversions_of_tier(tier)) != NULL; tier++)
         for (int t = 0; t < 2; t++) {
             half->widen[t](floats, halves, COUNT);
@@ -46,7 +46,7 @@ static void every_number_is_widened(void **state)
 }
 
 /* Around the middle between a number and the next one, where rounding decides. */
-static int floats_around(const cpu_half *half, int t, uint16_t number, float floats[8])
+static int floats_around(const cpu_conversions *half, int t, uint16_t number, float floats[8])
 {
     const uint16_t pair[2] = {number, (uint16_t)(number + 1)};
     float ends[2];
@@ -65,7 +65,7 @@ static void numbers_are_rounded_to_nearest_even(void **state)
     (void)state;
     static const float special[8] = {NAN,    -NAN,    INFINITY, -INFINITY,
                                      1e-45F, -1e-45F, 3.4e38F,  -3.4e38F};
-    const cpu_half *half;
+    const cpu_conversions *half;
     for (int tier = 0; (half = conversions_of_tier(tier)) != NULL; tier++)
         for (int t = 0; t < 2; t++)
             for (int i = -1; i < 0xffff; i++) {
@@ -233,7 +233,8 @@ static void unsupported_types_are_named(void **state)
     problem = problem_of(TGL_F8_E4M3, 4, 4, 4);
     problem.type_c = TGL_BF16;
     assert_status(tgl_plan_create(*state, &problem, NULL, &plan), TGL_UNSUPPORTED);
-    assert_sentence("the cpu device has kernels for f32, f64, f16 and bf16 only");
+    assert_sentence(
+        "the cpu device has kernels for f32, f64, f16, bf16, and i8 with results of i32 only");
 }
 
 int main(void)

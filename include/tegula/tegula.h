@@ -106,7 +106,8 @@ typedef enum tgl_status {
     TGL_BAD_LDD = 37,        /* less than a row (row-major) or column (column-major) of D */
     TGL_BAD_STRIDE_D = 38,   /* negative, or so small that two D of the batch would overlap */
     TGL_BAD_D = 39,          /* D is NULL or not aligned, or the problem has no D */
-    TGL_BAD_SCALAR = 40,     /* a device pointer to alpha or beta is NULL or not aligned */
+    TGL_BAD_SCALAR = 40,     /* a device pointer to alpha or beta is NULL or not aligned; or alpha
+                                or beta of a product in I32 is not an integer of 32 bits */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
 } tgl_status;
@@ -225,7 +226,11 @@ TGL_API tgl_status tgl_device_sync(tgl_device *dev);
  *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
  * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows on all
  * devices. On cuda before compute capability 8.0, F64, F16 and BF16 are supported only with few
- * rows or columns or small matrices. The other rows give TGL_UNSUPPORTED. */
+ * rows or columns or small matrices. cpu has kernels for I8 with C and D of I32, without scales.
+ * The rest of the table gives TGL_UNSUPPORTED.
+ *
+ * Results in I32 are exact modulo 2^32: sums, and what alpha, beta and an epilogue make of them,
+ * wrap around. alpha and beta must be integers that an I32 holds. */
 typedef enum tgl_type {
     TGL_F32 = 1,
     TGL_F64 = 2,
@@ -337,7 +342,8 @@ TGL_API tgl_status tgl_problem_check(const tgl_problem *problem);
  *   m, n or batch == 0   no memory is touched; pointers may be NULL
  *   NaN and Inf  propagate as in the formula. Except in the cases above, a NaN alpha or beta makes
  *                all of C NaN
- * alpha and beta are rounded to the accumulation type. C must not overlap A or B.
+ * alpha and beta are rounded to the accumulation type; for I32 any other value than an integer of
+ * 32 bits gives TGL_BAD_SCALAR. C must not overlap A or B.
  * A, B, C: memory of `dev` aligned to the element size, owned by the caller, valid until the stream
  * has completed this product. stream: a CUstream or cudaStream_t (NULL: the default stream). cpu
  * and sim ignore it: the product is complete when the call returns. Returns TGL_OK; a TGL_BAD_* (C

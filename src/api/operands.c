@@ -41,9 +41,20 @@ double tgl_scalar_round(const tgl_shape *shape, double value)
     return shape->type_accumulate == TGL_F32 ? rounded_to_f32(value) : value;
 }
 
+/* Checks alpha or beta of the host: sums of int32 are multiplied by integers. */
+static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double value)
+{
+    if (s->type_accumulate != TGL_I32) return TGL_OK;
+    if (value >= INT32_MIN && value <= INT32_MAX && value == trunc(value)) return TGL_OK;
+    return tgl_fail(TGL_BAD_SCALAR, "%s is %.9g; products of i8 take integers of 32 bits", name,
+                    value);
+}
+
 static tgl_status check_scalars(const tgl_shape *s, const tgl_operands *o)
 {
     if (!s->device_scalars) {
+        TGL_TRY(check_host_scalar(s, "alpha", o->alpha));
+        TGL_TRY(check_host_scalar(s, "beta", o->beta));
         if (o->alpha_at == NULL && o->beta_at == NULL) return TGL_OK;
         return tgl_fail(TGL_BAD_SCALAR, "%s is given, and scalars is TGL_SCALARS_HOST",
                         o->alpha_at != NULL ? "alpha_at" : "beta_at");

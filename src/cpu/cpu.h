@@ -55,7 +55,7 @@ typedef enum cpu_path {
     CPU_PATH_SMALL,  /* a few tiles, read in place */
     CPU_PATH_VECTOR, /* C has one row or one column */
     CPU_PATH_SCALE,  /* k == 0: D := beta*C */
-    CPU_PATH_HALF,   /* f16, bf16 and words: blocks are converted to f32 or packed as words */
+    CPU_PATH_BLOCKS, /* f16, bf16, int8 and words: blocks are converted to f32 or packed as words */
 } cpu_path;
 
 /* How the threads share a product. */
@@ -84,20 +84,20 @@ typedef struct cpu_plan {
     size_t b_bytes;        /* a packed block of B */
     size_t part_bytes;     /* one part's sums */
     size_t workspace;      /* all of it */
-    struct cpu_half_plan *half; /* CPU_PATH_HALF; else NULL */
+    struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS; else NULL */
 } cpu_plan;
 
-/* How a product of 16-bit types, or of words of f32, is cut into blocks. */
-typedef struct cpu_half_plan {
-    const cpu_half *half;
-    const cpu_words *words;                        /* NULL: all blocks are converted to f32 */
-    int64_t rows, columns, steps;                  /* of a block: of op(A), of op(B), of k */
-    int64_t sum_ld;                                /* of a block of sums */
-    int64_t blocks_m, blocks_n, blocks_k;          /* blocks along m, n and k */
-    cpu_plan product;                              /* f32, of a whole block, on one thread */
-    size_t a_bytes, b_bytes, sum_bytes, row_bytes; /* workspace of a thread, in this order */
-    size_t thread_bytes;                           /* with the workspace of `product` */
-} cpu_half_plan;
+/* How a product of 16-bit types, of int8, or of words of f32, is cut into blocks. */
+typedef struct cpu_block_plan {
+    const cpu_conversions *conversions;
+    const cpu_words *words;               /* NULL: all blocks are converted to f32 */
+    int64_t rows, columns, steps;         /* of a block: of op(A), of op(B), of k */
+    int64_t sum_ld;                       /* of a block of sums */
+    int64_t blocks_m, blocks_n, blocks_k; /* blocks along m, n and k */
+    cpu_plan product;                     /* f32, of a whole block, on one thread */
+    size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes; /* of a thread, in this order */
+    size_t thread_bytes; /* with the workspace of `product` */
+} cpu_block_plan;
 
 /* cpu_plan.c: chooses path, sharing and what `blocking` leaves open. A pure function of its
  * arguments. */
@@ -106,21 +106,23 @@ void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocki
 void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out);
 size_t tgl_cpu_aligned(size_t bytes); /* rounded up to CPU_ALIGNMENT */
 
-/* cpu_half.c: the same for 16-bit types and for products that take words. *plan refers to *half. */
-void tgl_cpu_plan_half(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
-                       const cpu_device *cpu, cpu_half_plan *half, cpu_plan *plan);
-void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
-                  thread_pool *threads);
+/* cpu_blocks.c: the same for 16-bit types, int8 and products that take words. *plan refers to
+ * *blocks. */
+void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
+                         const cpu_device *cpu, cpu_block_plan *blocks, cpu_plan *plan);
+void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
+                    char *workspace, thread_pool *threads);
 
-/* cpu_words.c. takes_words: whether the product and the system permit bf16 words, and they are
- * faster than FMAs. word_blocks: sets rows, columns and steps of the blocks. multiply_words:
- * sums := or += the product of a block; is_last: of the blocks along k; false: the block must take
- * FMAs, and the sums are unchanged. */
+/* cpu_words.c. word_kind: what a product of its types multiplies. takes_words: whether the product
+ * and the system permit words, and they are faster than FMAs. word_blocks: sets rows, columns and
+ * steps of the blocks. multiply_words: sums := or += the product of a block; is_last: of the blocks
+ * along k; false: the block must take FMAs, and the sums are unchanged. */
+cpu_word_kind tgl_cpu_word_kind(const tgl_shape *shape);
 bool tgl_cpu_takes_words(const tgl_shape *shape, const cpu_tier *tier);
-void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_half_plan *half);
+void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *blocks);
 bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words,
                             const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
-                            void *packed_b, float *sums, int64_t ld, bool add, bool is_last);
+                            void *packed_b, void *sums, int64_t ld, bool add, bool is_last);
 
 /* cpu_gemm.c, cpu_vector.c: run a plan in place, D := alpha*op(A)*op(B) + beta*D and the epilogue,
  * in `workspace`, plan->workspace bytes aligned to CPU_ALIGNMENT. */

@@ -115,10 +115,16 @@ static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
     return NULL;
 }
 
-/* f16 and bf16 have a path of their own (cpu_half.c). */
+/* f16 and bf16 have a path of their own (cpu_blocks.c). */
 static bool is_half(const tgl_shape *s)
 {
     return (s->type_a == TGL_F16 || s->type_a == TGL_BF16) && s->type_b == s->type_a;
+}
+
+/* So have products of int8, of which D has to be int32. */
+static bool is_i8(const tgl_shape *s)
+{
+    return s->type_a == TGL_I8 && s->type_c == TGL_I32 && s->type_d == TGL_I32;
 }
 
 /* Whether the path of 16-bit types converts a bias or a residual of this type. */
@@ -141,20 +147,23 @@ static tgl_status check_addends(const tgl_shape *s)
         (!e->residual || e->type_residual == s->type_d))
         return TGL_OK;
     return tgl_fail(TGL_UNSUPPORTED, "the cpu device takes a bias and a residual of the result's "
-                                     "type only for products of f32 and f64");
+                                     "type only for products of f32, f64 and i8");
 }
 
 /* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for ACCURATE
  * products by words. */
 static tgl_status check_shape(const tgl_shape *s)
 {
-    if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s))
-        return tgl_fail(TGL_UNSUPPORTED,
-                        "the cpu device has kernels for f32, f64, f16 and bf16 only");
+    if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s) && !is_i8(s))
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32, f64, f16, bf16, and "
+                                         "i8 with results of i32 only");
     if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
         s->scaling_d != TGL_SCALING_NONE)
         return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no kernel that takes scales");
     TGL_TRY(check_addends(s));
+    if (is_i8(s) && s->epilogue.activation > TGL_ACTIVATION_RELU)
+        return tgl_fail(TGL_UNSUPPORTED, "products of i8 have integers as results: the cpu device "
+                                         "applies no activation but relu to them");
     if (s->epilogue.expression != NULL)
         return tgl_fail(TGL_UNSUPPORTED,
                         "the cpu device compiles no expressions: use bias, activation and "
@@ -179,13 +188,13 @@ static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_bl
 {
     cpu_plan *state = malloc(sizeof *state);
     if (state == NULL) return NULL;
-    if (!is_half(shape) && !tgl_cpu_takes_words(shape, tier)) {
+    if (!is_half(shape) && !is_i8(shape) && !tgl_cpu_takes_words(shape, tier)) {
         tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, blocking, cpu, state);
         return state;
     }
-    cpu_half_plan *half = malloc(sizeof *half);
-    if (half != NULL) {
-        tgl_cpu_plan_half(shape, tier, blocking, cpu, half, state);
+    cpu_block_plan *blocks = malloc(sizeof *blocks);
+    if (blocks != NULL) {
+        tgl_cpu_plan_blocks(shape, tier, blocking, cpu, blocks, state);
         return state;
     }
     free(state);
@@ -194,7 +203,7 @@ static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_bl
 
 static void free_state(cpu_plan *state)
 {
-    if (state != NULL) free(state->half);
+    if (state != NULL) free(state->blocks);
     free(state);
 }
 
@@ -235,6 +244,9 @@ static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
     if (s->type_accumulate == TGL_F32) {
         host.alpha = *(const float *)alpha;
         host.beta = beta != NULL ? *(const float *)beta : 0;
+    } else if (s->type_accumulate == TGL_I32) {
+        host.alpha = *(const int32_t *)alpha;
+        host.beta = beta != NULL ? *(const int32_t *)beta : 0;
     } else {
         host.alpha = *(const double *)alpha;
         host.beta = beta != NULL ? *(const double *)beta : 0;
@@ -258,21 +270,21 @@ static void copy_c(const tgl_shape *s, const tgl_run *run, int64_t element)
 }
 
 /* Runs with known scalars. Where D is not C, D starts as a copy of C and the product is computed in
- * place; products of 16-bit types read C themselves. */
+ * place; products in blocks read C themselves. */
 static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
 {
     const cpu_plan *p = plan->state;
     cpu_device *cpu = plan->dev->state;
     TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
     cpu_buffer workspace = {NULL, -1};
-    if ((run->has_product || p->path == CPU_PATH_HALF) && p->workspace > 0) {
+    if ((run->has_product || p->path == CPU_PATH_BLOCKS) && p->workspace > 0) {
         workspace = tgl_buffer_pool_take(&cpu->buffers, p->workspace);
         if (workspace.memory == NULL)
             return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", p->workspace);
     }
-    if (p->path != CPU_PATH_HALF) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
-    if (p->path == CPU_PATH_HALF)
-        tgl_cpu_half(&plan->shape, p, run, workspace.memory, &cpu->threads);
+    if (p->path != CPU_PATH_BLOCKS) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
+    if (p->path == CPU_PATH_BLOCKS)
+        tgl_cpu_blocks(&plan->shape, p, run, workspace.memory, &cpu->threads);
     else if (!run->has_product)
         tgl_cpu_scale(&plan->shape, p->kernels, run);
     else if (p->path == CPU_PATH_SMALL)

@@ -358,26 +358,30 @@ static void explain_blocks(tgl_text *out, const tgl_shape *s, const cpu_plan *p,
                               : "copied by the first tile that uses a panel");
 }
 
-static void explain_half(tgl_text *out, const tgl_shape *s, const cpu_half_plan *h)
+/* How the blocks are multiplied, by words. */
+static const char *const word_paths[CPU_WORD_KINDS] = {
+    [CPU_WORDS_BF16] = "products of bf16 are summed in f32; blocks with sums that could be "
+                       "denormal\n"
+                       "            or overflow are converted to f32 and take FMAs\n",
+    [CPU_WORDS_F32] = "each f32 is the sum of three bf16 words, six products of words are summed "
+                      "in f32;\n"
+                      "            blocks whose words or sums could be denormal or overflow take "
+                      "f32 FMAs\n",
+    [CPU_WORDS_F16] = "each f16 is the sum of two bf16 words, four products of words are summed in "
+                      "f32;\n"
+                      "            blocks with Inf or NaN are converted to f32 and take FMAs\n",
+    [CPU_WORDS_I8] = "products of i8 are summed in i32\n",
+};
+
+static void explain_words(tgl_text *out, const tgl_shape *s, const cpu_block_plan *h)
 {
-    const bool f32 = s->type_a == TGL_F32;
-    if (h->words != NULL && f32)
-        tgl_text_add(out,
-                     "path        %s: each f32 is the sum of three bf16 words, six products of "
-                     "words are summed in f32;\n"
-                     "            blocks whose words or sums could be denormal or overflow "
-                     "take f32 FMAs\n",
-                     h->words->name);
-    else if (h->words != NULL)
-        tgl_text_add(out,
-                     "path        %s: products of bf16 are summed in f32; blocks with sums "
-                     "that could be denormal\n"
-                     "            or overflow are converted to f32 and take FMAs\n",
-                     h->words->name);
+    if (h->words != NULL)
+        tgl_text_add(out, "path        %s: %s", h->words->name, word_paths[tgl_cpu_word_kind(s)]);
     else
-        tgl_text_add(
-            out,
-            "path        blocks of A and B are converted to f32, products are summed in f32\n");
+        tgl_text_add(out,
+                     "path        blocks of A and B are converted to f32, products are summed in "
+                     "f32%s\n",
+                     s->type_a == TGL_I8 ? ", blocks in i32" : "");
     tgl_text_add(out, "blocks      %lld x %lld of D, %lld steps of k\n", (long long)h->rows,
                  (long long)h->columns, (long long)h->steps);
 }
@@ -389,7 +393,7 @@ static void explain_threads(tgl_text *out, const cpu_plan *p, int most)
         tgl_text_add(out, most > 1 ? ": too little work for more threads\n" : "\n");
     else if (p->path == CPU_PATH_VECTOR)
         tgl_text_add(out, ", each computes a part of the result\n");
-    else if (p->path == CPU_PATH_HALF)
+    else if (p->path == CPU_PATH_BLOCKS)
         tgl_text_add(out, ", each computes whole blocks of D\n");
     else if (p->sharing == CPU_SHARE_BATCH)
         tgl_text_add(out, ", each computes whole products of the batch\n");
@@ -415,8 +419,8 @@ void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out)
     else if (p->path == CPU_PATH_SMALL)
         tgl_text_add(out, "path        a few register tiles, which read A and B in place%s\n",
                      plan->shape.trans_b ? "; B is transposed to the stack" : "");
-    else if (p->path == CPU_PATH_HALF)
-        explain_half(out, &plan->shape, p->half);
+    else if (p->path == CPU_PATH_BLOCKS)
+        explain_words(out, &plan->shape, p->blocks);
     else
         explain_blocks(out, &plan->shape, p, &cpu->facts);
     explain_threads(out, p, cpu->threads.threads);

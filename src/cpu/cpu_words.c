@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of bf16, and of f32 with TGL_COMPUTE_ACCURATE, by words (bf16_words.h): when they are
- * used, and for which blocks.
+ * Products of bf16, of f16 unless the compute mode is IEEE, of f32 with TGL_COMPUTE_ACCURATE, and
+ * of int8, by words (words.h): when they are used, and for which blocks. Those of int8 are exact.
  *
  * AMX and AVX512-BF16 round each sum to nearest as an FMA does, but treat denormal numbers as zero.
  * A block is therefore multiplied by words only if none can occur. Let 2^a and 2^b be the binades
  * of the least elements other than 0 of the blocks of A and B, and f the fraction bits of their
- * type: 7 of bf16, 23 of f32.
+ * type: 7 of bf16, 10 of f16, 23 of f32.
  *   - Each word is a multiple of 2^(a-f). With a-f >= -126 it is 0 or a normal number.
  *   - Each product of two words is a multiple of q = 2^(a-f+b-f), and so is each sum of products
  *     after rounding, because rounding drops low bits only. With q >= 2^-126 each sum is 0 or a
@@ -22,9 +22,12 @@
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static bool is_f32(const tgl_shape *s)
+cpu_word_kind tgl_cpu_word_kind(const tgl_shape *s)
 {
-    return s->type_a == TGL_F32;
+    return s->type_a == TGL_F32   ? CPU_WORDS_F32
+           : s->type_a == TGL_F16 ? CPU_WORDS_F16
+           : s->type_a == TGL_I8  ? CPU_WORDS_I8
+                                  : CPU_WORDS_BF16;
 }
 
 /* Lines of a block: with fewer A and B are packed more often, with more the sums leave the L2
@@ -32,17 +35,19 @@ static bool is_f32(const tgl_shape *s)
  * the L2 cache. */
 enum { MAX_LINES = 1280, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
-/* Cycles, measured on a Xeon with AMX: packing an element, [0] of bf16 (or converting it to f32),
- * [1] of f32; adding a sum to a block of sums; reading it for the epilogue; a call. */
-static const double PACK[2] = {0.35, 0.8}, ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
+/* Cycles, measured on a Xeon with AMX: packing an element, by kind (or converting it to f32);
+ * adding a sum to a block of sums; reading it for the epilogue; a call. */
+static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3};
+static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
 
 /* Cycles of a block of D by words. */
-static double cost(const cpu_words *words, bool f32, int64_t rows, int64_t columns, int64_t k)
+static double cost(const cpu_words *words, cpu_word_kind kind, int64_t rows, int64_t columns,
+                   int64_t k)
 {
     const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
     const double steps = (double)tgl_round_up(k, CPU_WORDS_STEPS);
-    const double blocks = (double)cpu_ceil_div(k, words->steps[f32]);
-    return (m * n * words->cycles[f32] + (m + n) * PACK[f32]) * steps +
+    const double blocks = (double)cpu_ceil_div(k, words->steps[kind]);
+    return (m * n * words->cycles[kind] + (m + n) * PACK[kind]) * steps +
            m * n * (ADD * blocks + EPILOGUE) + CALL;
 }
 
@@ -58,16 +63,21 @@ static int64_t fewest_blocks(int64_t total, int64_t other)
     return cpu_ceil_div(total, other <= FEW ? MAX_LINES_OF_FEW : MAX_LINES);
 }
 
-/* A short last block costs as much as a whole one: 1.5 times the usual steps are one block. */
-static int64_t even_steps(const cpu_words *words, bool f32, int64_t k)
+/* A short last block costs as much as a whole one: 1.5 times the usual steps are one block, unless
+ * f32 words fill the L1 cache. */
+static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
 {
-    const int64_t usual = words->steps[f32];
-    const int64_t blocks = f32 ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
-    return tgl_min64(k, tgl_round_up(cpu_ceil_div(k, blocks > 0 ? blocks : 1), CPU_WORDS_STEPS));
+    const int64_t usual = words->steps[kind];
+    const int64_t blocks =
+        kind == CPU_WORDS_F32 ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
+    const int64_t even = cpu_ceil_div(k, blocks > 0 ? blocks : 1);
+    return tgl_min64(
+        k, tgl_round_up(even, kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS));
 }
 
-void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
+void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
+    const cpu_word_kind kind = tgl_cpu_word_kind(s);
     const int64_t least_m = fewest_blocks(s->m, s->n), least_n = fewest_blocks(s->n, s->m);
     double best = 0;
     for (int64_t bm = least_m; bm < least_m + threads; bm++)
@@ -75,33 +85,46 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
             const int64_t rows = even_lines(s->m, bm), columns = even_lines(s->n, bn);
             const int64_t blocks =
                 s->batch * cpu_ceil_div(s->m, rows) * cpu_ceil_div(s->n, columns);
-            const double cycles = (double)cpu_ceil_div(blocks, threads) *
-                                  cost(h->words, is_f32(s), rows, columns, s->k);
+            const double cycles =
+                (double)cpu_ceil_div(blocks, threads) * cost(h->words, kind, rows, columns, s->k);
             if (best > 0 && cycles >= best) continue;
             best = cycles;
             h->rows = rows;
             h->columns = columns;
         }
-    h->steps = even_steps(h->words, is_f32(s), s->k);
+    h->steps = even_steps(h->words, kind, s->k);
 }
 
 /* The cost of a product by words and by FMAs, per block of D. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
-    const bool f32 = is_f32(s);
+    const cpu_word_kind kind = tgl_cpu_word_kind(s);
     const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
-    const double conversion = f32 ? 0 : (double)(m + n) * PACK[0];
+    const double conversion = kind == CPU_WORDS_F32 ? 0 : (double)(m + n) * PACK[CPU_WORDS_BF16];
     const double fma = (double)m * (double)n * words->fma_cycles;
-    return cost(words, f32, m, n, s->k) < (fma + conversion) * (double)s->k;
+    return cost(words, kind, m, n, s->k) < (fma + conversion) * (double)s->k;
+}
+
+/* Whether words may compute the product. Those of f16 are two exact products for each factor, which
+ * IEEE does not permit. */
+static bool are_permitted(const tgl_shape *s)
+{
+    switch (tgl_cpu_word_kind(s)) {
+    case CPU_WORDS_F32:
+        return tgl_shape_is_all(s, TGL_F32) && s->compute == TGL_COMPUTE_ACCURATE;
+    case CPU_WORDS_F16:
+        return s->type_b == TGL_F16 && s->compute != TGL_COMPUTE_IEEE;
+    default:
+        return s->type_a == s->type_b && (s->type_a == TGL_BF16 || s->type_a == TGL_I8);
+    }
 }
 
 bool tgl_cpu_takes_words(const tgl_shape *s, const cpu_tier *tier)
 {
-    const bool bf16 = s->type_a == TGL_BF16 && s->type_b == TGL_BF16;
-    const bool f32 = tgl_shape_is_all(s, TGL_F32) && s->compute == TGL_COMPUTE_ACCURATE;
     const cpu_words *words = tier->words;
-    return words != NULL && (bf16 || (f32 && words->multiply[1] != NULL)) && s->k > 0 &&
-           are_words_faster(s, words) && (words->is_permitted == NULL || words->is_permitted());
+    return words != NULL && words->multiply[tgl_cpu_word_kind(s)] != NULL && are_permitted(s) &&
+           s->k > 0 && are_words_faster(s, words) &&
+           (words->is_permitted == NULL || words->is_permitted());
 }
 
 /* ---- One block ------------------------------------------------------------------------------- */
@@ -112,11 +135,13 @@ static int log2_up(int64_t x)
 }
 
 /* The condition at the head of the file. */
-static bool are_exact(const tgl_shape *s, cpu_exponents a, cpu_exponents b)
+static bool are_exact(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exponents b)
 {
     enum { BIAS = 127, LEAST = -126, MOST = 127 };
-    const int fraction = is_f32(s) ? 23 : 7;
-    if (a.most + b.most - 2 * BIAS + 2 + log2_up(s->k) + 1 > MOST) return false;
+    static const int fraction_bits[] = {7, 23, 10};
+    if (kind == CPU_WORDS_I8) return true;
+    const int fraction = fraction_bits[kind];
+    if (a.most + b.most - 2 * BIAS + 2 + log2_up(k) + 1 > MOST) return false;
     if (a.least > a.most || b.least > b.most) return true; /* all products are 0 */
     const int least_a = a.least - BIAS - fraction, least_b = b.least - BIAS - fraction;
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
@@ -125,7 +150,7 @@ static bool are_exact(const tgl_shape *s, cpu_exponents a, cpu_exponents b)
 /* The block behind this one along k, as if it were as large. */
 static cpu_words_next following(const tgl_shape *s, const cpu_words_source *x, bool is_last)
 {
-    const int64_t element = is_f32(s) ? sizeof(float) : sizeof(uint16_t);
+    const int64_t element = (int64_t)tgl_type_size(s->type_a);
     if (is_last) return (cpu_words_next){.rows = 0};
     return (cpu_words_next){
         .at = (const char *)x->from + x->k * (x->k_contiguous ? 1 : x->ld) * element,
@@ -136,16 +161,16 @@ static cpu_words_next following(const tgl_shape *s, const cpu_words_source *x, b
 }
 
 bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, const cpu_words_source *a,
-                            const cpu_words_source *b, void *packed_a, void *packed_b, float *sums,
+                            const cpu_words_source *b, void *packed_a, void *packed_b, void *sums,
                             int64_t ld, bool add, bool is_last)
 {
-    const int type = is_f32(s);
-    const cpu_exponents of_a = words->pack_a[type](packed_a, a);
-    const cpu_exponents of_b = words->pack_b[type](packed_b, b);
-    if (!are_exact(s, of_a, of_b)) return false;
+    const cpu_word_kind kind = tgl_cpu_word_kind(s);
+    const cpu_exponents of_a = words->pack_a[kind](packed_a, a);
+    const cpu_exponents of_b = words->pack_b[kind](packed_b, b);
+    if (!are_exact(kind, s->k, of_a, of_b)) return false;
     const cpu_words_next next[2] = {following(s, a, is_last), following(s, b, is_last)};
     if (words->begin != NULL) words->begin();
-    words->multiply[type](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
+    words->multiply[kind](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
     if (words->end != NULL) words->end();
     return true;
 }

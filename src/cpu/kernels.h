@@ -105,11 +105,25 @@ typedef struct cpu_kernels {
     double (*fma_loop)(int64_t rounds, double *sink);
 } cpu_kernels;
 
-/* Conversions of n elements between f32 and a 16-bit type: [0] f16, [1] bf16. narrow rounds to
- * nearest, ties to even. */
-typedef struct cpu_half {
-    void (*widen[2])(float *to, const uint16_t *from, int64_t n);
+/* Conversions of n elements between f32 and a shorter type, and sums of int32 modulo 2^32. */
+typedef struct cpu_conversions {
+    /* [0] f16, [1] bf16, [2] int8. narrow rounds to nearest, ties to even. */
+    void (*widen[3])(float *to, const void *from, int64_t n);
     void (*narrow[2])(uint16_t *to, const float *from, int64_t n);
-} cpu_half;
+
+    /* to[i] := the integer from[i], or to[i] += from[i] */
+    void (*add_integers)(int32_t *to, const float *from, int64_t n, bool add);
+
+    /* to[i] := alpha*to[i] + beta*x[i*step]. step: 1, or 0 for the same element everywhere */
+    void (*combine_i32)(int32_t *to, int64_t n, int32_t alpha, int32_t beta, const int32_t *x,
+                        int64_t step);
+    void (*relu_i32)(int32_t *to, int64_t n);
+} cpu_conversions;
+
+/* The index of a type in cpu_conversions. */
+static inline int cpu_conversion_of(tgl_type type)
+{
+    return type == TGL_F16 ? 0 : type == TGL_BF16 ? 1 : 2;
+}
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of bf16_words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product
+ * The functions of words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product
  * of two tiles, 16 rows by 32 steps and 32 steps by 16 columns, to a tile of f32. Row i of the
  * first tile is 32 steps of row i of op(A). Row q of the second has steps 2q and 2q + 1 of 16
  * columns of op(B), side by side for each column. Compiled with -mamx-tile, -mamx-bf16 and
@@ -179,14 +179,14 @@ static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n,
     add_rows(&sums, LINES);
 }
 
-static void multiply_bf16(int64_t m, int64_t n, int64_t k, const void *a, const void *b, float *c,
+static void multiply_bf16(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
                           int64_t ldc, bool add, const cpu_words_next next[2])
 {
     (void)next; /* prefetching them was slower */
     multiply(m, n, k, a, b, c, ldc, add, 1);
 }
 
-static void multiply_f32(int64_t m, int64_t n, int64_t k, const void *a, const void *b, float *c,
+static void multiply_f32(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
                          int64_t ldc, bool add, const cpu_words_next next[2])
 {
     (void)next; /* prefetching them was slower */

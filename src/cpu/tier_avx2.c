@@ -12,8 +12,8 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define HALF_NAME(x) x##_avx2
-#include "cpu/cpu_half.h"
+#define CONVERT_NAME(x) x##_avx2
+#include "cpu/template_convert.h"
 
 #define MR                6
 #define NV                2

@@ -13,8 +13,8 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define HALF_NAME(x) x##_avx512
-#include "cpu/cpu_half.h"
+#define CONVERT_NAME(x) x##_avx512
+#include "cpu/template_convert.h"
 
 #define MR                8
 #define NV                3

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of bf16_words.h by AVX512-BF16. VDPBF16PS adds to each of 16 sums in f32 the
+ * The functions of words.h by AVX512-BF16. VDPBF16PS adds to each of 16 sums in f32 the
  * products of a pair of bf16: steps 2q and 2q + 1 of a row of op(A), copied to all lanes, and of 16
  * columns of op(B). Like AMX it treats denormal numbers as zero (Intel SDM vol. 2, AMD APM vol. 4).
  * Compiled with -mavx512f and -mavx512bf16; called only where detect.c found them.
@@ -142,7 +142,7 @@ static void multiply_panels(int64_t rows, int64_t columns, int64_t k, const char
 }
 
 static void multiply_bf16(int64_t m, int64_t n, int64_t k, const void *packed_a,
-                          const void *packed_b, float *c, int64_t ldc, bool add,
+                          const void *packed_b, void *c, int64_t ldc, bool add,
                           const cpu_words_next next[2])
 {
     const int64_t panel = (k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
@@ -153,7 +153,7 @@ static void multiply_bf16(int64_t m, int64_t n, int64_t k, const void *packed_a,
     for (int64_t i = 0; i < m; i += LINES, a += panel) {
         const char *b = packed_b;
         for (int64_t j = 0; j < n; j += LINES, b += panel) {
-            const target to = {.c = c + i * ldc + j, .ldc = ldc, .add = add};
+            const target to = {.c = (float *)c + i * ldc + j, .ldc = ldc, .add = add};
             multiply_panels(m - i < LINES ? m - i : LINES, n - j < LINES ? n - j : LINES, k, a, b,
                             to, &beside);
         }

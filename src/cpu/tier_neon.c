@@ -12,8 +12,8 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#define HALF_NAME(x) x##_neon
-#include "cpu/cpu_half.h"
+#define CONVERT_NAME(x) x##_neon
+#include "cpu/template_convert.h"
 
 /* 18 sums, 3 vectors of b and 6 elements of a. With 8 rows GCC 12 spills. */
 #define MR                6

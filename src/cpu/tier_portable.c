@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#define HALF_NAME(x) x##_portable
-#include "cpu/cpu_half.h"
+#define CONVERT_NAME(x) x##_portable
+#include "cpu/template_convert.h"
 
 #define MR                4
 #define NV                2

@@ -34,18 +34,19 @@
  * conversions, words, base. */
 static const cpu_tier tiers[] = {
     {"amx", "cpu/amx", CPU_AMX | CPU_AVX512 | CPU_FMA, AMX(tgl_cpu_kernels_avx512_f32),
-     AMX(tgl_cpu_kernels_avx512_f64), AMX(tgl_cpu_half_avx512), AMX(tgl_cpu_words_amx), "avx512"},
+     AMX(tgl_cpu_kernels_avx512_f64), AMX(tgl_cpu_conversions_avx512), AMX(tgl_cpu_words_amx),
+     "avx512"},
     {"avx512_bf16", "cpu/avx512_bf16", CPU_AVX512_BF16 | CPU_AVX512 | CPU_FMA,
-     BF16(tgl_cpu_kernels_avx512_f32), BF16(tgl_cpu_kernels_avx512_f64), BF16(tgl_cpu_half_avx512),
-     BF16(tgl_cpu_words_avx512_bf16), "avx512"},
+     BF16(tgl_cpu_kernels_avx512_f32), BF16(tgl_cpu_kernels_avx512_f64),
+     BF16(tgl_cpu_conversions_avx512), BF16(tgl_cpu_words_avx512_bf16), "avx512"},
     {"avx512", "cpu/avx512", CPU_AVX512 | CPU_FMA, X86(tgl_cpu_kernels_avx512_f32),
-     X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_half_avx512), NULL, NULL},
+     X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_conversions_avx512), NULL, NULL},
     {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, X86(tgl_cpu_kernels_avx2_f32),
-     X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_half_avx2), NULL, NULL},
+     X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_conversions_avx2), NULL, NULL},
     {"neon", "cpu/neon", CPU_NEON, ARM64(tgl_cpu_kernels_neon_f32), ARM64(tgl_cpu_kernels_neon_f64),
-     ARM64(tgl_cpu_half_neon), NULL, NULL},
+     ARM64(tgl_cpu_conversions_neon), NULL, NULL},
     {"portable", "cpu/portable", 0, &tgl_cpu_kernels_portable_f32, &tgl_cpu_kernels_portable_f64,
-     &tgl_cpu_half_portable, NULL, NULL},
+     &tgl_cpu_conversions_portable, NULL, NULL},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
 

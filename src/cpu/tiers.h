@@ -5,17 +5,18 @@
 #ifndef TGL_CPU_TIERS_H
 #define TGL_CPU_TIERS_H
 
-#include "cpu/bf16_words.h"
 #include "cpu/detect.h"
 #include "cpu/kernels.h"
+#include "cpu/words.h"
 #include "tegula/tegula.h"
 
 extern const cpu_kernels tgl_cpu_kernels_portable_f32, tgl_cpu_kernels_portable_f64;
 extern const cpu_kernels tgl_cpu_kernels_avx2_f32, tgl_cpu_kernels_avx2_f64;
 extern const cpu_kernels tgl_cpu_kernels_avx512_f32, tgl_cpu_kernels_avx512_f64;
 extern const cpu_kernels tgl_cpu_kernels_neon_f32, tgl_cpu_kernels_neon_f64;
-extern const cpu_half tgl_cpu_half_neon;
-extern const cpu_half tgl_cpu_half_portable, tgl_cpu_half_avx2, tgl_cpu_half_avx512;
+extern const cpu_conversions tgl_cpu_conversions_neon;
+extern const cpu_conversions tgl_cpu_conversions_portable, tgl_cpu_conversions_avx2,
+    tgl_cpu_conversions_avx512;
 extern const cpu_words tgl_cpu_words_amx, tgl_cpu_words_avx512_bf16;
 
 typedef struct cpu_tier {
@@ -23,7 +24,7 @@ typedef struct cpu_tier {
     const char *kernel; /* in the public interface: "cpu/avx512" */
     unsigned needs;     /* cpu_feature bits */
     const cpu_kernels *f32, *f64;
-    const cpu_half *half;
+    const cpu_conversions *conversions;
     const cpu_words *words; /* NULL: it multiplies no bf16 */
     const char *base;       /* the tier whose kernels it also has; NULL: none */
 } cpu_tier;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of f16 and bf16, and of f32 by words. D is cut into blocks, and each thread computes
- * whole blocks:
+ * Products of f16, bf16 and int8, and of f32 by words. D is cut into blocks, and each thread
+ * computes whole blocks:
  *
  *     for each block of kb steps of k
  *         pack the block of op(A), mb x kb, and of op(B), kb x nb, as words, and multiply them, if
  *         that suits the product (cpu_words.c); else
  *             convert the blocks to f32
- *             add their product to an f32 block, mb x nb: a product of cpu_gemm.c or cpu_vector.c
- *             on one thread
- *     for each row of the block, unless the f32 block is the result
- *         alpha, beta*C and the epilogue in f32, rounded once to D's type
+ *             add their product to a block of sums, mb x nb: a product of cpu_gemm.c or
+ *             cpu_vector.c on one thread
+ *     for each row of the block, unless the block of sums is the result
+ *         alpha, beta*C and the epilogue in the accumulation type, rounded once to D's type
+ *
+ * Products of int8 are exact. The f32 product of one block is, because it is an integer of at most
+ * MAX_STEPS * 2^14 < 2^24. It is added to sums of int32 modulo 2^32.
  *
  * The blocks of a thread stay in its L2 cache. Converting a block costs little beside the product,
  * in which each of its elements is used nb or mb times.
@@ -60,7 +63,12 @@ static int64_t size_of_block(int64_t total, int64_t size, int64_t index)
     return tgl_min64(size, total - index * size);
 }
 
-static void choose_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
+static bool is_i8(const tgl_shape *s)
+{
+    return s->type_a == TGL_I8;
+}
+
+static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
     if (h->words != NULL) {
         tgl_cpu_word_blocks(s, threads, h);
@@ -80,17 +88,17 @@ static void choose_blocks(const tgl_shape *s, int threads, cpu_half_plan *h)
 }
 
 /* Bytes of a block of op(A) or op(B): of f32, or of words. */
-static size_t operand_bytes(const tgl_shape *s, const cpu_half_plan *h, int64_t lines)
+static size_t operand_bytes(const tgl_shape *s, const cpu_block_plan *h, int64_t lines)
 {
-    const int64_t element = s->type_a == TGL_F32 ? 6 : 4;
-    return tgl_cpu_aligned((size_t)(tgl_round_up(lines, CPU_WORDS_LINES) *
-                                    tgl_round_up(h->steps, CPU_WORDS_STEPS) * element));
+    const size_t words = tgl_cpu_words_bytes(tgl_cpu_word_kind(s), lines, h->steps);
+    const size_t f32 = (size_t)(lines * h->steps) * sizeof(float);
+    return tgl_cpu_aligned(words > f32 ? words : f32);
 }
 
 /* Plans the product of a whole block, which serves the smaller ones at the edges too, and sizes the
  * workspace. */
 static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_kernels *kernels,
-                         cpu_blocking blocking, cpu_half_plan *h)
+                         cpu_blocking blocking, cpu_block_plan *h)
 {
     const cpu_device one_thread = {.facts = cpu->facts, .threads = {.threads = 1}};
     /* Rows of a power of two of bytes would share few sets of the caches. */
@@ -101,20 +109,22 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
     h->b_bytes = operand_bytes(s, h, h->columns);
     h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->sum_ld) * sizeof(float));
     h->row_bytes = tgl_cpu_aligned((size_t)h->columns * sizeof(float));
-    h->thread_bytes = h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes + h->product.workspace;
+    h->product_bytes = is_i8(s) && h->words == NULL ? h->sum_bytes : 0;
+    h->thread_bytes = h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes + h->product_bytes +
+                      h->product.workspace;
 }
 
-void tgl_cpu_plan_half(const tgl_shape *s, const cpu_tier *tier, cpu_blocking blocking,
-                       const cpu_device *cpu, cpu_half_plan *h, cpu_plan *plan)
+void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_blocking blocking,
+                         const cpu_device *cpu, cpu_block_plan *h, cpu_plan *plan)
 {
-    *h = (cpu_half_plan){.half = tier->half,
-                         .words = tgl_cpu_takes_words(s, tier) ? tier->words : NULL};
+    *h = (cpu_block_plan){.conversions = tier->conversions,
+                          .words = tgl_cpu_takes_words(s, tier) ? tier->words : NULL};
     const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
     const double by_words =
-        h->words != NULL ? CYCLES_PER_THREAD / h->words->cycles[s->type_a == TGL_F32] : 0;
+        h->words != NULL ? CYCLES_PER_THREAD / h->words->cycles[tgl_cpu_word_kind(s)] : 0;
     const double work = by_words > WORK_PER_THREAD ? by_words : WORK_PER_THREAD;
     const double threads = products / work, most = cpu->threads.threads;
-    *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_HALF, .parts = 1, .half = h};
+    *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_BLOCKS, .parts = 1, .blocks = h};
     plan->threads = threads < 2 ? 1 : (int)(threads < most ? threads : most);
     choose_blocks(s, plan->threads, h);
     h->blocks_m = cpu_ceil_div(s->m, h->rows);
@@ -128,64 +138,73 @@ void tgl_cpu_plan_half(const tgl_shape *s, const cpu_tier *tier, cpu_blocking bl
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-typedef struct half_job {
+typedef struct block_job {
     const tgl_shape *shape;
     const cpu_plan *plan;
     const tgl_run *run;
     char *workspace;
     thread_pool *threads;
-} half_job;
+} block_job;
 
 /* One block of D, and the memory of the thread that computes it. */
-typedef struct half_block {
+typedef struct d_block {
     int64_t problem, row, rows, column, columns;
-    float *a, *b, *sums, *line;
+    float *a, *b;
+    void *sums; /* f32, of int8 int32 */
     int64_t sum_ld;
+    float *product; /* of converted blocks: the sums themselves, but for int8 */
+    int64_t product_ld;
+    void *line;
     char *inner;
-} half_block;
+} d_block;
 
 /* to[i] := element index + i of a matrix of this type, i < n. */
-static void read_line(const cpu_half *half, tgl_type type, float *to, const void *from,
+static void read_line(const cpu_conversions *convert, tgl_type type, float *to, const void *from,
                       int64_t index, int64_t n)
 {
     if (type == TGL_F32)
         memcpy(to, (const float *)from + index, (size_t)n * sizeof *to);
     else
-        half->widen[type == TGL_BF16](to, (const uint16_t *)from + index, n);
+        convert->widen[cpu_conversion_of(type)](
+            to, (const char *)from + index * (int64_t)tgl_type_size(type), n);
 }
 
-static void write_line(const cpu_half *half, tgl_type type, void *to, int64_t index,
+static void write_line(const cpu_conversions *convert, tgl_type type, void *to, int64_t index,
                        const float *from, int64_t n)
 {
     if (type == TGL_F32)
         memcpy((float *)to + index, from, (size_t)n * sizeof *from);
     else
-        half->narrow[type == TGL_BF16]((uint16_t *)to + index, from, n);
+        convert->narrow[cpu_conversion_of(type)]((uint16_t *)to + index, from, n);
 }
 
 /* Converts a block of a stored matrix, and stores its rows one after the other. */
-static void read_block(const cpu_half *half, tgl_type type, float *to, const cpu_words_source *from)
+static void read_block(const cpu_conversions *convert, tgl_type type, float *to,
+                       const cpu_words_source *from)
 {
     const int64_t rows = from->k_contiguous ? from->lines : from->k;
     const int64_t n = from->k_contiguous ? from->k : from->lines;
     for (int64_t i = 0; i < rows; i++)
-        read_line(half, type, to + i * n, from->from, i * from->ld, n);
+        read_line(convert, type, to + i * n, from->from, i * from->ld, n);
 }
 
 /* Multiplies the block by f32 FMAs. */
-static void multiply_converted(const half_job *job, const half_block *x, const cpu_words_source *a,
+static void multiply_converted(const block_job *job, const d_block *x, const cpu_words_source *a,
                                const cpu_words_source *b, bool add)
 {
     const tgl_shape *s = job->shape;
-    const cpu_half_plan *h = job->plan->half;
-    read_block(h->half, s->type_a, x->a, a);
-    read_block(h->half, s->type_b, x->b, b);
-    const tgl_shape block = block_shape(s, x->rows, x->columns, a->k, x->sum_ld);
+    const cpu_block_plan *h = job->plan->blocks;
+    read_block(h->conversions, s->type_a, x->a, a);
+    read_block(h->conversions, s->type_b, x->b, b);
+    const tgl_shape block = block_shape(s, x->rows, x->columns, a->k, x->product_ld);
     const tgl_run run = {
         .alpha = 1,
-        .beta = add,
+        .beta = add && !is_i8(s),
         .has_product = true,
-        .at = {[TGL_AT_A] = x->a, [TGL_AT_B] = x->b, [TGL_AT_C] = x->sums, [TGL_AT_D] = x->sums},
+        .at = {[TGL_AT_A] = x->a,
+               [TGL_AT_B] = x->b,
+               [TGL_AT_C] = x->product,
+               [TGL_AT_D] = x->product},
     };
     if (h->product.path == CPU_PATH_SMALL)
         tgl_cpu_small_run(&block, &h->product, &run, job->threads);
@@ -193,13 +212,16 @@ static void multiply_converted(const half_job *job, const half_block *x, const c
         tgl_cpu_vector(&block, &h->product, &run, x->inner, job->threads);
     else
         tgl_cpu_gemm(&block, &h->product, &run, x->inner, job->threads);
+    for (int64_t i = 0; i < x->rows && is_i8(s); i++)
+        h->conversions->add_integers((int32_t *)x->sums + i * x->sum_ld,
+                                     x->product + i * x->product_ld, x->columns, add);
 }
 
 /* Adds the products of block p of k to the sums; the first one sets them. */
-static void multiply_block(const half_job *job, const half_block *x, int64_t p)
+static void multiply_block(const block_job *job, const d_block *x, int64_t p)
 {
     const tgl_shape *s = job->shape;
-    const cpu_half_plan *h = job->plan->half;
+    const cpu_block_plan *h = job->plan->blocks;
     const int64_t first = p * h->steps, k = size_of_block(s->k, h->steps, p);
     const int64_t element = (int64_t)tgl_type_size(s->type_a);
     const int64_t at_a = s->trans_a ? first * s->lda + x->row : x->row * s->lda + first;
@@ -214,66 +236,102 @@ static void multiply_block(const half_job *job, const half_block *x, int64_t p)
 }
 
 /* The f32 operand of the epilogue at `index`, read to `line`; NULL: there is none. */
-static const float *read_addend(const cpu_half *half, tgl_type type, float *line, const void *from,
-                                int64_t index, int64_t n)
+static const float *read_addend(const cpu_conversions *convert, tgl_type type, float *line,
+                                const void *from, int64_t index, int64_t n)
 {
     if (from == NULL) return NULL;
-    read_line(half, type, line, from, index, n);
+    read_line(convert, type, line, from, index, n);
     return line;
 }
 
-/* D := epilogue(alpha*sum + beta*C) in one row of the block. */
-static void store_row(const half_job *job, const half_block *x, int64_t i)
+/* D := epilogue(alpha*sum + beta*C) in f32, in one row of the block. */
+static void store_f32(const block_job *job, const d_block *x, int64_t i)
 {
     const tgl_shape *s = job->shape;
     const tgl_run *run = job->run;
     const tgl_shape_epilogue *e = &s->epilogue;
     const cpu_kernels *kernels = job->plan->kernels;
-    const cpu_half *half = job->plan->half->half;
+    const cpu_conversions *convert = job->plan->blocks->conversions;
     const int64_t row = x->row + i, n = x->columns;
-    float *sums = x->sums + i * x->sum_ld, *line = x->line;
+    float *sums = (float *)x->sums + i * x->sum_ld, *line = x->line;
     if (!run->has_product || run->alpha != 1)
         kernels->scale(sums, n, run->has_product ? run->alpha : 0);
     if (run->beta != 0) {
         const void *C = tgl_cpu_c_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_c));
-        read_line(half, s->type_c, line, C, row * s->ldc + x->column, n);
+        read_line(convert, s->type_c, line, C, row * s->ldc + x->column, n);
         kernels->reduce(sums, 1, n, line, n, 1, run->beta, 1);
     }
     const bool by_row = e->bias == TGL_BIAS_ROW;
     if (!tgl_epilogue_is_none(e)) {
         const float *addend =
-            read_addend(half, e->type_bias, line, run->at[TGL_AT_BIAS],
+            read_addend(convert, e->type_bias, line, run->at[TGL_AT_BIAS],
                         x->problem * e->stride_bias + (by_row ? row : x->column), by_row ? 1 : n);
         kernels->finish(sums, n, addend, by_row ? 0 : 1, e->activation, NULL);
-        addend = read_addend(half, e->type_residual, line, run->at[TGL_AT_RESIDUAL],
+        addend = read_addend(convert, e->type_residual, line, run->at[TGL_AT_RESIDUAL],
                              x->problem * e->stride_residual + row * e->ld_residual + x->column, n);
         kernels->finish(sums, n, NULL, 1, TGL_ACTIVATION_NONE, addend);
     }
     void *D = tgl_cpu_d_of(s, run, x->problem, (int64_t)tgl_type_size(s->type_d));
-    write_line(half, s->type_d, D, row * s->ldd + x->column, sums, n);
+    write_line(convert, s->type_d, D, row * s->ldd + x->column, sums, n);
+}
+
+/* The same modulo 2^32. */
+static void store_i32(const block_job *job, const d_block *x, int64_t i)
+{
+    const tgl_shape *s = job->shape;
+    const tgl_run *run = job->run;
+    const tgl_shape_epilogue *e = &s->epilogue;
+    const cpu_conversions *convert = job->plan->blocks->conversions;
+    const int64_t row = x->row + i, n = x->columns;
+    int32_t *sums = (int32_t *)x->sums + i * x->sum_ld;
+    const int32_t *bias = run->at[TGL_AT_BIAS], *residual = run->at[TGL_AT_RESIDUAL];
+    const int32_t alpha = run->has_product ? (int32_t)run->alpha : 0;
+    if (!run->has_product) memset(sums, 0, (size_t)n * sizeof *sums);
+    if (run->beta != 0) {
+        const int32_t *C = (const void *)tgl_cpu_c_of(s, run, x->problem, sizeof *C);
+        convert->combine_i32(sums, n, alpha, (int32_t)run->beta, C + row * s->ldc + x->column, 1);
+    } else if (alpha != 1) {
+        const int32_t nothing = 0;
+        convert->combine_i32(sums, n, alpha, 0, &nothing, 0);
+    }
+    if (bias != NULL) {
+        bias += x->problem * e->stride_bias;
+        if (e->bias == TGL_BIAS_ROW)
+            convert->combine_i32(sums, n, 1, 1, bias + row, 0);
+        else
+            convert->combine_i32(sums, n, 1, 1, bias + x->column, 1);
+    }
+    if (e->activation == TGL_ACTIVATION_RELU) convert->relu_i32(sums, n);
+    if (residual != NULL) {
+        residual += x->problem * e->stride_residual + row * e->ld_residual + x->column;
+        convert->combine_i32(sums, n, 1, 1, residual, 1);
+    }
+    int32_t *D = (void *)tgl_cpu_d_of(s, run, x->problem, sizeof *D);
+    memcpy(D + row * s->ldd + x->column, sums, (size_t)n * sizeof *sums);
 }
 
 /* Whether the sums are the results, and it pays to have them in D. If rows of D are a multiple of 8
  * KB apart, the rows of a tile share a set of the L1 cache: a block of sums and a copy are 5 to 20
  * % faster then, else they are slower (2048 and 1024 cubed, Xeon with AMX). */
-static bool are_results(const half_job *job)
+static bool are_results(const block_job *job)
 {
     const tgl_shape *s = job->shape;
-    return s->ldd % 2048 != 0 && s->type_d == TGL_F32 && job->run->has_product && s->k > 0 &&
-           job->run->alpha == 1 && job->run->beta == 0 && tgl_epilogue_is_none(&s->epilogue);
+    return s->ldd % 2048 != 0 && (s->type_d == TGL_F32 || is_i8(s)) && job->run->has_product &&
+           s->k > 0 && job->run->alpha == 1 && job->run->beta == 0 &&
+           tgl_epilogue_is_none(&s->epilogue);
 }
 
 static void compute_blocks(void *context, int thread, int team)
 {
-    const half_job *job = context;
+    const block_job *job = context;
     const tgl_shape *s = job->shape;
-    const cpu_half_plan *h = job->plan->half;
+    const cpu_block_plan *h = job->plan->blocks;
     char *memory = job->workspace + (size_t)thread * h->thread_bytes;
     const int64_t blocks = s->batch * h->blocks_m * h->blocks_n;
     const bool in_place = are_results(job);
     for (int64_t i = thread; i < blocks; i += team) {
         const int64_t block_m = i / h->blocks_n % h->blocks_m, block_n = i % h->blocks_n;
-        half_block x = {
+        d_block x = {
             .problem = i / (h->blocks_m * h->blocks_n),
             .row = block_m * h->rows,
             .rows = size_of_block(s->m, h->rows, block_m),
@@ -284,23 +342,25 @@ static void compute_blocks(void *context, int thread, int team)
             .sums = (void *)(memory + h->a_bytes + h->b_bytes),
             .sum_ld = h->sum_ld,
             .line = (void *)(memory + h->a_bytes + h->b_bytes + h->sum_bytes),
-            .inner = memory + h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes,
+            .inner = memory + h->thread_bytes - h->product.workspace,
         };
         if (in_place) {
-            float *D = (void *)tgl_cpu_d_of(s, job->run, x.problem, sizeof(float));
-            x.sums = D + x.row * s->ldd + x.column;
+            char *D = tgl_cpu_d_of(s, job->run, x.problem, sizeof(float));
+            x.sums = D + (x.row * s->ldd + x.column) * (int64_t)sizeof(float);
             x.sum_ld = s->ldd;
         }
+        x.product = is_i8(s) ? (void *)(x.inner - h->product_bytes) : x.sums;
+        x.product_ld = is_i8(s) ? h->sum_ld : x.sum_ld;
         for (int64_t p = 0; job->run->has_product && p < h->blocks_k; p++)
             multiply_block(job, &x, p);
         for (int64_t row = 0; !in_place && row < x.rows; row++)
-            store_row(job, &x, row);
+            (is_i8(s) ? store_i32 : store_f32)(job, &x, row);
     }
 }
 
-void tgl_cpu_half(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
-                  thread_pool *threads)
+void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
+                    char *workspace, thread_pool *threads)
 {
-    half_job job = {shape, plan, run, workspace, threads};
+    block_job job = {shape, plan, run, workspace, threads};
     tgl_thread_pool_run(threads, plan->threads, compute_blocks, &job);
 }

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conversion of lines between f32 and the 16-bit types, f16 (IEEE half: 5 exponent bits, 10
+ * fraction bits) and bf16 (the upper half of an f32), from int8 to f32, and what products of int8
+ * do with their sums. A tier's file includes this header once, so that the compiler makes vectors
+ * of the tier's width of these loops. Conversions are without branches and do not depend on the
+ * processor's modes for denormal numbers.
+ *
+ * CONVERT_NAME(x): x with the tier's suffix; undefined at the end.
+ */
+
+static inline float CONVERT_NAME(f16_to_f32)(uint16_t half)
+{
+    enum { BIAS = 127 - 15 };
+    const uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
+    /* The exponent 31 of Inf and NaN becomes 255. */
+    const uint32_t exponent = magnitude >= 0x7c00u ? 255u - 31u : BIAS;
+    const cpu_f32_bits normal = {.bits = (magnitude << 13) + (exponent << 23)};
+    /* Denormal: magnitude * 2^-24. 2^23 + magnitude is exact, and its low bits are the magnitude.
+     */
+    const cpu_f32_bits shifted = {.bits = 0x4b000000u + magnitude};
+    const cpu_f32_bits denormal = {(shifted.value - 0x1p23F) * 0x1p-24F};
+    const cpu_f32_bits result = {.bits = (magnitude < 0x400u ? denormal.bits : normal.bits) | sign};
+    return result.value;
+}
+
+/* Rounds to nearest, ties to even. */
+static inline uint16_t CONVERT_NAME(f32_to_f16)(float value)
+{
+    const cpu_f32_bits x = {value};
+    const uint32_t magnitude = x.bits & 0x7fffffffu, sign = x.bits >> 16 & 0x8000u;
+    /* Drops 13 bits: adds half of the last place less one, and one more if the result was odd. A
+     * carry out of the greatest f16 gives Inf. */
+    const uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1)) >> 13;
+    /* Below 2^-14: the sum with 0.5 is rounded at 2^-24, the last place of a denormal f16. */
+    const cpu_f32_bits positive = {.bits = magnitude}, shifted = {positive.value + 0.5F};
+    const uint32_t small = shifted.bits - 0x3f000000u;
+    const uint32_t large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u; /* NaN, Inf */
+    const uint32_t finite = magnitude < 0x38800000u ? small : normal;
+    return (uint16_t)((magnitude >= 0x47800000u ? large : finite) | sign);
+}
+
+static inline float CONVERT_NAME(bf16_to_f32)(uint16_t half)
+{
+    const cpu_f32_bits result = {.bits = (uint32_t)half << 16};
+    return result.value;
+}
+
+/* Rounds to nearest, ties to even; NaN stays NaN. */
+static inline uint16_t CONVERT_NAME(f32_to_bf16)(float value)
+{
+    const cpu_f32_bits x = {value};
+    const uint32_t rounded = (x.bits + 0x7fffu + (x.bits >> 16 & 1)) >> 16;
+    const uint32_t quiet = x.bits >> 16 | 0x40u;
+    return (uint16_t)((x.bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
+}
+
+static void CONVERT_NAME(widen_f16)(float *restrict to, const void *restrict memory, int64_t n)
+{
+    const uint16_t *restrict from = memory;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = CONVERT_NAME(f16_to_f32)(from[i]);
+}
+
+static void CONVERT_NAME(narrow_f16)(uint16_t *restrict to, const float *restrict from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = CONVERT_NAME(f32_to_f16)(from[i]);
+}
+
+static void CONVERT_NAME(widen_bf16)(float *restrict to, const void *restrict memory, int64_t n)
+{
+    const uint16_t *restrict from = memory;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = CONVERT_NAME(bf16_to_f32)(from[i]);
+}
+
+static void CONVERT_NAME(narrow_bf16)(uint16_t *restrict to, const float *restrict from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = CONVERT_NAME(f32_to_bf16)(from[i]);
+}
+
+static void CONVERT_NAME(widen_i8)(float *restrict to, const void *restrict memory, int64_t n)
+{
+    const int8_t *restrict from = memory;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i];
+}
+
+/* Unsigned arithmetic: that of int32_t must not overflow. */
+static void CONVERT_NAME(add_integers)(int32_t *restrict to, const float *restrict from, int64_t n,
+                                       bool add)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (int32_t)((add ? (uint32_t)to[i] : 0) + (uint32_t)(int32_t)from[i]);
+}
+
+static void CONVERT_NAME(combine_i32)(int32_t *restrict to, int64_t n, int32_t alpha, int32_t beta,
+                                      const int32_t *restrict x, int64_t step)
+{
+    const uint32_t a = (uint32_t)alpha, b = (uint32_t)beta;
+    if (step == 0)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (int32_t)(a * (uint32_t)to[i] + b * (uint32_t)x[0]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (int32_t)(a * (uint32_t)to[i] + b * (uint32_t)x[i]);
+}
+
+static void CONVERT_NAME(relu_i32)(int32_t *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = to[i] > 0 ? to[i] : 0;
+}
+
+const cpu_conversions CONVERT_NAME(tgl_cpu_conversions) = {
+    .widen = {CONVERT_NAME(widen_f16), CONVERT_NAME(widen_bf16), CONVERT_NAME(widen_i8)},
+    .narrow = {CONVERT_NAME(narrow_f16), CONVERT_NAME(narrow_bf16)},
+    .add_integers = CONVERT_NAME(add_integers),
+    .combine_i32 = CONVERT_NAME(combine_i32),
+    .relu_i32 = CONVERT_NAME(relu_i32),
+};
+
+#undef CONVERT_NAME

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products by instructions that multiply short words and add groups of products: bf16 words, which
+ * are added in f32, and int8, which are added in int32.
+ *
+ * A bf16 number is one word. An f32 number is the sum of three bf16 words, and an f16 number of
+ * two,
+ *
+ *     x = high + middle + low        high := x, middle := x - high, low := x - high - middle
+ *     x = high + low                 high := x, low := x - high
+ *
+ * each rounded to the 8 significant bits of bf16. Together they hold the 24 bits of an f32 and the
+ * 11 of an f16 exactly.
+ *
+ * Packed operands consist of panels of CPU_WORDS_LINES lines (rows of op(A), columns of op(B)),
+ * padded with zeros. A panel has all its steps of k, CPU_WORDS_STEPS bf16 or CPU_WORDS_STEPS_I8
+ * int8 at a time, for each of these its words, and for each word two tiles of 1 KB. A table may
+ * pack int8 in a layout of its own, within tgl_cpu_words_bytes().
+ */
+#ifndef TGL_CPU_WORDS_H
+#define TGL_CPU_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CPU_WORDS_LINES = 32,
+    CPU_WORDS_STEPS = 32,
+    CPU_WORDS_STEPS_I8 = 64,
+    CPU_WORDS_BYTES = 2 * 1024
+};
+
+/* What is multiplied. */
+typedef enum cpu_word_kind {
+    CPU_WORDS_BF16 = 0, /* bf16, one word */
+    CPU_WORDS_F32 = 1,  /* f32, three words */
+    CPU_WORDS_F16 = 2,  /* f16, two words */
+    CPU_WORDS_I8 = 3,   /* int8 */
+    CPU_WORD_KINDS
+} cpu_word_kind;
+
+/* The exponents of a block's elements, biased as in f32. No element other than 0: least > most.
+ * Not used for int8. */
+typedef struct cpu_exponents {
+    int least; /* of the elements other than 0; 0: a denormal number */
+    int most;  /* 255: Inf or NaN */
+} cpu_exponents;
+
+/* A block of op(A) or op(B), which is not packed. */
+typedef struct cpu_words_source {
+    const void *from;
+    int64_t ld;        /* elements between two lines, or two steps of k */
+    bool k_contiguous; /* the steps of a line are contiguous; else the lines of a step are */
+    int64_t lines, k;
+} cpu_words_source;
+
+/* Memory that is used next: `rows` rows of `bytes`, `step` bytes apart. */
+typedef struct cpu_words_next {
+    const char *at;
+    int64_t step, bytes, rows;
+} cpu_words_next;
+
+/* Packs a block. */
+typedef cpu_exponents cpu_pack_words_fn(void *to, const cpu_words_source *source);
+
+/* C := a*b, or C += a*b, for packed operands of m x k and k x n; C of f32, or of int32 modulo 2^32.
+ * Of three words the products low*middle, middle*low and low*low are left out. next: may be
+ * prefetched, of A and of B. */
+typedef void cpu_multiply_words_fn(int64_t m, int64_t n, int64_t k, const void *a, const void *b,
+                                   void *c, int64_t ldc, bool add, const cpu_words_next next[2]);
+
+/* Indexed by cpu_word_kind; NULL where the kind is not multiplied. */
+typedef struct cpu_words {
+    const char *name;              /* of the instructions, for people: "AMX" */
+    bool (*is_permitted)(void);    /* whether the system lets this process use them; NULL: always */
+    int64_t steps[CPU_WORD_KINDS]; /* of k in a block of A or B */
+    double cycles[CPU_WORD_KINDS]; /* of a multiply-add of two elements */
+    double fma_cycles;             /* the same by an f32 FMA */
+    cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
+    cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
+
+    /* Around the calls of multiply() of a thread; NULL: nothing is to be done. */
+    void (*begin)(void);
+    void (*end)(void);
+} cpu_words;
+
+/* Bytes that a packed block takes at most. */
+static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int64_t k)
+{
+    static const int64_t element[] = {2, 6, 4, 2}; /* int8 may be stored as int16 */
+    const int64_t whole_lines = (lines + CPU_WORDS_LINES - 1) / CPU_WORDS_LINES * CPU_WORDS_LINES;
+    const int64_t whole_k = (k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8 * CPU_WORDS_STEPS_I8;
+    return (size_t)(whole_lines * (whole_k * element[kind] + (int64_t)sizeof(int32_t)));
+}
+
+/* pack_words.c, by AVX512BW. by_line: one line after the other where k is contiguous, which is
+ * faster on Zen 4. The others do so for few lines only; tile after tile was faster on a Xeon. */
+cpu_pack_words_fn tgl_pack_a_bf16, tgl_pack_b_bf16, tgl_pack_a_bf16_by_line,
+    tgl_pack_b_bf16_by_line, tgl_pack_a_f32, tgl_pack_b_f32, tgl_pack_a_f16, tgl_pack_b_f16,
+    tgl_pack_a_i8, tgl_pack_b_i8;
+
+#endif
