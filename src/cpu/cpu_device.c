@@ -30,9 +30,10 @@ static void list_properties(cpu_device *cpu)
     const cpu_facts *facts = &cpu->facts;
     add_property(cpu, "processor", "%s", facts->name);
     if (facts->model[0] != '\0') add_property(cpu, "model", "%s", facts->model);
-    add_property(cpu, "instruction sets", "%s%s%s%s%s%s%s",
+    add_property(cpu, "instruction sets", "%s%s%s%s%s%s%s%s",
                  facts->features & CPU_AVX2 ? "avx2 " : "", facts->features & CPU_FMA ? "fma " : "",
                  facts->features & CPU_AVX512 ? "avx512" : "",
+                 facts->features & CPU_AVX512_VNNI ? " avx512_vnni" : "",
                  facts->features & CPU_AVX512_BF16 ? " avx512_bf16" : "",
                  facts->features & CPU_AMX ? " amx" : "", facts->features & CPU_NEON ? "neon" : "",
                  facts->features == 0 ? "portable only" : "");

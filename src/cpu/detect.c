@@ -37,8 +37,9 @@ static bool has_fast_bf16(void)
 static unsigned detect_features(void)
 {
     enum { XMM_YMM = 0x06, OPMASK_ZMM = 0xe0, TILES = 0x60000 };
-    const unsigned AVX512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* ebx: F, DQ, BW, VL */
-    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };                   /* edx */
+    const unsigned AVX512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;   /* ebx: F, DQ, BW, VL */
+    enum { AVX512_VNNI = 1 << 11 };                                      /* ecx */
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 }; /* edx */
     unsigned eax, ebx, ecx, edx, features = 0;
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & bit_OSXSAVE)) return 0;
     const uint64_t saved = saved_state();
@@ -47,9 +48,11 @@ static unsigned detect_features(void)
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return features;
     if (ebx & bit_AVX2) features |= CPU_AVX2;
     if ((ebx & AVX512) == AVX512 && (saved & OPMASK_ZMM) == OPMASK_ZMM) features |= CPU_AVX512;
-    if ((features & CPU_AVX512) && (edx & AMX_BF16) && (edx & AMX_TILE) && (saved & TILES) == TILES)
+    if ((features & CPU_AVX512) && (edx & AMX_BF16) && (edx & AMX_TILE) && (edx & AMX_INT8) &&
+        (saved & TILES) == TILES)
         features |= CPU_AMX;
-    if ((features & CPU_AVX512) && has_fast_bf16()) features |= CPU_AVX512_BF16;
+    if ((features & CPU_AVX512) && (ecx & AVX512_VNNI)) features |= CPU_AVX512_VNNI;
+    if ((features & CPU_AVX512_VNNI) && has_fast_bf16()) features |= CPU_AVX512_BF16;
     return features;
 }
 

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs operands as bf16 words by AVX-512, in the tiles that AMX multiplies (words.h): row i
- * of a tile of A is 32 steps of row i of op(A); row q of a tile of B has steps 2q and 2q + 1 of 16
- * columns of op(B), side by side for each column. Compiled with -mavx512f and -mavx512bw; called
- * only where detect.c found them.
+ * Packs operands as bf16 words by AVX-512, in the tiles that AMX multiplies (words.h): row i of a
+ * tile of A is 32 steps of row i of op(A); row q of a tile of B has steps 2q and 2q + 1 of 16
+ * columns of op(B), side by side for each column. Compiled with -mavx512f, -mavx512bw and
+ * -mavx512vl; called only where detect.c found them.
  */
-#include "cpu/transpose.h"
-#include "cpu/unroll.h"
-#include "cpu/words.h"
+#include "cpu/word_tiles.h"
 
-#include <immintrin.h>
-#include <string.h>
-
-enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, STEPS = CPU_WORDS_STEPS, LINES = CPU_WORDS_LINES };
-
-typedef int32_t int_vector __attribute__((vector_size(64)));
+enum { STEPS = CPU_WORDS_STEPS };
 
 /* ---- Exponents ------------------------------------------------------------------------------- */
 
@@ -63,17 +56,6 @@ static cpu_exponents exponents_f32(const magnitudes *seen)
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
-/* The first n of 32 lanes of 16 bits; n may be negative or larger. */
-static inline __mmask32 first_of_32(int64_t n)
-{
-    return n >= 32 ? 0xffffffffu : n <= 0 ? 0 : (1u << n) - 1;
-}
-
-static inline __mmask16 first_of_16(int64_t n)
-{
-    return (__mmask16)first_of_32(n);
-}
-
 /* Rounds to bf16, halves away from zero, and leaves the word in the upper half of the f32. */
 static inline __m512i upper_word(__m512 x)
 {
@@ -81,23 +63,29 @@ static inline __m512i upper_word(__m512 x)
     return _mm512_and_si512(up, _mm512_set1_epi32((int)0xffff0000));
 }
 
-/* The words of 16 f32. The lower halves are 0: of low, because it has at most 8 bits. */
-static inline void split(__m512i x, __m512i words[3])
+/* The `count` words of 16 f32. The lower halves are 0: of the last word, because it has at most 8
+ * bits. */
+static inline __attribute__((always_inline)) void split(__m512i x, const int count,
+                                                        __m512i words[3])
 {
-    const __m512 value = _mm512_castsi512_ps(x);
-    words[0] = upper_word(value);
-    const __m512 rest = _mm512_sub_ps(value, _mm512_castsi512_ps(words[0]));
-    words[1] = upper_word(rest);
-    words[2] = _mm512_castps_si512(_mm512_sub_ps(rest, _mm512_castsi512_ps(words[1])));
+    __m512 rest = _mm512_castsi512_ps(x);
+    for (int w = 0; w < count - 1; w++) {
+        words[w] = upper_word(rest);
+        rest = _mm512_sub_ps(rest, _mm512_castsi512_ps(words[w]));
+    }
+    words[count - 1] = _mm512_castps_si512(rest);
+}
+
+/* 16 elements of f32 (three words) or f16 (two), as f32. VCVTPH2PS converts denormal numbers in any
+ * mode of the processor. */
+static inline __attribute__((always_inline)) __m512i load_16(const void *from, __mmask16 mask,
+                                                             const int words)
+{
+    if (words == 3) return _mm512_maskz_loadu_epi32(mask, from);
+    return _mm512_castps_si512(_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, from)));
 }
 
 /* ---- Packing --------------------------------------------------------------------------------- */
-
-/* One panel's tiles for STEPS steps: [word][tile][row] of 64 bytes. */
-static inline void store_row(char *to, int word, int tile, int row, __m512i x)
-{
-    _mm512_store_si512(to + (2 * word + tile) * TILE + row * ROW, x);
-}
 
 /* Each row of a tile is STEPS steps of a line. */
 static inline void gather_lines_bf16(char *to, const uint16_t *from, int64_t ld, int64_t lines,
@@ -131,26 +119,31 @@ static inline void gather_whole_lines_bf16(char *to, const uint16_t *from, int64
     }
 }
 
-static inline void gather_lines_f32(char *to, const float *from, int64_t ld, int64_t lines,
-                                    int64_t k, magnitudes *seen)
+/* Of f32 or f16, which are split into several words. */
+static inline __attribute__((always_inline)) void gather_lines_split(char *to, const char *from,
+                                                                     int64_t ld, int64_t lines,
+                                                                     int64_t k, const int words,
+                                                                     magnitudes *seen)
 {
+    const int64_t element = words == 3 ? 4 : 2;
     const __mmask16 first = first_of_16(k), second = first_of_16(k - 16);
     const __m512i odd =
         _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
                          25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
     for (int i = 0; i < LINES; i++) {
+        const char *line = from + i * ld * element;
         __m512i x = _mm512_setzero_si512(), y = x, words_x[3], words_y[3];
         if (i < lines) {
-            x = _mm512_maskz_loadu_epi32(first, from + i * ld);
-            y = _mm512_maskz_loadu_epi32(second, from + i * ld + 16);
+            x = load_16(line, first, words);
+            y = load_16(line + 16 * element, second, words);
         }
-        __builtin_prefetch(from + (i + LINES) * ld);
-        __builtin_prefetch(from + (i + LINES) * ld + 16);
+        __builtin_prefetch(line + LINES * element);
+        if (words == 3) __builtin_prefetch(line + (LINES + 16) * element);
         note_f32(seen, x);
         note_f32(seen, y);
-        split(x, words_x);
-        split(y, words_y);
-        for (int w = 0; w < 3; w++)
+        split(x, words, words_x);
+        split(y, words, words_y);
+        for (int w = 0; w < words; w++)
             store_row(to, w, i / TILE_ROWS, i % TILE_ROWS,
                       _mm512_permutex2var_epi16(words_x[w], odd, words_y[w]));
     }
@@ -177,39 +170,30 @@ static inline void gather_steps_bf16(char *to, const uint16_t *from, int64_t ld,
     }
 }
 
-static inline void gather_steps_f32(char *to, const float *from, int64_t ld, int64_t lines,
-                                    int64_t k, magnitudes *seen)
+static inline __attribute__((always_inline)) void gather_steps_split(char *to, const char *from,
+                                                                     int64_t ld, int64_t lines,
+                                                                     int64_t k, const int words,
+                                                                     magnitudes *seen)
 {
+    const int64_t element = words == 3 ? 4 : 2;
     for (int tile = 0; tile < 2; tile++) {
         const __mmask16 mask = first_of_16(lines - tile * TILE_ROWS);
-        const float *start = from + tile * TILE_ROWS;
+        const char *start = from + tile * TILE_ROWS * element;
         for (int q = 0; q < STEPS / 2; q++) {
+            const char *step = start + 2 * q * ld * element, *next = step + ld * element;
             __m512i even = _mm512_setzero_si512(), odd = even, words_even[3], words_odd[3];
-            if (2 * q < k) even = _mm512_maskz_loadu_epi32(mask, start + 2 * q * ld);
-            if (2 * q + 1 < k) odd = _mm512_maskz_loadu_epi32(mask, start + (2 * q + 1) * ld);
-            __builtin_prefetch(start + 2 * q * ld + LINES);
-            __builtin_prefetch(start + (2 * q + 1) * ld + LINES);
+            if (2 * q < k) even = load_16(step, mask, words);
+            if (2 * q + 1 < k) odd = load_16(next, mask, words);
+            __builtin_prefetch(step + LINES * element);
+            __builtin_prefetch(next + LINES * element);
             note_f32(seen, even);
             note_f32(seen, odd);
-            split(even, words_even);
-            split(odd, words_odd);
-            for (int w = 0; w < 3; w++)
+            split(even, words, words_even);
+            split(odd, words, words_odd);
+            for (int w = 0; w < words; w++)
                 store_row(to, w, tile, q,
                           _mm512_or_si512(_mm512_srli_epi32(words_even[w], 16), words_odd[w]));
         }
-    }
-}
-
-/* Transposes tiles of 16 x 16 pairs: lines and steps trade places. */
-static void transpose_tiles(char *tiles, int64_t count)
-{
-    for (char *tile = tiles; tile < tiles + count * TILE; tile += TILE) {
-        int_vector x[TILE_ROWS];
-        for (int i = 0; i < TILE_ROWS; i++)
-            x[i] = (int_vector)_mm512_load_si512(tile + i * ROW);
-        CPU_TRANSPOSE_16(x);
-        for (int i = 0; i < TILE_ROWS; i++)
-            _mm512_store_si512(tile + i * ROW, (__m512i)x[i]);
     }
 }
 
@@ -217,19 +201,20 @@ static inline __attribute__((always_inline)) magnitudes pack(char *to, const cpu
                                                              const int words, const bool by_lines)
 {
     magnitudes seen = nothing_seen();
-    const int64_t element = words == 1 ? 2 : 4;
+    const int64_t element = words == 3 ? 4 : 2;
     for (int64_t i = 0; i < s->lines; i += LINES)
         for (int64_t p = 0; p < s->k; p += STEPS) {
             const int64_t index = s->k_contiguous ? i * s->ld + p : p * s->ld + i;
-            const void *from = (const char *)s->from + index * element;
+            const char *from = (const char *)s->from + index * element;
+            const int64_t lines = s->lines - i, k = s->k - p;
             if (words == 1 && s->k_contiguous)
-                gather_lines_bf16(to, from, s->ld, s->lines - i, s->k - p, &seen);
+                gather_lines_bf16(to, (const void *)from, s->ld, lines, k, &seen);
             else if (words == 1)
-                gather_steps_bf16(to, from, s->ld, s->lines - i, s->k - p, &seen);
+                gather_steps_bf16(to, (const void *)from, s->ld, lines, k, &seen);
             else if (s->k_contiguous)
-                gather_lines_f32(to, from, s->ld, s->lines - i, s->k - p, &seen);
+                gather_lines_split(to, from, s->ld, lines, k, words, &seen);
             else
-                gather_steps_f32(to, from, s->ld, s->lines - i, s->k - p, &seen);
+                gather_steps_split(to, from, s->ld, lines, k, words, &seen);
             if (s->k_contiguous != by_lines) transpose_tiles(to, 2 * words);
             to += words * CPU_WORDS_BYTES;
         }
@@ -290,5 +275,17 @@ cpu_exponents tgl_pack_a_f32(void *to, const cpu_words_source *source)
 cpu_exponents tgl_pack_b_f32(void *to, const cpu_words_source *source)
 {
     const magnitudes seen = pack(to, source, 3, false);
+    return exponents_f32(&seen);
+}
+
+cpu_exponents tgl_pack_a_f16(void *to, const cpu_words_source *source)
+{
+    const magnitudes seen = pack(to, source, 2, true);
+    return exponents_f32(&seen);
+}
+
+cpu_exponents tgl_pack_b_f16(void *to, const cpu_words_source *source)
+{
+    const magnitudes seen = pack(to, source, 2, false);
     return exponents_f32(&seen);
 }

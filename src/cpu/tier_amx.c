@@ -3,51 +3,61 @@
  * The functions of words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product
  * of two tiles, 16 rows by 32 steps and 32 steps by 16 columns, to a tile of f32. Row i of the
  * first tile is 32 steps of row i of op(A). Row q of the second has steps 2q and 2q + 1 of 16
- * columns of op(B), side by side for each column. Compiled with -mamx-tile, -mamx-bf16 and
- * -mavx512f; called only where detect.c found them, and Linux permits the tiles.
+ * columns of op(B), side by side for each column. TDPBSSD does the same for int8 and int32, with 64
+ * steps, four side by side. Compiled with -mamx-tile, -mamx-bf16, -mamx-int8 and -mavx512f; called
+ * only where detect.c found them, and Linux permits the tiles.
  */
 #include "cpu/tiers.h"
 
 #include <immintrin.h>
 
-enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, STEPS = CPU_WORDS_STEPS, LINES = CPU_WORDS_LINES };
+enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
 
 /* The compiler does not know that the intrinsics of tiles read memory. */
 #define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
+
+/* sum := sum + a*b, three tiles. Of int8 if is_i8, a constant. */
+#define MULTIPLY(is_i8, sum, a, b)                                                                 \
+    do {                                                                                           \
+        if (is_i8)                                                                                 \
+            _tile_dpbssd(sum, a, b);                                                               \
+        else                                                                                       \
+            _tile_dpbf16ps(sum, a, b);                                                             \
+    } while (0)
 
 /* Multiplies the tiles of A by those of B, after loading those of A, of B or of both. Tiles 0 to 3
  * are sums, in two rows; 4 and 5 are tiles of A, 6 and 7 of B. Each is loaded right before its
  * first use (5 % faster than at the beginning). tall, wide: whether there are two tiles of A, of B;
  * constants. B is read once for each panel of A, which stays in the L1 cache: its loads have a hint
  * for that. */
-#define MULTIPLY_A(tall, wide, a)                                                                  \
+#define MULTIPLY_A(i8, tall, wide, a)                                                              \
     do {                                                                                           \
         _tile_loadd(4, a, ROW);                                                                    \
-        _tile_dpbf16ps(0, 4, 6);                                                                   \
-        if (wide) _tile_dpbf16ps(1, 4, 7);                                                         \
+        MULTIPLY(i8, 0, 4, 6);                                                                     \
+        if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
         if (tall) _tile_loadd(5, (a) + TILE, ROW);                                                 \
-        if (tall) _tile_dpbf16ps(2, 5, 6);                                                         \
-        if ((tall) && (wide)) _tile_dpbf16ps(3, 5, 7);                                             \
+        if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
+        if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
-#define MULTIPLY_B(tall, wide, b)                                                                  \
+#define MULTIPLY_B(i8, tall, wide, b)                                                              \
     do {                                                                                           \
         _tile_stream_loadd(6, b, ROW);                                                             \
-        _tile_dpbf16ps(0, 4, 6);                                                                   \
-        if (tall) _tile_dpbf16ps(2, 5, 6);                                                         \
+        MULTIPLY(i8, 0, 4, 6);                                                                     \
+        if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
         if (wide) _tile_stream_loadd(7, (b) + TILE, ROW);                                          \
-        if (wide) _tile_dpbf16ps(1, 4, 7);                                                         \
-        if ((tall) && (wide)) _tile_dpbf16ps(3, 5, 7);                                             \
+        if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
+        if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
-#define MULTIPLY_BOTH(tall, wide, a, b)                                                            \
+#define MULTIPLY_BOTH(i8, tall, wide, a, b)                                                        \
     do {                                                                                           \
         _tile_loadd(4, a, ROW);                                                                    \
         _tile_stream_loadd(6, b, ROW);                                                             \
-        _tile_dpbf16ps(0, 4, 6);                                                                   \
+        MULTIPLY(i8, 0, 4, 6);                                                                     \
         if (wide) _tile_stream_loadd(7, (b) + TILE, ROW);                                          \
-        if (wide) _tile_dpbf16ps(1, 4, 7);                                                         \
+        if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
         if (tall) _tile_loadd(5, (a) + TILE, ROW);                                                 \
-        if (tall) _tile_dpbf16ps(2, 5, 6);                                                         \
-        if ((tall) && (wide)) _tile_dpbf16ps(3, 5, 7);                                             \
+        if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
+        if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
 
 /* Up to this many elements of C (256 KB, which are in the L2 cache) tiles are stored to C directly:
@@ -60,7 +70,7 @@ enum { MOST_TO_C = 256 * 256 };
  * multiplied, a few rows at each step, by AVX-512: tiles that load C would treat denormal numbers
  * in it as zero. */
 typedef struct panel_sums {
-    float tiles[4][TILE_ROWS][16] __attribute__((aligned(64)));
+    float tiles[4][TILE_ROWS][16] __attribute__((aligned(64))); /* of int8: int32 */
     float *c; /* the first row that is not added yet */
     int64_t ldc;
     int64_t row, rows;    /* the next row, all rows */
@@ -75,57 +85,89 @@ static inline __mmask16 first_columns(int64_t n)
     return n >= 16 ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1);
 }
 
-static inline void add_row(float *c, const float *sums, __mmask16 columns, bool add)
+static inline void add_row(float *c, const float *sums, __mmask16 columns, bool add,
+                           const bool is_i8)
 {
     __m512 sum = _mm512_load_ps(sums);
-    if (add) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(columns, c), sum);
+    const __m512 old = _mm512_maskz_loadu_ps(add ? columns : 0, c);
+    if (add && is_i8)
+        sum = _mm512_castsi512_ps(
+            _mm512_add_epi32(_mm512_castps_si512(old), _mm512_castps_si512(sum)));
+    else if (add)
+        sum = _mm512_add_ps(old, sum);
     _mm512_mask_storeu_ps(c, columns, sum);
 }
 
-static inline void add_rows(panel_sums *x, int64_t count)
+static inline void add_rows(panel_sums *x, int64_t count, const bool is_i8)
 {
     for (; count > 0 && x->row < x->rows; count--, x->row++, x->c += x->ldc) {
         const int64_t tile = x->row / TILE_ROWS * 2, row = x->row % TILE_ROWS;
-        add_row(x->c, x->tiles[tile][row], x->columns[0], x->add);
-        if (x->columns[1] != 0) add_row(x->c + 16, x->tiles[tile + 1][row], x->columns[1], x->add);
+        add_row(x->c, x->tiles[tile][row], x->columns[0], x->add, is_i8);
+        if (x->columns[1] != 0)
+            add_row(x->c + 16, x->tiles[tile + 1][row], x->columns[1], x->add, is_i8);
     }
 }
 
-/* Small products first, then high*high. Words: high, middle, low. */
-static inline __attribute__((always_inline)) void
-multiply_steps(const char *a, const char *b, const int words, const bool tall, const bool wide)
+/* The bytes that a row of tiles takes in a panel, by kind. */
+static inline int64_t step_bytes(const cpu_word_kind kind)
+{
+    return kind == CPU_WORDS_F32   ? 3 * CPU_WORDS_BYTES
+           : kind == CPU_WORDS_F16 ? 2 * CPU_WORDS_BYTES
+                                   : CPU_WORDS_BYTES;
+}
+
+/* Steps of k in a row of tiles. */
+static inline int64_t steps_of(const cpu_word_kind kind)
+{
+    return kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
+}
+
+/* The words of a row of tiles, those of f16 but high*high. Small products first, then high*high.
+ */
+static inline __attribute__((always_inline)) void multiply_steps(const char *a, const char *b,
+                                                                 const cpu_word_kind kind,
+                                                                 const bool tall, const bool wide)
 {
     enum { HIGH = 0, MIDDLE = CPU_WORDS_BYTES, LOW = 2 * CPU_WORDS_BYTES };
-    if (words == 1) {
-        MULTIPLY_BOTH(tall, wide, a, b);
-        return;
+    enum { LOW_F16 = CPU_WORDS_BYTES };
+    switch (kind) {
+    case CPU_WORDS_F32:
+        MULTIPLY_BOTH(false, tall, wide, a + LOW, b + HIGH);
+        MULTIPLY_A(false, tall, wide, a + MIDDLE);
+        MULTIPLY_B(false, tall, wide, b + MIDDLE);
+        MULTIPLY_A(false, tall, wide, a + HIGH);
+        MULTIPLY_B(false, tall, wide, b + LOW);
+        MULTIPLY_B(false, tall, wide, b + HIGH);
+        break;
+    case CPU_WORDS_F16:
+        MULTIPLY_BOTH(false, tall, wide, a + LOW_F16, b + HIGH);
+        MULTIPLY_B(false, tall, wide, b + LOW_F16);
+        MULTIPLY_A(false, tall, wide, a + HIGH);
+        break;
+    default:
+        MULTIPLY_BOTH(kind == CPU_WORDS_I8, tall, wide, a, b);
     }
-    MULTIPLY_BOTH(tall, wide, a + LOW, b + HIGH);
-    MULTIPLY_A(tall, wide, a + MIDDLE);
-    MULTIPLY_B(tall, wide, b + MIDDLE);
-    MULTIPLY_A(tall, wide, a + HIGH);
-    MULTIPLY_B(tall, wide, b + LOW);
-    MULTIPLY_B(tall, wide, b + HIGH);
 }
 
-/* One panel of A times one panel of B. Adds what is left in *sums. */
+/* One panel of A times one panel of B. Adds what is left in *sums. The products high*high of f16
+ * come last: sums of the others are small, and so are the errors of rounding them. */
 static inline __attribute__((always_inline)) void multiply_panels(const char *a, const char *b,
                                                                   int64_t k, panel_sums *sums,
-                                                                  const int words, const bool tall,
-                                                                  const bool wide)
+                                                                  const cpu_word_kind kind,
+                                                                  const bool tall, const bool wide)
 {
-    const int64_t steps = (k + STEPS - 1) / STEPS;
+    const int64_t steps = (k + steps_of(kind) - 1) / steps_of(kind);
     const int64_t rows = (LINES + steps - 1) / steps; /* of C in each step */
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
     for (int64_t p = 0; p < steps; p++) {
-        multiply_steps(a, b, words, tall, wide);
-        a += words * CPU_WORDS_BYTES;
-        b += words * CPU_WORDS_BYTES;
-        add_rows(sums, rows);
+        multiply_steps(a + p * step_bytes(kind), b + p * step_bytes(kind), kind, tall, wide);
+        add_rows(sums, rows, kind == CPU_WORDS_I8);
     }
+    for (int64_t p = 0; kind == CPU_WORDS_F16 && p < steps; p++)
+        MULTIPLY_BOTH(false, tall, wide, a + p * step_bytes(kind), b + p * step_bytes(kind));
 }
 
 /* Stores the sums of LINES x LINES elements of C, or of m x n if that is less: to C itself, or to
@@ -156,9 +198,10 @@ static inline void store_sums(panel_sums *x, float *c, int64_t m, int64_t n)
 
 static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n, int64_t k,
                                                            const char *a, const char *b, float *c,
-                                                           int64_t ldc, bool add, const int words)
+                                                           int64_t ldc, bool add,
+                                                           const cpu_word_kind kind)
 {
-    const int64_t steps = (k + STEPS - 1) / STEPS, panel = steps * words * CPU_WORDS_BYTES;
+    const int64_t panel = (k + steps_of(kind) - 1) / steps_of(kind) * step_bytes(kind);
     panel_sums sums = {.ldc = ldc, .add = add, .to_c = !add && m * n <= MOST_TO_C};
     MEMORY_BARRIER();
     for (int64_t i = 0; i < m; i += LINES, a += panel) {
@@ -166,32 +209,31 @@ static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n,
         for (int64_t j = 0; j < n; j += LINES, panel_b += panel) {
             const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
             if (tall && wide)
-                multiply_panels(a, panel_b, k, &sums, words, true, true);
+                multiply_panels(a, panel_b, k, &sums, kind, true, true);
             else if (tall)
-                multiply_panels(a, panel_b, k, &sums, words, true, false);
+                multiply_panels(a, panel_b, k, &sums, kind, true, false);
             else if (wide)
-                multiply_panels(a, panel_b, k, &sums, words, false, true);
+                multiply_panels(a, panel_b, k, &sums, kind, false, true);
             else
-                multiply_panels(a, panel_b, k, &sums, words, false, false);
+                multiply_panels(a, panel_b, k, &sums, kind, false, false);
             store_sums(&sums, c + i * ldc + j, m - i, n - j);
         }
     }
-    add_rows(&sums, LINES);
+    add_rows(&sums, LINES, kind == CPU_WORDS_I8);
 }
 
-static void multiply_bf16(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
-                          int64_t ldc, bool add, const cpu_words_next next[2])
-{
-    (void)next; /* prefetching them was slower */
-    multiply(m, n, k, a, b, c, ldc, add, 1);
-}
-
-static void multiply_f32(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
-                         int64_t ldc, bool add, const cpu_words_next next[2])
-{
-    (void)next; /* prefetching them was slower */
-    multiply(m, n, k, a, b, c, ldc, add, 3);
-}
+/* multiply() of a kind. The next blocks are not prefetched: that was slower. */
+#define MULTIPLY_KIND(name, kind)                                                                  \
+    static void name(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,       \
+                     int64_t ldc, bool add, const cpu_words_next next[2])                          \
+    {                                                                                              \
+        (void)next;                                                                                \
+        multiply(m, n, k, a, b, c, ldc, add, kind);                                                \
+    }
+MULTIPLY_KIND(multiply_bf16, CPU_WORDS_BF16)
+MULTIPLY_KIND(multiply_f32, CPU_WORDS_F32)
+MULTIPLY_KIND(multiply_f16, CPU_WORDS_F16)
+MULTIPLY_KIND(multiply_i8, CPU_WORDS_I8)
 
 /* Eight tiles of 16 rows of 64 bytes (Intel SDM vol. 2, LDTILECFG). */
 static void configure_tiles(void)
@@ -215,16 +257,17 @@ static void release_tiles(void)
     _tile_release();
 }
 
-/* Measured on a Xeon, at one clock for FMAs and tiles. */
+/* Measured on a Xeon, at one clock for FMAs and tiles. A panel of A takes 32 KB of the L1 cache, of
+ * f32 48 KB. */
 const cpu_words tgl_cpu_words_amx = {
     .name = "AMX",
     .is_permitted = tgl_cpu_permits_amx,
-    .steps = {512, 256}, /* a panel of A takes 32 KB, of f32 48 KB: the L1 cache */
-    .cycles = {1 / 270.0, 1 / 55.0},
+    .steps = {512, 256, 256, 1024},
+    .cycles = {1 / 270.0, 1 / 55.0, 1 / 75.0, 1 / 540.0},
     .fma_cycles = 1 / 26.0,
-    .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32},
-    .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32},
-    .multiply = {multiply_bf16, multiply_f32},
+    .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32, tgl_pack_a_f16, tgl_pack_a_i8},
+    .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32, tgl_pack_b_f16, tgl_pack_b_i8},
+    .multiply = {multiply_bf16, multiply_f32, multiply_f16, multiply_i8},
     .begin = configure_tiles,
     .end = release_tiles,
 };

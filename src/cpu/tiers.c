@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* On other processors the tiers of x86 and aarch64 have names, so that they can be forbidden, but
- * no kernels. The same holds for AMX and AVX512-BF16 with a compiler that does not know them. */
+ * no kernels. The same holds for AMX, AVX512-BF16 and AVX512-VNNI with a compiler that does not
+ * know them. */
 #ifdef TGL_CPU_X86
 #define X86(kernels) (&(kernels))
 #else
@@ -23,6 +24,11 @@
 #define BF16(x) (&(x))
 #else
 #define BF16(x) NULL
+#endif
+#ifdef TGL_CPU_AVX512_VNNI
+#define VNNI(x) (&(x))
+#else
+#define VNNI(x) NULL
 #endif
 #ifdef TGL_CPU_ARM64
 #define ARM64(kernels) (&(kernels))
@@ -39,10 +45,14 @@ static const cpu_tier tiers[] = {
     {"avx512_bf16", "cpu/avx512_bf16", CPU_AVX512_BF16 | CPU_AVX512 | CPU_FMA,
      BF16(tgl_cpu_kernels_avx512_f32), BF16(tgl_cpu_kernels_avx512_f64),
      BF16(tgl_cpu_conversions_avx512), BF16(tgl_cpu_words_avx512_bf16), "avx512"},
+    {"avx512_vnni", "cpu/avx512_vnni", CPU_AVX512_VNNI | CPU_AVX512 | CPU_FMA,
+     VNNI(tgl_cpu_kernels_avx512_f32), VNNI(tgl_cpu_kernels_avx512_f64),
+     VNNI(tgl_cpu_conversions_avx512), VNNI(tgl_cpu_words_avx512_vnni), "avx512"},
     {"avx512", "cpu/avx512", CPU_AVX512 | CPU_FMA, X86(tgl_cpu_kernels_avx512_f32),
-     X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_conversions_avx512), NULL, NULL},
+     X86(tgl_cpu_kernels_avx512_f64), X86(tgl_cpu_conversions_avx512), X86(tgl_cpu_words_avx2),
+     NULL},
     {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, X86(tgl_cpu_kernels_avx2_f32),
-     X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_conversions_avx2), NULL, NULL},
+     X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_conversions_avx2), X86(tgl_cpu_words_avx2), NULL},
     {"neon", "cpu/neon", CPU_NEON, ARM64(tgl_cpu_kernels_neon_f32), ARM64(tgl_cpu_kernels_neon_f64),
      ARM64(tgl_cpu_conversions_neon), NULL, NULL},
     {"portable", "cpu/portable", 0, &tgl_cpu_kernels_portable_f32, &tgl_cpu_kernels_portable_f64,
@@ -73,7 +83,7 @@ static int find(const char *name, size_t length)
 /* Says why the setting is refused, and lists what would be understood. */
 static tgl_status refuse(const char *setting, unsigned features, const char *why)
 {
-    char names[64] = "";
+    char names[96] = "";
     for (int i = 0; i < TIERS; i++)
         if (runs(i, features)) {
             if (names[0] != '\0') strcat(names, ", ");

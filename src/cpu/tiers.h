@@ -17,7 +17,8 @@ extern const cpu_kernels tgl_cpu_kernels_neon_f32, tgl_cpu_kernels_neon_f64;
 extern const cpu_conversions tgl_cpu_conversions_neon;
 extern const cpu_conversions tgl_cpu_conversions_portable, tgl_cpu_conversions_avx2,
     tgl_cpu_conversions_avx512;
-extern const cpu_words tgl_cpu_words_amx, tgl_cpu_words_avx512_bf16;
+extern const cpu_words tgl_cpu_words_amx, tgl_cpu_words_avx512_bf16, tgl_cpu_words_avx512_vnni,
+    tgl_cpu_words_avx2;
 
 typedef struct cpu_tier {
     const char *name;   /* in TEGULA_CPU: "avx512" */
@@ -25,11 +26,11 @@ typedef struct cpu_tier {
     unsigned needs;     /* cpu_feature bits */
     const cpu_kernels *f32, *f64;
     const cpu_conversions *conversions;
-    const cpu_words *words; /* NULL: it multiplies no bf16 */
+    const cpu_words *words; /* NULL: it multiplies no words */
     const char *base;       /* the tier whose kernels it also has; NULL: none */
 } cpu_tier;
 
-enum { CPU_MAX_TIERS = 6 };
+enum { CPU_MAX_TIERS = 8 };
 
 /* Fills `usable` with the tiers that a processor with these features runs and `setting` allows,
  * best first; *count: their number. setting: the value of TEGULA_CPU, or NULL. The name of a tier

@@ -97,7 +97,19 @@ static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int6
 /* pack_words.c, by AVX512BW. by_line: one line after the other where k is contiguous, which is
  * faster on Zen 4. The others do so for few lines only; tile after tile was faster on a Xeon. */
 cpu_pack_words_fn tgl_pack_a_bf16, tgl_pack_b_bf16, tgl_pack_a_bf16_by_line,
-    tgl_pack_b_bf16_by_line, tgl_pack_a_f32, tgl_pack_b_f32, tgl_pack_a_f16, tgl_pack_b_f16,
-    tgl_pack_a_i8, tgl_pack_b_i8;
+    tgl_pack_b_bf16_by_line, tgl_pack_a_f32, tgl_pack_b_f32, tgl_pack_a_f16, tgl_pack_b_f16;
+
+/* pack_i8.c, by AVX512BW. u8: elements plus 128, which are unsigned. with_offsets: behind each
+ * panel of B there are CPU_WORDS_OFFSETS bytes, -128 times the sum of each of its columns, in
+ * int32. Added to a sum of products with elements plus 128 they give the product of a and b:
+ * sum((a + 128)*b) - 128*sum(b) = sum(a*b). */
+enum { CPU_WORDS_OFFSETS = 4 * CPU_WORDS_LINES };
+cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_with_offsets;
+
+/* tier_avx512_vnni.c: int8, packed by tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets(). Zen 4: 64
+ * multiply-adds a cycle, of which loads leave 56. */
+cpu_multiply_words_fn tgl_cpu_multiply_vnni;
+enum { CPU_STEPS_VNNI = 1024 };
+#define CPU_CYCLES_VNNI (1 / 56.0)
 
 #endif
