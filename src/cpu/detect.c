@@ -45,8 +45,9 @@ static unsigned detect_features(void)
     const uint64_t saved = saved_state();
     if ((saved & XMM_YMM) != XMM_YMM) return 0;
     if (ecx & bit_FMA) features |= CPU_FMA;
+    const bool has_f16c = ecx & bit_F16C;
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return features;
-    if (ebx & bit_AVX2) features |= CPU_AVX2;
+    if ((ebx & bit_AVX2) && has_f16c) features |= CPU_AVX2;
     if ((ebx & AVX512) == AVX512 && (saved & OPMASK_ZMM) == OPMASK_ZMM) features |= CPU_AVX512;
     if ((features & CPU_AVX512) && (edx & AMX_BF16) && (edx & AMX_TILE) && (edx & AMX_INT8) &&
         (saved & TILES) == TILES)

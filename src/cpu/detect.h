@@ -11,7 +11,7 @@
 /* The build defines TGL_CPU_X86 or TGL_CPU_ARM64 where the tiers of that processor are compiled. */
 
 typedef enum cpu_feature {
-    CPU_AVX2 = 1u << 0,
+    CPU_AVX2 = 1u << 0, /* and F16C, which all processors with AVX2 have */
     CPU_FMA = 1u << 1,
     CPU_AVX512 = 1u << 2,      /* F, BW, DQ and VL: all processors with AVX-512 but Xeon Phi */
     CPU_NEON = 1u << 3,        /* with fused multiply-adds of f64: aarch64 */

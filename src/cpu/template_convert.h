@@ -6,7 +6,10 @@
  * of the tier's width of these loops. Conversions are without branches and do not depend on the
  * processor's modes for denormal numbers.
  *
- * CONVERT_NAME(x): x with the tier's suffix; undefined at the end.
+ * CONVERT_NAME(x): x with the tier's suffix.
+ * F16_LANES, WIDEN_F16(to, from), NARROW_F16(to, from): instructions that convert this many
+ * elements, from f16 and to f16, rounded to nearest; not defined if there are none.
+ * All are undefined at the end.
  */
 
 static inline float CONVERT_NAME(f16_to_f32)(uint16_t half)
@@ -58,13 +61,23 @@ static inline uint16_t CONVERT_NAME(f32_to_bf16)(float value)
 static void CONVERT_NAME(widen_f16)(float *restrict to, const void *restrict memory, int64_t n)
 {
     const uint16_t *restrict from = memory;
-    for (int64_t i = 0; i < n; i++)
+    int64_t i = 0;
+#ifdef F16_LANES
+    for (; i + F16_LANES <= n; i += F16_LANES)
+        WIDEN_F16(to + i, from + i);
+#endif
+    for (; i < n; i++)
         to[i] = CONVERT_NAME(f16_to_f32)(from[i]);
 }
 
 static void CONVERT_NAME(narrow_f16)(uint16_t *restrict to, const float *restrict from, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
+    int64_t i = 0;
+#ifdef F16_LANES
+    for (; i + F16_LANES <= n; i += F16_LANES)
+        NARROW_F16(to + i, from + i);
+#endif
+    for (; i < n; i++)
         to[i] = CONVERT_NAME(f32_to_f16)(from[i]);
 }
 
@@ -123,3 +136,6 @@ const cpu_conversions CONVERT_NAME(tgl_cpu_conversions) = {
 };
 
 #undef CONVERT_NAME
+#undef F16_LANES
+#undef WIDEN_F16
+#undef NARROW_F16

@@ -13,6 +13,12 @@
 #include <string.h>
 
 #define CONVERT_NAME(x) x##_avx2
+#define F16_LANES       8
+#define WIDEN_F16(to, from)                                                                        \
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const void *)(from))))
+#define NARROW_F16(to, from)                                                                       \
+    _mm_storeu_si128((void *)(to),                                                                 \
+                     _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT))
 #include "cpu/template_convert.h"
 
 #define MR                6

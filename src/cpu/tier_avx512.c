@@ -14,6 +14,12 @@
 #include <string.h>
 
 #define CONVERT_NAME(x) x##_avx512
+#define F16_LANES       16
+#define WIDEN_F16(to, from)                                                                        \
+    _mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(from))))
+#define NARROW_F16(to, from)                                                                       \
+    _mm256_storeu_si256((void *)(to),                                                              \
+                        _mm512_cvtps_ph(_mm512_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT))
 #include "cpu/template_convert.h"
 
 #define MR                8

@@ -12,7 +12,10 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#define CONVERT_NAME(x) x##_neon
+#define CONVERT_NAME(x)      x##_neon
+#define F16_LANES            4
+#define WIDEN_F16(to, from)  vst1q_f32(to, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from))))
+#define NARROW_F16(to, from) vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(from))))
 #include "cpu/template_convert.h"
 
 /* 18 sums, 3 vectors of b and 6 elements of a. With 8 rows GCC 12 spills. */
