@@ -259,9 +259,10 @@ static void finish(const gemm_case *c, const memory_of_case *t, int64_t b, int64
     if (e->residual)
         residual =
             get(&t->residual, t->residual.memory.bytes, index_of(&t->residual, problem, i, j));
-    reference_saturate(element_accumulator(c->problem.type_a), x);
+    const tgl_type accumulator = element_accumulator(c->problem.type_a);
+    reference_saturate(accumulator, x);
     if (c->expression == NULL) {
-        reference_epilogue(e, bias, residual, x);
+        reference_epilogue(accumulator, e, bias, residual, x);
         return;
     }
     x->value = c->expression(acc, old, bias, i, j);
@@ -303,9 +304,9 @@ static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b
     /* Such a sum times infinity is an infinity of either sign or NaN; functions of it, anything. */
     if (isinf(alpha) && has_any_sign(&sum, p->k, accumulator))
         return c->epilogue.size != 0 || !isfinite(after);
-    reference_element r = reference_finish(alpha, sum, p->k, beta, before);
+    reference_element r = reference_finish(p->type_a, alpha, sum, p->k, beta, before);
     if (c->epilogue.size != 0) {
-        const long double acc = reference_finish(alpha, sum, p->k, 0, 0).value;
+        const long double acc = reference_finish(p->type_a, alpha, sum, p->k, 0, 0).value;
         finish(c, t, b, i, j, acc, beta != 0 ? (long double)beta * before : 0, &r);
     }
     double error;
@@ -324,7 +325,8 @@ void gemm_case_describe(const gemm_case *c, char *text, size_t size)
     snprintf(
         text, size,
         "%s to %s %lld x %lld x %lld, order %d, trans %d %d, ld %lld %lld %lld, batch %lld, stride "
-        "%lld %lld %lld%s, %s (ld %lld, stride %lld), compute %d, alpha %g, beta %g%s, bias %d, "
+        "%lld %lld %lld%s, %s (ld %lld, stride %lld), compute %d, alpha %.10g, beta %.10g%s, bias "
+        "%d, "
         "activation %d, residual %d, kernel %s%s, %s, guard at %s, seed 0x%llx",
         element_type_name(p->type_a), element_type_name(p->type_d != 0 ? p->type_d : p->type_c),
         (long long)p->m, (long long)p->n, (long long)p->k, p->order, p->trans_a, p->trans_b,
@@ -354,7 +356,8 @@ static void check_result(const gemm_case *c, const memory_of_case *t, bool want_
             for (int64_t j = 0; j < p->n; j++) {
                 const int64_t at = index_of(result, b, i, j);
                 if (!check_element(c, t, b, i, j, bound, &ours, want_sequential ? &theirs : NULL))
-                    FAULT("D[%lld](%lld, %lld) was %g and is %g, an error of %.1f where %.0f are "
+                    FAULT("D[%lld](%lld, %lld) was %.10g and is %.10g, an error of %.1f where %.0f "
+                          "are "
                           "allowed",
                           (long long)b, (long long)i, (long long)j, get(result, t->before, at),
                           get(result, result->memory.bytes, at), ours.max, bound);

@@ -121,7 +121,7 @@ static reference_element finish(const contest *t, const contest_spot *spot)
     if (e->residual)
         residual = element_get(o->result.type, o->host_residual,
                                (spot->b * p->m + spot->i) * p->n + spot->j);
-    reference_epilogue(e, bias, residual, &x);
+    reference_epilogue(element_accumulator(p->type_a), e, bias, residual, &x);
     return x;
 }
 
@@ -157,8 +157,8 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
         double error;
         if (error_add(&summary, result->type, x, &e, bound, &error)) continue;
         snprintf(why, why_size,
-                 "C(%" PRId64 ", %" PRId64 ") is %.9g, the reference %.9Lg: error %.3g", s->i, s->j,
-                 x, e.value, error);
+                 "C(%" PRId64 ", %" PRId64 ") is %.10g, the reference %.10Lg: error %.3g", s->i,
+                 s->j, x, e.value, error);
         return false;
     }
     return true;
@@ -172,7 +172,7 @@ static tgl_status verify(contest *t, contestant *c)
     const size_t size = t->operands.size_c;
     const bool host = cli_device_is_host(dev);
     void *C = t->operands.host_c;
-    memset(C, 0xff, size); /* a NaN in every type */
+    memset(C, 0xff, size); /* a NaN in every floating-point type */
     tgl_status status = host ? TGL_OK : tgl_upload(dev, set.C, C, size, NULL);
     t->calls = 0; /* the first set */
     if (status == TGL_OK) status = run_once(t, c);
@@ -306,6 +306,7 @@ static tgl_status time_all(contest *t)
  * there than all else of a shape. */
 static void measure_ceiling(contest *t)
 {
+    if (element_is_integer(t->problem.type_a)) return; /* there is no measurement for integers */
     tgl_device *dev = t->settings->dev;
     const bool is_f64 = t->problem.type_a == TGL_F64;
     const tgl_ceiling ceiling = is_f64 ? TGL_CEILING_FMA_F64 : TGL_CEILING_FMA_F32;

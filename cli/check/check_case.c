@@ -4,8 +4,8 @@
  *
  * The memory of each matrix holds, from front to back, a guard, a few elements that misalign the
  * base, the matrices of the batch with padding in and between them, and for the result, and half of
- * all inputs, a guard. In A and B all but the matrices is NaN, so that reading it shows; around C
- * and D it is noise that must stay as it is.
+ * all inputs, a guard. In A and B all but the matrices is NaN (i8: -128), so that reading it shows;
+ * around C and D it is noise that must stay as it is.
  */
 #include "check_case.h"
 #include "check_draw.h"
@@ -71,7 +71,8 @@ static void fill_c(check_case *c, random_state *r)
     const tgl_problem *p = &c->problem;
     fill_with_noise(&c->c, r);
     const bool unread = c->beta == 0 && random_once_in(r, 2);
-    const double scale = c->inputs == DENORMAL ? element_least_normal(c->c.type) / 16 : 1;
+    const double scale =
+        c->inputs == DENORMAL ? element_least_normal(c->c.type) / 16 : element_scale(c->c.type);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++)
@@ -226,7 +227,7 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
                     continue;
                 snprintf(verdict->text, sizeof verdict->text,
                          "%c[%" PRId64 "](%" PRId64 ", %" PRId64
-                         ") is %.9g, the reference %.9Lg: error %.3g, at most %.3g passes",
+                         ") is %.10g, the reference %.10Lg: error %.3g, at most %.3g passes",
                          c->d.size > 0 ? 'D' : 'C', b, i, j, x, reference->value, error, c->bound);
             }
     compare_padding(c, after, verdict);
@@ -255,7 +256,7 @@ void check_case_describe(const check_case *c, char *text, size_t size)
         text, size,
         "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " %s-major %c%c lda=%" PRId64 " ldb=%" PRId64
         " ldc=%" PRId64 " batch=%" PRId64 "%s strides=%" PRId64 ",%" PRId64 ",%" PRId64
-        " offsets=%" PRId64 ",%" PRId64 ",%" PRId64 " alpha=%.9g beta=%.9g inputs=%s%s%s",
+        " offsets=%" PRId64 ",%" PRId64 ",%" PRId64 " alpha=%.10g beta=%.10g inputs=%s%s%s",
         type, p->m, p->n, p->k, p->order == TGL_ROW_MAJOR ? "row" : "column",
         p->trans_a == TGL_NO_TRANS ? 'N' : 'T', p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda,
         p->ldb, p->ldc, p->batch, p->batching == TGL_POINTERS ? " by pointers" : "", p->stride_a,

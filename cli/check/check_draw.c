@@ -202,10 +202,19 @@ static void forget_tight(random_state *r, int64_t tight, int64_t *ld)
 
 /* ---- Scalars and the rest -------------------------------------------------------------------- */
 
+/* The large ones make sums wrap. */
+static double draw_integer(random_state *r)
+{
+    static const double usual[] = {0, 1, 1, 1, -1, 2, -7, 65536, INT32_MAX, INT32_MIN};
+    if (random_once_in(r, 3)) return (double)random_int(r, INT32_MIN, INT32_MAX);
+    return usual[random_int(r, 0, 9)];
+}
+
 /* A scalar of the accumulation type. */
 static double draw_scalar(random_state *r, tgl_type accumulator)
 {
     static const double usual[] = {0, 1, 1, 1, -0.5, -1, 2};
+    if (element_is_integer(accumulator)) return draw_integer(r);
     if (random_once_in(r, 60)) return NAN;
     if (random_once_in(r, 3)) return element_round(accumulator, random_normal(r));
     return usual[random_int(r, 0, 6)];
@@ -289,6 +298,14 @@ static void set_buffer_types(const tgl_problem *p, check_case *c)
     c->bias.type = c->residual.type = c->d.type;
 }
 
+/* The greatest error that passes; an error of integers is infinite. */
+static double bound_of(const check_drawing *from, const tgl_problem *p)
+{
+    if (element_is_integer(p->type_a)) return 0;
+    return error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute) +
+           (from->cuts_sums ? error_of_cut_sums(p->type_a, p->k) : 0);
+}
+
 void check_draw(const check_drawing *from, random_state *r, check_case *c)
 {
     const tgl_type drawn = random_once_in(r, 2) ? TGL_F64 : TGL_F32;
@@ -317,7 +334,7 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     c->beta = draw_scalar(r, accumulator);
     if (p.k == 0 && isnan(c->alpha))
         c->alpha = 1; /* BLAS does not define whether a NaN alpha counts when k is 0 */
-    c->inputs = (inputs)random_int(r, 0, INPUTS_END - 1);
+    c->inputs = random_kind(r, p.type_a);
     /* Rounding a denormal to TF32 loses more than 2^-11 of it, which the bound does not allow. */
     if (c->inputs == DENORMAL && p.compute == TGL_COMPUTE_TF32) c->inputs = UNIFORM_11;
     c->aligns_denormals =
@@ -329,8 +346,7 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     random_seed(&placement, ~from->seed, (uint64_t)c->number);
     draw_placement(from, &placement, &p, c);
     if (takes_away) take_away(&p, c);
-    c->bound = error_bound(p.k) + error_of_rounded_inputs(p.type_a, p.compute) +
-               (from->cuts_sums ? error_of_cut_sums(p.type_a, p.k) : 0);
+    c->bound = bound_of(from, &p);
     set_buffer_types(&p, c);
     c->problem = p;
     if (!from->plain && random_once_in(r, p.batch == 1 ? 30 : 3)) draw_pointers(r, c);

@@ -61,17 +61,31 @@ static void draw_residual(random_state *r, check_case *c)
                        (p->batch > 0 ? p->batch - 1 : 0) * e->stride_residual + lines * ld + GUARD;
 }
 
-void check_epilogue_draw(random_state *r, check_case *c)
+/* The other activations and expressions are for floating-point types. */
+static void draw_function_of_integers(random_state *r, check_case *c)
 {
-    c->epilogue = (tgl_epilogue){.size = sizeof c->epilogue};
-    draw_bias(r, c);
-    draw_residual(r, c);
+    if (random_once_in(r, 2)) c->epilogue.activation = TGL_ACTIVATION_RELU;
+}
+
+static void draw_function(random_state *r, check_case *c)
+{
     if (random_once_in(r, 5))
         c->epilogue.expression = expression;
     else
         c->epilogue.activation =
             (tgl_activation)random_int(r, TGL_ACTIVATION_NONE, TGL_ACTIVATION_SILU);
     c->bound += EPILOGUE_ERRORS;
+}
+
+void check_epilogue_draw(random_state *r, check_case *c)
+{
+    c->epilogue = (tgl_epilogue){.size = sizeof c->epilogue};
+    draw_bias(r, c);
+    draw_residual(r, c);
+    if (element_is_integer(c->problem.type_a))
+        draw_function_of_integers(r, c);
+    else
+        draw_function(r, c);
 }
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -103,13 +117,14 @@ bool check_epilogue_fill(random_state *r, check_case *c)
 void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_element *reference)
 {
     const tgl_epilogue *e = &c->epilogue;
+    const tgl_type accumulator = element_accumulator(c->problem.type_a);
     for (int64_t j = 0; j < c->problem.n; j++) {
         reference_element *x = &reference[j];
         const long double bias = e->bias != TGL_BIAS_NONE ? get(&c->bias, b, i, j) : 0;
         const long double residual = e->residual ? get(&c->residual, b, i, j) : 0;
-        reference_saturate(element_accumulator(c->problem.type_a), x);
+        reference_saturate(accumulator, x);
         if (e->expression == NULL) {
-            reference_epilogue(e, bias, residual, x);
+            reference_epilogue(accumulator, e, bias, residual, x);
             continue;
         }
         x->value = expected(x->value, bias, i, j);

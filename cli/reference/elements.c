@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element types. f32 and f64 are the compiler's own; the 16-bit types are converted bit by bit, so
- * that no compiler or processor has to know them.
+ * Element types. f32, f64 and the integers are the compiler's own; the 16-bit types are converted
+ * bit by bit, so that no compiler or processor has to know them.
  */
 #include "elements.h"
 
@@ -9,15 +9,14 @@
 #include <string.h>
 
 /* Columns: name; bytes; bits of the fraction; exponent of the smallest normal number. The exponents
- * are symmetric: the greatest is 1 - least. */
+ * are symmetric: the greatest is 1 - least. An integer type has neither: 0, 0. */
 static const struct format {
     const char *name;
     int size, fraction, least;
 } formats[] = {
-    [TGL_F32] = {"f32", 4, 23, -126},
-    [TGL_F64] = {"f64", 8, 52, -1022},
-    [TGL_F16] = {"f16", 2, 10, -14},
-    [TGL_BF16] = {"bf16", 2, 7, -126},
+    [TGL_F32] = {"f32", 4, 23, -126}, [TGL_F64] = {"f64", 8, 52, -1022},
+    [TGL_F16] = {"f16", 2, 10, -14},  [TGL_BF16] = {"bf16", 2, 7, -126},
+    [TGL_I8] = {"i8", 1, 0, 0},       [TGL_I32] = {"i32", 4, 0, 0},
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -47,14 +46,25 @@ bool element_type_of(const char *name, tgl_type *type)
     return false;
 }
 
+bool element_is_integer(tgl_type type)
+{
+    return type == TGL_I8 || type == TGL_I32;
+}
+
 tgl_type element_accumulator(tgl_type type)
 {
+    if (element_is_integer(type)) return TGL_I32;
     return type == TGL_F64 ? TGL_F64 : TGL_F32;
 }
 
 double element_unit(tgl_type type)
 {
-    return ldexp(1, -formats[type].fraction - 1);
+    return element_is_integer(type) ? 0 : ldexp(1, -formats[type].fraction - 1);
+}
+
+double element_scale(tgl_type type)
+{
+    return element_is_integer(type) ? ldexp(1, 8 * formats[type].size - 1) : 1;
 }
 
 double element_smallest(tgl_type type)
@@ -69,6 +79,7 @@ double element_least_normal(tgl_type type)
 
 double element_greatest(tgl_type type)
 {
+    if (element_is_integer(type)) return element_scale(type) - 1;
     return ldexp(2 - ldexp(1, -formats[type].fraction), 1 - formats[type].least);
 }
 
@@ -76,6 +87,7 @@ double element_half_ulp(tgl_type type, double x)
 {
     const struct format *f = &formats[type];
     int exponent = f->least;
+    if (element_is_integer(type)) return 0.5;
     if (fabs(x) >= ldexp(1, f->least)) exponent = ilogb(x);
     if (exponent > 1 - f->least) exponent = 1 - f->least;
     return ldexp(1, exponent - f->fraction - 1);
@@ -155,25 +167,51 @@ static double decode(const struct format *f, uint16_t code)
 
 double element_get(tgl_type type, const void *elements, int64_t at)
 {
-    if (type == TGL_F32) return (double)((const float *)elements)[at];
-    if (type == TGL_F64) return ((const double *)elements)[at];
-    return decode(&formats[type], ((const uint16_t *)elements)[at]);
+    switch (type) {
+    case TGL_F32:
+        return (double)((const float *)elements)[at];
+    case TGL_F64:
+        return ((const double *)elements)[at];
+    case TGL_I8:
+        return ((const int8_t *)elements)[at];
+    case TGL_I32:
+        return ((const int32_t *)elements)[at];
+    default:
+        return decode(&formats[type], ((const uint16_t *)elements)[at]);
+    }
 }
 
 void element_set(tgl_type type, void *elements, int64_t at, double x)
 {
-    if (type == TGL_F32)
+    switch (type) {
+    case TGL_F32:
         ((float *)elements)[at] = (float)x;
-    else if (type == TGL_F64)
+        break;
+    case TGL_F64:
         ((double *)elements)[at] = x;
-    else
+        break;
+    case TGL_I8:
+        ((int8_t *)elements)[at] = (int8_t)element_round(type, x);
+        break;
+    case TGL_I32:
+        ((int32_t *)elements)[at] = (int32_t)element_round(type, x);
+        break;
+    default:
         ((uint16_t *)elements)[at] = encode(&formats[type], x);
+    }
+}
+
+/* fmax() takes the least number for a NaN. */
+static double round_to_integer(tgl_type type, double x)
+{
+    return nearbyint(fmin(fmax(x, -element_scale(type)), element_greatest(type)));
 }
 
 double element_round(tgl_type type, double x)
 {
     if (type == TGL_F32) return (double)(float)x;
     if (type == TGL_F64) return x;
+    if (element_is_integer(type)) return round_to_integer(type, x);
     return decode(&formats[type], encode(&formats[type], x));
 }
 
@@ -201,6 +239,7 @@ int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t cou
     const int64_t size = formats[type].size;
     const int64_t block = BLOCK_WORDS * (int64_t)sizeof(uint64_t) / size;
     int64_t at = 0;
+    if (element_is_integer(type)) return count;
     while (count - at >= block && block_is_finite(type, (const char *)elements + at * size))
         at += block;
     while (at < count && isfinite(element_get(type, elements, at)))

@@ -8,6 +8,8 @@
  *     f64    1, 11, 52
  *     f16    1, 5, 10     IEEE half
  *     bf16   1, 8, 7      bfloat16
+ *     i8     8-bit integers, two's complement
+ *     i32    32-bit integers, two's complement
  */
 #ifndef CLI_ELEMENTS_H
 #define CLI_ELEMENTS_H
@@ -26,13 +28,21 @@ const char *element_type_name(tgl_type type);
 /* The type of a name; false: there is none. */
 bool element_type_of(const char *name, tgl_type *type);
 
-/* The type that sums of products are accumulated in: f64 for f64, else f32. */
+/* Whether its numbers are integers. Their sums and products are exact modulo 2^32. */
+bool element_is_integer(tgl_type type);
+
+/* The type that sums of products are accumulated in: f64 for f64, i32 for integers, else f32. */
 tgl_type element_accumulator(tgl_type type);
 
-/* The unit roundoff: 2^-24 for f32. */
+/* The unit roundoff: 2^-24 for f32; 0 for integers. */
 double element_unit(tgl_type type);
 
-/* The smallest positive number, a denormal; the smallest normal number; the greatest number. */
+/* The factor from random numbers in (-1, 1) to numbers of the type: for integers all of them are
+ * wanted, and it is minus the least one; 1 for the other types. */
+double element_scale(tgl_type type);
+
+/* The smallest positive number, a denormal; the smallest normal number; the greatest number. The
+ * first two are 1 for integers. */
 double element_smallest(tgl_type type);
 double element_least_normal(tgl_type type);
 double element_greatest(tgl_type type);
@@ -44,14 +54,16 @@ double element_half_ulp(tgl_type type, double x);
 /* Element number `at`. Every number of these types is a double. */
 double element_get(tgl_type type, const void *elements, int64_t at);
 
-/* Stores x, rounded to nearest, ties to even. Overflow gives an infinity, NaN a quiet NaN. */
+/* Stores x, rounded to nearest, ties to even. Overflow gives an infinity, NaN a quiet NaN. Integers
+ * have neither: overflow gives the nearest number, and NaN the least one, which shows in a result
+ * if padding that is filled with NaN is read. */
 void element_set(tgl_type type, void *elements, int64_t at, double x);
 
 /* x as the type holds it. */
 double element_round(tgl_type type, double x);
 
-/* The first of `count` elements that is an infinity or a NaN; `count` if there is none. About as
- * fast as memory. */
+/* The first of `count` elements that is an infinity or a NaN; `count` if there is none, as always
+ * for integers. About as fast as memory. */
 int64_t element_find_non_finite(tgl_type type, const void *elements, int64_t count);
 
 /* out[i] := element first + i*step, for 0 <= i < count. */

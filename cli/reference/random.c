@@ -49,9 +49,18 @@ bool random_once_in(random_state *r, int times)
 
 const char *inputs_name(inputs kind)
 {
-    static const char *const names[] = {"uniform(0,1)", "uniform(-1,1)", "normal",    "wide",
-                                        "cancellation", "denormal",      "non-finite"};
+    static const char *const names[] = {"uniform(0,1)", "uniform(-1,1)", "normal",
+                                        "wide",         "cancellation",  "denormal",
+                                        "non-finite",   "extremes",      "least"};
     return names[kind];
+}
+
+inputs random_kind(random_state *r, tgl_type type)
+{
+    static const inputs of_integers[] = {UNIFORM_11,   UNIFORM_11, UNIFORM_01,
+                                         CANCELLATION, EXTREMES,   LEAST};
+    if (element_is_integer(type)) return of_integers[random_int(r, 0, 5)];
+    return (inputs)random_int(r, 0, INPUTS_END - 1);
 }
 
 static double symmetric(random_state *r)
@@ -81,9 +90,12 @@ static double draw(random_state *r, inputs kind, double parameter)
         return parameter * symmetric(r);
     case NON_FINITE:
         return special_or_symmetric(r, parameter);
+    case EXTREMES:
+        return random_once_in(r, 2) ? -1 : 1;
+    case LEAST:
+        return -1;
     case UNIFORM_11:
     case CANCELLATION:
-    case INPUTS_END:
         break;
     }
     return symmetric(r);
@@ -93,6 +105,7 @@ static double draw(random_state *r, inputs kind, double parameter)
 static double fit(tgl_type type, double x)
 {
     const double greatest = element_greatest(type);
+    if (element_is_integer(type)) return element_round(type, x); /* the least is -greatest - 1 */
     if (isfinite(x) && fabs(x) > greatest) return copysign(greatest, x);
     return element_round(type, x);
 }
@@ -101,7 +114,7 @@ static void fill(random_state *r, inputs kind, double parameter, tgl_type type, 
                  double *X)
 {
     for (int64_t i = 0; i < count; i++)
-        X[i] = fit(type, draw(r, kind, parameter));
+        X[i] = fit(type, element_scale(type) * draw(r, kind, parameter));
 }
 
 /* Makes the products of the second half of k nearly the negatives of those of the first. */
@@ -151,5 +164,5 @@ void random_addends(random_state *r, inputs kind, tgl_type type, int64_t count, 
 void random_fill(random_state *r, tgl_type type, void *elements, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        element_set(type, elements, i, symmetric(r));
+        element_set(type, elements, i, element_scale(type) * symmetric(r));
 }

@@ -37,9 +37,16 @@ typedef enum inputs {
     DENORMAL,     /* inputs or products below the smallest normal number */
     NON_FINITE,   /* (-1, 1), with infinities, NaN and zeros of both signs among them */
     INPUTS_END,
+    /* Of integers only. */
+    EXTREMES = INPUTS_END, /* the least and the greatest number: -128 and 127 */
+    LEAST,                 /* -128: the greatest product, and after 2^17 of them the sum wraps */
 } inputs;
 
 const char *inputs_name(inputs kind);
+
+/* One of those that suit the type. The distributions of integers are scaled to all numbers of the
+ * type; they have no denormal and no non-finite numbers. */
+inputs random_kind(random_state *r, tgl_type type);
 
 /* Fills op(A), m x k, and op(B), k x n, both row-major, with numbers that `type` holds exactly. */
 void random_inputs(random_state *r, inputs kind, tgl_type type, int64_t m, int64_t n, int64_t k,
@@ -48,7 +55,8 @@ void random_inputs(random_state *r, inputs kind, tgl_type type, int64_t m, int64
 /* count numbers for C, a bias or a residual beside inputs of this kind. */
 void random_addends(random_state *r, inputs kind, tgl_type type, int64_t count, double *X);
 
-/* count elements of `type`, uniform in (-1, 1): what products are timed with. */
+/* count elements of `type`, uniform in (-1, 1), or all integers of the type: what products are
+ * timed with. */
 void random_fill(random_state *r, tgl_type type, void *elements, int64_t count);
 
 #endif

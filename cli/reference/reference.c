@@ -11,10 +11,30 @@
 
 enum { STRIP = 128 }; /* columns, or products, that are handled at a time */
 
-reference_element reference_finish(double alpha, reference_element sum, int64_t k, double beta,
-                                   double c)
+/* An integer modulo 2^32. */
+static uint32_t wrapped_bits(long double x)
+{
+    return (uint32_t)(int64_t)x;
+}
+
+static long double wrap(long double x)
+{
+    return (int32_t)wrapped_bits(x);
+}
+
+/* Unsigned arithmetic wraps; long double would not hold the products on every machine. */
+static long double finish_integers(double alpha, long double sum, double beta, double c)
+{
+    return (int32_t)(wrapped_bits(alpha) * wrapped_bits(sum) +
+                     wrapped_bits(beta) * wrapped_bits(c));
+}
+
+reference_element reference_finish(tgl_type type, double alpha, reference_element sum, int64_t k,
+                                   double beta, double c)
 {
     reference_element e = {0, 0};
+    if (element_is_integer(type))
+        return (reference_element){finish_integers(alpha, sum.value, beta, c), 0};
     if (alpha != 0 && k > 0) {
         e.value = alpha * sum.value;
         e.magnitude = fabs(alpha) * sum.magnitude;
@@ -90,7 +110,7 @@ void reference_row(tgl_type type, int64_t n, int64_t k, double alpha, const doub
             sum_in_long_double(width, k, a, B + start, n, out + start);
     }
     for (int64_t j = 0; j < n; j++)
-        out[j] = reference_finish(alpha, out[j], k, beta, beta != 0 ? c[j] : 0);
+        out[j] = reference_finish(type, alpha, out[j], k, beta, beta != 0 ? c[j] : 0);
 }
 
 /* What a factor counts for. A zero counts for nothing. */
@@ -135,6 +155,7 @@ reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64
         }
     }
     if (is_long) return (reference_element){long_sum, long_magnitude};
+    if (element_is_integer(type_a)) return (reference_element){wrap(sum), 0};
     return (reference_element){sum, magnitude};
 }
 
@@ -163,9 +184,14 @@ void reference_saturate(tgl_type accumulator, reference_element *x)
 
 /* The slope of an activation is below 2, and its own rounding errors are in proportion to its
  * argument and value. */
-void reference_epilogue(const tgl_epilogue *epilogue, long double bias, long double residual,
-                        reference_element *x)
+void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long double bias,
+                        long double residual, reference_element *x)
 {
+    if (element_is_integer(accumulator)) {
+        const long double sum = wrap(x->value + bias);
+        x->value = wrap(reference_activation(epilogue->activation, sum) + residual);
+        return;
+    }
     x->value = reference_activation(epilogue->activation, x->value + bias);
     x->magnitude = 2 * (x->magnitude + fabsl(bias)) + fabsl(x->value) + fabsl(residual);
     x->value += residual;
@@ -226,6 +252,7 @@ static long double rounding_error(tgl_type type_d, double d, long double x)
  */
 static double element_error(tgl_type type_d, double d, const reference_element *r, double bound)
 {
+    if (element_is_integer(type_d)) return d == (double)r->value ? 0 : INFINITY;
     if (isnan(r->value)) return isnan(d) ? 0 : INFINITY;
     if (isinf(r->value)) return d == (double)r->value ? 0 : INFINITY;
     const tgl_type accumulator = element_accumulator(type_d);

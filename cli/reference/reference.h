@@ -9,6 +9,9 @@
  * smallest number, because results among the denormals cannot be nearer. r is the error of the one
  * rounding from the accumulation type to D's type, half a unit in the last place of D; it is 0
  * where the two types are the same. Summing k products one after another gives e <= k + 2.
+ *
+ * Products of integers are computed modulo 2^32, in two's complement. They are exact in any order
+ * of summation: e is 0 or, if the element is wrong, infinite.
  */
 #ifndef CLI_REFERENCE_H
 #define CLI_REFERENCE_H
@@ -22,7 +25,8 @@
 
 /* An element as it should be: the value, and the sum of magnitudes that its error is measured in.
  * Sums of products are accumulated in double, in which products of two f32, f16 or bf16 are exact;
- * those of f64 in long double, which has 11 bits more on x86 and 60 on Arm. */
+ * those of f64 in long double, which has 11 bits more on x86 and 60 on Arm. Sums of i8 are exact in
+ * double before they wrap. */
 typedef struct reference_element {
     long double value, magnitude;
 } reference_element;
@@ -45,9 +49,9 @@ reference_element reference_dot(int64_t k, tgl_type type_a, const void *a, int64
                                 int64_t step_a, tgl_type type_b, const void *b, int64_t at_b,
                                 int64_t step_b);
 
-/* alpha*sum + beta*c, and the magnitude of both. k: the products in the sum. */
-reference_element reference_finish(double alpha, reference_element sum, int64_t k, double beta,
-                                   double c);
+/* alpha*sum + beta*c, and the magnitude of both. type: of A and B. k: the products in the sum. */
+reference_element reference_finish(tgl_type type, double alpha, reference_element sum, int64_t k,
+                                   double beta, double c);
 
 /* kernels/ladder/00_reference.c. A is m x k, B is k x n, row-major; the sums of products and of
  * their magnitudes are m x n and tight, and must not overlap anything. */
@@ -64,9 +68,9 @@ long double reference_activation(tgl_activation activation, long double x);
 void reference_saturate(tgl_type accumulator, reference_element *x);
 
 /* *x: alpha*A*B + beta*C before, and after what the epilogue makes of it. An expression is not
- * known here. */
-void reference_epilogue(const tgl_epilogue *epilogue, long double bias, long double residual,
-                        reference_element *x);
+ * known here, nor what activations other than RELU make of integers. */
+void reference_epilogue(tgl_type accumulator, const tgl_epilogue *epilogue, long double bias,
+                        long double residual, reference_element *x);
 
 /* What an epilogue may add to the error of the product. */
 enum { EPILOGUE_ERRORS = 8 };
