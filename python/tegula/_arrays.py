@@ -15,7 +15,7 @@ from . import _dlpack
 from ._layout import Form, Ints
 from ._library import TYPE_NAMES, TYPE_SIZES, TYPES
 
-_NUMPY_TYPES = {np.dtype(name): TYPES[name] for name in ("float16", "float32", "float64")}
+_NUMPY_TYPES = {np.dtype(name): number for name, number in TYPES.items() if name != "bfloat16"}
 
 
 class Operand(NamedTuple):

@@ -16,9 +16,15 @@ SIDES = {"a": 1, "b": 2}
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3}
 
 # tgl_type, and the bytes of an element.
-TYPES = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4}
+TYPES = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int8": 7, "int32": 8}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
-TYPE_SIZES = {1: 4, 2: 8, 3: 2, 4: 2}
+TYPE_SIZES = {1: 4, 2: 8, 3: 2, 4: 2, 7: 1, 8: 4}
+_USUAL_RESULTS = {TYPES["int8"]: TYPES["int32"]}
+
+
+def usual_result(number: int) -> int:
+    """The type of the product of two arrays of this type, if no other is asked for."""
+    return _USUAL_RESULTS.get(number, number)
 
 
 # ---- Errors -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 from ._arrays import Operand, assign, describe, empty_like, overlap, row_major_copy
 from ._devices import Device, device as open_device
 from ._layout import Form, Layouts, Scheme, lay_out
-from ._library import SIDES, TYPE_NAMES, chip_explain
+from ._library import SIDES, TYPE_NAMES, chip_explain, usual_result
 from ._plans import Options, PlanBase, Recipe, cached_plan, translate
 from ._prepared import Prepared
 
@@ -80,17 +80,16 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any,
         addend = None
 
     like = x if target is None else target
+    type_d = usual_result(x.form.type) if target is None else target.form.type
     by_rows = prepared != _UNPREPARED  # operands are prepared for results that are stored by rows
-    scheme = lay_out(x.form, y.form, _form(addend), _form(target), _form(vector), like.form.type,
-                     by_rows)
+    scheme = lay_out(x.form, y.form, _form(addend), _form(target), _form(vector), type_d, by_rows)
     d = target
     if target is not None and (not scheme.out_is_usable or
                                any(overlap(target, p) for p in (x, y, addend, vector) if p)):
         d = None  # the result is computed elsewhere and copied to out
         if addend is None and beta != 0:
             addend = target
-        scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), target.form.type,
-                         by_rows)
+        scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), type_d, by_rows)
     return _Product((x, y, addend, d, vector), prepared, target, like, scheme, float(beta),
                     places.pop())
 
@@ -174,9 +173,10 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: float = 1.0, beta: Optiona
     """activation(alpha * a @ b + beta * c + bias), written to out if it is given.
 
     a, b: vectors, matrices or batches of matrices with the shapes of numpy.matmul(), of float32,
-        float64, float16 or bfloat16: NumPy arrays, PyTorch tensors, CuPy arrays, and others with
-        __array_interface__, __cuda_array_interface__ or DLPack. The product is computed on the
+        float64, float16, bfloat16 or int8: NumPy arrays, PyTorch tensors, CuPy arrays, and others
+        with __array_interface__, __cuda_array_interface__ or DLPack. The product is computed on the
         device and in the stream of the arrays. The result is an array of the same library.
+        Products of int8 are of int32, modulo 2^32; alpha and beta must then be integers.
     out: where the result is written. It may overlap the other arrays.
     beta: 1 if c is given, else 0. c: of the shape of the result; without it, beta is for out.
     bias: of the shape (n,) or (..., 1, n) for each column, (..., m, 1) for each row.
@@ -270,7 +270,7 @@ def prepare(x: Any, side: str = "b", *, size: int = 4096, compute: str = "accura
     operand = describe(side, x)
     factors = (operand.form, _factor_of(operand.form, side, size))
     scheme = lay_out(*(factors if side == "a" else factors[::-1]), None, None, None,
-                     operand.form.type, by_rows=True)
+                     usual_result(operand.form.type), by_rows=True)
     chosen = _choose_device(operand.device, device)
     plan = cached_plan(Recipe(scheme.layouts, Options(compute, kernel=kernel), chosen.name,
                               chosen.threads))

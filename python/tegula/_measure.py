@@ -58,8 +58,9 @@ def _sizes(size: Size) -> Tuple[int, int, int]:
 
 def _factors(m: int, n: int, k: int, dtype: np.dtype) -> Tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(1)
-    return (random.uniform(-1, 1, (m, k)).astype(dtype),
-            random.uniform(-1, 1, (k, n)).astype(dtype))
+    scale = 127 if dtype == np.int8 else 1
+    return (random.uniform(-scale, scale, (m, k)).astype(dtype),
+            random.uniform(-scale, scale, (k, n)).astype(dtype))
 
 
 def _on_host(array: Any) -> np.ndarray:
@@ -99,12 +100,12 @@ def _bench_row(dev: Device, size: Tuple[int, int, int], dtype: np.dtype, compute
                kernel: Optional[str], seconds: float) -> Dict[str, Any]:
     m, n, k = size
     host_a, host_b = _factors(m, n, k, dtype)
-    host_out = np.zeros((m, n), dtype)
+    host_out = np.zeros((m, n), np.int32 if dtype == np.int8 else dtype)
     a, b, out = dev.array(host_a), dev.array(host_b), dev.array(host_out)
     planned = make_plan(a, b, out, compute=compute, kernel=kernel, device=dev)
     calls: List[Callable[[], Any]] = [lambda: planned(a, b, out)]
     if dev.name == "cpu":
-        calls.append(lambda: np.matmul(host_a, host_b, out=host_out))
+        calls.append(lambda: np.matmul(host_a, host_b, out=host_out, dtype=host_out.dtype))
     times = _medians(dev, calls, seconds)
     row = {"device": dev.name, "size": f"{m}x{n}x{k}", "dtype": dtype.name, "m": m, "n": n, "k": k,
            "kernel": planned.kernel}

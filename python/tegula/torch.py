@@ -42,7 +42,8 @@ def _product(a: Tensor, b: Tensor, bias: Optional[Tensor], compute: str) -> Tens
 @_operator.register_fake
 def _(a: Tensor, b: Tensor, bias: Optional[Tensor], compute: str) -> Tensor:
     batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return a.new_empty((*batch, a.shape[-2], b.shape[-1]))
+    dtype = torch.int32 if a.dtype is torch.int8 else a.dtype
+    return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=dtype)
 
 
 def _save(ctx: Any, inputs: Tuple, output: Tensor) -> None:
