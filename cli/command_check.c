@@ -26,7 +26,9 @@ static const char help[] =
     "An element passes if its error is at most min(k, 8*sqrt(k)) + 4 units of\n"
     "u*(|alpha||A||B| + |beta||C|), with u = 2^-24 (f64: 2^-53), apart from the rounding to a\n"
     "16-bit type of C. On a GPU k/8 + 4 passes for inputs of 16 bits, where that is more.\n"
-    "--compute tf32 adds 2^14 units, --epilogues 8. The table's columns:\n"
+    "--compute tf32 adds 2^14 units, --epilogues 8. Products of i8 must be exact, modulo 2^32. "
+    "The\n"
+    "table's columns:\n"
     "\n"
     "  passed, failed        cases\n"
     "  not for               cases that the kernel does not support\n"
@@ -47,9 +49,9 @@ static const char help[] =
     "  --kernel NAME   only this kernel, such as skinny_4, or with options, skinny_4:splits=2;\n"
     "                  the beginning of names, such as simt: these kernels and the planner's\n"
     "                  choice; gemm: all but the ladder's; auto: only the planner's choice (all)\n"
-    "  --type TYPE     only this type of A and B: f32, f64, f16, bf16 (cpu: f32 and f64; else\n"
-    "                  f32)\n"
-    "  --type-c TYPE   type of C (that of A and B)\n"
+    "  --type TYPE     only this type of A and B: f32, f64, f16, bf16, i8 (cpu: f32 and f64;\n"
+    "                  else f32)\n"
+    "  --type-c TYPE   type of C (that of A and B; i32 for i8)\n"
     "  --type-d TYPE   each result goes to another matrix than C, of this type\n"
     "  --compute MODE  arithmetic: default, ieee, accurate, tf32, fast (default)\n"
     "  --plain         only row-major products that are neither transposed nor in a batch, "
@@ -178,6 +180,8 @@ static int parse(int argc, char **argv, check_options *o)
     if (o->schedules > 0 && (o->common.device == NULL || strcmp(o->common.device, "sim") != 0))
         return cli_misuse("--schedules is for --device sim");
     if (o->schedules > 0 && o->csv != NULL) return cli_misuse("--schedules writes no --csv");
+    if (o->accuracy && o->common.type == TGL_I8)
+        return cli_misuse("--accuracy: products of i8 are exact, there are no errors to compare");
     return check_types(&o->common);
 }
 

@@ -22,7 +22,9 @@
 static const char help[] =
     "Usage: tegula mm A.npy B.npy -o C.npy [OPTIONS]\n"
     "\n"
-    "C := alpha*op(A)*op(B) + beta*C0, for NumPy arrays of float32, float64, float16 or bfloat16.\n"
+    "C := alpha*op(A)*op(B) + beta*C0, for NumPy arrays of float32, float64, float16, bfloat16, "
+    "or\n"
+    "int8 with C and C0 of int32.\n"
     "An array of 1 dimension is a vector, of 2 a matrix, of 3 a batch of matrices, multiplied as\n"
     "numpy.matmul() does. Files are .npy, X.npz:NAME for an array of an archive, or - for "
     "standard\n"
@@ -34,8 +36,8 @@ static const char help[] =
     "  --beta X           factor of C0 (1)\n"
     "  --trans-a          op(A) is A transposed\n"
     "  --trans-b          op(B) is B transposed\n"
-    "  --type TYPE        the type that A and B must have: f32, f64, f16, bf16 (any)\n"
-    "  --type-d TYPE      type of C (that of C0, or of A and B)\n"
+    "  --type TYPE        the type that A and B must have: f32, f64, f16, bf16, i8 (any)\n"
+    "  --type-d TYPE      type of C (that of C0, or of A and B; i32 for i8)\n"
     "  --compute MODE     arithmetic: default, ieee, accurate, tf32, fast (default)\n"
     "  --device NAME      auto, cpu, cuda:0, sim (auto)\n"
     "  --threads N        threads of the cpu (OMP_NUM_THREADS, or all)\n"
@@ -225,6 +227,10 @@ static bool fit(const mm_options *o, const mm_factor *a, const mm_factor *b)
     else if (type_a != type_b)
         cli_fail("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
                  npy_type_name(type_a), o->b, npy_type_name(type_b));
+    else if (type_a == TGL_I32)
+        cli_fail("%s is int32, and of integers only int8 can be multiplied: convert both with "
+                 "astype() in NumPy, to float64 where all digits count",
+                 o->a);
     else if (a->columns != b->rows)
         cli_fail("op(A) is %" PRId64 " x %" PRId64 " and op(B) is %" PRId64 " x %" PRId64
                  ": the first must have as many columns as the second has rows; is a --trans-a or "

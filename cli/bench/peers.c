@@ -33,6 +33,11 @@ typedef void mkl_bf16_function(int order, int trans_a, int trans_b, int m, int n
                                float beta, float *C, int ldc);
 typedef int onednn_bf16_function(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
                                  const void *A, const void *B, void *C, int result_is_f32);
+/* MKL has products of i8 with u8 only. */
+typedef int onednn_i8_function(char trans_a, char trans_b, char offset_c, int64_t m, int64_t n,
+                               int64_t k, float alpha, const int8_t *A, int64_t lda,
+                               int8_t offset_a, const int8_t *B, int64_t ldb, int8_t offset_b,
+                               float beta, int32_t *C, int64_t ldc, const int32_t *offsets_c);
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
@@ -210,6 +215,7 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
     p->onednn = p->sgemm == NULL ? find(p, "dnnl_sgemm") : NULL;
     p->mkl_bf16 = find(p, "cblas_gemm_bf16bf16f32");
     p->onednn_bf16 = find(p, "tegula_peer_bf16");
+    p->onednn_i8 = find(p, "dnnl_gemm_s8s8s32");
     if (p->onednn_bf16 != NULL && !multiplies_bf16(p->onednn_bf16)) p->onednn_bf16 = NULL;
     if (p->sgemm == NULL && p->dgemm == NULL && p->onednn == NULL) {
         snprintf(message, message_size, "%s exports neither cblas_sgemm nor cblas_dgemm", name);
@@ -273,6 +279,8 @@ static bool has_function(const peer *p, tgl_type type, tgl_type result)
     case TGL_BF16:
         return result == TGL_F32 ? p->mkl_bf16 != NULL || p->onednn_bf16 != NULL
                                  : result == type && p->onednn_bf16 != NULL;
+    case TGL_I8:
+        return result == TGL_I32 && p->onednn_i8 != NULL;
     default:
         return false;
     }
@@ -298,6 +306,18 @@ static void run_bf16(const peer *p, const tgl_problem *problem, const uint16_t *
     else
         ((mkl_bf16_function *)p->mkl_bf16)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, A, lda,
                                            B, ldb, 0.0f, C, n);
+}
+
+static void run_i8(const peer *p, const tgl_problem *problem, const int8_t *A, const int8_t *B,
+                   int32_t *C)
+{
+    static const int32_t no_offset = 0;
+    const bool trans_a = problem->trans_a != TGL_NO_TRANS;
+    const bool trans_b = problem->trans_b != TGL_NO_TRANS;
+    const int64_t m = problem->m, n = problem->n, k = problem->k;
+    ((onednn_i8_function *)p->onednn_i8)(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', 'F', m, n, k,
+                                         1.0f, A, trans_a ? m : k, 0, B, trans_b ? k : n, 0, 0.0f,
+                                         C, n, &no_offset);
 }
 
 static void run_f64(const peer *p, const tgl_problem *problem, const double *A, const double *B,
@@ -333,11 +353,18 @@ void peer_run(const peer *p, const tgl_problem *problem, const void *A, const vo
         const void *a = (const char *)A + i * problem->stride_a * element;
         const void *b = (const char *)B + i * problem->stride_b * element;
         void *c = (char *)C + i * problem->stride_c * result;
-        if (problem->type_a == TGL_BF16)
+        switch (problem->type_a) {
+        case TGL_BF16:
             run_bf16(p, problem, a, b, c);
-        else if (problem->type_a == TGL_F64)
+            break;
+        case TGL_I8:
+            run_i8(p, problem, a, b, c);
+            break;
+        case TGL_F64:
             run_f64(p, problem, a, b, c);
-        else
+            break;
+        default:
             run_f32(p, problem, a, b, c);
+        }
     }
 }

@@ -22,6 +22,7 @@ typedef struct peer {
     void *onednn;        /* dnnl_sgemm, for a library without cblas_sgemm */
     void *mkl_bf16;      /* cblas_gemm_bf16bf16f32: bf16 with a result of f32 */
     void *onednn_bf16;   /* tegula_peer_bf16 of bench/peers/onednn.c: a result of bf16 or f32 */
+    void *onednn_i8;     /* dnnl_gemm_s8s8s32: i8 with a result of i32 */
     cublas
         *cublas; /* set for a peer on CUDA devices, which has only name and version of the above */
     cublas_way way;

@@ -88,14 +88,16 @@ static bool read_size(const char *text, int64_t *size)
 static bool read_types(const char *text, tgl_problem *p)
 {
     char first[8];
+    tgl_type type = TGL_F32;
     const size_t length = strcspn(text, "-");
     if (length >= sizeof first) return false;
     snprintf(first, sizeof first, "%.*s", (int)length, text);
     if (strcmp(first, "tf32") == 0)
         p->compute = TGL_COMPUTE_TF32;
-    else if (!element_type_of(first, &p->type_a))
+    else if (!element_type_of(first, &type))
         return false;
-    p->type_b = p->type_c = p->type_a;
+    p->type_a = p->type_b = type;
+    p->type_c = problem_usual_result(type);
     return text[length] == '\0' || element_type_of(text + length + 1, &p->type_c);
 }
 
@@ -106,8 +108,8 @@ static const char *read_line(suite *s, char *line, tgl_type wanted)
     if (split(line, fields) != FIELDS) return "a line has six fields: type,m,n,k,layout,batch";
     tgl_problem p = cli_problem(TGL_F32, 0, 0, 0);
     if (!read_types(fields[0], &p))
-        return "the type is none of f32, f64, f16, bf16 and tf32, or one with another for C behind "
-               "a '-': f16-f32";
+        return "the type is none of f32, f64, f16, bf16, i8 and tf32, or one with another for C "
+               "behind a '-': f16-f32";
     if (!read_size(fields[1], &p.m) || !read_size(fields[2], &p.n) || !read_size(fields[3], &p.k) ||
         !read_size(fields[5], &p.batch))
         return "a size is not a whole number from 1 to 2147483647";

@@ -5,6 +5,7 @@
  *     f32,1024,1024,1024,NT,1     # B transposed; '#' starts a comment
  *     tf32,1024,1024,1024,NN,1    # f32, multiplied as TF32
  *     f16-f32,1024,1024,64,NN,8   # A and B are f16, the result is f32
+ *     i8,1024,1024,64,NN,1        # A and B are i8, the result is i32
  */
 #ifndef CLI_SUITE_H
 #define CLI_SUITE_H
@@ -31,7 +32,7 @@ void suite_free(suite *s);
 /* "NN", "NT", "TN", "TT". */
 const char *suite_layout(const tgl_problem *p);
 
-/* Floating-point operations of a problem. */
+/* Multiplications and additions of a problem: floating-point operations, or those of integers. */
 double suite_flops(const tgl_problem *p);
 
 #endif

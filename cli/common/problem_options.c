@@ -42,7 +42,7 @@ static int find(const char *option, const char *text, const char *const *names, 
 bool parse_option_type(const char *option, const char *text, tgl_type *type)
 {
     if (element_type_of(text, type)) return true;
-    cli_misuse("%s: \"%s\" is none of f32, f64, f16 and bf16", option, text);
+    cli_misuse("%s: \"%s\" is none of f32, f64, f16, bf16, i8 and i32", option, text);
     return false;
 }
 
@@ -212,11 +212,16 @@ tgl_type problem_result_type(const tgl_problem *p)
     return p->type_d != 0 ? p->type_d : p->type_c;
 }
 
+tgl_type problem_usual_result(tgl_type type)
+{
+    return cli_problem(type, 1, 1, 1).type_c;
+}
+
 void problem_type_label(const tgl_problem *p, char text[TYPE_LABEL_SIZE])
 {
     const bool is_tf32 = p->type_a == TGL_F32 && p->compute == TGL_COMPUTE_TF32;
     const char *type = is_tf32 ? "tf32" : element_type_name(p->type_a);
-    if (problem_result_type(p) == p->type_a)
+    if (problem_result_type(p) == problem_usual_result(p->type_a))
         snprintf(text, TYPE_LABEL_SIZE, "%s", type);
     else
         snprintf(text, TYPE_LABEL_SIZE, "%s-%s", type, element_type_name(problem_result_type(p)));

@@ -56,8 +56,8 @@ problem_options problem_options_start(int64_t least, int64_t most);
 #define HELP_COMPUTE                                                                               \
     "  --compute MODE    arithmetic: default, ieee, accurate, tf32, fast (default)\n"
 #define HELP_TYPES                                                                                 \
-    "  --type TYPE       type of A and B: f32, f64, f16, bf16 (f32)\n"                             \
-    "  --type-c TYPE     type of C (that of A and B)\n"                                            \
+    "  --type TYPE       type of A and B: f32, f64, f16, bf16, i8 (f32)\n"                         \
+    "  --type-c TYPE     type of C (that of A and B; i32 for i8)\n"                                \
     "  --type-d TYPE     the result goes to another matrix than C, of this type\n" HELP_COMPUTE
 #define HELP_EPILOGUE                                                                              \
     "  --bias row|column            epilogue: adds a bias,\n"                                      \
@@ -90,7 +90,11 @@ void problem_set_types(const problem_options *o, tgl_problem *p);
 /* Strides of a batch whose matrices lie one behind the other. */
 void problem_set_strides(tgl_problem *p);
 
-/* "f32", "tf32" for f32 with TF32 arithmetic, "f16-f32" where the result has another type. */
+/* The result's type unless another is asked for: that of A and B; i32 for i8. */
+tgl_type problem_usual_result(tgl_type type);
+
+/* "f32", "tf32" for f32 with TF32 arithmetic, "f16-f32" where the result has another type than the
+ * usual one. */
 enum { TYPE_LABEL_SIZE = 16 };
 void problem_type_label(const tgl_problem *p, char text[TYPE_LABEL_SIZE]);
 

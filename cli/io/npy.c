@@ -200,16 +200,14 @@ static const char own_mark = '<', other_mark = '>';
 static const char own_mark = '>', other_mark = '<';
 #endif
 
-/* NumPy's codes for the types that can be multiplied. NumPy has no bfloat16: arrays of the package
+/* NumPy's codes for the types of factors and results. NumPy has no bfloat16: arrays of the package
  * ml_dtypes are written as plain bytes, two an element. */
 static const struct {
     const char *code, *name;
     tgl_type type;
 } types[] = {
-    {"f4", "float32", TGL_F32},
-    {"f8", "float64", TGL_F64},
-    {"f2", "float16", TGL_F16},
-    {"V2", "bfloat16", TGL_BF16},
+    {"f4", "float32", TGL_F32},   {"f8", "float64", TGL_F64}, {"f2", "float16", TGL_F16},
+    {"V2", "bfloat16", TGL_BF16}, {"i1", "int8", TGL_I8},     {"i4", "int32", TGL_I32},
 };
 enum { TYPES = sizeof types / sizeof types[0] };
 
@@ -232,7 +230,7 @@ static bool refuse_type(span descr, span kind, message_buffer message)
         advice = "; convert them with astype() in NumPy, to float64 where all digits count";
     return message_refuse(
         message,
-        "the elements are %sof type '%.*s'; float32, float64, float16 and bfloat16 can "
+        "the elements are %sof type '%.*s'; float32, float64, float16, bfloat16 and int8 can "
         "be multiplied%s",
         letter == 'c' ? "complex numbers " : "", shown_length(descr), descr.start, advice);
 }

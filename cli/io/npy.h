@@ -16,7 +16,7 @@
 enum { NPY_DIMENSIONS_MAX = 3 };
 
 typedef struct npy_header {
-    tgl_type type;      /* TGL_F32, TGL_F64, TGL_F16 or TGL_BF16, in the host's byte order */
+    tgl_type type;      /* one that elements.h knows, in the host's byte order */
     bool fortran_order; /* the first index varies fastest; else the last */
     int dimensions;     /* 0 to NPY_DIMENSIONS_MAX; npy_parse() gives 1 at least */
     int64_t shape[NPY_DIMENSIONS_MAX];
