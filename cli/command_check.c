@@ -220,7 +220,9 @@ static int print_results(const tgl_device *dev, const check_results *results, bo
            100 * all.errors.max_share);
     /* Products without elements pass with any kernel. */
     if (all.errors.finite == 0 && all.failed == 0 && !is_stopped)
-        return cli_fail("nothing was checked: no kernel takes these problems");
+        return cli_fail("nothing was checked: no kernel takes these problems%s%s",
+                        results->unsupported[0] != '\0' ? "; the last one: " : "",
+                        results->unsupported);
     return all.failed == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -555,6 +555,8 @@ static tgl_status try_subject(shared *all, const check_case *c, check_subject *s
     now.failed = !now.passed && !now.unsupported;
     pthread_mutex_lock(&all->lock);
     add_counts(s, &now);
+    if (now.unsupported)
+        snprintf(all->results->unsupported, sizeof all->results->unsupported, "%s", verdict.text);
     if (now.failed) keep_failure(all, c, s, verdict.text);
     pthread_mutex_unlock(&all->lock);
     return status;

@@ -37,8 +37,9 @@ typedef struct check_results {
     int count;
     int64_t cases; /* that went through all their kernels: fewer than asked for after SIGINT or
                       SIGTERM */
-    int64_t failed_case; /* the first; -1: none */
-    char failure[1024];  /* what is wrong with it */
+    int64_t failed_case;   /* the first; -1: none */
+    char failure[1024];    /* what is wrong with it */
+    char unsupported[256]; /* why some kernel does not support some case; empty if all do */
 } check_results;
 
 /* An error, and its exit code, if no kernel of the device is meant; else EXIT_DONE. */

@@ -178,6 +178,7 @@ long double reference_activation(tgl_activation activation, long double x)
 
 void reference_saturate(tgl_type accumulator, reference_element *x)
 {
+    if (element_is_integer(accumulator)) return; /* the sum has wrapped */
     if (fabsl(x->value) > element_greatest(accumulator)) x->value = copysignl(INFINITY, x->value);
     if (isinf(x->value)) x->magnitude = 0;
 }

@@ -107,7 +107,10 @@ static void epilogues_wrap(void **state)
 {
     (void)state;
     tgl_epilogue relu = {.activation = TGL_ACTIVATION_RELU}, none = {.size = 0};
-    reference_element x = {INT32_MAX, 0};
+    reference_element x = {INT32_MIN, 0};
+    reference_saturate(TGL_I32, &x);
+    assert_true(x.value == INT32_MIN);
+    x.value = INT32_MAX;
     reference_epilogue(TGL_I32, &none, 1, 0, &x);
     assert_true(x.value == INT32_MIN);
     x.value = INT32_MAX;
