@@ -224,13 +224,13 @@ static bool fit(const mm_options *o, const mm_factor *a, const mm_factor *b)
         cli_fail("%s is a vector, which has no transpose: leave out --trans-%c",
                  a->is_vector && a->is_transposed ? o->a : o->b,
                  a->is_vector && a->is_transposed ? 'a' : 'b');
+    else if (type_a == TGL_I32 || type_b == TGL_I32)
+        cli_fail("%s is int32, and of integers only int8 can be multiplied: convert it with "
+                 "astype() in NumPy, to float64 where all digits count",
+                 type_a == TGL_I32 ? o->a : o->b);
     else if (type_a != type_b)
         cli_fail("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
                  npy_type_name(type_a), o->b, npy_type_name(type_b));
-    else if (type_a == TGL_I32)
-        cli_fail("%s is int32, and of integers only int8 can be multiplied: convert both with "
-                 "astype() in NumPy, to float64 where all digits count",
-                 o->a);
     else if (a->columns != b->rows)
         cli_fail("op(A) is %" PRId64 " x %" PRId64 " and op(B) is %" PRId64 " x %" PRId64
                  ": the first must have as many columns as the second has rows; is a --trans-a or "

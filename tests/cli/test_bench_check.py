@@ -125,6 +125,20 @@ class Check(Folder):
         result = tegula("check", "--device", "cpu", "--type", "f32", "--type-c", "f16")
         self.assertEqual(result.code, 2)
 
+    def test_i8_is_exact(self):
+        for options in [], ["--epilogues"], ["--plain"], ["--type-d", "i32"]:
+            result = tegula("check", "--device", "cpu", "--type", "i8", "--cases", 60, *options)
+            self.assertEqual((result.code, result.err), (0, ""), options)
+            self.assertRegex(result.out, r"\n[1-9]\d* passed, 0 failed on cpu; max error 0\.000, ")
+        result = tegula("check", "--device", "sim", "--type", "i8", "--cases", 3, "--kernel", "auto")
+        self.assertEqual(result.code, 1)
+        self.assertIn("no kernel takes these problems; the last one: TGL_UNSUPPORTED, ", result.err)
+        for options, message in ((["--accuracy"], "products of i8 are exact"),
+                                 (["--type-c", "f32"], "C is f32: that needs a scale")):
+            result = tegula("check", "--type", "i8", *options)
+            self.assertEqual(result.code, 2)
+            self.assertIn(message, result.err)
+
     def test_epilogues(self):
         for device, cases in ("cpu", 60), ("sim", 6):
             result = tegula("check", "--cases", cases, "--epilogues", "--device", device, "--type", "f32",
@@ -369,11 +383,12 @@ class Bench(Folder):
         peer = os.environ.get("TEGULA_WRONG_PEER")
         if peer is None:
             self.skipTest("TEGULA_WRONG_PEER names no library")
-        result = tegula("bench", "-m", 32, "-n", 32, "-k", 32, "--repeat", 1, "--device", "cpu",
-                        "--peer", peer, "--csv", "b.csv", cwd=self.folder)
-        self.assertEqual(result.code, 0, result.err)
-        self.assertIn("is wrong and is left out", result.err)
-        self.assertEqual([row["library"] for row in self.rows("b.csv")], ["tegula"])
+        for name in "f32", "i8":
+            result = tegula("bench", "-m", 32, "-n", 32, "-k", 32, "--repeat", 1, "--device", "cpu", "--type", name,
+                            "--peer", peer, "--csv", "b.csv", cwd=self.folder)
+            self.assertEqual(result.code, 0, result.err)
+            self.assertIn("is wrong and is left out", result.err)
+            self.assertEqual([row["library"] for row in self.rows("b.csv")], ["tegula"])
 
 
     def test_nothing_but_rows_gets_into_the_csv_file_when_streams_are_closed(self):
@@ -475,18 +490,19 @@ class Bench(Folder):
 
     def test_suites_of_other_types(self):
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
-            file.write("tf32,8,8,8,NN,1\nf16,8,8,8,NN,1\nf16-f32,8,8,8,NT,2\nbf16,8,8,8,TN,1\n")
+            file.write("tf32,8,8,8,NN,1\nf16,8,8,8,NN,1\nf16-f32,8,8,8,NT,2\nbf16,8,8,8,TN,1\n"
+                       "i8,8,8,8,NT,3\n")
         result = tegula("bench", "--suite", "s.csv", "--peer", "none", "--device", "cpu", "--repeat", 1,
                         "--csv", "b.csv", cwd=self.folder)
         self.assertIn(result.code, (0, 1)) # 1: without kernels of these types shapes are left out
         self.assertIn("tf32", [row["type"] for row in self.rows("b.csv")])
-        for label in "f16 8x8x8 NN", "f16-f32 8x8x8 NT x2", "bf16 8x8x8 TN":
+        for label in "f16 8x8x8 NN", "f16-f32 8x8x8 NT x2", "bf16 8x8x8 TN", "i8 8x8x8 NT x3":
             self.assertIn(label, result.out + result.err)
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:
             file.write("f16-x,8,8,8,NN,1\n")
         result = tegula("bench", "--suite", "s.csv", "--device", "cpu", cwd=self.folder)
         self.assertEqual(result.code, 1)
-        self.assertIn("s.csv:1: the type is none of f32, f64, f16, bf16 and tf32", result.err)
+        self.assertIn("s.csv:1: the type is none of f32, f64, f16, bf16, i8 and tf32", result.err)
 
 
 class CsvFiles(Folder):

@@ -178,6 +178,31 @@ class Types(Folder):
         with open(self.path("C.npy"), "rb") as file:
             self.assertIn(b"{'descr': '<V2', 'fortran_order': False, 'shape': (0, 3), }", file.read())
 
+    def test_int8(self):
+        a, b = (self.random.integers(-128, 128, shape).astype("i1") for shape in ((20, 30), (30, 10)))
+        c0 = self.random.integers(-2**31, 2**31, (20, 10)).astype("i4")
+        self.save("A.npy", a), self.save("B.npy", b), self.save("C0.npy", numpy.asfortranarray(c0))
+        product = a.astype("i4") @ b.astype("i4")
+        for options in (), ("--type", "i8"), ("--type-d", "i32"):
+            self.assert_done(self.mm("A.npy", "B.npy", "-o", "C.npy", "--device", "cpu", *options))
+            self.assert_product("C.npy", product, 1)
+        self.assert_done(self.mm("A.npy", "B.npy", "-o", "C.npy", "--device", "cpu", "--c", "C0.npy", "--alpha",
+                                 -2**31, "--beta", -3))
+        wrapped = -2**31 * product.astype("i8") - 3 * c0.astype("i8")
+        self.assert_product("C.npy", wrapped.astype("i4"), 1) # astype() wraps
+
+    def test_int8_that_is_refused(self):
+        a = self.save("A.npy", numpy.ones((4, 4), "i1"))
+        self.save("I.npy", a.astype("i4")), self.save("F.npy", a.astype("f4"))
+        for files, options, message in (
+                (("A.npy", "A.npy"), ("--alpha", 0.5), "alpha is 0.5; products of i8 take integers of 32 bits"),
+                (("A.npy", "A.npy"), ("--c", "I.npy", "--beta", "1e10"), "beta is 1e+10; products of i8"),
+                (("A.npy", "A.npy"), ("--c", "F.npy"), "A.npy is int8 and F.npy is float32"),
+                (("A.npy", "I.npy"), (), "I.npy is int32, and of integers only int8 can be multiplied"),
+                (("A.npy", "F.npy"), (), "A.npy is int8 and F.npy is float32"),
+                (("A.npy", "A.npy"), ("--type-d", "f32"), "and C is f32: that needs a scale")):
+            self.assert_failed(self.mm(*files, "-o", "C.npy", "--device", "cpu", *options), message)
+
     def test_types_that_differ(self):
         self.save("A.npy", self.a.astype("f2")), self.save("B.npy", self.b)
         self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "A.npy is float16 and B.npy is float32")
