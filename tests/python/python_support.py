@@ -33,10 +33,11 @@ def layouts(x):
     """Arrays with the values of x in other layouts, and whether BLAS can express them."""
     rows, columns = x.shape[-2:]
     batch = x.shape[:-2]
+    filler = np.iinfo(x.dtype).min if x.dtype.kind == "i" else np.nan
 
     def within(shape, index):
-        """The values of x as a view of a larger array of NaN."""
-        view = np.full(batch + shape, np.nan, x.dtype)[(...,) + index]
+        """The values of x as a view of a larger array of NaN, or of the least integer."""
+        view = np.full(batch + shape, filler, x.dtype)[(...,) + index]
         view[...] = x
         return view
 

@@ -52,6 +52,17 @@ class Torch(unittest.TestCase):
                           for s in ((5, 7), (7, 3), (3,)))
             torch.library.opcheck(torch.ops.tegula.matmul.default, (a, b, bias, "default"))
 
+    def test_int8(self):
+        a, b = (torch.randint(-128, 128, shape, dtype=torch.int8) for shape in ((5, 7), (7, 3)))
+        expected = a.int() @ b.int()
+        for result in tegula.matmul(a, b), tegula.torch.matmul(a, b):
+            self.assertIs(result.dtype, torch.int32)
+            self.assertTrue(torch.equal(result, expected))
+        torch.library.opcheck(torch.ops.tegula.matmul.default, (a, b, None, "default"))
+        theirs = a @ b  # PyTorch's result is int8
+        with tegula.torch.patch():
+            self.assertTrue(torch.equal(a @ b, theirs))
+
     def test_compile(self):
         for device in DEVICES:
             a, b = torch.randn(5, 7, device=device), torch.randn(7, 3, device=device)
