@@ -2,7 +2,7 @@
  *
  * Products of bf16 by oneDNN, so that `tegula bench` can time them: they need a primitive, which
  * oneDNN (version 2) makes of structs that only its headers describe. Links to oneDNN, whose
- * dnnl_sgemm() a program finds through this library too.
+ * dnnl_sgemm() and dnnl_gemm_s8s8s32() a program finds through this library too.
  */
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
