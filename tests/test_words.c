@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by bf16 words (src/cpu/words.h, tier_amx.c, tier_avx512_bf16.c, cpu_words.c): the
+ * Products by bf16 words (src/cpu/cpu_words.h, tier_amx.c, tier_avx512_bf16.c, cpu_words.c): the
  * packing and the tiles in buffers that end where the matrices do, and the products of the cpu
  * device that use them.
  */

@@ -312,13 +312,13 @@ static void store_i32(const block_job *job, const d_block *x, int64_t i)
 
 /* Whether the sums are the results, and it pays to have them in D. If rows of D are a multiple of 8
  * KB apart, the rows of a tile share a set of the L1 cache: a block of sums and a copy are 5 to 20
- * % faster then, else they are slower (2048 and 1024 cubed, Xeon with AMX). */
+ * % faster then, else they are slower (2048 and 1024 cubed, Xeon with AMX). Not so with int8. */
 static bool are_results(const block_job *job)
 {
     const tgl_shape *s = job->shape;
-    return s->ldd % 2048 != 0 && (s->type_d == TGL_F32 || is_i8(s)) && job->run->has_product &&
-           s->k > 0 && job->run->alpha == 1 && job->run->beta == 0 &&
-           tgl_epilogue_is_none(&s->epilogue);
+    const bool pays = is_i8(s) || (s->type_d == TGL_F32 && s->ldd % 2048 != 0);
+    return pays && job->run->has_product && s->k > 0 && job->run->alpha == 1 &&
+           job->run->beta == 0 && tgl_epilogue_is_none(&s->epilogue);
 }
 
 static void compute_blocks(void *context, int thread, int team)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs operands of int8 by AVX-512, in the tiles that AMX and AVX512-VNNI multiply (words.h): row
- * i of a tile of A is 64 steps of row i of op(A); row q of a tile of B has steps 4q to 4q + 3 of 16
- * columns of op(B), side by side for each column. Compiled with -mavx512f and -mavx512bw; called
- * only where detect.c found them.
+ * Packs operands of int8 by AVX-512, in the tiles that AMX and AVX512-VNNI multiply (cpu_words.h):
+ * row i of a tile of A is 64 steps of row i of op(A); row q of a tile of B has steps 4q to 4q + 3
+ * of 16 columns of op(B), side by side for each column. Compiled with -mavx512f and -mavx512bw;
+ * called only where detect.c found them.
  */
 #include "cpu/word_tiles.h"
 

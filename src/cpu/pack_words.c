@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs operands as bf16 words by AVX-512, in the tiles that AMX multiplies (words.h): row i of a
- * tile of A is 32 steps of row i of op(A); row q of a tile of B has steps 2q and 2q + 1 of 16
+ * Packs operands as bf16 words by AVX-512, in the tiles that AMX multiplies (cpu_words.h): row i of
+ * a tile of A is 32 steps of row i of op(A); row q of a tile of B has steps 2q and 2q + 1 of 16
  * columns of op(B), side by side for each column. Compiled with -mavx512f, -mavx512bw and
  * -mavx512vl; called only where detect.c found them.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of packed words (words.h) by instructions of AVX-512 that add to each of 16 sums the
+ * Products of packed words (cpu_words.h) by instructions of AVX-512 that add to each of 16 sums the
  * products of a group of short elements, 4 bytes: VDPBF16PS and VPDPBUSD. A tier's file defines the
  * macros and includes this header once; at the end they are undefined.
  *
@@ -13,8 +13,8 @@
  *   DOT(sum, row, columns)  sum + the products of a group of a row, in all lanes, and of columns
  *   ADD, LOAD_C, STORE_C    of SUM; loads and stores with a mask
  */
+#include "cpu/cpu_words.h"
 #include "cpu/unroll.h"
-#include "cpu/words.h"
 
 #include <immintrin.h>
 

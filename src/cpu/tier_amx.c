@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product
+ * The functions of cpu_words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product
  * of two tiles, 16 rows by 32 steps and 32 steps by 16 columns, to a tile of f32. Row i of the
  * first tile is 32 steps of row i of op(A). Row q of the second has steps 2q and 2q + 1 of 16
  * columns of op(B), side by side for each column. TDPBSSD does the same for int8 and int32, with 64

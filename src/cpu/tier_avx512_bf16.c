@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions of words.h by AVX512-BF16. VDPBF16PS adds to each of 16 sums in f32 the products of
- * a pair of bf16: steps 2q and 2q + 1 of a row of op(A), copied to all lanes, and of 16 columns of
- * op(B). Like AMX it treats denormal numbers as zero (Intel SDM vol. 2, AMD APM vol. 4). Products
- * of int8 are those of AVX512-VNNI, which all these processors have. Compiled with -mavx512f and
- * -mavx512bf16; called only where detect.c found them.
+ * The functions of cpu_words.h by AVX512-BF16. VDPBF16PS adds to each of 16 sums in f32 the
+ * products of a pair of bf16: steps 2q and 2q + 1 of a row of op(A), copied to all lanes, and of 16
+ * columns of op(B). Like AMX it treats denormal numbers as zero (Intel SDM vol. 2, AMD APM vol. 4).
+ * Products of int8 are those of AVX512-VNNI, which all these processors have. Compiled with
+ * -mavx512f and -mavx512bf16; called only where detect.c found them.
  */
 #include "cpu/tiers.h"
 

@@ -5,9 +5,9 @@
 #ifndef TGL_CPU_TIERS_H
 #define TGL_CPU_TIERS_H
 
+#include "cpu/cpu_words.h"
 #include "cpu/detect.h"
 #include "cpu/kernels.h"
-#include "cpu/words.h"
 #include "tegula/tegula.h"
 
 extern const cpu_kernels tgl_cpu_kernels_portable_f32, tgl_cpu_kernels_portable_f64;

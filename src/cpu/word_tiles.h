@@ -5,9 +5,9 @@
 #ifndef TGL_CPU_WORD_TILES_H
 #define TGL_CPU_WORD_TILES_H
 
+#include "cpu/cpu_words.h"
 #include "cpu/transpose.h"
 #include "cpu/unroll.h"
-#include "cpu/words.h"
 
 #include <immintrin.h>
 
