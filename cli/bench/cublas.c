@@ -483,7 +483,8 @@ static const char *unsupported_reason(const tgl_problem *p)
 {
     if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX || p->batch > INT_MAX)
         return "the sizes do not fit its integers";
-    if (!element_is_known(p->type_a) || p->type_a != p->type_b) return "it does not take the types";
+    if (!element_is_known(p->type_a) || element_is_integer(p->type_a) || p->type_a != p->type_b)
+        return "it does not take the types";
     return NULL;
 }
 
