@@ -28,7 +28,7 @@ typedef int dnnl_sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n
                                 float alpha, const float *A, int64_t lda, const float *B,
                                 int64_t ldb, float beta, float *C, int64_t ldc);
 
-typedef void mkl_bf16_function(int order, int trans_a, int trans_b, int m, int n, int k,
+typedef void mkl_half_function(int order, int trans_a, int trans_b, int m, int n, int k,
                                float alpha, const uint16_t *A, int lda, const uint16_t *B, int ldb,
                                float beta, float *C, int ldc);
 typedef int onednn_bf16_function(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
@@ -214,6 +214,7 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
     p->dgemm = find(p, "cblas_dgemm");
     p->onednn = p->sgemm == NULL ? find(p, "dnnl_sgemm") : NULL;
     p->mkl_bf16 = find(p, "cblas_gemm_bf16bf16f32");
+    p->mkl_f16 = find(p, "cblas_gemm_f16f16f32");
     p->onednn_bf16 = find(p, "tegula_peer_bf16");
     p->onednn_i8 = find(p, "dnnl_gemm_s8s8s32");
     if (p->onednn_bf16 != NULL && !multiplies_bf16(p->onednn_bf16)) p->onednn_bf16 = NULL;
@@ -279,6 +280,8 @@ static bool has_function(const peer *p, tgl_type type, tgl_type result)
     case TGL_BF16:
         return result == TGL_F32 ? p->mkl_bf16 != NULL || p->onednn_bf16 != NULL
                                  : result == type && p->onednn_bf16 != NULL;
+    case TGL_F16:
+        return result == TGL_F32 && p->mkl_f16 != NULL;
     case TGL_I8:
         return result == TGL_I32 && p->onednn_i8 != NULL;
     default:
@@ -293,19 +296,19 @@ bool peer_takes(const peer *p, const tgl_problem *problem)
            problem->m <= INT_MAX && problem->n <= INT_MAX && problem->k <= INT_MAX;
 }
 
-static void run_bf16(const peer *p, const tgl_problem *problem, const uint16_t *A,
+static void run_half(const peer *p, const tgl_problem *problem, const uint16_t *A,
                      const uint16_t *B, void *C)
 {
     const int m = (int)problem->m, n = (int)problem->n, k = (int)problem->k;
     const int trans_a = problem->trans_a, trans_b = problem->trans_b;
     const int lda = trans_a == TGL_NO_TRANS ? k : m, ldb = trans_b == TGL_NO_TRANS ? n : k;
-    if (p->onednn_bf16 != NULL)
+    if (p->onednn_bf16 != NULL && problem->type_a == TGL_BF16)
         ((onednn_bf16_function *)p->onednn_bf16)(trans_a != TGL_NO_TRANS, trans_b != TGL_NO_TRANS,
                                                  m, n, k, A, B, C,
                                                  problem_result_type(problem) == TGL_F32);
     else
-        ((mkl_bf16_function *)p->mkl_bf16)(TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, A, lda,
-                                           B, ldb, 0.0f, C, n);
+        ((mkl_half_function *)(problem->type_a == TGL_F16 ? p->mkl_f16 : p->mkl_bf16))(
+            TGL_ROW_MAJOR, trans_a, trans_b, m, n, k, 1.0f, A, lda, B, ldb, 0.0f, C, n);
 }
 
 static void run_i8(const peer *p, const tgl_problem *problem, const int8_t *A, const int8_t *B,
@@ -354,8 +357,9 @@ void peer_run(const peer *p, const tgl_problem *problem, const void *A, const vo
         const void *b = (const char *)B + i * problem->stride_b * element;
         void *c = (char *)C + i * problem->stride_c * result;
         switch (problem->type_a) {
+        case TGL_F16:
         case TGL_BF16:
-            run_bf16(p, problem, a, b, c);
+            run_half(p, problem, a, b, c);
             break;
         case TGL_I8:
             run_i8(p, problem, a, b, c);

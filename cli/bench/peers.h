@@ -18,11 +18,11 @@ typedef struct peer {
     char name[64];     /* "openblas", or the file's name for a path */
     char version[160]; /* as the library reports it, with the name of its kernels; may be empty */
     void *handle;
-    void *sgemm, *dgemm; /* cblas_sgemm and cblas_dgemm; NULL where the library has none */
-    void *onednn;        /* dnnl_sgemm, for a library without cblas_sgemm */
-    void *mkl_bf16;      /* cblas_gemm_bf16bf16f32: bf16 with a result of f32 */
-    void *onednn_bf16;   /* tegula_peer_bf16 of bench/peers/onednn.c: a result of bf16 or f32 */
-    void *onednn_i8;     /* dnnl_gemm_s8s8s32: i8 with a result of i32 */
+    void *sgemm, *dgemm;      /* cblas_sgemm and cblas_dgemm; NULL where the library has none */
+    void *onednn;             /* dnnl_sgemm, for a library without cblas_sgemm */
+    void *mkl_bf16, *mkl_f16; /* cblas_gemm_bf16bf16f32, cblas_gemm_f16f16f32: a result of f32 */
+    void *onednn_bf16; /* tegula_peer_bf16 of bench/peers/onednn.c: a result of bf16 or f32 */
+    void *onednn_i8;   /* dnnl_gemm_s8s8s32: i8 with a result of i32 */
     cublas
         *cublas; /* set for a peer on CUDA devices, which has only name and version of the above */
     cublas_way way;
