@@ -90,9 +90,11 @@ typedef struct cpu_plan {
 /* How a product of 16-bit types, of int8, or of words of f32, is cut into blocks. */
 typedef struct cpu_block_plan {
     const cpu_conversions *conversions;
-    const cpu_words *words;               /* NULL: all blocks are converted to f32 */
-    int64_t rows, columns, steps;         /* of a block: of op(A), of op(B), of k */
-    int64_t sum_ld;                       /* of a block of sums */
+    const cpu_words *words;       /* NULL: all blocks are converted to f32 */
+    int64_t rows, columns, steps; /* of a block: of op(A), of op(B), of k */
+    bool is_vector; /* D has one row or column: elements of the matrix are converted as they are
+                       loaded */
+    int64_t sum_ld; /* of a block of sums */
     int64_t blocks_m, blocks_n, blocks_k; /* blocks along m, n and k */
     cpu_plan product;                     /* f32, of a whole block, on one thread */
     size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes; /* of a thread, in this order */

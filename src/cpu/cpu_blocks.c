@@ -12,8 +12,10 @@
  *     for each row of the block, unless the block of sums is the result
  *         alpha, beta*C and the epilogue in the accumulation type, rounded once to D's type
  *
+ * A matrix times a vector is not converted beforehand, but as it is loaded.
+ *
  * Products of int8 are exact. The f32 product of one block is, because it is an integer of at most
- * MAX_STEPS * 2^14 < 2^24. It is added to sums of int32 modulo 2^32.
+ * 1024 * 2^14 = 2^24 for up to 1024 steps. It is added to sums of int32 modulo 2^32.
  *
  * The blocks of a thread stay in its L2 cache. Converting a block costs little beside the product,
  * in which each of its elements is used nb or mb times.
@@ -68,10 +70,27 @@ static bool is_i8(const tgl_shape *s)
     return s->type_a == TGL_I8;
 }
 
+/* Of a matrix times a vector: parts of the vector that stay in the L1 cache, and lines of the
+ * matrix that are contiguous. */
+static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
+{
+    enum { LINES = 256, LONG_LINES = 4096, STEPS = 4096, EXACT_STEPS = 1024 };
+    const bool is_row = s->m == 1, k_contiguous = is_row ? s->trans_b : !s->trans_a;
+    const int64_t all = is_row ? s->n : s->m, share = cpu_ceil_div(s->batch * all, threads);
+    const int64_t lines = tgl_min64(tgl_min64(all, k_contiguous ? LINES : LONG_LINES), share);
+    h->rows = is_row ? 1 : lines;
+    h->columns = is_row ? lines : 1;
+    h->steps = tgl_min64(s->k, is_i8(s) ? EXACT_STEPS : STEPS);
+}
+
 static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
     if (h->words != NULL) {
         tgl_cpu_word_blocks(s, threads, h);
+        return;
+    }
+    if (h->is_vector) {
+        choose_vector_blocks(s, threads, h);
         return;
     }
     h->rows = tgl_min64(s->m, MAX_ROWS);
@@ -114,11 +133,24 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
                       h->product.workspace;
 }
 
+/* The workspace of a matrix times a vector: the part of the vector, in f32 and gathered, the sums,
+ * an addend, and the product. */
+static void plan_vector(const tgl_shape *s, cpu_block_plan *h)
+{
+    const int64_t lines = s->m == 1 ? h->columns : h->rows;
+    h->sum_ld = s->m == 1 ? lines : 1;
+    h->a_bytes = tgl_cpu_aligned((size_t)h->steps * sizeof(float));
+    h->b_bytes = tgl_cpu_aligned((size_t)h->steps * tgl_type_size(s->type_a));
+    h->sum_bytes = h->row_bytes = h->product_bytes = tgl_cpu_aligned((size_t)lines * sizeof(float));
+    h->thread_bytes = h->a_bytes + h->b_bytes + 3 * h->sum_bytes;
+}
+
 void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_blocking blocking,
                          const cpu_device *cpu, cpu_block_plan *h, cpu_plan *plan)
 {
     *h = (cpu_block_plan){.conversions = tier->conversions,
                           .words = tgl_cpu_takes_words(s, tier) ? tier->words : NULL};
+    h->is_vector = h->words == NULL && (s->m == 1 || s->n == 1);
     const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
     const double by_words =
         h->words != NULL ? CYCLES_PER_THREAD / h->words->cycles[tgl_cpu_word_kind(s)] : 0;
@@ -132,7 +164,10 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_blocking 
     h->blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
     const int64_t blocks = s->batch * h->blocks_m * h->blocks_n;
     if (blocks < plan->threads) plan->threads = (int)blocks;
-    plan_product(s, cpu, tier->f32, blocking, h);
+    if (h->is_vector)
+        plan_vector(s, h);
+    else
+        plan_product(s, cpu, tier->f32, blocking, h);
     plan->workspace = (size_t)plan->threads * h->thread_bytes;
 }
 
@@ -188,6 +223,39 @@ static void read_block(const cpu_conversions *convert, tgl_type type, float *to,
         read_line(convert, type, to + i * n, from->from, i * from->ld, n);
 }
 
+/* to[p] := step p of a vector. gathered: memory for its elements. */
+static void read_vector(const cpu_conversions *convert, tgl_type type, float *to, char *gathered,
+                        const cpu_words_source *from)
+{
+    const size_t element = tgl_type_size(type);
+    if (from->k_contiguous || from->ld == 1) {
+        read_line(convert, type, to, from->from, 0, from->k);
+        return;
+    }
+    for (int64_t p = 0; p < from->k; p++)
+        memcpy(gathered + p * (int64_t)element,
+               (const char *)from->from + p * from->ld * (int64_t)element, element);
+    read_line(convert, type, to, gathered, 0, from->k);
+}
+
+/* Multiplies a matrix by a vector, which are the block. */
+static void multiply_vector(const block_job *job, const d_block *x, const cpu_words_source *a,
+                            const cpu_words_source *b, bool add)
+{
+    const tgl_shape *s = job->shape;
+    const cpu_kernels *kernels = job->plan->kernels;
+    const cpu_conversions *convert = job->plan->blocks->conversions;
+    const cpu_words_source *matrix = s->m == 1 ? b : a, *vector = s->m == 1 ? a : b;
+    const int type = cpu_conversion_of(s->type_a);
+    read_vector(convert, s->type_a, x->a, (char *)x->b, vector);
+    (matrix->k_contiguous ? kernels->short_dot : kernels->short_combine)[type](
+        x->product, matrix->from, matrix->ld, matrix->lines, matrix->k, x->a);
+    if (is_i8(s))
+        convert->add_integers(x->sums, x->product, matrix->lines, add);
+    else
+        kernels->reduce(x->sums, 1, matrix->lines, x->product, 0, 1, 1, add);
+}
+
 /* Multiplies the block by f32 FMAs. */
 static void multiply_converted(const block_job *job, const d_block *x, const cpu_words_source *a,
                                const cpu_words_source *b, bool add)
@@ -230,8 +298,10 @@ static void multiply_block(const block_job *job, const d_block *x, int64_t p)
                                 s->lda, !s->trans_a, x->rows, k};
     const cpu_words_source b = {tgl_cpu_b_of(s, job->run, x->problem, element) + at_b * element,
                                 s->ldb, s->trans_b, x->columns, k};
-    if (h->words == NULL || !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums,
-                                                    x->sum_ld, p > 0, p + 1 == h->blocks_k))
+    if (h->is_vector)
+        multiply_vector(job, x, &a, &b, p > 0);
+    else if (h->words == NULL || !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums,
+                                                         x->sum_ld, p > 0, p + 1 == h->blocks_k))
         multiply_converted(job, x, &a, &b, p > 0);
 }
 
@@ -316,7 +386,9 @@ static void store_i32(const block_job *job, const d_block *x, int64_t i)
 static bool are_results(const block_job *job)
 {
     const tgl_shape *s = job->shape;
-    const bool pays = is_i8(s) || (s->type_d == TGL_F32 && s->ldd % 2048 != 0);
+    const bool is_vector = job->plan->blocks->is_vector;
+    if (is_vector && s->n == 1 && s->ldd != 1) return false; /* its sums are contiguous */
+    const bool pays = is_i8(s) || (s->type_d == TGL_F32 && (is_vector || s->ldd % 2048 != 0));
     return pays && job->run->has_product && s->k > 0 && job->run->alpha == 1 &&
            job->run->beta == 0 && tgl_epilogue_is_none(&s->epilogue);
 }
@@ -349,8 +421,9 @@ static void compute_blocks(void *context, int thread, int team)
             x.sums = D + (x.row * s->ldd + x.column) * (int64_t)sizeof(float);
             x.sum_ld = s->ldd;
         }
-        x.product = is_i8(s) ? (void *)(x.inner - h->product_bytes) : x.sums;
-        x.product_ld = is_i8(s) ? h->sum_ld : x.sum_ld;
+        const bool has_product = h->product_bytes > 0;
+        x.product = has_product ? (void *)(x.inner - h->product_bytes) : x.sums;
+        x.product_ld = has_product ? h->sum_ld : x.sum_ld;
         for (int64_t p = 0; job->run->has_product && p < h->blocks_k; p++)
             multiply_block(job, &x, p);
         for (int64_t row = 0; !in_place && row < x.rows; row++)

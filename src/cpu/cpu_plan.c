@@ -375,7 +375,11 @@ static const char *const word_paths[CPU_WORD_KINDS] = {
 
 static void explain_words(tgl_text *out, const tgl_shape *s, const cpu_block_plan *h)
 {
-    if (h->words != NULL)
+    if (h->is_vector)
+        tgl_text_add(out,
+                     "path        matrix-vector product: elements are converted to f32 as they "
+                     "are loaded\n");
+    else if (h->words != NULL)
         tgl_text_add(out, "path        %s: %s", h->words->name, word_paths[tgl_cpu_word_kind(s)]);
     else
         tgl_text_add(out,

@@ -99,12 +99,12 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
     h->steps = even_steps(h->words, kind, s->k);
 }
 
-/* The cost of a product by words and by FMAs, per block of D. Words of int8 are faster from about 12
- * cubed on, with few rows and columns too. */
+/* The cost of a product by words and by FMAs, per block of D. Words of int8 are faster from about
+ * 12 cubed on, and from two rows or columns. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = tgl_cpu_word_kind(s);
-    if (kind == CPU_WORDS_I8) return true;
+    if (kind == CPU_WORDS_I8) return s->m > 1 && s->n > 1;
     const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
     const double conversion = kind == CPU_WORDS_F32 ? 0 : (double)(m + n) * PACK[CPU_WORDS_BF16];
     const double fma = (double)m * (double)n * words->fma_cycles;

@@ -24,6 +24,7 @@
  * and, optionally:
  *   SHORT_TILES_ARE_MASKED tiles with fewer than MR rows have no functions for whole vectors: for
  *                          AVX-512, whose masks cost one instruction of Intel's in a step
+ *   LOAD_F16(p), LOAD_BF16(p), LOAD_I8(p)  with f32: V from VLEN elements of a short type
  *   SMALL_NV, HALF_V and others            for small products (template_small.h)
  *   STEPS                  steps of k in one iteration of a tile's main loop; 1
  *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a tile
@@ -389,92 +390,53 @@ INLINE T NAME(sum_lanes)(V x)
     return lanes[0];
 }
 
-/* `rows` dot products at once; `rows` is a constant where this is inlined. */
-INLINE void NAME(dot_rows)(const int rows, T *y, const T *M, int64_t ld, int64_t k, const T *x)
+#define E                      T
+#define OF(x)                  NAME(x)
+#define LOAD_E(p)              LOAD(p)
+#define LOAD_FIRST_E(p, lanes) LOAD_MASKED(p, MASK_OF(lanes))
+#include "cpu/template_vector.h"
+
+#ifdef LOAD_BF16
+/* The first lanes, by way of a buffer: there are no masks for short elements. */
+INLINE V NAME(load_first_f16)(const uint16_t *from, int lanes)
 {
-    enum { CHAINS = 2 }; /* independent sums per row, to hide the latency of the multiply-add */
-    V acc[4][CHAINS];
-    UNROLL
-    for (int i = 0; i < rows; i++)
-        acc[i][0] = acc[i][1] = BROADCAST(0);
-    int64_t p = 0;
-    for (; p + CHAINS * VLEN <= k; p += CHAINS * VLEN) {
-        UNROLL
-        for (int q = 0; q < CHAINS; q++) {
-            const V xs = LOAD(x + p + q * VLEN);
-            UNROLL
-            for (int i = 0; i < rows; i++)
-                acc[i][q] = FMA(LOAD(M + i * ld + p + q * VLEN), xs, acc[i][q]);
-        }
-    }
-    for (; p < k; p += VLEN) {
-        const MASK mask = MASK_OF((int)NAME(least)(VLEN, k - p));
-        const V xs = LOAD_MASKED(x + p, mask);
-        UNROLL
-        for (int i = 0; i < rows; i++)
-            acc[i][0] = FMA(LOAD_MASKED(M + i * ld + p, mask), xs, acc[i][0]);
-    }
-    UNROLL
-    for (int i = 0; i < rows; i++)
-        y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
+    uint16_t buffer[VLEN] = {0};
+    memcpy(buffer, from, (size_t)lanes * sizeof *buffer);
+    return LOAD_F16(buffer);
 }
 
-static void NAME(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k,
-                      const void *x)
+INLINE V NAME(load_first_bf16)(const uint16_t *from, int lanes)
 {
-    T *y = to;
-    const T *M = from;
-    int64_t i = 0;
-    for (; i + 4 <= rows; i += 4)
-        NAME(dot_rows)(4, y + i, M + i * ld, ld, k, x);
-    for (; i < rows; i++)
-        NAME(dot_rows)(1, y + i, M + i * ld, ld, k, x);
+    uint16_t buffer[VLEN] = {0};
+    memcpy(buffer, from, (size_t)lanes * sizeof *buffer);
+    return LOAD_BF16(buffer);
 }
 
-/* y[0..n) := first ? sum : y + sum, of `rows` rows of M; `rows` is a constant. */
-INLINE void NAME(combine_rows)(const int rows, const bool first, T *y, const T *M, int64_t ld,
-                               int64_t n, const T *x)
+INLINE V NAME(load_first_i8)(const int8_t *from, int lanes)
 {
-    V xs[8];
-    UNROLL
-    for (int p = 0; p < rows; p++)
-        xs[p] = BROADCAST(x[p]);
-    int64_t j = 0;
-    for (; j + VLEN <= n; j += VLEN) {
-        V sum = first ? BROADCAST(0) : LOAD(y + j);
-        UNROLL
-        for (int p = 0; p < rows; p++)
-            sum = FMA(xs[p], LOAD(M + p * ld + j), sum);
-        STORE(y + j, sum);
-    }
-    if (j < n) {
-        const MASK mask = MASK_OF((int)(n - j));
-        V sum = first ? BROADCAST(0) : LOAD_MASKED(y + j, mask);
-        UNROLL
-        for (int p = 0; p < rows; p++)
-            sum = FMA(xs[p], LOAD_MASKED(M + p * ld + j, mask), sum);
-        STORE_MASKED(y + j, mask, sum);
-    }
+    int8_t buffer[VLEN] = {0};
+    memcpy(buffer, from, (size_t)lanes * sizeof *buffer);
+    return LOAD_I8(buffer);
 }
 
-/* A part of y stays in the L1 cache while rows of M are added to it, eight at a time. */
-static void NAME(combine)(void *to, const void *from, int64_t ld, int64_t n, int64_t k,
-                          const void *by)
-{
-    enum { PIECE = 16384 / sizeof(T) };
-    const T *x = by;
-    for (int64_t j = 0; j < n; j += PIECE) {
-        const int64_t width = NAME(least)(PIECE, n - j);
-        T *y = (T *)to + j;
-        const T *M = (const T *)from + j;
-        int64_t p = 0;
-        NAME(combine_rows)(0, true, y, M, ld, width, x);
-        for (; p < k % 8; p++)
-            NAME(combine_rows)(1, false, y, M + p * ld, ld, width, x + p);
-        for (; p < k; p += 8)
-            NAME(combine_rows)(8, false, y, M + p * ld, ld, width, x + p);
-    }
-}
+#define E                      uint16_t
+#define OF(x)                  NAME(x##_of_f16)
+#define LOAD_E(p)              LOAD_F16(p)
+#define LOAD_FIRST_E(p, lanes) NAME(load_first_f16)(p, lanes)
+#include "cpu/template_vector.h"
+
+#define E                      uint16_t
+#define OF(x)                  NAME(x##_of_bf16)
+#define LOAD_E(p)              LOAD_BF16(p)
+#define LOAD_FIRST_E(p, lanes) NAME(load_first_bf16)(p, lanes)
+#include "cpu/template_vector.h"
+
+#define E                      int8_t
+#define OF(x)                  NAME(x##_of_i8)
+#define LOAD_E(p)              LOAD_I8(p)
+#define LOAD_FIRST_E(p, lanes) NAME(load_first_i8)(p, lanes)
+#include "cpu/template_vector.h"
+#endif
 
 /* ---- Epilogues: loops that the compiler vectorises ------------------------------------------- */
 
@@ -574,6 +536,10 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
     .finish = NAME(finish),
     .dot = NAME(dot),
     .combine = NAME(combine),
+#ifdef LOAD_BF16
+    .short_dot = {NAME(dot_of_f16), NAME(dot_of_bf16), NAME(dot_of_i8)},
+    .short_combine = {NAME(combine_of_f16), NAME(combine_of_bf16), NAME(combine_of_i8)},
+#endif
     .fma_loop = NAME(fma_loop),
 };
 
@@ -592,6 +558,9 @@ const cpu_kernels NAME(tgl_cpu_kernels) = {
 #undef FMA
 #undef ADD_PRODUCT
 #undef TRANSPOSE
+#undef LOAD_F16
+#undef LOAD_BF16
+#undef LOAD_I8
 #undef SIZED
 #undef INLINE
 #undef TILE

@@ -45,6 +45,12 @@ static inline __m256i first_lanes(const int32_t *window)
     return _mm256_loadu_si256((const __m256i *)window);
 }
 
+static inline __m256 load_bf16(const uint16_t *from)
+{
+    const __m256i x = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
+}
+
 #define T                        float
 #define V                        __m256
 #define VLEN                     8
@@ -60,6 +66,9 @@ static inline __m256i first_lanes(const int32_t *window)
 #define FMA(a, b, c)             _mm256_fmadd_ps(a, b, c)
 #define ADD_PRODUCT(sum, a, b)   ADD_PRODUCT_ASM("vfmadd231ps", sum, a, b)
 #define TRANSPOSE(x)             CPU_TRANSPOSE_8(x)
+#define LOAD_F16(p)              _mm256_cvtph_ps(_mm_loadu_si128((const void *)(p)))
+#define LOAD_BF16(p)             load_bf16(p)
+#define LOAD_I8(p)               _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)(p))))
 #include "cpu/template.h"
 
 #define T                        double

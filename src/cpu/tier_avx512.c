@@ -32,7 +32,16 @@
 #define SMALL_NV    4
 #define WIDE_MR     6 /* 24 sums, 4 vectors of b and one of a in 32 registers */
 
+static inline __m512 load_bf16(const uint16_t *from)
+{
+    const __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)from));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
+}
+
 #define T                        float
+#define LOAD_F16(p)              _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(p)))
+#define LOAD_BF16(p)             load_bf16(p)
+#define LOAD_I8(p)               _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)(p))))
 #define V                        __m512
 #define VLEN                     16
 #define NAME(x)                  x##_avx512_f32

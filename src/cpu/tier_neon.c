@@ -67,7 +67,22 @@ static inline void transpose_f64(float64x2_t *x)
     x[1] = high;
 }
 
+static inline float32x4_t load_bf16(const uint16_t *from)
+{
+    return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(from)), 16));
+}
+
+static inline float32x4_t load_i8(const int8_t *from)
+{
+    int8_t bytes[8] = {0};
+    memcpy(bytes, from, 4);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vld1_s8(bytes)))));
+}
+
 #define T                        float
+#define LOAD_F16(p)              vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))
+#define LOAD_BF16(p)             load_bf16(p)
+#define LOAD_I8(p)               load_i8(p)
 #define V                        float32x4_t
 #define VLEN                     4
 #define NAME(x)                  x##_neon_f32

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrix times vector, part of template.h: the matrix M has elements of type E, which are converted
+ * to T when they are loaded. x and y are of type T. template.h includes this file for E = T and,
+ * with f32, for the short types.
+ *
+ *   E, OF(x)                element type, and x with a suffix for it
+ *   LOAD_E(p)               VLEN elements as V
+ *   LOAD_FIRST_E(p, lanes)  the first `lanes` of them, 1 .. VLEN; nothing else is read, and the
+ *                           other lanes are 0
+ * All are undefined at the end.
+ */
+
+/* `rows` dot products at once; `rows` is a constant where this is inlined. */
+INLINE void OF(dot_rows)(const int rows, T *y, const E *M, int64_t ld, int64_t k, const T *x)
+{
+    enum { CHAINS = 2 }; /* independent sums per row, to hide the latency of the multiply-add */
+    V acc[4][CHAINS];
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        acc[i][0] = acc[i][1] = BROADCAST(0);
+    int64_t p = 0;
+    for (; p + CHAINS * VLEN <= k; p += CHAINS * VLEN) {
+        UNROLL
+        for (int q = 0; q < CHAINS; q++) {
+            const V xs = LOAD(x + p + q * VLEN);
+            UNROLL
+            for (int i = 0; i < rows; i++)
+                acc[i][q] = FMA(LOAD_E(M + i * ld + p + q * VLEN), xs, acc[i][q]);
+        }
+    }
+    for (; p < k; p += VLEN) {
+        const int lanes = (int)NAME(least)(VLEN, k - p);
+        const MASK mask = MASK_OF(lanes);
+        const V xs = LOAD_MASKED(x + p, mask);
+        UNROLL
+        for (int i = 0; i < rows; i++)
+            acc[i][0] = FMA(LOAD_FIRST_E(M + i * ld + p, lanes), xs, acc[i][0]);
+    }
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
+}
+
+static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *x)
+{
+    T *y = to;
+    const E *M = from;
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4)
+        OF(dot_rows)(4, y + i, M + i * ld, ld, k, x);
+    for (; i < rows; i++)
+        OF(dot_rows)(1, y + i, M + i * ld, ld, k, x);
+}
+
+/* y[0..n) := first ? sum : y + sum, of `rows` rows of M; `rows` is a constant. */
+INLINE void OF(combine_rows)(const int rows, const bool first, T *y, const E *M, int64_t ld,
+                             int64_t n, const T *x)
+{
+    V xs[8];
+    UNROLL
+    for (int p = 0; p < rows; p++)
+        xs[p] = BROADCAST(x[p]);
+    int64_t j = 0;
+    for (; j + VLEN <= n; j += VLEN) {
+        V sum = first ? BROADCAST(0) : LOAD(y + j);
+        UNROLL
+        for (int p = 0; p < rows; p++)
+            sum = FMA(xs[p], LOAD_E(M + p * ld + j), sum);
+        STORE(y + j, sum);
+    }
+    if (j < n) {
+        const int lanes = (int)(n - j);
+        const MASK mask = MASK_OF(lanes);
+        V sum = first ? BROADCAST(0) : LOAD_MASKED(y + j, mask);
+        UNROLL
+        for (int p = 0; p < rows; p++)
+            sum = FMA(xs[p], LOAD_FIRST_E(M + p * ld + j, lanes), sum);
+        STORE_MASKED(y + j, mask, sum);
+    }
+}
+
+/* A part of y stays in the L1 cache while rows of M are added to it, eight at a time. */
+static void OF(combine)(void *to, const void *from, int64_t ld, int64_t n, int64_t k,
+                        const void *by)
+{
+    enum { PIECE = 16384 / sizeof(T) };
+    const T *x = by;
+    for (int64_t j = 0; j < n; j += PIECE) {
+        const int64_t width = NAME(least)(PIECE, n - j);
+        T *y = (T *)to + j;
+        const E *M = (const E *)from + j;
+        int64_t p = 0;
+        OF(combine_rows)(0, true, y, M, ld, width, x);
+        for (; p < k % 8; p++)
+            OF(combine_rows)(1, false, y, M + p * ld, ld, width, x + p);
+        for (; p < k; p += 8)
+            OF(combine_rows)(8, false, y, M + p * ld, ld, width, x + p);
+    }
+}
+
+#undef E
+#undef OF
+#undef LOAD_E
+#undef LOAD_FIRST_E
