@@ -80,7 +80,7 @@ static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan
     const int64_t lines = tgl_min64(tgl_min64(all, k_contiguous ? LINES : LONG_LINES), share);
     h->rows = is_row ? 1 : lines;
     h->columns = is_row ? lines : 1;
-    h->steps = tgl_min64(s->k, is_i8(s) ? EXACT_STEPS : STEPS);
+    h->steps = tgl_min64(s->k, is_i8(s) && !k_contiguous ? EXACT_STEPS : STEPS);
 }
 
 static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
@@ -250,7 +250,9 @@ static void multiply_vector(const block_job *job, const d_block *x, const cpu_wo
     read_vector(convert, s->type_a, x->a, (char *)x->b, vector);
     (matrix->k_contiguous ? kernels->short_dot : kernels->short_combine)[type](
         x->product, matrix->from, matrix->ld, matrix->lines, matrix->k, x->a);
-    if (is_i8(s))
+    if (is_i8(s) && matrix->k_contiguous)
+        convert->combine_i32(x->sums, matrix->lines, add, 1, (const int32_t *)x->product, 1);
+    else if (is_i8(s))
         convert->add_integers(x->sums, x->product, matrix->lines, add);
     else
         kernels->reduce(x->sums, 1, matrix->lines, x->product, 0, 1, 1, add);

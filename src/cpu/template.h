@@ -392,6 +392,8 @@ INLINE T NAME(sum_lanes)(V x)
 
 #define E                      T
 #define OF(x)                  NAME(x)
+#define DOT_T                  T
+#define DOT_STEPS              INT64_MAX
 #define LOAD_E(p)              LOAD(p)
 #define LOAD_FIRST_E(p, lanes) LOAD_MASKED(p, MASK_OF(lanes))
 #include "cpu/template_vector.h"
@@ -421,18 +423,25 @@ INLINE V NAME(load_first_i8)(const int8_t *from, int lanes)
 
 #define E                      uint16_t
 #define OF(x)                  NAME(x##_of_f16)
+#define DOT_T                  T
+#define DOT_STEPS              INT64_MAX
 #define LOAD_E(p)              LOAD_F16(p)
 #define LOAD_FIRST_E(p, lanes) NAME(load_first_f16)(p, lanes)
 #include "cpu/template_vector.h"
 
 #define E                      uint16_t
 #define OF(x)                  NAME(x##_of_bf16)
+#define DOT_T                  T
+#define DOT_STEPS              INT64_MAX
 #define LOAD_E(p)              LOAD_BF16(p)
 #define LOAD_FIRST_E(p, lanes) NAME(load_first_bf16)(p, lanes)
 #include "cpu/template_vector.h"
 
+/* Sums of up to 1024 products of int8 are exact in f32: at most 2^10 * 2^14. */
 #define E                      int8_t
 #define OF(x)                  NAME(x##_of_i8)
+#define DOT_T                  int32_t
+#define DOT_STEPS              1024
 #define LOAD_E(p)              LOAD_I8(p)
 #define LOAD_FIRST_E(p, lanes) NAME(load_first_i8)(p, lanes)
 #include "cpu/template_vector.h"

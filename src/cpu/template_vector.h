@@ -5,6 +5,7 @@
  * with f32, for the short types.
  *
  *   E, OF(x)                element type, and x with a suffix for it
+ *   DOT_T, DOT_STEPS        the type of a dot product, which is the sum of those of so many steps
  *   LOAD_E(p)               VLEN elements as V
  *   LOAD_FIRST_E(p, lanes)  the first `lanes` of them, 1 .. VLEN; nothing else is read, and the
  *                           other lanes are 0
@@ -42,15 +43,24 @@ INLINE void OF(dot_rows)(const int rows, T *y, const E *M, int64_t ld, int64_t k
         y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
 }
 
-static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *x)
+static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *by)
 {
-    T *y = to;
+    DOT_T *y = to;
     const E *M = from;
-    int64_t i = 0;
-    for (; i + 4 <= rows; i += 4)
-        OF(dot_rows)(4, y + i, M + i * ld, ld, k, x);
-    for (; i < rows; i++)
-        OF(dot_rows)(1, y + i, M + i * ld, ld, k, x);
+    const T *x = by;
+    T part[4];
+    for (int64_t i = 0, together; i < rows; i += together) {
+        together = i + 4 <= rows ? 4 : 1;
+        for (int64_t p = 0; p == 0 || p < k; p += DOT_STEPS) {
+            const int64_t steps = NAME(least)(DOT_STEPS, k - p);
+            if (together == 4)
+                OF(dot_rows)(4, part, M + i * ld + p, ld, steps, x + p);
+            else
+                OF(dot_rows)(1, part, M + i * ld + p, ld, steps, x + p);
+            for (int q = 0; q < together; q++)
+                y[i + q] = p == 0 ? (DOT_T)part[q] : y[i + q] + (DOT_T)part[q];
+        }
+    }
 }
 
 /* y[0..n) := first ? sum : y + sum, of `rows` rows of M; `rows` is a constant. */
@@ -101,5 +111,7 @@ static void OF(combine)(void *to, const void *from, int64_t ld, int64_t n, int64
 
 #undef E
 #undef OF
+#undef DOT_T
+#undef DOT_STEPS
 #undef LOAD_E
 #undef LOAD_FIRST_E
