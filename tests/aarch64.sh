@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# aarch64.sh [BUILD]: builds for aarch64 with Debian's cross compiler and checks the tiers "neon" and
-# "portable" of the cpu device under qemu, f32, f64 and the 16-bit types. Ends with 77 where the
-# packages are missing: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross, qemu-user. The unit tests of the
-# tiers run too if TEGULA_ARM64_CMOCKA names a folder with the arm64 files of libcmocka-dev.
+# aarch64.sh [BUILD]: builds for aarch64 with Debian's cross compiler and checks the tiers of the cpu
+# device under qemu, f32, f64 and the short types, on processors with and without SDOT, SMMLA and
+# BFMMLA. Ends with 77 where the packages are missing: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross,
+# qemu-user. The unit tests of the tiers run too if TEGULA_ARM64_CMOCKA names a folder with the arm64
+# files of libcmocka-dev.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build-aarch64}
@@ -29,27 +30,46 @@ cmake -S . -B "$build" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch6
   -DCMAKE_EXE_LINKER_FLAGS="${cmocka:+-Wl,-rpath,$cmocka/usr/lib/aarch64-linux-gnu}" \
   ${CMAKE_FLAGS:-} >"$build/configure.log"
 targets="tegula_program"
-if [ "$tests" = ON ]; then targets="$targets test_cpu_tiers test_cpu_small"; fi
+if [ "$tests" = ON ]; then targets="$targets test_cpu_tiers test_cpu_small test_words"; fi
 # shellcheck disable=SC2086 # a list
 cmake --build "$build" -j"${JOBS:-$(nproc)}" --target $targets >"$build/build.log" 2>&1 || {
   tail -30 "$build/build.log"
   exit 1
 }
 
-qemu-aarch64 "$build/tegula" info --device cpu | grep 'kernels *cpu/neon cpu/portable'
+# has_kernels PROCESSOR KERNELS: the cpu device has exactly these kernels.
+has_kernels() {
+  qemu-aarch64 -cpu "$1" "$build/tegula" info --device cpu | grep "kernels *$2\$"
+}
+has_kernels max 'cpu/neon_mm cpu/neon_dot cpu/neon cpu/portable'
+has_kernels neoverse-n1 'cpu/neon_dot cpu/neon cpu/portable'
+has_kernels cortex-a72 'cpu/neon cpu/portable'
+
+# check TIER TYPE [OPTION...]
+check() {
+  tier=$1 type=$2
+  shift 2
+  echo "$tier, $type${*:+, $*}:"
+  TEGULA_CPU=$tier qemu-aarch64 -cpu max "$build/tegula" check --device cpu --type "$type" \
+    --cases 60 "$@" >"$build/check.log" || {
+    cat "$build/check.log"
+    exit 1
+  }
+  tail -1 "$build/check.log"
+}
 for tier in neon portable; do
-  for type in f32 f64 f16 bf16; do
-    echo "$tier, $type:"
-    TEGULA_CPU=$tier qemu-aarch64 "$build/tegula" check --device cpu --type $type --cases 60 \
-      >"$build/check.log" || {
-      cat "$build/check.log"
-      exit 1
-    }
-    tail -1 "$build/check.log"
+  for type in f32 f64 f16 bf16 i8; do
+    check "$tier" "$type"
   done
 done
+check neon_dot i8
+check neon_mm i8
+check neon_mm bf16
+check neon_mm bf16 --type-c f32
+check neon_mm bf16 --type-c f32 --compute ieee
 if [ "$tests" = ON ]; then
   for test in test_cpu_tiers test_cpu_small; do
-    TEGULA_CPU=neon qemu-aarch64 "$build/tests/$test"
+    TEGULA_CPU=neon qemu-aarch64 -cpu max "$build/tests/$test"
   done
+  qemu-aarch64 -cpu max "$build/tests/test_words"
 fi

@@ -6,7 +6,9 @@
 
 static bool is_tier(const char *name)
 {
-    static const char *const tiers[] = {"portable", "avx2", "avx512", "avx512_bf16", "amx"};
+    static const char *const tiers[] = {"portable",    "avx2",        "avx512",
+                                        "avx512_vnni", "avx512_bf16", "amx",
+                                        "neon",        "neon_dot",    "neon_mm"};
     for (size_t i = 0; i < COUNT_OF(tiers); i++)
         if (strcmp(name, tiers[i]) == 0) return true;
     return false;

@@ -326,7 +326,7 @@ static void tiers_are_chosen(void **state)
     const unsigned all = CPU_AVX2 | CPU_FMA | CPU_AVX512, none = 0;
     static const struct {
         const char *setting, *tiers; /* tiers NULL: refused */
-        bool bare;                   /* on a processor without any of the features */
+        bool bare;                   /* on a processor without the features of x86 */
         unsigned more;               /* a feature that the processor also has */
     } table[] = {
         {NULL, "avx512 avx2 portable ", false, 0},
@@ -373,6 +373,24 @@ static void tiers_are_chosen(void **state)
         {"-avx512_bf16", "avx512 avx2 portable ", false, 0},
         {"amx", NULL, false, 0},
         {"-amx", "avx512 avx2 portable ", false, 0},
+#ifdef TGL_CPU_ARM64
+        {NULL, "neon portable ", true, CPU_NEON},
+        {NULL, "neon portable ", true, CPU_NEON | CPU_I8MM}, /* neon_mm needs BFMMLA, too */
+        {"neon_mm", NULL, true, CPU_NEON | CPU_I8MM},
+        {"-neon_mm,-neon_dot", "neon portable ", true, CPU_NEON},
+#endif
+#ifdef TGL_CPU_NEON_DOT
+        {NULL, "neon_dot neon portable ", true, CPU_NEON | CPU_DOTPROD},
+        {"neon_dot", "neon_dot ", true, CPU_NEON | CPU_DOTPROD},
+        {"-neon_dot", "neon portable ", true, CPU_NEON | CPU_DOTPROD},
+        {"-neon", "portable ", true, CPU_NEON | CPU_DOTPROD}, /* likewise */
+#endif
+#ifdef TGL_CPU_NEON_MM
+        {NULL, "neon_mm neon portable ", true, CPU_NEON | CPU_I8MM | CPU_BF16},
+        {"neon_mm", "neon_mm ", true, CPU_NEON | CPU_I8MM | CPU_BF16},
+        {"neon", "neon ", true, CPU_NEON | CPU_I8MM | CPU_BF16},
+        {"-neon", "portable ", true, CPU_NEON | CPU_I8MM | CPU_BF16}, /* likewise */
+#endif
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
 #ifndef TGL_CPU_X86
@@ -382,7 +400,7 @@ static void tiers_are_chosen(void **state)
         char message[200], names[64] = "";
         int count = 0;
         forget_error();
-        const tgl_status status = tgl_cpu_choose_tiers(table[i].bare ? none : all | table[i].more,
+        const tgl_status status = tgl_cpu_choose_tiers((table[i].bare ? none : all) | table[i].more,
                                                        table[i].setting, usable, &count);
         for (int t = 0; status == TGL_OK && t < count; t++) {
             strcat(names, usable[t]->name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by bf16 words (src/cpu/cpu_words.h, tier_amx.c, tier_avx512_bf16.c, cpu_words.c): the
- * packing and the tiles in buffers that end where the matrices do, and the products of the cpu
- * device that use them.
+ * Products by words (src/cpu/cpu_words.h, cpu_words.c) of each tier of this machine that has any
+ * (tier_amx.c, tier_avx512_bf16.c, tier_neon_dot.c, tier_neon_mm.c): the packing and the tiles in
+ * buffers that end where the matrices do, and the products of the cpu device that use them.
  */
 #include "support.h"
 
@@ -15,28 +15,36 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const tgl_type types[] = {TGL_BF16, TGL_F32}; /* as in cpu_words */
+static const tgl_type types[CPU_WORD_KINDS] = {TGL_BF16, TGL_F32, TGL_F16, TGL_I8};
 
-/* The best tier of this machine and its words. */
-static const cpu_tier *tier;
+/* The words of the tier that is tested. */
 static const cpu_words *words;
 
-static bool find_words(void)
+static bool has_kind(cpu_word_kind kind)
 {
-    cpu_facts facts;
-    const cpu_tier *tiers[CPU_MAX_TIERS];
-    int count = 0;
-    tgl_cpu_detect(&facts);
-    tgl_cpu_choose_tiers(facts.features, NULL, tiers, &count);
-    if (count > 0) tier = tiers[0];
-    if (count > 0) words = tier->words;
-    return words != NULL;
+    return words->multiply[kind] != NULL;
 }
 
-/* Whether the words multiply types[t]. */
-static bool has_type(int t)
+/* Whether they multiply elements of this type. */
+static bool has_type(tgl_type type)
 {
-    return words->multiply[t] != NULL;
+    for (int kind = 0; kind < CPU_WORD_KINDS; kind++)
+        if (types[kind] == type) return has_kind((cpu_word_kind)kind);
+    return false;
+}
+
+/* i8 is not among the types of elements.h. */
+static double get_element(tgl_type type, const void *elements, int64_t at)
+{
+    return type == TGL_I8 ? ((const int8_t *)elements)[at] : element_get(type, elements, at);
+}
+
+static void set_element(tgl_type type, void *elements, int64_t at, double value)
+{
+    if (type == TGL_I8)
+        ((int8_t *)elements)[at] = (int8_t)value;
+    else
+        element_set(type, elements, at, value);
 }
 
 /* ---- One block ------------------------------------------------------------------------------- */
@@ -45,16 +53,17 @@ static bool has_type(int t)
 typedef struct block {
     guarded memory;
     cpu_words_source source;
-    size_t element;
+    cpu_word_kind kind;
 } block;
 
-static block block_of(int t, int64_t lines, int64_t k, bool k_contiguous, int64_t spare)
+static block block_of(cpu_word_kind kind, int64_t lines, int64_t k, bool k_contiguous,
+                      int64_t spare)
 {
     const int64_t rows = k_contiguous ? lines : k, row = k_contiguous ? k : lines;
-    block x = {.element = tgl_type_size(types[t])};
+    block x = {.kind = kind};
     const size_t elements = (size_t)((rows - 1) * (row + spare) + row);
-    assert_true(guarded_create(&x.memory, elements * x.element, true));
-    memset(x.memory.bytes, 0xff, elements * x.element); /* NaN between the rows */
+    assert_true(guarded_create(&x.memory, elements * tgl_type_size(types[kind]), true));
+    memset(x.memory.bytes, 0xff, x.memory.size); /* NaN or -1 between the rows */
     x.source = (cpu_words_source){x.memory.bytes, row + spare, k_contiguous, lines, k};
     return x;
 }
@@ -64,35 +73,32 @@ static int64_t index_of(const block *x, int64_t line, int64_t p)
     return x->source.k_contiguous ? line * x->source.ld + p : p * x->source.ld + line;
 }
 
-static void set_at(block *x, int t, int64_t line, int64_t p, double value)
+static void set_at(block *x, int64_t line, int64_t p, double value)
 {
-    element_set(types[t], x->memory.bytes, index_of(x, line, p), value);
+    set_element(types[x->kind], x->memory.bytes, index_of(x, line, p), value);
 }
 
-static double get_at(const block *x, int t, int64_t line, int64_t p)
+static double get_at(const block *x, int64_t line, int64_t p)
 {
-    return element_get(types[t], x->memory.bytes, index_of(x, line, p));
+    return get_element(types[x->kind], x->memory.bytes, index_of(x, line, p));
 }
 
-static void *aligned(int64_t bytes)
+/* Memory for the packed block, full of NaN. */
+static void *packed_memory(const block *x)
 {
-    void *memory = aligned_alloc(CPU_ALIGNMENT, tgl_cpu_aligned((size_t)bytes));
+    const size_t bytes =
+        tgl_cpu_aligned(tgl_cpu_words_bytes(x->kind, x->source.lines, x->source.k));
+    void *memory = aligned_alloc(CPU_ALIGNMENT, bytes);
     assert_non_null(memory);
-    return memory;
-}
-
-/* Rounded up to whole panels. */
-static int64_t whole(int64_t lines)
-{
-    return tgl_round_up(lines, CPU_WORDS_LINES);
+    return memset(memory, 0xff, bytes);
 }
 
 /* C := a*b, and C += a*b if `twice`, in a buffer that ends where C does. */
-static guarded product_of(const block *a, const block *b, int t, int64_t ldc, bool twice)
+static guarded product_of(const block *a, const block *b, int64_t ldc, bool twice)
 {
+    const cpu_word_kind t = a->kind;
     const int64_t m = a->source.lines, n = b->source.lines, k = a->source.k;
-    const int64_t bytes = tgl_round_up(k, CPU_WORDS_STEPS) * 2 * (t == 0 ? 1 : 3);
-    void *packed_a = aligned(whole(m) * bytes), *packed_b = aligned(whole(n) * bytes);
+    void *packed_a = packed_memory(a), *packed_b = packed_memory(b);
     guarded c;
     assert_true(guarded_create(&c, (size_t)((m - 1) * ldc + n) * sizeof(float), true));
     memset(c.bytes, 0xff, c.size);
@@ -100,57 +106,98 @@ static guarded product_of(const block *a, const block *b, int t, int64_t ldc, bo
     words->pack_b[t](packed_b, &b->source);
     const cpu_words_next next[2] = {{(const char *)packed_a, 64, 70, 3}, {.rows = 0}};
     if (words->begin != NULL) words->begin();
-    words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, false, next);
-    if (twice) words->multiply[t](m, n, k, packed_a, packed_b, (float *)c.bytes, ldc, true, next);
+    words->multiply[t](m, n, k, packed_a, packed_b, c.bytes, ldc, false, next);
+    if (twice) words->multiply[t](m, n, k, packed_a, packed_b, c.bytes, ldc, true, next);
     if (words->end != NULL) words->end();
     free(packed_a);
     free(packed_b);
     return c;
 }
 
-/* Integers of up to 8 bits, or of up to 14 for three words, so that sums are exact. */
-static void check_block(int t, const int64_t size[3], unsigned trans, uint64_t *seed)
+/* Integers of up to 8 bits, or of up to 14 for several words, so that sums are exact. */
+static void fill_block(block *x, uint64_t *seed)
 {
-    const int64_t m = size[0], n = size[1], k = size[2], most = t == 0 ? 8 : 300;
-    block a = block_of(t, m, k, (trans & 1) == 0, 3), b = block_of(t, n, k, (trans & 2) != 0, 5);
-    for (int64_t p = 0; p < k; p++) {
-        for (int64_t i = 0; i < m; i++)
-            set_at(&a, t, i, p, (double)random_int(seed, -most, most));
-        for (int64_t j = 0; j < n; j++)
-            set_at(&b, t, j, p, (double)random_int(seed, -most, most));
-    }
-    const int64_t ldc = n + 2;
-    guarded memory = product_of(&a, &b, t, ldc, true);
-    const float *c = (const float *)memory.bytes;
+    static const int64_t least[] = {-8, -300, -300, -128}, most[] = {8, 300, 300, 127};
+    for (int64_t i = 0; i < x->source.lines; i++)
+        for (int64_t p = 0; p < x->source.k; p++)
+            set_at(x, i, p, (double)random_int(seed, least[x->kind], most[x->kind]));
+}
+
+/* Element `at` of sums, of f32 or of int32. */
+static double sum_at(cpu_word_kind kind, const guarded *c, int64_t at)
+{
+    return kind == CPU_WORDS_I8 ? ((const int32_t *)c->bytes)[at] : ((const float *)c->bytes)[at];
+}
+
+static void check_block(cpu_word_kind kind, const int64_t size[3], unsigned trans, uint64_t *seed)
+{
+    const int64_t m = size[0], n = size[1], k = size[2], ldc = n + 2;
+    block a = block_of(kind, m, k, (trans & 1) == 0, 3);
+    block b = block_of(kind, n, k, (trans & 2) != 0, 5);
+    fill_block(&a, seed);
+    fill_block(&b, seed);
+    guarded c = product_of(&a, &b, ldc, true);
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = n; j < ldc && i < m - 1; j++)
-            assert_true(isnan(c[i * ldc + j])); /* not touched */
+            assert_int_equal(((const uint32_t *)c.bytes)[i * ldc + j], UINT32_MAX); /* untouched */
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
             for (int64_t p = 0; p < k; p++)
-                sum += get_at(&a, t, i, p) * get_at(&b, t, j, p);
-            if (c[i * ldc + j] != (float)(2 * sum))
-                fail_msg("type %d, %d x %d x %d, trans %u: element %d, %d is %g, not %g", t, (int)m,
-                         (int)n, (int)k, trans, (int)i, (int)j, (double)c[i * ldc + j], 2 * sum);
+                sum += get_at(&a, i, p) * get_at(&b, j, p);
+            if (sum_at(kind, &c, i * ldc + j) != 2 * sum)
+                fail_msg("kind %d, %d x %d x %d, trans %u: element %d, %d is %g, not %g", kind,
+                         (int)m, (int)n, (int)k, trans, (int)i, (int)j,
+                         sum_at(kind, &c, i * ldc + j), 2 * sum);
         }
     }
-    guarded_destroy(&memory);
+    guarded_destroy(&c);
     guarded_destroy(&a.memory);
     guarded_destroy(&b.memory);
+}
+
+/* All kinds and transposes. */
+static void check_size(int64_t m, int64_t n, int64_t k, uint64_t *seed)
+{
+    for (int kind = 0; kind < CPU_WORD_KINDS; kind++)
+        for (unsigned trans = 0; trans < 4 && has_kind((cpu_word_kind)kind); trans++)
+            check_block((cpu_word_kind)kind, (int64_t[]){m, n, k}, trans, seed);
 }
 
 static void blocks_are_multiplied(void **state)
 {
     (void)state;
-    static const int64_t lines[] = {1, 2, 16, 17, 31, 32, 33, 65},
+    static const int64_t lines[] = {1, 2, 7, 9, 16, 17, 31, 32, 33, 65},
                          steps[] = {1, 2, 31, 32, 33, 130};
     uint64_t seed = 1;
     for (size_t i = 0; i < COUNT_OF(lines); i++)
         for (size_t j = 0; j < COUNT_OF(lines); j++)
             for (size_t p = 0; p < COUNT_OF(steps); p++)
-                for (unsigned variant = 0; variant < (has_type(1) ? 8 : 4); variant++)
-                    check_block((int)variant / 4, (int64_t[]){lines[i], lines[j], steps[p]},
-                                variant % 4, &seed);
+                check_size(lines[i], lines[j], steps[p], &seed);
+    for (int64_t size = 1; size <= 65; size++)
+        check_size(size, 66 - size, size, &seed);
+}
+
+/* (-128)^2 is the greatest product; sums of int32 wrap around. */
+static void integers_wrap_around(void **state)
+{
+    (void)state;
+    static const int8_t pairs[][2] = {{-128, -128}, {-128, 127}, {127, 127}};
+    enum { M = 9, N = 10, K = 150000 }; /* more than 2^31 / 2^14 */
+    if (!has_kind(CPU_WORDS_I8)) skip();
+    for (size_t i = 0; i < COUNT_OF(pairs); i++)
+        for (unsigned trans = 0; trans < 4; trans++) {
+            block a = block_of(CPU_WORDS_I8, M, K, (trans & 1) == 0, 0);
+            block b = block_of(CPU_WORDS_I8, N, K, (trans & 2) != 0, 0);
+            memset(a.memory.bytes, pairs[i][0], a.memory.size);
+            memset(b.memory.bytes, pairs[i][1], b.memory.size);
+            guarded c = product_of(&a, &b, N, true);
+            const uint32_t once = (uint32_t)(pairs[i][0] * pairs[i][1]) * (uint32_t)K;
+            for (int j = 0; j < M * N; j++)
+                assert_int_equal(((const uint32_t *)c.bytes)[j], 2 * once);
+            guarded_destroy(&c);
+            guarded_destroy(&a.memory);
+            guarded_destroy(&b.memory);
+        }
 }
 
 /* A*I is A: the three words hold all 24 bits. */
@@ -159,21 +206,39 @@ static void words_hold_an_f32(void **state)
     (void)state;
     enum { N = 64 };
     uint64_t seed = 2;
-    if (!has_type(1)) skip();
+    if (!has_kind(CPU_WORDS_F32)) skip();
     for (int exponent = -80; exponent <= 120; exponent += 25) {
-        block a = block_of(1, N, N, true, 0), b = block_of(1, N, N, true, 0);
+        block a = block_of(CPU_WORDS_F32, N, N, true, 0);
+        block b = block_of(CPU_WORDS_F32, N, N, true, 0);
         for (int i = 0; i < N * N; i++) {
             const double bits = (double)(random_int(&seed, 0, (1 << 24) - 1) | 1 << 23);
-            set_at(&a, 1, i / N, i % N, (i % 3 ? bits : -bits) * ldexp(1, exponent - 23));
-            set_at(&b, 1, i / N, i % N, i / N == i % N);
+            set_at(&a, i / N, i % N, (i % 3 ? bits : -bits) * ldexp(1, exponent - 23));
+            set_at(&b, i / N, i % N, i / N == i % N);
         }
-        set_at(&a, 1, 0, 0, ldexp(0x1.fffffep0, exponent)); /* the first word is rounded up */
-        guarded c = product_of(&a, &b, 1, N, false);
+        set_at(&a, 0, 0, ldexp(0x1.fffffep0, exponent)); /* the first word is rounded up */
+        guarded c = product_of(&a, &b, N, false);
         assert_memory_equal(c.bytes, a.memory.bytes, sizeof(float[N * N]));
         guarded_destroy(&c);
         guarded_destroy(&a.memory);
         guarded_destroy(&b.memory);
     }
+}
+
+/* 2^24 + 0.5 is 2^24 to nearest, and 2^24 + 2 to odd. */
+static void rounding_is_as_stated(void **state)
+{
+    (void)state;
+    if (!has_kind(CPU_WORDS_BF16)) skip();
+    block a = block_of(CPU_WORDS_BF16, 1, 2, true, 0), b = block_of(CPU_WORDS_BF16, 1, 2, true, 0);
+    set_at(&a, 0, 0, 4096);
+    set_at(&b, 0, 0, 4096);
+    set_at(&a, 0, 1, 0.5);
+    set_at(&b, 0, 1, 1);
+    guarded c = product_of(&a, &b, 1, false);
+    assert_true(sum_at(CPU_WORDS_BF16, &c, 0) == (words->rounds_to_odd ? 0x1p24 + 2 : 0x1p24));
+    guarded_destroy(&c);
+    guarded_destroy(&a.memory);
+    guarded_destroy(&b.memory);
 }
 
 static void exponents_are_found(void **state)
@@ -189,15 +254,15 @@ static void exponents_are_found(void **state)
     uint64_t seed = 3;
     for (size_t i = 0; i < COUNT_OF(table); i++)
         for (unsigned variant = 0; variant < 16; variant++) {
-            const int t = (int)variant & 1;
-            if (!has_type(t)) continue;
+            const cpu_word_kind t = variant & 1 ? CPU_WORDS_F32 : CPU_WORDS_BF16;
+            if (!has_kind(t)) continue;
             block x = block_of(t, LINES, K, (variant & 2) != 0, 1);
             for (int64_t q = 0; q < LINES * K; q++)
-                set_at(&x, t, q / K, q % K, 0);
+                set_at(&x, q / K, q % K, 0);
             const int64_t line = random_int(&seed, 0, LINES - 1), p = random_int(&seed, 1, K - 1);
-            set_at(&x, t, line, p, table[i].least);
-            if (table[i].most != 0) set_at(&x, t, line, p - 1, table[i].most);
-            void *packed = aligned(whole(LINES) * whole(K) * 6);
+            set_at(&x, line, p, table[i].least);
+            if (table[i].most != 0) set_at(&x, line, p - 1, table[i].most);
+            void *packed = packed_memory(&x);
             const cpu_exponents found = variant & 4 ? words->pack_a[t](packed, &x.source)
                                                     : words->pack_b[t](packed, &x.source);
             assert_int_equal(found.most, table[i].expected.most);
@@ -236,20 +301,29 @@ static void the_planner_chooses(void **state)
         int64_t m, n, k;
         bool words;
     } table[] = {{TGL_BF16, TGL_COMPUTE_DEFAULT, 1000, 1000, 1000, true},
-                 {TGL_BF16, TGL_COMPUTE_IEEE, 64, 64, 64, true},
+                 {TGL_BF16, TGL_COMPUTE_ACCURATE, 64, 64, 64, true},
+                 {TGL_BF16, TGL_COMPUTE_IEEE, 64, 64, 64, true}, /* if it rounds to nearest */
                  {TGL_BF16, TGL_COMPUTE_DEFAULT, 8, 8, 8, false},
                  {TGL_BF16, TGL_COMPUTE_DEFAULT, 1, 4096, 4096, false},
                  {TGL_BF16, TGL_COMPUTE_DEFAULT, 100, 100, 0, false},
-                 {TGL_F16, TGL_COMPUTE_DEFAULT, 1000, 1000, 1000, false},
+                 {TGL_F16, TGL_COMPUTE_DEFAULT, 1000, 1000, 1000, true},
+                 {TGL_F16, TGL_COMPUTE_IEEE, 1000, 1000, 1000, false},
                  {TGL_F32, TGL_COMPUTE_ACCURATE, 1000, 1000, 1000, true},
                  {TGL_F32, TGL_COMPUTE_ACCURATE, 64, 64, 64, false},
                  {TGL_F32, TGL_COMPUTE_DEFAULT, 1000, 1000, 1000, false},
                  {TGL_F32, TGL_COMPUTE_IEEE, 1000, 1000, 1000, false},
-                 {TGL_F64, TGL_COMPUTE_ACCURATE, 1000, 1000, 1000, false}};
+                 {TGL_F64, TGL_COMPUTE_ACCURATE, 1000, 1000, 1000, false},
+                 {TGL_I8, TGL_COMPUTE_DEFAULT, 1000, 1000, 1000, true},
+                 {TGL_I8, TGL_COMPUTE_IEEE, 1000, 1000, 1000, true},
+                 {TGL_I8, TGL_COMPUTE_DEFAULT, 8, 8, 8, true},
+                 {TGL_I8, TGL_COMPUTE_DEFAULT, 100, 100, 0, false}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         tgl_problem problem = problem_of(table[i].type, table[i].m, table[i].n, table[i].k);
         problem.compute = table[i].compute;
-        const bool expected = table[i].words && has_type(table[i].type == TGL_F32);
+        if (table[i].type == TGL_I8) problem.type_c = TGL_I32;
+        const bool rounds = table[i].type == TGL_BF16 && words->rounds_to_odd;
+        const bool expected = table[i].words && has_type(table[i].type) &&
+                              !(rounds && table[i].compute == TGL_COMPUTE_IEEE);
         if (takes_words(*state, &problem) != expected) fail_msg("row %d", (int)i);
     }
 }
@@ -260,9 +334,10 @@ static void products_are_right(void **state)
     static const int64_t sizes[][3] = {{290, 320, 300}, {300, 289, 260}, {320, 290, 530}};
     uint64_t seed = 4;
     for (int fill = 0; fill < INPUTS_END; fill++)
-        for (int i = 0; i < 2 && has_type(i); i++) {
+        for (int i = 0; i < CPU_WORDS_I8; i++) {
             const int64_t *size = sizes[(fill + i) % 3];
-            gemm_case c = {.problem = accurate(problem_of(types[i % 2], size[0], size[1], size[2])),
+            if (!has_kind((cpu_word_kind)i)) continue;
+            gemm_case c = {.problem = accurate(problem_of(types[i], size[0], size[1], size[2])),
                            .alpha = fill % 2 ? 1 : -0.7,
                            .beta = fill % 2 ? 0 : 1.2,
                            .fill = (inputs)fill,
@@ -275,6 +350,41 @@ static void products_are_right(void **state)
             assert_true(takes_words(*state, &c.problem));
             assert_true(check_case(*state, &c));
         }
+}
+
+/* The same of int8, modulo 2^32. */
+static void integer_products_are_exact(void **state)
+{
+    enum { M = 70, N = 90, K = 2100, ALPHA = -3, BETA = 5 };
+    static int8_t A[M * K], B[K * N];
+    static int32_t C[M * N], before[M * N];
+    uint64_t seed = 7;
+    if (!has_kind(CPU_WORDS_I8)) skip();
+    for (int i = 0; i < M * K; i++)
+        A[i] = (int8_t)random_int(&seed, -128, 127);
+    for (int i = 0; i < K * N; i++)
+        B[i] = (int8_t)random_int(&seed, -128, 127);
+    for (int trans = 0; trans < 4; trans++) {
+        tgl_problem problem = problem_of(TGL_I8, M, N, K);
+        problem.type_c = TGL_I32;
+        problem.trans_a = trans & 1 ? TGL_TRANS : TGL_NO_TRANS;
+        problem.trans_b = trans & 2 ? TGL_TRANS : TGL_NO_TRANS;
+        problem.lda = trans & 1 ? M : K;
+        problem.ldb = trans & 2 ? K : N;
+        assert_true(takes_words(*state, &problem));
+        for (int i = 0; i < M * N; i++)
+            C[i] = before[i] = (int32_t)random_bits(&seed);
+        assert_status(tgl_gemm(*state, &problem, ALPHA, A, B, BETA, C, NULL), TGL_OK);
+        for (int i = 0; i < M * N; i++) {
+            const int row = i / N, column = i % N;
+            int32_t sum = 0;
+            for (int p = 0; p < K; p++)
+                sum += A[trans & 1 ? p * M + row : row * K + p] *
+                       B[trans & 2 ? column * K + p : p * N + column];
+            const uint32_t expected = (uint32_t)ALPHA * (uint32_t)sum + BETA * (uint32_t)before[i];
+            assert_int_equal((uint32_t)C[i], expected);
+        }
+    }
 }
 
 /* Numbers that AMX would treat as zero, or that overflow midway: FMAs compute such blocks, also
@@ -297,6 +407,7 @@ static void extremes_take_fma(void **state)
     };
     tgl_problem problem = problem_of(TGL_BF16, M, N, K);
     problem.type_c = TGL_F32;
+    if (!has_kind(CPU_WORDS_BF16)) skip();
     assert_true(takes_words(*state, &problem));
     for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         static uint16_t A[M * K], B[K * N];
@@ -331,7 +442,7 @@ static void accurate_errs_less_than_fma(void **state)
         int64_t k;
         double share; /* of the RMS of FMAs, at most */
     } depths[] = {{256, 1}, {1024, 0.5}};
-    if (!has_type(1)) skip();
+    if (!has_kind(CPU_WORDS_F32)) skip();
     for (int fill = UNIFORM_01; fill <= NORMAL; fill++)
         for (size_t i = 0; i < COUNT_OF(depths); i++) {
             const gemm_case c = {.problem = accurate(problem_of(TGL_F32, 224, 224, depths[i].k)),
@@ -384,6 +495,7 @@ static void threads_and_children_compute(void **state)
 {
     enum { THREADS = 4 };
     static computation first, others[THREADS];
+    if (!has_kind(CPU_WORDS_BF16)) skip();
     first.dev = *state;
     compute(&first);
     assert_true(first.is_right && first.C[0] > SIZE);
@@ -397,7 +509,8 @@ static void threads_and_children_compute(void **state)
         pthread_join(threads[i], NULL);
         assert_true(others[i].is_right);
     }
-#ifndef __SANITIZE_THREAD__ /* it does not follow a child with threads */
+/* Neither the thread sanitizer nor qemu-user follows a child with threads. */
+#if !defined(__SANITIZE_THREAD__) && !defined(__aarch64__)
     const pid_t child = fork();
     if (child == 0) {
         alarm(60);
@@ -435,27 +548,50 @@ static void amx_may_be_refused(void **state)
     assert_true(takes_words(*state, &problem));
 }
 
-int main(void)
+static int test_tier(const char *tier)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(amx_may_be_refused),
         cmocka_unit_test(blocks_are_multiplied),
+        cmocka_unit_test(integers_wrap_around),
         cmocka_unit_test(words_hold_an_f32),
+        cmocka_unit_test(rounding_is_as_stated),
         cmocka_unit_test(exponents_are_found),
         cmocka_unit_test(the_planner_chooses),
         cmocka_unit_test(products_are_right),
+        cmocka_unit_test(integer_products_are_exact),
         cmocka_unit_test(extremes_take_fma),
         cmocka_unit_test(accurate_errs_less_than_fma),
         cmocka_unit_test(threads_and_children_compute),
     };
-    if (find_words() && words->is_permitted != NULL)
-        did_without_permission = does_without_permission();
-    const char *setting = getenv("TEGULA_CPU");
-    if (words == NULL || (words->is_permitted != NULL && !words->is_permitted()) ||
-        (setting != NULL && strcmp(setting, tier->name) != 0)) {
-        printf("skipped: this processor or Linux provides neither AMX nor fast AVX512-BF16, or "
-               "TEGULA_CPU forbids them\n");
+    return cmocka_run_group_tests_name(tier, tests, setup_cpu, teardown_device);
+}
+
+/* Tests the words of each tier that this machine runs and TEGULA_CPU allows. */
+int main(void)
+{
+    cpu_facts facts;
+    const cpu_tier *tiers[CPU_MAX_TIERS];
+    int count = 0, failed = 0, tested = 0;
+    bool asked = false; /* for the permission */
+    tgl_cpu_detect(&facts);
+    if (tgl_cpu_choose_tiers(facts.features, getenv("TEGULA_CPU"), tiers, &count) != TGL_OK)
+        count = 0;
+    for (int i = 0; i < count; i++) {
+        words = tiers[i]->words;
+        if (words == NULL) continue;
+        setenv("TEGULA_CPU", tiers[i]->name, 1);
+        if (words->is_permitted != NULL && !asked)
+            did_without_permission = does_without_permission();
+        asked = asked || words->is_permitted != NULL;
+        if (words->is_permitted != NULL && !words->is_permitted()) continue;
+        failed += test_tier(tiers[i]->name);
+        tested++;
+    }
+    if (tested == 0) {
+        printf("skipped: this processor or Linux provides none of AMX, fast AVX512-BF16, SDOT and "
+               "SMMLA, or TEGULA_CPU forbids them\n");
         return 77;
     }
-    return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
+    return failed;
 }

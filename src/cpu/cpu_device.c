@@ -30,13 +30,15 @@ static void list_properties(cpu_device *cpu)
     const cpu_facts *facts = &cpu->facts;
     add_property(cpu, "processor", "%s", facts->name);
     if (facts->model[0] != '\0') add_property(cpu, "model", "%s", facts->model);
-    add_property(cpu, "instruction sets", "%s%s%s%s%s%s%s%s",
-                 facts->features & CPU_AVX2 ? "avx2 " : "", facts->features & CPU_FMA ? "fma " : "",
-                 facts->features & CPU_AVX512 ? "avx512" : "",
-                 facts->features & CPU_AVX512_VNNI ? " avx512_vnni" : "",
-                 facts->features & CPU_AVX512_BF16 ? " avx512_bf16" : "",
-                 facts->features & CPU_AMX ? " amx" : "", facts->features & CPU_NEON ? "neon" : "",
-                 facts->features == 0 ? "portable only" : "");
+    add_property(
+        cpu, "instruction sets", "%s%s%s%s%s%s%s%s%s%s%s",
+        facts->features & CPU_AVX2 ? "avx2 " : "", facts->features & CPU_FMA ? "fma " : "",
+        facts->features & CPU_AVX512 ? "avx512" : "",
+        facts->features & CPU_AVX512_VNNI ? " avx512_vnni" : "",
+        facts->features & CPU_AVX512_BF16 ? " avx512_bf16" : "",
+        facts->features & CPU_AMX ? " amx" : "", facts->features & CPU_NEON ? "neon" : "",
+        facts->features & CPU_DOTPROD ? " dotprod" : "", facts->features & CPU_I8MM ? " i8mm" : "",
+        facts->features & CPU_BF16 ? " bf16" : "", facts->features == 0 ? "portable only" : "");
     add_property(cpu, "tier", "%s", cpu->tiers[0]->name);
     add_property(cpu, "cores", "%d", facts->cores);
     add_property(cpu, "threads", "%d", cpu->threads.threads);
@@ -151,8 +153,8 @@ static tgl_status check_addends(const tgl_shape *s)
                                      "type only for products of f32, f64 and i8");
 }
 
-/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for ACCURATE
- * products by words. */
+/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for
+ * products by words: of f32 with ACCURATE, and of bf16 by BFMMLA without IEEE. */
 static tgl_status check_shape(const tgl_shape *s)
 {
     if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s) && !is_i8(s))

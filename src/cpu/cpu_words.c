@@ -4,15 +4,15 @@
  * of int8, by words (cpu_words.h): when they are used, and for which blocks. Those of int8 are
  * exact.
  *
- * AMX and AVX512-BF16 round each sum to nearest as an FMA does, but treat denormal numbers as zero.
- * A block is therefore multiplied by words only if none can occur. Let 2^a and 2^b be the binades
- * of the least elements other than 0 of the blocks of A and B, and f the fraction bits of their
- * type: 7 of bf16, 10 of f16, 23 of f32.
+ * AMX and AVX512-BF16 round each sum to nearest as an FMA does, BFMMLA (NEON) to odd, which IEEE
+ * does not permit. All treat denormal numbers as zero. A block is therefore multiplied by words
+ * only if none can occur. Let 2^a and 2^b be the binades of the least elements other than 0 of the
+ * blocks of A and B, and f the fraction bits of their type: 7 of bf16, 10 of f16, 23 of f32.
  *   - Each word is a multiple of 2^(a-f). With a-f >= -126 it is 0 or a normal number.
  *   - Each product of two words is a multiple of q = 2^(a-f+b-f), and so is each sum of products
- *     after rounding, because rounding drops low bits only. With q >= 2^-126 each sum is 0 or a
- *     normal number.
- * Sums of several blocks are added by AVX-512.
+ *     after rounding, to nearest or to odd: a sum is rounded only if its last bit is above q, and
+ *     the result is a multiple of this bit. With q >= 2^-126 each sum is 0 or a normal number.
+ * Sums of several blocks are added by AVX-512 or NEON.
  *
  * Neither may a sum overflow in one order of the terms and not in another, nor a word round to Inf.
  * Let A's elements be below 2^(c+1) and B's below 2^(d+1). With 2^(c+1+d+1) * k * 2 <= 2^127 all
@@ -113,8 +113,9 @@ static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 
 /* Whether words may compute the product. Those of f16 are two exact products for each factor, which
  * IEEE does not permit. */
-static bool are_permitted(const tgl_shape *s)
+static bool are_permitted(const tgl_shape *s, const cpu_words *words)
 {
+    if (words->rounds_to_odd && s->type_a != TGL_I8 && s->compute == TGL_COMPUTE_IEEE) return false;
     switch (tgl_cpu_word_kind(s)) {
     case CPU_WORDS_F32:
         return tgl_shape_is_all(s, TGL_F32) && s->compute == TGL_COMPUTE_ACCURATE;
@@ -128,8 +129,8 @@ static bool are_permitted(const tgl_shape *s)
 bool tgl_cpu_takes_words(const tgl_shape *s, const cpu_tier *tier)
 {
     const cpu_words *words = tier->words;
-    return words != NULL && words->multiply[tgl_cpu_word_kind(s)] != NULL && are_permitted(s) &&
-           s->k > 0 && are_words_faster(s, words) &&
+    return words != NULL && words->multiply[tgl_cpu_word_kind(s)] != NULL &&
+           are_permitted(s, words) && s->k > 0 && are_words_faster(s, words) &&
            (words->is_permitted == NULL || words->is_permitted());
 }
 

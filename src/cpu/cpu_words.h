@@ -15,7 +15,7 @@
  * Packed operands consist of panels of CPU_WORDS_LINES lines (rows of op(A), columns of op(B)),
  * padded with zeros. A panel has all its steps of k, CPU_WORDS_STEPS bf16 or CPU_WORDS_STEPS_I8
  * int8 at a time, for each of these its words, and for each word two tiles of 1 KB. A table may
- * pack int8 in a layout of its own, within tgl_cpu_words_bytes().
+ * pack in a layout of its own, within tgl_cpu_words_bytes().
  */
 #ifndef TGL_CPU_WORDS_H
 #define TGL_CPU_WORDS_H
@@ -77,6 +77,7 @@ typedef struct cpu_words {
     int64_t steps[CPU_WORD_KINDS]; /* of k in a block of A or B */
     double cycles[CPU_WORD_KINDS]; /* of a multiply-add of two elements */
     double fma_cycles;             /* the same by an f32 FMA */
+    bool rounds_to_odd;            /* sums of f32; else to nearest, as IEEE 754 says */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
 
@@ -111,5 +112,10 @@ cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_wit
 cpu_multiply_words_fn tgl_cpu_multiply_vnni;
 enum { CPU_STEPS_VNNI = 1024 };
 #define CPU_CYCLES_VNNI (1 / 56.0)
+
+/* pack_words_neon.c, for aarch64, in a layout of its own: A and B alike, in panels of
+ * CPU_NEON_LINES lines with CPU_NEON_CHUNK bytes of each line at a time, by groups of 4 or 8. */
+enum { CPU_NEON_LINES = 8, CPU_NEON_CHUNK = 16 };
+cpu_pack_words_fn tgl_pack_bf16_by_8, tgl_pack_i8_by_4, tgl_pack_i8_by_8;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks the processor (cpuid, xgetbv) and the system (sysfs, sysconf, processors.h). On processors
- * other than x86 it asks only the system.
+ * Asks the processor (cpuid, xgetbv) and the system (sysfs, sysconf, getauxval, processors.h). On
+ * processors other than x86 it asks only the system.
  */
 #include "cpu/detect.h"
 #include "cpu/processors.h"
@@ -11,6 +11,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -103,14 +106,22 @@ static void detect_name(char *name, size_t size)
 
 #else
 
-/* All of AArch64 has NEON (Arm ARM, A1.5). */
+/* All of AArch64 has NEON (Arm ARM, A1.5). The bits are those of Linux's asm/hwcap.h, in which a C
+ * library may lack newer ones. */
 static unsigned detect_features(void)
 {
+    unsigned features = 0;
 #ifdef __aarch64__
-    return CPU_NEON;
-#else
-    return 0;
+    features |= CPU_NEON;
+#ifdef __linux__
+    enum { ASIMDDP = 1 << 20, I8MM = 1 << 13, BF16 = 1 << 14 };
+    const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+    if (first & ASIMDDP) features |= CPU_DOTPROD;
+    if (second & I8MM) features |= CPU_I8MM;
+    if (second & BF16) features |= CPU_BF16;
 #endif
+#endif
+    return features;
 }
 
 static size_t cache_of_level(unsigned level)

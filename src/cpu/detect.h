@@ -18,6 +18,11 @@ typedef enum cpu_feature {
     CPU_AMX = 1u << 4,         /* AMX-TILE, -BF16 and -INT8; Linux must permit it, too */
     CPU_AVX512_BF16 = 1u << 5, /* VDPBF16PS at the rate of FMAs, and VNNI */
     CPU_AVX512_VNNI = 1u << 6,
+
+    /* aarch64, from bit 16 on */
+    CPU_DOTPROD = 1u << 16, /* SDOT */
+    CPU_I8MM = 1u << 17,    /* SMMLA */
+    CPU_BF16 = 1u << 18,    /* BFMMLA */
 } cpu_feature;
 
 typedef struct cpu_facts {

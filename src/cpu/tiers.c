@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* On other processors the tiers of x86 and aarch64 have names, so that they can be forbidden, but
- * no kernels. The same holds for AMX, AVX512-BF16 and AVX512-VNNI with a compiler that does not
- * know them. */
+ * no kernels. The same holds for AMX, AVX512-BF16, AVX512-VNNI, SDOT and MMLA with a compiler that
+ * does not know them. */
 #ifdef TGL_CPU_X86
 #define X86(kernels) (&(kernels))
 #else
@@ -35,6 +35,16 @@
 #else
 #define ARM64(kernels) NULL
 #endif
+#ifdef TGL_CPU_NEON_DOT
+#define DOT(x) (&(x))
+#else
+#define DOT(x) NULL
+#endif
+#ifdef TGL_CPU_NEON_MM
+#define MM(x) (&(x))
+#else
+#define MM(x) NULL
+#endif
 
 /* Best first. Columns: name, kernel, features that the processor must have, kernels by type,
  * conversions, words, base. */
@@ -53,12 +63,18 @@ static const cpu_tier tiers[] = {
      NULL},
     {"avx2", "cpu/avx2", CPU_AVX2 | CPU_FMA, X86(tgl_cpu_kernels_avx2_f32),
      X86(tgl_cpu_kernels_avx2_f64), X86(tgl_cpu_conversions_avx2), X86(tgl_cpu_words_avx2), NULL},
+    {"neon_mm", "cpu/neon_mm", CPU_I8MM | CPU_BF16 | CPU_NEON, MM(tgl_cpu_kernels_neon_f32),
+     MM(tgl_cpu_kernels_neon_f64), MM(tgl_cpu_conversions_neon), MM(tgl_cpu_words_neon_mm), "neon"},
+    {"neon_dot", "cpu/neon_dot", CPU_DOTPROD | CPU_NEON, DOT(tgl_cpu_kernels_neon_f32),
+     DOT(tgl_cpu_kernels_neon_f64), DOT(tgl_cpu_conversions_neon), DOT(tgl_cpu_words_neon_dot),
+     "neon"},
     {"neon", "cpu/neon", CPU_NEON, ARM64(tgl_cpu_kernels_neon_f32), ARM64(tgl_cpu_kernels_neon_f64),
      ARM64(tgl_cpu_conversions_neon), NULL, NULL},
     {"portable", "cpu/portable", 0, &tgl_cpu_kernels_portable_f32, &tgl_cpu_kernels_portable_f64,
      &tgl_cpu_conversions_portable, NULL, NULL},
 };
 enum { TIERS = sizeof tiers / sizeof tiers[0] };
+_Static_assert(sizeof tiers / sizeof tiers[0] <= CPU_MAX_TIERS, "CPU_MAX_TIERS is too small");
 
 /* Whether the processor runs this tier. */
 static bool runs(int tier, unsigned features)

@@ -19,6 +19,7 @@ extern const cpu_conversions tgl_cpu_conversions_portable, tgl_cpu_conversions_a
     tgl_cpu_conversions_avx512;
 extern const cpu_words tgl_cpu_words_amx, tgl_cpu_words_avx512_bf16, tgl_cpu_words_avx512_vnni,
     tgl_cpu_words_avx2;
+extern const cpu_words tgl_cpu_words_neon_dot, tgl_cpu_words_neon_mm;
 
 typedef struct cpu_tier {
     const char *name;   /* in TEGULA_CPU: "avx512" */
@@ -30,7 +31,7 @@ typedef struct cpu_tier {
     const char *base;       /* the tier whose kernels it also has; NULL: none */
 } cpu_tier;
 
-enum { CPU_MAX_TIERS = 8 };
+enum { CPU_MAX_TIERS = 9 };
 
 /* Fills `usable` with the tiers that a processor with these features runs and `setting` allows,
  * best first; *count: their number. setting: the value of TEGULA_CPU, or NULL. The name of a tier

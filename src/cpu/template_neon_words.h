@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Multiplies operands that pack_words_neon.c has packed, in register tiles of 8 x 8. The file that
+ * includes this defines:
+ *
+ *     NAME(x)                  makes the names of functions unique
+ *     T, V                     a sum, and a vector of 4 sums
+ *     ELEMENT                  bytes of an element of A and B
+ *     GROUP                    bytes of each line in a group: 4 or 8
+ *     LOAD(p), STORE(p, v)     a vector of sums, aligned to a sum
+ *     ADD(x, y), ZERO          vectors of sums
+ *     MULTIPLY(sums, a, b)     adds the products of a group of 8 rows and one of 8 columns to the
+ * 16 vectors of the tile ROW(sums, i, half)       the first or last 4 sums of row i of the tile
+ */
+
+enum { NAME(LINES) = CPU_NEON_LINES, NAME(BYTES) = CPU_NEON_LINES * GROUP };
+
+/* C := sums, or C += sums, in a row of at most 8 columns. */
+static inline void NAME(store_row)(T *c, V left, V right, int64_t columns, bool add)
+{
+    T row[CPU_NEON_LINES] = {0};
+    const bool whole = columns >= NAME(LINES);
+    T *at = whole ? c : row;
+    if (add && !whole) memcpy(row, c, (size_t)columns * sizeof *c);
+    if (add) {
+        left = ADD(LOAD(at), left);
+        right = ADD(LOAD(at + 4), right);
+    }
+    STORE(at, left);
+    STORE(at + 4, right);
+    if (!whole) memcpy(c, row, (size_t)columns * sizeof *c);
+}
+
+/* One panel of A times one panel of B. rows, columns: of C, from here on. */
+static void NAME(tile)(int64_t groups, const int8_t *a, const int8_t *b, T *c, int64_t ldc,
+                       int64_t rows, int64_t columns, bool add)
+{
+    V sums[16];
+    UNROLL
+    for (int i = 0; i < 16; i++)
+        sums[i] = ZERO;
+    for (; groups > 0; groups--, a += NAME(BYTES), b += NAME(BYTES))
+        MULTIPLY(sums, a, b);
+    UNROLL
+    for (int i = 0; i < NAME(LINES); i++)
+        if (i < rows) NAME(store_row)(c + i * ldc, ROW(sums, i, 0), ROW(sums, i, 1), columns, add);
+}
+
+/* CPU_WORDS_LINES rows of A stay in the L1 cache. A panel of B is read from L2 once for them. */
+static void NAME(multiply)(int64_t m, int64_t n, int64_t k, const void *packed_a,
+                           const void *packed_b, void *sums, int64_t ldc, bool add,
+                           const cpu_words_next next[2])
+{
+    const int64_t chunks = (k * ELEMENT + CPU_NEON_CHUNK - 1) / CPU_NEON_CHUNK;
+    const int64_t groups = chunks * (CPU_NEON_CHUNK / GROUP), line = chunks * CPU_NEON_CHUNK;
+    const int8_t *a = packed_a, *b = packed_b;
+    T *c = sums;
+    (void)next;
+    for (int64_t i = 0; i < m; i += CPU_WORDS_LINES)
+        for (int64_t j = 0; j < n; j += NAME(LINES))
+            for (int64_t row = i; row < m && row < i + CPU_WORDS_LINES; row += NAME(LINES)) {
+                T *to = c + row * ldc + j;
+                NAME(tile)(groups, a + row * line, b + j * line, to, ldc, m - row, n - j, add);
+            }
+}
+
+#undef NAME
+#undef T
+#undef V
+#undef ELEMENT
+#undef GROUP
+#undef LOAD
+#undef STORE
+#undef ADD
+#undef ZERO
+#undef MULTIPLY
+#undef ROW
