@@ -33,20 +33,6 @@ static bool has_type(tgl_type type)
     return false;
 }
 
-/* i8 is not among the types of elements.h. */
-static double get_element(tgl_type type, const void *elements, int64_t at)
-{
-    return type == TGL_I8 ? ((const int8_t *)elements)[at] : element_get(type, elements, at);
-}
-
-static void set_element(tgl_type type, void *elements, int64_t at, double value)
-{
-    if (type == TGL_I8)
-        ((int8_t *)elements)[at] = (int8_t)value;
-    else
-        element_set(type, elements, at, value);
-}
-
 /* ---- One block ------------------------------------------------------------------------------- */
 
 /* A block of op(A) or op(B), whose last line or step ends at a page that must not be touched. */
@@ -75,12 +61,12 @@ static int64_t index_of(const block *x, int64_t line, int64_t p)
 
 static void set_at(block *x, int64_t line, int64_t p, double value)
 {
-    set_element(types[x->kind], x->memory.bytes, index_of(x, line, p), value);
+    element_set(types[x->kind], x->memory.bytes, index_of(x, line, p), value);
 }
 
 static double get_at(const block *x, int64_t line, int64_t p)
 {
-    return get_element(types[x->kind], x->memory.bytes, index_of(x, line, p));
+    return element_get(types[x->kind], x->memory.bytes, index_of(x, line, p));
 }
 
 /* Memory for the packed block, full of NaN. */

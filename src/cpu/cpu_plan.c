@@ -378,13 +378,11 @@ static void explain_words(tgl_text *out, const tgl_shape *s, const cpu_block_pla
     if (h->is_vector)
         tgl_text_add(out,
                      "path        matrix-vector product: elements are converted to f32 as they "
-                     "are loaded
-");
+                     "are loaded\n");
     else if (h->words != NULL)
         tgl_text_add(out, "path        %s: %s%s", h->words->name, word_paths[tgl_cpu_word_kind(s)],
                      h->words->rounds_to_odd && s->type_a != TGL_I8
-                         ? "            sums are rounded to odd, at most 1 ulp from exact sums
-"
+                         ? "            sums are rounded to odd, at most 1 ulp from exact sums\n"
                          : "");
     else
         tgl_text_add(out,
