@@ -161,6 +161,34 @@ static void large_problems_are_right(void **state)
         }
 }
 
+/* A matrix times a vector: contiguous and strided vectors, results with and without padding, more
+ * lines and steps than one block has. */
+static void vectors_are_right(void **state)
+{
+    static const int64_t sizes[][3] = {{1, 1, 70},  {1, 300, 1030}, {1, 4200, 17}, {1, 7, 4100},
+                                       {17, 1, 33}, {300, 1, 4100}, {4200, 1, 18}, {2, 1, 1}};
+    uint64_t seed = 17;
+    for (size_t s = 0; s < COUNT_OF(sizes); s++)
+        for (int i = 0; i < 16; i++) {
+            const int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2], spare = i / 4 % 2 * 3;
+            const bool trans_a = i % 2, trans_b = i / 2 % 2;
+            tgl_problem problem = problem_of(types[i / 8], m, n, k);
+            problem.trans_a = trans_a ? TGL_TRANS : TGL_NO_TRANS;
+            problem.trans_b = trans_b ? TGL_TRANS : TGL_NO_TRANS;
+            problem.lda = (trans_a ? m : k) + spare;
+            problem.ldb = (trans_b ? k : n) + spare;
+            problem.ldc = n + spare;
+            if (i % 3 == 0) problem.type_c = TGL_F32;
+            const gemm_case c = {.problem = problem,
+                                 .alpha = i % 3 == 0 ? 1 : -0.7,
+                                 .beta = i % 3 == 0 ? 0 : 0.6,
+                                 .fill = i % 5 == 0 ? NON_FINITE : NORMAL,
+                                 .at_end = i % 2 == 0,
+                                 .seed = random_bits(&seed)};
+            assert_true(check_case(*state, &c));
+        }
+}
+
 static void results_do_not_depend_on_the_run(void **state)
 {
     enum { M = 200, N = 150, K = 700 };
@@ -253,6 +281,7 @@ int main(void)
         cmocka_unit_test(numbers_are_rounded_to_nearest_even),
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(large_problems_are_right),
+        cmocka_unit_test(vectors_are_right),
         cmocka_unit_test(results_do_not_depend_on_the_run),
         cmocka_unit_test(sums_are_rounded_once),
         cmocka_unit_test(what_is_not_needed_is_not_read),

@@ -73,6 +73,29 @@ static void large_problems_are_right(void **state)
         }
 }
 
+/* A matrix times a vector: contiguous and strided vectors, results with and without padding, more
+ * lines and steps than one block has. */
+static void vectors_are_right(void **state)
+{
+    static const int64_t sizes[][3] = {{1, 1, 70},  {1, 300, 1030}, {1, 4200, 17}, {1, 7, 4100},
+                                       {17, 1, 33}, {300, 1, 4100}, {4200, 1, 18}, {2, 1, 1}};
+    uint64_t seed = 17;
+    for (size_t s = 0; s < COUNT_OF(sizes); s++)
+        for (int i = 0; i < 16; i++) {
+            const int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2], spare = i / 4 % 2 * 3;
+            const bool trans_a = i % 2, trans_b = i / 2 % 2;
+            tgl_problem problem = problem_of(TGL_I8, m, n, k);
+            problem.trans_a = trans_a ? TGL_TRANS : TGL_NO_TRANS;
+            problem.trans_b = trans_b ? TGL_TRANS : TGL_NO_TRANS;
+            problem.lda = (trans_a ? m : k) + spare;
+            problem.ldb = (trans_b ? k : n) + spare;
+            problem.ldc = n + spare;
+            gemm_case c = case_of(&seed, &problem);
+            if (i < 8) c.alpha = 1, c.beta = 0, c.fill = i % 3 == 0 ? LEAST : EXTREMES;
+            assert_true(check_case(*state, &c));
+        }
+}
+
 /* ---- Results that are known ------------------------------------------------------------------ */
 
 /* 140000 * 2^14 = 2293760000, which is 2293760000 - 2^32 as a 32-bit integer. */
@@ -217,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(large_problems_are_right),
+        cmocka_unit_test(vectors_are_right),
         cmocka_unit_test(sums_wrap),
         cmocka_unit_test(scalars_wrap),
         cmocka_unit_test(what_is_not_needed_is_not_read),

@@ -108,10 +108,9 @@ void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocki
 void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out);
 size_t tgl_cpu_aligned(size_t bytes); /* rounded up to CPU_ALIGNMENT */
 
-/* cpu_blocks.c: the same for 16-bit types, int8 and products that take words. *plan refers to
- * *blocks. */
+/* cpu_blocks.c: the same for short types and for products that take words. *plan refers to *h. */
 void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
-                         const cpu_device *cpu, cpu_block_plan *blocks, cpu_plan *plan);
+                         const cpu_device *cpu, cpu_block_plan *h, cpu_plan *plan);
 void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                     char *workspace, thread_pool *threads);
 
@@ -121,7 +120,7 @@ void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run 
  * along k; false: the block must take FMAs, and the sums are unchanged. */
 cpu_word_kind tgl_cpu_word_kind(const tgl_shape *shape);
 bool tgl_cpu_takes_words(const tgl_shape *shape, const cpu_tier *tier);
-void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *blocks);
+void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *h);
 bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words,
                             const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
                             void *packed_b, void *sums, int64_t ld, bool add, bool is_last);

@@ -76,7 +76,7 @@ static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan
 {
     enum { LINES = 256, LONG_LINES = 4096, STEPS = 4096, EXACT_STEPS = 1024 };
     const bool is_row = s->m == 1, k_contiguous = is_row ? s->trans_b : !s->trans_a;
-    const int64_t all = is_row ? s->n : s->m, share = cpu_ceil_div(s->batch * all, threads);
+    const int64_t all = is_row ? s->n : s->m, share = 1 + (s->batch * all - 1) / threads;
     const int64_t lines = tgl_min64(tgl_min64(all, k_contiguous ? LINES : LONG_LINES), share);
     h->rows = is_row ? 1 : lines;
     h->columns = is_row ? lines : 1;
@@ -247,11 +247,12 @@ static void multiply_vector(const block_job *job, const d_block *x, const cpu_wo
     const cpu_conversions *convert = job->plan->blocks->conversions;
     const cpu_words_source *matrix = s->m == 1 ? b : a, *vector = s->m == 1 ? a : b;
     const int type = cpu_conversion_of(s->type_a);
+    const void *product = x->product; /* int32 of dot products of int8 */
     read_vector(convert, s->type_a, x->a, (char *)x->b, vector);
     (matrix->k_contiguous ? kernels->short_dot : kernels->short_combine)[type](
         x->product, matrix->from, matrix->ld, matrix->lines, matrix->k, x->a);
     if (is_i8(s) && matrix->k_contiguous)
-        convert->combine_i32(x->sums, matrix->lines, add, 1, (const int32_t *)x->product, 1);
+        convert->combine_i32(x->sums, matrix->lines, add, 1, product, 1);
     else if (is_i8(s))
         convert->add_integers(x->sums, x->product, matrix->lines, add);
     else
