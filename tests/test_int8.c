@@ -37,8 +37,12 @@ static void add_epilogue(uint64_t *seed, gemm_case *c)
         .activation = (tgl_activation)random_int(seed, TGL_ACTIVATION_NONE, TGL_ACTIVATION_RELU),
         .residual = (int)random_int(seed, 0, 1),
     };
-    if (c->epilogue.residual)
-        c->epilogue.ld_residual = (row > 0 ? row : 1) + random_int(seed, 0, 3);
+    const int64_t ld = (row > 0 ? row : 1) + random_int(seed, 0, 3);
+    if (c->epilogue.residual) c->epilogue.ld_residual = ld;
+    if (random_int(seed, 0, 1) == 0) return; /* all products of the batch share them */
+    const int64_t m = c->problem.m, n = c->problem.n;
+    c->epilogue.stride_bias = (m > n ? m : n) + random_int(seed, 0, 3);
+    c->epilogue.stride_residual = (row == m ? n : m) * ld + random_int(seed, 0, 3);
 }
 
 static void random_problems_are_right(void **state)
