@@ -78,10 +78,8 @@ static int64_t panel_bytes(const cpu_words_source *s)
 
 /* Packs two panels, or one if there is no second (NULL), from this line on; as lines or as steps.
  */
-static inline __attribute__((always_inline)) void pack_panels(char *const to[2],
-                                                              const cpu_words_source *s,
-                                                              int64_t line, const bool by_lines,
-                                                              __m512i flip)
+static void pack_panels(char *const to[2], const cpu_words_source *s, int64_t line, bool by_lines,
+                        __m512i flip)
 {
     const char *from = s->from;
     for (int64_t p = 0; p < s->k && !s->k_contiguous; p += STEPS) {
@@ -113,8 +111,8 @@ static inline void store_offsets(char *to, const char *panel)
     _mm512_store_si512(to + ROW, sums[1]);
 }
 
-static inline __attribute__((always_inline)) cpu_exponents
-pack(char *to, const cpu_words_source *s, const bool by_lines, const bool offsets, __m512i flip)
+static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines, bool offsets,
+                          __m512i flip)
 {
     const int64_t bytes = panel_bytes(s), panel = bytes + (offsets ? CPU_WORDS_OFFSETS : 0);
     for (int64_t i = 0; i < s->lines; i += STRIDE, to += 2 * panel) {

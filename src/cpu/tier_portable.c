@@ -67,7 +67,8 @@ typedef double vector_f64 __attribute__((vector_size(16)));
 VECTORS(float, vector_f32, f32)
 VECTORS(double, vector_f64, f64)
 
-static inline vector_f32 widen_f16(const uint16_t *x)
+/* Calls, because this is large. */
+static __attribute__((noinline)) vector_f32 widen_f16(const uint16_t *x)
 {
     return (vector_f32){f16_to_f32_portable(x[0]), f16_to_f32_portable(x[1]),
                         f16_to_f32_portable(x[2]), f16_to_f32_portable(x[3])};
