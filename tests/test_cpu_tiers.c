@@ -366,9 +366,16 @@ static void tiers_are_chosen(void **state)
         {NULL, "avx512_bf16 avx512 avx2 portable ", false, CPU_AVX512_BF16},
         {"avx512_bf16", "avx512_bf16 ", false, CPU_AVX512_BF16},
         {"-avx512_bf16", "avx512 avx2 portable ", false, CPU_AVX512_BF16},
-        {"-avx512", "avx2 portable ", false, CPU_AVX512_BF16}, /* likewise */
+        {"-avx512", "avx2 portable ", false, CPU_AVX512_BF16}, /* has its kernels, too */
         {"avx512", "avx512 ", false, CPU_AVX512_BF16},
 #endif
+#ifdef TGL_CPU_AVX512_VNNI
+        {NULL, "avx512_vnni avx512 avx2 portable ", false, CPU_AVX512_VNNI},
+        {"avx512_vnni", "avx512_vnni ", false, CPU_AVX512_VNNI},
+        {"-avx512_vnni", "avx512 avx2 portable ", false, CPU_AVX512_VNNI},
+        {"-avx512", "avx2 portable ", false, CPU_AVX512_VNNI}, /* has its kernels, too */
+#endif
+        {"avx512_vnni", NULL, false, 0},
         {"avx512_bf16", NULL, false, 0},
         {"-avx512_bf16", "avx512 avx2 portable ", false, 0},
         {"amx", NULL, false, 0},
@@ -383,13 +390,13 @@ static void tiers_are_chosen(void **state)
         {NULL, "neon_dot neon portable ", true, CPU_NEON | CPU_DOTPROD},
         {"neon_dot", "neon_dot ", true, CPU_NEON | CPU_DOTPROD},
         {"-neon_dot", "neon portable ", true, CPU_NEON | CPU_DOTPROD},
-        {"-neon", "portable ", true, CPU_NEON | CPU_DOTPROD}, /* likewise */
+        {"-neon", "portable ", true, CPU_NEON | CPU_DOTPROD}, /* has its kernels, too */
 #endif
 #ifdef TGL_CPU_NEON_MM
         {NULL, "neon_mm neon portable ", true, CPU_NEON | CPU_I8MM | CPU_BF16},
         {"neon_mm", "neon_mm ", true, CPU_NEON | CPU_I8MM | CPU_BF16},
         {"neon", "neon ", true, CPU_NEON | CPU_I8MM | CPU_BF16},
-        {"-neon", "portable ", true, CPU_NEON | CPU_I8MM | CPU_BF16}, /* likewise */
+        {"-neon", "portable ", true, CPU_NEON | CPU_I8MM | CPU_BF16}, /* has its kernels, too */
 #endif
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products by words (src/cpu/cpu_words.h, cpu_words.c) of each tier of this machine that has any
- * (tier_amx.c, tier_avx512_bf16.c, tier_neon_dot.c, tier_neon_mm.c): the packing and the tiles in
- * buffers that end where the matrices do, and the products of the cpu device that use them.
+ * (tier_amx.c, tier_avx512_bf16.c, tier_avx512_vnni.c, tier_avx2_i8.c, tier_neon_dot.c,
+ * tier_neon_mm.c): the packing and the tiles in buffers that end where the matrices do, and the
+ * products of the cpu device that use them.
  */
 #include "support.h"
 
@@ -100,7 +101,7 @@ static guarded product_of(const block *a, const block *b, int64_t ldc, bool twic
     return c;
 }
 
-/* Integers of up to 8 bits, or of up to 14 for several words, so that sums are exact. */
+/* Integers that one word or two hold, so that sums are exact. */
 static void fill_block(block *x, uint64_t *seed)
 {
     static const int64_t least[] = {-8, -300, -300, -128}, most[] = {8, 300, 300, 127};
@@ -269,14 +270,20 @@ static tgl_problem accurate(tgl_problem problem)
     return problem;
 }
 
-static bool takes_words(tgl_device *dev, const tgl_problem *problem)
+/* Whether the explanation of the plan has this word. */
+static bool explains(tgl_device *dev, const tgl_problem *problem, const char *word)
 {
     tgl_plan *plan;
     char text[2000];
     assert_status(tgl_plan_create(dev, problem, NULL, &plan), TGL_OK);
     tgl_plan_explain(plan, text, sizeof text);
     tgl_plan_destroy(plan);
-    return strstr(text, words->name) != NULL;
+    return strstr(text, word) != NULL;
+}
+
+static bool takes_words(tgl_device *dev, const tgl_problem *problem)
+{
+    return explains(dev, problem, words->name);
 }
 
 static void the_planner_chooses(void **state)
@@ -421,6 +428,37 @@ static void extremes_take_fma(void **state)
     }
 }
 
+/* One element that is Inf, or would be after rounding to a word, beside a B of small elements,
+ * whose sums are far from the greatest number. */
+static void infinite_words_take_fma(void **state)
+{
+    enum { N = 256 };
+    static const struct {
+        cpu_word_kind kind;
+        double large, small;
+    } table[] = {{CPU_WORDS_BF16, INFINITY, 0x1p-40}, {CPU_WORDS_F16, INFINITY, 0x1p-12},
+                 {CPU_WORDS_F32, INFINITY, 0x1p-40},  {CPU_WORDS_F32, FLT_MAX, 0x1p-40},
+                 {CPU_WORDS_F32, -FLT_MAX, 0x1p-20},  {CPU_WORDS_BF16, 0x1.fep127, 0x1p-40}};
+    static float A[N * N], B[N * N], C[N * N]; /* of any type */
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const tgl_type type = types[table[i].kind];
+        tgl_problem problem = accurate(problem_of(type, N, N, N));
+        problem.type_c = TGL_F32;
+        if (!has_kind(table[i].kind)) continue;
+        assert_true(takes_words(*state, &problem));
+        for (int q = 0; q < N * N; q++) {
+            element_set(type, A, q, q == 0 ? table[i].large : 1);
+            element_set(type, B, q, table[i].small);
+        }
+        assert_status(tgl_gemm(*state, &problem, 1, A, B, 0, C, NULL), TGL_OK);
+        for (int q = 0; q < N * N; q++) {
+            const double expected = q < N ? table[i].large * table[i].small : N * table[i].small;
+            if (C[q] != (float)expected)
+                fail_msg("row %d: %a, not %a", (int)i, (double)C[q], expected);
+        }
+    }
+}
+
 /* The bounds of docs/accuracy.md. */
 static void accurate_errs_less_than_fma(void **state)
 {
@@ -510,7 +548,7 @@ static void threads_and_children_compute(void **state)
 }
 
 /* Linux refuses AMX to a process with a signal stack that is too small for the tiles. Called before
- * anything asks for AMX; returns whether products take FMAs then. */
+ * anything asks for AMX; returns whether products take FMAs then, and those of int8 AVX512-VNNI. */
 static bool does_without_permission(void)
 {
     static char memory[2048]; /* the least size that Linux allows at all */
@@ -520,8 +558,10 @@ static bool does_without_permission(void)
     tgl_device *dev = open_cpu(2);
     const tgl_problem problem = problem_of(TGL_BF16, SIZE, SIZE, SIZE);
     const bool refused = !takes_words(dev, &problem);
+    const tgl_problem integers = problem_of(TGL_I8, SIZE, SIZE, SIZE);
+    const bool by_vnni = explains(dev, &integers, "AVX512-VNNI");
     tgl_device_close(dev);
-    return sigaltstack(&none, NULL) == 0 && refused;
+    return sigaltstack(&none, NULL) == 0 && refused && by_vnni;
 }
 
 static bool did_without_permission;
@@ -547,6 +587,7 @@ static int test_tier(const char *tier)
         cmocka_unit_test(products_are_right),
         cmocka_unit_test(integer_products_are_exact),
         cmocka_unit_test(extremes_take_fma),
+        cmocka_unit_test(infinite_words_take_fma),
         cmocka_unit_test(accurate_errs_less_than_fma),
         cmocka_unit_test(threads_and_children_compute),
     };
@@ -575,8 +616,8 @@ int main(void)
         tested++;
     }
     if (tested == 0) {
-        printf("skipped: this processor or Linux provides none of AMX, fast AVX512-BF16, SDOT and "
-               "SMMLA, or TEGULA_CPU forbids them\n");
+        printf("skipped: this processor or Linux provides no instructions for short words, or "
+               "TEGULA_CPU forbids them\n");
         return 77;
     }
     return failed;

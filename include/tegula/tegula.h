@@ -249,7 +249,8 @@ TGL_API size_t tgl_type_size(tgl_type type);
  * use more exact arithmetic instead, so they are supported wherever IEEE is supported. */
 typedef enum tgl_compute {
     TGL_COMPUTE_DEFAULT = 0,  /* F32: ACCURATE on GPUs of compute capability 9.0 and on sim, else
-                                 IEEE; the environment variable TEGULA_COMPUTE replaces this */
+                                 IEEE; the environment variable TEGULA_COMPUTE replaces this. F64:
+                                 IEEE. F16, BF16: ACCURATE */
     TGL_COMPUTE_IEEE = 1,     /* every product and sum rounded as IEEE 754 says, in the
                                  accumulation type; fused multiply-adds are used */
     TGL_COMPUTE_ACCURATE = 2, /* any arithmetic within the error bound of sums in the accumulation

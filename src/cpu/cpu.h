@@ -114,12 +114,13 @@ void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, cpu_block
 void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                     char *workspace, thread_pool *threads);
 
-/* cpu_words.c. word_kind: what a product of its types multiplies. takes_words: whether the product
- * and the system permit words, and they are faster than FMAs. word_blocks: sets rows, columns and
- * steps of the blocks. multiply_words: sums := or += the product of a block; is_last: of the blocks
- * along k; false: the block must take FMAs, and the sums are unchanged. */
+/* cpu_words.c. word_kind: what a product of its types multiplies. words_for: the words that compute
+ * the product; NULL: FMAs are faster, or neither the product nor the system permits words.
+ * word_blocks: sets rows, columns and steps of the blocks. multiply_words: sums := or += the
+ * product of a block; is_last: of the blocks along k; false: the block must take FMAs, and the sums
+ * are unchanged. */
 cpu_word_kind tgl_cpu_word_kind(const tgl_shape *shape);
-bool tgl_cpu_takes_words(const tgl_shape *shape, const cpu_tier *tier);
+const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier);
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *h);
 bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words,
                             const cpu_words_source *a, const cpu_words_source *b, void *packed_a,

@@ -7,15 +7,15 @@
  *         pack the block of op(A), mb x kb, and of op(B), kb x nb, as words, and multiply them, if
  *         that suits the product (cpu_words.c); else
  *             convert the blocks to f32
- *             add their product to a block of sums, mb x nb: a product of cpu_gemm.c or
- *             cpu_vector.c on one thread
+ *             add their product to a block of sums, mb x nb: a product of cpu_gemm.c or cpu_small.c
+ *             on one thread
  *     for each row of the block, unless the block of sums is the result
  *         alpha, beta*C and the epilogue in the accumulation type, rounded once to D's type
  *
  * A matrix times a vector is not converted beforehand, but as it is loaded.
  *
- * Products of int8 are exact. The f32 product of one block is, because it is an integer of at most
- * 1024 * 2^14 = 2^24 for up to 1024 steps. It is added to sums of int32 modulo 2^32.
+ * Products of int8 are exact. So is the f32 product of one block, whose sums are at most 1024 *
+ * 2^14 = 2^24. It is added to sums of int32 modulo 2^32.
  *
  * The blocks of a thread stay in its L2 cache. Converting a block costs little beside the product,
  * in which each of its elements is used nb or mb times.
@@ -25,12 +25,15 @@
 #include <string.h>
 
 /* Multiply-adds that outweigh the cost of one more thread, by FMAs: with 4e5 f16 at 64 to 160 cubed
- * ran at 0.6 to 0.8 of the speed on 16 cores of a Xeon. Words take so many cycles, or the same work
- * if that is more: AMX 4e5 multiply-adds, with which bf16 at 128 cubed was fastest. */
+ * ran at 0.6 to 0.8 of the speed on 16 cores of a Xeon. By words a thread gets at least this work
+ * and at least so many cycles of work: with AMX 4e5 multiply-adds, with which bf16 at 128 cubed was
+ * fastest. */
 static const double WORK_PER_THREAD = 1e5, CYCLES_PER_THREAD = 1500;
 
-/* Rows, columns and steps of the largest block: with the blocks of A and B and the sums, 1.3 MB. */
+/* Rows, columns and steps of the largest block that is converted to f32: with the blocks of A and B
+ * and the sums, 1.3 MB. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
+_Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 
 /* ---- Planning -------------------------------------------------------------------------------- */
 
@@ -106,11 +109,17 @@ static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
     }
 }
 
+/* Whether blocks are multiplied by words only. */
+static bool is_exact(const tgl_shape *s, const cpu_block_plan *h)
+{
+    return is_i8(s) && h->words != NULL;
+}
+
 /* Bytes of a block of op(A) or op(B): of f32, or of words. */
 static size_t operand_bytes(const tgl_shape *s, const cpu_block_plan *h, int64_t lines)
 {
     const size_t words = tgl_cpu_words_bytes(tgl_cpu_word_kind(s), lines, h->steps);
-    const size_t f32 = (size_t)(lines * h->steps) * sizeof(float);
+    const size_t f32 = is_exact(s, h) ? 0 : (size_t)(lines * h->steps) * sizeof(float);
     return tgl_cpu_aligned(words > f32 ? words : f32);
 }
 
@@ -123,7 +132,7 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
     /* Rows of a power of two of bytes would share few sets of the caches. */
     h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
     const tgl_shape block = block_shape(s, h->rows, h->columns, h->steps, h->sum_ld);
-    tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
+    if (!is_exact(s, h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
     h->a_bytes = operand_bytes(s, h, h->rows);
     h->b_bytes = operand_bytes(s, h, h->columns);
     h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->sum_ld) * sizeof(float));
@@ -148,8 +157,7 @@ static void plan_vector(const tgl_shape *s, cpu_block_plan *h)
 void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_blocking blocking,
                          const cpu_device *cpu, cpu_block_plan *h, cpu_plan *plan)
 {
-    *h = (cpu_block_plan){.conversions = tier->conversions,
-                          .words = tgl_cpu_takes_words(s, tier) ? tier->words : NULL};
+    *h = (cpu_block_plan){.conversions = tier->conversions, .words = tgl_cpu_words_for(s, tier)};
     h->is_vector = h->words == NULL && (s->m == 1 || s->n == 1);
     const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
     const double by_words =
@@ -251,8 +259,10 @@ static void multiply_vector(const block_job *job, const d_block *x, const cpu_wo
     read_vector(convert, s->type_a, x->a, (char *)x->b, vector);
     (matrix->k_contiguous ? kernels->short_dot : kernels->short_combine)[type](
         x->product, matrix->from, matrix->ld, matrix->lines, matrix->k, x->a);
-    if (is_i8(s) && matrix->k_contiguous)
-        convert->combine_i32(x->sums, matrix->lines, add, 1, product, 1);
+    if (is_i8(s) && matrix->k_contiguous && !add)
+        memcpy(x->sums, product, (size_t)matrix->lines * sizeof(int32_t));
+    else if (is_i8(s) && matrix->k_contiguous)
+        convert->combine_i32(x->sums, matrix->lines, 1, 1, product, 1);
     else if (is_i8(s))
         convert->add_integers(x->sums, x->product, matrix->lines, add);
     else
@@ -279,8 +289,6 @@ static void multiply_converted(const block_job *job, const d_block *x, const cpu
     };
     if (h->product.path == CPU_PATH_SMALL)
         tgl_cpu_small_run(&block, &h->product, &run, job->threads);
-    else if (h->product.path == CPU_PATH_VECTOR)
-        tgl_cpu_vector(&block, &h->product, &run, x->inner, job->threads);
     else
         tgl_cpu_gemm(&block, &h->product, &run, x->inner, job->threads);
     for (int64_t i = 0; i < x->rows && is_i8(s); i++)
@@ -385,7 +393,8 @@ static void store_i32(const block_job *job, const d_block *x, int64_t i)
 
 /* Whether the sums are the results, and it pays to have them in D. If rows of D are a multiple of 8
  * KB apart, the rows of a tile share a set of the L1 cache: a block of sums and a copy are 5 to 20
- * % faster then, else they are slower (2048 and 1024 cubed, Xeon with AMX). Not so with int8. */
+ * % faster then, else they are slower (2048 and 1024 cubed, Xeon with AMX). Sums of int8 in D are
+ * always faster. */
 static bool are_results(const block_job *job)
 {
     const tgl_shape *s = job->shape;

@@ -153,8 +153,8 @@ static tgl_status check_addends(const tgl_shape *s)
                                      "type only for products of f32, f64 and i8");
 }
 
-/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for
- * products by words: of f32 with ACCURATE, and of bf16 by BFMMLA without IEEE. */
+/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for products
+ * by words that the mode permits (cpu_words.c). */
 static tgl_status check_shape(const tgl_shape *s)
 {
     if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s) && !is_i8(s))
@@ -191,7 +191,7 @@ static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_bl
 {
     cpu_plan *state = malloc(sizeof *state);
     if (state == NULL) return NULL;
-    if (!is_half(shape) && !is_i8(shape) && !tgl_cpu_takes_words(shape, tier)) {
+    if (!is_half(shape) && !is_i8(shape) && tgl_cpu_words_for(shape, tier) == NULL) {
         tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, blocking, cpu, state);
         return state;
     }

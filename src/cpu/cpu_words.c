@@ -16,8 +16,9 @@
  *
  * Neither may a sum overflow in one order of the terms and not in another, nor a word round to Inf.
  * Let A's elements be below 2^(c+1) and B's below 2^(d+1). With 2^(c+1+d+1) * k * 2 <= 2^127 all
- * words, products and sums are finite; the factor 2 allows for rounded words. Inf and NaN never
- * satisfy this. Blocks that are excluded take f32 FMAs, with FMA's Inf and NaN.
+ * words, products and sums are finite; the factor 2 allows for rounded words. Inf and NaN, and f32
+ * of the last binade, which may round to Inf, are excluded by their exponent. Blocks that are
+ * excluded take f32 FMAs, with FMA's Inf and NaN.
  */
 #include "cpu/cpu.h"
 
@@ -42,12 +43,18 @@ enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 }
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
 
+/* Steps of k that are packed together. */
+static int64_t steps_together(cpu_word_kind kind)
+{
+    return kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
+}
+
 /* Cycles of a block of D by words. */
 static double cost(const cpu_words *words, cpu_word_kind kind, int64_t rows, int64_t columns,
                    int64_t k)
 {
     const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
-    const double steps = (double)tgl_round_up(k, CPU_WORDS_STEPS);
+    const double steps = (double)tgl_round_up(k, steps_together(kind));
     const double blocks = (double)cpu_ceil_div(k, words->steps[kind]);
     return (m * n * words->cycles[kind] + (m + n) * PACK[kind]) * steps +
            m * n * (ADD * blocks + EPILOGUE) + CALL;
@@ -74,8 +81,7 @@ static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
     const int64_t blocks =
         kind == CPU_WORDS_F32 ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
     const int64_t even = cpu_ceil_div(k, blocks > 0 ? blocks : 1);
-    return tgl_min64(
-        k, tgl_round_up(even, kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS));
+    return tgl_min64(k, tgl_round_up(even, steps_together(kind)));
 }
 
 void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
@@ -100,19 +106,20 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 }
 
 /* The cost of a product by words and by FMAs, per block of D. Words of int8 are faster from about
- * 12 cubed on, and from two rows or columns. */
+ * 12 cubed on, and below by little slower. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = tgl_cpu_word_kind(s);
-    if (kind == CPU_WORDS_I8) return s->m > 1 && s->n > 1;
+    if (s->m == 1 || s->n == 1) return false;
+    if (kind == CPU_WORDS_I8) return true;
     const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
     const double conversion = kind == CPU_WORDS_F32 ? 0 : (double)(m + n) * PACK[CPU_WORDS_BF16];
     const double fma = (double)m * (double)n * words->fma_cycles;
     return cost(words, kind, m, n, s->k) < (fma + conversion) * (double)s->k;
 }
 
-/* Whether words may compute the product. Those of f16 are two exact products for each factor, which
- * IEEE does not permit. */
+/* Whether words may compute the product. A product of two f16 is the sum of four exact products of
+ * words, which is rounded several times; IEEE requires one rounding. */
 static bool are_permitted(const tgl_shape *s, const cpu_words *words)
 {
     if (words->rounds_to_odd && s->type_a != TGL_I8 && s->compute == TGL_COMPUTE_IEEE) return false;
@@ -126,12 +133,18 @@ static bool are_permitted(const tgl_shape *s, const cpu_words *words)
     }
 }
 
-bool tgl_cpu_takes_words(const tgl_shape *s, const cpu_tier *tier)
+static bool suit(const tgl_shape *s, const cpu_words *words)
+{
+    return words != NULL && words->multiply[tgl_cpu_word_kind(s)] != NULL &&
+           are_permitted(s, words) && s->k > 0 && are_words_faster(s, words);
+}
+
+const cpu_words *tgl_cpu_words_for(const tgl_shape *s, const cpu_tier *tier)
 {
     const cpu_words *words = tier->words;
-    return words != NULL && words->multiply[tgl_cpu_word_kind(s)] != NULL &&
-           are_permitted(s, words) && s->k > 0 && are_words_faster(s, words) &&
-           (words->is_permitted == NULL || words->is_permitted());
+    if (!suit(s, words)) return NULL;
+    if (words->is_permitted == NULL || words->is_permitted()) return words;
+    return suit(s, words->otherwise) ? words->otherwise : NULL;
 }
 
 /* ---- One block ------------------------------------------------------------------------------- */
@@ -142,12 +155,13 @@ static int log2_up(int64_t x)
 }
 
 /* The condition at the head of the file. */
-static bool are_exact(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exponents b)
+static bool are_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exponents b)
 {
     enum { BIAS = 127, LEAST = -126, MOST = 127 };
     static const int fraction_bits[] = {7, 23, 10};
     if (kind == CPU_WORDS_I8) return true;
     const int fraction = fraction_bits[kind];
+    if (a.most - BIAS >= MOST || b.most - BIAS >= MOST) return false;
     if (a.most + b.most - 2 * BIAS + 2 + log2_up(k) + 1 > MOST) return false;
     if (a.least > a.most || b.least > b.most) return true; /* all products are 0 */
     const int least_a = a.least - BIAS - fraction, least_b = b.least - BIAS - fraction;
@@ -174,7 +188,7 @@ bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, const cp
     const cpu_word_kind kind = tgl_cpu_word_kind(s);
     const cpu_exponents of_a = words->pack_a[kind](packed_a, a);
     const cpu_exponents of_b = words->pack_b[kind](packed_b, b);
-    if (!are_exact(kind, s->k, of_a, of_b)) return false;
+    if (!are_in_range(kind, s->k, of_a, of_b)) return false;
     const cpu_words_next next[2] = {following(s, a, is_last), following(s, b, is_last)};
     if (words->begin != NULL) words->begin();
     words->multiply[kind](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);

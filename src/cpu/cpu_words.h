@@ -13,9 +13,9 @@
  * 11 of an f16 exactly.
  *
  * Packed operands consist of panels of CPU_WORDS_LINES lines (rows of op(A), columns of op(B)),
- * padded with zeros. A panel has all its steps of k, CPU_WORDS_STEPS bf16 or CPU_WORDS_STEPS_I8
- * int8 at a time, for each of these its words, and for each word two tiles of 1 KB. A table may
- * pack in a layout of its own, within tgl_cpu_words_bytes().
+ * padded with zeros. A panel is an array [step][word][2] of tiles of 1 KB. A step is
+ * CPU_WORDS_STEPS steps of k of bf16, or CPU_WORDS_STEPS_I8 of int8. A table may pack int8 in a
+ * layout of its own, within tgl_cpu_words_bytes().
  */
 #ifndef TGL_CPU_WORDS_H
 #define TGL_CPU_WORDS_H
@@ -72,12 +72,13 @@ typedef void cpu_multiply_words_fn(int64_t m, int64_t n, int64_t k, const void *
 
 /* Indexed by cpu_word_kind; NULL where the kind is not multiplied. */
 typedef struct cpu_words {
-    const char *name;              /* of the instructions, for people: "AMX" */
-    bool (*is_permitted)(void);    /* whether the system lets this process use them; NULL: always */
-    int64_t steps[CPU_WORD_KINDS]; /* of k in a block of A or B */
-    double cycles[CPU_WORD_KINDS]; /* of a multiply-add of two elements */
-    double fma_cycles;             /* the same by an f32 FMA */
-    bool rounds_to_odd;            /* sums of f32; else to nearest, as IEEE 754 says */
+    const char *name;           /* of the instructions, for people: "AMX" */
+    bool (*is_permitted)(void); /* whether the system lets this process use them; NULL: always */
+    const struct cpu_words *otherwise; /* where it does not; NULL: FMAs */
+    int64_t steps[CPU_WORD_KINDS];     /* of k in a block of A or B */
+    double cycles[CPU_WORD_KINDS];     /* of a multiply-add of two elements */
+    double fma_cycles;                 /* the same by an f32 FMA */
+    bool rounds_to_odd;                /* sums of f32; else to nearest, as IEEE 754 says */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
 

@@ -53,7 +53,7 @@ static unsigned detect_features(void)
     if ((ebx & bit_AVX2) && has_f16c) features |= CPU_AVX2;
     if ((ebx & AVX512) == AVX512 && (saved & OPMASK_ZMM) == OPMASK_ZMM) features |= CPU_AVX512;
     if ((features & CPU_AVX512) && (edx & AMX_BF16) && (edx & AMX_TILE) && (edx & AMX_INT8) &&
-        (saved & TILES) == TILES)
+        (ecx & AVX512_VNNI) && (saved & TILES) == TILES)
         features |= CPU_AMX;
     if ((features & CPU_AVX512) && (ecx & AVX512_VNNI)) features |= CPU_AVX512_VNNI;
     if ((features & CPU_AVX512_VNNI) && has_fast_bf16()) features |= CPU_AVX512_BF16;

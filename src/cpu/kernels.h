@@ -99,8 +99,8 @@ typedef struct cpu_kernels {
     /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
 
-    /* With f32: the same for M of a short type, by cpu_conversion_of(). x and y are of f32, but of
-     * int8 the y of dot is of int32, and that of combine is exact for k up to 1024. */
+    /* With f32: the same for M of a short type, by cpu_conversion_of(). x and y are of f32. With
+     * int8 dot writes int32 to y, and combine is exact for k up to 1024. */
     void (*short_dot[3])(void *y, const void *M, int64_t ld, int64_t rows, int64_t k,
                          const void *x);
     void (*short_combine[3])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,

@@ -2,8 +2,8 @@
  *
  * Packs operands of int8 by AVX-512, in the tiles that AMX and AVX512-VNNI multiply (cpu_words.h):
  * row i of a tile of A is 64 steps of row i of op(A); row q of a tile of B has steps 4q to 4q + 3
- * of 16 columns of op(B), side by side for each column. Compiled with -mavx512f and -mavx512bw;
- * called only where detect.c found them.
+ * of 16 columns of op(B), side by side for each column. Compiled with -mavx512f, -mavx512bw
+ * and -mavx512vl; called only where detect.c found them.
  */
 #include "cpu/word_tiles.h"
 
@@ -11,10 +11,11 @@ enum { STEPS = CPU_WORDS_STEPS_I8 };
 
 /* Two panels are packed at once, because their lines are neighbours in a cache line where the lines
  * of a step are contiguous. */
-enum { STRIDE = 2 * LINES };
+enum { LINES_OF_TWO = 2 * LINES };
 
 /* Each row of a tile is STEPS steps of a line. All steps of a panel, line after line, as bf16 is
- * packed (gather_whole_lines() of pack_words.c). flip: bits of each element that are inverted. */
+ * packed (gather_whole_lines_bf16() of pack_words.c). flip: bits of each element that are inverted.
+ */
 static inline void gather_lines(char *to, const char *from, int64_t ld, int64_t lines, int64_t k,
                                 __m512i flip)
 {
@@ -54,7 +55,7 @@ static inline void gather_steps(char *to[2], const char *from, int64_t ld, int64
         for (int i = 0; i < 4; i++, from += ld) {
             step[i] = _mm512_setzero_si512();
             if (4 * q + i < k) step[i] = _mm512_maskz_loadu_epi8(mask, from);
-            __builtin_prefetch(from + STRIDE);
+            __builtin_prefetch(from + LINES_OF_TWO);
         }
         const __m512i low01 = _mm512_unpacklo_epi8(step[0], step[1]);
         const __m512i high01 = _mm512_unpackhi_epi8(step[0], step[1]);
@@ -115,7 +116,7 @@ static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines, bo
                           __m512i flip)
 {
     const int64_t bytes = panel_bytes(s), panel = bytes + (offsets ? CPU_WORDS_OFFSETS : 0);
-    for (int64_t i = 0; i < s->lines; i += STRIDE, to += 2 * panel) {
+    for (int64_t i = 0; i < s->lines; i += LINES_OF_TWO, to += 2 * panel) {
         char *const panels[2] = {to, i + LINES < s->lines ? to + panel : NULL};
         pack_panels(panels, s, i, by_lines, flip);
         for (int p = 0; p < 2 && offsets && panels[p] != NULL; p++)

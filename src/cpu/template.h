@@ -21,10 +21,11 @@
  *   STORE(p, v), STORE_MASKED(p, mask, v)  unaligned; masked lanes write nothing
  *   BROADCAST(x), FMA(a, b, c)             a*b + c
  *   TRANSPOSE(x)           transposes V x[VLEN] in place
+ * with f32, too:
+ *   LOAD_F16(p), LOAD_BF16(p), LOAD_I8(p)  V from VLEN elements of a short type
  * and, optionally:
  *   SHORT_TILES_ARE_MASKED tiles with fewer than MR rows have no functions for whole vectors: for
  *                          AVX-512, whose masks cost one instruction of Intel's in a step
- *   LOAD_F16(p), LOAD_BF16(p), LOAD_I8(p)  with f32: V from VLEN elements of a short type
  *   SMALL_NV, HALF_V and others            for small products (template_small.h)
  *   STEPS                  steps of k in one iteration of a tile's main loop; 1
  *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a tile

@@ -9,8 +9,8 @@
  *     GROUP                    bytes of each line in a group: 4 or 8
  *     LOAD(p), STORE(p, v)     a vector of sums, aligned to a sum
  *     ADD(x, y), ZERO          vectors of sums
- *     MULTIPLY(sums, a, b)     adds the products of a group of 8 rows and one of 8 columns to the
- * 16 vectors of the tile ROW(sums, i, half)       the first or last 4 sums of row i of the tile
+ *     MULTIPLY(sums, a, b)     adds the products of 8 rows' group and 8 columns' to the 16 vectors
+ *     ROW(sums, i, half)       the first or last 4 sums of row i of the tile
  */
 
 enum { NAME(LINES) = CPU_NEON_LINES, NAME(BYTES) = CPU_NEON_LINES * GROUP };

@@ -5,7 +5,8 @@
  * with f32, for the short types.
  *
  *   E, OF(x)                element type, and x with a suffix for it
- *   DOT_T, DOT_STEPS        the type of a dot product, which is the sum of those of so many steps
+ *   DOT_T, DOT_STEPS        the type of y of dot(). At most DOT_STEPS steps are summed in T; these
+ *                           partial sums are added in DOT_T
  *   LOAD_E(p)               VLEN elements as V
  *   LOAD_FIRST_E(p, lanes)  the first `lanes` of them, 1 .. VLEN; nothing else is read, and the
  *                           other lanes are 0

@@ -122,8 +122,8 @@ static inline int64_t steps_of(const cpu_word_kind kind)
     return kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
-/* The words of a row of tiles, those of f16 but high*high. Small products first, then high*high.
- */
+/* All products of words for one step of tiles, the smallest first. For f16 without high*high, which
+ * multiply_panels() adds last. */
 static inline __attribute__((always_inline)) void multiply_steps(const char *a, const char *b,
                                                                  const cpu_word_kind kind,
                                                                  const bool tall, const bool wide)
@@ -262,6 +262,7 @@ static void release_tiles(void)
 const cpu_words tgl_cpu_words_amx = {
     .name = "AMX",
     .is_permitted = tgl_cpu_permits_amx,
+    .otherwise = &tgl_cpu_words_avx512_vnni,
     .steps = {512, 256, 256, 1024},
     .cycles = {1 / 270.0, 1 / 55.0, 1 / 75.0, 1 / 540.0},
     .fma_cycles = 1 / 26.0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The AVX2 tier: vectors of 32 bytes, 16 registers, fused multiply-adds; VMASKMOV for the edges.
- * Compiled with -mavx2 and -mfma; called only where detect.c found them.
+ * Compiled with -mavx2, -mfma and -mf16c; called only where detect.c found them.
  */
 #include "cpu/activate.h"
 #include "cpu/kernels.h"

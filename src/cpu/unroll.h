@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * UNROLL before a loop with constant bounds unrolls it completely, so that the arrays that it
- * indexes stay in registers. CPU_TILES_* list the register tiles of a tier.
+ * indexes stay in registers. CPU_SHORTER_* and CPU_TALLEST_* list the register tiles of a tier.
  */
 #ifndef TGL_CPU_UNROLL_H
 #define TGL_CPU_UNROLL_H
