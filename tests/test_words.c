@@ -80,21 +80,32 @@ static void *packed_memory(const block *x)
     return memset(memory, 0xff, bytes);
 }
 
+/* C := a*b, or C += a*b, by packed operands, or by a itself (packed_a NULL). */
+static void multiply(const block *a, const block *b, const void *packed_a, const void *packed_b,
+                     void *c, int64_t ldc, bool add)
+{
+    const cpu_words_next next[2] = {{packed_b, 64, 70, 3}, {.rows = 0}};
+    const int64_t m = a->source.lines, n = b->source.lines, k = a->source.k;
+    if (packed_a == NULL)
+        words->multiply_unpacked[a->kind](&a->source, n, packed_b, c, ldc, add);
+    else
+        words->multiply[a->kind](m, n, k, packed_a, packed_b, c, ldc, add, next);
+}
+
 /* C := a*b, and C += a*b if `twice`, in a buffer that ends where C does. */
-static guarded product_of(const block *a, const block *b, int64_t ldc, bool twice)
+static guarded product_of(const block *a, const block *b, int64_t ldc, bool twice, bool unpacked)
 {
     const cpu_word_kind t = a->kind;
-    const int64_t m = a->source.lines, n = b->source.lines, k = a->source.k;
-    void *packed_a = packed_memory(a), *packed_b = packed_memory(b);
+    const int64_t m = a->source.lines, n = b->source.lines;
+    void *packed_a = unpacked ? NULL : packed_memory(a), *packed_b = packed_memory(b);
     guarded c;
     assert_true(guarded_create(&c, (size_t)((m - 1) * ldc + n) * sizeof(float), true));
     memset(c.bytes, 0xff, c.size);
-    words->pack_a[t](packed_a, &a->source);
+    if (!unpacked) words->pack_a[t](packed_a, &a->source);
     words->pack_b[t](packed_b, &b->source);
-    const cpu_words_next next[2] = {{(const char *)packed_a, 64, 70, 3}, {.rows = 0}};
     if (words->begin != NULL) words->begin();
-    words->multiply[t](m, n, k, packed_a, packed_b, c.bytes, ldc, false, next);
-    if (twice) words->multiply[t](m, n, k, packed_a, packed_b, c.bytes, ldc, true, next);
+    multiply(a, b, packed_a, packed_b, c.bytes, ldc, false);
+    if (twice) multiply(a, b, packed_a, packed_b, c.bytes, ldc, true);
     if (words->end != NULL) words->end();
     free(packed_a);
     free(packed_b);
@@ -116,14 +127,15 @@ static double sum_at(cpu_word_kind kind, const guarded *c, int64_t at)
     return kind == CPU_WORDS_I8 ? ((const int32_t *)c->bytes)[at] : ((const float *)c->bytes)[at];
 }
 
-static void check_block(cpu_word_kind kind, const int64_t size[3], unsigned trans, uint64_t *seed)
+static void check_block(cpu_word_kind kind, const int64_t size[3], unsigned trans, bool unpacked,
+                        uint64_t *seed)
 {
     const int64_t m = size[0], n = size[1], k = size[2], ldc = n + 2;
     block a = block_of(kind, m, k, (trans & 1) == 0, 3);
     block b = block_of(kind, n, k, (trans & 2) != 0, 5);
     fill_block(&a, seed);
     fill_block(&b, seed);
-    guarded c = product_of(&a, &b, ldc, true);
+    guarded c = product_of(&a, &b, ldc, true, unpacked);
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = n; j < ldc && i < m - 1; j++)
             assert_int_equal(((const uint32_t *)c.bytes)[i * ldc + j], UINT32_MAX); /* untouched */
@@ -147,7 +159,7 @@ static void check_size(int64_t m, int64_t n, int64_t k, uint64_t *seed)
 {
     for (int kind = 0; kind < CPU_WORD_KINDS; kind++)
         for (unsigned trans = 0; trans < 4 && has_kind((cpu_word_kind)kind); trans++)
-            check_block((cpu_word_kind)kind, (int64_t[]){m, n, k}, trans, seed);
+            check_block((cpu_word_kind)kind, (int64_t[]){m, n, k}, trans, false, seed);
 }
 
 static void blocks_are_multiplied(void **state)
@@ -164,6 +176,25 @@ static void blocks_are_multiplied(void **state)
         check_size(size, 66 - size, size, &seed);
 }
 
+/* Whole panels and steps of A that is not packed. */
+static void unpacked_blocks_are_multiplied(void **state)
+{
+    (void)state;
+    static const int64_t columns[] = {1, 16, 17, 31, 32, 33, 65};
+    uint64_t seed = 12;
+    for (int kind = 0; kind < CPU_WORD_KINDS; kind++)
+        for (int i = 0; i < 3 && words->multiply_unpacked[kind] != NULL; i++)
+            for (size_t j = 0; j < COUNT_OF(columns); j++)
+                for (unsigned variant = 0; variant < 4; variant++) {
+                    const int64_t step =
+                        kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
+                    const int64_t k = step * (variant & 1 ? 5 : 1);
+                    check_block((cpu_word_kind)kind,
+                                (int64_t[]){CPU_WORDS_LINES * (i + 1), columns[j], k}, variant & 2,
+                                true, &seed);
+                }
+}
+
 /* (-128)^2 is the greatest product; sums of int32 wrap around. */
 static void integers_wrap_around(void **state)
 {
@@ -177,7 +208,7 @@ static void integers_wrap_around(void **state)
             block b = block_of(CPU_WORDS_I8, N, K, (trans & 2) != 0, 0);
             memset(a.memory.bytes, pairs[i][0], a.memory.size);
             memset(b.memory.bytes, pairs[i][1], b.memory.size);
-            guarded c = product_of(&a, &b, N, true);
+            guarded c = product_of(&a, &b, N, true, false);
             const uint32_t once = (uint32_t)(pairs[i][0] * pairs[i][1]) * (uint32_t)K;
             for (int j = 0; j < M * N; j++)
                 assert_int_equal(((const uint32_t *)c.bytes)[j], 2 * once);
@@ -203,7 +234,7 @@ static void words_hold_an_f32(void **state)
             set_at(&b, i / N, i % N, i / N == i % N);
         }
         set_at(&a, 0, 0, ldexp(0x1.fffffep0, exponent)); /* the first word is rounded up */
-        guarded c = product_of(&a, &b, N, false);
+        guarded c = product_of(&a, &b, N, false, false);
         assert_memory_equal(c.bytes, a.memory.bytes, sizeof(float[N * N]));
         guarded_destroy(&c);
         guarded_destroy(&a.memory);
@@ -221,7 +252,7 @@ static void rounding_is_as_stated(void **state)
     set_at(&b, 0, 0, 4096);
     set_at(&a, 0, 1, 0.5);
     set_at(&b, 0, 1, 1);
-    guarded c = product_of(&a, &b, 1, false);
+    guarded c = product_of(&a, &b, 1, false, false);
     assert_true(sum_at(CPU_WORDS_BF16, &c, 0) == (words->rounds_to_odd ? 0x1p24 + 2 : 0x1p24));
     guarded_destroy(&c);
     guarded_destroy(&a.memory);
@@ -243,15 +274,19 @@ static void exponents_are_found(void **state)
         for (unsigned variant = 0; variant < 16; variant++) {
             const cpu_word_kind t = variant & 1 ? CPU_WORDS_F32 : CPU_WORDS_BF16;
             if (!has_kind(t)) continue;
-            block x = block_of(t, LINES, K, (variant & 2) != 0, 1);
-            for (int64_t q = 0; q < LINES * K; q++)
-                set_at(&x, q / K, q % K, 0);
-            const int64_t line = random_int(&seed, 0, LINES - 1), p = random_int(&seed, 1, K - 1);
+            const bool unpacked = (variant & 10) == 10 && t == CPU_WORDS_BF16 &&
+                                  words->exponents != NULL; /* of whole steps */
+            const int64_t lines = LINES, k = unpacked ? 2 * CPU_WORDS_STEPS : K;
+            block x = block_of(t, lines, k, (variant & 2) != 0, 1);
+            for (int64_t q = 0; q < lines * k; q++)
+                set_at(&x, q / k, q % k, 0);
+            const int64_t line = random_int(&seed, 0, lines - 1), p = random_int(&seed, 1, k - 1);
             set_at(&x, line, p, table[i].least);
             if (table[i].most != 0) set_at(&x, line, p - 1, table[i].most);
             void *packed = packed_memory(&x);
-            const cpu_exponents found = variant & 4 ? words->pack_a[t](packed, &x.source)
-                                                    : words->pack_b[t](packed, &x.source);
+            const cpu_exponents found = unpacked      ? words->exponents(&x.source)
+                                        : variant & 4 ? words->pack_a[t](packed, &x.source)
+                                                      : words->pack_b[t](packed, &x.source);
             assert_int_equal(found.most, table[i].expected.most);
             if (table[i].expected.least <= 254)
                 assert_int_equal(found.least, table[i].expected.least);
@@ -324,11 +359,12 @@ static void the_planner_chooses(void **state)
 /* All inputs, with Inf, NaN and denormal numbers; several blocks along k; other C and D. */
 static void products_are_right(void **state)
 {
-    static const int64_t sizes[][3] = {{290, 320, 300}, {300, 289, 260}, {320, 290, 530}};
+    static const int64_t sizes[][3] = {
+        {290, 320, 300}, {300, 289, 260}, {320, 290, 530}, {320, 290, 512}};
     uint64_t seed = 4;
     for (int fill = 0; fill < INPUTS_END; fill++)
         for (int i = 0; i < CPU_WORDS_I8; i++) {
-            const int64_t *size = sizes[(fill + i) % 3];
+            const int64_t *size = sizes[(fill + i) % 4];
             if (!has_kind((cpu_word_kind)i)) continue;
             gemm_case c = {.problem = accurate(problem_of(types[i], size[0], size[1], size[2])),
                            .alpha = fill % 2 ? 1 : -0.7,
@@ -579,6 +615,7 @@ static int test_tier(const char *tier)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(amx_may_be_refused),
         cmocka_unit_test(blocks_are_multiplied),
+        cmocka_unit_test(unpacked_blocks_are_multiplied),
         cmocka_unit_test(integers_wrap_around),
         cmocka_unit_test(words_hold_an_f32),
         cmocka_unit_test(rounding_is_as_stated),

@@ -181,17 +181,39 @@ static cpu_words_next following(const tgl_shape *s, const cpu_words_source *x, b
     };
 }
 
+/* Whether A is multiplied without packing it: whole panels and steps, and lines that do not share
+ * few sets of the L1 cache, because they are dense, or that are read for one panel of B only. */
+static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_words_source *a,
+                        int64_t n)
+{
+    return words->multiply_unpacked[kind] != NULL && a->k_contiguous &&
+           a->lines % CPU_WORDS_LINES == 0 && a->k % steps_together(kind) == 0 &&
+           (a->ld == a->k || n <= CPU_WORDS_LINES);
+}
+
+/* Packs or examines A. */
+static cpu_exponents prepare_a(const cpu_words *words, cpu_word_kind kind, bool unpacked,
+                               void *packed, const cpu_words_source *a)
+{
+    if (!unpacked) return words->pack_a[kind](packed, a);
+    return kind == CPU_WORDS_BF16 ? words->exponents(a) : (cpu_exponents){0, 0};
+}
+
 bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, const cpu_words_source *a,
                             const cpu_words_source *b, void *packed_a, void *packed_b, void *sums,
                             int64_t ld, bool add, bool is_last)
 {
     const cpu_word_kind kind = tgl_cpu_word_kind(s);
-    const cpu_exponents of_a = words->pack_a[kind](packed_a, a);
+    const bool unpacked = is_unpacked(words, kind, a, b->lines);
+    const cpu_exponents of_a = prepare_a(words, kind, unpacked, packed_a, a);
     const cpu_exponents of_b = words->pack_b[kind](packed_b, b);
     if (!are_in_range(kind, s->k, of_a, of_b)) return false;
     const cpu_words_next next[2] = {following(s, a, is_last), following(s, b, is_last)};
     if (words->begin != NULL) words->begin();
-    words->multiply[kind](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
+    if (unpacked)
+        words->multiply_unpacked[kind](a, b->lines, packed_b, sums, ld, add);
+    else
+        words->multiply[kind](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
     if (words->end != NULL) words->end();
     return true;
 }

@@ -82,6 +82,12 @@ typedef struct cpu_words {
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
 
+    /* The same for a block of A that is not packed: whole panels of whole steps, whose lines are
+     * contiguous. exponents: of such a block of bf16. NULL: A is always packed. */
+    void (*multiply_unpacked[CPU_WORD_KINDS])(const cpu_words_source *a, int64_t n, const void *b,
+                                              void *c, int64_t ldc, bool add);
+    cpu_exponents (*exponents)(const cpu_words_source *a);
+
     /* Around the calls of multiply() of a thread; NULL: nothing is to be done. */
     void (*begin)(void);
     void (*end)(void);
@@ -100,6 +106,9 @@ static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int6
  * faster on Zen 4. The others do so for few lines only; tile after tile was faster on a Xeon. */
 cpu_pack_words_fn tgl_pack_a_bf16, tgl_pack_b_bf16, tgl_pack_a_bf16_by_line,
     tgl_pack_b_bf16_by_line, tgl_pack_a_f32, tgl_pack_b_f32, tgl_pack_a_f16, tgl_pack_b_f16;
+
+/* The exponents of a block whose lines are contiguous and have whole steps. */
+cpu_exponents tgl_exponents_bf16(const cpu_words_source *source);
 
 /* pack_i8.c, by AVX512BW. u8: elements plus 128, which are unsigned. with_offsets: behind each
  * panel of B there are CPU_WORDS_OFFSETS bytes, -128 times the sum of each of its columns, in

@@ -286,6 +286,16 @@ cpu_exponents tgl_pack_b_bf16_by_line(void *to, const cpu_words_source *source)
     return pack_bf16(to, source, INT64_MAX, false);
 }
 
+cpu_exponents tgl_exponents_bf16(const cpu_words_source *source)
+{
+    magnitudes seen = nothing_seen();
+    const uint16_t *line = source->from;
+    for (int64_t i = 0; i < source->lines; i++, line += source->ld)
+        for (int64_t p = 0; p < source->k; p += STEPS)
+            note_bf16(&seen, _mm512_loadu_si512(line + p));
+    return exponents_bf16(&seen);
+}
+
 cpu_exponents tgl_pack_a_f32(void *to, const cpu_words_source *source)
 {
     return pack_three(to, source, true);

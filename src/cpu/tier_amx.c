@@ -28,14 +28,15 @@ enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
 /* Multiplies the tiles of A by those of B, after loading those of A, of B or of both. Tiles 0 to 3
  * are sums, in two rows; 4 and 5 are tiles of A, 6 and 7 of B. Each is loaded right before its
  * first use (5 % faster than at the beginning). tall, wide: whether there are two tiles of A, of B;
- * constants. B is read once for each panel of A, which stays in the L1 cache: its loads have a hint
- * for that. */
-#define MULTIPLY_A(i8, tall, wide, a)                                                              \
+ * constants. row, second: bytes from one row of a tile of A to the next,
+ * and to the second tile. B is read once for each panel of A, which stays in the L1 cache: its
+ * loads have a hint for that. */
+#define MULTIPLY_A(i8, tall, wide, a, row, second)                                                 \
     do {                                                                                           \
-        _tile_loadd(4, a, ROW);                                                                    \
+        _tile_loadd(4, a, row);                                                                    \
         MULTIPLY(i8, 0, 4, 6);                                                                     \
         if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
-        if (tall) _tile_loadd(5, (a) + TILE, ROW);                                                 \
+        if (tall) _tile_loadd(5, (a) + (second), row);                                             \
         if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
         if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
@@ -48,14 +49,14 @@ enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
         if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
         if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
-#define MULTIPLY_BOTH(i8, tall, wide, a, b)                                                        \
+#define MULTIPLY_BOTH(i8, tall, wide, a, row, second, b)                                           \
     do {                                                                                           \
-        _tile_loadd(4, a, ROW);                                                                    \
+        _tile_loadd(4, a, row);                                                                    \
         _tile_stream_loadd(6, b, ROW);                                                             \
         MULTIPLY(i8, 0, 4, 6);                                                                     \
         if (wide) _tile_stream_loadd(7, (b) + TILE, ROW);                                          \
         if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
-        if (tall) _tile_loadd(5, (a) + TILE, ROW);                                                 \
+        if (tall) _tile_loadd(5, (a) + (second), row);                                             \
         if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
         if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
@@ -122,9 +123,17 @@ static inline int64_t steps_of(const cpu_word_kind kind)
     return kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
+/* Where the tiles of A are: packed, or in A itself. Bytes from one row of a tile to the next, to
+ * the second tile of a panel, to the next step, and to the next panel. */
+typedef struct a_tiles {
+    const char *at;
+    int64_t row, second, step, panel;
+} a_tiles;
+
 /* All products of words for one step of tiles, the smallest first. For f16 without high*high, which
  * multiply_panels() adds last. */
-static inline __attribute__((always_inline)) void multiply_steps(const char *a, const char *b,
+static inline __attribute__((always_inline)) void multiply_steps(const a_tiles *x, const char *a,
+                                                                 const char *b,
                                                                  const cpu_word_kind kind,
                                                                  const bool tall, const bool wide)
 {
@@ -132,29 +141,28 @@ static inline __attribute__((always_inline)) void multiply_steps(const char *a, 
     enum { LOW_F16 = CPU_WORDS_BYTES };
     switch (kind) {
     case CPU_WORDS_F32:
-        MULTIPLY_BOTH(false, tall, wide, a + LOW, b + HIGH);
-        MULTIPLY_A(false, tall, wide, a + MIDDLE);
+        MULTIPLY_BOTH(false, tall, wide, a + LOW, ROW, TILE, b + HIGH);
+        MULTIPLY_A(false, tall, wide, a + MIDDLE, ROW, TILE);
         MULTIPLY_B(false, tall, wide, b + MIDDLE);
-        MULTIPLY_A(false, tall, wide, a + HIGH);
+        MULTIPLY_A(false, tall, wide, a + HIGH, ROW, TILE);
         MULTIPLY_B(false, tall, wide, b + LOW);
         MULTIPLY_B(false, tall, wide, b + HIGH);
         break;
     case CPU_WORDS_F16:
-        MULTIPLY_BOTH(false, tall, wide, a + LOW_F16, b + HIGH);
+        MULTIPLY_BOTH(false, tall, wide, a + LOW_F16, ROW, TILE, b + HIGH);
         MULTIPLY_B(false, tall, wide, b + LOW_F16);
-        MULTIPLY_A(false, tall, wide, a + HIGH);
+        MULTIPLY_A(false, tall, wide, a + HIGH, ROW, TILE);
         break;
     default:
-        MULTIPLY_BOTH(kind == CPU_WORDS_I8, tall, wide, a, b);
+        MULTIPLY_BOTH(kind == CPU_WORDS_I8, tall, wide, a, x->row, x->second, b);
     }
 }
 
-/* One panel of A times one panel of B. Adds what is left in *sums. The products high*high of f16
- * come last: sums of the others are small, and so are the errors of rounding them. */
-static inline __attribute__((always_inline)) void multiply_panels(const char *a, const char *b,
-                                                                  int64_t k, panel_sums *sums,
-                                                                  const cpu_word_kind kind,
-                                                                  const bool tall, const bool wide)
+/* One panel of A, at a, times one panel of B. Adds what is left in *sums. The products high*high of
+ * f16 come last: sums of the others are small, and so are the errors of rounding them. */
+static inline __attribute__((always_inline)) void
+multiply_panels(const a_tiles *x, const char *a, const char *b, int64_t k, panel_sums *sums,
+                const cpu_word_kind kind, const bool tall, const bool wide)
 {
     const int64_t steps = (k + steps_of(kind) - 1) / steps_of(kind);
     const int64_t rows = (LINES + steps - 1) / steps; /* of C in each step */
@@ -163,11 +171,11 @@ static inline __attribute__((always_inline)) void multiply_panels(const char *a,
     _tile_zero(2);
     _tile_zero(3);
     for (int64_t p = 0; p < steps; p++) {
-        multiply_steps(a + p * step_bytes(kind), b + p * step_bytes(kind), kind, tall, wide);
+        multiply_steps(x, a + p * x->step, b + p * step_bytes(kind), kind, tall, wide);
         add_rows(sums, rows, kind == CPU_WORDS_I8);
     }
     for (int64_t p = 0; kind == CPU_WORDS_F16 && p < steps; p++)
-        MULTIPLY_BOTH(false, tall, wide, a + p * step_bytes(kind), b + p * step_bytes(kind));
+        MULTIPLY_BOTH(false, tall, wide, a + p * x->step, ROW, TILE, b + p * step_bytes(kind));
 }
 
 /* Stores the sums of LINES x LINES elements of C, or of m x n if that is less: to C itself, or to
@@ -197,43 +205,73 @@ static inline void store_sums(panel_sums *x, float *c, int64_t m, int64_t n)
 }
 
 static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n, int64_t k,
-                                                           const char *a, const char *b, float *c,
-                                                           int64_t ldc, bool add,
+                                                           const a_tiles *x, const char *b,
+                                                           float *c, int64_t ldc, bool add,
                                                            const cpu_word_kind kind)
 {
     const int64_t panel = (k + steps_of(kind) - 1) / steps_of(kind) * step_bytes(kind);
     panel_sums sums = {.ldc = ldc, .add = add, .to_c = !add && m * n <= MOST_TO_C};
     MEMORY_BARRIER();
-    for (int64_t i = 0; i < m; i += LINES, a += panel) {
+    const char *a = x->at;
+    for (int64_t i = 0; i < m; i += LINES, a += x->panel) {
         const char *panel_b = b;
         for (int64_t j = 0; j < n; j += LINES, panel_b += panel) {
             const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
             if (tall && wide)
-                multiply_panels(a, panel_b, k, &sums, kind, true, true);
+                multiply_panels(x, a, panel_b, k, &sums, kind, true, true);
             else if (tall)
-                multiply_panels(a, panel_b, k, &sums, kind, true, false);
+                multiply_panels(x, a, panel_b, k, &sums, kind, true, false);
             else if (wide)
-                multiply_panels(a, panel_b, k, &sums, kind, false, true);
+                multiply_panels(x, a, panel_b, k, &sums, kind, false, true);
             else
-                multiply_panels(a, panel_b, k, &sums, kind, false, false);
+                multiply_panels(x, a, panel_b, k, &sums, kind, false, false);
             store_sums(&sums, c + i * ldc + j, m - i, n - j);
         }
     }
     add_rows(&sums, LINES, kind == CPU_WORDS_I8);
 }
 
-/* multiply() of a kind. The next blocks are not prefetched: that was slower. */
-#define MULTIPLY_KIND(name, kind)                                                                  \
-    static void name(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,       \
-                     int64_t ldc, bool add, const cpu_words_next next[2])                          \
+/* multiply() of a kind, for tiles of A anywhere, and for packed ones. The next blocks are not
+ * prefetched: that was slower. */
+#define MULTIPLY_KIND(suffix, kind)                                                                \
+    static __attribute__((noinline)) void multiply_tiles_##suffix(int64_t m, int64_t n, int64_t k, \
+                                                                  const a_tiles *a, const void *b, \
+                                                                  void *c, int64_t ldc, bool add)  \
     {                                                                                              \
-        (void)next;                                                                                \
         multiply(m, n, k, a, b, c, ldc, add, kind);                                                \
+    }                                                                                              \
+    static void multiply_##suffix(int64_t m, int64_t n, int64_t k, const void *a, const void *b,   \
+                                  void *c, int64_t ldc, bool add, const cpu_words_next next[2])    \
+    {                                                                                              \
+        const int64_t steps = (k + steps_of(kind) - 1) / steps_of(kind);                           \
+        const a_tiles packed = {a, ROW, TILE, step_bytes(kind), steps * step_bytes(kind)};         \
+        (void)next;                                                                                \
+        multiply_tiles_##suffix(m, n, k, &packed, b, c, ldc, add);                                 \
     }
-MULTIPLY_KIND(multiply_bf16, CPU_WORDS_BF16)
-MULTIPLY_KIND(multiply_f32, CPU_WORDS_F32)
-MULTIPLY_KIND(multiply_f16, CPU_WORDS_F16)
-MULTIPLY_KIND(multiply_i8, CPU_WORDS_I8)
+MULTIPLY_KIND(bf16, CPU_WORDS_BF16)
+MULTIPLY_KIND(f32, CPU_WORDS_F32)
+MULTIPLY_KIND(f16, CPU_WORDS_F16)
+MULTIPLY_KIND(i8, CPU_WORDS_I8)
+
+/* Tiles of A itself, whose lines are `line` bytes apart. */
+static a_tiles tiles_of(const cpu_words_source *a, int64_t line)
+{
+    return (a_tiles){a->from, line, TILE_ROWS * line, ROW, LINES * line};
+}
+
+static void multiply_unpacked_bf16(const cpu_words_source *a, int64_t n, const void *b, void *c,
+                                   int64_t ldc, bool add)
+{
+    const a_tiles tiles = tiles_of(a, a->ld * (int64_t)sizeof(uint16_t));
+    multiply_tiles_bf16(a->lines, n, a->k, &tiles, b, c, ldc, add);
+}
+
+static void multiply_unpacked_i8(const cpu_words_source *a, int64_t n, const void *b, void *c,
+                                 int64_t ldc, bool add)
+{
+    const a_tiles tiles = tiles_of(a, a->ld);
+    multiply_tiles_i8(a->lines, n, a->k, &tiles, b, c, ldc, add);
+}
 
 /* Eight tiles of 16 rows of 64 bytes (Intel SDM vol. 2, LDTILECFG). */
 static void configure_tiles(void)
@@ -269,6 +307,9 @@ const cpu_words tgl_cpu_words_amx = {
     .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32, tgl_pack_a_f16, tgl_pack_a_i8},
     .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32, tgl_pack_b_f16, tgl_pack_b_i8},
     .multiply = {multiply_bf16, multiply_f32, multiply_f16, multiply_i8},
+    .multiply_unpacked =
+        {[CPU_WORDS_BF16] = multiply_unpacked_bf16, [CPU_WORDS_I8] = multiply_unpacked_i8},
+    .exponents = tgl_exponents_bf16,
     .begin = configure_tiles,
     .end = release_tiles,
 };

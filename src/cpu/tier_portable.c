@@ -67,11 +67,16 @@ typedef double vector_f64 __attribute__((vector_size(16)));
 VECTORS(float, vector_f32, f32)
 VECTORS(double, vector_f64, f64)
 
-/* Calls, because this is large. */
+/* Calls, because these are large. */
 static __attribute__((noinline)) vector_f32 widen_f16(const uint16_t *x)
 {
     return (vector_f32){f16_to_f32_portable(x[0]), f16_to_f32_portable(x[1]),
                         f16_to_f32_portable(x[2]), f16_to_f32_portable(x[3])};
+}
+
+static __attribute__((noinline)) vector_f32 widen_i8(const int8_t *x)
+{
+    return (vector_f32){x[0], x[1], x[2], x[3]};
 }
 
 static inline vector_f32 widen_bf16(const uint16_t *x)
@@ -83,7 +88,7 @@ static inline vector_f32 widen_bf16(const uint16_t *x)
 #define T                        float
 #define LOAD_F16(p)              widen_f16(p)
 #define LOAD_BF16(p)             widen_bf16(p)
-#define LOAD_I8(p)               ((vector_f32){(p)[0], (p)[1], (p)[2], (p)[3]})
+#define LOAD_I8(p)               widen_i8(p)
 #define V                        vector_f32
 #define VLEN                     4
 #define NAME(x)                  x##_portable_f32
