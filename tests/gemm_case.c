@@ -28,6 +28,19 @@ tgl_problem problem_of(tgl_type type, int64_t m, int64_t n, int64_t k)
     return p;
 }
 
+tgl_problem padded_problem(tgl_type type, const int64_t size[3], unsigned variant)
+{
+    const int64_t m = size[0], n = size[1], k = size[2], spare = variant & 4 ? 3 : 0;
+    const bool trans_a = variant & 1, trans_b = variant & 2;
+    tgl_problem p = problem_of(type, m, n, k);
+    p.trans_a = trans_a ? TGL_TRANS : TGL_NO_TRANS;
+    p.trans_b = trans_b ? TGL_TRANS : TGL_NO_TRANS;
+    p.lda = (trans_a ? m : k) + spare;
+    p.ldb = (trans_b ? k : n) + spare;
+    p.ldc = n + spare;
+    return p;
+}
+
 tgl_problem random_problem(uint64_t *seed, tgl_type type, int64_t largest)
 {
     const int64_t m = random_int(seed, 0, largest), n = random_int(seed, 0, largest);

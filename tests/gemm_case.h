@@ -74,6 +74,10 @@ bool guarded_is_intact(const guarded *g); /* nothing in the room but outside `by
 /* A problem as tgl_problem_init() makes it. */
 tgl_problem problem_of(tgl_type type, int64_t m, int64_t n, int64_t k);
 
+/* A problem of m, n and k, transposed as bits 0 and 1 of `variant` say, with padding after each row
+ * if bit 2 is set. */
+tgl_problem padded_problem(tgl_type type, const int64_t size[3], unsigned variant);
+
 /* A legal problem of up to `largest` in each dimension: any order, transposes, leading dimensions
  * and batch. D is C. */
 tgl_problem random_problem(uint64_t *seed, tgl_type type, int64_t largest);

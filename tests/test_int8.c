@@ -86,14 +86,7 @@ static void vectors_are_right(void **state)
     uint64_t seed = 17;
     for (size_t s = 0; s < COUNT_OF(sizes); s++)
         for (int i = 0; i < 16; i++) {
-            const int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2], spare = i / 4 % 2 * 3;
-            const bool trans_a = i % 2, trans_b = i / 2 % 2;
-            tgl_problem problem = problem_of(TGL_I8, m, n, k);
-            problem.trans_a = trans_a ? TGL_TRANS : TGL_NO_TRANS;
-            problem.trans_b = trans_b ? TGL_TRANS : TGL_NO_TRANS;
-            problem.lda = (trans_a ? m : k) + spare;
-            problem.ldb = (trans_b ? k : n) + spare;
-            problem.ldc = n + spare;
+            const tgl_problem problem = padded_problem(TGL_I8, sizes[s], (unsigned)i);
             gemm_case c = case_of(&seed, &problem);
             if (i < 8) c.alpha = 1, c.beta = 0, c.fill = i % 3 == 0 ? LEAST : EXTREMES;
             assert_true(check_case(*state, &c));

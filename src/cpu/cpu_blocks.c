@@ -109,8 +109,8 @@ static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
     }
 }
 
-/* Whether blocks are multiplied by words only. */
-static bool is_exact(const tgl_shape *s, const cpu_block_plan *h)
+/* Whether no block is converted to f32. */
+static bool takes_only_words(const tgl_shape *s, const cpu_block_plan *h)
 {
     return is_i8(s) && h->words != NULL;
 }
@@ -119,7 +119,7 @@ static bool is_exact(const tgl_shape *s, const cpu_block_plan *h)
 static size_t operand_bytes(const tgl_shape *s, const cpu_block_plan *h, int64_t lines)
 {
     const size_t words = tgl_cpu_words_bytes(tgl_cpu_word_kind(s), lines, h->steps);
-    const size_t f32 = is_exact(s, h) ? 0 : (size_t)(lines * h->steps) * sizeof(float);
+    const size_t f32 = takes_only_words(s, h) ? 0 : (size_t)(lines * h->steps) * sizeof(float);
     return tgl_cpu_aligned(words > f32 ? words : f32);
 }
 
@@ -132,7 +132,7 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
     /* Rows of a power of two of bytes would share few sets of the caches. */
     h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
     const tgl_shape block = block_shape(s, h->rows, h->columns, h->steps, h->sum_ld);
-    if (!is_exact(s, h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
+    if (!takes_only_words(s, h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
     h->a_bytes = operand_bytes(s, h, h->rows);
     h->b_bytes = operand_bytes(s, h, h->columns);
     h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->sum_ld) * sizeof(float));

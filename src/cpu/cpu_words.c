@@ -43,18 +43,12 @@ enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 }
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
 
-/* Steps of k that are packed together. */
-static int64_t steps_together(cpu_word_kind kind)
-{
-    return kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
-}
-
 /* Cycles of a block of D by words. */
 static double cost(const cpu_words *words, cpu_word_kind kind, int64_t rows, int64_t columns,
                    int64_t k)
 {
     const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
-    const double steps = (double)tgl_round_up(k, steps_together(kind));
+    const double steps = (double)tgl_round_up(k, tgl_cpu_word_steps(kind));
     const double blocks = (double)cpu_ceil_div(k, words->steps[kind]);
     return (m * n * words->cycles[kind] + (m + n) * PACK[kind]) * steps +
            m * n * (ADD * blocks + EPILOGUE) + CALL;
@@ -81,7 +75,7 @@ static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
     const int64_t blocks =
         kind == CPU_WORDS_F32 ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
     const int64_t even = cpu_ceil_div(k, blocks > 0 ? blocks : 1);
-    return tgl_min64(k, tgl_round_up(even, steps_together(kind)));
+    return tgl_min64(k, tgl_round_up(even, tgl_cpu_word_steps(kind)));
 }
 
 void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
@@ -187,7 +181,7 @@ static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_wo
                         int64_t n)
 {
     return words->multiply_unpacked[kind] != NULL && a->k_contiguous &&
-           a->lines % CPU_WORDS_LINES == 0 && a->k % steps_together(kind) == 0 &&
+           a->lines % CPU_WORDS_LINES == 0 && a->k % tgl_cpu_word_steps(kind) == 0 &&
            (a->ld == a->k || n <= CPU_WORDS_LINES);
 }
 

@@ -40,6 +40,12 @@ typedef enum cpu_word_kind {
     CPU_WORD_KINDS
 } cpu_word_kind;
 
+/* Steps of k in a row of a tile. */
+static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
+{
+    return kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
+}
+
 /* The exponents of a block's elements, biased as in f32. No element other than 0: least > most.
  * Not used for int8. */
 typedef struct cpu_exponents {

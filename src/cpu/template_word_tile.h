@@ -13,12 +13,7 @@
  *   DOT(sum, row, columns)  sum + the products of a group of a row, in all lanes, and of columns
  *   ADD, LOAD_C, STORE_C    of SUM; loads and stores with a mask
  */
-#include "cpu/cpu_words.h"
-#include "cpu/unroll.h"
-
-#include <immintrin.h>
-
-enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
+#include "cpu/word_tiles.h"
 
 /* A register tile: 16 sums of 16 lanes hide the latency of the instructions, 6 cycles of VDPBF16PS
  * and 4 of VPDPBUSD on Zen 4. */
@@ -128,19 +123,14 @@ static inline __attribute__((always_inline)) void tile(const int nv, int64_t k, 
     }
 }
 
-static __mmask16 first_columns(int64_t n)
-{
-    return n >= 16 ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1);
-}
-
 /* One panel of A times one panel of B. rows, columns: of C, at most LINES. */
 static void multiply_panels(int64_t rows, int64_t columns, int64_t k, const char *a, const char *b,
                             target to, prefetcher *beside)
 {
     const char *ahead = b + (k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
     to.offsets = ahead;
-    to.columns[0] = first_columns(columns);
-    to.columns[1] = first_columns(columns - 16);
+    to.columns[0] = first_of_16(columns);
+    to.columns[1] = first_of_16(columns - 16);
     for (int64_t i = 0; i < rows; i += MR, to.c += MR * to.ldc) {
         const char *row = a + i / TILE_ROWS * TILE + i % TILE_ROWS * ROW;
         to.rows = rows - i < MR ? rows - i : MR;

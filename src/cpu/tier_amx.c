@@ -8,10 +8,7 @@
  * only where detect.c found them, and Linux permits the tiles.
  */
 #include "cpu/tiers.h"
-
-#include <immintrin.h>
-
-enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
+#include "cpu/word_tiles.h"
 
 /* The compiler does not know that the intrinsics of tiles read memory. */
 #define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
@@ -28,9 +25,8 @@ enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
 /* Multiplies the tiles of A by those of B, after loading those of A, of B or of both. Tiles 0 to 3
  * are sums, in two rows; 4 and 5 are tiles of A, 6 and 7 of B. Each is loaded right before its
  * first use (5 % faster than at the beginning). tall, wide: whether there are two tiles of A, of B;
- * constants. row, second: bytes from one row of a tile of A to the next,
- * and to the second tile. B is read once for each panel of A, which stays in the L1 cache: its
- * loads have a hint for that. */
+ * constants. row, second: bytes from one row of a tile of A to the next, and to the second tile. B
+ * is read once for each panel of A, which stays in the L1 cache: its loads have a hint for that. */
 #define MULTIPLY_A(i8, tall, wide, a, row, second)                                                 \
     do {                                                                                           \
         _tile_loadd(4, a, row);                                                                    \
@@ -80,12 +76,6 @@ typedef struct panel_sums {
     bool to_c;            /* C := sums, without this buffer where tiles are whole */
 } panel_sums;
 
-/* The first n of 16 columns; n may be negative or larger. */
-static inline __mmask16 first_columns(int64_t n)
-{
-    return n >= 16 ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1);
-}
-
 static inline void add_row(float *c, const float *sums, __mmask16 columns, bool add,
                            const bool is_i8)
 {
@@ -115,12 +105,6 @@ static inline int64_t step_bytes(const cpu_word_kind kind)
     return kind == CPU_WORDS_F32   ? 3 * CPU_WORDS_BYTES
            : kind == CPU_WORDS_F16 ? 2 * CPU_WORDS_BYTES
                                    : CPU_WORDS_BYTES;
-}
-
-/* Steps of k in a row of tiles. */
-static inline int64_t steps_of(const cpu_word_kind kind)
-{
-    return kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
 /* Where the tiles of A are: packed, or in A itself. Bytes from one row of a tile to the next, to
@@ -164,7 +148,7 @@ static inline __attribute__((always_inline)) void
 multiply_panels(const a_tiles *x, const char *a, const char *b, int64_t k, panel_sums *sums,
                 const cpu_word_kind kind, const bool tall, const bool wide)
 {
-    const int64_t steps = (k + steps_of(kind) - 1) / steps_of(kind);
+    const int64_t steps = (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);
     const int64_t rows = (LINES + steps - 1) / steps; /* of C in each step */
     _tile_zero(0);
     _tile_zero(1);
@@ -200,8 +184,8 @@ static inline void store_sums(panel_sums *x, float *c, int64_t m, int64_t n)
     x->c = c;
     x->row = 0;
     x->rows = to_c ? 0 : m < LINES ? m : LINES;
-    x->columns[0] = first_columns(n);
-    x->columns[1] = first_columns(n - 16);
+    x->columns[0] = first_of_16(n);
+    x->columns[1] = first_of_16(n - 16);
 }
 
 static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n, int64_t k,
@@ -209,7 +193,8 @@ static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n,
                                                            float *c, int64_t ldc, bool add,
                                                            const cpu_word_kind kind)
 {
-    const int64_t panel = (k + steps_of(kind) - 1) / steps_of(kind) * step_bytes(kind);
+    const int64_t panel =
+        (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind) * step_bytes(kind);
     panel_sums sums = {.ldc = ldc, .add = add, .to_c = !add && m * n <= MOST_TO_C};
     MEMORY_BARRIER();
     const char *a = x->at;
@@ -243,7 +228,7 @@ static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n,
     static void multiply_##suffix(int64_t m, int64_t n, int64_t k, const void *a, const void *b,   \
                                   void *c, int64_t ldc, bool add, const cpu_words_next next[2])    \
     {                                                                                              \
-        const int64_t steps = (k + steps_of(kind) - 1) / steps_of(kind);                           \
+        const int64_t steps = (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);       \
         const a_tiles packed = {a, ROW, TILE, step_bytes(kind), steps * step_bytes(kind)};         \
         (void)next;                                                                                \
         multiply_tiles_##suffix(m, n, k, &packed, b, c, ldc, add);                                 \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tiles of packed words, 16 rows of 64 bytes, for the files that pack them by AVX-512.
+ * Tiles of packed words, 16 rows of 64 bytes, for the files that pack and multiply them by AVX-512.
  */
 #ifndef TGL_CPU_WORD_TILES_H
 #define TGL_CPU_WORD_TILES_H
