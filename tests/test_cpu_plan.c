@@ -271,7 +271,8 @@ static void fast_words_take_fewer_threads(void **state)
         shape.type_a = shape.type_b = TGL_BF16;
         cpu_block_plan blocks;
         cpu_plan plan;
-        tgl_cpu_plan_blocks(&shape, &tier, (cpu_blocking){0}, &device, &blocks, &plan);
+        tgl_cpu_plan_blocks(&shape, &tier, tgl_cpu_words_for(&shape, &tier), (cpu_blocking){0},
+                            &device, &blocks, &plan);
         assert_true((blocks.words != NULL) == fast);
         assert_in_range(plan.threads, fast ? 2 : 6, fast ? 2 : 8);
     }

@@ -108,9 +108,11 @@ void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocki
 void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out);
 size_t tgl_cpu_aligned(size_t bytes); /* rounded up to CPU_ALIGNMENT */
 
-/* cpu_blocks.c: the same for short types and for products that take words. *plan refers to *h. */
-void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
-                         const cpu_device *cpu, cpu_block_plan *h, cpu_plan *plan);
+/* cpu_blocks.c: the same for short types, and for all products by `words` (tgl_cpu_words_for()).
+ * *plan refers to *h. */
+void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, const cpu_words *words,
+                         cpu_blocking blocking, const cpu_device *cpu, cpu_block_plan *h,
+                         cpu_plan *plan);
 void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                     char *workspace, thread_pool *threads);
 

@@ -154,10 +154,11 @@ static void plan_vector(const tgl_shape *s, cpu_block_plan *h)
     h->thread_bytes = h->a_bytes + h->b_bytes + 3 * h->sum_bytes;
 }
 
-void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_blocking blocking,
-                         const cpu_device *cpu, cpu_block_plan *h, cpu_plan *plan)
+void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_words *words,
+                         cpu_blocking blocking, const cpu_device *cpu, cpu_block_plan *h,
+                         cpu_plan *plan)
 {
-    *h = (cpu_block_plan){.conversions = tier->conversions, .words = tgl_cpu_words_for(s, tier)};
+    *h = (cpu_block_plan){.conversions = tier->conversions, .words = words};
     h->is_vector = h->words == NULL && (s->m == 1 || s->n == 1);
     const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
     const double by_words =

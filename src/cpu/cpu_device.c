@@ -191,13 +191,14 @@ static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_bl
 {
     cpu_plan *state = malloc(sizeof *state);
     if (state == NULL) return NULL;
-    if (!is_half(shape) && !is_i8(shape) && tgl_cpu_words_for(shape, tier) == NULL) {
+    const cpu_words *words = tgl_cpu_words_for(shape, tier);
+    if (!is_half(shape) && !is_i8(shape) && words == NULL) {
         tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, blocking, cpu, state);
         return state;
     }
     cpu_block_plan *blocks = malloc(sizeof *blocks);
     if (blocks != NULL) {
-        tgl_cpu_plan_blocks(shape, tier, blocking, cpu, blocks, state);
+        tgl_cpu_plan_blocks(shape, tier, words, blocking, cpu, blocks, state);
         return state;
     }
     free(state);
