@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const tgl_type types[CPU_WORD_KINDS] = {TGL_BF16, TGL_F32, TGL_F16, TGL_I8};
+static const tgl_type types[CPU_WORD_KINDS] = {TGL_BF16, TGL_F32, TGL_F16, TGL_I8, TGL_F32};
 
 /* The words of the tier that is tested. */
 static const cpu_words *words;
@@ -115,7 +115,7 @@ static guarded product_of(const block *a, const block *b, int64_t ldc, bool twic
 /* Integers that one word or two hold, so that sums are exact. */
 static void fill_block(block *x, uint64_t *seed)
 {
-    static const int64_t least[] = {-8, -300, -300, -128}, most[] = {8, 300, 300, 127};
+    static const int64_t least[] = {-8, -300, -300, -128, -300}, most[] = {8, 300, 300, 127, 300};
     for (int64_t i = 0; i < x->source.lines; i++)
         for (int64_t p = 0; p < x->source.k; p++)
             set_at(x, i, p, (double)random_int(seed, least[x->kind], most[x->kind]));
@@ -186,8 +186,7 @@ static void unpacked_blocks_are_multiplied(void **state)
         for (int i = 0; i < 3 && words->multiply_unpacked[kind] != NULL; i++)
             for (size_t j = 0; j < COUNT_OF(columns); j++)
                 for (unsigned variant = 0; variant < 4; variant++) {
-                    const int64_t step =
-                        kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
+                    const int64_t step = tgl_cpu_word_steps((cpu_word_kind)kind);
                     const int64_t k = step * (variant & 1 ? 5 : 1);
                     check_block((cpu_word_kind)kind,
                                 (int64_t[]){CPU_WORDS_LINES * (i + 1), columns[j], k}, variant & 2,
@@ -264,7 +263,9 @@ static void exponents_are_found(void **state)
     (void)state;
     static const struct {
         double least, most;
-        cpu_exponents expected;
+        struct {
+            int least, most;
+        } expected;
     } table[] = {{0, 0, {256, 0}},          {1, 1, {127, 127}},    {0x1p-126, 0x1p127, {1, 254}},
                  {0x1p-127, 1, {0, 127}},   {0x1p-133, 0, {0, 0}}, {0.75, -3.5, {126, 128}},
                  {1, INFINITY, {127, 255}}, {2, -NAN, {128, 255}}};
@@ -296,6 +297,112 @@ static void exponents_are_found(void **state)
             guarded_destroy(&x.memory);
         }
 }
+
+/* ---- Digits ---------------------------------------------------------------------------------- */
+
+#ifdef TEST_DIGITS
+static bool can_pack_digits(void)
+{
+    cpu_facts facts;
+    tgl_cpu_detect(&facts);
+    return (facts.features & (CPU_AVX512_VNNI | CPU_AMX | CPU_AVX512_BF16)) != 0;
+}
+
+/* Digit w of an element of a packed block. */
+static int digit_at(const int8_t *packed, const block *x, bool is_a, int w, int64_t line, int64_t p)
+{
+    const int64_t steps = (x->source.k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
+    const int64_t row_of_tiles = CPU_DIGITS * CPU_WORDS_BYTES;
+    const int64_t panel = steps * row_of_tiles + CPU_DIGITS_UNSCALE;
+    const int64_t lane = p % 16, at = p % CPU_WORDS_STEPS_I8 / 16, row = line % 16;
+    packed += line / CPU_WORDS_LINES * panel + p / CPU_WORDS_STEPS_I8 * row_of_tiles +
+              w * CPU_WORDS_BYTES + line % CPU_WORDS_LINES / 16 * 1024;
+    return packed[is_a ? row * 64 + 4 * lane + at : lane * 64 + 4 * row + at];
+}
+
+static float unscale_of(const int8_t *packed, const block *x, int64_t line)
+{
+    const int64_t steps = (x->source.k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
+    const int64_t bytes = steps * CPU_DIGITS * CPU_WORDS_BYTES;
+    float unscale;
+    packed += line / CPU_WORDS_LINES * (bytes + CPU_DIGITS_UNSCALE) + bytes;
+    memcpy(&unscale, packed + line % CPU_WORDS_LINES * (int64_t)sizeof unscale, sizeof unscale);
+    return unscale;
+}
+
+/* What packing must find in a line; adds it to *expected. */
+static void check_line(const int8_t *packed, const block *x, bool is_a, int64_t line,
+                       cpu_exponents *expected)
+{
+    int sum = 0, large[CPU_DIGIT_LEVELS] = {0}, exponent;
+    double most = 0;
+    const double scale = 65536 / (double)unscale_of(packed, x, line);
+    for (int64_t p = 0; p < x->source.k; p++) {
+        const double value = get_at(x, line, p);
+        int digits[CPU_DIGITS];
+        for (int w = 0; w < CPU_DIGITS; w++)
+            digits[w] = digit_at(packed, x, is_a, w, line, p);
+        assert_int_equal(digits[0] * 65536 + digits[1] * 256 + digits[2], lrint(value * scale));
+        most = fmax(most, fabs(value));
+        sum += abs(digits[0]);
+        for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
+            large[t] += abs(digits[0]) >= 2 << t;
+    }
+    if (most == 0) return;
+    assert_true(lrint(most * scale) <= CPU_DIGITS_MOST && lrint(most * scale) > CPU_DIGITS_MOST / 2);
+    frexp(65536 / scale, &exponent); /* 2^(exponent - 1) */
+    exponent += 126 + 6;
+    if (exponent < expected->least) expected->least = exponent;
+    if (exponent > expected->most) expected->most = exponent;
+    if (sum > expected->sum) expected->sum = sum;
+    for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
+        if (large[t] < expected->large[t]) expected->large[t] = large[t];
+}
+
+/* Elements of several binades; a line of zeros; the greatest integers, which are carried. */
+static void fill_for_digits(block *x, uint64_t *seed)
+{
+    static const double ends[] = {0x1.fdfdfcp0, -0x1.fdfdfep0, 0x1.fffffep0, -1};
+    for (int64_t i = 0; i < x->source.lines; i++)
+        for (int64_t p = 0; p < x->source.k; p++) {
+            const double value = ldexp((double)random_int(seed, -(1 << 24), 1 << 24),
+                                       (int)random_int(seed, -30, -24));
+            set_at(x, i, p, i % 5 == 3 ? 0 : p == i % 7 ? ends[i % 4] : ldexp(value, (int)i % 9));
+        }
+}
+
+static void digits_are_packed(void **state)
+{
+    (void)state;
+    static const int64_t lines[] = {1, 16, 17, 32, 40}, steps[] = {1, 15, 16, 63, 64, 130};
+    uint64_t seed = 13;
+    if (!can_pack_digits()) skip();
+    for (size_t i = 0; i < COUNT_OF(lines); i++)
+        for (size_t j = 0; j < COUNT_OF(steps); j++)
+            for (unsigned variant = 0; variant < 4; variant++) {
+                const bool is_a = (variant & 1) != 0;
+                block x = block_of(CPU_DIGITS_F32, lines[i], steps[j], (variant & 2) != 0, 3);
+                fill_for_digits(&x, &seed);
+                int8_t *packed = packed_memory(&x);
+                const cpu_exponents found =
+                    (is_a ? tgl_pack_a_digits : tgl_pack_b_digits)(packed, &x.source);
+                cpu_exponents expected = {.least = 256, .most = 0};
+                for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
+                    expected.large[t] = (int)steps[j];
+                for (int64_t line = 0; line < lines[i]; line++)
+                    check_line(packed, &x, is_a, line, &expected);
+                assert_memory_equal(&found, &expected, sizeof found);
+                free(packed);
+                guarded_destroy(&x.memory);
+            }
+}
+#else
+static void digits_are_packed(void **state)
+{
+    (void)state;
+    skip(); /* the compiler does not know AVX512-VNNI */
+}
+#endif
 
 /* ---- Products of the device ------------------------------------------------------------------ */
 
@@ -363,7 +470,7 @@ static void products_are_right(void **state)
         {290, 320, 300}, {300, 289, 260}, {320, 290, 530}, {320, 290, 512}};
     uint64_t seed = 4;
     for (int fill = 0; fill < INPUTS_END; fill++)
-        for (int i = 0; i < CPU_WORDS_I8; i++) {
+        for (int i = 0; i < CPU_WORDS_I8; i++) { /* of f32 also by digits */
             const int64_t *size = sizes[(fill + i) % 4];
             if (!has_kind((cpu_word_kind)i)) continue;
             gemm_case c = {.problem = accurate(problem_of(types[i], size[0], size[1], size[2])),
@@ -620,6 +727,7 @@ static int test_tier(const char *tier)
         cmocka_unit_test(words_hold_an_f32),
         cmocka_unit_test(rounding_is_as_stated),
         cmocka_unit_test(exponents_are_found),
+        cmocka_unit_test(digits_are_packed),
         cmocka_unit_test(the_planner_chooses),
         cmocka_unit_test(products_are_right),
         cmocka_unit_test(integer_products_are_exact),

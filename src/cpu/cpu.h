@@ -92,6 +92,8 @@ typedef struct cpu_block_plan {
     const cpu_conversions *conversions;
     const cpu_words *words;       /* NULL: all blocks are converted to f32 */
     int64_t rows, columns, steps; /* of a block: of op(A), of op(B), of k */
+    bool by_digits;               /* blocks are tried by digits first (CPU_DIGITS_F32) */
+    int64_t word_steps;           /* of a block that is multiplied by words or FMAs */
     bool is_vector; /* D has one row or column: elements of the matrix are converted as they are
                        loaded */
     int64_t sum_ld; /* of a block of sums */
@@ -119,12 +121,12 @@ void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run 
 /* cpu_words.c. word_kind: what a product of its types multiplies. words_for: the words that compute
  * the product; NULL: FMAs are faster, or neither the product nor the system permits words.
  * word_blocks: sets rows, columns and steps of the blocks. multiply_words: sums := or += the
- * product of a block; is_last: of the blocks along k; false: the block must take FMAs, and the sums
- * are unchanged. */
+ * product of a block, of this kind; is_last: of the blocks along k; false: the elements are not
+ * suited, and the sums are unchanged. */
 cpu_word_kind tgl_cpu_word_kind(const tgl_shape *shape);
 const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier);
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *h);
-bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words,
+bool tgl_cpu_multiply_words(const tgl_shape *shape, const cpu_words *words, cpu_word_kind kind,
                             const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
                             void *packed_b, void *sums, int64_t ld, bool add, bool is_last);
 

@@ -118,9 +118,11 @@ static bool takes_only_words(const tgl_shape *s, const cpu_block_plan *h)
 /* Bytes of a block of op(A) or op(B): of f32, or of words. */
 static size_t operand_bytes(const tgl_shape *s, const cpu_block_plan *h, int64_t lines)
 {
-    const size_t words = tgl_cpu_words_bytes(tgl_cpu_word_kind(s), lines, h->steps);
-    const size_t f32 = takes_only_words(s, h) ? 0 : (size_t)(lines * h->steps) * sizeof(float);
-    return tgl_cpu_aligned(words > f32 ? words : f32);
+    const size_t words = tgl_cpu_words_bytes(tgl_cpu_word_kind(s), lines, h->word_steps);
+    const size_t digits = h->by_digits ? tgl_cpu_words_bytes(CPU_DIGITS_F32, lines, h->steps) : 0;
+    const size_t f32 = takes_only_words(s, h) ? 0 : (size_t)(lines * h->word_steps) * sizeof(float);
+    const size_t most = words > digits ? words : digits;
+    return tgl_cpu_aligned(most > f32 ? most : f32);
 }
 
 /* Plans the product of a whole block, which serves the smaller ones at the edges too, and sizes the
@@ -131,7 +133,7 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
     const cpu_device one_thread = {.facts = cpu->facts, .threads = {.threads = 1}};
     /* Rows of a power of two of bytes would share few sets of the caches. */
     h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
-    const tgl_shape block = block_shape(s, h->rows, h->columns, h->steps, h->sum_ld);
+    const tgl_shape block = block_shape(s, h->rows, h->columns, h->word_steps, h->sum_ld);
     if (!takes_only_words(s, h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
     h->a_bytes = operand_bytes(s, h, h->rows);
     h->b_bytes = operand_bytes(s, h, h->columns);
@@ -168,6 +170,7 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
     *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_BLOCKS, .parts = 1, .blocks = h};
     plan->threads = threads < 2 ? 1 : (int)(threads < most ? threads : most);
     choose_blocks(s, plan->threads, h);
+    if (h->word_steps == 0) h->word_steps = h->steps;
     h->blocks_m = cpu_ceil_div(s->m, h->rows);
     h->blocks_n = cpu_ceil_div(s->n, h->columns);
     h->blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
@@ -200,6 +203,7 @@ typedef struct d_block {
     int64_t product_ld;
     void *line;
     char *inner;
+    bool by_digits; /* the next block of k is tried by digits */
 } d_block;
 
 /* to[i] := element index + i of a matrix of this type, i < n. */
@@ -297,24 +301,56 @@ static void multiply_converted(const block_job *job, const d_block *x, const cpu
                                      x->product + i * x->product_ld, x->columns, add);
 }
 
-/* Adds the products of block p of k to the sums; the first one sets them. */
-static void multiply_block(const block_job *job, const d_block *x, int64_t p)
+/* Adds the products of these steps of k to the sums, or sets them. */
+static cpu_words_source source_of_a(const block_job *job, const d_block *x, int64_t first, int64_t k)
+{
+    const tgl_shape *s = job->shape;
+    const int64_t element = (int64_t)tgl_type_size(s->type_a);
+    const int64_t at = s->trans_a ? first * s->lda + x->row : x->row * s->lda + first;
+    return (cpu_words_source){tgl_cpu_a_of(s, job->run, x->problem, element) + at * element, s->lda,
+                              !s->trans_a, x->rows, k};
+}
+
+static cpu_words_source source_of_b(const block_job *job, const d_block *x, int64_t first, int64_t k)
+{
+    const tgl_shape *s = job->shape;
+    const int64_t element = (int64_t)tgl_type_size(s->type_b);
+    const int64_t at = s->trans_b ? x->column * s->ldb + first : first * s->ldb + x->column;
+    return (cpu_words_source){tgl_cpu_b_of(s, job->run, x->problem, element) + at * element, s->ldb,
+                              s->trans_b, x->columns, k};
+}
+
+/* Adds the products of k steps from `first` on to the sums; the first ones set them. False: their
+ * elements are not suited to this kind of words. */
+static bool multiply_words(const block_job *job, const d_block *x, int64_t first, int64_t k,
+                           cpu_word_kind kind)
+{
+    const cpu_words_source a = source_of_a(job, x, first, k), b = source_of_b(job, x, first, k);
+    return tgl_cpu_multiply_words(job->shape, job->plan->blocks->words, kind, &a, &b, x->a, x->b,
+                                  x->sums, x->sum_ld, first > 0, first + k == job->shape->k);
+}
+
+/* The same in any way. */
+static void multiply_steps(const block_job *job, const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = job->shape;
     const cpu_block_plan *h = job->plan->blocks;
-    const int64_t first = p * h->steps, k = size_of_block(s->k, h->steps, p);
-    const int64_t element = (int64_t)tgl_type_size(s->type_a);
-    const int64_t at_a = s->trans_a ? first * s->lda + x->row : x->row * s->lda + first;
-    const int64_t at_b = s->trans_b ? x->column * s->ldb + first : first * s->ldb + x->column;
-    const cpu_words_source a = {tgl_cpu_a_of(s, job->run, x->problem, element) + at_a * element,
-                                s->lda, !s->trans_a, x->rows, k};
-    const cpu_words_source b = {tgl_cpu_b_of(s, job->run, x->problem, element) + at_b * element,
-                                s->ldb, s->trans_b, x->columns, k};
+    const cpu_words_source a = source_of_a(job, x, first, k), b = source_of_b(job, x, first, k);
     if (h->is_vector)
-        multiply_vector(job, x, &a, &b, p > 0);
-    else if (h->words == NULL || !tgl_cpu_multiply_words(s, h->words, &a, &b, x->a, x->b, x->sums,
-                                                         x->sum_ld, p > 0, p + 1 == h->blocks_k))
-        multiply_converted(job, x, &a, &b, p > 0);
+        multiply_vector(job, x, &a, &b, first > 0);
+    else if (h->words == NULL || !multiply_words(job, x, first, k, tgl_cpu_word_kind(s)))
+        multiply_converted(job, x, &a, &b, first > 0);
+}
+
+/* Block p of k, by digits or in smaller blocks. Where digits do not suit once, the next blocks are
+ * not tried. */
+static void multiply_block(const block_job *job, d_block *x, int64_t p)
+{
+    const cpu_block_plan *h = job->plan->blocks;
+    const int64_t first = p * h->steps, k = size_of_block(job->shape->k, h->steps, p);
+    x->by_digits = x->by_digits && multiply_words(job, x, first, k, CPU_DIGITS_F32);
+    for (int64_t i = 0; i < k && !x->by_digits; i += h->word_steps)
+        multiply_steps(job, x, first + i, tgl_min64(h->word_steps, k - i));
 }
 
 /* The f32 operand of the epilogue at `index`, read to `line`; NULL: there is none. */
@@ -428,6 +464,7 @@ static void compute_blocks(void *context, int thread, int team)
             .sum_ld = h->sum_ld,
             .line = (void *)(memory + h->a_bytes + h->b_bytes + h->sum_bytes),
             .inner = memory + h->thread_bytes - h->product.workspace,
+            .by_digits = h->by_digits,
         };
         if (in_place) {
             char *D = tgl_cpu_d_of(s, job->run, x.problem, sizeof(float));

@@ -22,6 +22,8 @@
  */
 #include "cpu/cpu.h"
 
+#include <math.h>
+
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
 cpu_word_kind tgl_cpu_word_kind(const tgl_shape *s)
@@ -38,9 +40,14 @@ cpu_word_kind tgl_cpu_word_kind(const tgl_shape *s)
  * columns are used at once, while they are in the L2 cache. */
 enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
+/* Digits: the least k, and the greatest bounds of digit_error(). U(-1,1) and U(0,1) have 40 to 210 u S
+ * without two products of digits; N(0,1), whose lines have elements of up to 5 standard deviations,
+ * 180 to 320 with them, and 700 to 1400 without them. */
+enum { MIN_DIGITS_K = 256, MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
+
 /* Cycles, measured on a Xeon with AMX: packing an element, by kind (or converting it to f32);
  * adding a sum to a block of sums; reading it for the epilogue; a call. */
-static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3};
+static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 0.8};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
 
 /* Cycles of a block of D by words. */
@@ -68,19 +75,27 @@ static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
 }
 
 /* A short last block costs as much as a whole one: 1.5 times the usual steps are one block, unless
- * f32 words fill the L1 cache. */
+ * words or digits of f32 fill the L1 cache. */
 static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
 {
     const int64_t usual = words->steps[kind];
-    const int64_t blocks =
-        kind == CPU_WORDS_F32 ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
+    const bool fill = kind == CPU_WORDS_F32 || kind == CPU_DIGITS_F32;
+    const int64_t blocks = fill ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
     const int64_t even = cpu_ceil_div(k, blocks > 0 ? blocks : 1);
     return tgl_min64(k, tgl_round_up(even, tgl_cpu_word_steps(kind)));
 }
 
-void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
+/* What the product of a block is tried by first. */
+static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = tgl_cpu_word_kind(s);
+    const bool has_digits = kind == CPU_WORDS_F32 && words->multiply[CPU_DIGITS_F32] != NULL;
+    return has_digits && s->k >= MIN_DIGITS_K ? CPU_DIGITS_F32 : kind;
+}
+
+void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
+{
+    const cpu_word_kind kind = first_kind(s, h->words);
     const int64_t least_m = fewest_blocks(kind, s->m, s->n),
                   least_n = fewest_blocks(kind, s->n, s->m);
     double best = 0;
@@ -96,18 +111,21 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
             h->rows = rows;
             h->columns = columns;
         }
+    h->by_digits = kind == CPU_DIGITS_F32;
     h->steps = even_steps(h->words, kind, s->k);
+    h->word_steps = even_steps(h->words, tgl_cpu_word_kind(s), h->steps);
 }
 
 /* The cost of a product by words and by FMAs, per block of D. Words of int8 are faster from about
  * 12 cubed on, and below by little slower. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
-    const cpu_word_kind kind = tgl_cpu_word_kind(s);
+    const cpu_word_kind kind = first_kind(s, words);
     if (s->m == 1 || s->n == 1) return false;
     if (kind == CPU_WORDS_I8) return true;
     const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
-    const double conversion = kind == CPU_WORDS_F32 ? 0 : (double)(m + n) * PACK[CPU_WORDS_BF16];
+    const bool is_f32 = tgl_cpu_word_kind(s) == CPU_WORDS_F32;
+    const double conversion = is_f32 ? 0 : (double)(m + n) * PACK[CPU_WORDS_BF16];
     const double fma = (double)m * (double)n * words->fma_cycles;
     return cost(words, kind, m, n, s->k) < (fma + conversion) * (double)s->k;
 }
@@ -153,13 +171,35 @@ static bool are_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exp
 {
     enum { BIAS = 127, LEAST = -126, MOST = 127 };
     static const int fraction_bits[] = {7, 23, 10};
-    if (kind == CPU_WORDS_I8) return true;
     const int fraction = fraction_bits[kind];
     if (a.most - BIAS >= MOST || b.most - BIAS >= MOST) return false;
     if (a.most + b.most - 2 * BIAS + 2 + log2_up(k) + 1 > MOST) return false;
     if (a.least > a.most || b.least > b.most) return true; /* all products are 0 */
     const int least_a = a.least - BIAS - fraction, least_b = b.least - BIAS - fraction;
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
+}
+
+/* The greatest error of a product of blocks of k steps by digits, divided by u S: u = 2^-24, S the sum
+ * of the magnitudes of the products of elements.
+ *
+ * In units of the integers: rounding them costs at most half the sum of magnitudes of A's and of B's
+ * line. The products that are left out are at most 2^14 each for low*low, and 2^22 for middle*low
+ * if there are fewer. A magnitude is at least the sum of the widths of the levels that its highest
+ * digit reaches; and at least large_a + large_b - k products have factors that reach two given
+ * levels, whichever the lines are. */
+static double digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
+{
+    const double half = 0.51; /* of the highest digit's unit, 2^16: more than the other digits are */
+    const double unit = 0x1p16, steps = (double)k, left_out = 0x1.001p14 + (fewer ? 0x1p22 : 0);
+    const double error = unit / 2 * (a->sum + b->sum + 2 * half * steps) + left_out * steps;
+    double least = 0; /* of S */
+    for (int s = 0; s < CPU_DIGIT_LEVELS; s++)
+        for (int t = 0; t < CPU_DIGIT_LEVELS; t++) {
+            const double both = a->large[s] + b->large[t] - steps;
+            const double width_s = s == 0 ? 2 - half : 1 << s, width_t = t == 0 ? 2 - half : 1 << t;
+            if (both > 0) least += width_s * unit * width_t * unit * both;
+        }
+    return least > 0 ? error / (0x1p-24 * least) : INFINITY;
 }
 
 /* The block behind this one along k, as if it were as large. */
@@ -185,29 +225,47 @@ static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_wo
            (a->ld == a->k || n <= CPU_WORDS_LINES);
 }
 
+static bool are_permitted_elements(cpu_word_kind kind, int64_t block, int64_t k,
+                                   const cpu_exponents *a, const cpu_exponents *b)
+{
+    switch (kind) {
+    case CPU_WORDS_I8:
+        return true;
+    case CPU_DIGITS_F32:
+        return tgl_cpu_may_be_digits(*b) &&
+               digit_error(block, a, b, false) <= (double)tgl_min64(k, MOST_DIGIT_ERROR);
+    default:
+        return are_in_range(kind, k, *a, *b);
+    }
+}
+
 /* Packs or examines A. */
 static cpu_exponents prepare_a(const cpu_words *words, cpu_word_kind kind, bool unpacked,
                                void *packed, const cpu_words_source *a)
 {
     if (!unpacked) return words->pack_a[kind](packed, a);
-    return kind == CPU_WORDS_BF16 ? words->exponents(a) : (cpu_exponents){0, 0};
+    return kind == CPU_WORDS_BF16 ? words->exponents(a) : (cpu_exponents){0};
 }
 
-bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, const cpu_words_source *a,
-                            const cpu_words_source *b, void *packed_a, void *packed_b, void *sums,
-                            int64_t ld, bool add, bool is_last)
+bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, cpu_word_kind kind,
+                            const cpu_words_source *a, const cpu_words_source *b, void *packed_a,
+                            void *packed_b, void *sums, int64_t ld, bool add, bool is_last)
 {
-    const cpu_word_kind kind = tgl_cpu_word_kind(s);
     const bool unpacked = is_unpacked(words, kind, a, b->lines);
     const cpu_exponents of_a = prepare_a(words, kind, unpacked, packed_a, a);
+    if (kind == CPU_DIGITS_F32 && !tgl_cpu_may_be_digits(of_a)) return false;
     const cpu_exponents of_b = words->pack_b[kind](packed_b, b);
-    if (!are_in_range(kind, s->k, of_a, of_b)) return false;
+    if (!are_permitted_elements(kind, a->k, s->k, &of_a, &of_b)) return false;
+    cpu_multiply_words_fn *multiply = words->multiply[kind];
+    if (kind == CPU_DIGITS_F32 &&
+        digit_error(a->k, &of_a, &of_b, true) <= MOST_DIGIT_ERROR_OF_FEWER)
+        multiply = words->multiply_fewer;
     const cpu_words_next next[2] = {following(s, a, is_last), following(s, b, is_last)};
     if (words->begin != NULL) words->begin();
     if (unpacked)
         words->multiply_unpacked[kind](a, b->lines, packed_b, sums, ld, add);
     else
-        words->multiply[kind](a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
+        multiply(a->lines, b->lines, a->k, packed_a, packed_b, sums, ld, add, next);
     if (words->end != NULL) words->end();
     return true;
 }

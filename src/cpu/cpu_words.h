@@ -12,10 +12,17 @@
  * each rounded to the 8 significant bits of bf16. Together they hold the 24 bits of an f32 and the
  * 11 of an f16 exactly.
  *
+ * Digits are another way to write the f32 of a line (a row of op(A), a column of op(B)): each
+ * becomes the nearest integer of x * 2^s, with s so that the greatest one of the line has 23 bits,
+ * and the integer three digits of int8 to the base 256, from -128 to 127. This needs a fourth of the
+ * time of bf16 words for a product of digits, and no rounding, but loses the low bits of the small
+ * elements of a line: cpu_words.c decides where the error is small.
+ *
  * Packed operands consist of panels of CPU_WORDS_LINES lines (rows of op(A), columns of op(B)),
  * padded with zeros. A panel is an array [step][word][2] of tiles of 1 KB. A step is
- * CPU_WORDS_STEPS steps of k of bf16, or CPU_WORDS_STEPS_I8 of int8. A table may pack int8 in a
- * layout of its own, within tgl_cpu_words_bytes().
+ * CPU_WORDS_STEPS steps of k of bf16, or CPU_WORDS_STEPS_I8 of int8 and digits, whose panels end
+ * with CPU_DIGITS_UNSCALE bytes, 2^(16-s) of each line in f32. A table may pack int8 in a layout of
+ * its own, within tgl_cpu_words_bytes().
  */
 #ifndef TGL_CPU_WORDS_H
 #define TGL_CPU_WORDS_H
@@ -28,7 +35,11 @@ enum {
     CPU_WORDS_LINES = 32,
     CPU_WORDS_STEPS = 32,
     CPU_WORDS_STEPS_I8 = 64,
-    CPU_WORDS_BYTES = 2 * 1024
+    CPU_WORDS_BYTES = 2 * 1024,
+    CPU_DIGITS = 3,
+    CPU_DIGITS_MOST = 0x7f7f7f, /* the greatest integer of three digits */
+    CPU_DIGITS_UNSCALE = 4 * CPU_WORDS_LINES,
+    CPU_DIGIT_LEVELS = 5
 };
 
 /* What is multiplied. */
@@ -37,21 +48,33 @@ typedef enum cpu_word_kind {
     CPU_WORDS_F32 = 1,  /* f32, three words */
     CPU_WORDS_F16 = 2,  /* f16, two words */
     CPU_WORDS_I8 = 3,   /* int8 */
+    CPU_DIGITS_F32 = 4, /* f32, three digits of int8 */
     CPU_WORD_KINDS
 } cpu_word_kind;
 
 /* Steps of k in a row of a tile. */
 static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
 {
-    return kind == CPU_WORDS_I8 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
+    return kind == CPU_WORDS_I8 || kind == CPU_DIGITS_F32 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
 /* The exponents of a block's elements, biased as in f32. No element other than 0: least > most.
- * Not used for int8. */
+ * Not used for int8. Of digits least and most are of the lines' greatest elements, and lines of
+ * zeros do not count. */
 typedef struct cpu_exponents {
     int least; /* of the elements other than 0; 0: a denormal number */
     int most;  /* 255: Inf or NaN */
+    /* Of digits: the greatest sum of a line's highest digits, without signs; and the fewest of a
+     * line that are at least 2 * 2^t. */
+    int sum, large[CPU_DIGIT_LEVELS];
 } cpu_exponents;
+
+/* Whether lines may have digits: the greatest elements are at least 2^-40 and below 2^51, so that
+ * neither scales nor results can be denormal or overflow. */
+static inline bool tgl_cpu_may_be_digits(cpu_exponents x)
+{
+    return x.least >= 127 - 40 && x.most <= 127 + 50;
+}
 
 /* A block of op(A) or op(B), which is not packed. */
 typedef struct cpu_words_source {
@@ -71,8 +94,8 @@ typedef struct cpu_words_next {
 typedef cpu_exponents cpu_pack_words_fn(void *to, const cpu_words_source *source);
 
 /* C := a*b, or C += a*b, for packed operands of m x k and k x n; C of f32, or of int32 modulo 2^32.
- * Of three words the products low*middle, middle*low and low*low are left out. next: may be
- * prefetched, of A and of B. */
+ * Of three words the products low*middle, middle*low and low*low are left out, of digits low*low.
+ * next: may be prefetched, of A and of B. */
 typedef void cpu_multiply_words_fn(int64_t m, int64_t n, int64_t k, const void *a, const void *b,
                                    void *c, int64_t ldc, bool add, const cpu_words_next next[2]);
 
@@ -87,6 +110,7 @@ typedef struct cpu_words {
     bool rounds_to_odd;                /* sums of f32; else to nearest, as IEEE 754 says */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
+    cpu_multiply_words_fn *multiply_fewer; /* of digits, without middle*low */
 
     /* The same for a block of A that is not packed: whole panels of whole steps, whose lines are
      * contiguous. exponents: of such a block of bf16. NULL: A is always packed. */
@@ -102,7 +126,7 @@ typedef struct cpu_words {
 /* Bytes that a packed block takes at most. */
 static inline size_t tgl_cpu_words_bytes(cpu_word_kind kind, int64_t lines, int64_t k)
 {
-    static const int64_t element[] = {2, 6, 4, 2}; /* int8 may be stored as int16 */
+    static const int64_t element[] = {2, 6, 4, 2, CPU_DIGITS}; /* int8 may be stored as int16 */
     const int64_t whole_lines = (lines + CPU_WORDS_LINES - 1) / CPU_WORDS_LINES * CPU_WORDS_LINES;
     const int64_t whole_k = (k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8 * CPU_WORDS_STEPS_I8;
     return (size_t)(whole_lines * (whole_k * element[kind] + (int64_t)sizeof(int32_t)));
@@ -122,6 +146,9 @@ cpu_exponents tgl_exponents_bf16(const cpu_words_source *source);
  * sum((a + 128)*b) - 128*sum(b) = sum(a*b). */
 enum { CPU_WORDS_OFFSETS = 4 * CPU_WORDS_LINES };
 cpu_pack_words_fn tgl_pack_a_i8, tgl_pack_b_i8, tgl_pack_a_u8, tgl_pack_b_i8_with_offsets;
+
+/* pack_digits.c, by AVX512BW and AVX512-VNNI. */
+cpu_pack_words_fn tgl_pack_a_digits, tgl_pack_b_digits;
 
 /* tier_avx512_vnni.c: int8, packed by tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets(). Zen 4: 64
  * multiply-adds a cycle, of which loads leave 56. */

@@ -122,7 +122,7 @@ static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines, bo
         for (int p = 0; p < 2 && offsets && panels[p] != NULL; p++)
             store_offsets(panels[p] + bytes, panels[p]);
     }
-    return (cpu_exponents){0, 0};
+    return (cpu_exponents){0};
 }
 
 cpu_exponents tgl_pack_a_i8(void *to, const cpu_words_source *s)

@@ -44,14 +44,15 @@ static cpu_exponents exponents_bf16(const magnitudes *seen)
         _mm512_max_epu32(_mm512_and_si512(seen->most, low), _mm512_srli_epi32(seen->most, 16));
     const unsigned magnitude = _mm512_reduce_min_epu32(least) + 1; /* 0x10000: all are 0 */
     const unsigned exponent = magnitude >> 7;
-    return (cpu_exponents){exponent < 256 ? (int)exponent : 256,
-                           (int)(_mm512_reduce_max_epu32(most) >> 7)};
+    return (cpu_exponents){.least = exponent < 256 ? (int)exponent : 256,
+                           .most = (int)(_mm512_reduce_max_epu32(most) >> 7)};
 }
 
 static cpu_exponents exponents_f32(const magnitudes *seen)
 {
     const uint64_t least = (uint64_t)_mm512_reduce_min_epu32(seen->least) + 1;
-    return (cpu_exponents){(int)(least >> 23), (int)(_mm512_reduce_max_epu32(seen->most) >> 23)};
+    return (cpu_exponents){.least = (int)(least >> 23),
+                           .most = (int)(_mm512_reduce_max_epu32(seen->most) >> 23)};
 }
 
 /* ---- Words ----------------------------------------------------------------------------------- */

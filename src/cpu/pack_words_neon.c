@@ -136,7 +136,8 @@ cpu_exponents tgl_pack_bf16_by_8(void *to, const cpu_words_source *source)
 {
     magnitudes seen = {vdupq_n_u16(0xffff), vdupq_n_u16(0)};
     pack(to, source, 2, 8, &seen);
-    return (cpu_exponents){(vminvq_u16(seen.least) + 1) >> 7, vmaxvq_u16(seen.most) >> 7};
+    return (cpu_exponents){.least = (vminvq_u16(seen.least) + 1) >> 7,
+                           .most = vmaxvq_u16(seen.most) >> 7};
 }
 
 cpu_exponents tgl_pack_i8_by_4(void *to, const cpu_words_source *source)

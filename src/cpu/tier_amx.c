@@ -57,6 +57,10 @@
         if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
 
+/* Products of digits i of A and j of B, whose order is i + j, have one sum for each order. low*low is left
+ * out. LONGEST_ORDER has the most products. */
+enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
+
 /* Up to this many elements of C (256 KB, which are in the L2 cache) tiles are stored to C directly:
  * 128 cubed takes 0.86 of the time, 256 cubed 0.94; with 1 MB the stores wait for C (512
  * cubed: 1.1).
@@ -102,7 +106,7 @@ static inline void add_rows(panel_sums *x, int64_t count, const bool is_i8)
 /* The bytes that a row of tiles takes in a panel, by kind. */
 static inline int64_t step_bytes(const cpu_word_kind kind)
 {
-    return kind == CPU_WORDS_F32   ? 3 * CPU_WORDS_BYTES
+    return kind == CPU_WORDS_F32 || kind == CPU_DIGITS_F32 ? 3 * CPU_WORDS_BYTES
            : kind == CPU_WORDS_F16 ? 2 * CPU_WORDS_BYTES
                                    : CPU_WORDS_BYTES;
 }
@@ -258,6 +262,136 @@ static void multiply_unpacked_i8(const cpu_words_source *a, int64_t n, const voi
     multiply_tiles_i8(a->lines, n, a->k, &tiles, b, c, ldc, add);
 }
 
+/* ---- Digits ---------------------------------------------------------------------------------- */
+
+/* The sums of a panel of A and a panel of B, exact in int32, for each order: order w is the sum of
+ * the products of digit i of A and digit w - i of B. They are added to C while the next panels are
+ * multiplied. */
+typedef struct digit_sums {
+    int32_t tiles[DIGIT_ORDERS][4][TILE_ROWS][16] __attribute__((aligned(64)));
+    float *c; /* the first row that is not added yet */
+    int64_t ldc;
+    int64_t row, rows;         /* the next row, all rows */
+    __mmask16 columns[2];      /* of the left and of the right tiles */
+    const float *a_unscale, *b_unscale;
+    bool add; /* C += sums; else C := sums */
+} digit_sums;
+
+/* 16 sums of order 0 and, 2^-8 times as large each, those of the next orders. */
+static inline __m512 sum_of_orders(const digit_sums *x, int64_t tile, int64_t row)
+{
+    const __m512 base = _mm512_set1_ps(1 / 256.0F);
+    __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(x->tiles[DIGIT_ORDERS - 1][tile][row]));
+    UNROLL
+    for (int order = DIGIT_ORDERS - 2; order >= 0; order--)
+        sum = _mm512_fmadd_ps(sum, base,
+                              _mm512_cvtepi32_ps(_mm512_load_si512(x->tiles[order][tile][row])));
+    return sum;
+}
+
+static inline void add_digit_rows(digit_sums *x, int64_t count)
+{
+    for (; count > 0 && x->row < x->rows; count--, x->row++, x->c += x->ldc)
+        for (int half = 0; half < 2; half++) {
+            const __mmask16 columns = x->columns[half];
+            float *c = x->c + 16 * half;
+            const int64_t tile = x->row / TILE_ROWS * 2 + half, row = x->row % TILE_ROWS;
+            if (columns == 0) continue;
+            const __m512 unscale = _mm512_mul_ps(_mm512_set1_ps(x->a_unscale[x->row]),
+                                                 _mm512_load_ps(x->b_unscale + 16 * half));
+            const __m512 old = _mm512_maskz_loadu_ps(x->add ? columns : 0, c);
+            _mm512_mask_storeu_ps(
+                c, columns, _mm512_fmadd_ps(sum_of_orders(x, tile, row), unscale, old));
+        }
+}
+
+/* All sums of an order: of digits order - i of A and i of B, first <= i <= last. The loop of
+ * LONGEST_ORDER adds the last panels' sums to C. */
+static inline __attribute__((always_inline)) void
+multiply_order(const char *a, const char *b, int64_t steps, digit_sums *sums, const int order,
+               const int first, const int last, const bool tall, const bool wide)
+{
+    const int64_t rows = (LINES + steps - 1) / steps;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (int64_t p = 0; p < steps; p++) {
+        const char *step_a = a + p * step_bytes(CPU_DIGITS_F32);
+        const char *step_b = b + p * step_bytes(CPU_DIGITS_F32);
+        UNROLL
+        for (int i = first; i <= last; i++)
+            MULTIPLY_BOTH(true, tall, wide, step_a + (order - i) * CPU_WORDS_BYTES, ROW, TILE,
+                          step_b + i * CPU_WORDS_BYTES);
+        if (order == LONGEST_ORDER) add_digit_rows(sums, rows);
+    }
+    _tile_stored(0, sums->tiles[order][0], ROW);
+    _tile_stored(1, sums->tiles[order][1], ROW);
+    _tile_stored(2, sums->tiles[order][2], ROW);
+    _tile_stored(3, sums->tiles[order][3], ROW);
+    MEMORY_BARRIER();
+}
+
+static inline __attribute__((always_inline)) void
+multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *sums,
+                      bool all, const bool tall, const bool wide)
+{
+    multiply_order(a, b, steps, sums, LONGEST_ORDER, 0, 2, tall, wide);
+    if (all)
+        multiply_order(a, b, steps, sums, 3, 1, 2, tall, wide);
+    else
+        multiply_order(a, b, steps, sums, 3, 1, 1, tall, wide);
+    multiply_order(a, b, steps, sums, 1, 0, 1, tall, wide);
+    multiply_order(a, b, steps, sums, 0, 0, 0, tall, wide);
+}
+
+/* all: also middle*low. */
+static void multiply_all_digits(int64_t m, int64_t n, int64_t k, const void *packed_a,
+                                const void *packed_b, void *to, int64_t ldc, bool add, bool all)
+{
+    const int64_t steps = (k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
+    const int64_t bytes = steps * step_bytes(CPU_DIGITS_F32), panel = bytes + CPU_DIGITS_UNSCALE;
+    digit_sums sums = {.ldc = ldc, .add = add};
+    const char *a = packed_a;
+    MEMORY_BARRIER();
+    for (int64_t i = 0; i < m; i += LINES, a += panel) {
+        const char *b = packed_b;
+        for (int64_t j = 0; j < n; j += LINES, b += panel) {
+            const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
+            if (tall && wide)
+                multiply_digit_panels(a, b, steps, &sums, all, true, true);
+            else if (tall)
+                multiply_digit_panels(a, b, steps, &sums, all, true, false);
+            else if (wide)
+                multiply_digit_panels(a, b, steps, &sums, all, false, true);
+            else
+                multiply_digit_panels(a, b, steps, &sums, all, false, false);
+            sums.c = (float *)to + i * ldc + j;
+            sums.row = 0;
+            sums.rows = m - i < LINES ? m - i : LINES;
+            sums.columns[0] = first_of_16(n - j);
+            sums.columns[1] = first_of_16(n - j - 16);
+            sums.a_unscale = (const float *)(const void *)(a + bytes);
+            sums.b_unscale = (const float *)(const void *)(b + bytes);
+        }
+    }
+    add_digit_rows(&sums, LINES);
+}
+
+static void multiply_digits(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
+                            int64_t ldc, bool add, const cpu_words_next next[2])
+{
+    (void)next;
+    multiply_all_digits(m, n, k, a, b, c, ldc, add, true);
+}
+
+static void multiply_fewer_digits(int64_t m, int64_t n, int64_t k, const void *a, const void *b,
+                                  void *c, int64_t ldc, bool add, const cpu_words_next next[2])
+{
+    (void)next;
+    multiply_all_digits(m, n, k, a, b, c, ldc, add, false);
+}
+
 /* Eight tiles of 16 rows of 64 bytes (Intel SDM vol. 2, LDTILECFG). */
 static void configure_tiles(void)
 {
@@ -286,12 +420,15 @@ const cpu_words tgl_cpu_words_amx = {
     .name = "AMX",
     .is_permitted = tgl_cpu_permits_amx,
     .otherwise = &tgl_cpu_words_avx512_vnni,
-    .steps = {512, 256, 256, 1024},
-    .cycles = {1 / 270.0, 1 / 55.0, 1 / 75.0, 1 / 540.0},
+    .steps = {512, 256, 256, 1024, 512},
+    .cycles = {1 / 270.0, 1 / 55.0, 1 / 75.0, 1 / 540.0, 1 / 65.0},
     .fma_cycles = 1 / 26.0,
-    .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32, tgl_pack_a_f16, tgl_pack_a_i8},
-    .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32, tgl_pack_b_f16, tgl_pack_b_i8},
-    .multiply = {multiply_bf16, multiply_f32, multiply_f16, multiply_i8},
+    .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32, tgl_pack_a_f16, tgl_pack_a_i8,
+               tgl_pack_a_digits},
+    .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32, tgl_pack_b_f16, tgl_pack_b_i8,
+               tgl_pack_b_digits},
+    .multiply = {multiply_bf16, multiply_f32, multiply_f16, multiply_i8, multiply_digits},
+    .multiply_fewer = multiply_fewer_digits,
     .multiply_unpacked =
         {[CPU_WORDS_BF16] = multiply_unpacked_bf16, [CPU_WORDS_I8] = multiply_unpacked_i8},
     .exponents = tgl_exponents_bf16,

@@ -86,7 +86,7 @@ static inline __attribute__((always_inline)) cpu_exponents pack(char *to, const 
                 groups[g] += step;
         }
     }
-    return (cpu_exponents){0, 0};
+    return (cpu_exponents){0};
 }
 
 static cpu_exponents pack_a(void *to, const cpu_words_source *source)
