@@ -50,6 +50,16 @@ int setup_cpu(void **state)
     return 0;
 }
 
+bool plan_explains(tgl_device *dev, const tgl_problem *problem, const char *word)
+{
+    tgl_plan *plan;
+    char text[2000];
+    assert_status(tgl_plan_create(dev, problem, NULL, &plan), TGL_OK);
+    tgl_plan_explain(plan, text, sizeof text);
+    tgl_plan_destroy(plan);
+    return strstr(text, word) != NULL;
+}
+
 int setup_sim(void **state)
 {
     tgl_device *dev;

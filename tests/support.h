@@ -52,6 +52,9 @@ int setup_cpu(void **state);
 int setup_sim(void **state);
 int teardown_device(void **state);
 
+/* Whether the explanation of the problem's plan has this word. */
+bool plan_explains(tgl_device *dev, const tgl_problem *problem, const char *word);
+
 /* Runs the case. If anything is wrong, fails with the case's description. Returns whether the
  * kernel supports the problem; the planner must support every problem. */
 bool check_case(tgl_device *dev, const gemm_case *c);

@@ -182,6 +182,32 @@ static void vectors_are_right(void **state)
         }
 }
 
+/* More threads than blocks of D: they sum parts of k, which are then added. */
+static void parts_of_k_are_added(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{64, 64, 20001}, {33, 40, 9000}, {20, 100, 7000}};
+    tgl_device *dev = open_cpu(5);
+    uint64_t seed = 21;
+    for (size_t s = 0; s < COUNT_OF(sizes); s++)
+        for (int i = 0; i < 8; i++) {
+            gemm_case c = draw_case(&seed, types[i % 2], 1);
+            c.problem = padded_problem(types[i % 2], sizes[s], (unsigned)i);
+            c.alpha = i < 2 ? 1 : c.alpha;
+            c.beta = i < 2 ? 0 : c.beta;
+            c.problem.type_c = i % 4 < 2 ? TGL_F32 : c.problem.type_c;
+            c.epilogue = (tgl_epilogue){.size = 0};
+            if (i >= 4)
+                c.epilogue = (tgl_epilogue){.size = sizeof c.epilogue,
+                                            .bias = TGL_BIAS_COLUMN,
+                                            .activation = TGL_ACTIVATION_RELU,
+                                            .type_bias = TGL_F32};
+            assert_true(plan_explains(dev, &c.problem, "parts of k"));
+            assert_true(check_case(dev, &c));
+        }
+    tgl_device_close(dev);
+}
+
 static void results_do_not_depend_on_the_run(void **state)
 {
     enum { M = 200, N = 150, K = 700 };
@@ -275,6 +301,7 @@ int main(void)
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(large_problems_are_right),
         cmocka_unit_test(vectors_are_right),
+        cmocka_unit_test(parts_of_k_are_added),
         cmocka_unit_test(results_do_not_depend_on_the_run),
         cmocka_unit_test(sums_are_rounded_once),
         cmocka_unit_test(what_is_not_needed_is_not_read),

@@ -93,6 +93,25 @@ static void vectors_are_right(void **state)
         }
 }
 
+/* More threads than blocks of D: they sum parts of k, which are then added. */
+static void parts_of_k_are_added(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{64, 64, 40001}, {33, 40, 9000}, {20, 61, 9001}};
+    tgl_device *dev = open_cpu(5);
+    uint64_t seed = 22;
+    for (size_t s = 0; s < COUNT_OF(sizes); s++)
+        for (int i = 0; i < 8; i++) {
+            const tgl_problem problem = padded_problem(TGL_I8, sizes[s], (unsigned)i);
+            gemm_case c = case_of(&seed, &problem);
+            if (i < 2) c.alpha = 1, c.beta = 0;
+            if (i >= 4) add_epilogue(&seed, &c);
+            assert_true(plan_explains(dev, &problem, "parts of k"));
+            assert_true(check_case(dev, &c));
+        }
+    tgl_device_close(dev);
+}
+
 /* ---- Results that are known ------------------------------------------------------------------ */
 
 /* 140000 * 2^14 = 2293760000, which is 2293760000 - 2^32 as a 32-bit integer. */
@@ -238,6 +257,7 @@ int main(void)
         cmocka_unit_test(random_problems_are_right),
         cmocka_unit_test(large_problems_are_right),
         cmocka_unit_test(vectors_are_right),
+        cmocka_unit_test(parts_of_k_are_added),
         cmocka_unit_test(sums_wrap),
         cmocka_unit_test(scalars_wrap),
         cmocka_unit_test(what_is_not_needed_is_not_read),

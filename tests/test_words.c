@@ -412,20 +412,9 @@ static tgl_problem accurate(tgl_problem problem)
     return problem;
 }
 
-/* Whether the explanation of the plan has this word. */
-static bool explains(tgl_device *dev, const tgl_problem *problem, const char *word)
-{
-    tgl_plan *plan;
-    char text[2000];
-    assert_status(tgl_plan_create(dev, problem, NULL, &plan), TGL_OK);
-    tgl_plan_explain(plan, text, sizeof text);
-    tgl_plan_destroy(plan);
-    return strstr(text, word) != NULL;
-}
-
 static bool takes_words(tgl_device *dev, const tgl_problem *problem)
 {
-    return explains(dev, problem, words->name);
+    return plan_explains(dev, problem, words->name);
 }
 
 static void the_planner_chooses(void **state)
@@ -702,7 +691,7 @@ static bool does_without_permission(void)
     const tgl_problem problem = problem_of(TGL_BF16, SIZE, SIZE, SIZE);
     const bool refused = !takes_words(dev, &problem);
     const tgl_problem integers = problem_of(TGL_I8, SIZE, SIZE, SIZE);
-    const bool by_vnni = explains(dev, &integers, "AVX512-VNNI");
+    const bool by_vnni = plan_explains(dev, &integers, "AVX512-VNNI");
     tgl_device_close(dev);
     return sigaltstack(&none, NULL) == 0 && refused && by_vnni;
 }

@@ -12,6 +12,9 @@
  *     for each row of the block, unless the block of sums is the result
  *         alpha, beta*C and the epilogue in the accumulation type, rounded once to D's type
  *
+ * Where D has fewer blocks than there are threads, several threads compute parts of a block, each
+ * over a part of k, and all threads add them.
+ *
  * A matrix times a vector is not converted beforehand, but as it is loaded.
  *
  * Products of int8 are exact. So is the f32 product of one block, whose sums are at most 1024 *
@@ -99,9 +102,13 @@ static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
     h->rows = tgl_min64(s->m, MAX_ROWS);
     h->columns = tgl_min64(s->n, MAX_COLUMNS);
     h->steps = tgl_min64(s->k, MAX_STEPS);
-    /* Smaller blocks where there would be fewer than threads. */
-    while (s->batch * cpu_ceil_div(s->m, h->rows) * cpu_ceil_div(s->n, h->columns) < threads &&
-           (h->rows > MIN_ROWS || h->columns > MIN_COLUMNS)) {
+    /* Parts of k or smaller blocks where there would be fewer than threads. */
+    for (;;) {
+        const int64_t blocks =
+            s->batch * cpu_ceil_div(s->m, h->rows) * cpu_ceil_div(s->n, h->columns);
+        h->parts = tgl_cpu_parts_of_k(blocks, threads, s->k, h->steps);
+        if (blocks * h->parts >= threads || (h->rows <= MIN_ROWS && h->columns <= MIN_COLUMNS))
+            break;
         if (h->rows > MIN_ROWS && (h->rows >= h->columns || h->columns <= MIN_COLUMNS))
             h->rows = (h->rows + 1) / 2;
         else
@@ -141,7 +148,7 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
     h->row_bytes = tgl_cpu_aligned((size_t)h->columns * sizeof(float));
     h->product_bytes = is_i8(s) && h->words == NULL ? h->sum_bytes : 0;
     h->thread_bytes = h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes + h->product_bytes +
-                      h->product.workspace;
+                      tgl_cpu_aligned(h->product.workspace);
 }
 
 /* The workspace of a matrix times a vector: the part of the vector, in f32 and gathered, the sums,
@@ -160,7 +167,7 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
                          cpu_blocking blocking, const cpu_device *cpu, cpu_block_plan *h,
                          cpu_plan *plan)
 {
-    *h = (cpu_block_plan){.conversions = tier->conversions, .words = words};
+    *h = (cpu_block_plan){.conversions = tier->conversions, .words = words, .parts = 1};
     h->is_vector = h->words == NULL && (s->m == 1 || s->n == 1);
     const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
     const double by_words =
@@ -174,8 +181,8 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
     h->blocks_m = cpu_ceil_div(s->m, h->rows);
     h->blocks_n = cpu_ceil_div(s->n, h->columns);
     h->blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
-    const int64_t blocks = s->batch * h->blocks_m * h->blocks_n;
-    if (blocks < plan->threads) plan->threads = (int)blocks;
+    const int64_t jobs = s->batch * h->blocks_m * h->blocks_n * h->parts;
+    if (jobs < plan->threads) plan->threads = (int)jobs;
     if (h->is_vector)
         plan_vector(s, h);
     else
@@ -203,6 +210,7 @@ typedef struct d_block {
     int64_t product_ld;
     void *line;
     char *inner;
+    int64_t first;  /* step of k, which sets the sums */
     bool by_digits; /* the next block of k is tried by digits */
 } d_block;
 
@@ -327,7 +335,7 @@ static bool multiply_words(const block_job *job, const d_block *x, int64_t first
 {
     const cpu_words_source a = source_of_a(job, x, first, k), b = source_of_b(job, x, first, k);
     return tgl_cpu_multiply_words(job->shape, job->plan->blocks->words, kind, &a, &b, x->a, x->b,
-                                  x->sums, x->sum_ld, first > 0, first + k == job->shape->k);
+                                  x->sums, x->sum_ld, first > x->first, first + k == job->shape->k);
 }
 
 /* The same in any way. */
@@ -337,9 +345,9 @@ static void multiply_steps(const block_job *job, const d_block *x, int64_t first
     const cpu_block_plan *h = job->plan->blocks;
     const cpu_words_source a = source_of_a(job, x, first, k), b = source_of_b(job, x, first, k);
     if (h->is_vector)
-        multiply_vector(job, x, &a, &b, first > 0);
+        multiply_vector(job, x, &a, &b, first > x->first);
     else if (h->words == NULL || !multiply_words(job, x, first, k, tgl_cpu_word_kind(s)))
-        multiply_converted(job, x, &a, &b, first > 0);
+        multiply_converted(job, x, &a, &b, first > x->first);
 }
 
 /* Block p of k, by digits or in smaller blocks. Where digits do not suit once, the next blocks are
@@ -436,48 +444,105 @@ static bool are_results(const block_job *job)
 {
     const tgl_shape *s = job->shape;
     const bool is_vector = job->plan->blocks->is_vector;
+    if (job->plan->blocks->parts > 1) return false;
     if (is_vector && s->n == 1 && s->ldd != 1) return false; /* its sums are contiguous */
     const bool pays = is_i8(s) || (s->type_d == TGL_F32 && (is_vector || s->ldd % 2048 != 0));
     return pays && job->run->has_product && s->k > 0 && job->run->alpha == 1 &&
            job->run->beta == 0 && tgl_epilogue_is_none(&s->epilogue);
 }
 
+/* Block `index` of D. */
+static d_block block_at(const block_job *job, int64_t index, char *memory)
+{
+    const tgl_shape *s = job->shape;
+    const cpu_block_plan *h = job->plan->blocks;
+    const int64_t block_m = index / h->blocks_n % h->blocks_m, block_n = index % h->blocks_n;
+    d_block x = {
+        .problem = index / (h->blocks_m * h->blocks_n),
+        .row = block_m * h->rows,
+        .rows = size_of_block(s->m, h->rows, block_m),
+        .column = block_n * h->columns,
+        .columns = size_of_block(s->n, h->columns, block_n),
+        .a = (void *)memory,
+        .b = (void *)(memory + h->a_bytes),
+        .sums = (void *)(memory + h->a_bytes + h->b_bytes),
+        .sum_ld = h->sum_ld,
+        .line = (void *)(memory + h->a_bytes + h->b_bytes + h->sum_bytes),
+        .inner = memory + h->thread_bytes - tgl_cpu_aligned(h->product.workspace),
+        .by_digits = h->by_digits,
+    };
+    if (are_results(job)) {
+        char *D = tgl_cpu_d_of(s, job->run, x.problem, sizeof(float));
+        x.sums = D + (x.row * s->ldd + x.column) * (int64_t)sizeof(float);
+        x.sum_ld = s->ldd;
+    }
+    const bool has_product = h->product_bytes > 0;
+    x.product = has_product ? (void *)(x.inner - h->product_bytes) : x.sums;
+    x.product_ld = has_product ? h->sum_ld : x.sum_ld;
+    return x;
+}
+
+static int64_t blocks_of_d(const block_job *job)
+{
+    const cpu_block_plan *h = job->plan->blocks;
+    return job->shape->batch * h->blocks_m * h->blocks_n;
+}
+
+static char *memory_at(const block_job *job, int64_t index)
+{
+    return job->workspace + (size_t)index * job->plan->blocks->thread_bytes;
+}
+
+static void store_row(const block_job *job, const d_block *x, int64_t row)
+{
+    (is_i8(job->shape) ? store_i32 : store_f32)(job, x, row);
+}
+
+/* Blocks of D, or parts of them: then there are no more than the plan has threads, and the sums of
+ * each stay in memory of its own. */
 static void compute_blocks(void *context, int thread, int team)
 {
     const block_job *job = context;
-    const tgl_shape *s = job->shape;
     const cpu_block_plan *h = job->plan->blocks;
-    char *memory = job->workspace + (size_t)thread * h->thread_bytes;
-    const int64_t blocks = s->batch * h->blocks_m * h->blocks_n;
-    const bool in_place = are_results(job);
-    for (int64_t i = thread; i < blocks; i += team) {
-        const int64_t block_m = i / h->blocks_n % h->blocks_m, block_n = i % h->blocks_n;
-        d_block x = {
-            .problem = i / (h->blocks_m * h->blocks_n),
-            .row = block_m * h->rows,
-            .rows = size_of_block(s->m, h->rows, block_m),
-            .column = block_n * h->columns,
-            .columns = size_of_block(s->n, h->columns, block_n),
-            .a = (void *)memory,
-            .b = (void *)(memory + h->a_bytes),
-            .sums = (void *)(memory + h->a_bytes + h->b_bytes),
-            .sum_ld = h->sum_ld,
-            .line = (void *)(memory + h->a_bytes + h->b_bytes + h->sum_bytes),
-            .inner = memory + h->thread_bytes - h->product.workspace,
-            .by_digits = h->by_digits,
-        };
-        if (in_place) {
-            char *D = tgl_cpu_d_of(s, job->run, x.problem, sizeof(float));
-            x.sums = D + (x.row * s->ldd + x.column) * (int64_t)sizeof(float);
-            x.sum_ld = s->ldd;
-        }
-        const bool has_product = h->product_bytes > 0;
-        x.product = has_product ? (void *)(x.inner - h->product_bytes) : x.sums;
-        x.product_ld = has_product ? h->sum_ld : x.sum_ld;
-        for (int64_t p = 0; job->run->has_product && p < h->blocks_k; p++)
+    const int64_t blocks = blocks_of_d(job);
+    const bool stored = h->parts > 1 || are_results(job);
+    for (int64_t i = thread; i < blocks * h->parts; i += team) {
+        const int64_t first = cpu_share(h->blocks_k, h->parts, i % h->parts);
+        const int64_t end = cpu_share(h->blocks_k, h->parts, i % h->parts + 1);
+        d_block x = block_at(job, i / h->parts, memory_at(job, h->parts > 1 ? i : thread));
+        x.first = first * h->steps;
+        for (int64_t p = first; job->run->has_product && p < end; p++)
             multiply_block(job, &x, p);
-        for (int64_t row = 0; !in_place && row < x.rows; row++)
-            (is_i8(s) ? store_i32 : store_f32)(job, &x, row);
+        for (int64_t row = 0; !stored && row < x.rows; row++)
+            store_row(job, &x, row);
+    }
+}
+
+/* sums += count rows of sums, which are `step` elements apart. */
+static void add_row(const block_job *job, float *sums, int64_t n, int64_t step, int64_t count)
+{
+    const cpu_plan *plan = job->plan;
+    if (!is_i8(job->shape)) plan->kernels->reduce(sums, 1, n, sums + step, step, count, 1, 1);
+    for (int64_t i = 1; i <= count && is_i8(job->shape); i++)
+        plan->blocks->conversions->combine_i32((int32_t *)sums, n, 1, 1,
+                                               (int32_t *)sums + i * step, 1);
+}
+
+/* Adds the parts of each block in their order. The threads share its rows. */
+static void add_parts(void *context, int thread, int team)
+{
+    const block_job *job = context;
+    const cpu_block_plan *h = job->plan->blocks;
+    const int64_t step = (int64_t)(h->thread_bytes / sizeof(float)), others = h->parts - 1;
+    for (int64_t i = 0; i < blocks_of_d(job); i++) {
+        d_block x = block_at(job, i, memory_at(job, i * h->parts));
+        x.line = block_at(job, i, memory_at(job, thread)).line;
+        const int64_t end = cpu_share(x.rows, team, thread + 1);
+        for (int64_t row = cpu_share(x.rows, team, thread); row < end; row++) {
+            float *sums = (float *)x.sums + row * x.sum_ld;
+            if (job->run->has_product) add_row(job, sums, x.columns, step, others);
+            store_row(job, &x, row);
+        }
     }
 }
 
@@ -486,4 +551,5 @@ void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run 
 {
     block_job job = {shape, plan, run, workspace, threads};
     tgl_thread_pool_run(threads, plan->threads, compute_blocks, &job);
+    if (plan->blocks->parts > 1) tgl_thread_pool_run(threads, plan->threads, add_parts, &job);
 }

@@ -400,6 +400,11 @@ static void explain_threads(tgl_text *out, const cpu_plan *p, int most)
         tgl_text_add(out, most > 1 ? ": too little work for more threads\n" : "\n");
     else if (p->path == CPU_PATH_VECTOR)
         tgl_text_add(out, ", each computes a part of the result\n");
+    else if (p->path == CPU_PATH_BLOCKS && p->blocks->parts > 1)
+        tgl_text_add(out,
+                     ", each sums a block of D over one of %lld parts of k; the partial sums are "
+                     "added in a fixed order\n",
+                     (long long)p->blocks->parts);
     else if (p->path == CPU_PATH_BLOCKS)
         tgl_text_add(out, ", each computes whole blocks of D\n");
     else if (p->sharing == CPU_SHARE_BATCH)

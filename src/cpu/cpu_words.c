@@ -50,6 +50,9 @@ enum { MIN_DIGITS_K = 256, MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 2
 static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 0.8};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
 
+/* The same: adding a sum of a part of k, which another thread has written. */
+static const double ADD_PART = 1;
+
 /* Cycles of a block of D by words. */
 static double cost(const cpu_words *words, cpu_word_kind kind, int64_t rows, int64_t columns,
                    int64_t k)
@@ -93,6 +96,12 @@ static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
     return has_digits && s->k >= MIN_DIGITS_K ? CPU_DIGITS_F32 : kind;
 }
 
+int64_t tgl_cpu_parts_of_k(int64_t blocks, int threads, int64_t k, int64_t steps)
+{
+    const int64_t parts = tgl_min64(threads / blocks, steps > 0 ? k / steps : 1);
+    return parts > 1 ? parts : 1;
+}
+
 void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
     const cpu_word_kind kind = first_kind(s, h->words);
@@ -104,15 +113,19 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
             const int64_t rows = even_lines(s->m, bm), columns = even_lines(s->n, bn);
             const int64_t blocks =
                 s->batch * cpu_ceil_div(s->m, rows) * cpu_ceil_div(s->n, columns);
+            const int64_t parts = tgl_cpu_parts_of_k(blocks, threads, s->k, h->words->steps[kind]);
             const double cycles =
-                (double)cpu_ceil_div(blocks, threads) * cost(h->words, kind, rows, columns, s->k);
+                (double)cpu_ceil_div(blocks, threads) *
+                    cost(h->words, kind, rows, columns, cpu_ceil_div(s->k, parts)) +
+                (parts > 1 ? CALL + ADD_PART * (double)(s->batch * s->m * s->n * parts) / threads : 0);
             if (best > 0 && cycles >= best) continue;
             best = cycles;
             h->rows = rows;
             h->columns = columns;
+            h->parts = parts;
         }
     h->by_digits = kind == CPU_DIGITS_F32;
-    h->steps = even_steps(h->words, kind, s->k);
+    h->steps = even_steps(h->words, kind, cpu_ceil_div(s->k, h->parts));
     h->word_steps = even_steps(h->words, tgl_cpu_word_kind(s), h->steps);
 }
 
