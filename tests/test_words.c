@@ -349,7 +349,8 @@ static void check_line(const int8_t *packed, const block *x, bool is_a, int64_t 
             large[t] += abs(digits[0]) >= 2 << t;
     }
     if (most == 0) return;
-    assert_true(lrint(most * scale) <= CPU_DIGITS_MOST && lrint(most * scale) > CPU_DIGITS_MOST / 2);
+    assert_true(lrint(most * scale) <= CPU_DIGITS_MOST &&
+                lrint(most * scale) > CPU_DIGITS_MOST / 2);
     frexp(65536 / scale, &exponent); /* 2^(exponent - 1) */
     exponent += 126 + 6;
     if (exponent < expected->least) expected->least = exponent;
@@ -591,6 +592,42 @@ static void infinite_words_take_fma(void **state)
     }
 }
 
+/* In the second block of k only small elements of a line of A meet elements of B that are not zero,
+ * so that digits would lose them; the even rows have zeros in the first block. With `swap` A and B
+ * trade places. */
+static void small_elements_are_not_lost(void **state)
+{
+    enum { N = 320, K = 1024, SECOND = K / 2, SMALL = 3 * K / 4 };
+    static float X[N * K], Y[N * K], C[N * N]; /* lines of A and of B */
+    uint64_t seed = 23;
+    if (!has_kind(CPU_DIGITS_F32)) skip();
+    for (int i = 0; i < N; i++)
+        for (int p = 0; p < K; p++) {
+            const double x = random_unit(&seed), y = random_unit(&seed);
+            const bool is_second = p >= SECOND, is_small = p >= SMALL;
+            X[i * K + p] = (float)(is_small ? ldexp(x, -18) : is_second || i % 2 ? x : 0);
+            Y[i * K + p] = (float)(is_second && !is_small ? 0 : y);
+        }
+    for (int swap = 0; swap < 2; swap++) {
+        tgl_problem problem = accurate(problem_of(TGL_F32, N, N, K));
+        problem.trans_b = TGL_TRANS;
+        problem.ldb = K;
+        assert_true(takes_words(*state, &problem));
+        const float *A = swap ? Y : X, *B = swap ? X : Y;
+        assert_status(tgl_gemm(*state, &problem, 1, A, B, 0, C, NULL), TGL_OK);
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) {
+                double sum = 0, magnitude = 0;
+                for (int p = 0; p < K; p++) {
+                    sum += (double)A[i * K + p] * B[j * K + p];
+                    magnitude += fabs((double)A[i * K + p] * B[j * K + p]);
+                }
+                const double error = fabs(C[i * N + j] - sum) / (0x1p-24 * magnitude);
+                if (!(error <= 20)) fail_msg("element %d, %d has an error of %g u S", i, j, error);
+            }
+    }
+}
+
 /* The bounds of docs/accuracy.md. */
 static void accurate_errs_less_than_fma(void **state)
 {
@@ -722,6 +759,7 @@ static int test_tier(const char *tier)
         cmocka_unit_test(integer_products_are_exact),
         cmocka_unit_test(extremes_take_fma),
         cmocka_unit_test(infinite_words_take_fma),
+        cmocka_unit_test(small_elements_are_not_lost),
         cmocka_unit_test(accurate_errs_less_than_fma),
         cmocka_unit_test(threads_and_children_compute),
     };

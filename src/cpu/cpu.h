@@ -99,7 +99,7 @@ typedef struct cpu_block_plan {
     int64_t sum_ld; /* of a block of sums */
     int64_t blocks_m, blocks_n, blocks_k; /* blocks along m, n and k */
     int64_t parts; /* of k, which threads sum at the same time and then add; 1: k is not divided */
-    cpu_plan product;                     /* f32, of a whole block, on one thread */
+    cpu_plan product; /* f32, of a whole block, on one thread */
     size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes; /* of a thread, in this order */
     size_t thread_bytes; /* with the workspace of `product` */
 } cpu_block_plan;
@@ -121,8 +121,8 @@ void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run 
 
 /* cpu_words.c. word_kind: what a product of its types multiplies. words_for: the words that compute
  * the product; NULL: FMAs are faster, or neither the product nor the system permits words.
- * word_blocks: sets rows, columns, steps and parts of the blocks. parts_of_k: parts of k for threads that have no block of D, at least `steps`
- * steps each. multiply_words: sums := or += the
+ * word_blocks: sets rows, columns, steps and parts of the blocks. parts_of_k: parts of k for
+ * threads that have no block of D, at least `steps` steps each. multiply_words: sums := or += the
  * product of a block, of this kind; is_last: of the blocks along k; false: the elements are not
  * suited, and the sums are unchanged. */
 cpu_word_kind tgl_cpu_word_kind(const tgl_shape *shape);

@@ -310,7 +310,8 @@ static void multiply_converted(const block_job *job, const d_block *x, const cpu
 }
 
 /* Adds the products of these steps of k to the sums, or sets them. */
-static cpu_words_source source_of_a(const block_job *job, const d_block *x, int64_t first, int64_t k)
+static cpu_words_source source_of_a(const block_job *job, const d_block *x, int64_t first,
+                                    int64_t k)
 {
     const tgl_shape *s = job->shape;
     const int64_t element = (int64_t)tgl_type_size(s->type_a);
@@ -319,7 +320,8 @@ static cpu_words_source source_of_a(const block_job *job, const d_block *x, int6
                               !s->trans_a, x->rows, k};
 }
 
-static cpu_words_source source_of_b(const block_job *job, const d_block *x, int64_t first, int64_t k)
+static cpu_words_source source_of_b(const block_job *job, const d_block *x, int64_t first,
+                                    int64_t k)
 {
     const tgl_shape *s = job->shape;
     const int64_t element = (int64_t)tgl_type_size(s->type_b);
@@ -524,8 +526,8 @@ static void add_row(const block_job *job, float *sums, int64_t n, int64_t step, 
     const cpu_plan *plan = job->plan;
     if (!is_i8(job->shape)) plan->kernels->reduce(sums, 1, n, sums + step, step, count, 1, 1);
     for (int64_t i = 1; i <= count && is_i8(job->shape); i++)
-        plan->blocks->conversions->combine_i32((int32_t *)sums, n, 1, 1,
-                                               (int32_t *)sums + i * step, 1);
+        plan->blocks->conversions->combine_i32((int32_t *)sums, n, 1, 1, (int32_t *)sums + i * step,
+                                               1);
 }
 
 /* Adds the parts of each block in their order. The threads share its rows. */

@@ -373,6 +373,12 @@ static const char *const word_paths[CPU_WORD_KINDS] = {
     [CPU_WORDS_I8] = "products of i8 are summed in i32\n",
 };
 
+static const char by_digits[] =
+    "            blocks are tried first by three digits of int8 for each f32, scaled by lines, "
+    "with\n"
+    "            exact sums in i32: where a bound of the error is below 512 u S, u = 2^-24,\n"
+    "            S = |A| |B|\n";
+
 static void explain_words(tgl_text *out, const tgl_shape *s, const cpu_block_plan *h)
 {
     if (h->is_vector)
@@ -380,7 +386,8 @@ static void explain_words(tgl_text *out, const tgl_shape *s, const cpu_block_pla
                      "path        matrix-vector product: elements are converted to f32 as they "
                      "are loaded\n");
     else if (h->words != NULL)
-        tgl_text_add(out, "path        %s: %s%s", h->words->name, word_paths[tgl_cpu_word_kind(s)],
+        tgl_text_add(out, "path        %s: %s%s%s", h->words->name,
+                     word_paths[tgl_cpu_word_kind(s)], h->by_digits ? by_digits : "",
                      h->words->rounds_to_odd && s->type_a != TGL_I8
                          ? "            sums are rounded to odd, at most 1 ulp from exact sums\n"
                          : "");

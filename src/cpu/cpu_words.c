@@ -40,9 +40,9 @@ cpu_word_kind tgl_cpu_word_kind(const tgl_shape *s)
  * columns are used at once, while they are in the L2 cache. */
 enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
-/* Digits: the least k, and the greatest bounds of digit_error(). U(-1,1) and U(0,1) have 40 to 210 u S
- * without two products of digits; N(0,1), whose lines have elements of up to 5 standard deviations,
- * 180 to 320 with them, and 700 to 1400 without them. */
+/* Digits: the least k, and the greatest bounds of digit_error(). U(-1,1) and U(0,1) have 40 to 210
+ * u S without two products of digits; N(0,1), whose lines have elements of up to 5 standard
+ * deviations, 180 to 320 with them, and 700 to 1400 without them. */
 enum { MIN_DIGITS_K = 256, MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 /* Cycles, measured on a Xeon with AMX: packing an element, by kind (or converting it to f32);
@@ -117,7 +117,8 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
             const double cycles =
                 (double)cpu_ceil_div(blocks, threads) *
                     cost(h->words, kind, rows, columns, cpu_ceil_div(s->k, parts)) +
-                (parts > 1 ? CALL + ADD_PART * (double)(s->batch * s->m * s->n * parts) / threads : 0);
+                (parts > 1 ? CALL + ADD_PART * (double)(s->batch * s->m * s->n * parts) / threads
+                           : 0);
             if (best > 0 && cycles >= best) continue;
             best = cycles;
             h->rows = rows;
@@ -192,17 +193,18 @@ static bool are_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exp
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
-/* The greatest error of a product of blocks of k steps by digits, divided by u S: u = 2^-24, S the sum
- * of the magnitudes of the products of elements.
+/* The greatest error of a product of blocks of k steps by digits, divided by u S: u = 2^-24, S the
+ * sum of the magnitudes of the products of elements.
  *
- * In units of the integers: rounding them costs at most half the sum of magnitudes of A's and of B's
- * line. The products that are left out are at most 2^14 each for low*low, and 2^22 for middle*low
- * if there are fewer. A magnitude is at least the sum of the widths of the levels that its highest
- * digit reaches; and at least large_a + large_b - k products have factors that reach two given
- * levels, whichever the lines are. */
+ * In units of the integers: rounding them costs at most half the sum of magnitudes of A's and of
+ * B's line. The products that are left out are at most 2^14 each for low*low, and 2^22 for
+ * middle*low if there are fewer. A magnitude is at least the sum of the widths of the levels that
+ * its highest digit reaches; and at least large_a + large_b - k products have factors that reach
+ * two given levels, whichever the lines are. */
 static double digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
-    const double half = 0.51; /* of the highest digit's unit, 2^16: more than the other digits are */
+    const double half =
+        0.51; /* of the highest digit's unit, 2^16: more than the other digits are */
     const double unit = 0x1p16, steps = (double)k, left_out = 0x1.001p14 + (fewer ? 0x1p22 : 0);
     const double error = unit / 2 * (a->sum + b->sum + 2 * half * steps) + left_out * steps;
     double least = 0; /* of S */

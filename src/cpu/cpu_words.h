@@ -14,9 +14,9 @@
  *
  * Digits are another way to write the f32 of a line (a row of op(A), a column of op(B)): each
  * becomes the nearest integer of x * 2^s, with s so that the greatest one of the line has 23 bits,
- * and the integer three digits of int8 to the base 256, from -128 to 127. This needs a fourth of the
- * time of bf16 words for a product of digits, and no rounding, but loses the low bits of the small
- * elements of a line: cpu_words.c decides where the error is small.
+ * and the integer three digits of int8 to the base 256, from -128 to 127. This needs a fourth of
+ * the time of bf16 words for a product of digits, and no rounding, but loses the low bits of the
+ * small elements of a line: cpu_words.c decides where the error is small.
  *
  * Packed operands consist of panels of CPU_WORDS_LINES lines (rows of op(A), columns of op(B)),
  * padded with zeros. A panel is an array [step][word][2] of tiles of 1 KB. A step is

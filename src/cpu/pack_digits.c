@@ -2,9 +2,9 @@
  *
  * Packs operands of f32 as three digits of int8 (cpu_words.h) by AVX-512, in the tiles that AMX
  * multiplies: row i of a tile of A is 64 steps of row i of op(A), row q of a tile of B has four
- * steps of 16 columns of op(B), side by side for each column. These four are steps q, q + 16, q + 32
- * and q + 48 of the 64, in A as in B: bytes of four vectors are put together without moving them to
- * other lanes. Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only where detect.c
+ * steps of 16 columns of op(B), side by side for each column. These four are steps q, q + 16, q +
+ * 32 and q + 48 of the 64, in A as in B: bytes of four vectors are put together without moving them
+ * to other lanes. Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only where detect.c
  * found them.
  */
 #include "cpu/word_tiles.h"
@@ -26,7 +26,8 @@ typedef struct line_scales {
 static inline line_scales scales_of(__m512i most)
 {
     enum { BIAS = 127, FRACTION = 23, TOP = 22 }; /* the greatest integer is about 2^22 to 2^23 */
-    /* A number whose integer would be above CPU_DIGITS_MOST is treated as one of the next binade. */
+    /* A number whose integer would be above CPU_DIGITS_MOST is treated as one of the next binade.
+     */
     const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
     const __m512i exponent =
         _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(most, most),
@@ -44,20 +45,20 @@ static inline __m512i merge_bytes(uint64_t mask, __m512i x, __m512i y)
     return _mm512_mask_blend_epi8(mask, x, y);
 }
 
-/* The digits of four vectors of 16 numbers: byte 4*l + j of digits[w] is digit w of number l of x[j],
- * the highest first. */
-static inline __attribute__((always_inline)) void
-split_into_digits(const __m512 x[4], __m512 scale, __m512i digits[CPU_DIGITS])
+/* The digits of four vectors of 16 numbers: byte 4*l + j of digits[w] is digit w of number l of
+ * x[j], the highest first. */
+static inline __attribute__((always_inline)) void split_into_digits(const __m512 x[4], __m512 scale,
+                                                                    __m512i digits[CPU_DIGITS])
 {
     const uint64_t odd = UINT64_C(0xaaaaaaaaaaaaaaaa), upper = UINT64_C(0xcccccccccccccccc);
     const __m512i sign = _mm512_set1_epi8(-128);
     __m512i q[4];
     UNROLL
     for (int j = 0; j < 4; j++)
-        q[j] = _mm512_add_epi32(_mm512_cvt_roundps_epi32(_mm512_mul_ps(x[j], scale),
-                                                         _MM_FROUND_TO_NEAREST_INT |
-                                                             _MM_FROUND_NO_EXC),
-                                _mm512_set1_epi32(DIGIT_OFFSETS));
+        q[j] = _mm512_add_epi32(
+            _mm512_cvt_roundps_epi32(_mm512_mul_ps(x[j], scale),
+                                     _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+            _mm512_set1_epi32(DIGIT_OFFSETS));
     const __m512i outer01 = merge_bytes(odd, q[0], _mm512_slli_epi32(q[1], 8));
     const __m512i outer23 = merge_bytes(odd, q[2], _mm512_slli_epi32(q[3], 8));
     const __m512i inner01 = merge_bytes(odd, _mm512_srli_epi32(q[0], 8), q[1]);
@@ -144,7 +145,8 @@ static inline __attribute__((always_inline)) void load_line(const float *from, i
         x[j] = _mm512_maskz_loadu_ps(first_of_16(k - 16 * j), from + 16 * j);
 }
 
-/* 16 lines, or fewer, whose steps are contiguous: each is a row of the tile in each row of tiles. */
+/* 16 lines, or fewer, whose steps are contiguous: each is a row of the tile in each row of tiles.
+ */
 static void pack_lines(char *to, int tile, const cpu_words_source *s, int64_t first,
                        float unscale[TILE_ROWS], cpu_exponents *seen)
 {
@@ -191,8 +193,8 @@ static inline __m512 load_step(const cpu_words_source *s, int64_t first, __mmask
                     : _mm512_setzero_ps();
 }
 
-/* A panel whose lines are contiguous in each step: rows of its tiles are steps. Both tiles are packed
- * at once, because each step is in a page of its own if A or B is large. */
+/* A panel whose lines are contiguous in each step: rows of its tiles are steps. Both tiles are
+ * packed at once, because each step is in a page of its own if A or B is large. */
 static void pack_steps(char *to, const cpu_words_source *s, int64_t first, float unscale[LINES],
                        cpu_exponents *seen)
 {

@@ -57,8 +57,8 @@
         if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
     } while (0)
 
-/* Products of digits i of A and j of B, whose order is i + j, have one sum for each order. low*low is left
- * out. LONGEST_ORDER has the most products. */
+/* Products of digits i of A and j of B, whose order is i + j, have one sum for each order. low*low
+ * is left out. LONGEST_ORDER has the most products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
 /* Up to this many elements of C (256 KB, which are in the L2 cache) tiles are stored to C directly:
@@ -107,8 +107,8 @@ static inline void add_rows(panel_sums *x, int64_t count, const bool is_i8)
 static inline int64_t step_bytes(const cpu_word_kind kind)
 {
     return kind == CPU_WORDS_F32 || kind == CPU_DIGITS_F32 ? 3 * CPU_WORDS_BYTES
-           : kind == CPU_WORDS_F16 ? 2 * CPU_WORDS_BYTES
-                                   : CPU_WORDS_BYTES;
+           : kind == CPU_WORDS_F16                         ? 2 * CPU_WORDS_BYTES
+                                                           : CPU_WORDS_BYTES;
 }
 
 /* Where the tiles of A are: packed, or in A itself. Bytes from one row of a tile to the next, to
@@ -271,8 +271,8 @@ typedef struct digit_sums {
     int32_t tiles[DIGIT_ORDERS][4][TILE_ROWS][16] __attribute__((aligned(64)));
     float *c; /* the first row that is not added yet */
     int64_t ldc;
-    int64_t row, rows;         /* the next row, all rows */
-    __mmask16 columns[2];      /* of the left and of the right tiles */
+    int64_t row, rows;    /* the next row, all rows */
+    __mmask16 columns[2]; /* of the left and of the right tiles */
     const float *a_unscale, *b_unscale;
     bool add; /* C += sums; else C := sums */
 } digit_sums;
@@ -300,8 +300,8 @@ static inline void add_digit_rows(digit_sums *x, int64_t count)
             const __m512 unscale = _mm512_mul_ps(_mm512_set1_ps(x->a_unscale[x->row]),
                                                  _mm512_load_ps(x->b_unscale + 16 * half));
             const __m512 old = _mm512_maskz_loadu_ps(x->add ? columns : 0, c);
-            _mm512_mask_storeu_ps(
-                c, columns, _mm512_fmadd_ps(sum_of_orders(x, tile, row), unscale, old));
+            _mm512_mask_storeu_ps(c, columns,
+                                  _mm512_fmadd_ps(sum_of_orders(x, tile, row), unscale, old));
         }
 }
 
@@ -333,8 +333,8 @@ multiply_order(const char *a, const char *b, int64_t steps, digit_sums *sums, co
 }
 
 static inline __attribute__((always_inline)) void
-multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *sums,
-                      bool all, const bool tall, const bool wide)
+multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *sums, bool all,
+                      const bool tall, const bool wide)
 {
     multiply_order(a, b, steps, sums, LONGEST_ORDER, 0, 2, tall, wide);
     if (all)
@@ -423,10 +423,8 @@ const cpu_words tgl_cpu_words_amx = {
     .steps = {512, 256, 256, 1024, 512},
     .cycles = {1 / 270.0, 1 / 55.0, 1 / 75.0, 1 / 540.0, 1 / 65.0},
     .fma_cycles = 1 / 26.0,
-    .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32, tgl_pack_a_f16, tgl_pack_a_i8,
-               tgl_pack_a_digits},
-    .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32, tgl_pack_b_f16, tgl_pack_b_i8,
-               tgl_pack_b_digits},
+    .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32, tgl_pack_a_f16, tgl_pack_a_i8, tgl_pack_a_digits},
+    .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32, tgl_pack_b_f16, tgl_pack_b_i8, tgl_pack_b_digits},
     .multiply = {multiply_bf16, multiply_f32, multiply_f16, multiply_i8, multiply_digits},
     .multiply_fewer = multiply_fewer_digits,
     .multiply_unpacked =
