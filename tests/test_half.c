@@ -182,6 +182,52 @@ static void vectors_are_right(void **state)
         }
 }
 
+/* Two products of one block each. */
+static gemm_case batch_of_deep(tgl_type type)
+{
+    enum { M = 30, N = 60, K = 5000 };
+    gemm_case c = {.problem = problem_of(type, M, N, K),
+                   .alpha = -0.7,
+                   .beta = 0.6,
+                   .fill = UNIFORM_11,
+                   .seed = 27};
+    c.problem.batch = 2;
+    c.problem.stride_a = M * K;
+    c.problem.stride_b = K * N;
+    c.problem.stride_c = M * N;
+    return c;
+}
+
+/* The team may be smaller than the plan's number of threads: the same bits. */
+static void a_smaller_team_adds_the_same_parts(void **state)
+{
+    (void)state;
+    enum { M = 60, N = 50, K = 9000 };
+    static uint16_t A[M * K], B[K * N];
+    static float first[M * N], again[M * N];
+    tgl_device *dev = open_cpu(5);
+    uint64_t seed = 28;
+    for (int i = 0; i < M * K; i++)
+        element_set(TGL_BF16, A, i, random_unit(&seed));
+    for (int i = 0; i < K * N; i++)
+        element_set(TGL_BF16, B, i, random_unit(&seed));
+    tgl_problem problem = problem_of(TGL_BF16, M, N, K);
+    problem.type_c = TGL_F32;
+    assert_true(plan_explains(dev, &problem, "one of 5 parts of k"));
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &problem, NULL, &plan), TGL_OK);
+    assert_status(tgl_plan_run(plan, 1, A, B, 0, first, NULL), TGL_OK);
+    for (int team = 1; team < 5; team++) {
+        ((cpu_device *)dev->state)->threads.threads = team;
+        memset(again, 0xff, sizeof again);
+        assert_status(tgl_plan_run(plan, 1, A, B, 0, again, NULL), TGL_OK);
+        assert_memory_equal(first, again, sizeof first);
+    }
+    ((cpu_device *)dev->state)->threads.threads = 5;
+    tgl_plan_destroy(plan);
+    tgl_device_close(dev);
+}
+
 /* More threads than blocks of D: they sum parts of k, which are then added. */
 static void parts_of_k_are_added(void **state)
 {
@@ -189,6 +235,9 @@ static void parts_of_k_are_added(void **state)
     static const int64_t sizes[][3] = {{64, 64, 20001}, {33, 40, 9000}, {20, 100, 7000}};
     tgl_device *dev = open_cpu(5);
     uint64_t seed = 21;
+    const gemm_case batch = batch_of_deep(TGL_BF16);
+    assert_true(plan_explains(dev, &batch.problem, "one of 2 parts of k"));
+    assert_true(check_case(dev, &batch));
     for (size_t s = 0; s < COUNT_OF(sizes); s++)
         for (int i = 0; i < 8; i++) {
             gemm_case c = draw_case(&seed, types[i % 2], 1);
@@ -302,6 +351,7 @@ int main(void)
         cmocka_unit_test(large_problems_are_right),
         cmocka_unit_test(vectors_are_right),
         cmocka_unit_test(parts_of_k_are_added),
+        cmocka_unit_test(a_smaller_team_adds_the_same_parts),
         cmocka_unit_test(results_do_not_depend_on_the_run),
         cmocka_unit_test(sums_are_rounded_once),
         cmocka_unit_test(what_is_not_needed_is_not_read),

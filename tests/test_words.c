@@ -21,6 +21,9 @@ static const tgl_type types[CPU_WORD_KINDS] = {TGL_BF16, TGL_F32, TGL_F16, TGL_I
 /* The words of the tier that is tested. */
 static const cpu_words *words;
 
+/* Blocks of digits are multiplied by words->multiply_fewer. */
+static bool fewer_digits;
+
 static bool has_kind(cpu_word_kind kind)
 {
     return words->multiply[kind] != NULL;
@@ -89,7 +92,8 @@ static void multiply(const block *a, const block *b, const void *packed_a, const
     if (packed_a == NULL)
         words->multiply_unpacked[a->kind](&a->source, n, packed_b, c, ldc, add);
     else
-        words->multiply[a->kind](m, n, k, packed_a, packed_b, c, ldc, add, next);
+        (fewer_digits ? words->multiply_fewer
+                      : words->multiply[a->kind])(m, n, k, packed_a, packed_b, c, ldc, add, next);
 }
 
 /* C := a*b, and C += a*b if `twice`, in a buffer that ends where C does. */
@@ -112,13 +116,29 @@ static guarded product_of(const block *a, const block *b, int64_t ldc, bool twic
     return c;
 }
 
-/* Integers that one word or two hold, so that sums are exact. */
-static void fill_block(block *x, uint64_t *seed)
+/* Integers that one word or two hold, so that sums are exact. For digits, 2^22 stands at one step
+ * of each line, where the other operand has 0: the scale is 1, and the integers have two digits. */
+static void fill_block(block *x, int64_t large_at, int64_t zero_at, uint64_t *seed)
 {
     static const int64_t least[] = {-8, -300, -300, -128, -300}, most[] = {8, 300, 300, 127, 300};
+    const bool by_digits = x->kind == CPU_DIGITS_F32;
     for (int64_t i = 0; i < x->source.lines; i++)
-        for (int64_t p = 0; p < x->source.k; p++)
-            set_at(x, i, p, (double)random_int(seed, least[x->kind], most[x->kind]));
+        for (int64_t p = 0; p < x->source.k; p++) {
+            double value = (double)random_int(seed, least[x->kind], most[x->kind]);
+            if (by_digits && p == large_at) value = 0x1p22;
+            if (by_digits && p == zero_at) value = 0;
+            set_at(x, i, p, value);
+        }
+}
+
+/* The product of two elements, without those of digits that are left out. */
+static double product_at(const block *a, const block *b, int64_t i, int64_t j, int64_t p)
+{
+    const double x = get_at(a, i, p), y = get_at(b, j, p);
+    if (a->kind != CPU_DIGITS_F32) return x * y;
+    const double middle_x = floor((x + 128) / 256), low_x = x - 256 * middle_x;
+    const double low_y = y - 256 * floor((y + 128) / 256);
+    return x * y - low_x * low_y - (fewer_digits ? 256 * middle_x * low_y : 0);
 }
 
 /* Element `at` of sums, of f32 or of int32. */
@@ -133,8 +153,8 @@ static void check_block(cpu_word_kind kind, const int64_t size[3], unsigned tran
     const int64_t m = size[0], n = size[1], k = size[2], ldc = n + 2;
     block a = block_of(kind, m, k, (trans & 1) == 0, 3);
     block b = block_of(kind, n, k, (trans & 2) != 0, 5);
-    fill_block(&a, seed);
-    fill_block(&b, seed);
+    fill_block(&a, 0, 1, seed);
+    fill_block(&b, 1, 0, seed);
     guarded c = product_of(&a, &b, ldc, true, unpacked);
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = n; j < ldc && i < m - 1; j++)
@@ -142,7 +162,7 @@ static void check_block(cpu_word_kind kind, const int64_t size[3], unsigned tran
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
             for (int64_t p = 0; p < k; p++)
-                sum += get_at(&a, i, p) * get_at(&b, j, p);
+                sum += product_at(&a, &b, i, j, p);
             if (sum_at(kind, &c, i * ldc + j) != 2 * sum)
                 fail_msg("kind %d, %d x %d x %d, trans %u: element %d, %d is %g, not %g", kind,
                          (int)m, (int)n, (int)k, trans, (int)i, (int)j,
@@ -174,6 +194,19 @@ static void blocks_are_multiplied(void **state)
                 check_size(lines[i], lines[j], steps[p], &seed);
     for (int64_t size = 1; size <= 65; size++)
         check_size(size, 66 - size, size, &seed);
+}
+
+static void fewer_digits_are_multiplied(void **state)
+{
+    (void)state;
+    uint64_t seed = 25;
+    if (!has_kind(CPU_DIGITS_F32)) skip();
+    fewer_digits = true;
+    for (int64_t size = 1; size <= 65; size += 4)
+        for (unsigned trans = 0; trans < 4; trans++)
+            check_block(CPU_DIGITS_F32, (int64_t[]){size, 66 - size, 2 * size}, trans, false,
+                        &seed);
+    fewer_digits = false;
 }
 
 /* Whole panels and steps of A that is not packed. */
@@ -313,7 +346,7 @@ static int digit_at(const int8_t *packed, const block *x, bool is_a, int w, int6
 {
     const int64_t steps = (x->source.k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
     const int64_t row_of_tiles = CPU_DIGITS * CPU_WORDS_BYTES;
-    const int64_t panel = steps * row_of_tiles + CPU_DIGITS_UNSCALE;
+    const int64_t panel = steps * row_of_tiles + CPU_DIGITS_UNSCALE_BYTES;
     const int64_t lane = p % 16, at = p % CPU_WORDS_STEPS_I8 / 16, row = line % 16;
     packed += line / CPU_WORDS_LINES * panel + p / CPU_WORDS_STEPS_I8 * row_of_tiles +
               w * CPU_WORDS_BYTES + line % CPU_WORDS_LINES / 16 * 1024;
@@ -325,7 +358,7 @@ static float unscale_of(const int8_t *packed, const block *x, int64_t line)
     const int64_t steps = (x->source.k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
     const int64_t bytes = steps * CPU_DIGITS * CPU_WORDS_BYTES;
     float unscale;
-    packed += line / CPU_WORDS_LINES * (bytes + CPU_DIGITS_UNSCALE) + bytes;
+    packed += line / CPU_WORDS_LINES * (bytes + CPU_DIGITS_UNSCALE_BYTES) + bytes;
     memcpy(&unscale, packed + line % CPU_WORDS_LINES * (int64_t)sizeof unscale, sizeof unscale);
     return unscale;
 }
@@ -478,6 +511,25 @@ static void products_are_right(void **state)
         }
 }
 
+/* Parts of k of f32: by digits, words and FMAs. */
+static void parts_of_accurate_products_are_added(void **state)
+{
+    (void)state;
+    tgl_device *dev = open_cpu(5);
+    uint64_t seed = 26;
+    for (int fill = 0; fill < INPUTS_END && has_kind(CPU_WORDS_F32); fill++) {
+        gemm_case c = {.problem = accurate(problem_of(TGL_F32, 120, 100, 9000)),
+                       .alpha = fill % 2 ? 1 : -0.7,
+                       .beta = fill % 3 ? 0 : 1.2,
+                       .fill = (inputs)fill,
+                       .at_end = true,
+                       .seed = random_bits(&seed)};
+        assert_true(plan_explains(dev, &c.problem, "parts of k"));
+        assert_true(check_case(dev, &c));
+    }
+    tgl_device_close(dev);
+}
+
 /* The same of int8, modulo 2^32. */
 static void integer_products_are_exact(void **state)
 {
@@ -517,7 +569,7 @@ static void integer_products_are_exact(void **state)
  * after blocks that words have computed. */
 static void extremes_take_fma(void **state)
 {
-    enum { M = 70, N = 90, K = 1100, AT = K - 5 };
+    enum { M = 70, N = 90, K = 2300, AT = K - 5 }; /* more than one block for each thread */
     static const double pairs[][2] = {
         {0x1p-70, 0x1p-70}, /* a denormal product */
         {0x1p-130, 0x1p20}, /* a denormal element */
@@ -625,6 +677,36 @@ static void small_elements_are_not_lost(void **state)
                 const double error = fabs(C[i * N + j] - sum) / (0x1p-24 * magnitude);
                 if (!(error <= 20)) fail_msg("element %d, %d has an error of %g u S", i, j, error);
             }
+    }
+}
+
+/* Elements that are as large as each other, but whose results are denormal: digits cannot be scaled
+ * back. */
+static void denormal_results_are_right(void **state)
+{
+    enum { N = 320, K = 512 };
+    static const int exponents[][2] = {{-100, -38}, {-38, -100}, {-69, -69}};
+    static float A[N * K], B[K * N], C[N * N];
+    uint64_t seed = 24;
+    if (!has_kind(CPU_DIGITS_F32)) skip();
+    for (size_t e = 0; e < COUNT_OF(exponents); e++) {
+        for (int i = 0; i < N * K; i++) {
+            A[i] = (float)ldexp(random_unit(&seed), exponents[e][0]);
+            B[i] = (float)ldexp(random_unit(&seed), exponents[e][1]);
+        }
+        const tgl_problem problem = accurate(problem_of(TGL_F32, N, N, K));
+        assert_true(takes_words(*state, &problem));
+        assert_status(tgl_gemm(*state, &problem, 1, A, B, 0, C, NULL), TGL_OK);
+        for (int q = 0; q < N * N; q++) {
+            double sum = 0, magnitude = 0;
+            for (int p = 0; p < K; p++) {
+                const double product = (double)A[q / N * K + p] * B[p * N + q % N];
+                sum += product;
+                magnitude += fabs(product);
+            }
+            if (!(fabs(C[q] - sum) <= K * (0x1p-24 * magnitude + 0x1p-149)))
+                fail_msg("row %d: %a, not %a", (int)e, (double)C[q], sum);
+        }
     }
 }
 
@@ -748,6 +830,7 @@ static int test_tier(const char *tier)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(amx_may_be_refused),
         cmocka_unit_test(blocks_are_multiplied),
+        cmocka_unit_test(fewer_digits_are_multiplied),
         cmocka_unit_test(unpacked_blocks_are_multiplied),
         cmocka_unit_test(integers_wrap_around),
         cmocka_unit_test(words_hold_an_f32),
@@ -756,10 +839,12 @@ static int test_tier(const char *tier)
         cmocka_unit_test(digits_are_packed),
         cmocka_unit_test(the_planner_chooses),
         cmocka_unit_test(products_are_right),
+        cmocka_unit_test(parts_of_accurate_products_are_added),
         cmocka_unit_test(integer_products_are_exact),
         cmocka_unit_test(extremes_take_fma),
         cmocka_unit_test(infinite_words_take_fma),
         cmocka_unit_test(small_elements_are_not_lost),
+        cmocka_unit_test(denormal_results_are_right),
         cmocka_unit_test(accurate_errs_less_than_fma),
         cmocka_unit_test(threads_and_children_compute),
     };

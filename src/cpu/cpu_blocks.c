@@ -181,6 +181,7 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
     h->blocks_m = cpu_ceil_div(s->m, h->rows);
     h->blocks_n = cpu_ceil_div(s->n, h->columns);
     h->blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
+    if (h->parts > h->blocks_k) h->parts = h->blocks_k > 1 ? h->blocks_k : 1;
     const int64_t jobs = s->batch * h->blocks_m * h->blocks_n * h->parts;
     if (jobs < plan->threads) plan->threads = (int)jobs;
     if (h->is_vector)
@@ -210,7 +211,7 @@ typedef struct d_block {
     int64_t product_ld;
     void *line;
     char *inner;
-    int64_t first;  /* step of k, which sets the sums */
+    int64_t first;  /* step of k: its products set the sums, and those of later steps are added */
     bool by_digits; /* the next block of k is tried by digits */
 } d_block;
 
@@ -309,7 +310,7 @@ static void multiply_converted(const block_job *job, const d_block *x, const cpu
                                      x->product + i * x->product_ld, x->columns, add);
 }
 
-/* Adds the products of these steps of k to the sums, or sets them. */
+/* The block of op(A), of k steps from `first` on. */
 static cpu_words_source source_of_a(const block_job *job, const d_block *x, int64_t first,
                                     int64_t k)
 {
@@ -340,7 +341,7 @@ static bool multiply_words(const block_job *job, const d_block *x, int64_t first
                                   x->sums, x->sum_ld, first > x->first, first + k == job->shape->k);
 }
 
-/* The same in any way. */
+/* Multiplies k steps by words or, where their elements do not permit words, by f32 FMAs. */
 static void multiply_steps(const block_job *job, const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = job->shape;
@@ -507,7 +508,7 @@ static void compute_blocks(void *context, int thread, int team)
     const block_job *job = context;
     const cpu_block_plan *h = job->plan->blocks;
     const int64_t blocks = blocks_of_d(job);
-    const bool stored = h->parts > 1 || are_results(job);
+    const bool stores_rows = h->parts == 1 && !are_results(job);
     for (int64_t i = thread; i < blocks * h->parts; i += team) {
         const int64_t first = cpu_share(h->blocks_k, h->parts, i % h->parts);
         const int64_t end = cpu_share(h->blocks_k, h->parts, i % h->parts + 1);
@@ -515,7 +516,7 @@ static void compute_blocks(void *context, int thread, int team)
         x.first = first * h->steps;
         for (int64_t p = first; job->run->has_product && p < end; p++)
             multiply_block(job, &x, p);
-        for (int64_t row = 0; !stored && row < x.rows; row++)
+        for (int64_t row = 0; stores_rows && row < x.rows; row++)
             store_row(job, &x, row);
     }
 }
@@ -530,7 +531,8 @@ static void add_row(const block_job *job, float *sums, int64_t n, int64_t step, 
                                                1);
 }
 
-/* Adds the parts of each block in their order. The threads share its rows. */
+/* Adds the parts of each block, in an order that does not depend on the threads, which share its
+ * rows. */
 static void add_parts(void *context, int thread, int team)
 {
     const block_job *job = context;

@@ -376,8 +376,8 @@ static const char *const word_paths[CPU_WORD_KINDS] = {
 static const char by_digits[] =
     "            blocks are tried first by three digits of int8 for each f32, scaled by lines, "
     "with\n"
-    "            exact sums in i32: where a bound of the error is below 512 u S, u = 2^-24,\n"
-    "            S = |A| |B|\n";
+    "            exact sums in i32: where a bound of the error is at most min(k, 512) u S,\n"
+    "            u = 2^-24, S = |A| |B|\n";
 
 static void explain_words(tgl_text *out, const tgl_shape *s, const cpu_block_plan *h)
 {

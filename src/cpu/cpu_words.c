@@ -2,7 +2,7 @@
  *
  * Products of bf16, of f16 unless the compute mode is IEEE, of f32 with TGL_COMPUTE_ACCURATE, and
  * of int8, by words (cpu_words.h): when they are used, and for which blocks. Those of int8 are
- * exact.
+ * exact. Blocks of f32 are multiplied by digits where the bound of digit_error() permits it.
  *
  * AMX and AVX512-BF16 round each sum to nearest as an FMA does, BFMMLA (NEON) to odd, which IEEE
  * does not permit. All treat denormal numbers as zero. A block is therefore multiplied by words
@@ -40,14 +40,14 @@ cpu_word_kind tgl_cpu_word_kind(const tgl_shape *s)
  * columns are used at once, while they are in the L2 cache. */
 enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
-/* Digits: the least k, and the greatest bounds of digit_error(). U(-1,1) and U(0,1) have 40 to 210
- * u S without two products of digits; N(0,1), whose lines have elements of up to 5 standard
- * deviations, 180 to 320 with them, and 700 to 1400 without them. */
+/* Digits: the least k, and the greatest bounds of digit_error(). U(-1,1) and U(0,1) have 30 to 90,
+ * and 60 to 170 with fewer products; N(0,1), whose lines have elements of up to 5 standard
+ * deviations, 180 to 320, and 460 to 830 with fewer products. */
 enum { MIN_DIGITS_K = 256, MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 /* Cycles, measured on a Xeon with AMX: packing an element, by kind (or converting it to f32);
  * adding a sum to a block of sums; reading it for the epilogue; a call. */
-static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 0.8};
+static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
 static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
 
 /* The same: adding a sum of a part of k, which another thread has written. */
@@ -88,12 +88,15 @@ static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
     return tgl_min64(k, tgl_round_up(even, tgl_cpu_word_steps(kind)));
 }
 
-/* What the product of a block is tried by first. */
+/* The kind by which the product of a block is tried first. */
 static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = tgl_cpu_word_kind(s);
     const bool has_digits = kind == CPU_WORDS_F32 && words->multiply[CPU_DIGITS_F32] != NULL;
-    return has_digits && s->k >= MIN_DIGITS_K ? CPU_DIGITS_F32 : kind;
+    if (!has_digits || s->k < MIN_DIGITS_K) return kind;
+    const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
+    const bool faster = cost(words, CPU_DIGITS_F32, m, n, s->k) < cost(words, kind, m, n, s->k);
+    return faster ? CPU_DIGITS_F32 : kind;
 }
 
 int64_t tgl_cpu_parts_of_k(int64_t blocks, int threads, int64_t k, int64_t steps)
@@ -193,25 +196,26 @@ static bool are_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exp
     return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
 }
 
-/* The greatest error of a product of blocks of k steps by digits, divided by u S: u = 2^-24, S the
- * sum of the magnitudes of the products of elements.
+/* A bound of the error of a product of blocks of k steps by digits, divided by u S: u = 2^-24, S
+ * the sum of the magnitudes of the products of elements. fewer: by multiply_fewer().
  *
  * In units of the integers: rounding them costs at most half the sum of magnitudes of A's and of
- * B's line. The products that are left out are at most 2^14 each for low*low, and 2^22 for
- * middle*low if there are fewer. A magnitude is at least the sum of the widths of the levels that
- * its highest digit reaches; and at least large_a + large_b - k products have factors that reach
- * two given levels, whichever the lines are. */
+ * B's line, and 1/4 for each step. The products that are left out are at most 2^14 each for
+ * low*low, and 2^22 for A's middle times B's low. A magnitude is at least the sum of the widths of
+ * the levels that its highest digit reaches. In any pair of lines at least large_a[s] + large_b[t]
+ * - k steps have an element of A of level s and one of B of level t. */
 static double digit_error(int64_t k, const cpu_exponents *a, const cpu_exponents *b, bool fewer)
 {
-    const double half =
-        0.51; /* of the highest digit's unit, 2^16: more than the other digits are */
-    const double unit = 0x1p16, steps = (double)k, left_out = 0x1.001p14 + (fewer ? 0x1p22 : 0);
-    const double error = unit / 2 * (a->sum + b->sum + 2 * half * steps) + left_out * steps;
+    /* The lower digits are at most 0.51 units of the highest. */
+    const double unit = 0x1p16, lower = 0.51, steps = (double)k;
+    const double left_out = 0x1p14 + 0.25 + (fewer ? 0x1p22 : 0);
+    const double error = unit / 2 * (a->sum + b->sum + 2 * lower * steps) + left_out * steps;
     double least = 0; /* of S */
     for (int s = 0; s < CPU_DIGIT_LEVELS; s++)
         for (int t = 0; t < CPU_DIGIT_LEVELS; t++) {
             const double both = a->large[s] + b->large[t] - steps;
-            const double width_s = s == 0 ? 2 - half : 1 << s, width_t = t == 0 ? 2 - half : 1 << t;
+            const double width_s = s == 0 ? 2 - lower : 1 << s,
+                         width_t = t == 0 ? 2 - lower : 1 << t;
             if (both > 0) least += width_s * unit * width_t * unit * both;
         }
     return least > 0 ? error / (0x1p-24 * least) : INFINITY;
@@ -247,8 +251,8 @@ static bool are_permitted_elements(cpu_word_kind kind, int64_t block, int64_t k,
     case CPU_WORDS_I8:
         return true;
     case CPU_DIGITS_F32:
-        return tgl_cpu_may_be_digits(*b) &&
-               digit_error(block, a, b, false) <= (double)tgl_min64(k, MOST_DIGIT_ERROR);
+        return tgl_cpu_digits_in_range(*b) &&
+               digit_error(block, a, b, false) <= (double)tgl_min64(block, MOST_DIGIT_ERROR);
     default:
         return are_in_range(kind, k, *a, *b);
     }
@@ -268,7 +272,7 @@ bool tgl_cpu_multiply_words(const tgl_shape *s, const cpu_words *words, cpu_word
 {
     const bool unpacked = is_unpacked(words, kind, a, b->lines);
     const cpu_exponents of_a = prepare_a(words, kind, unpacked, packed_a, a);
-    if (kind == CPU_DIGITS_F32 && !tgl_cpu_may_be_digits(of_a)) return false;
+    if (kind == CPU_DIGITS_F32 && !tgl_cpu_digits_in_range(of_a)) return false;
     const cpu_exponents of_b = words->pack_b[kind](packed_b, b);
     if (!are_permitted_elements(kind, a->k, s->k, &of_a, &of_b)) return false;
     cpu_multiply_words_fn *multiply = words->multiply[kind];

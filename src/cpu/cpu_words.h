@@ -14,15 +14,15 @@
  *
  * Digits are another way to write the f32 of a line (a row of op(A), a column of op(B)): each
  * becomes the nearest integer of x * 2^s, with s so that the greatest one of the line has 23 bits,
- * and the integer three digits of int8 to the base 256, from -128 to 127. This needs a fourth of
- * the time of bf16 words for a product of digits, and no rounding, but loses the low bits of the
- * small elements of a line: cpu_words.c decides where the error is small.
+ * and the integer three digits of int8 to the base 256, from -128 to 127. A product of digits takes
+ * half the time of one of bf16 words, and sums are exact, but the small elements of a line lose
+ * their low bits: cpu_words.c decides where the error is small enough.
  *
  * Packed operands consist of panels of CPU_WORDS_LINES lines (rows of op(A), columns of op(B)),
  * padded with zeros. A panel is an array [step][word][2] of tiles of 1 KB. A step is
  * CPU_WORDS_STEPS steps of k of bf16, or CPU_WORDS_STEPS_I8 of int8 and digits, whose panels end
- * with CPU_DIGITS_UNSCALE bytes, 2^(16-s) of each line in f32. A table may pack int8 in a layout of
- * its own, within tgl_cpu_words_bytes().
+ * with CPU_DIGITS_UNSCALE_BYTES bytes, 2^(16-s) of each line in f32. A table may pack int8 in a
+ * layout of its own, within tgl_cpu_words_bytes().
  */
 #ifndef TGL_CPU_WORDS_H
 #define TGL_CPU_WORDS_H
@@ -38,7 +38,7 @@ enum {
     CPU_WORDS_BYTES = 2 * 1024,
     CPU_DIGITS = 3,
     CPU_DIGITS_MOST = 0x7f7f7f, /* the greatest integer of three digits */
-    CPU_DIGITS_UNSCALE = 4 * CPU_WORDS_LINES,
+    CPU_DIGITS_UNSCALE_BYTES = 4 * CPU_WORDS_LINES,
     CPU_DIGIT_LEVELS = 5
 };
 
@@ -64,14 +64,14 @@ static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
 typedef struct cpu_exponents {
     int least; /* of the elements other than 0; 0: a denormal number */
     int most;  /* 255: Inf or NaN */
-    /* Of digits: the greatest sum of a line's highest digits, without signs; and the fewest of a
-     * line that are at least 2 * 2^t. */
+    /* Of digits. sum: the maximum over the lines of the sum of |highest digit|. large[t]: the
+     * minimum over the lines of the number of elements with |highest digit| >= 2 * 2^t. */
     int sum, large[CPU_DIGIT_LEVELS];
 } cpu_exponents;
 
 /* Whether lines may have digits: the greatest elements are at least 2^-40 and below 2^51, so that
  * neither scales nor results can be denormal or overflow. */
-static inline bool tgl_cpu_may_be_digits(cpu_exponents x)
+static inline bool tgl_cpu_digits_in_range(cpu_exponents x)
 {
     return x.least >= 127 - 40 && x.most <= 127 + 50;
 }
@@ -110,7 +110,7 @@ typedef struct cpu_words {
     bool rounds_to_odd;                /* sums of f32; else to nearest, as IEEE 754 says */
     cpu_pack_words_fn *pack_a[CPU_WORD_KINDS], *pack_b[CPU_WORD_KINDS];
     cpu_multiply_words_fn *multiply[CPU_WORD_KINDS];
-    cpu_multiply_words_fn *multiply_fewer; /* of digits, without middle*low */
+    cpu_multiply_words_fn *multiply_fewer; /* of digits, without A's middle times B's low */
 
     /* The same for a block of A that is not packed: whole panels of whole steps, whose lines are
      * contiguous. exponents: of such a block of bf16. NULL: A is always packed. */

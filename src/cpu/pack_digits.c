@@ -16,8 +16,8 @@ enum { STEPS = CPU_WORDS_STEPS_I8, ROW_OF_TILES = CPU_DIGITS * CPU_WORDS_BYTES }
 /* Added to an integer of up to CPU_DIGITS_MOST, this makes each of its digits an unsigned byte. */
 enum { DIGIT_OFFSETS = 0x808080 };
 
-/* The greatest magnitudes of 16 lines become the scales of their integers, and `unscale`, which
- * makes of them units of 2^16. Exponents are biased. A line of zeros has any. */
+/* For each of 16 lines: the biased exponent of the greatest magnitude; the scale, by which elements
+ * become integers; and 2^16 / scale. Of a line of zeros they have no meaning. */
 typedef struct line_scales {
     __m512i exponent;
     __m512 scale, unscale;
@@ -73,47 +73,46 @@ static inline __attribute__((always_inline)) void split_into_digits(const __m512
 
 /* ---- What the bound of the error needs (cpu_words.c) ----------------------------------------- */
 
-/* Of 16 lines: sums of the magnitudes of the highest digits, and how many are at least
+/* For each of 16 lines: the sum of the magnitudes of the highest digits, and how many are at least
  * 2 * 2^t. */
-typedef struct line_notes {
+typedef struct line_statistics {
     __m512i sum, large[CPU_DIGIT_LEVELS];
-} line_notes;
+} line_statistics;
 
-static inline void clear_notes(line_notes *notes)
+static inline void clear_statistics(line_statistics *x)
 {
-    notes->sum = _mm512_setzero_si512();
+    x->sum = _mm512_setzero_si512();
     for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
-        notes->large[t] = _mm512_setzero_si512();
+        x->large[t] = _mm512_setzero_si512();
 }
 
-/* Notes 64 highest digits, four in each lane. */
-static inline __attribute__((always_inline)) void note_digits(line_notes *notes, __m512i digits)
+/* Counts 64 highest digits, four in each lane. */
+static inline __attribute__((always_inline)) void count_digits(line_statistics *x, __m512i digits)
 {
     const __m512i ones = _mm512_set1_epi8(1), magnitudes = _mm512_abs_epi8(digits);
-    notes->sum = _mm512_dpbusd_epi32(notes->sum, magnitudes, ones);
+    x->sum = _mm512_dpbusd_epi32(x->sum, magnitudes, ones);
     UNROLL
     for (int t = 0; t < CPU_DIGIT_LEVELS; t++) {
         const __mmask64 large =
             _mm512_cmpge_epu8_mask(magnitudes, _mm512_set1_epi8((char)(2 << t)));
-        notes->large[t] =
-            _mm512_dpbusd_epi32(notes->large[t], _mm512_maskz_mov_epi8(large, ones), ones);
+        x->large[t] = _mm512_dpbusd_epi32(x->large[t], _mm512_maskz_mov_epi8(large, ones), ones);
     }
 }
 
-/* Makes `to` what is true of its block and of these lines, without lines of zeros. */
-static void merge_notes(cpu_exponents *to, const line_notes *notes, __m512i most,
-                        const line_scales *scales)
+/* Updates the minima and maxima of a block with those of 16 lines. Lines of zeros do not count. */
+static void merge_statistics(cpu_exponents *to, const line_statistics *x, __m512i most,
+                             const line_scales *scales)
 {
     const __mmask16 used = _mm512_test_epi32_mask(most, most);
     const int least_exponent = (int)_mm512_mask_reduce_min_epu32(used, scales->exponent);
     const int most_exponent = (int)_mm512_mask_reduce_max_epu32(used, scales->exponent);
-    const int sum = (int)_mm512_mask_reduce_max_epu32(used, notes->sum);
+    const int sum = (int)_mm512_mask_reduce_max_epu32(used, x->sum);
     if (used == 0) return;
     if (least_exponent < to->least) to->least = least_exponent;
     if (most_exponent > to->most) to->most = most_exponent;
     if (sum > to->sum) to->sum = sum;
     for (int t = 0; t < CPU_DIGIT_LEVELS; t++) {
-        const int large = (int)_mm512_mask_reduce_min_epu32(used, notes->large[t]);
+        const int large = (int)_mm512_mask_reduce_min_epu32(used, x->large[t]);
         if (large < to->large[t]) to->large[t] = large;
     }
 }
@@ -125,12 +124,13 @@ static inline __m512i magnitude_of(__m512 x)
     return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
 }
 
-static inline __attribute__((always_inline)) void
-pack_vectors(char *to, int tile, int row, const __m512 x[4], __m512 scale, line_notes *notes)
+static inline __attribute__((always_inline)) void pack_vectors(char *to, int tile, int row,
+                                                               const __m512 x[4], __m512 scale,
+                                                               line_statistics *statistics)
 {
     __m512i digits[CPU_DIGITS];
     split_into_digits(x, scale, digits);
-    note_digits(notes, digits[0]);
+    count_digits(statistics, digits[0]);
     UNROLL
     for (int w = 0; w < CPU_DIGITS; w++)
         store_row(to, w, tile, row, digits[w]);
@@ -150,8 +150,8 @@ static inline __attribute__((always_inline)) void load_line(const float *from, i
 static void pack_lines(char *to, int tile, const cpu_words_source *s, int64_t first,
                        float unscale[TILE_ROWS], cpu_exponents *seen)
 {
-    line_notes notes;
-    clear_notes(&notes);
+    line_statistics statistics;
+    clear_statistics(&statistics);
     int32_t most[TILE_ROWS] = {0};
     for (int i = 0; i < TILE_ROWS; i++) {
         const bool is_line = first + i < s->lines;
@@ -163,8 +163,8 @@ static void pack_lines(char *to, int tile, const cpu_words_source *s, int64_t fi
                 magnitude, magnitude_of(_mm512_maskz_loadu_ps(first_of_16(k - p), line + p)));
         most[i] = (int32_t)_mm512_reduce_max_epu32(magnitude);
         const line_scales scales = scales_of(_mm512_set1_epi32(most[i]));
-        line_notes of_line;
-        clear_notes(&of_line);
+        line_statistics of_line;
+        clear_statistics(&of_line);
         char *row_of_tiles = to;
         for (int64_t p = 0; p < s->k; p += STEPS, row_of_tiles += ROW_OF_TILES) {
             __m512 x[4];
@@ -175,15 +175,16 @@ static void pack_lines(char *to, int tile, const cpu_words_source *s, int64_t fi
             pack_vectors(row_of_tiles, tile, i, x, scales.scale, &of_line);
         }
         const __mmask16 lane = (__mmask16)(1u << i);
-        notes.sum = _mm512_mask_set1_epi32(notes.sum, lane, _mm512_reduce_add_epi32(of_line.sum));
+        statistics.sum =
+            _mm512_mask_set1_epi32(statistics.sum, lane, _mm512_reduce_add_epi32(of_line.sum));
         for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
-            notes.large[t] = _mm512_mask_set1_epi32(notes.large[t], lane,
-                                                    _mm512_reduce_add_epi32(of_line.large[t]));
+            statistics.large[t] = _mm512_mask_set1_epi32(statistics.large[t], lane,
+                                                         _mm512_reduce_add_epi32(of_line.large[t]));
     }
     const __m512i all = _mm512_loadu_si512(most);
     const line_scales scales = scales_of(all);
     _mm512_storeu_ps(unscale, scales.unscale);
-    merge_notes(seen, &notes, all, &scales);
+    merge_statistics(seen, &statistics, all, &scales);
 }
 
 /* Step p of 16 lines, which are contiguous; zeros behind the last one. */
@@ -206,9 +207,9 @@ static void pack_steps(char *to, const cpu_words_source *s, int64_t first, float
             most[tile] = _mm512_max_epu32(
                 most[tile], magnitude_of(load_step(s, first + tile * TILE_ROWS, lines[tile], p)));
     const line_scales scales[2] = {scales_of(most[0]), scales_of(most[1])};
-    line_notes notes[2];
-    clear_notes(&notes[0]);
-    clear_notes(&notes[1]);
+    line_statistics statistics[2];
+    clear_statistics(&statistics[0]);
+    clear_statistics(&statistics[1]);
     for (int64_t p = 0; p < s->k; p += STEPS, to += ROW_OF_TILES)
         for (int q = 0; q < TILE_ROWS; q++)
             for (int tile = 0; tile < 2; tile++) {
@@ -219,11 +220,11 @@ static void pack_steps(char *to, const cpu_words_source *s, int64_t first, float
                     x[j] = load_step(s, line, lines[tile], step);
                     __builtin_prefetch((const float *)s->from + step * s->ld + line + LINES, 0, 2);
                 }
-                pack_vectors(to, tile, q, x, scales[tile].scale, &notes[tile]);
+                pack_vectors(to, tile, q, x, scales[tile].scale, &statistics[tile]);
             }
     for (int tile = 0; tile < 2; tile++) {
         _mm512_storeu_ps(unscale + tile * TILE_ROWS, scales[tile].unscale);
-        merge_notes(seen, &notes[tile], most[tile], &scales[tile]);
+        merge_statistics(seen, &statistics[tile], most[tile], &scales[tile]);
     }
 }
 
@@ -234,13 +235,13 @@ static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines)
     cpu_exponents seen = {.least = 256, .most = 0};
     for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
         seen.large[t] = (int)s->k;
-    for (int64_t i = 0; i < s->lines; i += LINES, to += bytes + CPU_DIGITS_UNSCALE) {
+    for (int64_t i = 0; i < s->lines; i += LINES, to += bytes + CPU_DIGITS_UNSCALE_BYTES) {
         float *unscale = (float *)(void *)(to + bytes);
         if (!s->k_contiguous) pack_steps(to, s, i, unscale, &seen);
         for (int tile = 0; tile < 2 && s->k_contiguous; tile++)
             pack_lines(to, tile, s, i + tile * TILE_ROWS, unscale + tile * TILE_ROWS, &seen);
         if (s->k_contiguous != by_lines) transpose_tiles(to, bytes / TILE);
-        if (!tgl_cpu_may_be_digits(seen)) break;
+        if (!tgl_cpu_digits_in_range(seen)) break;
     }
     return seen;
 }

@@ -277,7 +277,7 @@ typedef struct digit_sums {
     bool add; /* C += sums; else C := sums */
 } digit_sums;
 
-/* 16 sums of order 0 and, 2^-8 times as large each, those of the next orders. */
+/* 16 sums: order 0 + 2^-8 order 1 + 2^-16 order 2 + 2^-24 order 3. */
 static inline __m512 sum_of_orders(const digit_sums *x, int64_t tile, int64_t row)
 {
     const __m512 base = _mm512_set1_ps(1 / 256.0F);
@@ -345,12 +345,13 @@ multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *s
     multiply_order(a, b, steps, sums, 0, 0, 0, tall, wide);
 }
 
-/* all: also middle*low. */
+/* all: also A's middle times B's low. */
 static void multiply_all_digits(int64_t m, int64_t n, int64_t k, const void *packed_a,
                                 const void *packed_b, void *to, int64_t ldc, bool add, bool all)
 {
     const int64_t steps = (k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
-    const int64_t bytes = steps * step_bytes(CPU_DIGITS_F32), panel = bytes + CPU_DIGITS_UNSCALE;
+    const int64_t bytes = steps * step_bytes(CPU_DIGITS_F32),
+                  panel = bytes + CPU_DIGITS_UNSCALE_BYTES;
     digit_sums sums = {.ldc = ldc, .add = add};
     const char *a = packed_a;
     MEMORY_BARRIER();
@@ -421,7 +422,7 @@ const cpu_words tgl_cpu_words_amx = {
     .is_permitted = tgl_cpu_permits_amx,
     .otherwise = &tgl_cpu_words_avx512_vnni,
     .steps = {512, 256, 256, 1024, 512},
-    .cycles = {1 / 270.0, 1 / 55.0, 1 / 75.0, 1 / 540.0, 1 / 65.0},
+    .cycles = {1 / 270.0, 1 / 55.0, 1 / 75.0, 1 / 540.0, 1 / 75.0},
     .fma_cycles = 1 / 26.0,
     .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32, tgl_pack_a_f16, tgl_pack_a_i8, tgl_pack_a_digits},
     .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32, tgl_pack_b_f16, tgl_pack_b_i8, tgl_pack_b_digits},
