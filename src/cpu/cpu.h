@@ -94,9 +94,10 @@ typedef struct cpu_block_plan {
     int64_t rows, columns, steps; /* of a block: of op(A), of op(B), of k */
     bool by_digits;               /* blocks are tried by digits first (CPU_DIGITS_F32) */
     int64_t word_steps;           /* of a block that is multiplied by words or FMAs */
-    bool is_vector; /* D has one row or column: elements of the matrix are converted as they are
-                       loaded */
-    int64_t sum_ld; /* of a block of sums */
+    bool is_vector;  /* D has one row or column: elements of the matrix are converted as they are
+                        loaded */
+    cpu_dot_fn *dot; /* is_vector: for lines that are contiguous along k */
+    int64_t sum_ld;  /* of a block of sums */
     int64_t blocks_m, blocks_n, blocks_k; /* blocks along m, n and k */
     int64_t parts; /* of k, which threads sum at the same time and then add; 1: k is not divided */
     cpu_plan product; /* f32, of a whole block, on one thread */

@@ -80,13 +80,13 @@ static bool is_i8(const tgl_shape *s)
  * matrix that are contiguous. */
 static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
-    enum { LINES = 256, LONG_LINES = 4096, STEPS = 4096, EXACT_STEPS = 1024 };
+    enum { LINES = 256, LONG_LINES = 4096, EXACT_STEPS = 1024 };
     const bool is_row = s->m == 1, k_contiguous = is_row ? s->trans_b : !s->trans_a;
     const int64_t all = is_row ? s->n : s->m, share = 1 + (s->batch * all - 1) / threads;
     const int64_t lines = tgl_min64(tgl_min64(all, k_contiguous ? LINES : LONG_LINES), share);
     h->rows = is_row ? 1 : lines;
     h->columns = is_row ? lines : 1;
-    h->steps = tgl_min64(s->k, is_i8(s) && !k_contiguous ? EXACT_STEPS : STEPS);
+    h->steps = tgl_min64(s->k, is_i8(s) && !k_contiguous ? EXACT_STEPS : CPU_VECTOR_STEPS);
 }
 
 static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
@@ -151,10 +151,18 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
                       tgl_cpu_aligned(h->product.workspace);
 }
 
+/* The function for lines that are contiguous along k. */
+static cpu_dot_fn *choose_dot(const tgl_shape *s, const cpu_tier *tier)
+{
+    const bool by_words = is_i8(s) && tier->words != NULL && tier->words->dot_i8 != NULL;
+    return by_words ? tier->words->dot_i8 : tier->f32->short_dot[cpu_conversion_of(s->type_a)];
+}
+
 /* The workspace of a matrix times a vector: the part of the vector, in f32 and gathered, the sums,
  * an addend, and the product. */
-static void plan_vector(const tgl_shape *s, cpu_block_plan *h)
+static void plan_vector(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
 {
+    h->dot = choose_dot(s, tier);
     const int64_t lines = s->m == 1 ? h->columns : h->rows;
     h->sum_ld = s->m == 1 ? lines : 1;
     h->a_bytes = tgl_cpu_aligned((size_t)h->steps * sizeof(float));
@@ -185,7 +193,7 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
     const int64_t jobs = s->batch * h->blocks_m * h->blocks_n * h->parts;
     if (jobs < plan->threads) plan->threads = (int)jobs;
     if (h->is_vector)
-        plan_vector(s, h);
+        plan_vector(s, tier, h);
     else
         plan_product(s, cpu, tier->f32, blocking, h);
     plan->workspace = (size_t)plan->threads * h->thread_bytes;
@@ -271,7 +279,7 @@ static void multiply_vector(const block_job *job, const d_block *x, const cpu_wo
     const int type = cpu_conversion_of(s->type_a);
     const void *product = x->product; /* int32 of dot products of int8 */
     read_vector(convert, s->type_a, x->a, (char *)x->b, vector);
-    (matrix->k_contiguous ? kernels->short_dot : kernels->short_combine)[type](
+    (matrix->k_contiguous ? job->plan->blocks->dot : kernels->short_combine[type])(
         x->product, matrix->from, matrix->ld, matrix->lines, matrix->k, x->a);
     if (is_i8(s) && matrix->k_contiguous && !add)
         memcpy(x->sums, product, (size_t)matrix->lines * sizeof(int32_t));

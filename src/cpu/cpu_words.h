@@ -27,6 +27,8 @@
 #ifndef TGL_CPU_WORDS_H
 #define TGL_CPU_WORDS_H
 
+#include "cpu/kernels.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -118,6 +120,10 @@ typedef struct cpu_words {
                                               void *c, int64_t ldc, bool add);
     cpu_exponents (*exponents)(const cpu_words_source *a);
 
+    /* A matrix of int8 times a vector: short_dot of cpu_kernels; NULL: that function. Does without
+     * begin(), end() and permission. */
+    cpu_dot_fn *dot_i8;
+
     /* Around the calls of multiply() of a thread; NULL: nothing is to be done. */
     void (*begin)(void);
     void (*end)(void);
@@ -153,6 +159,7 @@ cpu_pack_words_fn tgl_pack_a_digits, tgl_pack_b_digits;
 /* tier_avx512_vnni.c: int8, packed by tgl_pack_a_u8() and tgl_pack_b_i8_with_offsets(). Zen 4: 64
  * multiply-adds a cycle, of which loads leave 56. */
 cpu_multiply_words_fn tgl_cpu_multiply_vnni;
+cpu_dot_fn tgl_cpu_dot_vnni;
 enum { CPU_STEPS_VNNI = 1024 };
 #define CPU_CYCLES_VNNI (1 / 56.0)
 

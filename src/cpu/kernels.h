@@ -15,6 +15,12 @@
 
 enum { CPU_MAX_MR = 8, CPU_MAX_NV = 3, CPU_MAX_SMALL_NV = 4 };
 
+/* Steps of k of a vector of a short type that are multiplied at once. */
+enum { CPU_VECTOR_STEPS = 4096 };
+
+/* y[i] := sum over p of M[i*ld + p] * x[p], i < rows, p < k; x contiguous. */
+typedef void cpu_dot_fn(void *y, const void *M, int64_t ld, int64_t rows, int64_t k, const void *x);
+
 /* How a microkernel finds element (i, p) of its mr x k piece of op(A). */
 typedef enum cpu_layout {
     CPU_A_ROWS = 0, /* a[i*a_stride + p]: A itself, not transposed */
@@ -93,16 +99,15 @@ typedef struct cpu_kernels {
     void (*finish)(void *c, int64_t n, const void *bias, int64_t bias_step,
                    tgl_activation activation, const void *residual);
 
-    /* y[i] := sum over p of M[i*ld + p] * x[p], i < rows, p < k; x contiguous. */
-    void (*dot)(void *y, const void *M, int64_t ld, int64_t rows, int64_t k, const void *x);
+    cpu_dot_fn *dot;
 
     /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
     void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
 
     /* With f32: the same for M of a short type, by cpu_conversion_of(). x and y are of f32. With
-     * int8 dot writes int32 to y, and combine is exact for k up to 1024. */
-    void (*short_dot[3])(void *y, const void *M, int64_t ld, int64_t rows, int64_t k,
-                         const void *x);
+     * int8 dot writes int32 to y, for k up to CPU_VECTOR_STEPS, and combine is exact for k up to
+     * 1024. */
+    cpu_dot_fn *short_dot[3];
     void (*short_combine[3])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
                              const void *x);
 

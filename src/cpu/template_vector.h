@@ -5,14 +5,14 @@
  * with f32, for the short types.
  *
  *   E, OF(x)                element type, and x with a suffix for it
- *   DOT_T, DOT_STEPS        the type of y of dot(). At most DOT_STEPS steps are summed in T; these
- *                           partial sums are added in DOT_T
+ *   WITHOUT_DOT             optional: without dot()
  *   LOAD_E(p)               VLEN elements as V
  *   LOAD_FIRST_E(p, lanes)  the first `lanes` of them, 1 .. VLEN; nothing else is read, and the
  *                           other lanes are 0
  * All are undefined at the end.
  */
 
+#ifndef WITHOUT_DOT
 /* `rows` dot products at once; `rows` is a constant where this is inlined. */
 INLINE void OF(dot_rows)(const int rows, T *y, const E *M, int64_t ld, int64_t k, const T *x)
 {
@@ -27,8 +27,12 @@ INLINE void OF(dot_rows)(const int rows, T *y, const E *M, int64_t ld, int64_t k
         for (int q = 0; q < CHAINS; q++) {
             const V xs = LOAD(x + p + q * VLEN);
             UNROLL
-            for (int i = 0; i < rows; i++)
+            for (int i = 0; i < rows; i++) {
                 acc[i][q] = FMA(LOAD_E(M + i * ld + p + q * VLEN), xs, acc[i][q]);
+                /* Hardware prefetchers end at a page, which short rows reach sooner. */
+                if (sizeof(E) < sizeof(T))
+                    __builtin_prefetch(M + (i + rows) * ld + p + q * VLEN);
+            }
         }
     }
     for (; p < k; p += VLEN) {
@@ -46,23 +50,15 @@ INLINE void OF(dot_rows)(const int rows, T *y, const E *M, int64_t ld, int64_t k
 
 static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *by)
 {
-    DOT_T *y = to;
+    T *y = to;
     const E *M = from;
-    const T *x = by;
-    T part[4];
-    for (int64_t i = 0, together; i < rows; i += together) {
-        together = i + 4 <= rows ? 4 : 1;
-        for (int64_t p = 0; p == 0 || p < k; p += DOT_STEPS) {
-            const int64_t steps = NAME(least)(DOT_STEPS, k - p);
-            if (together == 4)
-                OF(dot_rows)(4, part, M + i * ld + p, ld, steps, x + p);
-            else
-                OF(dot_rows)(1, part, M + i * ld + p, ld, steps, x + p);
-            for (int q = 0; q < together; q++)
-                y[i + q] = p == 0 ? (DOT_T)part[q] : y[i + q] + (DOT_T)part[q];
-        }
-    }
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4)
+        OF(dot_rows)(4, y + i, M + i * ld, ld, k, by);
+    for (; i < rows; i++)
+        OF(dot_rows)(1, y + i, M + i * ld, ld, k, by);
 }
+#endif
 
 /* y[0..n) := first ? sum : y + sum, of `rows` rows of M; `rows` is a constant. */
 INLINE void OF(combine_rows)(const int rows, const bool first, T *y, const E *M, int64_t ld,
@@ -112,7 +108,6 @@ static void OF(combine)(void *to, const void *from, int64_t ld, int64_t n, int64
 
 #undef E
 #undef OF
-#undef DOT_T
-#undef DOT_STEPS
+#undef WITHOUT_DOT
 #undef LOAD_E
 #undef LOAD_FIRST_E

@@ -431,6 +431,7 @@ const cpu_words tgl_cpu_words_amx = {
     .multiply_unpacked =
         {[CPU_WORDS_BF16] = multiply_unpacked_bf16, [CPU_WORDS_I8] = multiply_unpacked_i8},
     .exponents = tgl_exponents_bf16,
+    .dot_i8 = tgl_cpu_dot_vnni,
     .begin = configure_tiles,
     .end = release_tiles,
 };

@@ -7,6 +7,8 @@
  */
 #include "cpu/tiers.h"
 
+#include <string.h>
+
 #define WORDS_NAME(x)          x##_vnni
 #define STEPS                  CPU_WORDS_STEPS_I8
 #define GROUP                  4
@@ -26,6 +28,49 @@ void tgl_cpu_multiply_vnni(int64_t m, int64_t n, int64_t k, const void *a, const
     multiply_vnni(m, n, k, a, b, c, ldc, add, next);
 }
 
+/* Dot products of `rows` rows, a constant, with x, whose steps from k on are 0 up to whole vectors.
+ * offset: -128 times the sum of x, which makes up for adding 128 to the elements of M. */
+static inline __attribute__((always_inline)) void dot_rows(const int rows, int32_t *y,
+                                                           const char *M, int64_t ld, int64_t k,
+                                                           const char *x, int32_t offset)
+{
+    const __m512i sign = _mm512_set1_epi8(-128);
+    __m512i sums[4];
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        sums[i] = _mm512_setzero_si512();
+    for (int64_t p = 0; p < k; p += ROW) {
+        const __m512i steps = _mm512_load_si512(x + p);
+        const __mmask64 mask = first_of_64(k - p);
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            const __m512i elements = _mm512_maskz_loadu_epi8(mask, M + i * ld + p);
+            __builtin_prefetch(M + (i + rows) * ld + p);
+            sums[i] = _mm512_dpbusd_epi32(sums[i], _mm512_xor_si512(elements, sign), steps);
+        }
+    }
+    UNROLL
+    for (int i = 0; i < rows; i++)
+        y[i] = (int32_t)((uint32_t)_mm512_reduce_add_epi32(sums[i]) + (uint32_t)offset);
+}
+
+void tgl_cpu_dot_vnni(void *to, const void *from, int64_t ld, int64_t rows, int64_t k,
+                      const void *by)
+{
+    _Alignas(64) char x[CPU_VECTOR_STEPS];
+    int32_t *y = to, offset = 0;
+    memset(x, 0, sizeof x);
+    for (int64_t p = 0; p < k; p++) {
+        x[p] = (char)((const float *)by)[p];
+        offset -= 128 * x[p];
+    }
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4)
+        dot_rows(4, y + i, (const char *)from + i * ld, ld, k, x, offset);
+    for (; i < rows; i++)
+        dot_rows(1, y + i, (const char *)from + i * ld, ld, k, x, offset);
+}
+
 const cpu_words tgl_cpu_words_avx512_vnni = {
     .name = "AVX512-VNNI",
     .steps = {[CPU_WORDS_I8] = CPU_STEPS_VNNI},
@@ -34,4 +79,5 @@ const cpu_words tgl_cpu_words_avx512_vnni = {
     .pack_a = {[CPU_WORDS_I8] = tgl_pack_a_u8},
     .pack_b = {[CPU_WORDS_I8] = tgl_pack_b_i8_with_offsets},
     .multiply = {[CPU_WORDS_I8] = tgl_cpu_multiply_vnni},
+    .dot_i8 = tgl_cpu_dot_vnni,
 };
