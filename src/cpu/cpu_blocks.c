@@ -151,18 +151,13 @@ static void plan_product(const tgl_shape *s, const cpu_device *cpu, const cpu_ke
                       tgl_cpu_aligned(h->product.workspace);
 }
 
-/* The function for lines that are contiguous along k. */
-static cpu_dot_fn *choose_dot(const tgl_shape *s, const cpu_tier *tier)
-{
-    const bool by_words = is_i8(s) && tier->words != NULL && tier->words->dot_i8 != NULL;
-    return by_words ? tier->words->dot_i8 : tier->f32->short_dot[cpu_conversion_of(s->type_a)];
-}
-
 /* The workspace of a matrix times a vector: the part of the vector, in f32 and gathered, the sums,
  * an addend, and the product. */
 static void plan_vector(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
 {
-    h->dot = choose_dot(s, tier);
+    h->dot = tier->f32->short_dot[cpu_conversion_of(s->type_a)];
+    if (is_i8(s) && tier->words != NULL && tier->words->dot_i8 != NULL)
+        h->dot = tier->words->dot_i8;
     const int64_t lines = s->m == 1 ? h->columns : h->rows;
     h->sum_ld = s->m == 1 ? lines : 1;
     h->a_bytes = tgl_cpu_aligned((size_t)h->steps * sizeof(float));
@@ -530,13 +525,14 @@ static void compute_blocks(void *context, int thread, int team)
 }
 
 /* sums += count rows of sums, which are `step` elements apart. */
-static void add_row(const block_job *job, float *sums, int64_t n, int64_t step, int64_t count)
+static void add_row(const block_job *job, void *sums, int64_t n, int64_t step, int64_t count)
 {
     const cpu_plan *plan = job->plan;
-    if (!is_i8(job->shape)) plan->kernels->reduce(sums, 1, n, sums + step, step, count, 1, 1);
+    const float *first = (const float *)sums + step;
+    const int32_t *integers = sums;
+    if (!is_i8(job->shape)) plan->kernels->reduce(sums, 1, n, first, step, count, 1, 1);
     for (int64_t i = 1; i <= count && is_i8(job->shape); i++)
-        plan->blocks->conversions->combine_i32((int32_t *)sums, n, 1, 1, (int32_t *)sums + i * step,
-                                               1);
+        plan->blocks->conversions->combine_i32(sums, n, 1, 1, integers + i * step, 1);
 }
 
 /* Adds the parts of each block, in an order that does not depend on the threads, which share its

@@ -6,11 +6,16 @@
  *
  *   E, OF(x)                element type, and x with a suffix for it
  *   WITHOUT_DOT             optional: without dot()
+ *   FETCH_ROW(p)            optional: prefetches a part of a row that dot() reads next
  *   LOAD_E(p)               VLEN elements as V
  *   LOAD_FIRST_E(p, lanes)  the first `lanes` of them, 1 .. VLEN; nothing else is read, and the
  *                           other lanes are 0
  * All are undefined at the end.
  */
+
+#ifndef FETCH_ROW
+#define FETCH_ROW(p) (void)0
+#endif
 
 #ifndef WITHOUT_DOT
 /* `rows` dot products at once; `rows` is a constant where this is inlined. */
@@ -29,9 +34,7 @@ INLINE void OF(dot_rows)(const int rows, T *y, const E *M, int64_t ld, int64_t k
             UNROLL
             for (int i = 0; i < rows; i++) {
                 acc[i][q] = FMA(LOAD_E(M + i * ld + p + q * VLEN), xs, acc[i][q]);
-                /* Hardware prefetchers end at a page, which short rows reach sooner. */
-                if (sizeof(E) < sizeof(T))
-                    __builtin_prefetch(M + (i + rows) * ld + p + q * VLEN);
+                FETCH_ROW(M + (i + rows) * ld + p + q * VLEN);
             }
         }
     }
@@ -109,5 +112,6 @@ static void OF(combine)(void *to, const void *from, int64_t ld, int64_t n, int64
 #undef E
 #undef OF
 #undef WITHOUT_DOT
+#undef FETCH_ROW
 #undef LOAD_E
 #undef LOAD_FIRST_E
