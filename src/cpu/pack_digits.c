@@ -17,7 +17,8 @@ enum { STEPS = CPU_WORDS_STEPS_I8, ROW_OF_TILES = CPU_DIGITS * CPU_WORDS_BYTES }
 enum { DIGIT_OFFSETS = 0x808080 };
 
 /* For each of 16 lines: the biased exponent of the greatest magnitude; the scale, by which elements
- * become integers; and 2^16 / scale. Of a line of zeros they have no meaning. */
+ * become integers; and 2^16 / scale. Of a line of zeros they are those of 1, so that its results
+ * are 0. */
 typedef struct line_scales {
     __m512i exponent;
     __m512 scale, unscale;

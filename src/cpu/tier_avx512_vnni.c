@@ -31,8 +31,8 @@ void tgl_cpu_multiply_vnni(int64_t m, int64_t n, int64_t k, const void *a, const
 /* Dot products of `rows` rows, a constant, with x, whose steps from k on are 0 up to whole vectors.
  * offset: -128 times the sum of x, which makes up for adding 128 to the elements of M. */
 static inline __attribute__((always_inline)) void dot_rows(const int rows, int32_t *y,
-                                                           const char *M, int64_t ld, int64_t k,
-                                                           const char *x, int32_t offset)
+                                                           const int8_t *M, int64_t ld, int64_t k,
+                                                           const int8_t *x, int32_t offset)
 {
     const __m512i sign = _mm512_set1_epi8(-128);
     __m512i sums[4];
@@ -57,18 +57,19 @@ static inline __attribute__((always_inline)) void dot_rows(const int rows, int32
 void tgl_cpu_dot_vnni(void *to, const void *from, int64_t ld, int64_t rows, int64_t k,
                       const void *by)
 {
-    _Alignas(64) char x[CPU_VECTOR_STEPS];
+    _Alignas(64) int8_t x[CPU_VECTOR_STEPS];
+    const int8_t *M = from;
     int32_t *y = to, offset = 0;
     memset(x, 0, sizeof x);
     for (int64_t p = 0; p < k; p++) {
-        x[p] = (char)((const float *)by)[p];
+        x[p] = (int8_t)((const float *)by)[p];
         offset -= 128 * x[p];
     }
     int64_t i = 0;
     for (; i + 4 <= rows; i += 4)
-        dot_rows(4, y + i, (const char *)from + i * ld, ld, k, x, offset);
+        dot_rows(4, y + i, M + i * ld, ld, k, x, offset);
     for (; i < rows; i++)
-        dot_rows(1, y + i, (const char *)from + i * ld, ld, k, x, offset);
+        dot_rows(1, y + i, M + i * ld, ld, k, x, offset);
 }
 
 const cpu_words tgl_cpu_words_avx512_vnni = {
