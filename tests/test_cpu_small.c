@@ -192,6 +192,7 @@ static void wrong_arguments_are_found(void **state)
     assert_status(call(dev, R, N, N, -4, 6, 5, 5, a, c), TGL_BAD_M);
     assert_status(call(dev, R, N, N, 4, 5, 5, 5, a, c), TGL_BAD_LDA);
     assert_status(call(dev, R, T, N, 4, 3, 5, 5, a, c), TGL_BAD_LDA);
+    assert_status(call(dev, R, N, N, 4, 0, 5, 5, a, c), TGL_BAD_LDA);
     assert_status(call(dev, R, N, N, 4, 6, 4, 5, a, c), TGL_BAD_LDB);
     assert_status(call(dev, R, N, T, 4, 6, 5, 5, a, c), TGL_BAD_LDB);
     assert_status(call(dev, R, N, N, 4, 6, 5, 4, a, c), TGL_BAD_LDC);
@@ -203,6 +204,52 @@ static void wrong_arguments_are_found(void **state)
     assert_status(call(dev, R, N, N, 4, 6, 5, 5, a, NULL), TGL_BAD_C);
     assert_status(call(dev, R, N, N, 4, 6, 5, 5, (const void *)((const char *)a + 2), c),
                   TGL_BAD_A);
+}
+
+/* tgl_gemm() for a problem with the defaults of all members but one. */
+#define EXPECT_STATUS(member, value, status)                                                       \
+    do {                                                                                           \
+        tgl_problem p = problem_of(TGL_F32, 2, 2, 2);                                              \
+        p.member = (value);                                                                        \
+        assert_status(tgl_gemm(dev, &p, 1, a, a, 0, c, NULL), status);                             \
+    } while (0)
+
+/* Each member alone: the tests of many members are joined to one. */
+static void each_member_is_looked_at(void **state)
+{
+    tgl_device *dev = *state;
+    const float a[4] = {1, 1, 1, 1};
+    float c[4] = {7, 7, 7, 7};
+    EXPECT_STATUS(size, 8, TGL_BAD_ARGUMENT);
+    EXPECT_STATUS(order, (tgl_order)7, TGL_BAD_ORDER);
+    EXPECT_STATUS(type_a, TGL_F64, TGL_BAD_TYPE);
+    EXPECT_STATUS(type_b, TGL_F64, TGL_BAD_TYPE);
+    EXPECT_STATUS(type_c, TGL_F64, TGL_BAD_TYPE);
+    EXPECT_STATUS(type_d, TGL_F32, TGL_UNSUPPORTED);
+    EXPECT_STATUS(type_accumulate, TGL_F64, TGL_BAD_TYPE);
+    EXPECT_STATUS(compute, (tgl_compute)99, TGL_BAD_COMPUTE);
+    EXPECT_STATUS(scalars, TGL_SCALARS_DEVICE, TGL_UNSUPPORTED);
+    EXPECT_STATUS(lda, 1, TGL_BAD_LDA);
+    EXPECT_STATUS(ldb, 1, TGL_BAD_LDB);
+    EXPECT_STATUS(ldc, 1, TGL_BAD_LDC);
+    EXPECT_STATUS(ldd, 2, TGL_BAD_LDD);
+    EXPECT_STATUS(batch, -1, TGL_BAD_BATCH);
+    EXPECT_STATUS(batch, 2, TGL_BAD_STRIDE_C);
+    EXPECT_STATUS(batch, 0, TGL_OK);
+    EXPECT_STATUS(stride_a, -1, TGL_BAD_STRIDE_A);
+    EXPECT_STATUS(stride_b, -1, TGL_BAD_STRIDE_B);
+    EXPECT_STATUS(stride_c, -1, TGL_BAD_STRIDE_C);
+    EXPECT_STATUS(stride_d, 1, TGL_BAD_STRIDE_D);
+    EXPECT_STATUS(batching, TGL_POINTERS, TGL_BAD_BATCHING);
+    EXPECT_STATUS(alignment, 3, TGL_BAD_ALIGNMENT);
+    EXPECT_STATUS(scaling_a, TGL_SCALING_TENSOR, TGL_UNSUPPORTED);
+    EXPECT_STATUS(scaling_b, TGL_SCALING_TENSOR, TGL_UNSUPPORTED);
+    EXPECT_STATUS(scaling_d, TGL_SCALING_TENSOR, TGL_UNSUPPORTED);
+    EXPECT_STATUS(type_scale, TGL_F64, TGL_BAD_TYPE);
+    for (int i = 0; i < 4; i++)
+        assert_true(c[i] == 7);
+    EXPECT_STATUS(type_accumulate, TGL_F32, TGL_OK);
+    assert_true(c[0] == 2 && c[3] == 2);
 }
 
 /* What a product in general has and a small one has not: the general way must take it. */
@@ -251,6 +298,7 @@ int main(void)
         cmocka_unit_test(all_ways_give_the_same_bytes),
         cmocka_unit_test(rows_are_those_of_larger_products),
         cmocka_unit_test(wrong_arguments_are_found),
+        cmocka_unit_test(each_member_is_looked_at),
         cmocka_unit_test(unusual_products_are_left_alone),
     };
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);

@@ -141,10 +141,15 @@ void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *r
 void tgl_cpu_vector(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                     char *workspace, thread_pool *threads);
 
-/* cpu_small.c: small products, without workspace: whether a product of this size is one; one
- * product; those of a plan, with the epilogue. */
-bool tgl_cpu_is_small(int64_t m, int64_t n, int64_t k);
-void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x);
+/* Whether a product of this size is small. */
+static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)
+{
+    return m >= 2 && n >= 2 && k >= 1 && m <= CPU_SMALL && n <= CPU_SMALL && k <= CPU_SMALL;
+}
+
+/* cpu_small.c: small products, without workspace: tgl_backend.run_small; those of a plan, with the
+ * epilogue. */
+bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *product);
 void tgl_cpu_small_run(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                        thread_pool *threads);
 

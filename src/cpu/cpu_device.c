@@ -310,14 +310,6 @@ static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream
 }
 
 /* As in a plan of this product, and with the same result. */
-static bool cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
-{
-    const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
-    if (!tgl_cpu_is_small(x->m, x->n, x->k)) return false;
-    tgl_cpu_small(x->type == TGL_F32 ? tier->f32 : tier->f64, x);
-    return true;
-}
-
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
 static const char *cpu_kernel_name(const tgl_device *dev, int index)
@@ -372,7 +364,7 @@ const tgl_backend tgl_cpu_backend = {
     .prepare = cpu_prepare,
     .unprepare = cpu_unprepare,
     .run = cpu_run,
-    .run_small = cpu_run_small,
+    .run_small = tgl_cpu_run_small,
     .explain = tgl_cpu_explain,
     .kernel_name = cpu_kernel_name,
     .property = cpu_property,

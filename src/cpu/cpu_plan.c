@@ -320,7 +320,7 @@ void tgl_cpu_plan(const tgl_shape *s, const cpu_kernels *kernels, cpu_blocking b
         plan->path = CPU_PATH_SCALE;
     } else if (is_vector(s)) {
         plan_vector(s, cpu->threads.threads, plan);
-    } else if (tgl_cpu_is_small(s->m, s->n, s->k)) {
+    } else if (cpu_is_small(s->m, s->n, s->k)) {
         plan_small(s, cpu, plan);
     } else {
         choose_threads(s, cpu->threads.threads, plan);

@@ -150,8 +150,9 @@ static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
         kernels->scale((char *)x->C + i * x->ldc * (int64_t)kernels->element, x->n, x->alpha);
 }
 
-static inline void multiply(const cpu_kernels *kernels, const tgl_small_product *x,
-                            next_product *next)
+/* A function of its own, because its registers would be saved for products of one panel, too. */
+static __attribute__((noinline)) void multiply(const cpu_kernels *kernels,
+                                               const tgl_small_product *x, next_product *next)
 {
     if (x->trans_b)
         multiply_packed(kernels, x, next);
@@ -162,24 +163,22 @@ static inline void multiply(const cpu_kernels *kernels, const tgl_small_product 
 }
 
 /* Most have one panel. */
-void tgl_cpu_small(const cpu_kernels *kernels, const tgl_small_product *x)
+bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
+    if (!cpu_is_small(x->m, x->n, x->k)) return false;
+    const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
+    const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
     const int n = (int)x->n, vectors = vectors_of(kernels, n);
-    if (x->trans_b || vectors > kernels->small_nv) {
+    if (x->trans_b || vectors > kernels->small_nv || x->alpha != 1) {
         multiply(kernels, x, NULL);
-        return;
+        return true;
     }
     const int tail = n - (vectors - 1) * kernels->vector;
     kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
-    if (has_alpha_alone(kernels, x)) scale_result(kernels, x);
+    return true;
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
-
-bool tgl_cpu_is_small(int64_t m, int64_t n, int64_t k)
-{
-    return m >= 2 && n >= 2 && k >= 1 && m <= CPU_SMALL && n <= CPU_SMALL && k <= CPU_SMALL;
-}
 
 typedef struct small_job {
     const tgl_shape *shape;

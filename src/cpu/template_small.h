@@ -27,6 +27,7 @@ typedef struct NAME(small_operands) {
     int64_t k, ldc;
     T *c;
     MASK mask;
+    bool has_beta; /* known before the sums, so that its branch never waits for them */
     /* Not copied: in registers they would take the place of sums in the largest tile. */
     const double *alpha, *beta;
 } NAME(small_operands);
@@ -55,7 +56,10 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     }
     const char *a = x->a, *from = x->b;
     const MASK mask = x->mask;
-    const int64_t a_row = x->a_row, a_step = x->a_step, b_step = x->b_step;
+    const int64_t a_step = x->a_step, b_step = x->b_step;
+    int64_t a_row = x->a_row;
+    /* Else its multiples for all sizes of a tile are computed before the first tile. */
+    __asm__ volatile("" : "+r"(a_row));
     for (int64_t p = x->k; p > 0; p--, a += a_step, from += b_step) {
         const T *b = (const T *)(const void *)from;
         V row[SMALL_NV];
@@ -81,9 +85,9 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
 #endif
         }
     }
-    const T alpha = (T)*x->alpha, beta = (T)*x->beta;
     T *c = x->c;
-    if (beta != 0) {
+    if (x->has_beta) {
+        const T alpha = (T)*x->alpha, beta = (T)*x->beta;
         const V scale_new = BROADCAST(alpha), scale_old = BROADCAST(beta);
         UNROLL
         for (int i = 0; i < mr; i++, c += x->ldc) {
@@ -133,6 +137,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         .ldc = product->ldc,
         .c = c,
         .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns),
+        .has_beta = (T)product->beta != 0,
         .alpha = &product->alpha,
         .beta = &product->beta,
     };
@@ -152,6 +157,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         default:
             __builtin_unreachable(); /* 1 <= rows <= most */
         }
+        __asm__ volatile("" : "+r"(rows)); /* likewise */
         x.a += rows * x.a_row;
         x.c += rows * x.ldc;
     }
