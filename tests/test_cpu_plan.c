@@ -289,10 +289,10 @@ static void threads_share_the_packing_of_a(void **state)
         cpu_plan plan;
         const tgl_shape transposed = shape_of(1024, 1024, 1024, true, false);
         tgl_cpu_plan(&transposed, &kernels, (cpu_blocking){0}, &device, &plan);
-        assert_true(plan.grid_m >= 2 && plan.grid_m * plan.grid_n == threads && plan.pack_a);
-        const tgl_shape plain = shape_of(1024, 1024, 1024, false, false);
+        assert_true(plan.grid_m >= 2 && plan.grid_m * plan.grid_n % threads == 0 && plan.pack_a);
+        const tgl_shape plain = shape_of(1024, 256, 256, false, false);
         tgl_cpu_plan(&plain, &kernels, (cpu_blocking){0}, &device, &plan);
-        assert_int_equal(plan.grid_n, threads);
+        assert_true(plan.grid_m >= 2 && plan.grid_m * plan.grid_n % threads == 0 && !plan.pack_a);
     }
 }
 
@@ -535,8 +535,10 @@ static void threads_share_what_there_is(void **state)
     tgl_shape shape = shape_of(2000, 2000, 2000, false, false);
     cpu_plan plan = plan_of(&shape, 8);
     assert_int_equal(plan.sharing, CPU_SHARE_C);
-    assert_int_equal(plan.grid_m * plan.grid_n, 8);
-    assert_int_equal(plan_of(&shape, 1).threads, 1);
+    assert_int_equal(plan.grid_m * plan.grid_n % 8, 0);
+    plan = plan_of(&shape, 1);
+    assert_int_equal(plan.threads, 1);
+    assert_int_equal(plan.grid_m * plan.grid_n, 1); /* nothing to share */
     assert_int_equal(plan_of(&shape, 3).threads, 3);
 
     shape = shape_of(32, 32, 100000, false, false);
@@ -593,6 +595,31 @@ static void threads_that_would_wait_are_not_used(void **state)
     assert_in_range(plan.threads, 8, 10);
 }
 
+/* Several rectangles a thread, unless they would be small: fewer than 48 rows or columns, or 10^6
+ * multiply-adds, or with a transposed A 6 * 10^7. More than four have 6 * 10^7 at least. */
+static void threads_take_several_rectangles(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n, k;
+        bool trans_a;
+        int rectangles;
+    } table[] = {
+        {2000, 2000, 2000, false, 16}, {1000, 1000, 1000, false, 4}, {2000, 2000, 2000, true, 16},
+        {1000, 1000, 1000, true, 4},   {600, 600, 600, true, 1},     {190, 190, 190, false, 1},
+        {300, 300, 80, false, 1},      {200, 150, 3000, false, 2},   {90, 90, 20000, false, 1},
+        {4000, 4000, 4000, false, 16},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const tgl_shape shape =
+            shape_of(table[i].m, table[i].n, table[i].k, table[i].trans_a, false);
+        const cpu_plan plan = plan_of(&shape, 4);
+        assert_int_equal(plan.sharing, CPU_SHARE_C);
+        const int rectangles = plan.grid_m * plan.grid_n / plan.threads;
+        if (rectangles != table[i].rectangles) fail_msg("row %d: %d", (int)i, rectangles);
+    }
+}
+
 /* Blocks cover the problem, tiles fit the kernels, and buffers hold the blocks. */
 static void plans_are_consistent(void **state)
 {
@@ -611,7 +638,7 @@ static void plans_are_consistent(void **state)
         }
         assert_true(plan.mc > 0 && plan.nc > 0 && plan.kc > 0 && plan.threads > 0);
         if (plan.sharing == CPU_SHARE_C) {
-            assert_int_equal(plan.grid_m * plan.grid_n, plan.threads);
+            assert_int_equal(plan.grid_m * plan.grid_n % plan.threads, 0);
             assert_true((plan.grid_m - 1) * kernels->mr < shape.m); /* each has rows */
             assert_true((plan.grid_n - 1) * kernels->vector < shape.n);
         }
@@ -678,6 +705,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(copied_rows_give_the_same_bits, setup_cpu, teardown_device),
         cmocka_unit_test(threads_share_what_there_is),
         cmocka_unit_test(threads_that_would_wait_are_not_used),
+        cmocka_unit_test(threads_take_several_rectangles),
         cmocka_unit_test(plans_are_consistent),
         cmocka_unit_test_setup_teardown(plans_explain_themselves, setup_cpu, teardown_device),
     };

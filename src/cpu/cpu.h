@@ -13,6 +13,8 @@
 #include "cpu/thread_pool.h"
 #include "cpu/tiers.h"
 
+#include <stdatomic.h>
+
 enum {
     CPU_ALIGNMENT = 256,
     CPU_BUFFER_SLOTS = 32,
@@ -60,7 +62,7 @@ typedef enum cpu_path {
 
 /* How the threads share a product. */
 typedef enum cpu_sharing {
-    CPU_SHARE_C,     /* each computes rectangles of C */
+    CPU_SHARE_C,     /* each computes rectangles of C, those that no other has taken */
     CPU_SHARE_BATCH, /* each computes whole products of the batch */
     CPU_SHARE_K,     /* each computes a part of the sum; the parts are then added in order */
 } cpu_sharing;
@@ -70,7 +72,7 @@ typedef struct cpu_plan {
     cpu_path path;
     cpu_sharing sharing;
     int threads;
-    int grid_m, grid_n; /* CPU_SHARE_C: rectangles along m and n */
+    int grid_m, grid_n; /* CPU_SHARE_C: rectangles along m and n; else 1 */
     int64_t parts;      /* CPU_SHARE_K: parts of the sum */
     bool pack_a, pack_b;
     bool keep_b;           /* a whole block of B is packed; else one panel at a time */
@@ -140,6 +142,14 @@ void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *r
                   thread_pool *threads);
 void tgl_cpu_vector(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                     char *workspace, thread_pool *threads);
+
+/* The item that a thread of a team takes after it has finished one. The first items are those of
+ * the threads' own numbers. A thread that is delayed, by another program or because its processor
+ * is slower, takes fewer items than others. taken: 0 at first, shared by the team. */
+static inline int64_t cpu_next_item(_Atomic int64_t *taken, int team)
+{
+    return team + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+}
 
 /* Whether a product of this size is small. */
 static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)

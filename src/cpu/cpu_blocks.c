@@ -202,6 +202,7 @@ typedef struct block_job {
     const tgl_run *run;
     char *workspace;
     thread_pool *threads;
+    _Atomic int64_t taken; /* compute_blocks() */
 } block_job;
 
 /* One block of D, and the memory of the thread that computes it. */
@@ -508,11 +509,11 @@ static void store_row(const block_job *job, const d_block *x, int64_t row)
  * each stay in memory of its own. */
 static void compute_blocks(void *context, int thread, int team)
 {
-    const block_job *job = context;
+    block_job *job = context;
     const cpu_block_plan *h = job->plan->blocks;
     const int64_t blocks = blocks_of_d(job);
     const bool stores_rows = h->parts == 1 && !are_results(job);
-    for (int64_t i = thread; i < blocks * h->parts; i += team) {
+    for (int64_t i = thread; i < blocks * h->parts; i = cpu_next_item(&job->taken, team)) {
         const int64_t first = cpu_share(h->blocks_k, h->parts, i % h->parts);
         const int64_t end = cpu_share(h->blocks_k, h->parts, i % h->parts + 1);
         d_block x = block_at(job, i / h->parts, memory_at(job, h->parts > 1 ? i : thread));
@@ -557,7 +558,8 @@ static void add_parts(void *context, int thread, int team)
 void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
                     char *workspace, thread_pool *threads)
 {
-    block_job job = {shape, plan, run, workspace, threads};
+    block_job job = {
+        .shape = shape, .plan = plan, .run = run, .workspace = workspace, .threads = threads};
     tgl_thread_pool_run(threads, plan->threads, compute_blocks, &job);
     if (plan->blocks->parts > 1) tgl_thread_pool_run(threads, plan->threads, add_parts, &job);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loops around the microkernel. Each thread computes one rectangle of C:
+ * The loops around the microkernel. Each thread computes rectangles of C, one at a time:
  *
  *     for each block of nc columns of C and B
  *         for each block of kc of k
@@ -20,7 +20,7 @@ typedef struct range {
     int64_t begin, end;
 } range;
 
-/* One thread's rectangle of one product. */
+/* A rectangle of C in one product, which one thread computes. */
 typedef struct product {
     const tgl_shape *shape;
     const cpu_plan *plan;
@@ -297,7 +297,8 @@ typedef struct gemm_job {
     const cpu_plan *plan;
     const tgl_run *run;
     char *workspace;
-    int64_t problem; /* CPU_SHARE_K: of the batch */
+    int64_t problem;       /* CPU_SHARE_K: of the batch */
+    _Atomic int64_t taken; /* compute_rectangles() */
 } gemm_job;
 
 /* The whole of product i of the batch, with the packing buffers of one thread. */
@@ -327,25 +328,17 @@ static product product_at(const gemm_job *job, int64_t i, int thread)
     };
 }
 
-static void share_c(void *context, int thread, int team)
+/* CPU_SHARE_C and CPU_SHARE_BATCH, where one rectangle is a whole product. */
+static void compute_rectangles(void *context, int thread, int team)
 {
-    const gemm_job *job = context;
+    gemm_job *job = context;
     const cpu_plan *plan = job->plan;
-    for (int64_t i = 0; i < job->shape->batch; i++)
-        for (int part = thread; part < plan->grid_m * plan->grid_n; part += team) {
-            product x = product_at(job, i, thread);
-            x.rows = share(x.rows, plan->kernels->mr, plan->grid_m, part / plan->grid_n);
-            x.columns = share(x.columns, plan->kernels->vector, plan->grid_n, part % plan->grid_n);
-            multiply(&x);
-        }
-}
-
-static void share_batch(void *context, int thread, int team)
-{
-    const gemm_job *job = context;
-    const int64_t end = cpu_share(job->shape->batch, team, thread + 1);
-    for (int64_t i = cpu_share(job->shape->batch, team, thread); i < end; i++) {
-        const product x = product_at(job, i, thread);
+    const int64_t grid = (int64_t)plan->grid_m * plan->grid_n, all = job->shape->batch * grid;
+    for (int64_t i = thread; i < all; i = cpu_next_item(&job->taken, team)) {
+        const int64_t part = i % grid;
+        product x = product_at(job, i / grid, thread);
+        x.rows = share(x.rows, plan->kernels->mr, plan->grid_m, part / plan->grid_n);
+        x.columns = share(x.columns, plan->kernels->vector, plan->grid_n, part % plan->grid_n);
         multiply(&x);
     }
 }
@@ -393,7 +386,7 @@ static void add_parts(void *context, int thread, int team)
 void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
                   thread_pool *threads)
 {
-    gemm_job job = {shape, plan, run, workspace, 0};
+    gemm_job job = {.shape = shape, .plan = plan, .run = run, .workspace = workspace};
     if (plan->sharing == CPU_SHARE_K) {
         for (; job.problem < shape->batch; job.problem++) {
             tgl_thread_pool_run(threads, plan->threads, sum_parts, &job);
@@ -401,8 +394,7 @@ void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *r
         }
         return;
     }
-    thread_pool_fn *const body = plan->sharing == CPU_SHARE_BATCH ? share_batch : share_c;
-    tgl_thread_pool_run(threads, plan->threads, body, &job);
+    tgl_thread_pool_run(threads, plan->threads, compute_rectangles, &job);
 }
 
 void tgl_cpu_scale(const tgl_shape *s, const cpu_kernels *kernels, const tgl_run *run)
