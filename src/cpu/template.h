@@ -70,24 +70,20 @@ static __attribute__((noinline)) void NAME(fetch_rows)(const T *c, int64_t ldc, 
     }
 }
 
-/* Where a tile reads its operands and copies b to. row1, row3, row5: bytes from `a` to these lines
- * of A; lines 2 and 4 are 2 and 4 times row1 away, which an address of x86 can express. */
+/* Where a tile reads its operands and copies b to. a1, a3, a5: bytes from `a` to these lines of A,
+ * b1 and b3 from b; lines 2 and 4 are 2 and 4 times a1 away, which an address of x86 can express.
+ */
 typedef struct NAME(cursor) {
     const char *a, *b;
     T *copied;
-    int64_t row1, row3, row5;
-    int64_t b_step; /* bytes from one row of b to the next */
+    int64_t a1, a3, a5, b1, b3;
 } NAME(cursor);
 
-/* Row q of op(A), u steps ahead in CPU_A_ROWS. */
-INLINE T NAME(element_of_a)(const cpu_layout layout, const int q, const int u,
-                            const NAME(cursor) * at)
+/* Line i of A, which is a row of op(A) in CPU_A_ROWS and a step of k in CPU_A_COLS. */
+INLINE const T *NAME(line_of_a)(const int i, const NAME(cursor) * at)
 {
-    if (layout == CPU_A_COLS) return ((const T *)(const void *)at->a)[q];
-    const int64_t offset = STEPS > 1 && q == 3   ? at->row3
-                           : STEPS > 1 && q == 5 ? at->row5
-                                                 : q * at->row1;
-    return ((const T *)(const void *)(at->a + offset))[u];
+    const int64_t offset = STEPS > 1 && i == 3 ? at->a3 : STEPS > 1 && i == 5 ? at->a5 : i * at->a1;
+    return (const T *)(const void *)(at->a + offset);
 }
 
 /* Step u of a group, a rank-1 update: acc[i][j] += a[i] * b[j]. */
@@ -96,14 +92,15 @@ INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, cons
                        V acc[MR][SMALL_NV])
 {
     V row[NV];
-    const T *b = (const T *)(const void *)at->b;
+    const char *from = at->b + (STEPS > 1 && u == 3 ? at->b3 : u * at->b1);
+    const T *b = (const T *)(const void *)from;
     UNROLL
     for (int j = 0; j < nv; j++)
         row[j] = masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
     if (use == CPU_B_FETCH) {
         UNROLL
         for (int byte = 64; byte <= nv * (int)sizeof(V); byte += 64)
-            __builtin_prefetch(at->b + nv * (int)sizeof(V) + byte - 1, 0, 2);
+            __builtin_prefetch(from + nv * (int)sizeof(V) + byte - 1, 0, 2);
     }
     if (use == CPU_B_COPY) {
         UNROLL
@@ -113,33 +110,34 @@ INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, cons
     }
     UNROLL
     for (int q = 0; q < mr; q++) {
-        const V x = BROADCAST(NAME(element_of_a)(layout, q, u, at));
+        const V x =
+            BROADCAST(layout == CPU_A_ROWS ? NAME(line_of_a)(q, at)[u] : NAME(line_of_a)(u, at)[q]);
         UNROLL
         for (int j = 0; j < nv; j++)
             ADD_PRODUCT(acc[q][j], x, row[j]);
     }
-    at->b += at->b_step;
 }
 
-/* `groups` times `steps` steps. The only additions are those to the address of b and, in
- * CPU_A_COLS, of a in each step. The empty asm hides addresses from the optimiser, which would
- * compute the address of each element before the loop and spill most of them, and keeps the loads
- * of a step behind those of the step before. */
+/* `groups` times `steps` steps. Each group adds once to the addresses of a and b. The empty asm
+ * hides addresses from the optimiser, which would compute the address of each element before the
+ * loop and spill most of them, and keeps the loads of a step behind those of the step before. */
 INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout layout,
                                 const bool masked, const cpu_use use, const int steps,
                                 int64_t groups, MASK mask, NAME(cursor) * at, V acc[MR][SMALL_NV])
 {
-    _Static_assert(STEPS == 1 || MR <= 6, "element_of_a() has 6 rows");
+    _Static_assert(STEPS == 1 || (MR <= 6 && STEPS <= 4), "the cursor has no other lines");
     for (; groups > 0; groups--) {
         UNROLL
         for (int u = 0; u < steps; u++) {
-            if (STEPS > 1) __asm__("" : "+r"(at->a), "+r"(at->b) : : "memory");
-            if (STEPS > 1 && layout == CPU_A_ROWS)
-                __asm__("" : "+r"(at->row1), "+r"(at->row3), "+r"(at->row5));
+            if (STEPS > 1) {
+                __asm__("" : "+r"(at->a), "+r"(at->b), "+r"(at->b1), "+r"(at->b3) : : "memory");
+                __asm__("" : "+r"(at->a1), "+r"(at->a3));
+                if (layout == CPU_A_ROWS) __asm__("" : "+r"(at->a5));
+            }
             NAME(step)(mr, nv, layout, masked, use, u, mask, at, acc);
-            if (layout == CPU_A_COLS) at->a += at->row1;
         }
-        if (layout == CPU_A_ROWS) at->a += steps * (int64_t)sizeof(T);
+        at->a += steps * (layout == CPU_A_ROWS ? (int64_t)sizeof(T) : at->a1);
+        at->b += steps * at->b1;
     }
 }
 
@@ -191,15 +189,16 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
 {
     const int64_t row_step = layout == CPU_A_ROWS ? a_stride : 1;
     const MASK mask = MASK_OF(masked ? tail : VLEN);
-    const int64_t row1 = a_stride * (int64_t)sizeof(T);
+    const int64_t a1 = a_stride * (int64_t)sizeof(T), b1 = ldb * (int64_t)sizeof(T);
     NAME(cursor)
     at = {.a = (const char *)a,
           .b = (const char *)b,
           .copied = use == CPU_B_COPY ? beside->copy : NULL,
-          .row1 = row1,
-          .row3 = 3 * row1,
-          .row5 = 5 * row1,
-          .b_step = ldb * (int64_t)sizeof(T)};
+          .a1 = a1,
+          .a3 = 3 * a1,
+          .a5 = 5 * a1,
+          .b1 = b1,
+          .b3 = 3 * b1};
     V acc[MR][SMALL_NV];
     UNROLL
     for (int i = 0; i < mr; i++) {
@@ -216,6 +215,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
         runs = is_divided ? (int64_t)((uint64_t)(k + SHORT_RUN - 1) / SHORT_RUN) : 1;
         run = is_divided ? SHORT_RUN : k;
     }
+    const bool is_rare = masked && mr < MR - 1; /* not worth the code of a group of steps */
     const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
     if (k < LONG_K && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
     for (int64_t i = 0, p = 0; p < k; i++) {
@@ -228,7 +228,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
             PREFETCH_ROW(nv, beside->ahead + r * beside->ahead_step, 0, 2);
         }
         const int64_t steps = NAME(least)(run, k - p);
-        const int64_t groups = (int64_t)((uint64_t)steps / STEPS); /* unsigned: a shift */
+        const int64_t groups = is_rare ? 0 : (int64_t)((uint64_t)steps / STEPS); /* a shift */
         NAME(grouped_steps)(mr, nv, layout, masked, use, STEPS, groups, mask, &at, acc);
         NAME(grouped_steps)
         (mr, nv, layout, masked, use, 1, steps - groups * STEPS, mask, &at, acc);
@@ -339,9 +339,7 @@ static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t 
             V x[VLEN];
             UNROLL
             for (int r = 0; r < VLEN; r++, line += ld)
-                x[r] = i + r >= count ? BROADCAST(0)
-                       : steps < VLEN ? LOAD_MASKED(line, mask)
-                                      : LOAD(line);
+                x[r] = i + r < count ? LOAD_MASKED(line, mask) : BROADCAST(0);
             TRANSPOSE(x);
             if (steps == VLEN && (p + VLEN - 1) * width + i + VLEN <= k * width) {
                 UNROLL
