@@ -610,10 +610,10 @@ static void threads_take_several_rectangles(void **state)
         bool trans_a;
         int rectangles;
     } table[] = {
-        {2000, 2000, 2000, false, 16}, {1000, 1000, 1000, false, 4}, {2000, 2000, 2000, true, 16},
-        {1000, 1000, 1000, true, 4},   {600, 600, 600, true, 1},     {190, 190, 190, false, 1},
-        {300, 300, 80, false, 1},      {200, 150, 3000, false, 2},   {90, 90, 20000, false, 1},
-        {4000, 4000, 4000, false, 16},
+        {2000, 2000, 2000, false, 8}, {1000, 1000, 1000, false, 4}, {2000, 2000, 2000, true, 8},
+        {1000, 1000, 1000, true, 4},  {600, 600, 600, true, 1},     {190, 190, 190, false, 1},
+        {300, 300, 80, false, 1},     {200, 150, 3000, false, 2},   {90, 90, 20000, false, 1},
+        {40, 4000, 400, false, 1},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const tgl_shape shape =
@@ -623,6 +623,11 @@ static void threads_take_several_rectangles(void **state)
         const int rectangles = plan.grid_m * plan.grid_n / plan.threads;
         if (rectangles != table[i].rectangles) fail_msg("row %d: %d", (int)i, rectangles);
     }
+    /* Columns first, while 320 are left. */
+    const tgl_shape shape = shape_of(1000, 1280, 500, false, false);
+    const cpu_plan plan = plan_of(&shape, 2);
+    assert_int_equal(plan.grid_m, 2);
+    assert_int_equal(plan.grid_n, 4);
 }
 
 /* Blocks cover the problem, tiles fit the kernels, and buffers hold the blocks. */

@@ -176,8 +176,9 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
         /* Each thread packs its rows of a transposed A, which takes about as long as to multiply
          * them by a vector. */
         const double packing = s->trans_a ? (double)rows : 0;
-        const double cost = (double)rows * (double)columns * narrow * (1 + 0.005 * (m - 1)) +
-                            packing + 0.001 * (double)(rows + columns);
+        const double loading = 0.25 * (double)columns; /* of B, which each row of the grid reads */
+        const double cost = (double)rows * (double)columns * narrow + packing + loading +
+                            0.001 * (double)(rows + columns);
         if (best == 0 || cost < best) {
             best = cost;
             plan->grid_m = (int)cpu_ceil_div(tiles, rows);
@@ -189,14 +190,15 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 
 /* Cuts the rectangles of the grid in halves, so that each thread computes several of them and those
  * that are faster compute more: another program may delay a thread, or its processor may be slower.
- * Nearly square rectangles need the fewest loads, but each packs its own panels of B: fewer than 48
- * rows or columns are slower. On 16 processors of an Intel Xeon, which other virtual machines used
- * too, products of 500 to 3000 cubed ran at 1.1 to 1.4 times the speed of one rectangle a thread.
- * On an idle processor a thread that computes 4 rectangles instead of one takes 3 % longer. A
- * transposed A is packed again for each rectangle along n, so that only large ones are cut. */
+ * Columns are cut first, because each rectangle packs its own panels of B, and A if it is
+ * transposed; else the longer side. Fewer than 48 rows or columns are slower.
+ *
+ * On 16 processors of an Intel Xeon, which other virtual machines used too, products of 500 to 3000
+ * cubed ran at 1.1 to 1.4 times the speed of one rectangle a thread. On two idle processors (Zen 4)
+ * they are 1 % slower. */
 static void cut_grid(const tgl_shape *s, cpu_plan *plan)
 {
-    enum { SHORTEST = 48, FEW = 4, MANY = 16 };
+    enum { SHORTEST = 48, WIDE = 320, FEW = 4, MANY = 8 };
     const double least_of_many = 6e7, least = s->trans_a ? least_of_many : 1e6; /* multiply-adds */
     if (plan->sharing != CPU_SHARE_C || plan->threads == 1) return;
     for (;;) {
@@ -204,8 +206,9 @@ static void cut_grid(const tgl_shape *s, cpu_plan *plan)
         const int64_t parts = (int64_t)plan->grid_m * plan->grid_n / plan->threads;
         const double half = rows * columns * (double)s->k / 2;
         if (parts >= MANY || half < (parts >= FEW ? least_of_many : least)) return;
-        if ((rows > columns ? rows : columns) < 2 * SHORTEST) return;
-        *(rows > columns ? &plan->grid_m : &plan->grid_n) *= 2;
+        const bool along_n = columns >= rows || (columns >= 2 * WIDE && !s->trans_a);
+        if (rows < SHORTEST || (along_n ? columns : rows) < 2 * SHORTEST) return;
+        *(along_n ? &plan->grid_n : &plan->grid_m) *= 2;
     }
 }
 
