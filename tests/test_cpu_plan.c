@@ -386,24 +386,28 @@ static void short_k_takes_bands(void **state)
 {
     (void)state;
     static const struct {
+        int threads;
         int64_t m, n, k;
         const char *model;
         int vector; /* elements */
         int mc;
         bool expected;
-    } table[] = {{2000, 3000, 100, "AuthenticAMD 25.1", 8, 0, true},
-                 {2000, 3000, 127, "AuthenticAMD 25.1", 8, 0, true},
-                 {2000, 3000, 128, "AuthenticAMD 25.1", 8, 0, false},
-                 {1000, 1000, 100, "AuthenticAMD 25.1", 8, 0, false},
-                 {4, 600000, 100, "AuthenticAMD 25.1", 8, 0, false}, /* B is used once */
-                 {2000, 3000, 100, "AuthenticAMD 25.1", 8, 96, false},
-                 {2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, true},
-                 {2000, 3000, 100, "AuthenticAMD 25.17", 16, 0, false},
-                 {2000, 3000, 100, "AuthenticAMD 26.2", 8, 0, false}};
+    } table[] = {{1, 2000, 3000, 100, "AuthenticAMD 25.1", 8, 0, true},
+                 {1, 2000, 3000, 127, "AuthenticAMD 25.1", 8, 0, true},
+                 {1, 2000, 3000, 128, "AuthenticAMD 25.1", 8, 0, false},
+                 {1, 1000, 1000, 100, "AuthenticAMD 25.1", 8, 0, false},
+                 {1, 4, 600000, 100, "AuthenticAMD 25.1", 8, 0, false}, /* B is used once */
+                 {1, 2000, 3000, 100, "AuthenticAMD 25.1", 8, 96, false},
+                 {1, 2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, true},
+                 {1, 2000, 3000, 100, "AuthenticAMD 25.17", 16, 0, false},
+                 {1, 2000, 3000, 100, "AuthenticAMD 26.2", 8, 0, false},
+                 /* More than an eighth of L3 for each thread, though each rectangle has less. */
+                 {2, 2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, true},
+                 {4, 2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, false}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const tgl_shape shape = shape_of(table[i].m, table[i].n, table[i].k, false, false);
         cpu_device device = server;
-        device.threads.threads = 1;
+        device.threads.threads = table[i].threads;
         snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
         cpu_kernels kernels = tgl_cpu_kernels_portable_f32;
         kernels.vector = table[i].vector;

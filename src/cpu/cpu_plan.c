@@ -126,11 +126,12 @@ static const char *const band_models[] = {"AuthenticAMD 25.1", "AuthenticAMD 25.
  * before the next begins: 64 bytes in each of many rows. If k is short and C comes from memory,
  * that is slower than to write long parts of a few rows. One core is assumed to have an eighth of
  * L3, as on a chiplet of 8 cores. */
-static bool is_in_bands(piece of, const tgl_shape *s, const cpu_facts *facts, const cpu_plan *plan)
+static bool is_in_bands(const tgl_shape *s, const cpu_facts *facts, const cpu_plan *plan)
 {
     const int64_t short_k = 128, element = (int64_t)plan->kernels->element;
+    const double bytes = (double)s->m * (double)s->n * (double)element / plan->threads;
     if (s->k >= short_k || !plan->pack_b || plan->kernels->vector * element > 32 ||
-        of.rows * of.columns * element <= (int64_t)facts->l3 / 8)
+        bytes <= (double)facts->l3 / 8)
         return false;
     for (size_t i = 0; i < sizeof band_models / sizeof band_models[0]; i++)
         if (strcmp(facts->model, band_models[i]) == 0) return true;
@@ -146,7 +147,7 @@ static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
     plan->kc = even_block(s->k, choose_kc(s, usual, plan, facts), 8);
 
     const int64_t element = (int64_t)kernels->element;
-    plan->in_bands = blocking.mc == 0 && is_in_bands(of, s, facts, plan);
+    plan->in_bands = blocking.mc == 0 && is_in_bands(s, facts, plan);
     const int most = plan->in_bands ? 2 * kernels->mr : blocking.mc;
     const int64_t least = (most > 0 ? 1 : 4) * kernels->mr;
     const int64_t mc = most > 0 ? most : a_room(facts, kernels) / plan->kc;
