@@ -627,9 +627,12 @@ static void threads_take_several_rectangles(void **state)
         const int rectangles = plan.grid_m * plan.grid_n / plan.threads;
         if (rectangles != table[i].rectangles) fail_msg("row %d: %d", (int)i, rectangles);
     }
+    tgl_shape shape = shape_of(1000, 1280, 127, false, true);
+    cpu_plan plan = plan_of(&shape, 2);
+    assert_int_equal(plan.grid_m * plan.grid_n, 2);
     /* Columns first, while 320 are left. */
-    const tgl_shape shape = shape_of(1000, 1280, 500, false, false);
-    const cpu_plan plan = plan_of(&shape, 2);
+    shape = shape_of(1000, 1280, 500, false, false);
+    plan = plan_of(&shape, 2);
     assert_int_equal(plan.grid_m, 2);
     assert_int_equal(plan.grid_n, 4);
 }

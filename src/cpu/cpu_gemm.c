@@ -143,11 +143,26 @@ typedef struct panel {
     char *copy;       /* CPU_B_COPY */
     const char *next; /* the panel that is read next, which all tiles prefetch in parts; or NULL */
     int64_t next_ld, next_rows;
+    int64_t next_pieces; /* of a row, each as wide as a tile */
 } panel;
 
 static cpu_layout layout_of_a(const product *x, const row_block *block)
 {
     return block->packed == NULL && !x->shape->trans_a ? CPU_A_ROWS : CPU_A_COLS;
+}
+
+/* What tile q of a block prefetches of the next panel: some rows of one piece. With fewer tiles
+ * than pieces the last pieces are not prefetched. */
+static void fetch_part(const row_block *block, const panel *y, int64_t element, int64_t q,
+                       cpu_beside *beside)
+{
+    const int64_t shares = block->tiles > y->next_pieces ? block->tiles / y->next_pieces : 1;
+    const int64_t piece = q / shares, share = q % shares;
+    if (y->next == NULL || piece >= y->next_pieces) return;
+    const int64_t row = cpu_share(y->next_rows, shares, share);
+    beside->ahead = y->next + (row * y->next_ld + piece * y->width) * element;
+    beside->ahead_step = y->next_ld * element;
+    beside->ahead_rows = cpu_share(y->next_rows, shares, share + 1) - row;
 }
 
 static void multiply_panel(const product *x, const row_block *block, panel y)
@@ -160,7 +175,6 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
     const bool partial = tail < kernels->vector;
 
     char *c = x->C + (block->rows.begin * x->ldc + y.column) * element;
-    const int64_t ahead = cpu_ceil_div(y.next_rows, block->tiles);
     int64_t row = 0;
     for (int64_t q = 0; q < block->tiles; q++) {
         const int64_t rows = tile_height(block, q);
@@ -170,13 +184,8 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
         cpu_tile_fn *tile = y.use != CPU_B_READ
                                 ? kernels->tallest_tile[y.use][layout][vectors - 1]
                                 : kernels->tile[layout][partial][vectors - 1][rows - 1];
-        const cpu_beside beside = {
-            .copy = y.copy,
-            .ahead = y.next != NULL ? y.next + q * ahead * y.next_ld * element : NULL,
-            .ahead_step = y.next_ld * element,
-            .fetch_c = true,
-            .ahead_rows = y.next != NULL ? tgl_min64(ahead, y.next_rows - q * ahead) : 0,
-        };
+        cpu_beside beside = {.copy = y.copy, .fetch_c = true};
+        fetch_part(block, &y, element, q, &beside);
         tile(k, a, a_stride, y.b, y.ldb, c + row * x->ldc * element, x->ldc, tail, x->alpha,
              block->beta, &beside);
         if (y.use == CPU_B_COPY) {
@@ -195,6 +204,10 @@ static void multiply_panel(const product *x, const row_block *block, panel y)
  * products that read B from L2 or L3 were 3 to 25 % slower (Zen 4). */
 enum { FEW_TILES = 4 };
 
+/* Steps of k from which on the next panel of a transposed B is prefetched, which lies in rows along
+ * k. With 48 steps that was 8 % slower (Intel Xeon). */
+enum { LONG_ROW = 128 };
+
 /* The panel of `vectors` vectors that begins at vector `first` of a block of columns. packed: an
  * earlier block of rows has packed it. */
 static panel find_panel(const product *x, const row_block *block, range columns, int64_t first,
@@ -208,6 +221,7 @@ static panel find_panel(const product *x, const row_block *block, range columns,
         .b = b_at(x, block->k.begin, columns.begin + offset),
         .ldb = x->shape->ldb,
         .next_rows = k,
+        .next_pieces = 1,
     };
     y.count = tgl_min64(y.width, columns.end - y.column);
     const bool last = y.column + y.count == columns.end;
@@ -216,7 +230,14 @@ static panel find_panel(const product *x, const row_block *block, range columns,
         y.next = b_at(x, block->k.end, columns.begin);
         y.next_ld = y.ldb;
         y.next_rows = tgl_min64(k, x->k.end - block->k.end);
-    } else if (!last && !packed && !x->shape->trans_b && x->plan->fetch) {
+    } else if (!last && !packed && x->plan->fetch && x->shape->trans_b) {
+        if (k >= LONG_ROW) {
+            y.next = y.b + y.width * y.ldb * (int64_t)kernels->element;
+            y.next_ld = y.ldb;
+            y.next_rows = tgl_min64(y.width, columns.end - y.column - y.width);
+            y.next_pieces = cpu_ceil_div(k, y.width);
+        }
+    } else if (!last && !packed && x->plan->fetch) {
         if (!x->plan->pack_b && block->tiles <= FEW_TILES && block->first == kernels->mr &&
             layout_of_a(x, block) == CPU_A_ROWS) {
             y.use = CPU_B_FETCH;

@@ -192,16 +192,18 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 /* Cuts the rectangles of the grid in halves, so that each thread computes several of them and those
  * that are faster compute more: another program may delay a thread, or its processor may be slower.
  * Columns are cut first, because each rectangle packs its own panels of B, and A if it is
- * transposed; else the longer side. Fewer than 48 rows or columns are slower.
+ * transposed; else the longer side. Fewer than 48 rows or columns are slower, and so is a
+ * transposed B with a short k, which takes long to pack.
  *
  * On 16 processors of an Intel Xeon, which other virtual machines used too, products of 500 to 3000
  * cubed ran at 1.1 to 1.4 times the speed of one rectangle a thread. On two idle processors (Zen 4)
  * they are 1 % slower. */
 static void cut_grid(const tgl_shape *s, cpu_plan *plan)
 {
-    enum { SHORTEST = 48, WIDE = 320, FEW = 4, MANY = 8 };
+    enum { SHORTEST = 48, WIDE = 320, SHORT_K = 128, FEW = 4, MANY = 8 };
     const double least_of_many = 6e7, least = s->trans_a ? least_of_many : 1e6; /* multiply-adds */
     if (plan->sharing != CPU_SHARE_C || plan->threads == 1) return;
+    if (s->trans_b && s->k < SHORT_K) return;
     for (;;) {
         const double rows = (double)s->m / plan->grid_m, columns = (double)s->n / plan->grid_n;
         const int64_t parts = (int64_t)plan->grid_m * plan->grid_n / plan->threads;
