@@ -29,9 +29,9 @@
 #define FOR_VECTORS       CPU_VECTORS_2
 
 /* A step of the 6 x 2 tile has 20 instructions that load and compute. The loop adds 4 with one step
- * in an iteration, and 1 a step with four. The 12 FMAs take 6 cycles of up to 6 instructions, so this
- * counts only if another hardware thread uses half of the core: then products of 64 to 1024 cubed
- * are 5 to 10 % faster, else 1 % (AMD EPYC, Zen 3). */
+ * in an iteration, and 1 a step with four. The 12 FMAs take 6 cycles of up to 6 instructions, so
+ * this counts only if another hardware thread uses half of the core: then products of 64 to 1024
+ * cubed are 5 to 10 % faster, else 1 % (AMD EPYC, Zen 3). */
 #define STEPS 4
 /* Else gcc 12 keeps the sums of an unrolled loop in changing registers and spills some of them. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
