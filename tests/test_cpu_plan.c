@@ -419,6 +419,17 @@ static void short_k_takes_bands(void **state)
         assert_true(plan.keep_b && plan.kc == table[i].k);
         assert_true((size_t)(plan.nc * plan.kc) * 4 <= device.facts.l2 * 5 / 8);
     }
+    /* A thread that computes whole products of a batch writes all of C. */
+    tgl_shape shape = shape_of(1500, 1500, 11, false, false);
+    shape.batch = 16;
+    cpu_device device = server;
+    snprintf(device.facts.model, sizeof device.facts.model, "AuthenticAMD 25.17");
+    cpu_kernels kernels = tgl_cpu_kernels_portable_f32;
+    kernels.vector = 8;
+    cpu_plan plan;
+    tgl_cpu_plan(&shape, &kernels, (cpu_blocking){0}, &device, &plan);
+    assert_int_equal(plan.sharing, CPU_SHARE_BATCH);
+    assert_true(plan.in_bands);
 }
 
 static void a_blocking_is_obeyed(void **state)
@@ -604,8 +615,8 @@ static void threads_that_would_wait_are_not_used(void **state)
     assert_in_range(plan.threads, 8, 10);
 }
 
-/* Several rectangles a thread, unless they would be small: fewer than 48 rows or columns, or 10^6
- * multiply-adds, or with a transposed A 6 * 10^7. More than four have 6 * 10^7 at least. */
+/* Several rectangles a thread, unless they would be small: fewer than 48 rows or columns, or 2 *
+ * 10^6 multiply-adds, or with a transposed A 6 * 10^7. More than four have 6 * 10^7 at least. */
 static void threads_take_several_rectangles(void **state)
 {
     (void)state;
@@ -617,7 +628,7 @@ static void threads_take_several_rectangles(void **state)
         {2000, 2000, 2000, false, 8}, {1000, 1000, 1000, false, 4}, {2000, 2000, 2000, true, 8},
         {1000, 1000, 1000, true, 4},  {600, 600, 600, true, 1},     {190, 190, 190, false, 1},
         {300, 300, 80, false, 1},     {200, 150, 3000, false, 2},   {90, 90, 20000, false, 1},
-        {40, 4000, 400, false, 1},
+        {40, 4000, 400, false, 1},    {300, 300, 300, false, 2},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const tgl_shape shape =

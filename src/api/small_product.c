@@ -4,9 +4,8 @@
  */
 #include "api/small_product.h"
 
-/* Conditions that nearly always hold are joined by | to one test: at 4 x 4 x 4 the branches of &&
- * and
- * || take more time than the product. */
+/* Conditions that nearly always hold are joined by | to one test: at 4 x 4 x 4 the branches of
+ * "and" and "or" take about as long as the tile. */
 
 /* Runs a normalised product, if alpha and the pointers are valid. */
 static inline bool run(const tgl_device *dev, const tgl_small_product *x)
@@ -80,7 +79,7 @@ static bool is_plain(const tgl_problem *p)
 bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *p, double alpha, const void *A,
                     const void *B, double beta, void *C)
 {
-    if (p == NULL || !is_plain(p)) return false;
+    if (dev == NULL || dev->backend->run_small == NULL || p == NULL || !is_plain(p)) return false;
     tgl_small_product x = {.type = p->type_a,
                            .m = p->m,
                            .n = p->n,

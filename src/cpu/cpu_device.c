@@ -309,7 +309,6 @@ static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream
     return run_host_scalars(plan, &host);
 }
 
-/* As in a plan of this product, and with the same result. */
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
 static const char *cpu_kernel_name(const tgl_device *dev, int index)

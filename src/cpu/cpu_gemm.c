@@ -156,9 +156,14 @@ static cpu_layout layout_of_a(const product *x, const row_block *block)
 static void fetch_part(const row_block *block, const panel *y, int64_t element, int64_t q,
                        cpu_beside *beside)
 {
-    const int64_t shares = block->tiles > y->next_pieces ? block->tiles / y->next_pieces : 1;
-    const int64_t piece = q / shares, share = q % shares;
-    if (y->next == NULL || piece >= y->next_pieces) return;
+    if (y->next == NULL) return;
+    int64_t shares = block->tiles, piece = 0, share = q;
+    if (y->next_pieces > 1) {
+        shares = shares > y->next_pieces ? shares / y->next_pieces : 1;
+        piece = q / shares;
+        share = q % shares;
+    }
+    if (piece >= y->next_pieces) return;
     const int64_t row = cpu_share(y->next_rows, shares, share);
     beside->ahead = y->next + (row * y->next_ld + piece * y->width) * element;
     beside->ahead_step = y->next_ld * element;

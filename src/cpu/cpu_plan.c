@@ -129,7 +129,8 @@ static const char *const band_models[] = {"AuthenticAMD 25.1", "AuthenticAMD 25.
 static bool is_in_bands(const tgl_shape *s, const cpu_facts *facts, const cpu_plan *plan)
 {
     const int64_t short_k = 128, element = (int64_t)plan->kernels->element;
-    const double bytes = (double)s->m * (double)s->n * (double)element / plan->threads;
+    const int sharers = plan->sharing == CPU_SHARE_C ? plan->threads : 1;
+    const double bytes = (double)s->m * (double)s->n * (double)element / sharers;
     if (s->k >= short_k || !plan->pack_b || plan->kernels->vector * element > 32 ||
         bytes <= (double)facts->l3 / 8)
         return false;
@@ -177,7 +178,9 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
         /* Each thread packs its rows of a transposed A, which takes about as long as to multiply
          * them by a vector. */
         const double packing = s->trans_a ? (double)rows : 0;
-        const double loading = 0.25 * (double)columns; /* of B, which each row of the grid reads */
+        /* Each row of the grid loads B. A quarter of a multiply-add for each vector of a row keeps
+         * 12 rows on one thread and cuts 4096 x 16 along m, as measured. */
+        const double loading = 0.25 * (double)columns;
         const double cost = (double)rows * (double)columns * narrow + packing + loading +
                             0.001 * (double)(rows + columns);
         if (best == 0 || cost < best) {
@@ -191,19 +194,20 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 
 /* Cuts the rectangles of the grid in halves, so that each thread computes several of them and those
  * that are faster compute more: another program may delay a thread, or its processor may be slower.
- * Columns are cut first, because each rectangle packs its own panels of B, and A if it is
- * transposed; else the longer side. Fewer than 48 rows or columns are slower, and so is a
- * transposed B with a short k, which takes long to pack.
+ * A rectangle is cut along n if it has at least as many columns as rows, or at least 640 columns
+ * and A is not transposed: each rectangle packs its own panels of B, and its rows of a transposed
+ * A. Else it is cut along m. The half has 48 rows or columns at least, because narrower ones were
+ * slower, and 2 * 10^6 multiply-adds, so that B is packed as before (choose_packing()).
  *
  * On 16 processors of an Intel Xeon, which other virtual machines used too, products of 500 to 3000
- * cubed ran at 1.1 to 1.4 times the speed of one rectangle a thread. On two idle processors (Zen 4)
- * they are 1 % slower. */
+ * cubed ran at 1.1 to 1.5 times the speed of one rectangle a thread. On two idle processors (Zen 4)
+ * they are 1 to 2 % slower. */
 static void cut_grid(const tgl_shape *s, cpu_plan *plan)
 {
     enum { SHORTEST = 48, WIDE = 320, SHORT_K = 128, FEW = 4, MANY = 8 };
-    const double least_of_many = 6e7, least = s->trans_a ? least_of_many : 1e6; /* multiply-adds */
+    const double least_of_many = 6e7, least = s->trans_a ? least_of_many : 2e6; /* multiply-adds */
     if (plan->sharing != CPU_SHARE_C || plan->threads == 1) return;
-    if (s->trans_b && s->k < SHORT_K) return;
+    if (s->trans_b && s->k < SHORT_K) return; /* B takes too long to pack */
     for (;;) {
         const double rows = (double)s->m / plan->grid_m, columns = (double)s->n / plan->grid_n;
         const int64_t parts = (int64_t)plan->grid_m * plan->grid_n / plan->threads;

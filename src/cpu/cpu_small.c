@@ -150,7 +150,7 @@ static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
         kernels->scale((char *)x->C + i * x->ldc * (int64_t)kernels->element, x->n, x->alpha);
 }
 
-/* A function of its own, because its registers would be saved for products of one panel, too. */
+/* Not inlined, so that products of one panel do not save the registers that this function uses. */
 static __attribute__((noinline)) void multiply(const cpu_kernels *kernels,
                                                const tgl_small_product *x, next_product *next)
 {
@@ -162,7 +162,8 @@ static __attribute__((noinline)) void multiply(const cpu_kernels *kernels,
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
-/* Most have one panel. */
+/* One product, with the same bits as a plan of it. Most have one panel, and call its function here.
+ */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
     if (!cpu_is_small(x->m, x->n, x->k)) return false;

@@ -335,11 +335,10 @@ static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t 
         for (int64_t p = 0; p < k; p += VLEN) {
             const int64_t steps = NAME(least)(VLEN, k - p);
             const MASK mask = MASK_OF((int)steps);
-            const T *line = src + i * ld + p;
             V x[VLEN];
             UNROLL
-            for (int r = 0; r < VLEN; r++, line += ld)
-                x[r] = i + r < count ? LOAD_MASKED(line, mask) : BROADCAST(0);
+            for (int r = 0; r < VLEN; r++)
+                x[r] = i + r < count ? LOAD_MASKED(src + (i + r) * ld + p, mask) : BROADCAST(0);
             TRANSPOSE(x);
             if (steps == VLEN && (p + VLEN - 1) * width + i + VLEN <= k * width) {
                 UNROLL

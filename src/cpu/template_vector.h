@@ -53,9 +53,9 @@ INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_
         y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
 }
 
-/* With AVX-512 rows of more than a page are read faster if FETCH_ROW fetches nothing new: 8 KB of
- * bf16 by 20 %, but 2 KB 30 % slower (Intel Xeon). With AVX2 it is faster for all rows (AMD EPYC,
- * Zen 4). */
+/* With AVX-512 rows of more than a page are read faster without prefetching the next rows: 8 KB of
+ * bf16 by 20 %, but 2 KB 30 % slower (Intel Xeon). With AVX2 prefetches pay for rows of any length
+ * (AMD EPYC, Zen 4). */
 static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *by)
 {
     T *y = to;
