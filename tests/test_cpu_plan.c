@@ -706,6 +706,19 @@ static void plans_explain_themselves(void **state)
         assert_non_null(strstr(text, tgl_plan_kernel(plan)));
         tgl_plan_destroy(plan);
     }
+
+    const tgl_device_options options = {.size = sizeof options, .threads = 4};
+    tgl_device *four;
+    assert_status(tgl_device_open("cpu", &options, &four), TGL_OK);
+    const tgl_problem problem = problem_of(TGL_F64, 1000, 1000, 1000);
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(four, &problem, NULL, &plan), TGL_OK);
+    char text[2000];
+    tgl_plan_explain(plan, text, sizeof text);
+    assert_non_null(strstr(text, "threads     4 of 4, which take "));
+    assert_non_null(strstr(text, "rectangles of C"));
+    tgl_plan_destroy(plan);
+    tgl_device_close(four);
 }
 
 int main(void)

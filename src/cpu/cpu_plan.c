@@ -465,7 +465,9 @@ static void explain_threads(tgl_text *out, const cpu_plan *p, int most)
         tgl_text_add(out,
                      ", each sums over a part of k; the partial sums are added in a fixed order\n");
     else
-        tgl_text_add(out, ", %d along m times %d along n\n", p->grid_m, p->grid_n);
+        tgl_text_add(out,
+                     ", which take %d x %d rectangles of C, along m and n, one after the other\n",
+                     p->grid_m, p->grid_n);
 }
 
 void tgl_cpu_explain(const tgl_plan *plan, tgl_text *out)
