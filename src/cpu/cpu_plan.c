@@ -178,8 +178,8 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
         /* Each thread packs its rows of a transposed A, which takes about as long as to multiply
          * them by a vector. */
         const double packing = s->trans_a ? (double)rows : 0;
-        /* Each row of the grid loads B. A quarter of a multiply-add for each vector of a row keeps
-         * 12 rows on one thread and cuts 4096 x 16 along m, as measured. */
+        /* Each row of the grid loads B. With a quarter of a multiply-add for each vector of a
+         * row, 12 rows are not cut and 4096 x 16 is cut along m, as measured. */
         const double loading = 0.25 * (double)columns;
         const double cost = (double)rows * (double)columns * narrow + packing + loading +
                             0.001 * (double)(rows + columns);
