@@ -401,6 +401,12 @@ static void short_k_takes_bands(void **state)
                  {1, 2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, true},
                  {1, 2000, 3000, 100, "AuthenticAMD 25.17", 16, 0, false},
                  {1, 2000, 3000, 100, "AuthenticAMD 26.2", 8, 0, false},
+                 {1, 2000, 3000, 100, "GenuineIntel 6.207", 16, 0, true},
+                 {1, 2000, 3000, 100, "GenuineIntel 6.143", 16, 0, true},
+                 {1, 2000, 3000, 100, "GenuineIntel 6.207", 8, 0, false},
+                 {1, 1000, 1000, 100, "GenuineIntel 6.207", 16, 0, true}, /* beyond L2 */
+                 {1, 500, 400, 100, "GenuineIntel 6.207", 16, 0, false},
+                 {4, 1000, 1000, 100, "GenuineIntel 6.207", 16, 0, false},
                  /* More than an eighth of L3 for each thread, though each rectangle has less. */
                  {2, 2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, true},
                  {4, 2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, false}};

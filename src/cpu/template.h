@@ -27,14 +27,18 @@
  *   SHORT_TILES_ARE_MASKED tiles with fewer than MR rows have no functions for whole vectors: for
  *                          AVX-512, whose masks cost one instruction of Intel's in a step
  *   SMALL_NV, HALF_V and others            for small products (template_small.h)
- *   STEPS                  steps of k in one iteration of a tile's main loop; 1
- *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a tile
+ *   STEPS                  steps of k in one iteration of the main loop of most tiles; 1
+ *   IS_RARE(mr, masked, use)               tiles that are not worth the code of several steps
+ *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a loop of several steps
  */
 #ifndef SMALL_NV
 #define SMALL_NV NV
 #endif
 #ifndef STEPS
 #define STEPS 1
+#endif
+#ifndef IS_RARE
+#define IS_RARE(mr, masked, use) ((masked) && (mr) < MR - 1)
 #endif
 #ifndef ADD_PRODUCT
 #define ADD_PRODUCT(sum, a, b) (sum) = FMA(a, b, sum)
@@ -70,73 +74,90 @@ static __attribute__((noinline)) void NAME(fetch_rows)(const T *c, int64_t ldc, 
     }
 }
 
-/* Where a tile reads its operands and copies b to. a1, a3, a5: bytes from `a` to these lines of A,
- * b1 and b3 from b; lines 2 and 4 are 2 and 4 times a1 away, which an address of x86 can express.
- */
+/* What the function of a tile is for: constants where the functions below are inlined. group: steps
+ * of k in one iteration of its main loop. */
+typedef struct NAME(kind) {
+    int mr, nv;
+    cpu_layout layout;
+    bool masked; /* the last vector is partial */
+    cpu_use use;
+    int group;
+} NAME(kind);
+
+/* Where a tile reads its operands and copies b to. a1, a3, a5, a7: bytes from `a` to these lines of
+ * A, b1 and b3 from b. Lines 2, 4 and 6 are 2 and 4 times a1 and 2 times a3 away, which an address
+ * of x86 can express. */
 typedef struct NAME(cursor) {
     const char *a, *b;
     T *copied;
-    int64_t a1, a3, a5, b1, b3;
+    int64_t a1, a3, a5, a7, b1, b3;
 } NAME(cursor);
 
 /* Line i of A, which is a row of op(A) in CPU_A_ROWS and a step of k in CPU_A_COLS. */
-INLINE const T *NAME(line_of_a)(const int i, const NAME(cursor) * at)
+INLINE const T *NAME(line_of_a)(const NAME(kind) t, const int i, const NAME(cursor) * at)
 {
-    const int64_t offset = STEPS > 1 && i == 3 ? at->a3 : STEPS > 1 && i == 5 ? at->a5 : i * at->a1;
+    int64_t offset = i * at->a1;
+    if (t.group > 1 && i == 3) offset = at->a3;
+    if (t.group > 1 && i == 5) offset = at->a5;
+    if (t.group > 1 && i == 6) offset = 2 * at->a3;
+    if (t.group > 1 && i == 7) offset = at->a7;
     return (const T *)(const void *)(at->a + offset);
 }
 
 /* Step u of a group, a rank-1 update: acc[i][j] += a[i] * b[j]. */
-INLINE void NAME(step)(const int mr, const int nv, const cpu_layout layout, const bool masked,
-                       const cpu_use use, const int u, MASK mask, NAME(cursor) * at,
+INLINE void NAME(step)(const NAME(kind) t, const int u, MASK mask, NAME(cursor) * at,
                        V acc[MR][SMALL_NV])
 {
     V row[NV];
-    const char *from = at->b + (STEPS > 1 && u == 3 ? at->b3 : u * at->b1);
+    const char *from = at->b + (t.group > 1 && u == 3 ? at->b3 : u * at->b1);
     const T *b = (const T *)(const void *)from;
     UNROLL
-    for (int j = 0; j < nv; j++)
-        row[j] = masked && j == nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
-    if (use == CPU_B_FETCH) {
+    for (int j = 0; j < t.nv; j++)
+        row[j] = t.masked && j == t.nv - 1 ? LOAD_MASKED(b + j * VLEN, mask) : LOAD(b + j * VLEN);
+    if (t.use == CPU_B_FETCH) {
         UNROLL
-        for (int byte = 64; byte <= nv * (int)sizeof(V); byte += 64)
-            __builtin_prefetch(from + nv * (int)sizeof(V) + byte - 1, 0, 2);
+        for (int byte = 64; byte <= t.nv * (int)sizeof(V); byte += 64)
+            __builtin_prefetch(from + t.nv * (int)sizeof(V) + byte - 1, 0, 2);
     }
-    if (use == CPU_B_COPY) {
+    if (t.use == CPU_B_COPY) {
         UNROLL
-        for (int j = 0; j < nv; j++)
+        for (int j = 0; j < t.nv; j++)
             STORE(at->copied + j * VLEN, row[j]);
-        at->copied += nv * VLEN;
+        at->copied += t.nv * VLEN;
     }
     UNROLL
-    for (int q = 0; q < mr; q++) {
-        const V x =
-            BROADCAST(layout == CPU_A_ROWS ? NAME(line_of_a)(q, at)[u] : NAME(line_of_a)(u, at)[q]);
+    for (int q = 0; q < t.mr; q++) {
+        const V x = BROADCAST(t.layout == CPU_A_ROWS ? NAME(line_of_a)(t, q, at)[u]
+                                                     : NAME(line_of_a)(t, u, at)[q]);
         UNROLL
-        for (int j = 0; j < nv; j++)
-            ADD_PRODUCT(acc[q][j], x, row[j]);
+        for (int j = 0; j < t.nv; j++)
+            if (t.group > 1)
+                ADD_PRODUCT(acc[q][j], x, row[j]);
+            else
+                acc[q][j] = FMA(x, row[j], acc[q][j]);
     }
 }
 
-/* `groups` times `steps` steps. Each group adds once to the addresses of a and b. The empty asm
- * hides addresses from the optimiser, which would compute the address of each element before the
- * loop and spill most of them, and keeps the loads of a step behind those of the step before. */
-INLINE void NAME(grouped_steps)(const int mr, const int nv, const cpu_layout layout,
-                                const bool masked, const cpu_use use, const int steps,
-                                int64_t groups, MASK mask, NAME(cursor) * at, V acc[MR][SMALL_NV])
+/* `rounds` times `steps` steps, t.group or 1. Each round adds once to the addresses of a and b. The
+ * empty asm hides addresses from the optimiser, which would compute the address of each element of
+ * a group before the loop and spill most of them, and keeps the loads of a step behind those of the
+ * step before. */
+INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MASK mask,
+                        NAME(cursor) * at, V acc[MR][SMALL_NV])
 {
-    _Static_assert(STEPS == 1 || (MR <= 6 && STEPS <= 4), "the cursor has no other lines");
-    for (; groups > 0; groups--) {
+    _Static_assert(STEPS == 1 || (MR <= 8 && STEPS <= 4), "the cursor has no other lines");
+    for (; rounds > 0; rounds--) {
         UNROLL
         for (int u = 0; u < steps; u++) {
-            if (STEPS > 1) {
+            if (t.group > 1) {
                 __asm__("" : "+r"(at->a), "+r"(at->b), "+r"(at->b1), "+r"(at->b3) : : "memory");
                 __asm__("" : "+r"(at->a1), "+r"(at->a3));
-                if (layout == CPU_A_ROWS) __asm__("" : "+r"(at->a5));
+                if (t.layout == CPU_A_ROWS) __asm__("" : "+r"(at->a5));
+                if (t.layout == CPU_A_ROWS && t.mr > 7) __asm__("" : "+r"(at->a7));
             }
-            NAME(step)(mr, nv, layout, masked, use, u, mask, at, acc);
+            NAME(step)(t, u, mask, at, acc);
         }
-        at->a += steps * (layout == CPU_A_ROWS ? (int64_t)sizeof(T) : at->a1);
+        at->a += steps * (t.layout == CPU_A_ROWS ? (int64_t)sizeof(T) : at->a1);
         at->b += steps * at->b1;
     }
 }
@@ -180,23 +201,23 @@ INLINE void NAME(store_tile)(const int mr, const int nv, const bool masked, MASK
     }
 }
 
-/* Multiplies and stores one tile. mr, nv, layout, masked and use are constants where this is
- * inlined. */
-INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, const bool masked,
-                       const cpu_use use, int64_t k, const T *a, int64_t a_stride, const T *b,
+/* Multiplies and stores one tile. */
+INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stride, const T *b,
                        int64_t ldb, T *c, int64_t ldc, int tail, T alpha, T beta,
                        const cpu_beside *beside)
 {
-    const int64_t row_step = layout == CPU_A_ROWS ? a_stride : 1;
-    const MASK mask = MASK_OF(masked ? tail : VLEN);
+    const int mr = t.mr, nv = t.nv, group = t.group;
+    const int64_t row_step = t.layout == CPU_A_ROWS ? a_stride : 1;
+    const MASK mask = MASK_OF(t.masked ? tail : VLEN);
     const int64_t a1 = a_stride * (int64_t)sizeof(T), b1 = ldb * (int64_t)sizeof(T);
     NAME(cursor)
     at = {.a = (const char *)a,
           .b = (const char *)b,
-          .copied = use == CPU_B_COPY ? beside->copy : NULL,
+          .copied = t.use == CPU_B_COPY ? beside->copy : NULL,
           .a1 = a1,
           .a3 = 3 * a1,
           .a5 = 5 * a1,
+          .a7 = 7 * a1,
           .b1 = b1,
           .b3 = 3 * b1};
     V acc[MR][SMALL_NV];
@@ -209,18 +230,17 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
     /* Prefetches all at once would delay the loads of a and b. The steps of k are therefore divided
      * into runs, and each run prefetches one row of C and a few rows of beside->ahead. */
     enum { LONG_K = 128, SHORT_RUN = 4 * STEPS };
-    int64_t runs = mr, run = (k + mr * STEPS - 1) / (mr * STEPS) * STEPS;
+    int64_t runs = mr, run = (k + mr * group - 1) / (mr * group) * group;
     if (k < LONG_K) {
         const bool is_divided = beside->ahead_rows > 0;
         runs = is_divided ? (int64_t)((uint64_t)(k + SHORT_RUN - 1) / SHORT_RUN) : 1;
         run = is_divided ? SHORT_RUN : k;
     }
-    const bool is_rare = masked && mr < MR - 1; /* not worth the code of a group of steps */
-    const T *next_a = layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
+    const T *next_a = t.layout == CPU_A_ROWS ? a + mr * row_step : a + mr * k;
     if (k < LONG_K && beside->fetch_c) NAME(fetch_rows)(c + ldc, ldc, mr - 1, nv * (int)sizeof(V));
     for (int64_t i = 0, p = 0; p < k; i++) {
         PREFETCH_ROW(nv, c + i * ldc, 1, 3);
-        if (layout == CPU_A_ROWS) {
+        if (t.layout == CPU_A_ROWS) {
             __builtin_prefetch(next_a + i * row_step);
             __builtin_prefetch(next_a + i * row_step + 64 / sizeof(T));
         }
@@ -228,13 +248,12 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
             PREFETCH_ROW(nv, beside->ahead + r * beside->ahead_step, 0, 2);
         }
         const int64_t steps = NAME(least)(run, k - p);
-        const int64_t groups = is_rare ? 0 : (int64_t)((uint64_t)steps / STEPS); /* a shift */
-        NAME(grouped_steps)(mr, nv, layout, masked, use, STEPS, groups, mask, &at, acc);
-        NAME(grouped_steps)
-        (mr, nv, layout, masked, use, 1, steps - groups * STEPS, mask, &at, acc);
+        const int64_t groups = (int64_t)((uint64_t)steps / (unsigned)group); /* a shift */
+        NAME(steps)(t, group, groups, mask, &at, acc);
+        if (group > 1) NAME(steps)(t, 1, steps - groups * group, mask, &at, acc);
         p += steps;
     }
-    NAME(store_tile)(mr, nv, masked, mask, c, ldc, alpha, beta, acc);
+    NAME(store_tile)(mr, nv, t.masked, mask, c, ldc, alpha, beta, acc);
 }
 
 /* One tile as a function. */
@@ -243,9 +262,8 @@ INLINE void NAME(tile)(const int mr, const int nv, const cpu_layout layout, cons
         int64_t k, const void *a, int64_t a_stride, const void *b, int64_t ldb, void *c,           \
         int64_t ldc, int tail, double alpha, double beta, const cpu_beside *beside)                \
     {                                                                                              \
-        NAME(tile)                                                                                 \
-        (mr, nv, layout, masked, use, k, a, a_stride, b, ldb, c, ldc, tail, (T)alpha, (T)beta,     \
-         beside);                                                                                  \
+        const NAME(kind) t = {mr, nv, layout, masked, use, IS_RARE(mr, masked, use) ? 1 : STEPS};  \
+        NAME(tile)(t, k, a, a_stride, b, ldb, c, ldc, tail, (T)alpha, (T)beta, beside);            \
     }
 
 /* The functions of one number of rows and vectors, for both layouts: whole, and with a partial

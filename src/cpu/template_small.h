@@ -75,7 +75,7 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
             const V broadcast = BROADCAST(element);
             UNROLL
             for (int j = 0; j < whole; j++)
-                ADD_PRODUCT(acc[q][j], broadcast, row[j]);
+                acc[q][j] = FMA(broadcast, row[j], acc[q][j]);
 #ifdef HALF_V
             if (half) { /* beside one vector it is faster to load the element twice: 9 % */
                 const HALF_V element_half =
