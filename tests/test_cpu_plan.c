@@ -123,7 +123,7 @@ static void flat_products_have_long_blocks(void **state)
     assert_true(plan_of(&shape, 1).kc > plan_of(&shape, 1).kernels->kc / 2);
 }
 
-/* A small L2 gives a block of A a third, a large one a fifth. */
+/* A small L2 gives a block of A a third, a large one two sevenths. */
 static void a_block_of_a_fits_in_l2(void **state)
 {
     (void)state;
@@ -132,8 +132,8 @@ static void a_block_of_a_fits_in_l2(void **state)
         size_t l2, least, most;
     } table[] = {{256 << 10, 60 << 10, 86 << 10},
                  {512 << 10, 130 << 10, 160 << 10},
-                 {1 << 20, 160 << 10, 210 << 10},
-                 {2 << 20, 340 << 10, 420 << 10}};
+                 {1 << 20, 250 << 10, 293 << 10},
+                 {2 << 20, 500 << 10, 586 << 10}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         cpu_device device = server;
         device.threads.threads = 1;
@@ -141,6 +141,28 @@ static void a_block_of_a_fits_in_l2(void **state)
         cpu_plan plan;
         tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
         assert_in_range(plan.mc * plan.kc * 4, table[i].least, table[i].most);
+    }
+}
+
+/* Rows of A that fit in three fifths of L2 are one block, and panels of B are not kept. */
+static void few_rows_are_one_block(void **state)
+{
+    (void)state;
+    const tgl_shape probe = shape_of(1000, 2000, 300, false, false);
+    cpu_device device = server;
+    device.threads.threads = 1;
+    const cpu_kernels *kernels = &tgl_cpu_kernels_portable_f32;
+    const int64_t kc = plan_of(&probe, 1).kc;
+    const int64_t most = (int64_t)(0.6 * (double)device.facts.l2) / kc / 4;
+    for (int64_t rows = most - 40; rows < most + 40; rows++) {
+        const tgl_shape shape = shape_of(rows, 2000, 300, false, false);
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, kernels, (cpu_blocking){0}, &device, &plan);
+        assert_int_equal(plan.kc, kc);
+        assert_int_equal(plan.mc == rows, rows <= most);
+        assert_int_equal(plan.keep_b, rows > most);
+        tgl_cpu_plan(&shape, kernels, (cpu_blocking){.mc = 96}, &device, &plan);
+        assert_true(plan.mc <= 96);
     }
 }
 
@@ -736,6 +758,7 @@ int main(void)
         cmocka_unit_test(what_is_read_often_is_packed),
         cmocka_unit_test(flat_products_have_long_blocks),
         cmocka_unit_test(a_block_of_a_fits_in_l2),
+        cmocka_unit_test(few_rows_are_one_block),
         cmocka_unit_test(steps_of_k_do_not_depend_on_threads),
         cmocka_unit_test(short_k_takes_bands),
         cmocka_unit_test(a_blocking_is_obeyed),
