@@ -700,6 +700,7 @@ static void plans_are_consistent(void **state)
         }
         if (plan.pack_a)
             assert_true(plan.a_bytes >= (size_t)(plan.mc * plan.kc) * kernels->element);
+        if (plan.keep_b) assert_int_equal(plan.mc % kernels->mr, 0); /* blocks are whole tiles */
         const int64_t width = (int64_t)kernels->nv * kernels->vector;
         const int64_t columns = plan.keep_b ? plan.nc : plan.nc < width ? plan.nc : width;
         if (plan.pack_b)

@@ -289,7 +289,7 @@ static void multiply_block(const product *x, range columns, range k)
     const int64_t blocks = cpu_ceil_div(length(x->rows), plan->mc);
     for (int64_t q = 0; q < blocks; q++) {
         row_block block = {
-            .rows = share(x->rows, 1, blocks, q),
+            .rows = share(x->rows, plan->kernels->mr, blocks, q),
             .k = k,
             .packed = plan->pack_a ? x->packed_a : NULL,
             .beta = k.begin == x->k.begin ? x->beta : 1,

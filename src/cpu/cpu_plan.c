@@ -176,18 +176,19 @@ static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
                           const cpu_facts *facts, cpu_plan *plan)
 {
     const cpu_kernels *kernels = plan->kernels;
-    const int64_t nr = (int64_t)kernels->nv * kernels->vector;
+    const int64_t mr = kernels->mr, nr = (int64_t)kernels->nv * kernels->vector;
     const int64_t usual = blocking.kc > 0 ? blocking.kc : kernels->kc;
     plan->kc = even_block(s->k, choose_kc(s, usual, plan, facts), 8);
 
     const int64_t element = (int64_t)kernels->element;
     plan->in_bands = blocking.mc == 0 && is_in_bands(s, facts, plan);
     const int most = plan->in_bands ? 2 * kernels->mr : blocking.mc;
-    const int64_t least = (most > 0 ? 1 : 4) * kernels->mr;
+    const int64_t least = (most > 0 ? 1 : 4) * mr;
     const int64_t mc = most > 0 ? most : a_room(facts, kernels) / plan->kc;
+    /* Several blocks consist of whole tiles: shorter ones are slower. */
     plan->mc = most == 0 && is_one_block(of.rows, facts, plan)
                    ? of.rows
-                   : even_block(of.rows, mc > least ? mc : least, kernels->mr);
+                   : even_block(of.rows, (mc > least ? mc : least) / mr * mr, mr);
     plan->keep_b = plan->mc < of.rows;
 
     const int64_t b_room = plan->in_bands ? (int64_t)facts->l2 / 2 : 8 << 20;
