@@ -144,26 +144,34 @@ static void a_block_of_a_fits_in_l2(void **state)
     }
 }
 
-/* Rows of A that fit in three fifths of L2 are one block, and panels of B are not kept. */
+/* Rows of A that fit in three fifths of L2 are one block, but 512 at most, and panels of B are not
+ * kept. */
 static void few_rows_are_one_block(void **state)
 {
     (void)state;
-    const tgl_shape probe = shape_of(1000, 2000, 300, false, false);
-    cpu_device device = server;
-    device.threads.threads = 1;
+    static const size_t sizes[] = {512 << 10, 2 << 20};
     const cpu_kernels *kernels = &tgl_cpu_kernels_portable_f32;
-    const int64_t kc = plan_of(&probe, 1).kc;
-    const int64_t most = (int64_t)(0.6 * (double)device.facts.l2) / kc / 4;
-    for (int64_t rows = most - 40; rows < most + 40; rows++) {
-        const tgl_shape shape = shape_of(rows, 2000, 300, false, false);
-        cpu_plan plan;
-        tgl_cpu_plan(&shape, kernels, (cpu_blocking){0}, &device, &plan);
-        assert_int_equal(plan.kc, kc);
-        assert_int_equal(plan.mc == rows, rows <= most);
-        assert_int_equal(plan.keep_b, rows > most);
-        tgl_cpu_plan(&shape, kernels, (cpu_blocking){.mc = 96}, &device, &plan);
-        assert_true(plan.mc <= 96);
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        cpu_device device = server;
+        device.threads.threads = 1;
+        device.facts.l2 = sizes[i];
+        const int64_t kc = kernels->kc, fit = (int64_t)(0.6 * (double)sizes[i]) / kc / 4;
+        const int64_t most = fit < 512 ? fit : 512;
+        for (int64_t rows = most - 40; rows < most + 40; rows++) {
+            const tgl_shape shape = shape_of(rows, 24, kc, false, false); /* a small B */
+            cpu_plan plan;
+            tgl_cpu_plan(&shape, kernels, (cpu_blocking){0}, &device, &plan);
+            assert_int_equal(plan.kc, kc);
+            assert_int_equal(plan.mc == rows, rows <= most);
+            assert_int_equal(plan.keep_b, rows > most);
+            assert_true(plan.mc <= 512);
+            tgl_cpu_plan(&shape, kernels, (cpu_blocking){.mc = 96}, &device, &plan);
+            assert_true(plan.mc <= 96);
+        }
     }
+    /* A short k, so that more rows would fit. */
+    const tgl_shape shape = shape_of(3000, 2000, 20, false, false);
+    assert_in_range(plan_of(&shape, 1).mc, 400, 512);
 }
 
 /* The steps of k are those of the product: where threads share rows and columns, the bits of a
@@ -473,6 +481,11 @@ static void a_blocking_is_obeyed(void **state)
     assert_true(plan.mc > own.mc);
     tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = 40}, &device, &plan);
     assert_true(plan.kc == own.kc && plan.mc == 40);
+    tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = 43}, &device, &plan);
+    assert_int_equal(plan.mc, 40);
+    tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = 1003}, &device, &plan);
+    assert_int_equal(plan.mc, 1000);
+    assert_false(plan.keep_b);
     tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.mc = 1}, &device, &plan);
     assert_int_equal(plan.mc, plan.kernels->mr);
 }
@@ -523,23 +536,41 @@ static void rows_are_for_one_processor(void **state)
 }
 
 /* Products in blocks of a few steps and rows. */
+static void check_in_blocks(tgl_device *dev, tgl_problem problem, const char *options)
+{
+    char kernel[64];
+    gemm_outcome outcome;
+    snprintf(kernel, sizeof kernel, "%s:%s", tgl_kernel_name(dev, 0), options);
+    const gemm_case c = {.problem = problem,
+                         .alpha = 1.5,
+                         .beta = 0.5,
+                         .fill = UNIFORM_11,
+                         .kernel = kernel,
+                         .seed = 1};
+    gemm_case_run(dev, &c, false, &outcome);
+    assert_string_equal(outcome.fault, "");
+    assert_status(outcome.status, TGL_OK);
+}
+
 static void products_in_small_blocks_are_right(void **state)
 {
     static const char *const options[] = {"kc=1", "kc=9,mc=5", "mc=1", "kc=65536,mc=65536"};
     for (size_t i = 0; i < COUNT_OF(options); i++) {
-        char kernel[64];
-        gemm_outcome outcome;
-        snprintf(kernel, sizeof kernel, "%s:%s", tgl_kernel_name(*state, 0), options[i]);
-        gemm_case c = {.problem = problem_of(TGL_F32, 150, 130, 170),
-                       .alpha = 1.5,
-                       .beta = 0.5,
-                       .fill = UNIFORM_11,
-                       .kernel = kernel,
-                       .seed = i};
-        if (i % 2) c.problem.trans_a = TGL_TRANS;
-        gemm_case_run(*state, &c, false, &outcome);
-        assert_string_equal(outcome.fault, "");
-        assert_status(outcome.status, TGL_OK);
+        tgl_problem problem = problem_of(TGL_F32, 150, 130, 170);
+        if (i % 2) problem.trans_a = TGL_TRANS;
+        check_in_blocks(*state, problem, options[i]);
+    }
+}
+
+/* Products that are large enough for A to be packed, in several blocks of it. */
+static void packed_blocks_are_right(void **state)
+{
+    static const char *const options[] = {"mc=20", "mc=150,kc=100", "mc=301", "kc=64,mc=296"};
+    for (size_t i = 0; i < 4 * COUNT_OF(options); i++) {
+        tgl_problem problem = problem_of(i % 2 ? TGL_F64 : TGL_F32, 301, 310, 320);
+        problem.trans_a = TGL_TRANS;
+        problem.trans_b = i / 2 % 2 ? TGL_TRANS : TGL_NO_TRANS;
+        check_in_blocks(*state, problem, options[i / 4]);
     }
 }
 
@@ -686,7 +717,16 @@ static void plans_are_consistent(void **state)
         const tgl_shape shape = shape_of(
             random_int(&seed, 2, largest), random_int(&seed, 2, largest),
             random_int(&seed, 1, largest), random_int(&seed, 0, 1), random_int(&seed, 0, 1));
-        const cpu_plan plan = plan_of(&shape, (int)random_int(&seed, 1, 70));
+        cpu_kernels table = tgl_cpu_kernels_portable_f32;
+        table.mr = (int)random_int(&seed, 2, 4) * 2;
+        cpu_device device = server;
+        device.threads.threads = (int)random_int(&seed, 1, 70);
+        device.facts.l2 = (size_t)256 << 10 << random_int(&seed, 0, 3);
+        cpu_blocking blocking = {0};
+        if (random_int(&seed, 0, 3) == 0) blocking.mc = (int)random_int(&seed, 1, 2 * largest);
+        if (random_int(&seed, 0, 3) == 0) blocking.kc = (int)random_int(&seed, 1, 2 * largest);
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, &table, blocking, &device, &plan);
         const cpu_kernels *kernels = plan.kernels;
         if (plan.path == CPU_PATH_SMALL) {
             assert_int_equal(plan.workspace, 0);
@@ -767,6 +807,7 @@ int main(void)
         cmocka_unit_test(rows_are_for_one_processor),
         cmocka_unit_test_setup_teardown(products_in_small_blocks_are_right, setup_cpu,
                                         teardown_device),
+        cmocka_unit_test_setup_teardown(packed_blocks_are_right, setup_cpu, teardown_device),
         cmocka_unit_test(large_batches_are_prefetched),
         cmocka_unit_test(steps_of_few_rows_depend_on_the_vendor),
         cmocka_unit_test(narrow_products_prefetch_the_next_block),

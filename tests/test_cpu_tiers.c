@@ -54,6 +54,7 @@ typedef struct tile_case {
     cpu_use use; /* of b */
     int rows, vectors, tail;
     int64_t k, spare; /* spare: how much longer a line is than it need be */
+    int64_t ahead;    /* rows to prefetch */
     double alpha, beta;
 } tile_case;
 
@@ -81,7 +82,12 @@ static void check_tile(const tile_case *t, uint64_t *seed)
     cpu_tile_fn *tile = t->use != CPU_B_READ
                             ? kernels->tallest_tile[t->use][t->layout][t->vectors - 1]
                             : kernels->tile[t->layout][partial][t->vectors - 1][t->rows - 1];
-    const cpu_beside beside = {.copy = copy.bytes};
+    const cpu_beside beside = {
+        .copy = copy.bytes,
+        .ahead = (const char *)b.bytes,
+        .ahead_rows = t->ahead,
+        .fetch_c = t->ahead > 0,
+    };
     tile(t->k, a.bytes, a_stride, b.bytes, ldb, c.bytes, ldc, t->tail, t->alpha, t->beta, &beside);
 
     for (int64_t i = 0; i < t->rows; i++)
@@ -107,11 +113,27 @@ static void check_tile(const tile_case *t, uint64_t *seed)
     guarded_destroy(&a), guarded_destroy(&b), guarded_destroy(&c), guarded_destroy(&copy);
 }
 
+/* Whole tiles, whose loops are the longest, with each k; others with one of them. */
+static void check_tiles_of(const cpu_kernels *kernels, tile_case t, int number, uint64_t *seed)
+{
+    static const int64_t ks[] = {1, 2, 7, 127, 128, 200};
+    enum { COUNT = sizeof ks / sizeof *ks };
+    const bool whole = t.tail == kernels->vector;
+    for (int i = 0; i < (whole ? COUNT : 1); i++) {
+        t.k = ks[whole ? i : number % COUNT];
+        t.spare = (number + i) % 2 * 3;
+        t.ahead = (number + i) % 3 * 5;
+        t.alpha = (number / 2 + i) % 2 ? 1 : -2;
+        t.beta = (number + i) % 3 - 1;
+        check_tile(&t, seed);
+    }
+}
+
 static void every_tile_multiplies(void **state)
 {
     (void)state;
-    static const int64_t ks[] = {1, 7, 200};
     uint64_t seed = 1;
+    int number = 0;
     const cpu_kernels *kernels;
     for (int i = 0; next_kernels(i, &kernels); i++)
         for (int layout = 0; layout < 2; layout++)
@@ -125,14 +147,10 @@ static void every_tile_multiplies(void **state)
                             .rows = rows > kernels->mr ? kernels->mr : rows,
                             .vectors = vectors,
                             .tail = tail,
-                            .k = ks[(rows + tail) % 3],
-                            .spare = (rows + tail) % 2 * 3,
-                            .alpha = tail % 2 ? 1 : -2,
-                            .beta = rows % 3 - 1,
                         };
                         if (t.use != CPU_B_READ && tail < kernels->vector) continue;
                         if (t.use == CPU_B_FETCH && t.layout != CPU_A_ROWS) continue;
-                        check_tile(&t, &seed);
+                        check_tiles_of(kernels, t, number++, &seed);
                     }
 }
 

@@ -37,7 +37,7 @@ static tgl_status read_option(const char *text, size_t length, cpu_blocking *blo
         return tgl_fail(
             TGL_BAD_ARGUMENT,
             "\"%.*s\": the kernels of the cpu device have the options kc=N, the steps of "
-            "k of a block, and mc=N, the rows of a block",
+            "k of a block, and mc=N, the most rows of a block, in whole tiles",
             (int)length, text);
     if (*option != 0) return tgl_fail(TGL_BAD_ARGUMENT, "the option %.2s is given twice", text);
     char *end;

@@ -47,29 +47,33 @@ static bool is_intel(const cpu_facts *facts)
 }
 
 /* The elements of a block of A, if A has several. The rest of L2 is for the panels of B and the
- * tiles of C. With a fifth of L2 instead of two sevenths 15 products of 350 to 2048 cubed were 0.3
- * to 1.7 (f32) and 2.1 to 2.3 % (f64) slower on Emerald Rapids (L2 of 2 MB), 12 on Zen 4 (1 MB) 0.2
- * to 0.7
- * %. B is read once for each block of A, so with less than 160 KB it is read too often: with a
- * third of an L2 of 512 KB (Zen 3) products of 1000 to 2000 cubed are 1 to 2 % (f32) and 2 to 5 %
- * (f64) faster than with a fifth. */
+ * tiles of C. A fifth of L2 is slower than two sevenths: 15 products of 350 to 2048 cubed by 0.3
+ * to 1.7 % (f32) and 2.1 to 2.3 % (f64) on Emerald Rapids (L2 of 2 MB), 12 products on Zen 4 (1 MB)
+ * by 0.2 to 0.7 %. B is read once for each block of A, so with less than 160 KB it is read too
+ * often: with a third of an L2 of 512 KB (Zen 3) products of 1000 to 2000 cubed are 1 to 2 % (f32)
+ * and 2 to 5 % (f64) faster than with a fifth. */
 static int64_t a_room(const cpu_facts *facts, const cpu_kernels *kernels)
 {
     const int64_t l2 = (int64_t)facts->l2, enough = 160 << 10;
-    const int64_t bytes = l2 / 7 * 2 > enough ? l2 / 7 * 2 : tgl_min64(l2 / 3, enough);
-    return bytes / (int64_t)kernels->element;
+    const int64_t least = tgl_min64(l2 / 3, enough), usual = l2 / 7 * 2;
+    return (usual > least ? usual : least) / (int64_t)kernels->element;
 }
 
+/* The most rows of a block of A that the planner chooses. Each row of C lies in other pages: with
+ * more rows 1334 x 2550 x 60 in f32 with AVX-512 is 7 to 16 % slower, 2000 x 1000 x 64 4 to 11 %,
+ * and with 128 to 512 rows both are as fast (Zen 4). */
+enum { MOST_ROWS = 512 };
+
 /* Whether A is one block: its rows fit in three fifths of L2. Then a panel of B is not kept for
- * other blocks, and all panels are copied to the same memory, which stays in the caches. 300 x 2000
- * x 1000 TT is 10 to 15 % faster in f64 on Emerald Rapids (L2 of 2 MB) and 3 to 6 % on Zen 4 (1
- * MB), 450 x 1500 x 600 3 to 8 % in f32 and 0 to 2 %. With three quarters of L2 there is no
- * difference. */
+ * other blocks, and all panels are copied to the same memory, which stays in the caches. In f64 300
+ * x 2000 x 1000 TT is 10 to 15 % faster on Emerald Rapids (L2 of 2 MB) and 3 to 6 % on Zen 4 (1
+ * MB), in f32 450 x 1500 x 600 is 3 to 8 % and 0 to 2 % faster. A limit of three quarters is no
+ * faster or slower. */
 static bool is_one_block(int64_t rows, const cpu_facts *facts, const cpu_plan *plan)
 {
     const double bytes = (double)rows * (double)plan->kc * (double)plan->kernels->element;
     const double share_of_l2 = 0.6;
-    return bytes <= share_of_l2 * (double)facts->l2;
+    return rows <= MOST_ROWS && bytes <= share_of_l2 * (double)facts->l2;
 }
 
 /* Whether B, or what a thread multiplies of it, is prefetched because it exceeds L2. */
@@ -141,10 +145,10 @@ typedef struct band_model {
 /* Zen 3: 1334 x 1275 x 94 by 26 to 33 %, 1334 x 2550 x 60 by 38 % (f32), 1000 x 1003 x 94 by 19 to
  * 36 % (f64) while the other hardware thread was busy; with aligned rows of C and an idle core they
  * may be 6 % slower. Zen 4: the first two by 5 to 17 and 38 % with AVX2; with AVX-512 they are 1 to
- * 8 % slower. Emerald Rapids and Sapphire Rapids, which has the same core: 402 x 1842 x 48 TT by 8
- * (f32) and 14 % (f64), 1000 x 1000 x 64 by 6 and 3 %, 2000 x 3000 x 64 by 6 and 31 %. There bands
- * of 8, 24 and 32 rows are 0 to 4 % slower than those of 16, and products with 150 to 300 steps of
- * k are as fast without them. */
+ * 8 % slower. Emerald Rapids: 402 x 1842 x 48 TT by 8 (f32) and 14 % (f64), 1000 x 1000 x 64 by 6
+ * and 3 %, 2000 x 3000 x 64 by 6 and 31 %; bands of 8, 24 and 32 rows are 0 to 4 % slower than
+ * those of 16, and products with 150 to 300 steps of k are as fast without bands. Sapphire Rapids
+ * (6.143) has the same core and was not measured. */
 static const band_model band_models[] = {
     {"AuthenticAMD 25.1", 32, true},
     {"AuthenticAMD 25.17", 32, true},
@@ -182,13 +186,13 @@ static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
 
     const int64_t element = (int64_t)kernels->element;
     plan->in_bands = blocking.mc == 0 && is_in_bands(s, facts, plan);
-    const int most = plan->in_bands ? 2 * kernels->mr : blocking.mc;
-    const int64_t least = (most > 0 ? 1 : 4) * mr;
-    const int64_t mc = most > 0 ? most : a_room(facts, kernels) / plan->kc;
-    /* Several blocks consist of whole tiles: shorter ones are slower. */
-    plan->mc = most == 0 && is_one_block(of.rows, facts, plan)
-                   ? of.rows
-                   : even_block(of.rows, (mc > least ? mc : least) / mr * mr, mr);
+    const int64_t least = 4 * mr, room = a_room(facts, kernels) / plan->kc;
+    int64_t mc = room > least ? tgl_min64(room, MOST_ROWS) : least;
+    if (is_one_block(of.rows, facts, plan)) mc = of.rows;
+    if (plan->in_bands) mc = 2 * mr;
+    if (blocking.mc > 0) mc = blocking.mc > mr ? blocking.mc : mr;
+    /* Several blocks consist of whole tiles, because shorter tiles are slower. */
+    plan->mc = mc >= of.rows ? of.rows : even_block(of.rows, mc / mr * mr, mr);
     plan->keep_b = plan->mc < of.rows;
 
     const int64_t b_room = plan->in_bands ? (int64_t)facts->l2 / 2 : 8 << 20;

@@ -28,7 +28,8 @@
  *                          AVX-512, whose masks cost one instruction of Intel's in a step
  *   SMALL_NV, HALF_V and others            for small products (template_small.h)
  *   STEPS                  steps of k in one iteration of the main loop of most tiles; 1
- *   IS_RARE(mr, masked, use)               tiles that are not worth the code of several steps
+ *   IS_RARE(mr, masked, use)               whether a tile's loop has one step all the same, to save
+ *                          code; masked tiles with fewer than MR - 1 rows
  *   ADD_PRODUCT(sum, a, b) sum += a*b, rounded as FMA(), in a loop of several steps
  */
 #ifndef SMALL_NV
@@ -74,7 +75,7 @@ static __attribute__((noinline)) void NAME(fetch_rows)(const T *c, int64_t ldc, 
     }
 }
 
-/* What the function of a tile is for: constants where the functions below are inlined. group: steps
+/* The properties of a tile function, constants where the functions below are inlined. group: steps
  * of k in one iteration of its main loop. */
 typedef struct NAME(kind) {
     int mr, nv;
@@ -85,8 +86,8 @@ typedef struct NAME(kind) {
 } NAME(kind);
 
 /* Where a tile reads its operands and copies b to. a1, a3, a5, a7: bytes from `a` to these lines of
- * A, b1 and b3 from b. Lines 2, 4 and 6 are 2 and 4 times a1 and 2 times a3 away, which an address
- * of x86 can express. */
+ * A, b1 and b3 from b. Lines 2 and 4 are 2 * a1 and 4 * a1 away, line 6 is 2 * a3 away: an address
+ * of x86 can contain these factors. */
 typedef struct NAME(cursor) {
     const char *a, *b;
     T *copied;
@@ -138,22 +139,25 @@ INLINE void NAME(step)(const NAME(kind) t, const int u, MASK mask, NAME(cursor) 
     }
 }
 
-/* `rounds` times `steps` steps, t.group or 1. Each round adds once to the addresses of a and b. The
- * empty asm hides addresses from the optimiser, which would compute the address of each element of
- * a group before the loop and spill most of them, and keeps the loads of a step behind those of the
- * step before. */
+/* Runs `rounds` iterations of `steps` steps each; `steps` is t.group or 1. An iteration adds once
+ * to the addresses of a and b. The empty asm hides addresses from the optimiser, which would
+ * compute the address of each element of a group before the loop and spill most of them, and keeps
+ * the loads of a step behind those of the step before. Addresses that no step uses are not named,
+ * because each would take a register. */
 INLINE void NAME(steps)(const NAME(kind) t, const int steps, int64_t rounds, MASK mask,
                         NAME(cursor) * at, V acc[MR][SMALL_NV])
 {
     _Static_assert(STEPS == 1 || (MR <= 8 && STEPS <= 4), "the cursor has no other lines");
+    const int lines_of_a = t.layout == CPU_A_ROWS ? t.mr : t.group;
     for (; rounds > 0; rounds--) {
         UNROLL
         for (int u = 0; u < steps; u++) {
             if (t.group > 1) {
-                __asm__("" : "+r"(at->a), "+r"(at->b), "+r"(at->b1), "+r"(at->b3) : : "memory");
-                __asm__("" : "+r"(at->a1), "+r"(at->a3));
-                if (t.layout == CPU_A_ROWS) __asm__("" : "+r"(at->a5));
-                if (t.layout == CPU_A_ROWS && t.mr > 7) __asm__("" : "+r"(at->a7));
+                __asm__("" : "+r"(at->a), "+r"(at->b), "+r"(at->a1), "+r"(at->b1) : : "memory");
+                if (lines_of_a > 3) __asm__("" : "+r"(at->a3));
+                if (lines_of_a > 5) __asm__("" : "+r"(at->a5));
+                if (lines_of_a > 7) __asm__("" : "+r"(at->a7));
+                if (t.group > 3) __asm__("" : "+r"(at->b3));
             }
             NAME(step)(t, u, mask, at, acc);
         }
@@ -228,8 +232,9 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
             acc[i][j] = BROADCAST(0);
     }
     /* Prefetches all at once would delay the loads of a and b. The steps of k are therefore divided
-     * into runs, and each run prefetches one row of C and a few rows of beside->ahead. */
-    enum { LONG_K = 128, SHORT_RUN = 4 * STEPS };
+     * into runs, multiples of `group`, and each run prefetches one row of C and a few rows of
+     * beside->ahead. */
+    enum { LONG_K = 128, SHORT_RUN = STEPS > 2 ? 16 : 4 };
     int64_t runs = mr, run = (k + mr * group - 1) / (mr * group) * group;
     if (k < LONG_K) {
         const bool is_divided = beside->ahead_rows > 0;
@@ -250,9 +255,9 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
         const int64_t steps = NAME(least)(run, k - p);
         const int64_t groups = (int64_t)((uint64_t)steps / (unsigned)group); /* a shift */
         NAME(steps)(t, group, groups, mask, &at, acc);
-        if (group > 1) NAME(steps)(t, 1, steps - groups * group, mask, &at, acc);
         p += steps;
     }
+    if (group > 1) NAME(steps)(t, 1, (int64_t)((uint64_t)k % (unsigned)group), mask, &at, acc);
     NAME(store_tile)(mr, nv, t.masked, mask, c, ldc, alpha, beta, acc);
 }
 

@@ -33,14 +33,14 @@
  * (Emerald Rapids), else 0.5 to 1 %. With four steps it would be 0 to 1 % more, for twice the code.
  */
 #define STEPS                    2
-#define IS_RARE(mr, masked, use) ((masked) || (use) == CPU_B_COPY) /* 10 KB */
+#define IS_RARE(mr, masked, use) ((masked) || (use) == CPU_B_COPY) /* saves 10 KB */
 #define SHORT_TILES_ARE_MASKED
 #define FOR_VECTORS CPU_VECTORS_4
 #define SMALL_NV    4
 #define WIDE_MR     6 /* 24 sums, 4 vectors of b and one of a in 32 registers */
 
-/* Else gcc 12 moves some sums of an unrolled loop between registers. As b is named as written, the
- * last product of a step does not take its register for the sum. */
+/* Else gcc 12 moves some sums of an unrolled loop between registers. b is an output too, though it
+ * does not change: else the sum of its last product takes its register. */
 #define ADD_PRODUCT_ASM(instruction, sum, a, b)                                                    \
     __asm__(instruction " %1, %2, %0" : "+v"(sum), "+v"(b) : "v"(a))
 
