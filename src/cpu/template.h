@@ -85,6 +85,13 @@ typedef struct NAME(kind) {
     int group;
 } NAME(kind);
 
+INLINE int NAME(steps_of)(const bool is_rare)
+{
+    int steps = STEPS;
+    if (is_rare) steps = 1;
+    return steps;
+}
+
 /* Where a tile reads its operands and copies b to. a1, a3, a5, a7: bytes from `a` to these lines of
  * A, b1 and b3 from b. Lines 2 and 4 are 2 * a1 and 4 * a1 away, line 6 is 2 * a3 away: an address
  * of x86 can contain these factors. */
@@ -267,7 +274,8 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
         int64_t k, const void *a, int64_t a_stride, const void *b, int64_t ldb, void *c,           \
         int64_t ldc, int tail, double alpha, double beta, const cpu_beside *beside)                \
     {                                                                                              \
-        const NAME(kind) t = {mr, nv, layout, masked, use, IS_RARE(mr, masked, use) ? 1 : STEPS};  \
+        const NAME(kind)                                                                           \
+            t = {mr, nv, layout, masked, use, NAME(steps_of)(IS_RARE(mr, masked, use))};           \
         NAME(tile)(t, k, a, a_stride, b, ldb, c, ldc, tail, (T)alpha, (T)beta, beside);            \
     }
 
