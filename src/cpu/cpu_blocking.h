@@ -13,7 +13,7 @@
 /* At most; 0: the planner's choice. */
 typedef struct cpu_blocking {
     int kc; /* steps of k between two visits to a tile of C */
-    int mc; /* rows of a block of A */
+    int mc; /* most rows of a block of A, rounded down to whole tiles, at least one tile */
 } cpu_blocking;
 
 /* What was measured for a model of processor and the kernels of a tier; also for the tiers that

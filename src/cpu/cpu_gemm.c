@@ -10,8 +10,9 @@
  *                         one register tile
  *
  * B is packed while it is used: the first tile that reads a panel of B also copies it, and the
- * tiles below read the packed copy. Rows and columns are cut into tiles of nearly equal size
- * instead of full tiles and a small remainder. Each element of C is summed in the order of k.
+ * tiles below read the packed copy. Blocks of rows consist of full tiles, but for the last one.
+ * Columns, and the rows of the last block, are cut into tiles of nearly equal size instead of full
+ * tiles and a small remainder. Each element of C is summed in the order of k.
  */
 #include "cpu/cpu.h"
 

@@ -191,7 +191,8 @@ static void choose_blocks(piece of, const tgl_shape *s, cpu_blocking blocking,
     if (is_one_block(of.rows, facts, plan)) mc = of.rows;
     if (plan->in_bands) mc = 2 * mr;
     if (blocking.mc > 0) mc = blocking.mc > mr ? blocking.mc : mr;
-    /* Several blocks consist of whole tiles, because shorter tiles are slower. */
+    /* If there are several blocks, all but the last one consist of whole tiles: shorter tiles are
+     * slower. */
     plan->mc = mc >= of.rows ? of.rows : even_block(of.rows, mc / mr * mr, mr);
     plan->keep_b = plan->mc < of.rows;
 
