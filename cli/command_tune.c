@@ -27,7 +27,7 @@ static const char help[] =
     "src/plan/tuned_CHIP.inc. A shape that the file has is left out, so that a run that was\n"
     "stopped goes on where it ended.\n"
     "On the cpu device: the blocking that is fastest on all shapes together, if it is faster than\n"
-    "the planner's own, as a row of src/cpu/tuned_cpu.inc for this model of processor.\n"
+    "the planner's own, as a row of src/cpu/plan/tuned_cpu.inc for this model of processor.\n"
     "\n"
     "  --suite FILE      shapes, a line each: type,m,n,k,layout,batch (a few squares); those of\n"
     "                    one type are measured\n" HELP_TYPES

@@ -32,7 +32,7 @@ cppcheck --std=c11 --language=c --enable=warning,performance,portability --inlin
   --suppress=missingIncludeSystem src cli shims examples ||
   failed="$failed cppcheck"
 
-for rule in families_named_once unique_names; do
+for rule in families_named_once folder_order unique_names; do
   sh "tests/$rule.sh" || failed="$failed $rule"
 done
 

@@ -6,7 +6,7 @@
 #ifndef LIST_OF_KERNEL_H
 #define LIST_OF_KERNEL_H
 
-#include "api/backend.h"
+#include "api/handles.h"
 
 /* A kernel with the parameters of the ladder's:
  *   (int m, int n, int k, float alpha, const float *A, long long lda, const float *B, long long

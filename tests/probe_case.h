@@ -5,7 +5,7 @@
 #ifndef PROBE_CASE_H
 #define PROBE_CASE_H
 
-#include "api/backend.h"
+#include "api/handles.h"
 
 typedef struct probe_case {
     int64_t m, n, k, lda; /* lda 0: tight */

@@ -9,7 +9,7 @@
 #ifndef PROBE_FAMILY_H
 #define PROBE_FAMILY_H
 
-#include "families/family.h"
+#include "plan/family.h"
 
 enum { PROBE_THRESHOLD = 100 }; /* the default of its option */
 

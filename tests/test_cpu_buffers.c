@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The buffers that the cpu device keeps from run to run (src/cpu/buffer_pool.c).
+ * The buffers that the cpu device keeps from run to run (src/cpu/run/buffer_pool.c).
  */
 #include "support.h"
 
-#include "cpu/cpu.h"
+#include "cpu/plan/cpu_plan.h"
+#include "cpu/run/buffer_pool.h"
 
 #include <pthread.h>
 

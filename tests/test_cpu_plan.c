@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the cpu device decides for a problem (src/cpu/cpu_plan.c, src/cpu/cpu_blocking.c). Plans are
- * made for a processor that need not be this one.
+ * What the cpu device decides for a problem (src/cpu/plan/cpu_plan.c, src/cpu/plan/cpu_blocking.c).
+ * Plans are made for a processor that need not be this one.
  */
 #include "support.h"
 
-#include "cpu/cpu.h"
+#include "backend/backend.h"
+#include "cpu/plan/word_plan.h"
+#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_gemm.h"
 
-static const cpu_device server = {
+static const cpu_machine server = {
     .facts = {.l1d = 48 << 10, .l2 = 2 << 20, .l3 = 64 << 20, .cores = 8},
-    .threads = {.threads = 8},
+    .threads = 8,
 };
 
 static tgl_shape shape_of(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b)
@@ -24,8 +27,8 @@ static tgl_shape shape_of(int64_t m, int64_t n, int64_t k, bool trans_a, bool tr
 
 static cpu_plan plan_of(const tgl_shape *shape, int threads)
 {
-    cpu_device device = server;
-    device.threads.threads = threads;
+    cpu_machine device = server;
+    device.threads = threads;
     cpu_plan plan;
     tgl_cpu_plan(shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
     return plan;
@@ -135,8 +138,8 @@ static void a_block_of_a_fits_in_l2(void **state)
                  {1 << 20, 250 << 10, 293 << 10},
                  {2 << 20, 500 << 10, 586 << 10}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
-        cpu_device device = server;
-        device.threads.threads = 1;
+        cpu_machine device = server;
+        device.threads = 1;
         device.facts.l2 = table[i].l2;
         cpu_plan plan;
         tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
@@ -152,8 +155,8 @@ static void few_rows_are_one_block(void **state)
     static const size_t sizes[] = {512 << 10, 2 << 20};
     const cpu_kernels *kernels = &tgl_cpu_kernels_portable_f32;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        cpu_device device = server;
-        device.threads.threads = 1;
+        cpu_machine device = server;
+        device.threads = 1;
         device.facts.l2 = sizes[i];
         const int64_t kc = kernels->kc, fit = (int64_t)(0.6 * (double)sizes[i]) / kc / 4;
         const int64_t most = fit < 512 ? fit : 512;
@@ -187,13 +190,13 @@ static void steps_of_k_do_not_depend_on_threads(void **state)
         const tgl_shape shape =
             shape_of(random_int(&seed, 1, edge), random_int(&seed, 1, edge),
                      random_int(&seed, 1, 3000), random_int(&seed, 0, 1), random_int(&seed, 0, 1));
-        cpu_device device = server;
+        cpu_machine device = server;
         device.facts.l2 = sizes[i % COUNT_OF(sizes)];
-        device.threads.threads = 1;
+        device.threads = 1;
         cpu_plan one, plan;
         tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &one);
         for (int threads = 2; threads <= 8; threads++) {
-            device.threads.threads = threads;
+            device.threads = threads;
             tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
             assert_int_equal(plan.kc, one.kc);
         }
@@ -228,7 +231,7 @@ static void steps_of_few_rows_depend_on_the_vendor(void **state)
                  {"AuthenticAMD 25.17", 36, 200, 224}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const tgl_shape shape = shape_of(table[i].rows, 4096, 4096, false, false);
-        cpu_device device = server;
+        cpu_machine device = server;
         snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
         cpu_plan plan;
         tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
@@ -259,8 +262,8 @@ static void rows_are_copied_where_that_is_faster(void **state)
                  {"AuthenticAMD 25.1", 1024, 1024, 1024, 8, false}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const tgl_shape shape = shape_of(table[i].m, table[i].n, table[i].ld, false, false);
-        cpu_device device = server;
-        device.threads.threads = 1;
+        cpu_machine device = server;
+        device.threads = 1;
         snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
         cpu_kernels kernels = wide_kernels();
         kernels.vector = table[i].vector;
@@ -300,8 +303,8 @@ static void fast_words_take_fewer_threads(void **state)
     for (int fast = 0; fast < 2; fast++) {
         cpu_tier tier = *cpu->tiers[cpu->tier_count - 1];
         tier.words = fast ? &amx : NULL;
-        cpu_device device = server;
-        device.threads.threads = 16;
+        cpu_machine device = server;
+        device.threads = 16;
         tgl_shape shape = shape_of(96, 96, 96, false, false); /* 8.8e5 multiply-adds */
         shape.type_a = shape.type_b = TGL_BF16;
         cpu_block_plan blocks;
@@ -319,8 +322,8 @@ static void threads_share_the_packing_of_a(void **state)
     (void)state;
     const cpu_kernels kernels = wide_kernels();
     for (int threads = 8; threads <= 16; threads *= 2) {
-        cpu_device device = server;
-        device.threads.threads = threads;
+        cpu_machine device = server;
+        device.threads = threads;
         cpu_plan plan;
         const tgl_shape transposed = shape_of(1024, 1024, 1024, true, false);
         tgl_cpu_plan(&transposed, &kernels, (cpu_blocking){0}, &device, &plan);
@@ -335,12 +338,12 @@ static void threads_share_the_packing_of_a(void **state)
 static bool multiply_as_on(const char *model, const tgl_shape *shape, const cpu_kernels *kernels,
                            void *a, void *b, void *c)
 {
-    cpu_device device = server;
+    cpu_machine device = server;
     device.facts.l2 = 256 << 10;
     snprintf(device.facts.model, sizeof device.facts.model, "%s", model);
     thread_pool threads;
     tgl_thread_pool_open(&threads, 1, 1);
-    device.threads.threads = 1;
+    device.threads = 1;
     cpu_plan plan;
     tgl_cpu_plan(shape, kernels, (cpu_blocking){0}, &device, &plan);
     const tgl_run run = {
@@ -400,8 +403,8 @@ static void narrow_products_prefetch_the_next_block(void **state)
     const cpu_kernels kernels = wide_kernels();
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const tgl_shape shape = shape_of(100, table[i].n, table[i].k, false, table[i].trans_b);
-        cpu_device device = server;
-        device.threads.threads = 1;
+        cpu_machine device = server;
+        device.threads = 1;
         cpu_plan plan;
         tgl_cpu_plan(&shape, &kernels, (cpu_blocking){0}, &device, &plan);
         if (plan.fetch_next_block != table[i].expected) fail_msg("row %d", (int)i);
@@ -442,8 +445,8 @@ static void short_k_takes_bands(void **state)
                  {4, 2000, 3000, 100, "AuthenticAMD 25.17", 8, 0, false}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const tgl_shape shape = shape_of(table[i].m, table[i].n, table[i].k, false, false);
-        cpu_device device = server;
-        device.threads.threads = table[i].threads;
+        cpu_machine device = server;
+        device.threads = table[i].threads;
         snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
         cpu_kernels kernels = tgl_cpu_kernels_portable_f32;
         kernels.vector = table[i].vector;
@@ -458,7 +461,7 @@ static void short_k_takes_bands(void **state)
     /* A thread that computes whole products of a batch writes all of C. */
     tgl_shape shape = shape_of(1500, 1500, 11, false, false);
     shape.batch = 16;
-    cpu_device device = server;
+    cpu_machine device = server;
     snprintf(device.facts.model, sizeof device.facts.model, "AuthenticAMD 25.17");
     cpu_kernels kernels = tgl_cpu_kernels_portable_f32;
     kernels.vector = 8;
@@ -472,8 +475,8 @@ static void a_blocking_is_obeyed(void **state)
 {
     (void)state;
     const tgl_shape shape = shape_of(1000, 1000, 1000, false, false);
-    cpu_device device = server;
-    device.threads.threads = 1;
+    cpu_machine device = server;
+    device.threads = 1;
     cpu_plan own, plan;
     tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &own);
     tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){.kc = 104}, &device, &plan);
@@ -598,7 +601,7 @@ static void large_batches_are_prefetched(void **state)
         tgl_shape shape = shape_of(table[i].n, table[i].n, table[i].n, false, false);
         shape.batch = table[i].batch;
         shape.lda = table[i].ld;
-        cpu_device device = server;
+        cpu_machine device = server;
         snprintf(device.facts.model, sizeof device.facts.model, "%s", table[i].model);
         cpu_plan plan;
         tgl_cpu_plan(&shape, table[i].wide ? &wide : &tgl_cpu_kernels_portable_f32,
@@ -666,8 +669,8 @@ static void threads_that_would_wait_are_not_used(void **state)
     assert_int_equal(plan.grid_n, 4);
 
     shape = shape_of(80, 80, 80, false, false);
-    cpu_device device = server;
-    device.threads.threads = 16;
+    cpu_machine device = server;
+    device.threads = 16;
     tgl_cpu_plan(&shape, f32, (cpu_blocking){0}, &device, &plan);
     assert_in_range(plan.threads, 4, 5);
     tgl_cpu_plan(&shape, f64, (cpu_blocking){0}, &device, &plan);
@@ -719,8 +722,8 @@ static void plans_are_consistent(void **state)
             random_int(&seed, 1, largest), random_int(&seed, 0, 1), random_int(&seed, 0, 1));
         cpu_kernels table = tgl_cpu_kernels_portable_f32;
         table.mr = (int)random_int(&seed, 2, 4) * 2;
-        cpu_device device = server;
-        device.threads.threads = (int)random_int(&seed, 1, 70);
+        cpu_machine device = server;
+        device.threads = (int)random_int(&seed, 1, 70);
         device.facts.l2 = (size_t)256 << 10 << random_int(&seed, 0, 3);
         cpu_blocking blocking = {0};
         if (random_int(&seed, 0, 3) == 0) blocking.mc = (int)random_int(&seed, 1, 2 * largest);

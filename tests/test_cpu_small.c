@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Small products, which the cpu device computes without a plan (src/api/small_product.c,
- * src/cpu/cpu_small.c): every way to ask for one gives the same bytes, and wrong arguments give the
- * same errors.
+ * src/cpu/run/cpu_small.c): every way to ask for one gives the same bytes, and wrong arguments give
+ * the same errors.
  */
 #include "gemm_case.h"
 #include "support.h"

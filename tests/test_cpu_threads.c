@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The threads of the cpu device (src/cpu/thread_pool.c), and how many there are by default
- * (src/cpu/processors.c), with files of the system in folders that the tests make.
+ * The threads of the cpu device (src/base/thread_pool.c), and how many there are by default
+ * (src/base/processors.c), with files of the system in folders that the tests make.
  */
 #include "support.h"
 
 #include "base/clock.h"
-#include "cpu/cpu.h"
-#include "cpu/processors.h"
+#include "base/processors.h"
+#include "cpu/run/cpu_device.h"
 
 #include <dirent.h>
 #include <pthread.h>

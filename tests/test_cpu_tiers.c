@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The instruction-set tiers one function at a time (src/cpu/template.h, src/cpu/tiers.c): every
- * register tile of every tier that this machine runs, packing, finishing, matrix times vector; in
- * buffers that end where the matrices do.
+ * The instruction-set tiers one function at a time (src/cpu/kernels/template.h,
+ * src/cpu/device/tiers.c): every register tile of every tier that this machine runs, packing,
+ * finishing, matrix times vector; in buffers that end where the matrices do.
  */
 #include "support.h"
 
-#include "cpu/cpu.h"
+#include "cpu/device/tiers.h"
 
 /* ---- Buffers of either type ------------------------------------------------------------------ */
 

@@ -4,8 +4,9 @@
  * tiles, the bytes that are copied, failures of every call, several threads. The fake driver finds
  * copies and kernels that are not ordered, and pinned memory that is used too early.
  */
-#include "api/backend.h"
-#include "api/host_product.h"
+#include "api/host_gemm.h"
+#include "backend/backend.h"
+#include "backend/host_product.h"
 #include "elements.h"
 #include "fake_cuda/setup.h"
 

@@ -5,7 +5,7 @@
  */
 #include "fake_cuda/setup.h"
 
-#include "api/backend.h"
+#include "api/handles.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
  *
  * What TGL_COMPUTE_DEFAULT means, by chip, type and TEGULA_COMPUTE.
  */
-#include "api/backend.h"
+#include "backend/backend.h"
 #include "support.h"
 
 #include <stdlib.h>

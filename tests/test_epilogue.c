@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Epilogues and batches of pointers on the cpu, in all their combinations and under BLAS's rules;
- * and every wrong argument to them (src/api/shape_epilogue.c, src/api/operands.c,
- * src/cpu/cpu_epilogue.c).
+ * and every wrong argument to them (src/problem/shape_epilogue.c, src/problem/operands.c,
+ * src/cpu/run/cpu_epilogue.c).
  */
 #include "support.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of f16 and bf16 on the cpu device (src/cpu/cpu_blocks.c), and the conversions of each
- * tier (src/cpu/template_convert.h).
+ * Products of f16 and bf16 on the cpu device (src/cpu/run/cpu_blocks.c), and the conversions of
+ * each tier (src/cpu/kernels/template_convert.h).
  */
 #include "support.h"
 
-#include "cpu/cpu.h"
+#include "backend/backend.h"
+#include "cpu/run/cpu_device.h"
 #include "elements.h"
 
 static const tgl_type types[] = {TGL_F16, TGL_BF16};

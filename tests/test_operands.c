@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Operands of a run besides A, B and C: a separate D, scalars in device memory, a workspace
- * (src/api/operands.c, src/api/plan_handle.c). Every wrong argument, and the products.
+ * (src/problem/operands.c, src/api/plan_handle.c). Every wrong argument, and the products.
  */
 #include "support.h"
 

@@ -5,7 +5,7 @@
  */
 #include "support.h"
 
-#include "api/backend.h"
+#include "api/handles.h"
 #include "api/plan_cache.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every wrong argument gives its status and error message (src/api/shape.c, src/api/operands.c).
+ * Every wrong argument gives its status and error message (src/problem/shape.c,
+ * src/problem/operands.c).
  */
 #include "support.h"
 

@@ -6,7 +6,7 @@
  */
 #include "support.h"
 
-#include "api/backend.h"
+#include "backend/backend.h"
 #include "base/integers.h"
 #include "elements.h"
 #include "families/decompose.h"

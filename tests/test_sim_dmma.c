@@ -5,7 +5,7 @@
  * epilogues, bank conflicts, and what the family refuses. An argument "i/n" takes the i-th of n
  * parts.
  */
-#include "families/family.h"
+#include "plan/family.h"
 #include "support.h"
 
 static int part = 0, parts = 1;

@@ -4,7 +4,7 @@
  * copy widths, with and without split-K, on shapes with partial tiles, and shapes for which the
  * planner chooses. An argument "i/n" selects part i of n of the configurations.
  */
-#include "families/family.h"
+#include "plan/family.h"
 #include "support.h"
 
 static int part = 0, parts = 1;

@@ -6,7 +6,7 @@
  * computed in double from the very elements that the kernel reads. An argument "i/n" takes the i-th
  * of n parts.
  */
-#include "families/family.h"
+#include "plan/family.h"
 #include "support.h"
 
 static int part = 0, parts = 1;

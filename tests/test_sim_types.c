@@ -6,7 +6,7 @@
  * results of another type, and values that are not finite. An argument "i/n" takes the i-th of n
  * parts.
  */
-#include "families/family.h"
+#include "plan/family.h"
 #include "support.h"
 #include "typed_case.h"
 

@@ -4,7 +4,7 @@
  * after every run, products of a batch have separate sums and counters, and results do not depend
  * on which block finishes last.
  */
-#include "api/backend.h"
+#include "backend/backend.h"
 #include "support.h"
 
 /* Columns: a kernel string, a product. Split over blocks, over clusters, over units of work. */

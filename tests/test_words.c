@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products by words (src/cpu/cpu_words.h, cpu_words.c) of each tier of this machine that has any
- * (tier_amx.c, tier_avx512_bf16.c, tier_avx512_vnni.c, tier_avx2_i8.c, tier_neon_dot.c,
+ * Products by words (src/cpu/kernels/cpu_words.h, cpu_words.c) of each tier of this machine that
+ * has any (tier_amx.c, tier_avx512_bf16.c, tier_avx512_vnni.c, tier_avx2_i8.c, tier_neon_dot.c,
  * tier_neon_mm.c): the packing and the tiles in buffers that end where the matrices do, and the
  * products of the cpu device that use them.
  */
 #include "support.h"
 
-#include "cpu/cpu.h"
+#include "backend/backend.h"
+#include "cpu/plan/word_plan.h"
+#include "cpu/run/cpu_device.h"
+#include "cpu/run/multiply_words.h"
 #include "elements.h"
 
 #include <float.h>

@@ -3,9 +3,9 @@
  * Explains the planner's choice for a chip that need not be present.
  */
 #include "api/default_compute.h"
-#include "api/shape.h"
 #include "base/error.h"
 #include "plan/planner.h"
+#include "problem/shape.h"
 
 #include <stdlib.h>
 

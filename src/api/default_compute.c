@@ -3,7 +3,7 @@
  * What TGL_COMPUTE_DEFAULT means for products of F32. docs/accuracy.md gives the reasons.
  */
 #include "api/default_compute.h"
-#include "api/backend.h"
+#include "api/handles.h"
 
 #include <stdlib.h>
 #include <string.h>

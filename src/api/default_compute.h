@@ -5,8 +5,8 @@
 #ifndef TGL_DEFAULT_COMPUTE_H
 #define TGL_DEFAULT_COMPUTE_H
 
-#include "api/shape.h"
 #include "plan/chips.h"
+#include "problem/shape.h"
 
 /* The compute mode that TEGULA_COMPUTE asks for; TGL_BAD_SETTING if it is no such mode. */
 tgl_status tgl_compute_of_environment(tgl_compute *compute);

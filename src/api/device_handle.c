@@ -3,8 +3,8 @@
  * Opening devices by name, and the functions of a device other than products: memory, properties,
  * timers.
  */
-#include "api/backend.h"
 #include "api/default_compute.h"
+#include "api/handles.h"
 #include "api/plan_cache.h"
 #include "api/prepared.h"
 #include "base/clock.h"

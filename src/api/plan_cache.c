@@ -9,7 +9,7 @@
  * one alone.
  */
 #include "api/plan_cache.h"
-#include "api/backend.h"
+#include "api/handles.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef TGL_PLAN_CACHE_H
 #define TGL_PLAN_CACHE_H
 
-#include "api/shape.h"
+#include "problem/shape.h"
 
 typedef struct tgl_plan_cache tgl_plan_cache;
 

@@ -2,7 +2,7 @@
  *
  * The public functions of plans: creating, running and describing them.
  */
-#include "api/backend.h"
+#include "api/handles.h"
 #include "api/plan_cache.h"
 #include "api/prepared.h"
 #include "api/small_product.h"

@@ -3,7 +3,7 @@
  * Creating and destroying plans. The planner makes the launch list of a device that has a chip. A
  * device without a chip has a planner of its own.
  */
-#include "api/backend.h"
+#include "api/handles.h"
 #include "api/small_product.h"
 
 #include <stdio.h>

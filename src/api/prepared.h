@@ -6,7 +6,7 @@
 #ifndef TGL_PREPARED_H
 #define TGL_PREPARED_H
 
-#include "api/backend.h"
+#include "backend/backend.h"
 
 /* The prepared operands of a device that are not destroyed. A run looks for its own among them
  * before it reads it, so that one of another device, or a destroyed one, is an error. */

@@ -3,7 +3,7 @@
  * The one-shot functions: find a plan in the device's cache or make one, and run it once. A device
  * may compute small products without a plan.
  */
-#include "api/backend.h"
+#include "api/handles.h"
 #include "api/small_product.h"
 
 /* Returns an error for problems that these functions do not support. */

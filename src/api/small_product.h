@@ -8,7 +8,7 @@
 #ifndef TGL_SMALL_PRODUCT_H
 #define TGL_SMALL_PRODUCT_H
 
-#include "api/backend.h"
+#include "backend/backend.h"
 
 /* A call with the arguments of tgl_sgemm() or tgl_dgemm(): *x has the caller's type, m, n, k,
  * leading dimensions, alpha, beta and pointers. Changes *x. */

@@ -18,7 +18,7 @@
  * There are two buffers for tiles of D. The host has waited for the copy from a buffer before it
  * enqueues other work on it.
  */
-#include "api/host_product.h"
+#include "backend/host_product.h"
 #include "base/integers.h"
 #include "cuda/staging.h"
 

@@ -15,7 +15,7 @@
 #ifndef TGL_CUDA_STATE_H
 #define TGL_CUDA_STATE_H
 
-#include "api/backend.h"
+#include "backend/backend.h"
 #include "base/disk_cache.h"
 #include "cuda/driver.h"
 #include "cuda/nvrtc.h"

@@ -3,10 +3,10 @@
  * tgl_warm(): compiles kernels ahead of time into the disk cache, also for chips that are not
  * present.
  */
-#include "api/shape.h"
 #include "base/clock.h"
 #include "cuda/nvrtc_compile.h"
 #include "plan/planner.h"
+#include "problem/shape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "cuda/staging.h"
 
 #include "base/integers.h"
-#include "cpu/processors.h"
+#include "base/processors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #ifndef TGL_CUDA_STAGING_H
 #define TGL_CUDA_STAGING_H
 
-#include "cpu/thread_pool.h"
+#include "base/thread_pool.h"
 #include "cuda/cuda_state.h"
 
 enum {

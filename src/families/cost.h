@@ -8,7 +8,7 @@
 #define TGL_COST_H
 
 #include "base/integers.h"
-#include "families/family.h"
+#include "plan/family.h"
 
 enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0 and later */
 

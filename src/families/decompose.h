@@ -6,7 +6,7 @@
 #ifndef TGL_DECOMPOSE_H
 #define TGL_DECOMPOSE_H
 
-#include "families/family.h"
+#include "plan/family.h"
 
 /* The words of op(A) or op(B): `lines` rows of op(A) or columns of op(B), of `length` elements. */
 typedef struct tgl_decompose {

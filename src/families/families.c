@@ -3,7 +3,7 @@
  * The table of families, and the numbering of their configurations. A new family adds its line
  * here, and nowhere else.
  */
-#include "families/family.h"
+#include "plan/family.h"
 
 #include <string.h>
 

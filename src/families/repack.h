@@ -6,7 +6,7 @@
 #ifndef TGL_REPACK_H
 #define TGL_REPACK_H
 
-#include "families/family.h"
+#include "plan/family.h"
 
 /* A copy of op(A) or op(B): `lines` lines of `length` elements that are neighbours in the copy. */
 typedef struct tgl_repack {

@@ -20,9 +20,9 @@
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
 
-#include "api/shape.h"
 #include "base/text.h"
 #include "plan/kernel_source.h"
+#include "problem/shape.h"
 
 /* ---- Values that a run fills in -------------------------------------------------------------- */
 

@@ -7,52 +7,6 @@
 
 #include <stdlib.h>
 
-/* ---- The problem ----------------------------------------------------------------------------- */
-
-/* Bytes of all matrices if each is moved once. C counts only if D is another matrix. */
-static double bytes_moved(const tgl_shape *s)
-{
-    const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
-    return (double)s->batch *
-           (m * k * (double)tgl_type_size(s->type_a) + k * n * (double)tgl_type_size(s->type_b) +
-            m * n * (double)tgl_type_size(s->type_d) +
-            (s->in_place ? 0 : m * n * (double)tgl_type_size(s->type_c)));
-}
-
-static double flops_of(const tgl_shape *s)
-{
-    return 2.0 * (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
-}
-
-static void add_types(tgl_text *out, const tgl_shape *s)
-{
-    if (tgl_shape_is_all(s, s->type_a))
-        tgl_text_add(out, "%s", tgl_type_name(s->type_a));
-    else
-        tgl_text_add(out, "A %s, B %s, C %s, D %s", tgl_type_name(s->type_a),
-                     tgl_type_name(s->type_b), tgl_type_name(s->type_c), tgl_type_name(s->type_d));
-}
-
-void tgl_text_problem(tgl_text *out, const tgl_shape *s)
-{
-    char epilogue[120];
-    tgl_text_add(out, "problem     %s := alpha*%s*%s + beta*C, ", s->in_place ? "C" : "D",
-                 s->trans_a ? "A^T" : "A", s->trans_b ? "B^T" : "B");
-    add_types(out, s);
-    tgl_text_add(out, ", row-major, m=%lld n=%lld k=%lld", (long long)s->m, (long long)s->n,
-                 (long long)s->k);
-    if (s->batch > 1) tgl_text_add(out, ", batch of %lld", (long long)s->batch);
-    if (s->pointers) tgl_text_add(out, " by pointers");
-    if (s->device_scalars) tgl_text_add(out, ", alpha and beta in device memory");
-    tgl_text_add(out, "%s\n",
-                 s->swapped ? " (column-major given: A and B, m and n exchanged)" : "");
-    tgl_text_add(out,
-                 "intensity   %.1f FLOP/byte (%.4g GFLOP, %.4g MB if each matrix moves once)\n",
-                 flops_of(s) / bytes_moved(s), 1e-9 * flops_of(s), 1e-6 * bytes_moved(s));
-    tgl_epilogue_describe(s, epilogue, sizeof epilogue);
-    if (epilogue[0] != '\0') tgl_text_add(out, "epilogue    %s\n", epilogue);
-}
-
 /* ---- Launches -------------------------------------------------------------------------------- */
 
 void tgl_text_launch(tgl_text *out, const tgl_step *step, const tgl_launch *launch)
@@ -178,8 +132,8 @@ static void add_prediction(tgl_text *out, const tgl_chip *chip, const tgl_shape 
         out,
         "predicted   %.2f us, %.2f TFLOP/s: arithmetic %.2f us, memory %.2f us, L2 %.2f us, "
         "launch %.2f us\n",
-        1e6 * c->seconds, 1e-12 * flops_of(s) / c->seconds, 1e6 * c->compute, 1e6 * c->memory,
-        1e6 * c->l2, 1e6 * c->overhead);
+        1e6 * c->seconds, 1e-12 * tgl_shape_flops(s) / c->seconds, 1e6 * c->compute,
+        1e6 * c->memory, 1e6 * c->l2, 1e6 * c->overhead);
     tgl_text_add(out, "ceiling     %s\n", ceiling(c));
 }
 

@@ -8,7 +8,8 @@
 #ifndef TGL_PLANNER_H
 #define TGL_PLANNER_H
 
-#include "families/family.h"
+#include "plan/family.h"
+#include "problem/describe.h"
 
 /* What a kernel string asks for. */
 typedef struct tgl_request {
@@ -42,9 +43,7 @@ tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *shape,
                             const tgl_candidate *candidate, tgl_launch_list *list);
 
-/* plan_text.c: write the problem; one launch; the candidates, the choice and the resource that
- * limits it. */
-void tgl_text_problem(tgl_text *out, const tgl_shape *shape);
+/* plan_text.c: write one launch; the candidates, the choice and the resource that limits it. */
 void tgl_text_launch(tgl_text *out, const tgl_step *step, const tgl_launch *launch);
 void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *shape,
                      const tgl_candidate *choice);

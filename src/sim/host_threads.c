@@ -16,7 +16,7 @@
  */
 #include "sim/host_threads.h"
 
-#include "cpu/processors.h"
+#include "base/processors.h"
 #include "sim/shadow_global.h"
 
 #include <stdatomic.h>

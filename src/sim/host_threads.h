@@ -6,7 +6,7 @@
 #ifndef TGL_SIM_HOST_THREADS_H
 #define TGL_SIM_HOST_THREADS_H
 
-#include "cpu/thread_pool.h"
+#include "base/thread_pool.h"
 #include "sim/machine_run.h"
 
 typedef struct tgl_host_threads {

@@ -7,7 +7,7 @@
  */
 #include "sim/record.h"
 
-#include "api/shape.h"
+#include "problem/shape.h"
 #include "sim/warp_mma.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef TGL_SIM_STATE_H
 #define TGL_SIM_STATE_H
 
-#include "api/backend.h"
+#include "backend/backend.h"
 #include "sim/host_compile.h"
 #include "sim/host_threads.h"
 #include "sim/record.h"

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making plans, and the references that keep them.
+ */
+#ifndef TGL_HANDLES_H
+#define TGL_HANDLES_H
+
+#include "backend/backend.h"
+
+/* tgl_shape_make() for a product on the device. */
+tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
+                            tgl_shape *shape);
+
+/* *out := a plan for a checked shape. The shape has no epilogue yet if options has one. */
+tgl_status tgl_plan_make(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options,
+                         tgl_plan **out);
+
+/* Add and remove a reference to a plan. The last release destroys it. NULL is allowed in
+ * tgl_plan_release(). */
+void tgl_plan_retain(tgl_plan *plan);
+void tgl_plan_release(tgl_plan *plan);
+
+/* A plan for a shape without an epilogue, with the planner's choice, from the device's cache.
+ * Release it with tgl_plan_release(). On failure *plan is NULL. */
+tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan);
+
+/* For tests: makes a plan of a launch list that no family built. Takes over the list, also on
+ * failure. */
+tgl_status tgl_plan_of_list(tgl_device *dev, const tgl_shape *shape, tgl_launch_list *list,
+                            tgl_plan **plan);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The definitions behind the public handles. A device is a backend (one const table of functions)
+ * and the backend's state. Functions that several files share have the prefix tgl_ like the public
+ * ones, but are hidden in the shared library.
+ */
+#ifndef TGL_BACKEND_H
+#define TGL_BACKEND_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "plan/planner.h"
+#include "problem/shape.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Returned only by a backend's run(). The caller of the library gets TGL_NO_MEMORY. */
+static const tgl_status TGL_NO_WORKSPACE = (tgl_status)-1;
+
+struct tgl_host_product;
+
+/* A backend: the functions of one kind of device. The files of src/api/ have checked every argument
+ * before they call one of these. Members that may be NULL say so. A function that fails has set the
+ * error message with tgl_fail(). */
+typedef struct tgl_backend {
+    const char *name; /* "cpu"; a device is opened as "NAME" or "NAME:INDEX" */
+
+    /* Sets dev->state and completes dev->name. Releases everything on failure. index: the number
+     * behind the colon in the device's name, or 0. */
+    tgl_status (*open)(tgl_device *dev, int index, const tgl_device_options *options);
+    void (*close)(tgl_device *dev);
+
+    tgl_status (*alloc)(tgl_device *dev, size_t bytes, void **memory);
+    void (*free)(tgl_device *dev, void *memory);
+    tgl_status (*upload)(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream);
+    tgl_status (*download)(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream);
+    tgl_status (*sync)(tgl_device *dev);
+
+    /* Frees device memory that is kept only to save time. May be NULL. */
+    void (*trim)(tgl_device *dev);
+
+    /* The chip that the planner makes launch lists for. NULL: the device has a planner of its own.
+     */
+    const tgl_chip *(*chip)(const tgl_device *dev);
+
+    /* Sets plan->state for plan->shape (never empty: m, n, batch > 0). With a chip: compiles and
+     * loads all kernels of plan->list. Without: plans, and sets plan->kernel and plan->workspace;
+     * kernel is a name from kernel_name(), or NULL. On failure plan->state stays NULL. */
+    tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
+    void (*unprepare)(tgl_plan *plan);
+    /* TGL_NO_WORKSPACE: there is no memory for the workspace, and nothing was launched. */
+    tgl_status (*run)(const tgl_plan *plan, const tgl_run *run, void *stream);
+    /* Computes a product of matrices in host memory (host_product.h) and waits for it. NULL: the
+     * device works on host memory. */
+    tgl_status (*run_host)(tgl_device *dev, struct tgl_host_product *product);
+    /* Computes a product that is so small that finding its plan would take longer; false: the
+     * product is not small. NULL: none is small. */
+    bool (*run_small)(const tgl_device *dev, const tgl_small_product *product);
+    tgl_status (*counters)(const tgl_plan *plan,
+                           tgl_counters *counters); /* NULL: the device does not count */
+
+    /* Without a chip: writes the whole text of tgl_plan_explain(). With a chip: the device's part
+     * of it. */
+    void (*explain)(const tgl_plan *plan, tgl_text *out);
+
+    /* Writes the text of tgl_plan_trace(); nothing before the first run. NULL: the device records
+     * nothing. */
+    void (*trace)(const tgl_plan *plan, tgl_text *out);
+
+    /* NULL: the kernels are the configurations of all families. */
+    const char *(*kernel_name)(const tgl_device *dev, int index);
+    tgl_status (*property)(const tgl_device *dev, int index, const char **key, const char **value);
+    double (*number)(const tgl_device *dev,
+                     tgl_number number); /* 0: the device has no such number, or it is unknown */
+    tgl_status (*measure)(tgl_device *dev, tgl_ceiling ceiling, double *value);
+
+    /* NULL: the host's clock is used. The backend owns timer->state. */
+    tgl_status (*timer_create)(tgl_timer *timer);
+    void (*timer_destroy)(tgl_timer *timer);
+    tgl_status (*timer_start)(tgl_timer *timer, void *stream);
+    tgl_status (*timer_stop)(tgl_timer *timer, void *stream, double *seconds);
+} tgl_backend;
+
+struct tgl_device {
+    const tgl_backend *backend;
+    void *state; /* of the backend */
+    char name[32];
+    bool is_numbered;                   /* it was opened with a number, "cuda:0" */
+    tgl_compute f32_compute;            /* what DEFAULT means for products of F32 */
+    struct tgl_plan_cache *plans;       /* the plans of tgl_gemm() and tgl_gemm_host() */
+    struct tgl_prepared_list *prepared; /* operands that are not destroyed */
+};
+
+struct tgl_plan {
+    tgl_device *dev;
+    tgl_shape shape;  /* normalised: row-major, leading dimensions and strides filled in */
+    char *expression; /* the text that shape.epilogue points to; NULL: none */
+    char kernel[TGL_KERNEL_STRING_SIZE]; /* "none" for an empty problem */
+    tgl_candidate choice;                /* for devices with a chip */
+    tgl_launch_list list;                /* for devices with a chip */
+    void *state;                         /* of the backend; NULL for an empty problem */
+    size_t workspace;                    /* bytes of workspace per run */
+    tgl_small_product small; /* the product, if small_product.c may run it; else m is 0 */
+    atomic_int users;
+
+    /* Plans of the same product, made when a run needs them: without workspace, when a run finds no
+     * memory for it; and for matrices that the list does not take (tgl_list_takes()). */
+    pthread_mutex_t others_lock;
+    tgl_plan *fallback, *unaligned;
+    char *asked;             /* the kernel that the caller asked for; NULL: none */
+    int64_t workspace_limit; /* of the caller's options */
+};
+
+struct tgl_timer {
+    tgl_device *dev;
+    void *state;    /* of the backend */
+    double started; /* the host's clock, in seconds */
+    bool is_started;
+};
+
+extern const tgl_backend tgl_cpu_backend, tgl_cuda_backend, tgl_sim_backend;
+
+#endif

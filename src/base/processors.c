@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Affinity by sched_getaffinity(), CPU time by cgroups(7), caches by sysfs
+ * (/sys/devices/system/cpu/cpuN/cache, Documentation/ABI/testing/sysfs-devices-system-cpu).
+ */
+#include "base/processors.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, LINE_SIZE = 4096 };
+
+static bool contains(const processor_set *set, int processor)
+{
+    return (set->bits[processor / 8] >> processor % 8 & 1) != 0;
+}
+
+/* The affinity mask has the kernel's layout: words of `unsigned long`. */
+bool tgl_allowed_processors(processor_set *allowed, int *count)
+{
+    union {
+        unsigned long words[CPU_MAX_PROCESSORS / 8 / sizeof(unsigned long)];
+        cpu_set_t set;
+    } mask;
+    enum { WORD = 8 * sizeof(unsigned long) };
+    memset(&mask, 0, sizeof mask);
+    memset(allowed, 0, sizeof *allowed);
+    *count = 0;
+    if (sched_getaffinity(0, sizeof mask, &mask.set) != 0) return false;
+    for (int i = 0; i < CPU_MAX_PROCESSORS; i++)
+        if (mask.words[i / WORD] >> i % WORD & 1) {
+            allowed->bits[i / 8] |= (unsigned char)(1u << i % 8);
+            ++*count;
+        }
+    return *count > 0;
+}
+
+/* The first line of a file without its newline; false: it cannot be read. */
+static bool read_line(const char *path, char line[LINE_SIZE])
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return false;
+    const bool is_read = fgets(line, LINE_SIZE, file) != NULL;
+    fclose(file);
+    if (is_read) line[strcspn(line, "\n")] = '\0';
+    return is_read;
+}
+
+/* ---- CPU time -------------------------------------------------------------------------------- */
+
+/* quota and period in microseconds -> processors, rounded up; 0: no limit. */
+static int processors_of(long long quota, long long period)
+{
+    if (quota <= 0 || period <= 0) return 0;
+    const long long processors = quota / period + (quota % period != 0);
+    return processors < INT_MAX ? (int)processors : INT_MAX;
+}
+
+/* The limit of the cgroup in this folder alone. */
+static int limit_of_v2(const char *folder)
+{
+    char path[PATH_SIZE + 32], line[LINE_SIZE];
+    long long quota, period;
+    snprintf(path, sizeof path, "%s/cpu.max", folder);
+    if (!read_line(path, line) || sscanf(line, "%lld %lld", &quota, &period) != 2) return 0;
+    return processors_of(quota, period); /* "max 100000" has no first number */
+}
+
+static int limit_of_v1(const char *folder)
+{
+    char path[PATH_SIZE + 32], quota[LINE_SIZE], period[LINE_SIZE];
+    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
+    if (!read_line(path, quota)) return 0;
+    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+    if (!read_line(path, period)) return 0;
+    return processors_of(strtoll(quota, NULL, 10),
+                         strtoll(period, NULL, 10)); /* a quota of -1: no limit */
+}
+
+/* The least limit of a cgroup and of those above it. Inside a container the path may be one of the
+ * host, of which only the mount point is visible: folders that do not exist set no limit. */
+static int least_limit(const char *mount, const char *group, int (*limit_of)(const char *folder))
+{
+    char folder[PATH_SIZE];
+    const int length = snprintf(folder, sizeof folder, "%s%s", mount, group);
+    if (length < 0 || length >= PATH_SIZE) return 0;
+    int least = 0;
+    for (const size_t end = strlen(mount);;) {
+        const int limit = limit_of(folder);
+        if (limit > 0 && (least == 0 || limit < least)) least = limit;
+        char *slash = strrchr(folder, '/');
+        if (slash == NULL || slash < folder + end) return least;
+        *slash = '\0';
+    }
+}
+
+/* Whether `word` is one of a list that is separated by commas. */
+static bool is_listed(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *item = list; *item != '\0'; item += *item == ',') {
+        const size_t own = strcspn(item, ",");
+        if (own == length && memcmp(item, word, length) == 0) return true;
+        item += own;
+    }
+    return false;
+}
+
+/* A line of /proc/self/cgroup is "hierarchy:controllers:path"; version 2 has hierarchy 0 and no
+ * controllers. */
+static int limit_of_line(const char *root, char *line)
+{
+    char mount[PATH_SIZE];
+    char *controllers = strchr(line, ':');
+    char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+    if (group == NULL) return 0;
+    *controllers++ = '\0';
+    *group++ = '\0';
+    group[strcspn(group, "\n")] = '\0';
+    if (strcmp(group, "/") == 0) *group = '\0';
+    if (*controllers == '\0') {
+        snprintf(mount, sizeof mount, "%s/sys/fs/cgroup", root);
+        return least_limit(mount, group, limit_of_v2);
+    }
+    if (!is_listed(controllers, "cpu")) return 0;
+    snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, controllers);
+    int limit = least_limit(mount, group, limit_of_v1);
+    if (limit > 0) return limit;
+    snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/cpu", root);
+    return least_limit(mount, group, limit_of_v1);
+}
+
+int tgl_cgroup_processors(const char *root)
+{
+    char path[PATH_SIZE], line[LINE_SIZE];
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return 0;
+    int least = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        const int limit = limit_of_line(root, line);
+        if (limit > 0 && (least == 0 || limit < least)) least = limit;
+    }
+    fclose(file);
+    return least;
+}
+
+/* ---- Caches ---------------------------------------------------------------------------------- */
+
+/* Takes the processors of a list such as "0-3,8" out of the set. */
+static void remove_listed(processor_set *set, const char *list)
+{
+    while (*list >= '0' && *list <= '9') {
+        char *end;
+        const long first = strtol(list, &end, 10);
+        const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        for (long i = first; i <= last && i < CPU_MAX_PROCESSORS; i++)
+            set->bits[i / 8] &= (unsigned char)~(1u << i % 8);
+        list = end + (*end == ',');
+    }
+}
+
+/* Reads /sys/devices/system/cpu/cpuP/cache/indexI/NAME. */
+static bool read_cache_file(const char *root, int processor, int index, const char *name,
+                            char line[LINE_SIZE])
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/cache/index%d/%s", root, processor,
+             index, name);
+    return read_line(path, line);
+}
+
+/* Bytes of the cache of this level of one processor, 0 if not known; shared: the processors that
+ * use the same cache, as a list. */
+static size_t cache_of(const char *root, int processor, int level, char shared[LINE_SIZE])
+{
+    char line[LINE_SIZE];
+    for (int index = 0; read_cache_file(root, processor, index, "level", line); index++) {
+        if (strtol(line, NULL, 10) != level ||
+            !read_cache_file(root, processor, index, "type", line) ||
+            strcmp(line, "Instruction") == 0 ||
+            !read_cache_file(root, processor, index, "size", line))
+            continue;
+        char *unit;
+        const unsigned long long size = strtoull(line, &unit, 10);
+        const size_t bytes = (size_t)size << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : 0);
+        return read_cache_file(root, processor, index, "shared_cpu_list", shared) ? bytes : 0;
+    }
+    return 0;
+}
+
+size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level, bool all)
+{
+    char shared[LINE_SIZE];
+    processor_set left = *allowed; /* whose caches are not counted yet */
+    size_t sum = 0;
+    for (int i = 0; i < CPU_MAX_PROCESSORS; i++) {
+        if (!contains(&left, i)) continue;
+        const size_t bytes = cache_of(root, i, level, shared);
+        if (!all || bytes == 0) return sum + bytes;
+        sum += bytes;
+        remove_listed(&left, shared);
+    }
+    return sum;
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+int tgl_processors(void)
+{
+    processor_set allowed;
+    int count;
+    tgl_allowed_processors(&allowed, &count);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const int processors = count > 0 ? count : online > 0 ? (int)online : 1;
+    const int limit = tgl_cgroup_processors("");
+    return limit > 0 && limit < processors ? limit : processors;
+}
+
+int tgl_count_threads(int asked, int processors, int max)
+{
+    const int wanted = tgl_threads_of_text(getenv("OMP_NUM_THREADS"));
+    int threads = wanted > 0 && wanted < processors ? wanted : processors;
+    if (asked > 0) threads = asked;
+    return threads < max ? threads : max;
+}
+
+int tgl_threads_of_text(const char *text)
+{
+    if (text == NULL) return 0;
+    char *end;
+    const long threads = strtol(text, &end, 10);
+    end += strspn(end, " \t");
+    if (threads <= 0 || (*end != '\0' && *end != ',')) return 0;
+    return threads < INT_MAX ? (int)threads : INT_MAX;
+}

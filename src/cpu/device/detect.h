@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The facts about the processor that kernels and plans depend on.
+ */
+#ifndef TGL_CPU_DETECT_H
+#define TGL_CPU_DETECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The build defines TGL_CPU_X86 or TGL_CPU_ARM64 where the tiers of that processor are compiled. */
+
+typedef enum cpu_feature {
+    CPU_AVX2 = 1u << 0, /* and F16C, which all processors with AVX2 have */
+    CPU_FMA = 1u << 1,
+    CPU_AVX512 = 1u << 2, /* F, BW, DQ and VL: all processors with AVX-512 but Xeon Phi */
+    CPU_NEON = 1u << 3,   /* with fused multiply-adds of f64: aarch64 */
+    CPU_AMX = 1u << 4, /* AMX-TILE, -BF16 and -INT8, and AVX512-VNNI; Linux must permit it, too */
+    CPU_AVX512_BF16 = 1u << 5, /* VDPBF16PS at the rate of FMAs, and VNNI */
+    CPU_AVX512_VNNI = 1u << 6,
+
+    /* aarch64, from bit 16 on */
+    CPU_DOTPROD = 1u << 16, /* SDOT */
+    CPU_I8MM = 1u << 17,    /* SMMLA */
+    CPU_BF16 = 1u << 18,    /* BFMMLA */
+} cpu_feature;
+
+typedef struct cpu_facts {
+    char name[64];     /* the processor's own name, or "unknown" */
+    char model[32];    /* "AuthenticAMD 25.17": vendor, family and model; "": not known */
+    unsigned features; /* cpu_feature bits: the processor has them and the system saves them */
+    size_t l1d, l2;    /* bytes of one processor's caches; never 0 */
+    size_t l3;         /* bytes of all third-level caches that this process reaches; 0: none */
+    int cores;         /* processors that this process may use, by affinity and cgroup */
+} cpu_facts;
+
+void tgl_cpu_detect(cpu_facts *facts);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The instruction-set tiers, and the choice between them.
+ */
+#ifndef TGL_CPU_TIERS_H
+#define TGL_CPU_TIERS_H
+
+#include "cpu/device/detect.h"
+#include "cpu/kernels/tier_tables.h"
+#include "tegula/tegula.h"
+
+typedef struct cpu_tier {
+    const char *name;   /* in TEGULA_CPU: "avx512" */
+    const char *kernel; /* in the public interface: "cpu/avx512" */
+    unsigned needs;     /* cpu_feature bits */
+    const cpu_kernels *f32, *f64;
+    const cpu_conversions *conversions;
+    const cpu_words *words; /* NULL: it multiplies no words */
+    const char *base;       /* the tier whose kernels it also has; NULL: none */
+} cpu_tier;
+
+enum { CPU_MAX_TIERS = 9 };
+
+/* Fills `usable` with the tiers that a processor with these features runs and `setting` allows,
+ * best first; *count: their number. setting: the value of TEGULA_CPU, or NULL. The name of a tier
+ * allows only that tier, "-name" forbids one, which the processor need not have, and the tiers that
+ * have its kernels; several are separated by commas. TGL_BAD_SETTING: an unknown name, a tier that
+ * the processor does not run, or no tier is left. */
+tgl_status tgl_cpu_choose_tiers(unsigned features, const char *setting,
+                                const cpu_tier *usable[CPU_MAX_TIERS], int *count);
+
+#endif

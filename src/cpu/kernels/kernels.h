@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of one instruction-set tier for one element type. cpu_gemm.c, cpu_small.c and
+ * cpu_vector.c use only this table, so they are compiled once for all types: pointers are void, and
+ * strides are in elements.
+ */
+#ifndef TGL_CPU_KERNELS_H
+#define TGL_CPU_KERNELS_H
+
+#include "problem/shape.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CPU_MAX_MR = 8, CPU_MAX_NV = 3, CPU_MAX_SMALL_NV = 4 };
+
+/* Steps of k of a vector of a short type that are multiplied at once. */
+enum { CPU_VECTOR_STEPS = 4096 };
+
+/* y[i] := sum over p of M[i*ld + p] * x[p], i < rows, p < k; x contiguous. */
+typedef void cpu_dot_fn(void *y, const void *M, int64_t ld, int64_t rows, int64_t k, const void *x);
+
+/* How a microkernel finds element (i, p) of its mr x k piece of op(A). */
+typedef enum cpu_layout {
+    CPU_A_ROWS = 0, /* a[i*a_stride + p]: A itself, not transposed */
+    CPU_A_COLS = 1, /* a[p*a_stride + i]: a packed panel, or a transposed A itself */
+} cpu_layout;
+
+/* What a tile does with its panel of b beside reading it. Panels with a partial vector are only
+ * read. */
+typedef enum cpu_use {
+    CPU_B_READ = 0,  /* nothing */
+    CPU_B_FETCH = 1, /* prefetches the same row of the next panel, to L2, in each step of k; so it
+                        is not the last panel. For CPU_A_ROWS */
+    CPU_B_COPY = 2,  /* copies it to cpu_beside.copy */
+} cpu_use;
+
+/* What a tile does in addition to multiplying. */
+typedef struct cpu_beside {
+    void *copy; /* a copying tile writes its panel of b here, in the layout of cpu_pack_fn */
+    /* Memory to prefetch: ahead_rows rows of the tile's width, ahead_step bytes apart. */
+    const char *ahead;
+    int64_t ahead_step, ahead_rows;
+    bool fetch_c; /* prefetch C even if k is short */
+} cpu_beside;
+
+/* One register tile, C := alpha*a*b + beta*C, where b(p, j) = b[p*ldb + j] and k > 0; beta == 0
+ * does not read C. Rows and vectors of the tile are fixed by the function; in its last vector only
+ * the first `tail` lanes belong to the matrices, and no other lane of b or c is touched. */
+typedef void cpu_tile_fn(int64_t k, const void *a, int64_t a_stride, const void *b, int64_t ldb,
+                         void *c, int64_t ldc, int tail, double alpha, double beta,
+                         const cpu_beside *beside);
+
+/* How many lanes of the last vector of a row belong to the matrix. */
+typedef enum cpu_tail {
+    CPU_TAIL_WHOLE = 0,   /* all */
+    CPU_TAIL_PARTIAL = 1, /* more than half of them, but not all */
+    CPU_TAIL_HALF = 2,    /* at most half of them */
+} cpu_tail;
+
+/* All rows of a small product times a panel of op(B), b(p, j) = b[p*ldb + j], for the panel's
+ * columns of C, which begin at c and have the leading dimension x->ldc: C := alpha*A*b + beta*C,
+ * but C := A*b if beta is 0. columns: of the last vector. */
+typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
+                          int columns);
+
+/* Packs a panel: dst[p*width + i] := X(i, p) for i < count, p < k, and 0 for count <= i < width.
+ *   interleave: X(i, p) = src[i*ld + p]     (rows of A; columns of a transposed B)
+ *   copy:       X(i, p) = src[p*ld + i]     (a transposed A; B itself) */
+typedef void cpu_pack_fn(void *dst, int64_t width, const void *src, int64_t ld, int64_t count,
+                         int64_t k);
+
+typedef struct cpu_kernels {
+    size_t element; /* bytes */
+    int vector;     /* elements of a vector register */
+    int mr, nv;     /* the largest register tile: mr rows times nv vectors */
+    int small_nv;   /* the most vectors of a panel of a small product */
+    int kc;         /* steps of k between two visits to a tile of C */
+
+    /* [layout][the last vector is partial][vectors - 1][rows - 1] */
+    cpu_tile_fn *tile[2][2][CPU_MAX_NV][CPU_MAX_MR];
+    /* Tiles of mr rows that do more: [cpu_use][layout][vectors - 1] */
+    cpu_tile_fn *tallest_tile[3][2][CPU_MAX_NV];
+    /* [cpu_tail][vectors - 1] */
+    cpu_small_fn *small[3][CPU_MAX_SMALL_NV];
+    cpu_pack_fn *interleave, *copy;
+
+    /* c[0..n) := beta*c, c[0..n) := 0 for beta == 0. */
+    void (*scale)(void *c, int64_t n, double beta);
+
+    /* c[0..n) := alpha * (part[0] + part[1] + ...) + beta*c, part[q] = parts + q*part_stride,
+     * summed in the order of q. c_stride: elements between two results. */
+    void (*reduce)(void *c, int64_t c_stride, int64_t n, const void *parts, int64_t part_stride,
+                   int64_t count, double alpha, double beta);
+
+    /* c[j] := activation(c[j] + bias[j*bias_step]) + residual[j], j < n. bias_step: 1, or 0 to add
+     * the same element everywhere. bias, residual: NULL for none. */
+    void (*finish)(void *c, int64_t n, const void *bias, int64_t bias_step,
+                   tgl_activation activation, const void *residual);
+
+    cpu_dot_fn *dot;
+
+    /* y[j] := sum over p of x[p] * M[p*ld + j], j < n, p < k. */
+    void (*combine)(void *y, const void *M, int64_t ld, int64_t n, int64_t k, const void *x);
+
+    /* With f32: the same for M of a short type, by cpu_conversion_of(). x and y are of f32. With
+     * int8 dot writes int32 to y, for k up to CPU_VECTOR_STEPS, and combine is exact for k up to
+     * 1024. */
+    cpu_dot_fn *short_dot[3];
+    void (*short_combine[3])(void *y, const void *M, int64_t ld, int64_t n, int64_t k,
+                             const void *x);
+
+    /* Runs `rounds` rounds of independent multiply-adds in registers and returns their number of
+     * floating-point operations. The result goes to *sink, so that the loop is not optimised away.
+     */
+    double (*fma_loop)(int64_t rounds, double *sink);
+} cpu_kernels;
+
+/* Conversions of n elements between f32 and a shorter type, and sums of int32 modulo 2^32. */
+typedef struct cpu_conversions {
+    /* [0] f16, [1] bf16, [2] int8. narrow rounds to nearest, ties to even. */
+    void (*widen[3])(float *to, const void *from, int64_t n);
+    void (*narrow[2])(uint16_t *to, const float *from, int64_t n);
+
+    /* to[i] := the integer from[i], or to[i] += from[i] */
+    void (*add_integers)(int32_t *to, const float *from, int64_t n, bool add);
+
+    /* to[i] := alpha*to[i] + beta*x[i*step]. step: 1, or 0 for the same element everywhere */
+    void (*combine_i32)(int32_t *to, int64_t n, int32_t alpha, int32_t beta, const int32_t *x,
+                        int64_t step);
+    void (*relu_i32)(int32_t *to, int64_t n);
+} cpu_conversions;
+
+/* The index of a type in cpu_conversions. */
+static inline int cpu_conversion_of(tgl_type type)
+{
+    return type == TGL_F16 ? 0 : type == TGL_BF16 ? 1 : 2;
+}
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Packs operands of f32 as three digits of int8 (cpu_words.h) by AVX-512, in the tiles that AMX
+ * multiplies: row i of a tile of A is 64 steps of row i of op(A), row q of a tile of B has four
+ * steps of 16 columns of op(B), side by side for each column. These four are steps q, q + 16, q +
+ * 32 and q + 48 of the 64, in A as in B: bytes of four vectors are put together without moving them
+ * to other lanes. Compiled with -mavx512f, -mavx512bw and -mavx512vnni; called only where detect.c
+ * found them.
+ */
+#include "cpu/kernels/word_tiles.h"
+
+enum { STEPS = CPU_WORDS_STEPS_I8, ROW_OF_TILES = CPU_DIGITS * CPU_WORDS_BYTES };
+
+/* ---- Digits ---------------------------------------------------------------------------------- */
+
+/* Added to an integer of up to CPU_DIGITS_MOST, this makes each of its digits an unsigned byte. */
+enum { DIGIT_OFFSETS = 0x808080 };
+
+/* For each of 16 lines: the biased exponent of the greatest magnitude; the scale, by which elements
+ * become integers; and 2^16 / scale. Of a line of zeros they are those of 1, so that its results
+ * are 0. */
+typedef struct line_scales {
+    __m512i exponent;
+    __m512 scale, unscale;
+} line_scales;
+
+static inline line_scales scales_of(__m512i most)
+{
+    enum { BIAS = 127, FRACTION = 23, TOP = 22 }; /* the greatest integer is about 2^22 to 2^23 */
+    /* A number whose integer would be above CPU_DIGITS_MOST is treated as one of the next binade.
+     */
+    const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
+    const __m512i exponent =
+        _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(most, most),
+                               _mm512_add_epi32(most, carry), FRACTION);
+    const __m512i scale =
+        _mm512_slli_epi32(_mm512_sub_epi32(_mm512_set1_epi32(2 * BIAS + TOP), exponent), FRACTION);
+    const __m512i unscale =
+        _mm512_slli_epi32(_mm512_sub_epi32(exponent, _mm512_set1_epi32(TOP - 16)), FRACTION);
+    return (line_scales){exponent, _mm512_castsi512_ps(scale), _mm512_castsi512_ps(unscale)};
+}
+
+/* Bytes of x where `mask` has 0, and of y where it has 1. */
+static inline __m512i merge_bytes(uint64_t mask, __m512i x, __m512i y)
+{
+    return _mm512_mask_blend_epi8(mask, x, y);
+}
+
+/* The digits of four vectors of 16 numbers: byte 4*l + j of digits[w] is digit w of number l of
+ * x[j], the highest first. */
+static inline __attribute__((always_inline)) void split_into_digits(const __m512 x[4], __m512 scale,
+                                                                    __m512i digits[CPU_DIGITS])
+{
+    const uint64_t odd = UINT64_C(0xaaaaaaaaaaaaaaaa), upper = UINT64_C(0xcccccccccccccccc);
+    const __m512i sign = _mm512_set1_epi8(-128);
+    __m512i q[4];
+    UNROLL
+    for (int j = 0; j < 4; j++)
+        q[j] = _mm512_add_epi32(
+            _mm512_cvt_roundps_epi32(_mm512_mul_ps(x[j], scale),
+                                     _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+            _mm512_set1_epi32(DIGIT_OFFSETS));
+    const __m512i outer01 = merge_bytes(odd, q[0], _mm512_slli_epi32(q[1], 8));
+    const __m512i outer23 = merge_bytes(odd, q[2], _mm512_slli_epi32(q[3], 8));
+    const __m512i inner01 = merge_bytes(odd, _mm512_srli_epi32(q[0], 8), q[1]);
+    const __m512i inner23 = merge_bytes(odd, _mm512_srli_epi32(q[2], 8), q[3]);
+    digits[0] = merge_bytes(upper, _mm512_srli_epi32(outer01, 16), outer23);
+    digits[1] = merge_bytes(upper, inner01, _mm512_slli_epi32(inner23, 16));
+    digits[2] = merge_bytes(upper, outer01, _mm512_slli_epi32(outer23, 16));
+    UNROLL
+    for (int w = 0; w < CPU_DIGITS; w++)
+        digits[w] = _mm512_xor_si512(digits[w], sign);
+}
+
+/* ---- What the bound of the error needs (cpu_words.c) ----------------------------------------- */
+
+/* For each of 16 lines: the sum of the magnitudes of the highest digits, and how many are at least
+ * 2 * 2^t. */
+typedef struct line_statistics {
+    __m512i sum, large[CPU_DIGIT_LEVELS];
+} line_statistics;
+
+static inline void clear_statistics(line_statistics *x)
+{
+    x->sum = _mm512_setzero_si512();
+    for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
+        x->large[t] = _mm512_setzero_si512();
+}
+
+/* Counts 64 highest digits, four in each lane. */
+static inline __attribute__((always_inline)) void count_digits(line_statistics *x, __m512i digits)
+{
+    const __m512i ones = _mm512_set1_epi8(1), magnitudes = _mm512_abs_epi8(digits);
+    x->sum = _mm512_dpbusd_epi32(x->sum, magnitudes, ones);
+    UNROLL
+    for (int t = 0; t < CPU_DIGIT_LEVELS; t++) {
+        const __mmask64 large =
+            _mm512_cmpge_epu8_mask(magnitudes, _mm512_set1_epi8((char)(2 << t)));
+        x->large[t] = _mm512_dpbusd_epi32(x->large[t], _mm512_maskz_mov_epi8(large, ones), ones);
+    }
+}
+
+/* Updates the minima and maxima of a block with those of 16 lines. Lines of zeros do not count. */
+static void merge_statistics(cpu_exponents *to, const line_statistics *x, __m512i most,
+                             const line_scales *scales)
+{
+    const __mmask16 used = _mm512_test_epi32_mask(most, most);
+    const int least_exponent = (int)_mm512_mask_reduce_min_epu32(used, scales->exponent);
+    const int most_exponent = (int)_mm512_mask_reduce_max_epu32(used, scales->exponent);
+    const int sum = (int)_mm512_mask_reduce_max_epu32(used, x->sum);
+    if (used == 0) return;
+    if (least_exponent < to->least) to->least = least_exponent;
+    if (most_exponent > to->most) to->most = most_exponent;
+    if (sum > to->sum) to->sum = sum;
+    for (int t = 0; t < CPU_DIGIT_LEVELS; t++) {
+        const int large = (int)_mm512_mask_reduce_min_epu32(used, x->large[t]);
+        if (large < to->large[t]) to->large[t] = large;
+    }
+}
+
+/* ---- Packing --------------------------------------------------------------------------------- */
+
+static inline __m512i magnitude_of(__m512 x)
+{
+    return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+}
+
+static inline __attribute__((always_inline)) void pack_vectors(char *to, int tile, int row,
+                                                               const __m512 x[4], __m512 scale,
+                                                               line_statistics *statistics)
+{
+    __m512i digits[CPU_DIGITS];
+    split_into_digits(x, scale, digits);
+    count_digits(statistics, digits[0]);
+    UNROLL
+    for (int w = 0; w < CPU_DIGITS; w++)
+        store_row(to, w, tile, row, digits[w]);
+}
+
+/* Four vectors of a line from here on, of which k elements are left. */
+static inline __attribute__((always_inline)) void load_line(const float *from, int64_t k,
+                                                            __m512 x[4])
+{
+    UNROLL
+    for (int j = 0; j < 4; j++)
+        x[j] = _mm512_maskz_loadu_ps(first_of_16(k - 16 * j), from + 16 * j);
+}
+
+/* 16 lines, or fewer, whose steps are contiguous: each is a row of the tile in each row of tiles.
+ */
+static void pack_lines(char *to, int tile, const cpu_words_source *s, int64_t first,
+                       float unscale[TILE_ROWS], cpu_exponents *seen)
+{
+    line_statistics statistics;
+    clear_statistics(&statistics);
+    int32_t most[TILE_ROWS] = {0};
+    for (int i = 0; i < TILE_ROWS; i++) {
+        const bool is_line = first + i < s->lines;
+        const float *line = (const float *)s->from + (is_line ? (first + i) * s->ld : 0);
+        const int64_t k = is_line ? s->k : 0;
+        __m512i magnitude = _mm512_setzero_si512();
+        for (int64_t p = 0; p < k; p += 16)
+            magnitude = _mm512_max_epu32(
+                magnitude, magnitude_of(_mm512_maskz_loadu_ps(first_of_16(k - p), line + p)));
+        most[i] = (int32_t)_mm512_reduce_max_epu32(magnitude);
+        const line_scales scales = scales_of(_mm512_set1_epi32(most[i]));
+        line_statistics of_line;
+        clear_statistics(&of_line);
+        char *row_of_tiles = to;
+        for (int64_t p = 0; p < s->k; p += STEPS, row_of_tiles += ROW_OF_TILES) {
+            __m512 x[4];
+            load_line(line + p, k - p, x);
+            UNROLL
+            for (int j = 0; j < 4; j++)
+                __builtin_prefetch(line + s->ld + p + 16 * j);
+            pack_vectors(row_of_tiles, tile, i, x, scales.scale, &of_line);
+        }
+        const __mmask16 lane = (__mmask16)(1u << i);
+        statistics.sum =
+            _mm512_mask_set1_epi32(statistics.sum, lane, _mm512_reduce_add_epi32(of_line.sum));
+        for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
+            statistics.large[t] = _mm512_mask_set1_epi32(statistics.large[t], lane,
+                                                         _mm512_reduce_add_epi32(of_line.large[t]));
+    }
+    const __m512i all = _mm512_loadu_si512(most);
+    const line_scales scales = scales_of(all);
+    _mm512_storeu_ps(unscale, scales.unscale);
+    merge_statistics(seen, &statistics, all, &scales);
+}
+
+/* Step p of 16 lines, which are contiguous; zeros behind the last one. */
+static inline __m512 load_step(const cpu_words_source *s, int64_t first, __mmask16 lines, int64_t p)
+{
+    return p < s->k ? _mm512_maskz_loadu_ps(lines, (const float *)s->from + p * s->ld + first)
+                    : _mm512_setzero_ps();
+}
+
+/* A panel whose lines are contiguous in each step: rows of its tiles are steps. Both tiles are
+ * packed at once, because each step is in a page of its own if A or B is large. */
+static void pack_steps(char *to, const cpu_words_source *s, int64_t first, float unscale[LINES],
+                       cpu_exponents *seen)
+{
+    const __mmask16 lines[2] = {first_of_16(s->lines - first),
+                                first_of_16(s->lines - first - TILE_ROWS)};
+    __m512i most[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    for (int64_t p = 0; p < s->k; p++)
+        for (int tile = 0; tile < 2; tile++)
+            most[tile] = _mm512_max_epu32(
+                most[tile], magnitude_of(load_step(s, first + tile * TILE_ROWS, lines[tile], p)));
+    const line_scales scales[2] = {scales_of(most[0]), scales_of(most[1])};
+    line_statistics statistics[2];
+    clear_statistics(&statistics[0]);
+    clear_statistics(&statistics[1]);
+    for (int64_t p = 0; p < s->k; p += STEPS, to += ROW_OF_TILES)
+        for (int q = 0; q < TILE_ROWS; q++)
+            for (int tile = 0; tile < 2; tile++) {
+                __m512 x[4];
+                UNROLL
+                for (int j = 0; j < 4; j++) {
+                    const int64_t step = p + 16 * j + q, line = first + tile * TILE_ROWS;
+                    x[j] = load_step(s, line, lines[tile], step);
+                    __builtin_prefetch((const float *)s->from + step * s->ld + line + LINES, 0, 2);
+                }
+                pack_vectors(to, tile, q, x, scales[tile].scale, &statistics[tile]);
+            }
+    for (int tile = 0; tile < 2; tile++) {
+        _mm512_storeu_ps(unscale + tile * TILE_ROWS, scales[tile].unscale);
+        merge_statistics(seen, &statistics[tile], most[tile], &scales[tile]);
+    }
+}
+
+/* Stops at the first panel whose exponents are not permitted. */
+static cpu_exponents pack(char *to, const cpu_words_source *s, bool by_lines)
+{
+    const int64_t rows = (s->k + STEPS - 1) / STEPS, bytes = rows * ROW_OF_TILES;
+    cpu_exponents seen = {.least = 256, .most = 0};
+    for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
+        seen.large[t] = (int)s->k;
+    for (int64_t i = 0; i < s->lines; i += LINES, to += bytes + CPU_DIGITS_UNSCALE_BYTES) {
+        float *unscale = (float *)(void *)(to + bytes);
+        if (!s->k_contiguous) pack_steps(to, s, i, unscale, &seen);
+        for (int tile = 0; tile < 2 && s->k_contiguous; tile++)
+            pack_lines(to, tile, s, i + tile * TILE_ROWS, unscale + tile * TILE_ROWS, &seen);
+        if (s->k_contiguous != by_lines) transpose_tiles(to, bytes / TILE);
+        if (!tgl_cpu_digits_in_range(seen)) break;
+    }
+    return seen;
+}
+
+cpu_exponents tgl_pack_a_digits(void *to, const cpu_words_source *source)
+{
+    return pack(to, source, true);
+}
+
+cpu_exponents tgl_pack_b_digits(void *to, const cpu_words_source *source)
+{
+    return pack(to, source, false);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Divisions of work: rounded up, into even parts, and item by item among threads.
+ */
+#ifndef TGL_CPU_SHARES_H
+#define TGL_CPU_SHARES_H
+
+#include "base/integers.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* These two avoid divisions in common cases: a division takes as long as a dozen multiply-adds,
+ * which counts in small products. */
+static inline int64_t cpu_ceil_div(int64_t x, int64_t y)
+{
+    return x <= y ? x > 0 : (x + y - 1) / y;
+}
+
+/* The first item of part `index` when `total` items are divided evenly into `parts`. */
+static inline int64_t cpu_share(int64_t total, int64_t parts, int64_t index)
+{
+    if (parts == 1) return index == 0 ? 0 : total;
+    const int64_t rest = total % parts;
+    return total / parts * index + tgl_min64(index, rest);
+}
+
+/* The item that a thread of a team takes after it has finished one. The first items are those of
+ * the threads' own numbers. A thread that is delayed, by another program or because its processor
+ * is slower, takes fewer items than others. taken: 0 at first, shared by the team. */
+static inline int64_t cpu_next_item(_Atomic int64_t *taken, int team)
+{
+    return team + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+}
+
+#endif

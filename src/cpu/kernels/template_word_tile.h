@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of packed words (cpu_words.h) by instructions of AVX-512 that add to each of 16 sums the
+ * products of a group of short elements, 4 bytes: VDPBF16PS and VPDPBUSD. A tier's file defines the
+ * macros and includes this header once; at the end they are undefined.
+ *
+ *   WORDS_NAME(x)           x with the instruction's suffix
+ *   STEPS, GROUP            elements of k in a row of a tile, and in a group
+ *   ELEMENT, SUM            the type of a sum, and of a vector of 16
+ *   FIRST_SUMS(offsets, j)  a vector's first sums. offsets: the bytes behind the panel of B; j: of
+ *                           the panel's two vectors
+ *   OFFSETS                 how many bytes there are
+ *   DOT(sum, row, columns)  sum + the products of a group of a row, in all lanes, and of columns
+ *   ADD, LOAD_C, STORE_C    of SUM; loads and stores with a mask
+ */
+#include "cpu/kernels/word_tiles.h"
+
+/* A register tile: 16 sums of 16 lanes hide the latency of the instructions, 6 cycles of VDPBF16PS
+ * and 4 of VPDPBUSD on Zen 4. */
+enum { MR = 8 };
+
+static inline __m512i load_groups(const char *from)
+{
+    return _mm512_load_si512(from);
+}
+
+static inline __m512i broadcast_group(const char *from)
+{
+    return _mm512_set1_epi32(*(const int32_t *)from);
+}
+
+/* ---- Prefetching ----------------------------------------------------------------------------- */
+
+/* What is prefetched while blocks are multiplied, a few cache lines at each step: packing reads the
+ * next blocks of A and B without arithmetic, and would wait for memory. */
+typedef struct prefetcher {
+    cpu_words_next next[2];
+    int64_t offset; /* in the first row of next[0] */
+    int64_t lines;  /* at each step */
+} prefetcher;
+
+enum { LINE = 64 };
+
+static int64_t lines_of(const cpu_words_next *x)
+{
+    return x->rows * ((x->bytes + LINE - 1) / LINE);
+}
+
+static inline void prefetch_some(prefetcher *x)
+{
+    for (int64_t i = 0; i < x->lines; i++) {
+        if (x->next[0].rows <= 0) {
+            x->next[0] = x->next[1];
+            x->next[1].rows = 0;
+            if (x->next[0].rows <= 0) return;
+        }
+        __builtin_prefetch(x->next[0].at + x->offset, 0, 2);
+        x->offset += LINE;
+        if (x->offset < x->next[0].bytes) continue;
+        x->offset = 0;
+        x->next[0].at += x->next[0].step;
+        x->next[0].rows--;
+    }
+}
+
+/* ---- Multiplying ----------------------------------------------------------------------------- */
+
+/* Where the sums go. */
+typedef struct target {
+    ELEMENT *c;
+    int64_t ldc, rows;
+    __mmask16 columns[2]; /* of each vector */
+    bool add;             /* C += sums; else C := sums */
+    const char *offsets;  /* behind the panel of B */
+} target;
+
+/* Multiplies MR rows of a panel of A, which begin at a, by one or two tiles of a panel of B; `nv`
+ * is a constant. The panel's rows beyond the matrix are zeros: their sums are not stored. */
+static inline __attribute__((always_inline)) void tile(const int nv, int64_t k, const char *a,
+                                                       const char *b, const char *ahead,
+                                                       const target *to, prefetcher *beside)
+{
+    SUM sums[MR][2];
+    UNROLL
+    for (int i = 0; i < MR; i++) {
+        sums[i][0] = FIRST_SUMS(to->offsets, 0);
+        sums[i][1] = FIRST_SUMS(to->offsets, 1);
+        if (i < to->rows) {
+            __builtin_prefetch(to->c + i * to->ldc, 1);
+            __builtin_prefetch(to->c + i * to->ldc + 16, 1);
+        }
+    }
+    for (int64_t p = 0; p < k; p += STEPS, a += CPU_WORDS_BYTES, b += CPU_WORDS_BYTES) {
+        UNROLL
+        for (int i = 0; i < CPU_WORDS_BYTES / 4; i += ROW)
+            __builtin_prefetch(ahead + i, 0, 2);
+        ahead += CPU_WORDS_BYTES;
+        prefetch_some(beside);
+        const int64_t groups = k - p < STEPS ? (k - p + GROUP - 1) / GROUP : STEPS / GROUP;
+        for (int64_t q = 0; q < groups; q++) {
+            __m512i columns[2];
+            UNROLL
+            for (int j = 0; j < nv; j++)
+                columns[j] = load_groups(b + j * TILE + q * ROW);
+            UNROLL
+            for (int i = 0; i < MR; i++) {
+                const __m512i row = broadcast_group(a + i * ROW + q * 4);
+                UNROLL
+                for (int j = 0; j < nv; j++)
+                    sums[i][j] = DOT(sums[i][j], row, columns[j]);
+            }
+        }
+    }
+    UNROLL
+    for (int i = 0; i < MR; i++) {
+        if (i >= to->rows) break;
+        UNROLL
+        for (int j = 0; j < nv; j++) {
+            ELEMENT *c = to->c + i * to->ldc + j * 16;
+            const SUM old = LOAD_C(to->add ? to->columns[j] : 0, c);
+            STORE_C(c, to->columns[j], ADD(old, sums[i][j]));
+        }
+    }
+}
+
+/* One panel of A times one panel of B. rows, columns: of C, at most LINES. */
+static void multiply_panels(int64_t rows, int64_t columns, int64_t k, const char *a, const char *b,
+                            target to, prefetcher *beside)
+{
+    const char *ahead = b + (k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
+    to.offsets = ahead;
+    to.columns[0] = first_of_16(columns);
+    to.columns[1] = first_of_16(columns - 16);
+    for (int64_t i = 0; i < rows; i += MR, to.c += MR * to.ldc) {
+        const char *row = a + i / TILE_ROWS * TILE + i % TILE_ROWS * ROW;
+        to.rows = rows - i < MR ? rows - i : MR;
+        if (columns > 16)
+            tile(2, k, row, b, ahead, &to, beside);
+        else
+            tile(1, k, row, b, ahead, &to, beside);
+        ahead += CPU_WORDS_BYTES / 4;
+    }
+}
+
+static void WORDS_NAME(multiply)(int64_t m, int64_t n, int64_t k, const void *packed_a,
+                                 const void *packed_b, void *c, int64_t ldc, bool add,
+                                 const cpu_words_next next[2])
+{
+    const int64_t panel = (k + STEPS - 1) / STEPS * CPU_WORDS_BYTES;
+    const int64_t steps = (m + MR - 1) / MR * ((n + LINES - 1) / LINES) * ((k + STEPS - 1) / STEPS);
+    prefetcher beside = {.next = {next[0], next[1]}};
+    beside.lines = (lines_of(&next[0]) + lines_of(&next[1]) + steps - 1) / steps;
+    const char *a = packed_a;
+    for (int64_t i = 0; i < m; i += LINES, a += panel) {
+        const char *b = packed_b;
+        for (int64_t j = 0; j < n; j += LINES, b += panel + OFFSETS) {
+            const target to = {.c = (ELEMENT *)c + i * ldc + j, .ldc = ldc, .add = add};
+            multiply_panels(m - i < LINES ? m - i : LINES, n - j < LINES ? n - j : LINES, k, a, b,
+                            to, &beside);
+        }
+    }
+}
+
+#undef WORDS_NAME
+#undef STEPS
+#undef GROUP
+#undef ELEMENT
+#undef SUM
+#undef FIRST_SUMS
+#undef OFFSETS
+#undef DOT
+#undef ADD
+#undef LOAD_C
+#undef STORE_C

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The functions of cpu_words.h by AMX (Intel SDM vol. 1, chapter 18). TDPBF16PS adds the product
+ * of two tiles, 16 rows by 32 steps and 32 steps by 16 columns, to a tile of f32. Row i of the
+ * first tile is 32 steps of row i of op(A). Row q of the second has steps 2q and 2q + 1 of 16
+ * columns of op(B), side by side for each column. TDPBSSD does the same for int8 and int32, with 64
+ * steps, four side by side. Compiled with -mamx-tile, -mamx-bf16, -mamx-int8 and -mavx512f; called
+ * only where detect.c found them, and Linux permits the tiles.
+ */
+#include "cpu/kernels/tier_tables.h"
+#include "cpu/kernels/word_tiles.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The compiler does not know that the intrinsics of tiles read memory. */
+#define MEMORY_BARRIER() __asm__ volatile("" ::: "memory")
+
+/* sum := sum + a*b, three tiles. Of int8 if is_i8, a constant. */
+#define MULTIPLY(is_i8, sum, a, b)                                                                 \
+    do {                                                                                           \
+        if (is_i8)                                                                                 \
+            _tile_dpbssd(sum, a, b);                                                               \
+        else                                                                                       \
+            _tile_dpbf16ps(sum, a, b);                                                             \
+    } while (0)
+
+/* Multiplies the tiles of A by those of B, after loading those of A, of B or of both. Tiles 0 to 3
+ * are sums, in two rows; 4 and 5 are tiles of A, 6 and 7 of B. Each is loaded right before its
+ * first use (5 % faster than at the beginning). tall, wide: whether there are two tiles of A, of B;
+ * constants. row, second: bytes from one row of a tile of A to the next, and to the second tile. B
+ * is read once for each panel of A, which stays in the L1 cache: its loads have a hint for that. */
+#define MULTIPLY_A(i8, tall, wide, a, row, second)                                                 \
+    do {                                                                                           \
+        _tile_loadd(4, a, row);                                                                    \
+        MULTIPLY(i8, 0, 4, 6);                                                                     \
+        if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
+        if (tall) _tile_loadd(5, (a) + (second), row);                                             \
+        if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
+        if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
+    } while (0)
+#define MULTIPLY_B(i8, tall, wide, b)                                                              \
+    do {                                                                                           \
+        _tile_stream_loadd(6, b, ROW);                                                             \
+        MULTIPLY(i8, 0, 4, 6);                                                                     \
+        if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
+        if (wide) _tile_stream_loadd(7, (b) + TILE, ROW);                                          \
+        if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
+        if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
+    } while (0)
+#define MULTIPLY_BOTH(i8, tall, wide, a, row, second, b)                                           \
+    do {                                                                                           \
+        _tile_loadd(4, a, row);                                                                    \
+        _tile_stream_loadd(6, b, ROW);                                                             \
+        MULTIPLY(i8, 0, 4, 6);                                                                     \
+        if (wide) _tile_stream_loadd(7, (b) + TILE, ROW);                                          \
+        if (wide) MULTIPLY(i8, 1, 4, 7);                                                           \
+        if (tall) _tile_loadd(5, (a) + (second), row);                                             \
+        if (tall) MULTIPLY(i8, 2, 5, 6);                                                           \
+        if ((tall) && (wide)) MULTIPLY(i8, 3, 5, 7);                                               \
+    } while (0)
+
+/* Products of digits i of A and j of B, whose order is i + j, have one sum for each order. low*low
+ * is left out. LONGEST_ORDER has the most products. */
+enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
+
+/* Up to this many elements of C (256 KB, which are in the L2 cache) tiles are stored to C directly:
+ * 128 cubed takes 0.86 of the time, 256 cubed 0.94; with 1 MB the stores wait for C (512
+ * cubed: 1.1).
+ */
+enum { MOST_TO_C = 256 * 256 };
+
+/* The sums of a panel of A and a panel of B. They are added to C while the next panels are
+ * multiplied, a few rows at each step, by AVX-512: tiles that load C would treat denormal numbers
+ * in it as zero. */
+typedef struct panel_sums {
+    float tiles[4][TILE_ROWS][16] __attribute__((aligned(64))); /* of int8: int32 */
+    float *c; /* the first row that is not added yet */
+    int64_t ldc;
+    int64_t row, rows;    /* the next row, all rows */
+    __mmask16 columns[2]; /* of the left and of the right tiles */
+    bool add;             /* C += sums; else C := sums */
+    bool to_c;            /* C := sums, without this buffer where tiles are whole */
+} panel_sums;
+
+static inline void add_row(float *c, const float *sums, __mmask16 columns, bool add,
+                           const bool is_i8)
+{
+    __m512 sum = _mm512_load_ps(sums);
+    const __m512 old = _mm512_maskz_loadu_ps(add ? columns : 0, c);
+    if (add && is_i8)
+        sum = _mm512_castsi512_ps(
+            _mm512_add_epi32(_mm512_castps_si512(old), _mm512_castps_si512(sum)));
+    else if (add)
+        sum = _mm512_add_ps(old, sum);
+    _mm512_mask_storeu_ps(c, columns, sum);
+}
+
+static inline void add_rows(panel_sums *x, int64_t count, const bool is_i8)
+{
+    for (; count > 0 && x->row < x->rows; count--, x->row++, x->c += x->ldc) {
+        const int64_t tile = x->row / TILE_ROWS * 2, row = x->row % TILE_ROWS;
+        add_row(x->c, x->tiles[tile][row], x->columns[0], x->add, is_i8);
+        if (x->columns[1] != 0)
+            add_row(x->c + 16, x->tiles[tile + 1][row], x->columns[1], x->add, is_i8);
+    }
+}
+
+/* The bytes that a row of tiles takes in a panel, by kind. */
+static inline int64_t step_bytes(const cpu_word_kind kind)
+{
+    return kind == CPU_WORDS_F32 || kind == CPU_DIGITS_F32 ? 3 * CPU_WORDS_BYTES
+           : kind == CPU_WORDS_F16                         ? 2 * CPU_WORDS_BYTES
+                                                           : CPU_WORDS_BYTES;
+}
+
+/* Where the tiles of A are: packed, or in A itself. Bytes from one row of a tile to the next, to
+ * the second tile of a panel, to the next step, and to the next panel. */
+typedef struct a_tiles {
+    const char *at;
+    int64_t row, second, step, panel;
+} a_tiles;
+
+/* All products of words for one step of tiles, the smallest first. For f16 without high*high, which
+ * multiply_panels() adds last. */
+static inline __attribute__((always_inline)) void multiply_steps(const a_tiles *x, const char *a,
+                                                                 const char *b,
+                                                                 const cpu_word_kind kind,
+                                                                 const bool tall, const bool wide)
+{
+    enum { HIGH = 0, MIDDLE = CPU_WORDS_BYTES, LOW = 2 * CPU_WORDS_BYTES };
+    enum { LOW_F16 = CPU_WORDS_BYTES };
+    switch (kind) {
+    case CPU_WORDS_F32:
+        MULTIPLY_BOTH(false, tall, wide, a + LOW, ROW, TILE, b + HIGH);
+        MULTIPLY_A(false, tall, wide, a + MIDDLE, ROW, TILE);
+        MULTIPLY_B(false, tall, wide, b + MIDDLE);
+        MULTIPLY_A(false, tall, wide, a + HIGH, ROW, TILE);
+        MULTIPLY_B(false, tall, wide, b + LOW);
+        MULTIPLY_B(false, tall, wide, b + HIGH);
+        break;
+    case CPU_WORDS_F16:
+        MULTIPLY_BOTH(false, tall, wide, a + LOW_F16, ROW, TILE, b + HIGH);
+        MULTIPLY_B(false, tall, wide, b + LOW_F16);
+        MULTIPLY_A(false, tall, wide, a + HIGH, ROW, TILE);
+        break;
+    default:
+        MULTIPLY_BOTH(kind == CPU_WORDS_I8, tall, wide, a, x->row, x->second, b);
+    }
+}
+
+/* One panel of A, at a, times one panel of B. Adds what is left in *sums. The products high*high of
+ * f16 come last: sums of the others are small, and so are the errors of rounding them. */
+static inline __attribute__((always_inline)) void
+multiply_panels(const a_tiles *x, const char *a, const char *b, int64_t k, panel_sums *sums,
+                const cpu_word_kind kind, const bool tall, const bool wide)
+{
+    const int64_t steps = (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);
+    const int64_t rows = (LINES + steps - 1) / steps; /* of C in each step */
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (int64_t p = 0; p < steps; p++) {
+        multiply_steps(x, a + p * x->step, b + p * step_bytes(kind), kind, tall, wide);
+        add_rows(sums, rows, kind == CPU_WORDS_I8);
+    }
+    for (int64_t p = 0; kind == CPU_WORDS_F16 && p < steps; p++)
+        MULTIPLY_BOTH(false, tall, wide, a + p * x->step, ROW, TILE, b + p * step_bytes(kind));
+}
+
+/* Stores the sums of LINES x LINES elements of C, or of m x n if that is less: to C itself, or to
+ * x, from which they are added while the next panels are multiplied. */
+static inline void store_sums(panel_sums *x, float *c, int64_t m, int64_t n)
+{
+    const bool to_c = x->to_c && m >= LINES && n >= LINES;
+    if (to_c) {
+        const int64_t step = x->ldc * (int64_t)sizeof *c;
+        float *below = c + TILE_ROWS * x->ldc;
+        _tile_stored(0, c, step);
+        _tile_stored(1, c + 16, step);
+        _tile_stored(2, below, step);
+        _tile_stored(3, below + 16, step);
+    } else {
+        _tile_stored(0, x->tiles[0], ROW);
+        _tile_stored(1, x->tiles[1], ROW);
+        _tile_stored(2, x->tiles[2], ROW);
+        _tile_stored(3, x->tiles[3], ROW);
+    }
+    MEMORY_BARRIER();
+    x->c = c;
+    x->row = 0;
+    x->rows = to_c ? 0 : m < LINES ? m : LINES;
+    x->columns[0] = first_of_16(n);
+    x->columns[1] = first_of_16(n - 16);
+}
+
+static inline __attribute__((always_inline)) void multiply(int64_t m, int64_t n, int64_t k,
+                                                           const a_tiles *x, const char *b,
+                                                           float *c, int64_t ldc, bool add,
+                                                           const cpu_word_kind kind)
+{
+    const int64_t panel =
+        (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind) * step_bytes(kind);
+    panel_sums sums = {.ldc = ldc, .add = add, .to_c = !add && m * n <= MOST_TO_C};
+    MEMORY_BARRIER();
+    const char *a = x->at;
+    for (int64_t i = 0; i < m; i += LINES, a += x->panel) {
+        const char *panel_b = b;
+        for (int64_t j = 0; j < n; j += LINES, panel_b += panel) {
+            const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
+            if (tall && wide)
+                multiply_panels(x, a, panel_b, k, &sums, kind, true, true);
+            else if (tall)
+                multiply_panels(x, a, panel_b, k, &sums, kind, true, false);
+            else if (wide)
+                multiply_panels(x, a, panel_b, k, &sums, kind, false, true);
+            else
+                multiply_panels(x, a, panel_b, k, &sums, kind, false, false);
+            store_sums(&sums, c + i * ldc + j, m - i, n - j);
+        }
+    }
+    add_rows(&sums, LINES, kind == CPU_WORDS_I8);
+}
+
+/* multiply() of a kind, for tiles of A anywhere, and for packed ones. The next blocks are not
+ * prefetched: that was slower. */
+#define MULTIPLY_KIND(suffix, kind)                                                                \
+    static __attribute__((noinline)) void multiply_tiles_##suffix(int64_t m, int64_t n, int64_t k, \
+                                                                  const a_tiles *a, const void *b, \
+                                                                  void *c, int64_t ldc, bool add)  \
+    {                                                                                              \
+        multiply(m, n, k, a, b, c, ldc, add, kind);                                                \
+    }                                                                                              \
+    static void multiply_##suffix(int64_t m, int64_t n, int64_t k, const void *a, const void *b,   \
+                                  void *c, int64_t ldc, bool add, const cpu_words_next next[2])    \
+    {                                                                                              \
+        const int64_t steps = (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind);       \
+        const a_tiles packed = {a, ROW, TILE, step_bytes(kind), steps * step_bytes(kind)};         \
+        (void)next;                                                                                \
+        multiply_tiles_##suffix(m, n, k, &packed, b, c, ldc, add);                                 \
+    }
+MULTIPLY_KIND(bf16, CPU_WORDS_BF16)
+MULTIPLY_KIND(f32, CPU_WORDS_F32)
+MULTIPLY_KIND(f16, CPU_WORDS_F16)
+MULTIPLY_KIND(i8, CPU_WORDS_I8)
+
+/* Tiles of A itself, whose lines are `line` bytes apart. */
+static a_tiles tiles_of(const cpu_words_source *a, int64_t line)
+{
+    return (a_tiles){a->from, line, TILE_ROWS * line, ROW, LINES * line};
+}
+
+static void multiply_unpacked_bf16(const cpu_words_source *a, int64_t n, const void *b, void *c,
+                                   int64_t ldc, bool add)
+{
+    const a_tiles tiles = tiles_of(a, a->ld * (int64_t)sizeof(uint16_t));
+    multiply_tiles_bf16(a->lines, n, a->k, &tiles, b, c, ldc, add);
+}
+
+static void multiply_unpacked_i8(const cpu_words_source *a, int64_t n, const void *b, void *c,
+                                 int64_t ldc, bool add)
+{
+    const a_tiles tiles = tiles_of(a, a->ld);
+    multiply_tiles_i8(a->lines, n, a->k, &tiles, b, c, ldc, add);
+}
+
+/* ---- Digits ---------------------------------------------------------------------------------- */
+
+/* The sums of a panel of A and a panel of B, exact in int32, for each order: order w is the sum of
+ * the products of digit i of A and digit w - i of B. They are added to C while the next panels are
+ * multiplied. */
+typedef struct digit_sums {
+    int32_t tiles[DIGIT_ORDERS][4][TILE_ROWS][16] __attribute__((aligned(64)));
+    float *c; /* the first row that is not added yet */
+    int64_t ldc;
+    int64_t row, rows;    /* the next row, all rows */
+    __mmask16 columns[2]; /* of the left and of the right tiles */
+    const float *a_unscale, *b_unscale;
+    bool add; /* C += sums; else C := sums */
+} digit_sums;
+
+/* 16 sums: order 0 + 2^-8 order 1 + 2^-16 order 2 + 2^-24 order 3. */
+static inline __m512 sum_of_orders(const digit_sums *x, int64_t tile, int64_t row)
+{
+    const __m512 base = _mm512_set1_ps(1 / 256.0F);
+    __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(x->tiles[DIGIT_ORDERS - 1][tile][row]));
+    UNROLL
+    for (int order = DIGIT_ORDERS - 2; order >= 0; order--)
+        sum = _mm512_fmadd_ps(sum, base,
+                              _mm512_cvtepi32_ps(_mm512_load_si512(x->tiles[order][tile][row])));
+    return sum;
+}
+
+static inline void add_digit_rows(digit_sums *x, int64_t count)
+{
+    for (; count > 0 && x->row < x->rows; count--, x->row++, x->c += x->ldc)
+        for (int half = 0; half < 2; half++) {
+            const __mmask16 columns = x->columns[half];
+            float *c = x->c + 16 * half;
+            const int64_t tile = x->row / TILE_ROWS * 2 + half, row = x->row % TILE_ROWS;
+            if (columns == 0) continue;
+            const __m512 unscale = _mm512_mul_ps(_mm512_set1_ps(x->a_unscale[x->row]),
+                                                 _mm512_load_ps(x->b_unscale + 16 * half));
+            const __m512 old = _mm512_maskz_loadu_ps(x->add ? columns : 0, c);
+            _mm512_mask_storeu_ps(c, columns,
+                                  _mm512_fmadd_ps(sum_of_orders(x, tile, row), unscale, old));
+        }
+}
+
+/* All sums of an order: of digits order - i of A and i of B, first <= i <= last. The loop of
+ * LONGEST_ORDER adds the last panels' sums to C. */
+static inline __attribute__((always_inline)) void
+multiply_order(const char *a, const char *b, int64_t steps, digit_sums *sums, const int order,
+               const int first, const int last, const bool tall, const bool wide)
+{
+    const int64_t rows = (LINES + steps - 1) / steps;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (int64_t p = 0; p < steps; p++) {
+        const char *step_a = a + p * step_bytes(CPU_DIGITS_F32);
+        const char *step_b = b + p * step_bytes(CPU_DIGITS_F32);
+        UNROLL
+        for (int i = first; i <= last; i++)
+            MULTIPLY_BOTH(true, tall, wide, step_a + (order - i) * CPU_WORDS_BYTES, ROW, TILE,
+                          step_b + i * CPU_WORDS_BYTES);
+        if (order == LONGEST_ORDER) add_digit_rows(sums, rows);
+    }
+    _tile_stored(0, sums->tiles[order][0], ROW);
+    _tile_stored(1, sums->tiles[order][1], ROW);
+    _tile_stored(2, sums->tiles[order][2], ROW);
+    _tile_stored(3, sums->tiles[order][3], ROW);
+    MEMORY_BARRIER();
+}
+
+static inline __attribute__((always_inline)) void
+multiply_digit_panels(const char *a, const char *b, int64_t steps, digit_sums *sums, bool all,
+                      const bool tall, const bool wide)
+{
+    multiply_order(a, b, steps, sums, LONGEST_ORDER, 0, 2, tall, wide);
+    if (all)
+        multiply_order(a, b, steps, sums, 3, 1, 2, tall, wide);
+    else
+        multiply_order(a, b, steps, sums, 3, 1, 1, tall, wide);
+    multiply_order(a, b, steps, sums, 1, 0, 1, tall, wide);
+    multiply_order(a, b, steps, sums, 0, 0, 0, tall, wide);
+}
+
+/* all: also A's middle times B's low. */
+static void multiply_all_digits(int64_t m, int64_t n, int64_t k, const void *packed_a,
+                                const void *packed_b, void *to, int64_t ldc, bool add, bool all)
+{
+    const int64_t steps = (k + CPU_WORDS_STEPS_I8 - 1) / CPU_WORDS_STEPS_I8;
+    const int64_t bytes = steps * step_bytes(CPU_DIGITS_F32),
+                  panel = bytes + CPU_DIGITS_UNSCALE_BYTES;
+    digit_sums sums = {.ldc = ldc, .add = add};
+    const char *a = packed_a;
+    MEMORY_BARRIER();
+    for (int64_t i = 0; i < m; i += LINES, a += panel) {
+        const char *b = packed_b;
+        for (int64_t j = 0; j < n; j += LINES, b += panel) {
+            const bool tall = m - i > TILE_ROWS, wide = n - j > TILE_ROWS;
+            if (tall && wide)
+                multiply_digit_panels(a, b, steps, &sums, all, true, true);
+            else if (tall)
+                multiply_digit_panels(a, b, steps, &sums, all, true, false);
+            else if (wide)
+                multiply_digit_panels(a, b, steps, &sums, all, false, true);
+            else
+                multiply_digit_panels(a, b, steps, &sums, all, false, false);
+            sums.c = (float *)to + i * ldc + j;
+            sums.row = 0;
+            sums.rows = m - i < LINES ? m - i : LINES;
+            sums.columns[0] = first_of_16(n - j);
+            sums.columns[1] = first_of_16(n - j - 16);
+            sums.a_unscale = (const float *)(const void *)(a + bytes);
+            sums.b_unscale = (const float *)(const void *)(b + bytes);
+        }
+    }
+    add_digit_rows(&sums, LINES);
+}
+
+static void multiply_digits(int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c,
+                            int64_t ldc, bool add, const cpu_words_next next[2])
+{
+    (void)next;
+    multiply_all_digits(m, n, k, a, b, c, ldc, add, true);
+}
+
+static void multiply_fewer_digits(int64_t m, int64_t n, int64_t k, const void *a, const void *b,
+                                  void *c, int64_t ldc, bool add, const cpu_words_next next[2])
+{
+    (void)next;
+    multiply_all_digits(m, n, k, a, b, c, ldc, add, false);
+}
+
+/* Eight tiles of 16 rows of 64 bytes (Intel SDM vol. 2, LDTILECFG). */
+static void configure_tiles(void)
+{
+    struct {
+        uint8_t palette, start_row, reserved[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } configuration = {.palette = 1};
+    for (int tile = 0; tile < 8; tile++) {
+        configuration.row_bytes[tile] = ROW;
+        configuration.rows[tile] = TILE_ROWS;
+    }
+    MEMORY_BARRIER();
+    _tile_loadconfig(&configuration);
+}
+
+/* Without this, each switch of the thread would save and restore 8 KB of tiles. */
+static void release_tiles(void)
+{
+    _tile_release();
+}
+
+/* Asks Linux to let this process use AMX, which it refuses at first because the tiles enlarge the
+ * frames of signals; false: it does not. From Linux's asm/prctl.h and
+ * Documentation/arch/x86/xstate.rst. */
+static bool is_permitted(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+
+/* Measured on a Xeon, at one clock for FMAs and tiles. A panel of A takes 32 KB of the L1 cache, of
+ * f32 48 KB. */
+const cpu_words tgl_cpu_words_amx = {
+    .name = "AMX",
+    .is_permitted = is_permitted,
+    .otherwise = &tgl_cpu_words_avx512_vnni,
+    .steps = {512, 256, 256, 1024, 512},
+    .cycles = {1 / 270.0, 1 / 55.0, 1 / 75.0, 1 / 540.0, 1 / 75.0},
+    .fma_cycles = 1 / 26.0,
+    .pack_a = {tgl_pack_a_bf16, tgl_pack_a_f32, tgl_pack_a_f16, tgl_pack_a_i8, tgl_pack_a_digits},
+    .pack_b = {tgl_pack_b_bf16, tgl_pack_b_f32, tgl_pack_b_f16, tgl_pack_b_i8, tgl_pack_b_digits},
+    .multiply = {multiply_bf16, multiply_f32, multiply_f16, multiply_i8, multiply_digits},
+    .multiply_fewer = multiply_fewer_digits,
+    .multiply_unpacked =
+        {[CPU_WORDS_BF16] = multiply_unpacked_bf16, [CPU_WORDS_I8] = multiply_unpacked_i8},
+    .exponents = tgl_exponents_bf16,
+    .dot_i8 = tgl_cpu_dot_vnni,
+    .begin = configure_tiles,
+    .end = release_tiles,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tiles of packed words, 16 rows of 64 bytes, for the files that pack and multiply them by AVX-512.
+ */
+#ifndef TGL_CPU_WORD_TILES_H
+#define TGL_CPU_WORD_TILES_H
+
+#include "cpu/kernels/cpu_words.h"
+#include "cpu/kernels/transpose.h"
+#include "cpu/kernels/unroll.h"
+
+#include <immintrin.h>
+
+enum { TILE = 1024, TILE_ROWS = 16, ROW = 64, LINES = CPU_WORDS_LINES };
+
+/* The first n of 64, 32 or 16 lanes; n may be negative or larger. */
+static inline __mmask64 first_of_64(int64_t n)
+{
+    return n >= 64 ? ~UINT64_C(0) : n <= 0 ? 0 : (UINT64_C(1) << n) - 1;
+}
+
+static inline __mmask32 first_of_32(int64_t n)
+{
+    return n >= 32 ? 0xffffffffu : n <= 0 ? 0 : (1u << n) - 1;
+}
+
+static inline __mmask16 first_of_16(int64_t n)
+{
+    return (__mmask16)first_of_32(n);
+}
+
+/* A panel's tiles for the steps of one row: [word][tile][row] of 64 bytes. */
+static inline void store_row(char *to, int word, int tile, int row, __m512i x)
+{
+    _mm512_store_si512(to + (2 * word + tile) * TILE + row * ROW, x);
+}
+
+/* Transposes tiles of 16 x 16 groups of 4 bytes: lines and steps trade places. */
+static inline void transpose_tiles(char *tiles, int64_t count)
+{
+    typedef int32_t int_vector __attribute__((vector_size(64)));
+    for (char *tile = tiles; tile < tiles + count * TILE; tile += TILE) {
+        int_vector x[TILE_ROWS];
+        for (int i = 0; i < TILE_ROWS; i++)
+            x[i] = (int_vector)_mm512_load_si512(tile + i * ROW);
+        CPU_TRANSPOSE_16(x);
+        for (int i = 0; i < TILE_ROWS; i++)
+            _mm512_store_si512(tile + i * ROW, (__m512i)x[i]);
+    }
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans products of f16, bf16 and int8, and of f32 by words (run/cpu_blocks.c).
+ */
+#include "cpu/plan/block_plan.h"
+#include "cpu/kernels/shares.h"
+#include "cpu/plan/word_plan.h"
+
+/* Multiply-adds that outweigh the cost of one more thread, by FMAs: with 4e5 f16 at 64 to 160 cubed
+ * ran at 0.6 to 0.8 of the speed on 16 cores of a Xeon. By words a thread gets at least this work
+ * and at least so many cycles of work: with AMX 4e5 multiply-adds, with which bf16 at 128 cubed was
+ * fastest. */
+static const double WORK_PER_THREAD = 1e5, CYCLES_PER_THREAD = 1500;
+
+/* Rows, columns and steps of the largest block that is converted to f32: with the blocks of A and B
+ * and the sums, 1.3 MB. */
+enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
+_Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
+
+/* The f32 product of one block. */
+tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t k, int64_t ldc)
+{
+    return (tgl_shape){
+        .m = m,
+        .n = n,
+        .k = k,
+        .trans_a = s->trans_a,
+        .trans_b = s->trans_b,
+        .in_place = true,
+        .type_a = TGL_F32,
+        .type_b = TGL_F32,
+        .type_c = TGL_F32,
+        .type_d = TGL_F32,
+        .type_accumulate = TGL_F32,
+        .compute = s->compute,
+        .lda = s->trans_a ? m : k,
+        .ldb = s->trans_b ? k : n,
+        .ldc = ldc,
+        .ldd = ldc,
+        .batch = 1,
+        .alignment = CPU_ALIGNMENT,
+    };
+}
+
+static bool is_i8(const tgl_shape *s)
+{
+    return s->type_a == TGL_I8;
+}
+
+/* Of a matrix times a vector: parts of the vector that stay in the L1 cache, and lines of the
+ * matrix that are contiguous. */
+static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
+{
+    enum { LINES = 256, LONG_LINES = 4096, EXACT_STEPS = 1024 };
+    const bool is_row = s->m == 1, k_contiguous = is_row ? s->trans_b : !s->trans_a;
+    const int64_t all = is_row ? s->n : s->m, share = 1 + (s->batch * all - 1) / threads;
+    const int64_t lines = tgl_min64(tgl_min64(all, k_contiguous ? LINES : LONG_LINES), share);
+    h->rows = is_row ? 1 : lines;
+    h->columns = is_row ? lines : 1;
+    h->steps = tgl_min64(s->k, is_i8(s) && !k_contiguous ? EXACT_STEPS : CPU_VECTOR_STEPS);
+}
+
+static void choose_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
+{
+    if (h->words != NULL) {
+        tgl_cpu_word_blocks(s, threads, h);
+        return;
+    }
+    if (h->is_vector) {
+        choose_vector_blocks(s, threads, h);
+        return;
+    }
+    h->rows = tgl_min64(s->m, MAX_ROWS);
+    h->columns = tgl_min64(s->n, MAX_COLUMNS);
+    h->steps = tgl_min64(s->k, MAX_STEPS);
+    /* Parts of k or smaller blocks where there would be fewer than threads. */
+    for (;;) {
+        const int64_t blocks =
+            s->batch * cpu_ceil_div(s->m, h->rows) * cpu_ceil_div(s->n, h->columns);
+        h->parts = tgl_cpu_parts_of_k(blocks, threads, s->k, h->steps);
+        if (blocks * h->parts >= threads || (h->rows <= MIN_ROWS && h->columns <= MIN_COLUMNS))
+            break;
+        if (h->rows > MIN_ROWS && (h->rows >= h->columns || h->columns <= MIN_COLUMNS))
+            h->rows = (h->rows + 1) / 2;
+        else
+            h->columns = (h->columns + 1) / 2;
+    }
+}
+
+/* Whether no block is converted to f32. */
+static bool takes_only_words(const tgl_shape *s, const cpu_block_plan *h)
+{
+    return is_i8(s) && h->words != NULL;
+}
+
+/* Bytes of a block of op(A) or op(B): of f32, or of words. */
+static size_t operand_bytes(const tgl_shape *s, const cpu_block_plan *h, int64_t lines)
+{
+    const size_t words = tgl_cpu_words_bytes(tgl_cpu_word_kind(s), lines, h->word_steps);
+    const size_t digits = h->by_digits ? tgl_cpu_words_bytes(CPU_DIGITS_F32, lines, h->steps) : 0;
+    const size_t f32 = takes_only_words(s, h) ? 0 : (size_t)(lines * h->word_steps) * sizeof(float);
+    const size_t most = words > digits ? words : digits;
+    return tgl_cpu_aligned(most > f32 ? most : f32);
+}
+
+/* Plans the product of a whole block, which serves the smaller ones at the edges too, and sizes the
+ * workspace. */
+static void plan_product(const tgl_shape *s, const cpu_machine *machine, const cpu_kernels *kernels,
+                         cpu_blocking blocking, cpu_block_plan *h)
+{
+    const cpu_machine one_thread = {.facts = machine->facts, .threads = 1};
+    /* Rows of a power of two of bytes would share few sets of the caches. */
+    h->sum_ld = tgl_round_up(h->columns, CPU_WORDS_LINES) + 16;
+    const tgl_shape block = tgl_cpu_block_shape(s, h->rows, h->columns, h->word_steps, h->sum_ld);
+    if (!takes_only_words(s, h)) tgl_cpu_plan(&block, kernels, blocking, &one_thread, &h->product);
+    h->a_bytes = operand_bytes(s, h, h->rows);
+    h->b_bytes = operand_bytes(s, h, h->columns);
+    h->sum_bytes = tgl_cpu_aligned((size_t)(h->rows * h->sum_ld) * sizeof(float));
+    h->row_bytes = tgl_cpu_aligned((size_t)h->columns * sizeof(float));
+    h->product_bytes = is_i8(s) && h->words == NULL ? h->sum_bytes : 0;
+    h->thread_bytes = h->a_bytes + h->b_bytes + h->sum_bytes + h->row_bytes + h->product_bytes +
+                      tgl_cpu_aligned(h->product.workspace);
+}
+
+/* The workspace of a matrix times a vector: the part of the vector, in f32 and gathered, the sums,
+ * an addend, and the product. */
+static void plan_vector(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
+{
+    h->dot = tier->f32->short_dot[cpu_conversion_of(s->type_a)];
+    if (is_i8(s) && tier->words != NULL && tier->words->dot_i8 != NULL)
+        h->dot = tier->words->dot_i8;
+    const int64_t lines = s->m == 1 ? h->columns : h->rows;
+    h->sum_ld = s->m == 1 ? lines : 1;
+    h->a_bytes = tgl_cpu_aligned((size_t)h->steps * sizeof(float));
+    h->b_bytes = tgl_cpu_aligned((size_t)h->steps * tgl_type_size(s->type_a));
+    h->sum_bytes = h->row_bytes = h->product_bytes = tgl_cpu_aligned((size_t)lines * sizeof(float));
+    h->thread_bytes = h->a_bytes + h->b_bytes + 3 * h->sum_bytes;
+}
+
+void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_words *words,
+                         cpu_blocking blocking, const cpu_machine *machine, cpu_block_plan *h,
+                         cpu_plan *plan)
+{
+    *h = (cpu_block_plan){.conversions = tier->conversions, .words = words, .parts = 1};
+    h->is_vector = h->words == NULL && (s->m == 1 || s->n == 1);
+    const double products = (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
+    const double by_words =
+        h->words != NULL ? CYCLES_PER_THREAD / h->words->cycles[tgl_cpu_word_kind(s)] : 0;
+    const double work = by_words > WORK_PER_THREAD ? by_words : WORK_PER_THREAD;
+    const double threads = products / work, most = machine->threads;
+    *plan = (cpu_plan){.kernels = tier->f32, .path = CPU_PATH_BLOCKS, .parts = 1, .blocks = h};
+    plan->threads = threads < 2 ? 1 : (int)(threads < most ? threads : most);
+    choose_blocks(s, plan->threads, h);
+    if (h->word_steps == 0) h->word_steps = h->steps;
+    h->blocks_m = cpu_ceil_div(s->m, h->rows);
+    h->blocks_n = cpu_ceil_div(s->n, h->columns);
+    h->blocks_k = h->steps > 0 ? cpu_ceil_div(s->k, h->steps) : 0;
+    if (h->parts > h->blocks_k) h->parts = h->blocks_k > 1 ? h->blocks_k : 1;
+    const int64_t jobs = s->batch * h->blocks_m * h->blocks_n * h->parts;
+    if (jobs < plan->threads) plan->threads = (int)jobs;
+    if (h->is_vector)
+        plan_vector(s, tier, h);
+    else
+        plan_product(s, machine, tier->f32, blocking, h);
+    plan->workspace = (size_t)plan->threads * h->thread_bytes;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a product of 16-bit types, of int8, or of words of f32, is cut into blocks.
+ */
+#ifndef TGL_CPU_BLOCK_PLAN_H
+#define TGL_CPU_BLOCK_PLAN_H
+
+#include "cpu/plan/cpu_plan.h"
+
+typedef struct cpu_block_plan {
+    const cpu_conversions *conversions;
+    const cpu_words *words;       /* NULL: all blocks are converted to f32 */
+    int64_t rows, columns, steps; /* of a block: of op(A), of op(B), of k */
+    bool by_digits;               /* blocks are tried by digits first (CPU_DIGITS_F32) */
+    int64_t word_steps;           /* of a block that is multiplied by words or FMAs */
+    bool is_vector;  /* D has one row or column: elements of the matrix are converted as they are
+                        loaded */
+    cpu_dot_fn *dot; /* is_vector: for lines that are contiguous along k */
+    int64_t sum_ld;  /* of a block of sums */
+    int64_t blocks_m, blocks_n, blocks_k; /* blocks along m, n and k */
+    int64_t parts; /* of k, which threads sum at the same time and then add; 1: k is not divided */
+    cpu_plan product; /* f32, of a whole block, on one thread */
+    size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes; /* of a thread, in this order */
+    size_t thread_bytes; /* with the workspace of `product` */
+} cpu_block_plan;
+
+/* The same as tgl_cpu_plan() for short types, and for all products by `words`
+ * (tgl_cpu_words_for()). *plan refers to *h. */
+void tgl_cpu_plan_blocks(const tgl_shape *shape, const cpu_tier *tier, const cpu_words *words,
+                         cpu_blocking blocking, const cpu_machine *machine, cpu_block_plan *h,
+                         cpu_plan *plan);
+
+/* The f32 product of one block. */
+tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t k, int64_t ldc);
+
+#endif

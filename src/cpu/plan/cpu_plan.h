@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a product is computed: path, packing, blocking, threads. A plan is a pure function of the
+ * shape, the kernels, the blocking that is asked for, and the machine.
+ */
+#ifndef TGL_CPU_PLAN_H
+#define TGL_CPU_PLAN_H
+
+#include "cpu/device/detect.h"
+#include "cpu/device/tiers.h"
+#include "cpu/plan/cpu_blocking.h"
+#include "problem/shape.h"
+
+enum {
+    CPU_ALIGNMENT = 256, /* bytes: of packed blocks */
+    CPU_SMALL = 64,      /* rows, columns and steps of a small product, at most */
+};
+
+/* What a plan depends on beside the product. */
+typedef struct cpu_machine {
+    cpu_facts facts;
+    int threads; /* the largest team */
+} cpu_machine;
+
+typedef enum cpu_path {
+    CPU_PATH_GEMM,   /* tiles, perhaps with packing */
+    CPU_PATH_SMALL,  /* a few tiles, read in place */
+    CPU_PATH_VECTOR, /* C has one row or one column */
+    CPU_PATH_SCALE,  /* k == 0: D := beta*C */
+    CPU_PATH_BLOCKS, /* f16, bf16, int8 and words: blocks are converted to f32 or packed as words */
+} cpu_path;
+
+/* How the threads share a product. */
+typedef enum cpu_sharing {
+    CPU_SHARE_C,     /* each computes rectangles of C, those that no other has taken */
+    CPU_SHARE_BATCH, /* each computes whole products of the batch */
+    CPU_SHARE_K,     /* each computes a part of the sum; the parts are then added in order */
+} cpu_sharing;
+
+typedef struct cpu_plan {
+    const cpu_kernels *kernels;
+    cpu_path path;
+    cpu_sharing sharing;
+    int threads;
+    int grid_m, grid_n; /* CPU_SHARE_C: rectangles along m and n; else 1 */
+    int64_t parts;      /* CPU_SHARE_K: parts of the sum */
+    bool pack_a, pack_b;
+    bool keep_b;           /* a whole block of B is packed; else one panel at a time */
+    bool in_bands;         /* C is computed in bands of a few rows, beside a block of B in L2 */
+    bool fetch;            /* prefetch the next panel of B, or the next product of a batch of
+                              small ones, because B or the batch lies beyond the caches */
+    bool fetch_next_block; /* the last panel of a block of B prefetches the next block's first panel
+                            */
+    int64_t mc, nc, kc;    /* A is taken in blocks of mc x kc, B in blocks of kc x nc */
+    size_t a_bytes;        /* workspace: one thread's packed block of A */
+    size_t b_bytes;        /* a packed block of B */
+    size_t part_bytes;     /* one part's sums */
+    size_t workspace;      /* all of it */
+    struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS; else NULL */
+} cpu_plan;
+
+/* Chooses path, sharing and what `blocking` leaves open. */
+void tgl_cpu_plan(const tgl_shape *shape, const cpu_kernels *kernels, cpu_blocking blocking,
+                  const cpu_machine *machine, cpu_plan *plan);
+
+/* bytes, rounded up to CPU_ALIGNMENT. */
+size_t tgl_cpu_aligned(size_t bytes);
+
+/* Whether a product of this size is small. */
+static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)
+{
+    return m >= 2 && n >= 2 && k >= 1 && m <= CPU_SMALL && n <= CPU_SMALL && k <= CPU_SMALL;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When products of bf16, of f16 unless the compute mode is IEEE, of f32 with TGL_COMPUTE_ACCURATE,
+ * and of int8 are computed by words (kernels/cpu_words.h), and in which blocks.
+ */
+#include "cpu/plan/word_plan.h"
+#include "cpu/kernels/shares.h"
+
+cpu_word_kind tgl_cpu_word_kind(const tgl_shape *s)
+{
+    return s->type_a == TGL_F32   ? CPU_WORDS_F32
+           : s->type_a == TGL_F16 ? CPU_WORDS_F16
+           : s->type_a == TGL_I8  ? CPU_WORDS_I8
+                                  : CPU_WORDS_BF16;
+}
+
+/* Lines of a block: with fewer A and B are packed more often, with more the sums leave the L2
+ * cache. Sums of int8 are in D itself as a rule, and packing takes a larger share of the time: at
+ * 2048 cubed 2560 lines are 3 % faster (Zen 4). The packed lines of a product with few rows or
+ * columns are used at once, while they are in the L2 cache. */
+enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
+
+/* The least k of a product by digits. */
+enum { MIN_DIGITS_K = 256 };
+
+/* Cycles, measured on a Xeon with AMX: packing an element, by kind (or converting it to f32);
+ * adding a sum to a block of sums; reading it for the epilogue; a call. */
+static const double PACK[CPU_WORD_KINDS] = {0.35, 0.8, 0.6, 0.3, 1};
+static const double ADD = 0.2, EPILOGUE = 0.8, CALL = 1000;
+
+/* The same: adding a sum of a part of k, which another thread has written. */
+static const double ADD_PART = 1;
+
+/* Cycles of a block of D by words. */
+static double cost(const cpu_words *words, cpu_word_kind kind, int64_t rows, int64_t columns,
+                   int64_t k)
+{
+    const double m = (double)tgl_round_up(rows, 16), n = (double)tgl_round_up(columns, 16);
+    const double steps = (double)tgl_round_up(k, tgl_cpu_word_steps(kind));
+    const double blocks = (double)cpu_ceil_div(k, words->steps[kind]);
+    return (m * n * words->cycles[kind] + (m + n) * PACK[kind]) * steps +
+           m * n * (ADD * blocks + EPILOGUE) + CALL;
+}
+
+/* Blocks of nearly equal size. */
+static int64_t even_lines(int64_t total, int64_t blocks)
+{
+    return tgl_min64(total, tgl_round_up(cpu_ceil_div(total, blocks), CPU_WORDS_LINES));
+}
+
+/* The least number of blocks. other: lines of the other operand. */
+static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
+{
+    const int64_t most = kind == CPU_WORDS_I8 ? MAX_LINES_I8 : MAX_LINES;
+    return cpu_ceil_div(total, other <= FEW ? MAX_LINES_OF_FEW : most);
+}
+
+/* A short last block costs as much as a whole one: 1.5 times the usual steps are one block, unless
+ * words or digits of f32 fill the L1 cache. */
+static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
+{
+    const int64_t usual = words->steps[kind];
+    const bool fill = kind == CPU_WORDS_F32 || kind == CPU_DIGITS_F32;
+    const int64_t blocks = fill ? cpu_ceil_div(k, usual) : (k + usual / 2 - 1) / usual;
+    const int64_t even = cpu_ceil_div(k, blocks > 0 ? blocks : 1);
+    return tgl_min64(k, tgl_round_up(even, tgl_cpu_word_steps(kind)));
+}
+
+/* The kind by which the product of a block is tried first. */
+static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
+{
+    const cpu_word_kind kind = tgl_cpu_word_kind(s);
+    const bool has_digits = kind == CPU_WORDS_F32 && words->multiply[CPU_DIGITS_F32] != NULL;
+    if (!has_digits || s->k < MIN_DIGITS_K) return kind;
+    const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
+    const bool faster = cost(words, CPU_DIGITS_F32, m, n, s->k) < cost(words, kind, m, n, s->k);
+    return faster ? CPU_DIGITS_F32 : kind;
+}
+
+int64_t tgl_cpu_parts_of_k(int64_t blocks, int threads, int64_t k, int64_t steps)
+{
+    const int64_t parts = tgl_min64(threads / blocks, steps > 0 ? k / steps : 1);
+    return parts > 1 ? parts : 1;
+}
+
+void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
+{
+    const cpu_word_kind kind = first_kind(s, h->words);
+    const int64_t least_m = fewest_blocks(kind, s->m, s->n),
+                  least_n = fewest_blocks(kind, s->n, s->m);
+    double best = 0;
+    for (int64_t bm = least_m; bm < least_m + threads; bm++)
+        for (int64_t bn = least_n; bn < least_n + threads; bn++) {
+            const int64_t rows = even_lines(s->m, bm), columns = even_lines(s->n, bn);
+            const int64_t blocks =
+                s->batch * cpu_ceil_div(s->m, rows) * cpu_ceil_div(s->n, columns);
+            const int64_t parts = tgl_cpu_parts_of_k(blocks, threads, s->k, h->words->steps[kind]);
+            const double cycles =
+                (double)cpu_ceil_div(blocks, threads) *
+                    cost(h->words, kind, rows, columns, cpu_ceil_div(s->k, parts)) +
+                (parts > 1 ? CALL + ADD_PART * (double)(s->batch * s->m * s->n * parts) / threads
+                           : 0);
+            if (best > 0 && cycles >= best) continue;
+            best = cycles;
+            h->rows = rows;
+            h->columns = columns;
+            h->parts = parts;
+        }
+    h->by_digits = kind == CPU_DIGITS_F32;
+    h->steps = even_steps(h->words, kind, cpu_ceil_div(s->k, h->parts));
+    h->word_steps = even_steps(h->words, tgl_cpu_word_kind(s), h->steps);
+}
+
+/* The cost of a product by words and by FMAs, per block of D. Words of int8 are faster from about
+ * 12 cubed on, and below by little slower. */
+static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
+{
+    const cpu_word_kind kind = first_kind(s, words);
+    if (s->m == 1 || s->n == 1) return false;
+    if (kind == CPU_WORDS_I8) return true;
+    const int64_t m = tgl_min64(s->m, MAX_LINES), n = tgl_min64(s->n, MAX_LINES);
+    const bool is_f32 = tgl_cpu_word_kind(s) == CPU_WORDS_F32;
+    const double conversion = is_f32 ? 0 : (double)(m + n) * PACK[CPU_WORDS_BF16];
+    const double fma = (double)m * (double)n * words->fma_cycles;
+    return cost(words, kind, m, n, s->k) < (fma + conversion) * (double)s->k;
+}
+
+/* Whether words may compute the product. A product of two f16 is the sum of four exact products of
+ * words, which is rounded several times; IEEE requires one rounding. */
+static bool are_permitted(const tgl_shape *s, const cpu_words *words)
+{
+    if (words->rounds_to_odd && s->type_a != TGL_I8 && s->compute == TGL_COMPUTE_IEEE) return false;
+    switch (tgl_cpu_word_kind(s)) {
+    case CPU_WORDS_F32:
+        return tgl_shape_is_all(s, TGL_F32) && s->compute == TGL_COMPUTE_ACCURATE;
+    case CPU_WORDS_F16:
+        return s->type_b == TGL_F16 && s->compute != TGL_COMPUTE_IEEE;
+    default:
+        return s->type_a == s->type_b && (s->type_a == TGL_BF16 || s->type_a == TGL_I8);
+    }
+}
+
+static bool suit(const tgl_shape *s, const cpu_words *words)
+{
+    return words != NULL && words->multiply[tgl_cpu_word_kind(s)] != NULL &&
+           are_permitted(s, words) && s->k > 0 && are_words_faster(s, words);
+}
+
+const cpu_words *tgl_cpu_words_for(const tgl_shape *s, const cpu_tier *tier)
+{
+    const cpu_words *words = tier->words;
+    if (!suit(s, words)) return NULL;
+    if (words->is_permitted == NULL || words->is_permitted()) return words;
+    return suit(s, words->otherwise) ? words->otherwise : NULL;
+}

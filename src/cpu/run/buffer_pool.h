@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory for packing, which runs take and give back.
+ */
+#ifndef TGL_CPU_BUFFER_POOL_H
+#define TGL_CPU_BUFFER_POOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CPU_BUFFER_SLOTS = 32 };
+
+/* Buffers for packing, kept from run to run; all zero at first. A run takes one and gives it back.
+ */
+typedef struct cpu_buffer_pool {
+    struct {
+        atomic_bool in_use;  /* whoever sets it owns the slot */
+        atomic_size_t bytes; /* 0: the slot is empty */
+        void *memory;
+    } slots[CPU_BUFFER_SLOTS];
+} cpu_buffer_pool;
+
+typedef struct cpu_buffer {
+    void *memory;
+    int slot; /* -1: it is not kept */
+} cpu_buffer;
+
+/* reserve: makes sure that a buffer of this size exists; false: no memory. take:
+ * memory is NULL if there is none. */
+void tgl_buffer_pool_close(cpu_buffer_pool *pool);
+bool tgl_buffer_pool_reserve(cpu_buffer_pool *pool, size_t bytes);
+cpu_buffer tgl_buffer_pool_take(cpu_buffer_pool *pool, size_t bytes);
+void tgl_buffer_pool_give(cpu_buffer_pool *pool, cpu_buffer buffer);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The cpu backend: host memory, and plans for the host's processor.
+ */
+#include "cpu/run/cpu_device.h"
+#include "base/processors.h"
+#include "cpu/plan/word_plan.h"
+#include "cpu/run/batch_matrix.h"
+#include "cpu/run/cpu_blocks.h"
+#include "cpu/run/cpu_explain.h"
+#include "cpu/run/cpu_gemm.h"
+#include "cpu/run/cpu_measure.h"
+#include "cpu/run/cpu_small.h"
+#include "cpu/run/cpu_vector.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Open and close -------------------------------------------------------------------------- */
+
+static void add_property(cpu_device *cpu, const char *key, const char *format, ...)
+    TGL_PRINTF(3, 4);
+static void add_property(cpu_device *cpu, const char *key, const char *format, ...)
+{
+    const int index = cpu->property_count++;
+    va_list args;
+    va_start(args, format);
+    cpu->properties[index].key = key;
+    vsnprintf(cpu->properties[index].value, sizeof cpu->properties[index].value, format, args);
+    va_end(args);
+}
+
+static void list_properties(cpu_device *cpu)
+{
+    const cpu_facts *facts = &cpu->machine.facts;
+    add_property(cpu, "processor", "%s", facts->name);
+    if (facts->model[0] != '\0') add_property(cpu, "model", "%s", facts->model);
+    add_property(
+        cpu, "instruction sets", "%s%s%s%s%s%s%s%s%s%s%s",
+        facts->features & CPU_AVX2 ? "avx2 " : "", facts->features & CPU_FMA ? "fma " : "",
+        facts->features & CPU_AVX512 ? "avx512" : "",
+        facts->features & CPU_AVX512_VNNI ? " avx512_vnni" : "",
+        facts->features & CPU_AVX512_BF16 ? " avx512_bf16" : "",
+        facts->features & CPU_AMX ? " amx" : "", facts->features & CPU_NEON ? "neon" : "",
+        facts->features & CPU_DOTPROD ? " dotprod" : "", facts->features & CPU_I8MM ? " i8mm" : "",
+        facts->features & CPU_BF16 ? " bf16" : "", facts->features == 0 ? "portable only" : "");
+    add_property(cpu, "tier", "%s", cpu->tiers[0]->name);
+    add_property(cpu, "cores", "%d", facts->cores);
+    add_property(cpu, "threads", "%d", cpu->threads.threads);
+    add_property(cpu, "L1d cache", "%zu KB", facts->l1d / 1024);
+    add_property(cpu, "L2 cache", "%zu KB", facts->l2 / 1024);
+    if (facts->l3 > 0) add_property(cpu, "L3 cache", "%zu KB", facts->l3 / 1024);
+}
+
+static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options *options)
+{
+    if (index != 0) return tgl_fail(TGL_NO_DEVICE, "there is one cpu device, not cpu:%d", index);
+    cpu_device *cpu = calloc(1, sizeof *cpu);
+    if (cpu == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a device");
+    tgl_cpu_detect(&cpu->machine.facts);
+    const tgl_status status = tgl_cpu_choose_tiers(
+        cpu->machine.facts.features, getenv("TEGULA_CPU"), cpu->tiers, &cpu->tier_count);
+    if (status != TGL_OK) {
+        free(cpu);
+        return status;
+    }
+    const int threads =
+        tgl_count_threads(options->threads, cpu->machine.facts.cores, CPU_MAX_THREADS);
+    cpu->machine.threads = threads;
+    tgl_thread_pool_open(&cpu->threads, threads, cpu->machine.facts.cores);
+    list_properties(cpu);
+    dev->state = cpu;
+    return TGL_OK;
+}
+
+static void cpu_close(tgl_device *dev)
+{
+    cpu_device *cpu = dev->state;
+    tgl_thread_pool_close(&cpu->threads);
+    tgl_buffer_pool_close(&cpu->buffers);
+    free(cpu);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static tgl_status cpu_alloc(tgl_device *dev, size_t bytes, void **memory)
+{
+    (void)dev;
+    if (bytes <= SIZE_MAX - CPU_ALIGNMENT)
+        *memory = aligned_alloc(CPU_ALIGNMENT,
+                                (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT);
+    return *memory != NULL ? TGL_OK : tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory", bytes);
+}
+
+static void cpu_free(tgl_device *dev, void *memory)
+{
+    (void)dev;
+    free(memory);
+}
+
+static tgl_status cpu_copy(tgl_device *dev, void *dst, const void *src, size_t bytes, void *stream)
+{
+    (void)dev, (void)stream;
+    memcpy(dst, src, bytes);
+    return TGL_OK;
+}
+
+static tgl_status cpu_sync(tgl_device *dev)
+{
+    (void)dev;
+    return TGL_OK;
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* The tier asked for by its kernel's name, or the best. NULL: none has that name. */
+static const cpu_tier *find_tier(const cpu_device *cpu, const char *kernel)
+{
+    if (kernel == NULL) return cpu->tiers[0];
+    const size_t length = strcspn(kernel, ":");
+    for (int i = 0; i < cpu->tier_count; i++) {
+        const char *name = cpu->tiers[i]->kernel;
+        if (strlen(name) == length && memcmp(name, kernel, length) == 0) return cpu->tiers[i];
+    }
+    return NULL;
+}
+
+/* f16 and bf16 have a path of their own (cpu_blocks.c). */
+static bool is_half(const tgl_shape *s)
+{
+    return (s->type_a == TGL_F16 || s->type_a == TGL_BF16) && s->type_b == s->type_a;
+}
+
+/* So have products of int8, of which D has to be int32. */
+static bool is_i8(const tgl_shape *s)
+{
+    return s->type_a == TGL_I8 && s->type_c == TGL_I32 && s->type_d == TGL_I32;
+}
+
+/* Whether the path of 16-bit types converts a bias or a residual of this type. */
+static bool is_converted(tgl_type type)
+{
+    return type == TGL_F16 || type == TGL_BF16 || type == TGL_F32;
+}
+
+static tgl_status check_addends(const tgl_shape *s)
+{
+    const tgl_shape_epilogue *e = &s->epilogue;
+    if (is_half(s)) {
+        if ((e->bias == TGL_BIAS_NONE || is_converted(e->type_bias)) &&
+            (!e->residual || is_converted(e->type_residual)))
+            return TGL_OK;
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device takes a bias and a residual of f16, bf16 "
+                                         "and f32 for products of f16 and bf16");
+    }
+    if ((e->bias == TGL_BIAS_NONE || e->type_bias == s->type_d) &&
+        (!e->residual || e->type_residual == s->type_d))
+        return TGL_OK;
+    return tgl_fail(TGL_UNSUPPORTED, "the cpu device takes a bias and a residual of the result's "
+                                     "type only for products of f32, f64 and i8");
+}
+
+/* All compute modes are supported: the kernels compute in IEEE 754 arithmetic, except for products
+ * by words that the mode permits (cpu_words.c). */
+static tgl_status check_shape(const tgl_shape *s)
+{
+    if (!tgl_shape_is_all(s, TGL_F32) && !tgl_shape_is_all(s, TGL_F64) && !is_half(s) && !is_i8(s))
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has kernels for f32, f64, f16, bf16, and "
+                                         "i8 with results of i32 only");
+    if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
+        s->scaling_d != TGL_SCALING_NONE)
+        return tgl_fail(TGL_UNSUPPORTED, "the cpu device has no kernel that takes scales");
+    TGL_TRY(check_addends(s));
+    if (is_i8(s) && s->epilogue.activation > TGL_ACTIVATION_RELU)
+        return tgl_fail(TGL_UNSUPPORTED, "products of i8 have integers as results: the cpu device "
+                                         "applies no activation but relu to them");
+    if (s->epilogue.expression != NULL)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "the cpu device compiles no expressions: use bias, activation and "
+                        "residual, or the devices cuda and sim");
+    return TGL_OK;
+}
+
+/* The blocking that the kernel string asks for, and what is measured where it asks for nothing. */
+static tgl_status find_blocking(const cpu_device *cpu, const cpu_tier *tier, tgl_type type,
+                                const char *kernel, cpu_blocking *blocking)
+{
+    const cpu_blocking measured =
+        tgl_cpu_find_blocking(tgl_cpu_tuned_rows, &cpu->machine.facts, tier, type);
+    TGL_TRY(tgl_cpu_blocking_read(kernel != NULL ? kernel + strcspn(kernel, ":") : "", blocking));
+    if (blocking->kc == 0 && blocking->mc == 0) *blocking = measured;
+    return TGL_OK;
+}
+
+/* Makes the plan's state; NULL: no memory. */
+static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
+                            const cpu_machine *machine)
+{
+    cpu_plan *state = malloc(sizeof *state);
+    if (state == NULL) return NULL;
+    const cpu_words *words = tgl_cpu_words_for(shape, tier);
+    if (!is_half(shape) && !is_i8(shape) && words == NULL) {
+        tgl_cpu_plan(shape, shape->type_d == TGL_F32 ? tier->f32 : tier->f64, blocking, machine,
+                     state);
+        return state;
+    }
+    cpu_block_plan *blocks = malloc(sizeof *blocks);
+    if (blocks != NULL) {
+        tgl_cpu_plan_blocks(shape, tier, words, blocking, machine, blocks, state);
+        return state;
+    }
+    free(state);
+    return NULL;
+}
+
+static void free_state(cpu_plan *state)
+{
+    if (state != NULL) free(state->blocks);
+    free(state);
+}
+
+static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
+{
+    cpu_device *cpu = plan->dev->state;
+    const cpu_tier *tier = find_tier(cpu, kernel);
+    if (tier == NULL)
+        return tgl_fail(TGL_UNKNOWN_KERNEL, "the cpu device has no kernel \"%.*s\" here",
+                        (int)strcspn(kernel, ":"), kernel);
+    TGL_TRY(check_shape(&plan->shape));
+
+    const tgl_type type = plan->shape.type_a == TGL_F64 ? TGL_F64 : TGL_F32;
+    cpu_blocking blocking;
+    TGL_TRY(find_blocking(cpu, tier, type, kernel, &blocking));
+    cpu_plan *state = make_state(&plan->shape, tier, blocking, &cpu->machine);
+    if (state == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
+    if (!tgl_buffer_pool_reserve(&cpu->buffers, state->workspace)) {
+        const size_t workspace = state->workspace;
+        free_state(state);
+        return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", workspace);
+    }
+    snprintf(plan->kernel, sizeof plan->kernel, "%s", kernel != NULL ? kernel : tier->kernel);
+    plan->state = state;
+    return TGL_OK;
+}
+
+static void cpu_unprepare(tgl_plan *plan)
+{
+    free_state(plan->state);
+}
+
+/* The run with alpha and beta read from memory, as if the host had given them. */
+static tgl_run with_host_scalars(const tgl_shape *s, const tgl_run *run)
+{
+    tgl_run host = *run;
+    const void *alpha = run->at[TGL_AT_ALPHA], *beta = run->at[TGL_AT_BETA];
+    if (s->type_accumulate == TGL_F32) {
+        host.alpha = *(const float *)alpha;
+        host.beta = beta != NULL ? *(const float *)beta : 0;
+    } else if (s->type_accumulate == TGL_I32) {
+        host.alpha = *(const int32_t *)alpha;
+        host.beta = beta != NULL ? *(const int32_t *)beta : 0;
+    } else {
+        host.alpha = *(const double *)alpha;
+        host.beta = beta != NULL ? *(const double *)beta : 0;
+    }
+    host.has_product = run->has_product && host.alpha != 0;
+    if (host.beta == 0 && !s->in_place) host.at[TGL_AT_C] = host.at[TGL_AT_C_ARRAY] = NULL;
+    return host;
+}
+
+/* D := C for all of the batch, where D is another matrix and C is read. */
+static void copy_c(const tgl_shape *s, const tgl_run *run, int64_t element)
+{
+    if (s->in_place || run->at[s->pointers ? TGL_AT_C_ARRAY : TGL_AT_C] == NULL) return;
+    for (int64_t i = 0; i < s->batch; i++) {
+        const char *C = tgl_cpu_c_of(s, run, i, element);
+        char *D = tgl_cpu_d_of(s, run, i, element);
+        for (int64_t row = 0; row < s->m; row++)
+            memcpy(D + row * s->ldd * element, C + row * s->ldc * element,
+                   (size_t)(s->n * element));
+    }
+}
+
+/* Runs with known scalars. Where D is not C, D starts as a copy of C and the product is computed in
+ * place; products in blocks read C themselves. */
+static tgl_status run_host_scalars(const tgl_plan *plan, const tgl_run *run)
+{
+    const cpu_plan *p = plan->state;
+    cpu_device *cpu = plan->dev->state;
+    TGL_TRY(tgl_run_check_pointers(&plan->shape, run));
+    cpu_buffer workspace = {NULL, -1};
+    if ((run->has_product || p->path == CPU_PATH_BLOCKS) && p->workspace > 0) {
+        workspace = tgl_buffer_pool_take(&cpu->buffers, p->workspace);
+        if (workspace.memory == NULL)
+            return tgl_fail(TGL_NO_MEMORY, "no %zu bytes of memory for packing", p->workspace);
+    }
+    if (p->path != CPU_PATH_BLOCKS) copy_c(&plan->shape, run, (int64_t)p->kernels->element);
+    if (p->path == CPU_PATH_BLOCKS)
+        tgl_cpu_blocks(&plan->shape, p, run, workspace.memory, &cpu->threads);
+    else if (!run->has_product)
+        tgl_cpu_scale(&plan->shape, p->kernels, run);
+    else if (p->path == CPU_PATH_SMALL)
+        tgl_cpu_small_run(&plan->shape, p, run, &cpu->threads);
+    else if (p->path == CPU_PATH_VECTOR)
+        tgl_cpu_vector(&plan->shape, p, run, workspace.memory, &cpu->threads);
+    else
+        tgl_cpu_gemm(&plan->shape, p, run, workspace.memory, &cpu->threads);
+    tgl_buffer_pool_give(&cpu->buffers, workspace);
+    return TGL_OK;
+}
+
+static tgl_status cpu_run(const tgl_plan *plan, const tgl_run *run, void *stream)
+{
+    (void)stream;
+    if (!plan->shape.device_scalars) return run_host_scalars(plan, run);
+    const tgl_run host = with_host_scalars(&plan->shape, run);
+    return run_host_scalars(plan, &host);
+}
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+static const char *cpu_kernel_name(const tgl_device *dev, int index)
+{
+    const cpu_device *cpu = dev->state;
+    return index < cpu->tier_count ? cpu->tiers[index]->kernel : NULL;
+}
+
+static tgl_status cpu_property(const tgl_device *dev, int index, const char **key,
+                               const char **value)
+{
+    const cpu_device *cpu = dev->state;
+    if (index >= cpu->property_count)
+        return tgl_fail(TGL_BAD_ARGUMENT, "the cpu device has %d properties", cpu->property_count);
+    *key = cpu->properties[index].key;
+    *value = cpu->properties[index].value;
+    return TGL_OK;
+}
+
+static double cpu_number(const tgl_device *dev, tgl_number number)
+{
+    const cpu_device *cpu = dev->state;
+    switch (number) {
+    case TGL_NUMBER_PROCESSORS:
+        return cpu->machine.facts.cores;
+    case TGL_NUMBER_MEMORY_BYTES: {
+        const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+        return pages > 0 && page > 0 ? (double)pages * (double)page : 0;
+    }
+    case TGL_NUMBER_L1_BYTES:
+        return (double)cpu->machine.facts.l1d;
+    case TGL_NUMBER_L2_BYTES:
+        return (double)cpu->machine.facts.l2;
+    case TGL_NUMBER_L3_BYTES:
+        return (double)cpu->machine.facts.l3;
+    case TGL_NUMBER_THREADS:
+        return cpu->threads.threads;
+    default:
+        return 0;
+    }
+}
+
+const tgl_backend tgl_cpu_backend = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .sync = cpu_sync,
+    .prepare = cpu_prepare,
+    .unprepare = cpu_unprepare,
+    .run = cpu_run,
+    .run_small = tgl_cpu_run_small,
+    .explain = tgl_cpu_explain,
+    .kernel_name = cpu_kernel_name,
+    .property = cpu_property,
+    .number = cpu_number,
+    .measure = tgl_cpu_measure,
+};

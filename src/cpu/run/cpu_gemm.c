@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The loops around the microkernel. Each thread computes rectangles of C, one at a time:
+ *
+ *     for each block of nc columns of C and B
+ *         for each block of kc of k
+ *             for each block of mc rows:        pack A's block, mc x kc, if that pays
+ *                 for each panel of B, up to nv vectors wide
+ *                     for each panel of A, up to mr rows
+ *                         one register tile
+ *
+ * B is packed while it is used: the first tile that reads a panel of B also copies it, and the
+ * tiles below read the packed copy. Blocks of rows consist of full tiles, but for the last one.
+ * Columns, and the rows of the last block, are cut into tiles of nearly equal size instead of full
+ * tiles and a small remainder. Each element of C is summed in the order of k.
+ */
+#include "cpu/run/cpu_gemm.h"
+#include "cpu/kernels/shares.h"
+#include "cpu/run/batch_matrix.h"
+#include "cpu/run/cpu_epilogue.h"
+
+/* A half-open range. */
+typedef struct range {
+    int64_t begin, end;
+} range;
+
+/* A rectangle of C in one product, which one thread computes. */
+typedef struct product {
+    const tgl_shape *shape;
+    const cpu_plan *plan;
+    range rows, columns, k; /* all of k, except with CPU_SHARE_K */
+    double alpha, beta;
+    const char *A, *B;
+    char *C; /* D of the run, which contains C, or the sums over a part of k */
+    int64_t ldc;
+    char *packed_a, *packed_b;
+    const tgl_run *run; /* for the epilogue of problem `index` of the batch; NULL: no epilogue */
+    int64_t index;
+} product;
+
+static range share(range all, int64_t unit, int64_t parts, int64_t index)
+{
+    if (parts == 1) return all;
+    const int64_t total = all.end - all.begin, units = cpu_ceil_div(total, unit);
+    const int64_t begin = cpu_share(units, parts, index) * unit;
+    const int64_t end = cpu_share(units, parts, index + 1) * unit;
+    return (range){all.begin + tgl_min64(begin, total), all.begin + tgl_min64(end, total)};
+}
+
+static int64_t length(range r)
+{
+    return r.end - r.begin;
+}
+
+static const char *a_at(const product *x, int64_t i, int64_t p)
+{
+    const tgl_shape *s = x->shape;
+    const int64_t index = s->trans_a ? p * s->lda + i : i * s->lda + p;
+    return x->A + index * (int64_t)x->plan->kernels->element;
+}
+
+static const char *b_at(const product *x, int64_t p, int64_t j)
+{
+    const tgl_shape *s = x->shape;
+    const int64_t index = s->trans_b ? j * s->ldb + p : p * s->ldb + j;
+    return x->B + index * (int64_t)x->plan->kernels->element;
+}
+
+/* ---- One block of A -------------------------------------------------------------------------- */
+
+/* A block of rows, cut into tiles. The first tile has mr rows, because it may have to copy B. The
+ * others have `base` rows, and the first `rest` of them one more. */
+typedef struct row_block {
+    range rows, k;
+    int64_t tiles, first, base, rest;
+    const char *packed; /* NULL: A is read in place */
+    double beta;        /* 1 after the first block of k */
+} row_block;
+
+static void cut_rows(row_block *block, int mr)
+{
+    const int64_t total = length(block->rows);
+    block->tiles = cpu_ceil_div(total, mr);
+    block->first = tgl_min64(mr, total);
+    if (block->tiles == 1) return;
+    block->base = (total - block->first) / (block->tiles - 1);
+    block->rest = (total - block->first) % (block->tiles - 1);
+}
+
+/* Rows of tile q. */
+static int64_t tile_height(const row_block *block, int64_t q)
+{
+    return q == 0 ? block->first : block->base + (q <= block->rest);
+}
+
+/* Packs rows of A, which are contiguous along k, tile by tile. */
+static void pack_a_rows(const product *x, const row_block *block)
+{
+    const cpu_kernels *kernels = x->plan->kernels;
+    const int64_t k = length(block->k);
+    for (int64_t q = 0, row = 0; q < block->tiles; q++) {
+        const int64_t height = tile_height(block, q);
+        kernels->interleave(x->packed_a + row * k * (int64_t)kernels->element, height,
+                            a_at(x, block->rows.begin + row, block->k.begin), x->shape->lda, height,
+                            k);
+        row += height;
+    }
+}
+
+/* Packs a transposed A. Consecutive values of k are lda elements apart in memory, so a few of them
+ * are packed at a time, for all rows of the block, while the next few are prefetched. */
+static void pack_a_columns(const product *x, const row_block *block)
+{
+    enum { STEPS = 8, LINE = 64 };
+    const cpu_kernels *kernels = x->plan->kernels;
+    const int64_t element = (int64_t)kernels->element, k = length(block->k);
+    const int64_t lda = x->shape->lda;
+    for (int64_t p = 0; p < k; p += STEPS) {
+        const int64_t steps = tgl_min64(STEPS, k - p);
+        const char *from = a_at(x, block->rows.begin, block->k.begin + p);
+        for (int64_t i = STEPS; i < 2 * STEPS; i++)
+            for (int64_t byte = 0; byte < length(block->rows) * element; byte += LINE)
+                __builtin_prefetch(from + i * lda * element + byte);
+        for (int64_t q = 0, row = 0; q < block->tiles; q++) {
+            const int64_t height = tile_height(block, q);
+            kernels->copy(x->packed_a + (row * k + p * height) * element, height,
+                          from + row * element, lda, height, steps);
+            row += height;
+        }
+    }
+}
+
+static void pack_a(const product *x, const row_block *block)
+{
+    if (x->shape->trans_a)
+        pack_a_columns(x, block);
+    else
+        pack_a_rows(x, block);
+}
+
+/* A panel of B: its columns in C, where it is read, and where its first use copies it to. */
+typedef struct panel {
+    int64_t column, count, width; /* width: whole vectors */
+    const char *b;
+    int64_t ldb;
+    cpu_use use;      /* of the first tile */
+    char *copy;       /* CPU_B_COPY */
+    const char *next; /* the panel that is read next, which all tiles prefetch in parts; or NULL */
+    int64_t next_ld, next_rows;
+    int64_t next_pieces; /* of a row, each as wide as a tile */
+} panel;
+
+static cpu_layout layout_of_a(const product *x, const row_block *block)
+{
+    return block->packed == NULL && !x->shape->trans_a ? CPU_A_ROWS : CPU_A_COLS;
+}
+
+/* What tile q of a block prefetches of the next panel: some rows of one piece. With fewer tiles
+ * than pieces the last pieces are not prefetched. */
+static void fetch_part(const row_block *block, const panel *y, int64_t element, int64_t q,
+                       cpu_beside *beside)
+{
+    if (y->next == NULL) return;
+    int64_t shares = block->tiles, piece = 0, share = q;
+    if (y->next_pieces > 1) {
+        shares = shares > y->next_pieces ? shares / y->next_pieces : 1;
+        piece = q / shares;
+        share = q % shares;
+    }
+    if (piece >= y->next_pieces) return;
+    const int64_t row = cpu_share(y->next_rows, shares, share);
+    beside->ahead = y->next + (row * y->next_ld + piece * y->width) * element;
+    beside->ahead_step = y->next_ld * element;
+    beside->ahead_rows = cpu_share(y->next_rows, shares, share + 1) - row;
+}
+
+static void multiply_panel(const product *x, const row_block *block, panel y)
+{
+    const cpu_kernels *kernels = x->plan->kernels;
+    const int64_t element = (int64_t)kernels->element, k = length(block->k);
+    const int64_t vectors = y.width / kernels->vector;
+    const int tail = (int)(y.count - (vectors - 1) * kernels->vector);
+    const cpu_layout layout = layout_of_a(x, block);
+    const bool partial = tail < kernels->vector;
+
+    char *c = x->C + (block->rows.begin * x->ldc + y.column) * element;
+    int64_t row = 0;
+    for (int64_t q = 0; q < block->tiles; q++) {
+        const int64_t rows = tile_height(block, q);
+        const char *a = block->packed != NULL ? block->packed + row * k * element
+                                              : a_at(x, block->rows.begin + row, block->k.begin);
+        const int64_t a_stride = block->packed != NULL ? rows : x->shape->lda;
+        cpu_tile_fn *tile = y.use != CPU_B_READ
+                                ? kernels->tallest_tile[y.use][layout][vectors - 1]
+                                : kernels->tile[layout][partial][vectors - 1][rows - 1];
+        cpu_beside beside = {.copy = y.copy, .fetch_c = true};
+        fetch_part(block, &y, element, q, &beside);
+        tile(k, a, a_stride, y.b, y.ldb, c + row * x->ldc * element, x->ldc, tail, x->alpha,
+             block->beta, &beside);
+        if (y.use == CPU_B_COPY) {
+            y.b = y.copy;
+            y.ldb = y.width;
+        }
+        y.use = CPU_B_READ;
+        row += rows;
+    }
+}
+
+/* ---- One block of B -------------------------------------------------------------------------- */
+
+/* With so few tiles and a B that is not packed, the first tile prefetches the next panel of B, a
+ * row in each step of k. Parts of the panel would be longer than the queue of cache misses: flat
+ * products that read B from L2 or L3 were 3 to 25 % slower (Zen 4). */
+enum { FEW_TILES = 4 };
+
+/* Steps of k from which on the next panel of a transposed B is prefetched, which lies in rows along
+ * k. With 48 steps that was 8 % slower (Intel Xeon). */
+enum { LONG_ROW = 128 };
+
+/* The panel of `vectors` vectors that begins at vector `first` of a block of columns. packed: an
+ * earlier block of rows has packed it. */
+static panel find_panel(const product *x, const row_block *block, range columns, int64_t first,
+                        int64_t vectors, bool packed)
+{
+    const cpu_kernels *kernels = x->plan->kernels;
+    const int64_t k = length(block->k), offset = first * kernels->vector;
+    panel y = {
+        .column = columns.begin + offset,
+        .width = vectors * kernels->vector,
+        .b = b_at(x, block->k.begin, columns.begin + offset),
+        .ldb = x->shape->ldb,
+        .next_rows = k,
+        .next_pieces = 1,
+    };
+    y.count = tgl_min64(y.width, columns.end - y.column);
+    const bool last = y.column + y.count == columns.end;
+    if (last && x->plan->fetch_next_block && block->rows.end == x->rows.end &&
+        block->k.end < x->k.end) {
+        y.next = b_at(x, block->k.end, columns.begin);
+        y.next_ld = y.ldb;
+        y.next_rows = tgl_min64(k, x->k.end - block->k.end);
+    } else if (!last && !packed && x->plan->fetch && x->shape->trans_b) {
+        if (k >= LONG_ROW) {
+            y.next = y.b + y.width * y.ldb * (int64_t)kernels->element;
+            y.next_ld = y.ldb;
+            y.next_rows = tgl_min64(y.width, columns.end - y.column - y.width);
+            y.next_pieces = cpu_ceil_div(k, y.width);
+        }
+    } else if (!last && !packed && x->plan->fetch) {
+        if (!x->plan->pack_b && block->tiles <= FEW_TILES && block->first == kernels->mr &&
+            layout_of_a(x, block) == CPU_A_ROWS) {
+            y.use = CPU_B_FETCH;
+        } else {
+            y.next = y.b + y.width * (int64_t)kernels->element;
+            y.next_ld = y.ldb;
+        }
+    }
+    if (!x->plan->pack_b) return y;
+
+    char *copy = x->packed_b;
+    if (x->plan->keep_b) copy += offset * k * (int64_t)kernels->element;
+    const bool by_tile =
+        !x->shape->trans_b && y.count == y.width && length(block->rows) >= kernels->mr;
+    if (!packed && by_tile) {
+        y.use = CPU_B_COPY;
+        y.copy = copy;
+        return y;
+    }
+    if (!packed) {
+        cpu_pack_fn *pack = x->shape->trans_b ? kernels->interleave : kernels->copy;
+        pack(copy, y.width, y.b, y.ldb, y.count, k);
+    } else if (!last && !x->plan->in_bands) {
+        y.next = copy + y.width * k * (int64_t)kernels->element;
+        y.next_ld = y.width;
+    }
+    y.b = copy;
+    y.ldb = y.width;
+    return y;
+}
+
+/* The epilogue of a block of C. */
+static void finish(const product *x, range rows, range columns)
+{
+    const cpu_rectangle part = {rows.begin, length(rows), columns.begin, length(columns)};
+    tgl_cpu_epilogue(x->shape, x->plan->kernels, x->run, x->index, part);
+}
+
+static void multiply_block(const product *x, range columns, range k)
+{
+    const cpu_plan *plan = x->plan;
+    const int64_t vectors = cpu_ceil_div(length(columns), plan->kernels->vector);
+    const int64_t panels = cpu_ceil_div(vectors, plan->kernels->nv);
+    const int64_t blocks = cpu_ceil_div(length(x->rows), plan->mc);
+    for (int64_t q = 0; q < blocks; q++) {
+        row_block block = {
+            .rows = share(x->rows, plan->kernels->mr, blocks, q),
+            .k = k,
+            .packed = plan->pack_a ? x->packed_a : NULL,
+            .beta = k.begin == x->k.begin ? x->beta : 1,
+        };
+        cut_rows(&block, plan->kernels->mr);
+        if (plan->pack_a) pack_a(x, &block);
+        for (int64_t i = 0; i < panels; i++) {
+            const int64_t first = cpu_share(vectors, panels, i);
+            const int64_t wide = cpu_share(vectors, panels, i + 1) - first;
+            multiply_panel(x, &block, find_panel(x, &block, columns, first, wide, q > 0));
+        }
+        if (x->run != NULL && k.end == x->k.end) finish(x, block.rows, columns);
+    }
+}
+
+static void multiply(const product *x)
+{
+    for (int64_t j = x->columns.begin; j < x->columns.end; j += x->plan->nc) {
+        const range columns = {j, tgl_min64(x->columns.end, j + x->plan->nc)};
+        for (int64_t p = x->k.begin; p < x->k.end; p += x->plan->kc)
+            multiply_block(x, columns, (range){p, tgl_min64(x->k.end, p + x->plan->kc)});
+    }
+}
+
+/* ---- Ways to share --------------------------------------------------------------------------- */
+
+/* The plan, not the size of the team, decides how the work is cut: the team may be smaller than the
+ * plan's number of threads. */
+typedef struct gemm_job {
+    const tgl_shape *shape;
+    const cpu_plan *plan;
+    const tgl_run *run;
+    char *workspace;
+    int64_t problem;       /* CPU_SHARE_K: of the batch */
+    _Atomic int64_t taken; /* compute_rectangles() */
+} gemm_job;
+
+/* The whole of product i of the batch, with the packing buffers of one thread. */
+static product product_at(const gemm_job *job, int64_t i, int thread)
+{
+    const tgl_shape *s = job->shape;
+    const cpu_plan *plan = job->plan;
+    const int64_t element = (int64_t)plan->kernels->element;
+    char *buffers = job->workspace; /* NULL if nothing is packed */
+    if (buffers != NULL) buffers += (size_t)thread * (plan->a_bytes + plan->b_bytes);
+    return (product){
+        .shape = s,
+        .plan = plan,
+        .rows = {0, s->m},
+        .columns = {0, s->n},
+        .k = {0, s->k},
+        .alpha = job->run->alpha,
+        .beta = job->run->beta,
+        .A = tgl_cpu_a_of(s, job->run, i, element),
+        .B = tgl_cpu_b_of(s, job->run, i, element),
+        .C = tgl_cpu_d_of(s, job->run, i, element),
+        .ldc = s->ldd,
+        .run = tgl_epilogue_is_none(&s->epilogue) ? NULL : job->run,
+        .index = i,
+        .packed_a = buffers,
+        .packed_b = buffers != NULL ? buffers + plan->a_bytes : NULL,
+    };
+}
+
+/* CPU_SHARE_C and CPU_SHARE_BATCH, where one rectangle is a whole product. */
+static void compute_rectangles(void *context, int thread, int team)
+{
+    gemm_job *job = context;
+    const cpu_plan *plan = job->plan;
+    const int64_t grid = (int64_t)plan->grid_m * plan->grid_n, all = job->shape->batch * grid;
+    for (int64_t i = thread; i < all; i = cpu_next_item(&job->taken, team)) {
+        const int64_t part = i % grid;
+        product x = product_at(job, i / grid, thread);
+        x.rows = share(x.rows, plan->kernels->mr, plan->grid_m, part / plan->grid_n);
+        x.columns = share(x.columns, plan->kernels->vector, plan->grid_n, part % plan->grid_n);
+        multiply(&x);
+    }
+}
+
+static char *partial_sums(const gemm_job *job, int64_t part)
+{
+    const cpu_plan *plan = job->plan;
+    return job->workspace + (size_t)plan->threads * (plan->a_bytes + plan->b_bytes) +
+           (size_t)part * plan->part_bytes;
+}
+
+/* CPU_SHARE_K, first step: the sums over each part of k. */
+static void sum_parts(void *context, int thread, int team)
+{
+    const gemm_job *job = context;
+    const cpu_plan *plan = job->plan;
+    for (int64_t part = thread; part < plan->parts; part += team) {
+        product x = product_at(job, job->problem, thread);
+        x.k = share(x.k, 1, plan->parts, part);
+        x.alpha = 1;
+        x.beta = 0;
+        x.C = partial_sums(job, part);
+        x.ldc = job->shape->n;
+        x.run = NULL;
+        multiply(&x);
+    }
+}
+
+/* CPU_SHARE_K, second step: adds the parts in their order. */
+static void add_parts(void *context, int thread, int team)
+{
+    const gemm_job *job = context;
+    const tgl_shape *s = job->shape;
+    const cpu_plan *plan = job->plan;
+    const int64_t element = (int64_t)plan->kernels->element;
+    const product whole = product_at(job, job->problem, thread);
+    const range rows = share(whole.rows, 1, team, thread);
+    for (int64_t row = rows.begin; row < rows.end; row++)
+        plan->kernels->reduce(
+            whole.C + row * s->ldd * element, 1, s->n, partial_sums(job, 0) + row * s->n * element,
+            (int64_t)plan->part_bytes / element, plan->parts, whole.alpha, whole.beta);
+    if (whole.run != NULL) finish(&whole, rows, whole.columns);
+}
+
+void tgl_cpu_gemm(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run, char *workspace,
+                  thread_pool *threads)
+{
+    gemm_job job = {.shape = shape, .plan = plan, .run = run, .workspace = workspace};
+    if (plan->sharing == CPU_SHARE_K) {
+        for (; job.problem < shape->batch; job.problem++) {
+            tgl_thread_pool_run(threads, plan->threads, sum_parts, &job);
+            tgl_thread_pool_run(threads, plan->threads, add_parts, &job);
+        }
+        return;
+    }
+    tgl_thread_pool_run(threads, plan->threads, compute_rectangles, &job);
+}
+
+void tgl_cpu_scale(const tgl_shape *s, const cpu_kernels *kernels, const tgl_run *run)
+{
+    const int64_t element = (int64_t)kernels->element;
+    const cpu_rectangle all = {0, s->m, 0, s->n};
+    for (int64_t i = 0; i < s->batch; i++) {
+        char *D = tgl_cpu_d_of(s, run, i, element);
+        for (int64_t row = 0; row < s->m && run->beta != 1; row++)
+            kernels->scale(D + row * s->ldd * element, s->n, run->beta);
+        if (!tgl_epilogue_is_none(&s->epilogue)) tgl_cpu_epilogue(s, kernels, run, i, all);
+    }
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ceilings of the machine.
+ */
+#ifndef TGL_CPU_MEASURE_H
+#define TGL_CPU_MEASURE_H
+
+#include "backend/backend.h"
+
+/* tgl_backend.measure. */
+tgl_status tgl_cpu_measure(tgl_device *dev, tgl_ceiling ceiling, double *value);
+
+#endif

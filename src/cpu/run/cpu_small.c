@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of at most CPU_SMALL rows, columns and steps of k, which are one register tile or a few.
+ * They are read in place, without blocks and without buffers from the pool: at 4 x 4 x 4 the
+ * multiply-adds take a few nanoseconds, and everything around them counts. Only a transposed B is
+ * packed, to the stack, because a tile reads whole rows of op(B).
+ */
+#include "cpu/run/cpu_small.h"
+#include "cpu/kernels/shares.h"
+#include "cpu/run/batch_matrix.h"
+#include "cpu/run/cpu_device.h"
+#include "cpu/run/cpu_epilogue.h"
+
+/* The widest panel of any tier and type: 4 vectors of 64 bytes. */
+enum { PANEL_BYTES = CPU_MAX_SMALL_NV * 64 };
+
+/* x / y for x <= 128 and y <= 16, without a division, which takes as long as several steps of a
+ * tile. Exact, because x * y < 65536. */
+static int quotient(int x, int y)
+{
+    /* 65536 / y + 1 */
+    static const int reciprocals[17] = {0,    65537, 32769, 21846, 16385, 13108, 10923, 9363, 8193,
+                                        7282, 6554,  5958,  5462,  5042,  4682,  4370,  4097};
+    if (y == 1) return x;
+    if (x < 2 * y) return x >= y; /* a predicted branch is faster still */
+    return x * reciprocals[y] >> 16;
+}
+
+/* Vectors that contain n elements; a vector has a power of two of them. */
+static int vectors_of(const cpu_kernels *kernels, int n)
+{
+    return (n + kernels->vector - 1) >> __builtin_ctz((unsigned)kernels->vector);
+}
+
+/* The rows or columns of part `index` when `total` items are cut into `parts`. */
+static int cut(int total, int parts, int index)
+{
+    const int base = quotient(total, parts);
+    return base + (index < total - base * parts);
+}
+
+/* ---- The next product of a batch ---------------------------------------------------------------
+ */
+
+/* A, B and C of the next product of a batch, which are prefetched while this one is computed: a
+ * part of one of them in each tile. Hardware prefetchers follow a row, not a new matrix. */
+typedef struct next_product {
+    const char *at[3], *end[3];
+    int matrix;   /* the one to continue with; 3: all are prefetched */
+    int64_t part; /* bytes */
+} next_product;
+
+/* What the next tile prefetches, in rows of `width` bytes. */
+static cpu_beside next_part(next_product *next, int64_t width)
+{
+    while (next->matrix < 3 && next->at[next->matrix] >= next->end[next->matrix])
+        next->matrix++;
+    if (next->matrix == 3) return (cpu_beside){.copy = NULL};
+    const char **at = &next->at[next->matrix];
+    const int64_t bytes = tgl_min64(next->part, next->end[next->matrix] - *at);
+    const cpu_beside beside = {
+        .ahead = *at, .ahead_step = width, .ahead_rows = cpu_ceil_div(bytes, width)};
+    *at += bytes;
+    return beside;
+}
+
+/* ---- One product -------------------------------------------------------------------------------
+ */
+
+/* columns: of the last vector. */
+static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
+{
+    return columns == kernels->vector       ? CPU_TAIL_WHOLE
+           : 2 * columns <= kernels->vector ? CPU_TAIL_HALF
+                                            : CPU_TAIL_PARTIAL;
+}
+
+/* The tiles of one panel, which prefetch parts of the next product. b: columns of op(B); c: where
+ * the panel's columns of C begin. */
+static void multiply_fetching(const cpu_kernels *kernels, const tgl_small_product *x, const char *b,
+                              int64_t ldb, int vectors, int tail, char *c, next_product *next)
+{
+    const int64_t element = (int64_t)kernels->element;
+    const cpu_layout layout = x->trans_a ? CPU_A_COLS : CPU_A_ROWS;
+    cpu_tile_fn *const *tile_of = kernels->tile[layout][tail < kernels->vector][vectors - 1];
+    const int64_t a_row = (x->trans_a ? 1 : x->lda) * element, c_row = x->ldc * element;
+    const int m = (int)x->m, tiles = quotient(m + kernels->mr - 1, kernels->mr);
+    const char *a = x->A;
+    for (int q = 0; q < tiles; q++) {
+        const int rows = cut(m, tiles, q);
+        const cpu_beside part = next_part(next, vectors * kernels->vector * element);
+        tile_of[rows - 1](x->k, a, x->lda, b, ldb, c, x->ldc, tail, x->alpha, x->beta, &part);
+        a += rows * a_row;
+        c += rows * c_row;
+    }
+}
+
+/* tail: columns of the last vector. */
+static inline void multiply_panel(const cpu_kernels *kernels, const tgl_small_product *x,
+                                  const char *b, int64_t ldb, int vectors, int tail, char *c,
+                                  next_product *next)
+{
+    if (next != NULL)
+        multiply_fetching(kernels, x, b, ldb, vectors, tail, c, next);
+    else
+        kernels->small[tail_of(kernels, tail)][vectors - 1](x, b, ldb, c, tail);
+}
+
+/* packed: a buffer for a panel of op(B), if B is transposed; else NULL. */
+static inline void multiply_panels(const cpu_kernels *kernels, const tgl_small_product *x,
+                                   char *packed, next_product *next)
+{
+    const int64_t element = (int64_t)kernels->element;
+    const int n = (int)x->n, width = kernels->vector, vectors = vectors_of(kernels, n);
+    const int nv = next != NULL ? kernels->nv : kernels->small_nv;
+    const int panels = quotient(vectors + nv - 1, nv);
+    const char *b = x->B;
+    char *c = x->C;
+    for (int q = 0, left = n; q < panels; q++) {
+        const int wide = cut(vectors, panels, q), whole = wide * width;
+        const int columns = left < whole ? left : whole, tail = columns - (wide - 1) * width;
+        if (packed != NULL) {
+            kernels->interleave(packed, whole, b, x->ldb, columns, x->k);
+            multiply_panel(kernels, x, packed, whole, wide, tail, c, next);
+            b += columns * x->ldb * element;
+        } else {
+            multiply_panel(kernels, x, b, x->ldb, wide, tail, c, next);
+            b += columns * element;
+        }
+        c += columns * element;
+        left -= columns;
+    }
+}
+
+/* A function of its own, because the buffer makes every call longer. */
+static __attribute__((noinline)) void
+multiply_packed(const cpu_kernels *kernels, const tgl_small_product *x, next_product *next)
+{
+    _Alignas(64) char packed[CPU_SMALL * PANEL_BYTES];
+    multiply_panels(kernels, x, packed, next);
+}
+
+/* Whether the microkernels leave alpha to scale_result(). */
+static bool has_alpha_alone(const cpu_kernels *kernels, const tgl_small_product *x)
+{
+    const bool f32 = kernels->element == sizeof(float);
+    return x->alpha != 1 && (f32 ? (float)x->beta == 0 : x->beta == 0);
+}
+
+static __attribute__((noinline)) void scale_result(const cpu_kernels *kernels,
+                                                   const tgl_small_product *x)
+{
+    for (int64_t i = 0; i < x->m; i++)
+        kernels->scale((char *)x->C + i * x->ldc * (int64_t)kernels->element, x->n, x->alpha);
+}
+
+/* Not inlined, so that products of one panel do not save the registers that this function uses. */
+static __attribute__((noinline)) void multiply(const cpu_kernels *kernels,
+                                               const tgl_small_product *x, next_product *next)
+{
+    if (x->trans_b)
+        multiply_packed(kernels, x, next);
+    else
+        multiply_panels(kernels, x, NULL, next);
+    /* The tiles that prefetch multiply by alpha. */
+    if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
+}
+
+/* One product, with the same bits as a plan of it. Most have one panel, and call its function here.
+ */
+bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
+{
+    if (!cpu_is_small(x->m, x->n, x->k)) return false;
+    const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];
+    const cpu_kernels *kernels = x->type == TGL_F32 ? tier->f32 : tier->f64;
+    const int n = (int)x->n, vectors = vectors_of(kernels, n);
+    if (x->trans_b || vectors > kernels->small_nv || x->alpha != 1) {
+        multiply(kernels, x, NULL);
+        return true;
+    }
+    const int tail = n - (vectors - 1) * kernels->vector;
+    kernels->small[tail_of(kernels, tail)][vectors - 1](x, x->B, x->ldb, x->C, tail);
+    return true;
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+typedef struct small_job {
+    const tgl_shape *shape;
+    const cpu_plan *plan;
+    const tgl_run *run;
+} small_job;
+
+/* Bytes of a matrix from its first element to its last. */
+static int64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t element)
+{
+    return ((rows - 1) * ld + columns) * element;
+}
+
+/* What product i prefetches of product i + 1. */
+static next_product following(const small_job *job, int64_t i)
+{
+    const tgl_shape *s = job->shape;
+    const cpu_kernels *kernels = job->plan->kernels;
+    const int64_t element = (int64_t)kernels->element;
+    const int64_t width = (int64_t)kernels->nv * kernels->vector;
+    const int64_t tiles = (1 + (s->m - 1) / kernels->mr) * (1 + (s->n - 1) / width);
+    const int64_t bytes[3] = {
+        extent(s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->lda, element),
+        extent(s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->ldb, element),
+        extent(s->m, s->n, s->ldd, element)};
+    next_product next = {.at = {tgl_cpu_a_of(s, job->run, i + 1, element),
+                                tgl_cpu_b_of(s, job->run, i + 1, element),
+                                tgl_cpu_d_of(s, job->run, i + 1, element)}};
+    for (int q = 0; q < 3; q++)
+        next.end[q] = next.at[q] + bytes[q];
+    /* The last parts of two matrices may be short. */
+    next.part = (bytes[0] + bytes[1] + bytes[2]) / (tiles > 2 ? tiles - 2 : 1);
+    return next;
+}
+
+static void multiply_some(void *context, int thread, int team)
+{
+    const small_job *job = context;
+    const tgl_shape *s = job->shape;
+    const cpu_kernels *kernels = job->plan->kernels;
+    const int64_t element = (int64_t)kernels->element;
+    const cpu_rectangle all = {0, s->m, 0, s->n};
+    const bool is_plain = tgl_epilogue_is_none(&s->epilogue);
+    tgl_small_product x = {
+        .trans_a = s->trans_a,
+        .trans_b = s->trans_b,
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .lda = s->lda,
+        .ldb = s->ldb,
+        .ldc = s->ldd,
+        .alpha = job->run->alpha,
+        .beta = job->run->beta,
+    };
+    const int64_t end = cpu_share(s->batch, team, thread + 1);
+    for (int64_t i = cpu_share(s->batch, team, thread); i < end; i++) {
+        x.A = tgl_cpu_a_of(s, job->run, i, element);
+        x.B = tgl_cpu_b_of(s, job->run, i, element);
+        x.C = tgl_cpu_d_of(s, job->run, i, element);
+        if (job->plan->fetch && i + 1 < end) {
+            next_product next = following(job, i);
+            multiply(kernels, &x, &next);
+        } else {
+            multiply(kernels, &x, NULL);
+        }
+        if (!is_plain) tgl_cpu_epilogue(s, kernels, job->run, i, all);
+    }
+}
+
+void tgl_cpu_small_run(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,
+                       thread_pool *threads)
+{
+    small_job job = {shape, plan, run};
+    if (plan->threads == 1)
+        multiply_some(&job, 0, 1);
+    else
+        tgl_thread_pool_run(threads, plan->threads, multiply_some, &job);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A problem as text, for tgl_plan_explain().
+ */
+#ifndef TGL_DESCRIBE_H
+#define TGL_DESCRIBE_H
+
+#include "base/text.h"
+#include "problem/shape.h"
+
+/* Floating-point operations of all products of the batch. */
+double tgl_shape_flops(const tgl_shape *shape);
+
+/* Writes formula, types, sizes, intensity and epilogue. */
+void tgl_text_problem(tgl_text *out, const tgl_shape *shape);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks the operands of a run and converts them to the normalised shape.
+ */
+#include "base/error.h"
+#include "problem/shape.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* The size of tgl_operands in version 0.2. */
+static const size_t first_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
+
+/* NULL if the pointer is valid for elements of this size in bytes, else what is wrong with it. */
+static const char *pointer_fault(const void *pointer, size_t element)
+{
+    if (pointer == NULL) return "is NULL";
+    return ((uintptr_t)pointer & (element - 1)) != 0 ? "is not aligned to its element size" : NULL;
+}
+
+/* Returns the error if the pointer is invalid. */
+static tgl_status check_pointer(const char *name, tgl_status status, const void *pointer,
+                                size_t element)
+{
+    const char *fault = pointer_fault(pointer, element);
+    return fault == NULL ? TGL_OK : tgl_fail(status, "%s %s", name, fault);
+}
+
+/* ---- Scalars --------------------------------------------------------------------------------- */
+
+/* `volatile`, because GCC 12 at -O3 keeps alpha and beta in one vector register and drops the
+ * conversion to float and back. */
+static double rounded_to_f32(double value)
+{
+    volatile float narrow = (float)value;
+    return narrow;
+}
+
+double tgl_scalar_round(const tgl_shape *shape, double value)
+{
+    return shape->type_accumulate == TGL_F32 ? rounded_to_f32(value) : value;
+}
+
+/* Checks alpha or beta of the host: sums of int32 are multiplied by integers. */
+static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double value)
+{
+    if (s->type_accumulate != TGL_I32) return TGL_OK;
+    if (value >= INT32_MIN && value <= INT32_MAX && value == trunc(value)) return TGL_OK;
+    return tgl_fail(TGL_BAD_SCALAR, "%s is %.9g; products of i8 take integers of 32 bits", name,
+                    value);
+}
+
+static tgl_status check_scalars(const tgl_shape *s, const tgl_operands *o)
+{
+    if (!s->device_scalars) {
+        TGL_TRY(check_host_scalar(s, "alpha", o->alpha));
+        TGL_TRY(check_host_scalar(s, "beta", o->beta));
+        if (o->alpha_at == NULL && o->beta_at == NULL) return TGL_OK;
+        return tgl_fail(TGL_BAD_SCALAR, "%s is given, and scalars is TGL_SCALARS_HOST",
+                        o->alpha_at != NULL ? "alpha_at" : "beta_at");
+    }
+    const size_t element = tgl_type_size(s->type_accumulate);
+    TGL_TRY(check_pointer("alpha_at", TGL_BAD_SCALAR, o->alpha_at, element));
+    if (o->beta_at == NULL) return TGL_OK;
+    return check_pointer("beta_at", TGL_BAD_SCALAR, o->beta_at, element);
+}
+
+/* Sets the scalars and whether there is a product. Returns whether C is read. */
+static bool take_scalars(const tgl_shape *s, const tgl_operands *o, tgl_run *run)
+{
+    run->at[TGL_AT_ALPHA] = o->alpha_at;
+    run->at[TGL_AT_BETA] = o->beta_at;
+    if (s->device_scalars) {
+        run->alpha = run->beta = NAN;
+        run->has_product = s->k > 0;
+        return o->beta_at != NULL;
+    }
+    run->alpha = s->k > 0 ? tgl_scalar_round(s, o->alpha) : 0; /* k == 0: C := beta*C */
+    run->beta = tgl_scalar_round(s, o->beta);
+    run->has_product = run->alpha != 0; /* true for a NaN alpha */
+    return run->beta != 0;
+}
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+/* Returns an error for operands that the plan does not use. */
+static tgl_status check_kinds(const tgl_shape *s, const tgl_operands *o)
+{
+    if (s->pointers && (o->A != NULL || o->B != NULL || o->C != NULL || o->D != NULL))
+        return tgl_fail(TGL_BAD_BATCHING,
+                        "a matrix is given, and batching is TGL_POINTERS: give arrays of pointers");
+    if (!s->pointers &&
+        (o->A_array != NULL || o->B_array != NULL || o->C_array != NULL || o->D_array != NULL))
+        return tgl_fail(TGL_BAD_BATCHING,
+                        "an array of pointers is given, and batching is TGL_STRIDED");
+    if (s->in_place && (o->D != NULL || o->D_array != NULL))
+        return tgl_fail(TGL_BAD_D, "%s is given, and D is C (type_d is 0)",
+                        o->D != NULL ? "D" : "D_array");
+    if (o->bias != NULL && s->epilogue.bias == TGL_BIAS_NONE)
+        return tgl_fail(TGL_BAD_BIAS, "bias is given, and the plan's epilogue has none");
+    if (o->residual != NULL && !s->epilogue.residual)
+        return tgl_fail(TGL_BAD_RESIDUAL, "residual is given, and the plan's epilogue has none");
+    return TGL_OK;
+}
+
+/* Checks a scale of the problem. The name is the caller's. */
+static tgl_status check_scale(const char *name, const void *scale, tgl_scaling scaling,
+                              tgl_type type)
+{
+    if (scaling != TGL_SCALING_NONE)
+        return check_pointer(name, TGL_BAD_SCALE, scale, tgl_type_size(type));
+    if (scale == NULL) return TGL_OK;
+    return tgl_fail(TGL_BAD_SCALE, "%s is given, and the problem has none", name);
+}
+
+static tgl_status check_scales(const tgl_shape *s, const tgl_operands *o)
+{
+    const tgl_scaling a = s->swapped ? s->scaling_b : s->scaling_a;
+    const tgl_scaling b = s->swapped ? s->scaling_a : s->scaling_b;
+    TGL_TRY(check_scale("scale_a", o->scale_a, a, s->type_scale));
+    TGL_TRY(check_scale("scale_b", o->scale_b, b, s->type_scale));
+    return check_scale("scale_d", o->scale_d, s->scaling_d, s->type_scale);
+}
+
+/* Checks A, B, C or D: the matrix, or the array of pointers to matrices. */
+static tgl_status check_matrix(const tgl_shape *s, const char *name, const char *array_name,
+                               tgl_status status, const void *matrix, const void *array,
+                               tgl_type type)
+{
+    if (s->pointers) return check_pointer(array_name, status, array, sizeof(void *));
+    return check_pointer(name, status, matrix, tgl_type_size(type));
+}
+
+/* Checks the pointers that this run uses. */
+static tgl_status check_used(const tgl_shape *s, const tgl_operands *o, bool has_product,
+                             bool reads_c)
+{
+    const tgl_type type_a = s->swapped ? s->type_b : s->type_a;
+    const tgl_type type_b = s->swapped ? s->type_a : s->type_b;
+    if (has_product) {
+        TGL_TRY(check_matrix(s, "A", "A_array", TGL_BAD_A, o->A, o->A_array, type_a));
+        TGL_TRY(check_matrix(s, "B", "B_array", TGL_BAD_B, o->B, o->B_array, type_b));
+    }
+    if (reads_c || s->in_place)
+        TGL_TRY(check_matrix(s, "C", "C_array", TGL_BAD_C, o->C, o->C_array, s->type_c));
+    if (!s->in_place)
+        TGL_TRY(check_matrix(s, "D", "D_array", TGL_BAD_D, o->D, o->D_array, s->type_d));
+    if (s->epilogue.bias != TGL_BIAS_NONE)
+        TGL_TRY(check_pointer("bias", TGL_BAD_BIAS, o->bias, tgl_type_size(s->epilogue.type_bias)));
+    if (s->epilogue.residual)
+        TGL_TRY(check_pointer("residual", TGL_BAD_RESIDUAL, o->residual,
+                              tgl_type_size(s->epilogue.type_residual)));
+    return TGL_OK;
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------ */
+
+/* Sets all pointers except those of the scalars. */
+static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_c, tgl_run *run)
+{
+    const bool swapped = s->swapped, has_product = run->has_product, in_place = s->in_place;
+    const bool has_c = reads_c || in_place;
+    run->at[TGL_AT_A] = !has_product ? NULL : swapped ? o->B : o->A;
+    run->at[TGL_AT_B] = !has_product ? NULL : swapped ? o->A : o->B;
+    run->at[TGL_AT_A_ARRAY] = !has_product ? NULL : swapped ? o->B_array : o->A_array;
+    run->at[TGL_AT_B_ARRAY] = !has_product ? NULL : swapped ? o->A_array : o->B_array;
+    run->at[TGL_AT_SCALE_A] = !has_product ? NULL : swapped ? o->scale_b : o->scale_a;
+    run->at[TGL_AT_SCALE_B] = !has_product ? NULL : swapped ? o->scale_a : o->scale_b;
+    run->at[TGL_AT_C] = has_c ? o->C : NULL;
+    run->at[TGL_AT_C_ARRAY] = has_c ? o->C_array : NULL;
+    run->at[TGL_AT_D] = in_place ? o->C : o->D;
+    run->at[TGL_AT_D_ARRAY] = in_place ? o->C_array : o->D_array;
+    run->at[TGL_AT_BIAS] = o->bias;
+    run->at[TGL_AT_RESIDUAL] = o->residual;
+    run->at[TGL_AT_SCALE_D] = o->scale_d;
+    run->workspace = o->workspace;
+    run->workspace_bytes = o->workspace_bytes;
+    run->kept[TGL_AT_A] = run->kept[TGL_AT_B] = NULL;
+    run->is_preparation = false;
+    run->prepares = TGL_AT_A;
+}
+
+tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_run *run)
+{
+    tgl_operands copy;
+    const void *read;
+    TGL_TRY(tgl_struct_read(operands, sizeof copy, first_size, "operands", &copy, &read));
+    const tgl_operands *o = read;
+    if (tgl_shape_is_empty(s)) {
+        *run = (tgl_run){.workspace = o->workspace, .workspace_bytes = o->workspace_bytes};
+        return TGL_OK;
+    }
+    TGL_TRY(check_kinds(s, o));
+    TGL_TRY(check_scalars(s, o));
+    TGL_TRY(check_scales(s, o));
+    const bool reads_c = take_scalars(s, o, run);
+    TGL_TRY(check_used(s, o, run->has_product, reads_c));
+    take_pointers(s, o, reads_c, run); /* sets every member, so *run need not be cleared */
+    return TGL_OK;
+}
+
+/* Checks each pointer of an array. name: the matrix as the caller calls it. */
+static tgl_status check_array(const tgl_shape *s, const void *pointers, char name,
+                              tgl_status status, tgl_type type, int64_t promised)
+{
+    const void *const *array = pointers;
+    for (int64_t i = 0; i < s->batch; i++) {
+        const char *fault = pointer_fault(array[i], tgl_type_size(type));
+        if (fault != NULL) return tgl_fail(status, "%c[%lld] %s", name, (long long)i, fault);
+        if (promised > 0 && (uintptr_t)array[i] % (uintptr_t)promised != 0)
+            return tgl_fail(status,
+                            "%c[%lld] is not aligned to the %lld bytes of problem.alignment", name,
+                            (long long)i, (long long)promised);
+    }
+    return TGL_OK;
+}
+
+tgl_status tgl_run_check_pointers(const tgl_shape *s, const tgl_run *run)
+{
+    if (!s->pointers) return TGL_OK;
+    if (run->has_product) {
+        TGL_TRY(check_array(s, run->at[TGL_AT_A_ARRAY], s->swapped ? 'B' : 'A',
+                            s->swapped ? TGL_BAD_B : TGL_BAD_A, s->type_a, s->alignment));
+        TGL_TRY(check_array(s, run->at[TGL_AT_B_ARRAY], s->swapped ? 'A' : 'B',
+                            s->swapped ? TGL_BAD_A : TGL_BAD_B, s->type_b, s->alignment));
+    }
+    if (run->at[TGL_AT_C_ARRAY] != NULL)
+        TGL_TRY(check_array(s, run->at[TGL_AT_C_ARRAY], 'C', TGL_BAD_C, s->type_c, 0));
+    if (s->in_place) return TGL_OK;
+    return check_array(s, run->at[TGL_AT_D_ARRAY], 'D', TGL_BAD_D, s->type_d, 0);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks a problem and normalises it to row-major.
+ */
+#include "problem/shape.h"
+#include "base/error.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* The size of tgl_problem in version 0.2. */
+static const size_t first_size = TGL_SIZE_UP_TO(tgl_problem, type_scale);
+
+/* ---- Types ----------------------------------------------------------------------------------- */
+
+size_t tgl_type_size(tgl_type type)
+{
+    switch (type) {
+    case TGL_F64:
+        return 8;
+    case TGL_F32:
+    case TGL_I32:
+        return 4;
+    case TGL_F16:
+    case TGL_BF16:
+        return 2;
+    case TGL_F8_E4M3:
+    case TGL_F8_E5M2:
+    case TGL_I8:
+        return 1;
+    }
+    return 0;
+}
+
+const char *tgl_type_name(tgl_type type)
+{
+    switch (type) {
+    case TGL_F64:
+        return "f64";
+    case TGL_F32:
+        return "f32";
+    case TGL_I32:
+        return "i32";
+    case TGL_F16:
+        return "f16";
+    case TGL_BF16:
+        return "bf16";
+    case TGL_F8_E4M3:
+        return "e4m3";
+    case TGL_F8_E5M2:
+        return "e5m2";
+    case TGL_I8:
+        return "i8";
+    }
+    return "?";
+}
+
+#define BIT(type) (1U << (type))
+
+/* The table in the comment of tgl_type. Columns: types of A and B, the accumulation type, types of
+ * C and D, types of C and D that need a scale. The bits of a number are a set of types. */
+static const struct type_row {
+    unsigned inputs;
+    tgl_type accumulate;
+    unsigned results, scaled_results;
+} type_rows[] = {
+    {BIT(TGL_F32), TGL_F32, BIT(TGL_F32), 0},
+    {BIT(TGL_F64), TGL_F64, BIT(TGL_F64), 0},
+    {BIT(TGL_F16), TGL_F32, BIT(TGL_F16) | BIT(TGL_F32), 0},
+    {BIT(TGL_BF16), TGL_F32, BIT(TGL_BF16) | BIT(TGL_F32), 0},
+    {BIT(TGL_F8_E4M3) | BIT(TGL_F8_E5M2), TGL_F32, BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32), 0},
+    {BIT(TGL_I8), TGL_I32, BIT(TGL_I32), BIT(TGL_I8) | BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32)},
+};
+
+/* NULL: A and B cannot be combined. */
+static const struct type_row *find_types(tgl_type a, tgl_type b)
+{
+    for (size_t i = 0; i < COUNT_OF(type_rows); i++)
+        if ((type_rows[i].inputs & BIT(a)) != 0 && (type_rows[i].inputs & BIT(b)) != 0)
+            return &type_rows[i];
+    return NULL;
+}
+
+static bool has_scale(const tgl_problem *p)
+{
+    return p->scaling_a != TGL_SCALING_NONE || p->scaling_b != TGL_SCALING_NONE ||
+           p->scaling_d != TGL_SCALING_NONE;
+}
+
+/* Checks the type of C or D. name: 'C' or 'D'. */
+static tgl_status check_result_type(const tgl_problem *p, const struct type_row *row, char name,
+                                    tgl_type type)
+{
+    if ((row->results & BIT(type)) != 0) return TGL_OK;
+    if ((row->scaled_results & BIT(type)) == 0)
+        return tgl_fail(
+            TGL_BAD_TYPE, "A is %s, B is %s, and %c is %s: these types cannot be combined",
+            tgl_type_name(p->type_a), tgl_type_name(p->type_b), name, tgl_type_name(type));
+    if (has_scale(p)) return TGL_OK;
+    return tgl_fail(TGL_BAD_TYPE, "A is %s, B is %s, and %c is %s: that needs a scale",
+                    tgl_type_name(p->type_a), tgl_type_name(p->type_b), name, tgl_type_name(type));
+}
+
+static tgl_status check_types(const tgl_problem *p)
+{
+    const struct {
+        const char *name;
+        tgl_type type;
+        bool is_optional;
+    } types[] = {{"type_a", p->type_a, false},
+                 {"type_b", p->type_b, false},
+                 {"type_c", p->type_c, false},
+                 {"type_d", p->type_d, true},
+                 {"type_accumulate", p->type_accumulate, true}};
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (tgl_type_size(types[i].type) == 0 && !(types[i].is_optional && types[i].type == 0))
+            return tgl_fail(TGL_BAD_TYPE, "%s is %d, which is not a tgl_type", types[i].name,
+                            (int)types[i].type);
+
+    const struct type_row *row = find_types(p->type_a, p->type_b);
+    if (row == NULL)
+        return tgl_fail(TGL_BAD_TYPE, "A is %s and B is %s: these types cannot be combined",
+                        tgl_type_name(p->type_a), tgl_type_name(p->type_b));
+    TGL_TRY(check_result_type(p, row, 'C', p->type_c));
+    if (p->type_d != 0) TGL_TRY(check_result_type(p, row, 'D', p->type_d));
+    if (p->type_accumulate != 0 && p->type_accumulate != row->accumulate)
+        return tgl_fail(TGL_BAD_TYPE,
+                        "type_accumulate is %s; products of %s and %s are accumulated in %s",
+                        tgl_type_name(p->type_accumulate), tgl_type_name(p->type_a),
+                        tgl_type_name(p->type_b), tgl_type_name(row->accumulate));
+    return TGL_OK;
+}
+
+/* ---- Enums and counts ------------------------------------------------------------------------ */
+
+tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, int64_t m, int64_t n,
+                            int64_t k)
+{
+    if (problem == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "problem is NULL");
+    if (size < first_size)
+        return tgl_fail(TGL_BAD_ARGUMENT, "size is %zu; a tgl_problem has at least %zu bytes", size,
+                        first_size);
+    const tgl_problem start = {
+        .size = size,
+        .m = m,
+        .n = n,
+        .k = k,
+        .order = TGL_ROW_MAJOR,
+        .trans_a = TGL_NO_TRANS,
+        .trans_b = TGL_NO_TRANS,
+        .type_a = type,
+        .type_b = type,
+        .type_c = type == TGL_I8 ? TGL_I32 : type,
+        .batch = 1,
+    };
+    memset(problem, 0, size);
+    memcpy(problem, &start, size < sizeof start ? size : sizeof start);
+    return TGL_OK;
+}
+
+static bool is_transpose(tgl_transpose trans)
+{
+    return trans == TGL_NO_TRANS || trans == TGL_TRANS || trans == TGL_CONJ_TRANS;
+}
+
+/* Checks the enums that come before the leading dimensions in tgl_problem. */
+static tgl_status check_enums(const tgl_problem *p)
+{
+    if (p->order != TGL_ROW_MAJOR && p->order != TGL_COL_MAJOR)
+        return tgl_fail(TGL_BAD_ORDER, "order is %d; use TGL_ROW_MAJOR or TGL_COL_MAJOR",
+                        (int)p->order);
+    if (!is_transpose(p->trans_a))
+        return tgl_fail(TGL_BAD_TRANS_A, "trans_a is %d; use TGL_NO_TRANS or TGL_TRANS",
+                        (int)p->trans_a);
+    if (!is_transpose(p->trans_b))
+        return tgl_fail(TGL_BAD_TRANS_B, "trans_b is %d; use TGL_NO_TRANS or TGL_TRANS",
+                        (int)p->trans_b);
+    TGL_TRY(check_types(p));
+    if ((int)p->compute < TGL_COMPUTE_DEFAULT || p->compute > TGL_COMPUTE_FAST)
+        return tgl_fail(TGL_BAD_COMPUTE, "compute is %d, which is not a tgl_compute",
+                        (int)p->compute);
+    if (p->scalars != TGL_SCALARS_HOST && p->scalars != TGL_SCALARS_DEVICE)
+        return tgl_fail(TGL_BAD_ARGUMENT, "scalars is %d, which is not a tgl_scalars",
+                        (int)p->scalars);
+    return TGL_OK;
+}
+
+/* A size or count: its value, its name, and the status if it is negative. */
+typedef struct count {
+    const char *name;
+    int64_t value;
+    tgl_status status;
+} count;
+
+static tgl_status check_counts(const count *counts, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (counts[i].value < 0)
+            return tgl_fail(counts[i].status, "%s is %lld; it must not be negative", counts[i].name,
+                            (long long)counts[i].value);
+    return TGL_OK;
+}
+
+/* Checks the members that describe a batch. A batch of pointers has no strides. */
+static tgl_status check_batch(const tgl_problem *p)
+{
+    const bool strided = p->batching == TGL_STRIDED;
+    const count counts[] = {{"batch", p->batch, TGL_BAD_BATCH},
+                            {"stride_a", strided ? p->stride_a : 0, TGL_BAD_STRIDE_A},
+                            {"stride_b", strided ? p->stride_b : 0, TGL_BAD_STRIDE_B},
+                            {"stride_c", strided ? p->stride_c : 0, TGL_BAD_STRIDE_C},
+                            {"stride_d", strided ? p->stride_d : 0, TGL_BAD_STRIDE_D}};
+    TGL_TRY(check_counts(counts, COUNT_OF(counts)));
+    if (p->type_d == 0 && p->stride_d != 0)
+        return tgl_fail(TGL_BAD_STRIDE_D,
+                        "stride_d is %lld; it must be 0 because D is C (type_d is 0)",
+                        (long long)p->stride_d);
+    if (!strided && p->batching != TGL_POINTERS)
+        return tgl_fail(TGL_BAD_BATCHING, "batching is %d; use TGL_STRIDED or TGL_POINTERS",
+                        (int)p->batching);
+    if (p->alignment < 0 || (p->alignment & (p->alignment - 1)) != 0)
+        return tgl_fail(TGL_BAD_ALIGNMENT, "alignment is %lld; it must be 0 or a power of two",
+                        (long long)p->alignment);
+    return TGL_OK;
+}
+
+static tgl_status check_scales(const tgl_problem *p)
+{
+    const struct {
+        const char *name;
+        tgl_scaling value;
+    } scalings[] = {
+        {"scaling_a", p->scaling_a}, {"scaling_b", p->scaling_b}, {"scaling_d", p->scaling_d}};
+    for (size_t i = 0; i < COUNT_OF(scalings); i++)
+        if ((int)scalings[i].value < TGL_SCALING_NONE || scalings[i].value > TGL_SCALING_BLOCK)
+            return tgl_fail(TGL_BAD_ARGUMENT, "%s is %d, which is not a tgl_scaling",
+                            scalings[i].name, (int)scalings[i].value);
+    if (p->type_scale != 0 && p->type_scale != TGL_F32)
+        return tgl_fail(TGL_BAD_TYPE, "type_scale is %d; it must be 0 or TGL_F32",
+                        (int)p->type_scale);
+    return TGL_OK;
+}
+
+/* ---- Matrices as they are stored ------------------------------------------------------------- */
+
+/* A stored matrix: `rows` lines of `row` elements each, with a distance of `ld` elements. */
+typedef struct stored {
+    int64_t rows, row, ld, stride;
+    size_t element;
+} stored;
+
+/* Indices of the matrices of a problem. */
+enum { A, B, C, D, MATRICES };
+
+static const struct {
+    char name;
+    const char *ld, *stride;
+    tgl_status bad_ld, bad_stride;
+} matrices[MATRICES] = {
+    [A] = {'A', "lda", "stride_a", TGL_BAD_LDA, TGL_BAD_STRIDE_A},
+    [B] = {'B', "ldb", "stride_b", TGL_BAD_LDB, TGL_BAD_STRIDE_B},
+    [C] = {'C', "ldc", "stride_c", TGL_BAD_LDC, TGL_BAD_STRIDE_C},
+    [D] = {'D', "ldd", "stride_d", TGL_BAD_LDD, TGL_BAD_STRIDE_D},
+};
+
+/* How op(X), rows x cols, is stored. */
+static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_major, int64_t ld,
+                        int64_t stride, tgl_type type)
+{
+    const bool flip = transposed != col_major;
+    return (stored){flip ? cols : rows, flip ? rows : cols, ld, stride, tgl_type_size(type)};
+}
+
+/* Number of elements from the first to the last of one matrix; -1 if it exceeds int64_t. */
+static int64_t extent(const stored *x)
+{
+    if (x->rows == 0 || x->row == 0) return 0;
+    int64_t last;
+    if (__builtin_mul_overflow(x->rows - 1, x->ld, &last)) return -1;
+    return __builtin_add_overflow(last, x->row, &last) ? -1 : last;
+}
+
+/* Whether the size of the whole batch in bytes fits in int64_t. */
+static bool is_addressable(const stored *x, int64_t batch)
+{
+    const int64_t one = extent(x);
+    int64_t all;
+    if (one < 0) return false;
+    if (one == 0 || batch == 0) return true;
+    return !__builtin_mul_overflow(batch - 1, x->stride, &all) &&
+           !__builtin_add_overflow(all, one, &all) &&
+           !__builtin_mul_overflow(all, (int64_t)x->element, &all);
+}
+
+/* If the problem has no D, x[D] is x[C]. */
+static void lay_out(const tgl_problem *p, bool zero_is_tight, stored x[MATRICES])
+{
+    const bool col_major = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;
+    x[A] = stored_as(p->m, p->k, p->trans_a != TGL_NO_TRANS, col_major, p->lda,
+                     pointers ? 0 : p->stride_a, p->type_a);
+    x[B] = stored_as(p->k, p->n, p->trans_b != TGL_NO_TRANS, col_major, p->ldb,
+                     pointers ? 0 : p->stride_b, p->type_b);
+    x[C] = stored_as(p->m, p->n, false, col_major, p->ldc, pointers ? 0 : p->stride_c, p->type_c);
+    x[D] = p->type_d == 0 ? x[C]
+                          : stored_as(p->m, p->n, false, col_major, p->ldd,
+                                      pointers ? 0 : p->stride_d, p->type_d);
+    for (int i = 0; i < MATRICES; i++)
+        if (zero_is_tight && x[i].ld == 0) x[i].ld = x[i].row > 0 ? x[i].row : 1;
+}
+
+static tgl_status check_leading_dimensions(const tgl_problem *p, const stored x[MATRICES])
+{
+    for (int i = 0; i < MATRICES; i++)
+        if (x[i].ld < 1 || x[i].ld < x[i].row)
+            return tgl_fail(matrices[i].bad_ld, "%s is %lld; it must be at least %lld",
+                            matrices[i].ld, (long long)x[i].ld,
+                            (long long)(x[i].row > 1 ? x[i].row : 1));
+    if (p->type_d == 0 && p->ldd != 0)
+        return tgl_fail(TGL_BAD_LDD, "ldd is %lld; it must be 0 because D is C (type_d is 0)",
+                        (long long)p->ldd);
+    return TGL_OK;
+}
+
+/* Returns an error if two results of a batch overlap. Valid layouts: one result behind the other,
+ * or interleaved, with one row of each result within ld. result: C or D. is_addressable() has
+ * excluded overflows. */
+static tgl_status check_overlap(int result, const stored *x, int64_t batch)
+{
+    if (batch < 2 || x->stride >= extent(x)) return TGL_OK;
+    const int64_t stride_max =
+        (x->ld - x->row) / (batch - 1); /* the largest stride with which the last row still fits */
+    if (x->stride >= x->row && x->stride <= stride_max) return TGL_OK;
+    if (stride_max < x->row)
+        return tgl_fail(matrices[result].bad_stride,
+                        "%s is %lld; it must be at least %lld so that no two %c overlap",
+                        matrices[result].stride, (long long)x->stride, (long long)extent(x),
+                        matrices[result].name);
+    return tgl_fail(matrices[result].bad_stride,
+                    "%s is %lld; it must be at least %lld, or %lld to %lld within %s, so that no "
+                    "two %c overlap",
+                    matrices[result].stride, (long long)x->stride, (long long)extent(x),
+                    (long long)x->row, (long long)stride_max, matrices[result].ld,
+                    matrices[result].name);
+}
+
+static tgl_status check_extents(const tgl_problem *p, const stored x[MATRICES])
+{
+    const bool pointers = p->batching == TGL_POINTERS;
+    if (pointers && p->batch > INT64_MAX / (int64_t)sizeof(void *))
+        return tgl_fail(TGL_TOO_LARGE, "the bytes of an array of pointers do not fit in 63 bits");
+    const int64_t batch = pointers && p->batch > 1 ? 1 : p->batch; /* strided matrices to check */
+    for (int i = 0; i < MATRICES; i++)
+        if (!is_addressable(&x[i], batch))
+            return tgl_fail(TGL_TOO_LARGE, "the bytes of matrix %c do not fit in 63 bits",
+                            matrices[i].name);
+    const int result = p->type_d == 0 ? C : D;
+    return check_overlap(result, &x[result], batch);
+}
+
+/* ---- The shape ------------------------------------------------------------------------------- */
+
+/* A column-major product is the row-major one with A and B, and m and n, exchanged. */
+static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
+{
+    const bool swapped = p->order == TGL_COL_MAJOR, pointers = p->batching == TGL_POINTERS;
+    const bool trans_a = p->trans_a != TGL_NO_TRANS, trans_b = p->trans_b != TGL_NO_TRANS;
+    const int a = swapped ? B : A, b = swapped ? A : B;
+    return (tgl_shape){
+        .m = swapped ? p->n : p->m,
+        .n = swapped ? p->m : p->n,
+        .k = p->k,
+        .swapped = swapped,
+        .trans_a = swapped ? trans_b : trans_a,
+        .trans_b = swapped ? trans_a : trans_b,
+        .in_place = p->type_d == 0,
+        .type_a = swapped ? p->type_b : p->type_a,
+        .type_b = swapped ? p->type_a : p->type_b,
+        .type_c = p->type_c,
+        .type_d = p->type_d == 0 ? p->type_c : p->type_d,
+        .type_accumulate = find_types(p->type_a, p->type_b)->accumulate,
+        .compute = p->compute,
+        .device_scalars = p->scalars == TGL_SCALARS_DEVICE,
+        .lda = x[a].ld,
+        .ldb = x[b].ld,
+        .ldc = x[C].ld,
+        .ldd = x[D].ld,
+        .batch = p->batch,
+        .stride_a = x[a].stride,
+        .stride_b = x[b].stride,
+        .stride_c = x[C].stride,
+        .stride_d = x[D].stride,
+        .pointers = pointers,
+        .alignment = pointers ? p->alignment : 0,
+        .scaling_a = swapped ? p->scaling_b : p->scaling_a,
+        .scaling_b = swapped ? p->scaling_a : p->scaling_b,
+        .scaling_d = p->scaling_d,
+        .type_scale = TGL_F32,
+        .epilogue = {.type_bias = p->type_d == 0 ? p->type_c : p->type_d,
+                     .type_residual = p->type_d == 0 ? p->type_c : p->type_d},
+    };
+}
+
+tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_shape *shape)
+{
+    tgl_problem copy;
+    const void *read;
+    TGL_TRY(tgl_struct_read(problem, sizeof copy, first_size, "problem", &copy, &read));
+    const tgl_problem *p = read;
+    const count sizes[] = {{"m", p->m, TGL_BAD_M}, {"n", p->n, TGL_BAD_N}, {"k", p->k, TGL_BAD_K}};
+    TGL_TRY(check_counts(sizes, COUNT_OF(sizes)));
+    TGL_TRY(check_enums(p));
+
+    stored x[MATRICES];
+    lay_out(p, zero_is_tight, x);
+    TGL_TRY(check_leading_dimensions(p, x));
+    TGL_TRY(check_batch(p));
+    TGL_TRY(check_scales(p));
+    TGL_TRY(check_extents(p, x));
+    *shape = normalise(p, x);
+    return TGL_OK;
+}
+
+tgl_status tgl_problem_check(const tgl_problem *problem)
+{
+    tgl_shape shape;
+    return tgl_shape_make(problem, true, &shape);
+}

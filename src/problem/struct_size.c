@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads structs that begin with their size. The caller may have been compiled with an older or
+ * newer header than the library.
+ */
+#include "base/error.h"
+#include "problem/shape.h"
+
+#include <string.h>
+
+/* Larger than the struct of any version: the member was not initialised. */
+enum { SIZE_MAX_OF_STRUCT = 4096 };
+
+static bool is_zero(const unsigned char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] != 0) return false;
+    return true;
+}
+
+tgl_status tgl_struct_read(const void *given, size_t known, size_t first, const char *name,
+                           void *copy, const void **read)
+{
+    if (given == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL", name);
+    size_t size;
+    memcpy(&size, given, sizeof size);
+    *read = given;
+    if (size == known) return TGL_OK;
+    if (size < first || size > SIZE_MAX_OF_STRUCT)
+        return tgl_fail(TGL_BAD_ARGUMENT, "%s.size is %zu; this version knows %zu", name, size,
+                        known);
+    if (size > known) {
+        if (is_zero((const unsigned char *)given + known, size - known)) return TGL_OK;
+        return tgl_fail(TGL_BAD_ARGUMENT,
+                        "%s.size is %zu; this version knows %zu, and the bytes behind are not 0",
+                        name, size, known);
+    }
+    memset(copy, 0, known);
+    memcpy(copy, given, size);
+    *read = copy;
+    return TGL_OK;
+}
