@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+import results_csv
+
 # name, limit of the relative difference, code: a function run() that returns a tensor. torch, F, x()
 # (a random tensor) and bf16, f16, f32, f64 are defined.
 TORCH = [
@@ -245,7 +247,8 @@ def main():
                 values += [of_row] if of_row else []
     if arguments.csv:
         with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([COLUMNS, *values])
+            file.write(results_csv.origin())
+            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *values])
     return failures
 
 

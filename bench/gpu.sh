@@ -4,7 +4,7 @@
 # gpu.sh BUILD [RESULTS]: the checks before a release, on a machine with an NVIDIA GPU and the CUDA toolkit.
 # `make gpu` builds and calls it. Runs the tests that need a GPU; random products, huge ones and accuracy;
 # compute-sanitizer with every kernel; the ladder and the bench compared with cuBLAS. Writes CSV files to
-# bench/results. Continues after a failure, prints a summary, and fails if a step failed. CHECK_CASES and
+# bench/results/CHIP. Continues after a failure, prints a summary, and fails if a step failed. CHECK_CASES and
 # SANITIZE_CASES in the environment set the number of products.
 set -u
 unset TEGULA_COMPUTE
@@ -42,8 +42,10 @@ else
   finish 1
 fi
 
-# "NVIDIA H200" -> h200
-chip=$("$tegula" info --device cuda | sed -n 's/^  chip  *//p' | tr '[:upper:] ' '[:lower:]-' | sed 's/^nvidia-//')
+# "NVIDIA H200" -> h200, "NVIDIA H100 80GB HBM3" -> h100
+chip=$("$tegula" info --device cuda | sed -n 's/^  chip  *//p' | tr '[:upper:] ' '[:lower:]-' |
+  sed 's/^nvidia-//; s/-[0-9]*gb.*//')
+results=$results/$chip
 mkdir -p "$results"
 
 # check NAME OPTION...: `tegula check` on the GPU.
@@ -57,7 +59,7 @@ check() {
 check "random products, the ladder" --plain --kernel ladder --cases 300
 check "random products, the ladder in f16" --plain --kernel ladder --type f16 --cases 300
 check "random products, the ladder by TF32 words" --plain --kernel ladder --compute tf32 --cases 300
-check "random products" --kernel gemm --compute ieee --cases "${CHECK_CASES:-5000}" --csv "$results/${chip}_check.csv"
+check "random products" --kernel gemm --compute ieee --cases "${CHECK_CASES:-5000}"
 check "random products with epilogues" --kernel gemm --compute ieee --epilogues --in-turn --cases 500
 
 # options_of TYPE: of a product on tensor cores.
@@ -73,8 +75,8 @@ for type in $types; do
   # shellcheck disable=SC2046 # the options are words
   check "random products, $type" --kernel gemm --in-turn --cases "${CHECK_CASES:-5000}" $(options_of "$type")
 done
-check "accuracy beside cuBLAS" --accuracy --compute ieee --csv "$results/${chip}_accuracy.csv"
-check "accuracy of ACCURATE" --accuracy --compute accurate --csv "$results/${chip}_accuracy_accurate.csv"
+check "accuracy beside cuBLAS" --accuracy --compute ieee --csv "$results/accuracy-ieee.csv"
+check "accuracy of ACCURATE" --accuracy --compute accurate --csv "$results/accuracy-accurate.csv"
 check "huge products" --huge --kernel gemm
 
 sanitizer=compute-sanitizer
@@ -111,16 +113,16 @@ for tool in memcheck racecheck initcheck; do
   done
 done
 
-ladder=$results/${chip}_ladder.csv bench=$results/${chip}_bench.csv
+ladder=$results/ladder.csv bench=$results/bench.csv
 
 begin "ladder"
-"$tegula" ladder --device cuda --csv "$ladder" --plot "$results/${chip}_ladder.svg"
+"$tegula" ladder --device cuda --csv "$ladder" --plot "$results/ladder.svg"
 finish $?
 
 for chapter in 2 3; do
   begin "chapter $chapter of the ladder"
-  "$tegula" ladder --device cuda --chapter "$chapter" --csv "$results/${chip}_ladder_$chapter.csv" \
-    --plot "$results/${chip}_ladder_$chapter.svg"
+  "$tegula" ladder --device cuda --chapter "$chapter" --csv "$results/ladder_$chapter.csv" \
+    --plot "$results/ladder_$chapter.svg"
   finish $?
 done
 
@@ -131,7 +133,8 @@ finish $?
 # show_ladder FILE: TFLOP/s and share of cuBLAS of the chapter's last three rungs, by size.
 show_ladder() {
   awk -F, '
-    NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+    /^#/ { next }
+    !has_columns { has_columns = 1; for (i = 1; i <= NF; i++) column[$i] = i; next }
     {
       if ($column["rung"] !~ /^cublas/ && !($column["rung"] in known)) {
         known[$column["rung"]] = 1

@@ -23,6 +23,8 @@ import tempfile
 import time
 from array import array
 
+import results_csv
+
 TYPES = {"f32": ("f", 4, "sgemm_", ctypes.c_float), "f64": ("d", 8, "dgemm_", ctypes.c_double)}
 PERIOD_A, PERIOD_B = 1009, 1013  # of the elements
 LONG = 10  # seconds after which a product is not called again, if it has been called twice
@@ -167,7 +169,8 @@ def report(times, speed, options):
         print(" ".join(f"{x:>13.2f}" if isinstance(x, float) else f"{x:>13}" for x in row))
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([columns, *([cell(x) for x in row] for row in rows)])
+            file.write(results_csv.origin())
+            csv.writer(file, lineterminator="\n").writerows([columns, *([cell(x) for x in row] for row in rows)])
 
 
 def main():

@@ -2,24 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of CSV files of `tegula ladder --csv` into docs/ladder.md.
 
-    bench/ladder_table.py bench/results/h200_ladder.csv bench/results/sim_ladder_512.csv
+    bench/ladder_table.py bench/results/h200/ladder.csv bench/results/sim/ladder-512.csv
 
 The speeds if the ladder was timed, the memory accesses if it was counted on the simulator; a table
 for each chapter.
 """
 
 import argparse
-import csv
 import glob
 import os
 import re
 
 import markdown
+import results_csv
 
 
 def read(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = results_csv.rows(path)
     if not rows:
         raise SystemExit(f"{path} has no rows")
     return rows

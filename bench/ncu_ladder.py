@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the hardware counters of every rung of the ladder with Nsight Compute, into a CSV file.
 
-    bench/ncu_ladder.py -o bench/results/h200_ladder_counters.csv
-    bench/ncu_ladder.py --chapter 2 -o bench/results/h200_ladder_counters_2.csv
+    bench/ncu_ladder.py -o bench/results/h200/ladder_counters.csv
+    bench/ncu_ladder.py --chapter 2 -o bench/results/h200/ladder_counters_2.csv
 
 Needs a GPU whose counters this user may read, `ncu`, and a built `tegula`. Each rung runs once a
 size (`tegula ladder --once`). A metric that the chip or this version of ncu does not have is left
@@ -21,6 +21,7 @@ import sys
 import tempfile
 
 import ladder_table
+import results_csv
 
 # 512 cubed and a size with partial tiles, which the simulator can count, too; and a size that fills
 # the chip, for the stall counters.
@@ -183,6 +184,7 @@ def main():
     metrics = METRICS
     place = chip(arguments.tegula)
     with open(arguments.output, "w", newline="", encoding="utf-8") as file:
+        file.write(results_csv.origin())
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["chip", "driver", "nvrtc", "m", "n", "k", "rung"] + METRICS)
         for size in arguments.size or SIZES:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots a CSV file of `tegula bench`: speed by shape, and the ratio to the fastest other library.
 
-    bench/plot.py bench/results/cpu-1-thread.csv -o docs/cpu-1-thread.svg
+    bench/plot.py bench/results/h200/squares.csv -o docs/h200-squares.svg
 
 Needs matplotlib (python3-matplotlib).
 """

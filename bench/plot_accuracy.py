@@ -9,7 +9,6 @@ The speeds are those of `tegula bench` at 4096 and 8192 cubed; the errors are th
 """
 
 import argparse
-import csv
 
 import matplotlib
 
@@ -25,11 +24,11 @@ FORMER = {"uniform(-1,1)": "symmetric", "uniform(0,1)": "positive"}  # names in 
 
 # Label, colour, speeds: file and library, error: file and column.
 POINTS = [
-    ("cuBLAS SGEMM", "#4c72b0", "h200_accurate.csv", "cublas", "h200_accuracy_accurate.csv", "cublas_rms"),
-    ("Tegula, IEEE", "#937860", "h200_squares.csv", "tegula", "h200_accuracy.csv", "tegula_rms"),
-    ("Tegula, ACCURATE", "#c1440e", "h200_accurate.csv", "tegula", "h200_accuracy_accurate.csv", "tegula_rms"),
-    ("cuBLAS, TF32", "#64b5cd", "h200_tensor_squares.csv", "cublas", "h100_accuracy_tf32.csv", "cublas_rms"),
-    ("Tegula, TF32", "#8172b2", "h200_tensor_squares.csv", "tegula", "h100_accuracy_tf32.csv", "tegula_rms"),
+    ("cuBLAS SGEMM", "#4c72b0", "h200/accurate.csv", "cublas", "h200/accuracy-accurate.csv", "cublas_rms"),
+    ("Tegula, IEEE", "#937860", "h200/squares.csv", "tegula", "h200/accuracy-ieee.csv", "tegula_rms"),
+    ("Tegula, ACCURATE", "#c1440e", "h200/accurate.csv", "tegula", "h200/accuracy-accurate.csv", "tegula_rms"),
+    ("cuBLAS, TF32", "#64b5cd", "h200/tensor_squares.csv", "cublas", "h100/accuracy-tf32.csv", "cublas_rms"),
+    ("Tegula, TF32", "#8172b2", "h200/tensor_squares.csv", "tegula", "h100/accuracy-tf32.csv", "tegula_rms"),
 ]
 # GEMMul8, accurate mode, 7 moduli, on a GH200, as its authors published (November 2025): TFLOP/s at SIZES.
 GEMMUL8 = (78, 124)
@@ -43,10 +42,9 @@ def speeds(path, library):
 
 
 def error(path, column, inputs):
-    with open(RESULTS + path, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if row["inputs"] in (inputs, FORMER[inputs]) and (row["m"], row["n"], row["k"]) == ERRORS:
-                return float(row[column])
+    for row in results_csv.rows(RESULTS + path):
+        if row["inputs"] in (inputs, FORMER[inputs]) and (row["m"], row["n"], row["k"]) == ERRORS:
+            return float(row[column])
     raise SystemExit(f"{path}: no product of {'x'.join(ERRORS)} with elements {inputs}")
 
 

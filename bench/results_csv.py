@@ -1,9 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the CSV files that `tegula bench --csv` writes, for the plots and the tables."""
+"""Reads and writes CSV files of results (bench/results/README.md). They begin with lines of comments."""
 
 import csv
+import os
+import shlex
+import subprocess
+import sys
+import time
 
 OURS = "tegula"
+
+
+def heading(path):
+    """The comments of a file: "commit", "date", "command" and so on of the first line, which are divided by
+    semicolons, and a key of each other line, such as "older code"."""
+    with open(path, encoding="utf-8") as file:
+        first, *more = [line[2:].rstrip("\n") for line in file if line.startswith("# ")] or [""]
+    parts, command = first.partition("; command: ")[::2]
+    pairs = [text.partition(": ") for text in parts.split("; ") + more]
+    return {key: value for key, _, value in pairs} | {"command": command}
+
+
+def rows(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def output_of(*command):
+    """What a command prints, or "" if there is no such command or it fails."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True,
+                              cwd=os.path.dirname(os.path.abspath(__file__))).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def origin():
+    """The first line of a file that this script is about to write on a machine with a GPU."""
+    commit = output_of("git", "describe", "--always", "--dirty", "--exclude=*") or os.environ.get("TEGULA_COMMIT")
+    driver, _, chip = output_of("nvidia-smi", "--query-gpu=driver_version,name", "--format=csv,noheader",
+                                "--id=0").partition(", ")
+    date = time.strftime("%Y-%m-%d", time.gmtime())
+    return (f"# commit: {commit or 'unknown'}; date: {date}; driver: {driver or 'unknown'}; chip: {chip or 'unknown'}; "
+            f"command: {shlex.join(sys.argv)}\n")
 
 
 class Shape:
@@ -40,15 +79,13 @@ class Shape:
 
 def read(path):
     """The shapes of a file, in its order, and its first row, which names the device."""
-    shapes, first = {}, None
-    with open(path, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            first = first or row
-            key = tuple(row[name] for name in ("type", "layout", "m", "n", "k", "batch"))
-            shapes.setdefault(key, Shape(row)).rows[row["library"]] = row
-    if first is None:
+    shapes, table = {}, rows(path)
+    if not table:
         raise SystemExit(f"{path} has no rows")
-    return list(shapes.values()), first
+    for row in table:
+        key = tuple(row[name] for name in ("type", "layout", "m", "n", "k", "batch"))
+        shapes.setdefault(key, Shape(row)).rows[row["library"]] = row
+    return list(shapes.values()), table[0]
 
 
 def libraries(shapes):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a CSV file of `tegula bench` as Markdown tables, one per type, for docs/performance.md.
+"""Prints all shapes of a CSV file of `tegula bench` as Markdown tables, one per type.
 
-    bench/table.py bench/results/cpu-1-thread.csv
+    bench/table.py bench/results/h200/squares.csv
 """
 
 import argparse
@@ -35,7 +35,7 @@ def print_mean(shapes):
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         worst = min((shape for shape in shapes if shape.ratio()), key=results_csv.Shape.ratio)
         print(f"\nGeometric mean of the ratio: **{mean:.3f}** over "
-              f"{len(ratios)} shape{'' if len(ratios) == 1 else 's'}; least {worst.ratio():.2f} at {worst.name()}.\n")
+              f"{len(ratios)} shape{'' if len(ratios) == 1 else 's'}; lowest {worst.ratio():.2f} at {worst.name()}.\n")
 
 
 def main():

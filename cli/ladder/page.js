@@ -35,7 +35,8 @@ const several = (count, what) => `${whole(count)} ${what}${count === 1 ? "" : "s
 // ---- Tables of numbers ---------------------------------------------------------------------------
 
 function tableOf(csv) {
-  const [names, ...rows] = csv.trim().split("\n").map((line) => line.split(","));
+  const lines = csv.trim().split("\n").filter((line) => !line.startsWith("#"));
+  const [names, ...rows] = lines.map((line) => line.split(","));
   return rows.map((row) => Object.fromEntries(row.map((value, i) => [names[i], value])));
 }
 

@@ -166,7 +166,7 @@ class Data(unittest.TestCase):
         self.assertEqual(held("b", 8), [(1, 1, 0), (5, 1, 1)])
 
     def test_speeds(self):
-        rows = list(csv.DictReader(self.data["speeds"][0].splitlines()))
+        rows = list(csv.DictReader(line for line in self.data["speeds"][0].splitlines() if not line.startswith("#")))
         self.assertIn("multistage", {row["rung"] for row in rows})
         self.assertTrue(all(float(row["tflops"]) > 0 for row in rows))
 
