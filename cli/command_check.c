@@ -6,6 +6,7 @@
 #include "check_accuracy.h"
 #include "check_huge.h"
 #include "check_run.h"
+#include "csv.h"
 #include "output_file.h"
 #include "problem_options.h"
 
@@ -246,6 +247,7 @@ static void write_subject(FILE *file, const check_settings *run, int64_t cases,
 static bool write_csv(output_file *csv, const check_settings *run, const check_results *results)
 {
     if (csv->stream == NULL) return true;
+    csv_put_origin(csv->stream, run->dev);
     fputs("device,version,seed,cases,kernel,passed,failed,unsupported,max_error,rms_error,"
           "frobenius_error,layouts,splits,tail_splits,strips,batches,ten_runs,"
           "separate_d,device_scalars,own_workspaces\n",

@@ -4,6 +4,7 @@
  * writes the fastest of each shape as a row of the planner's tuned table. On the cpu device it
  * measures blockings (tune_cpu.c) and writes one row for all shapes.
  */
+#include "csv.h"
 #include "kernel_names.h"
 #include "output_file.h"
 #include "problem_options.h"
@@ -171,8 +172,8 @@ static bool open_table(tuning *t)
     if (ftell(t->file) == 0)
         fprintf(t->file,
                 "/* SPDX-License-Identifier: Apache-2.0\n *\n * What is fastest on %s, "
-                "written by `tegula tune`.\n */\n",
-                t->chip);
+                "written by `tegula tune` of commit %s.\n */\n",
+                t->chip, csv_commit());
     return true;
 }
 
@@ -406,7 +407,7 @@ static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
     char row[TUNE_CPU_ROW];
     const tgl_type type = s->problems[0].type_a;
     tuning t = {.dev = dev, .chip = cli_device_property(dev, "model"), .path = o->output};
-    if (t.chip == NULL) return cli_fail("the model of this processor is not known");
+    if (t.chip[0] == '\0') return cli_fail("the model of this processor is not known");
     if (type != TGL_F32 && type != TGL_F64)
         return cli_misuse("--type: the blocking of the cpu device is measured for f32 or f64");
     if (t.path == NULL) t.path = "tuned_cpu.inc";
@@ -428,7 +429,7 @@ static int tune(const tune_options *o, tgl_device *dev, const suite *s)
     if (strcmp(tgl_device_name(dev), "cpu") == 0) return tune_blocking(o, dev, s);
     char path[96];
     tuning t = {.dev = dev, .chip = cli_device_property(dev, "planned as"), .path = o->output};
-    if (t.chip == NULL)
+    if (t.chip[0] == '\0')
         return cli_misuse("--device: only CUDA devices and cpu have anything to choose");
     if (strcmp(t.chip, "unknown") == 0)
         return cli_fail("the planner does not know this chip: add it to src/plan/chips.c");

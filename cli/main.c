@@ -3,6 +3,7 @@
  * The program `tegula`: finds the command and runs it.
  */
 #include "cli.h"
+#include "csv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +67,7 @@ int main(int argc, char **argv)
     if (!fill_standard_streams())
         return cli_fail("cannot open /dev/null in place of a closed stream: %s", strerror(errno));
     signal(SIGXFSZ, SIG_IGN); /* a file over its limit: write() says so instead */
+    csv_set_command(argv + 1);
     if (argc < 2) return cli_misuse("no command given");
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {

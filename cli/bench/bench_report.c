@@ -4,6 +4,7 @@
  */
 #include "bench_report.h"
 #include "cli.h"
+#include "csv.h"
 #include "problem_options.h"
 #include "suite.h"
 
@@ -11,22 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value of a device's property, or "". */
-static const char *property(const tgl_device *dev, const char *wanted)
-{
-    const char *key, *value;
-    for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
-        if (strcmp(key, wanted) == 0) return value;
-    return "";
-}
-
 /* The processor or chip of the device: "Intel(R) Xeon(R) ...". */
 static const char *chip(const tgl_device *dev)
 {
     static const char *const keys[] = {"processor", "chip", "model"}; /* of cpu, cuda, sim */
     const char *text = "";
     for (int i = 0; i < 3 && text[0] == '\0'; i++)
-        text = property(dev, keys[i]);
+        text = cli_device_property(dev, keys[i]);
     return text;
 }
 
@@ -65,10 +57,12 @@ bool report_start(bench_report *r, const contest_settings *settings, const char 
 {
     *r = (bench_report){.settings = settings};
     if (!output_file_open(&r->csv, csv_path)) return false;
-    if (r->csv.stream != NULL)
+    if (r->csv.stream != NULL) {
+        csv_put_origin(r->csv.stream, settings->dev);
         fputs("device,chip,threads,type,layout,m,n,k,batch,library,version,kernel,seconds,gflops,"
               "time_over_tegula,rounds,clock,fma_gflops,spread\n",
               r->csv.stream);
+    }
     print_heading(settings);
     return true;
 }

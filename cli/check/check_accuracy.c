@@ -16,6 +16,7 @@
 #include "check_classes.h"
 #include "check_lu.h"
 #include "cli.h"
+#include "csv.h"
 #include "cublas.h"
 #include "elements.h"
 #include "kernel_names.h"
@@ -315,8 +316,9 @@ static int conclude(const accuracy_run *run)
     return run->failed == 0 && mean <= mean_most ? EXIT_DONE : EXIT_FAILED;
 }
 
-static void write_heading(FILE *csv)
+static void write_heading(FILE *csv, const tgl_device *dev)
 {
+    csv_put_origin(csv, dev);
     fputs("device,type,inputs,m,n,k,layout,batch", csv);
     for (int party = 0; party < PARTIES; party++)
         fprintf(csv, ",%s_rms,%s_max", party_names[party], party_names[party]);
@@ -368,7 +370,7 @@ int check_accuracy(tgl_device *dev, tgl_type type, tgl_type type_c, tgl_compute 
         return cli_misuse("--accuracy takes --kernel for f32 only, without tf32");
     if (kernel != NULL && !kernel_is_one(dev, kernel)) return cli_unknown_kernel(dev, kernel);
     if (!output_file_open(&run.csv, csv)) return EXIT_FAILED;
-    if (run.csv.stream != NULL) write_heading(run.csv.stream);
+    if (run.csv.stream != NULL) write_heading(run.csv.stream, dev);
     if (!cli_device_is_host(dev)) {
         run.lib = cublas_open(dev, message, sizeof message);
         if (run.lib == NULL) printf("without cuBLAS: %s\n", message);

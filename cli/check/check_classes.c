@@ -18,6 +18,7 @@
  */
 #include "check_classes.h"
 #include "cli.h"
+#include "csv.h"
 #include "elements.h"
 #include "input_classes.h"
 #include "progress.h"

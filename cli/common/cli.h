@@ -145,7 +145,7 @@ void cli_warn_of_threads(const tgl_device *dev);
 /* True if the device works on any host memory, so that nothing has to be copied to it. */
 bool cli_device_is_host(const tgl_device *dev);
 
-/* The value of one of the device's properties, text for people, or NULL. */
+/* The value of one of the device's properties, text for people; "" if it has none. */
 const char *cli_device_property(const tgl_device *dev, const char *wanted);
 
 /* A property that is a number; 0 if the device has none, or does not know it. */

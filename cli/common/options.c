@@ -360,7 +360,7 @@ const char *cli_device_property(const tgl_device *dev, const char *wanted)
     const char *key, *value;
     for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
         if (strcmp(key, wanted) == 0) return value;
-    return NULL;
+    return "";
 }
 
 double cli_device_number(const tgl_device *dev, tgl_number number)

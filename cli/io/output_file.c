@@ -285,19 +285,3 @@ bool output_file_close(output_file *file)
     release(file);
     return !file->failed;
 }
-
-/* ---- CSV ------------------------------------------------------------------------------------- */
-
-void csv_put_text(FILE *file, const char *text)
-{
-    if (strpbrk(text, ",\"\n") == NULL) {
-        fputs(text, file);
-        return;
-    }
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        if (*text == '"') fputc('"', file);
-        fputc(*text, file);
-    }
-    fputc('"', file);
-}

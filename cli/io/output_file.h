@@ -45,7 +45,4 @@ void output_file_abandon(void);
 /* Whether two names mean the same file, even if it does not exist yet. */
 bool output_file_is_same(const char *path, const char *other);
 
-/* Writes a field of a CSV file, quoted if it has to be. */
-void csv_put_text(FILE *file, const char *text);
-
 #endif

@@ -4,16 +4,11 @@
  */
 #include "ladder_report.h"
 #include "cli.h"
+#include "csv.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
-
-static const char *property(const ladder_report *r, const char *wanted)
-{
-    const char *value = cli_device_property(r->settings->dev, wanted);
-    return value != NULL ? value : "";
-}
 
 static double flops(const tgl_problem *p)
 {
@@ -89,9 +84,11 @@ static bool open_files(ladder_report *r, const char *csv_path, const char *plot_
         output_file_close(&r->csv);
         return false;
     }
-    if (r->csv.stream != NULL)
+    if (r->csv.stream != NULL) {
+        csv_put_origin(r->csv.stream, r->settings->dev);
         fprintf(r->csv.stream, "%s\n",
                 r->settings->has_counters ? ladder_counted_columns : timed_columns);
+    }
     return true;
 }
 
@@ -102,11 +99,14 @@ static void print_heading(const ladder_report *r, const char *no_cublas)
         printf("%s: %s\n"
                "C := A*B, %s, row-major; counted exactly. A load or store is an instruction of a "
                "warp;\ncp.async is a global load and a shared store.\n",
-               tgl_device_name(s->dev), property(r, "model"), s->chapter->what);
+               tgl_device_name(s->dev), cli_device_property(r->settings->dev, "model"),
+               s->chapter->what);
         return;
     }
-    printf("%s: %s, driver %s, NVRTC %s\n", tgl_device_name(s->dev), property(r, "chip"),
-           property(r, "driver"), property(r, "NVRTC"));
+    printf("%s: %s, driver %s, NVRTC %s\n", tgl_device_name(s->dev),
+           cli_device_property(r->settings->dev, "chip"),
+           cli_device_property(r->settings->dev, "driver"),
+           cli_device_property(r->settings->dev, "NVRTC"));
     if (!s->timed) return;
     if (s->cublas != NULL)
         printf("cuBLAS %s, as it comes and by the fastest of cuBLASLt's candidates, with%s TF32\n",
@@ -255,8 +255,10 @@ static void write_timed(const ladder_report *r, const ladder_size *s, const rung
     const double rate = flops(p) / x->seconds;
     FILE *csv = r->csv.stream;
     fprintf(csv, "%s,%s,%s,%s,%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.9g", r->date,
-            tgl_version(), tgl_device_name(r->settings->dev), property(r, "chip"),
-            property(r, "driver"), property(r, "NVRTC"),
+            tgl_version(), tgl_device_name(r->settings->dev),
+            cli_device_property(r->settings->dev, "chip"),
+            cli_device_property(r->settings->dev, "driver"),
+            cli_device_property(r->settings->dev, "NVRTC"),
             r->settings->cublas != NULL ? cublas_version(r->settings->cublas) : "", p->m, p->n,
             p->k, x->name, x->seconds);
     put_known(csv, x->low, "%.9g");
@@ -367,7 +369,7 @@ static bool write_chart(ladder_report *r)
     const bool counted = r->settings->has_counters;
     snprintf(r->title, sizeof r->title, "The ladder, chapter %d, %s, %s",
              r->settings->chapter->number, r->settings->chapter->what,
-             counted ? "counted by the simulator" : property(r, "chip"));
+             counted ? "counted by the simulator" : cli_device_property(r->settings->dev, "chip"));
     chart->title = r->title;
     chart->unit = counted ? "bytes moved / bytes needed" : "TFLOP/s";
     chart->ceiling = counted ? 0 : r->ffma * 1e-12;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the program for the tests: command lines in a folder of their own, and what came of them."""
 
+import csv
 import os
 import re
 import shlex
@@ -61,6 +62,28 @@ def tegula(*args, cwd=None, env=None, **options):
     if completed.stdout is None:
         completed.stdout = b""
     return Result(completed)
+
+
+# The first line of a CSV file.
+ORIGIN = re.compile(r"# commit: (?:[0-9a-f]{7,}(?:-dirty)?|unknown); date: \d{4}-\d\d-\d\d; "
+                    r"((?:[a-z]+: [^;]+; )+)command: (.*\btegula .*)\n")
+
+
+def origin_of(path):
+    """What a CSV file says of the device, and its command."""
+    with open(path, newline="", encoding="utf-8") as file:
+        line = file.readline()
+    match = ORIGIN.fullmatch(line)
+    assert match, line
+    return match[1], match[2]
+
+
+def rows_of(path):
+    """The rows of a CSV file, whose first line is right."""
+    origin_of(path)
+    with open(path, newline="", encoding="utf-8") as file:
+        file.readline()
+        return list(csv.DictReader(file))
 
 
 def transcript(commands, cwd):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """tegula bench and tegula check: what they find, what they write, and that failures are seen."""
 
-import csv
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,8 +23,7 @@ class Folder(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def rows(self, name):
-        with open(os.path.join(self.folder, name), newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
+        return session.rows_of(os.path.join(self.folder, name))
 
 
 class Check(Folder):
@@ -309,6 +308,25 @@ class Bench(Folder):
                          ["cpu", "1", "f64", "NT", "33", "17", "5", "1", "tegula", "2"])
         self.assertGreater(float(row["seconds"]), 0)
         self.assertGreater(float(row["gflops"]), 0)
+
+    def test_the_first_line_of_a_csv_file(self):
+        name = "a file's\nname;.csv"
+        bench = ["bench", "-m", "4", "-n", "4", "-k", "4", "--repeat", "1", "--peer", "none", "--device", "cpu",
+                 "--threads", "1"]
+        result = tegula(*bench, "--csv", name, cwd=self.folder, env={"TEGULA_CPU": "portable", "BLIS_ARCH_TYPE": "a b"})
+        self.assertEqual((result.code, result.err), (0, ""))
+        device, command = session.origin_of(os.path.join(self.folder, name))
+        info = tegula("info", "--device", "cpu").out
+        for key in "processor", "model":
+            self.assertEqual(re.search(rf"(?m)^  {key} +(.*)$", info)[1], re.search(f"{key}: ([^;]+);", device)[1])
+        words = shlex.split(command)
+        start = words.index("tegula")
+        self.assertLessEqual({"TEGULA_CPU=portable", "BLIS_ARCH_TYPE=a b"}, set(words[:start]))
+        self.assertEqual(words[start:], ["tegula", *bench, "--csv", name.replace("\n", "?")])
+        for run in ["check", "--cases", "3"], ["check", "--accuracy", "--small"]:
+            self.assertEqual(tegula(*run, "--device", "cpu", "--csv", "c.csv", cwd=self.folder).code, 0)
+            _, command = session.origin_of(os.path.join(self.folder, "c.csv"))
+            self.assertEqual(shlex.split(command)[-1 - len(run) - 4:], ["tegula", *run, "--device", "cpu", "--csv", "c.csv"])
 
     def test_suite_and_batches(self):
         with open(os.path.join(self.folder, "s.csv"), "w", encoding="utf-8") as file:

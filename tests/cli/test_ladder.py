@@ -2,7 +2,6 @@
 """tegula ladder: counted on the simulator, and timed beside cuBLAS on a CUDA device, with stand-ins
 for NVIDIA's libraries; and cuBLAS as a peer of tegula bench."""
 
-import csv
 import os
 import re
 import resource
@@ -11,6 +10,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import session
 from session import tegula
 
 RUNGS = ["naive", "coalesced", "register_tile", "shared_tile", "thread_tile_1d", "thread_tile_2d",
@@ -37,8 +37,7 @@ class Folder(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def rows(self, name):
-        with open(os.path.join(self.folder, name), newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
+        return session.rows_of(os.path.join(self.folder, name))
 
     def texts_of_plot(self, name):
         root = xml.etree.ElementTree.parse(os.path.join(self.folder, name)).getroot()

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import unittest
 
+import session
 from session import tegula
 from test_ladder import FAKES, HALF_RUNGS, RUNGS, WORD_RUNGS
 
@@ -82,8 +83,7 @@ class Data(unittest.TestCase):
             result = tegula("ladder", "--device", "sim", "--chapter", chapter, "--size", SIZE, "--csv", "l.csv",
                             cwd=self.folder)
             self.assertEqual(result.code, 0, result.err)
-            with open(os.path.join(self.folder, "l.csv"), newline="", encoding="utf-8") as file:
-                rows = list(csv.DictReader(file))
+            rows = session.rows_of(os.path.join(self.folder, "l.csv"))
             for row in rows:
                 own = dict(self.counts[row["rung"]])
                 del own["date"], row["date"]

@@ -2,13 +2,13 @@
 """The counts of chapter 2 of the ladder on the simulator, beside counts by hand: what its tiles need of
 global and shared memory and of the tensor cores, at sizes that are no multiples of tiles and at one that is."""
 
-import csv
 import os
 import re
 import shutil
 import tempfile
 import unittest
 
+import session
 from session import tegula
 from test_ladder import HALF_RUNGS
 from test_ladder_page import data_of
@@ -253,8 +253,7 @@ class WholeTiles(unittest.TestCase):
         path = os.path.join(folder, "c.csv")
         result = tegula("ladder", "--device", "sim", "--chapter", 2, "-m", 256, "-n", 256, "-k", 128, "--csv", path)
         self.assertEqual((result.code, result.err), (0, ""))
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = {row["rung"]: tuple(int(row[column]) for column in self.COLUMNS) for row in csv.DictReader(file)}
+        rows = {row["rung"]: tuple(int(row[column]) for column in self.COLUMNS) for row in session.rows_of(path)}
         for rung, expected in self.EXPECTED.items():
             self.assertEqual(rows[rung], expected, rung)
 
