@@ -11,7 +11,7 @@ TESTS = -DTEGULA_TESTS=ON $(CMAKE_FLAGS)
 CTEST = ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS)
 INSTALL = cmake --install $(BUILD) $(if $(PREFIX),--prefix "$$(realpath -ms -- "$(PREFIX)")")
 
-.PHONY: build help run test test-all test-aarch64 bench check gpu fuzz format lint deb wheel notebook install uninstall clean
+.PHONY: build help run test test-all test-aarch64 bench check performance gpu fuzz format lint deb wheel notebook install uninstall clean
 
 build: ## The library and the program
 	@cmake -S . -B $(BUILD) $(CMAKE_FLAGS) >/dev/null
@@ -41,6 +41,9 @@ bench: build ## Compares the speed with the other libraries on this machine
 
 check: build ## Compares random products with a reference in double precision
 	$(BUILD)/tegula check
+
+performance: ## Writes docs/performance.md from bench/results
+	@$(PYTHON) bench/summary.py
 
 gpu: ## Tests, checks and measures on an NVIDIA GPU (needs the CUDA toolkit and cmocka)
 	@$(MAKE) build CMAKE_FLAGS="$(TESTS)" || \

@@ -2,9 +2,9 @@
 """Tables in Markdown, and pages with sections between two comments that scripts replace."""
 
 
-def table(header, rows):
-    """The lines of a table; the first column is left-aligned, the others right-aligned."""
-    lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
+def table(header, rows, left=1):
+    """The lines of a table; the first columns, `left` of them, are left-aligned, the others right-aligned."""
+    lines = ["| " + " | ".join(header) + " |", "|---" * left + "|--:" * (len(header) - left) + "|"]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 

@@ -1,61 +1,156 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a line for each CSV file of `tegula bench` and type, and the shapes of each type with the lowest ratios.
+"""Writes docs/performance.md from bench/performance_template.md and the CSV files in bench/results.
 
-    bench/summary.py bench/results/h200_squares.csv bench/results/h200_odd.csv --worst 10
+    bench/summary.py            # writes the page
+    bench/summary.py --check    # fails if the page is not what it would write
+
+The template has the text of the page, and lines such as {{suites h200}}, in place of which tables are put: the
+functions in TABLES, of one machine each or of all.
 """
 
 import argparse
 import math
 import pathlib
+import re
 
+import markdown
 import results_csv
 
-
-def mean(shapes):
-    return math.exp(sum(math.log(shape.ratio()) for shape in shapes) / len(shapes))
-
-
-def by_type(shapes):
-    """The shapes of each type, in the order of the types' first shapes."""
-    types = {}
-    for shape in shapes:
-        types.setdefault(shape.type, []).append(shape)
-    return types.items()
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COLUMNS = ["suite", "type", "shapes", "geometric mean", "below 1", "below 0.98", "lowest", "at"]
+WORST = 10            # shapes of a machine and type
+LARGEST_SQUARE = 8192
 
 
-def print_table(files):
-    print("| file | type | shapes | geometric mean | lowest | at | below 1 |")
-    print("|---|---|---|---|---|---|---|")
-    for name, everything in files:
-        for kind, shapes in by_type(everything):
-            worst = min(shapes, key=results_csv.Shape.ratio)
-            slower = sum(shape.ratio() < 1 for shape in shapes)
-            print(f"| {name} | {kind} | {len(shapes)} | {mean(shapes):.3f} | {worst.ratio():.2f} | {worst.name()} "
-                  f"| {slower} |")
+class Suite:
+    """The shapes of one type in a file, those that another library computed too. A file is called
+    SUITE-VARIANT.csv: "cpu_random-avx2-2threads.csv"."""
+
+    def __init__(self, path, heading, kind, shapes):
+        self.machine, self.path, self.is_older, self.shapes = path.parent.name, path, "older code" in heading, shapes
+        self.name, *variants = path.stem.split("-")
+        compute = re.search(r"--compute (\w+)", heading["command"])
+        self.type = f"{kind}, {compute[1]}" if kind == "f32" and compute else kind
+        variants = [part for part in variants if part != (compute and compute[1])]
+        self.variant = ", ".join(re.sub(r"^(\d+)threads$", r"\1 threads", part) for part in variants)
+
+    def link(self):
+        """To the file, as the page shows it."""
+        text = f"[{self.name}](../bench/results/{self.machine}/{self.path.name})"
+        return text + (f", {self.variant}" if self.variant else "")
+
+    def mean(self):
+        return math.exp(sum(math.log(shape.ratio()) for shape in self.shapes) / len(self.shapes))
+
+    def lowest(self):
+        return min(self.shapes, key=results_csv.Shape.ratio)
+
+    def share_below(self, limit):
+        below = sum(shape.ratio() < limit for shape in self.shapes)
+        return f"{100 * below / len(self.shapes):.0f} %"
+
+    def row(self):
+        """The cells of COLUMNS."""
+        return [self.link(), self.type, str(len(self.shapes)), f"{self.mean():.3f}", self.share_below(1),
+                self.share_below(0.98), f"{self.lowest().ratio():.2f}", self.lowest().name()]
 
 
-def print_worst(files, count):
-    file_of = {id(shape): name for name, shapes in files for shape in shapes}
-    for kind, shapes in by_type(shape for _, shapes in files for shape in shapes):
-        print(f"\n| {kind}: m x n x k | file | ratio | GFLOP/s |")
-        print("|---|---|---|---|")
-        for shape in sorted(shapes, key=results_csv.Shape.ratio)[:count]:
-            print(f"| {shape.name()} | {file_of[id(shape)]} | {shape.ratio():.2f} "
-                  f"| {shape.gflops(results_csv.OURS):.0f} |")
+def read_all(folder):
+    """The suites of all machines; files without another library's times are left out."""
+    found = []
+    for path in sorted(folder.glob("*/*.csv")):
+        table = results_csv.rows(path)
+        if not table or "time_over_tegula" not in table[0]:
+            continue
+        shapes = [shape for shape in results_csv.read(path)[0] if shape.best_peer()]
+        heading = results_csv.heading(path)
+        for kind in dict.fromkeys(shape.type for shape in shapes):
+            found.append(Suite(path, heading, kind, [shape for shape in shapes if shape.type == kind]))
+    return sorted(found, key=lambda suite: (suite.machine, suite.variant))
+
+
+# ---- Tables ------------------------------------------------------------------------------------
+
+
+def suites(found):
+    """The distribution of each suite, of today's code."""
+    return markdown.table(COLUMNS, [suite.row() for suite in found if not suite.is_older], left=2)
+
+
+def worst(found):
+    """The shapes with the lowest ratios, a column for each type."""
+    columns = {}
+    for suite in found:
+        if not suite.is_older:
+            variant = f" ({suite.variant})" if suite.variant else ""
+            columns.setdefault(suite.type, []).extend((shape.ratio(), shape.name() + variant) for shape in suite.shapes)
+    lowest = [sorted(column)[:WORST] for column in columns.values()]
+    rows = [[f"{cell[0]:.2f} {cell[1]}" if cell else "" for cell in
+             (column[i] if i < len(column) else None for column in lowest)] for i in range(WORST)]
+    return markdown.table(list(columns), rows, left=len(columns))
+
+
+def speed(gflops):
+    return f"{gflops:.0f} GFLOP/s" if gflops < 1e4 else f"{gflops / 1e3:.1f} TFLOP/s"
+
+
+def squares(found):
+    """The speed of the largest square up to LARGEST_SQUARE that each type has."""
+    best = {}
+    for suite in found:
+        for shape in suite.shapes:
+            if not suite.is_older and shape.layout == "NN" and shape.batch == 1 and \
+                    shape.m == shape.n == shape.k <= LARGEST_SQUARE:
+                key = suite.machine, suite.type, suite.variant
+                best[key] = max(best.get(key, shape), shape, key=lambda shape: shape.m)
+    rows = []
+    for (machine, kind, variant), shape in best.items():
+        peer = shape.best_peer()
+        rows.append([machine, kind + (f", {variant}" if variant else ""), shape.name(),
+                     speed(shape.gflops(results_csv.OURS)), f"{speed(shape.gflops(peer))} ({peer})"])
+    return markdown.table(["machine", "type", "m = n = k", "Tegula", "fastest peer"], rows, left=2)
+
+
+def older(found):
+    """The files whose kernels have changed since, with the mean and the lowest ratio of each type."""
+    files = {}
+    for suite in found:
+        if suite.is_older:
+            files.setdefault((suite.machine, suite.link()), []).append(
+                f"{suite.type} {suite.mean():.3f} ({suite.lowest().ratio():.2f} at {suite.lowest().name()})")
+    return markdown.table(["machine", "suite", "geometric mean (lowest ratio) of each type"],
+                          [[*key, "; ".join(cells)] for key, cells in files.items()], left=3)
+
+
+TABLES = {table.__name__: table for table in (suites, worst, squares, older)}
+
+
+def page(template, found):
+    """The text of the page. Each machine with results of today's code must have its table."""
+    def table(match):
+        chosen = [suite for suite in found if match[2] in ("", suite.machine)]
+        if not chosen:
+            raise SystemExit(f"there are no results of {match[2]}")
+        return "\n".join(TABLES[match[1]](chosen))
+    text = re.sub(r"\{\{(\w+) ?([\w-]*)\}\}", table, template)
+    for machine in {suite.machine for suite in found if not suite.is_older}:
+        if f"{{{{suites {machine}}}}}" not in template:
+            raise SystemExit(f"bench/performance_template.md has no {{{{suites {machine}}}}}")
+    return text
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="+", type=pathlib.Path)
-    parser.add_argument("--worst", type=int, default=10, help="number of shapes with the lowest ratios to list")
+    parser.add_argument("--check", action="store_true", help="only compare the page with what would be written")
     arguments = parser.parse_args()
-    files = []
-    for path in arguments.files:
-        shapes, _ = results_csv.read(path)
-        files.append((path.stem, [shape for shape in shapes if shape.best_peer()]))
-    print_table(files)
-    print_worst(files, arguments.worst)
+    target = ROOT / "docs" / "performance.md"
+    template = (ROOT / "bench" / "performance_template.md").read_text(encoding="utf-8")
+    text = page(template, read_all(ROOT / "bench" / "results"))
+    if not arguments.check:
+        target.write_text(text, encoding="utf-8")
+    elif target.read_text(encoding="utf-8") != text:
+        raise SystemExit("docs/performance.md is not what bench/summary.py writes: run `make performance`")
 
 
 if __name__ == "__main__":

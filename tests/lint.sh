@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # lint.sh BUILD SOURCES SCRIPTS: checks the format with clang-format, the C sources with clang-tidy and
-# cppcheck, the scripts with shellcheck, the types of the Python package with mypy, and the rules of this
-# project with its own scripts. Runs all checks and fails at the end if one of them has failed.
+# cppcheck, the scripts with shellcheck, the types of the Python package with mypy, that
+# docs/performance.md is that of the results, and the rules of this project with its own scripts. Runs
+# all checks and fails at the end if one of them has failed.
 set -u
 build=$1 sources=$2 scripts=$3
 failed=""
@@ -38,6 +39,8 @@ done
 
 # shellcheck disable=SC2086
 shellcheck $scripts || failed="$failed shellcheck"
+
+python3 bench/summary.py --check || failed="$failed performance.md"
 
 mypy --version
 mypy --config-file python/pyproject.toml python/tegula || failed="$failed mypy"

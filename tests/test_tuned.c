@@ -73,7 +73,8 @@ static void rows_do_not_hold_against_an_emulation(void **state)
     assert_false(tgl_tuned_holds(&row, "h200", &s, &tuned, &predicted));
 }
 
-/* Operands far beyond L2: an H100's memory is too slow for 128x128 tiles (docs/performance.md). */
+/* Operands far beyond L2: an H100's memory is too slow for 128x128 tiles
+ * (docs/notes/2026-11-25-gpu-tensor-cores.md). */
 static void an_h100_has_large_tiles_for_large_products(void **state)
 {
     (void)state;

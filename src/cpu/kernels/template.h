@@ -241,7 +241,7 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
     /* Prefetches all at once would delay the loads of a and b. The steps of k are therefore divided
      * into runs, multiples of `group`, and each run prefetches one row of C and a few rows of
      * beside->ahead. */
-    enum { LONG_K = 128, SHORT_RUN = STEPS > 2 ? 16 : 4 }; /* docs/adding-a-microkernel.md */
+    enum { LONG_K = 128, SHORT_RUN = STEPS > 2 ? 16 : 4 }; /* docs/notes, cpu-microkernels */
     int64_t runs = mr, run = (k + mr * group - 1) / (mr * group) * group;
     if (k < LONG_K) {
         const bool is_divided = beside->ahead_rows > 0;
