@@ -8,9 +8,9 @@
  * read: each instruction has a stall count, the number of cycles until its warp may issue the next
  * one. For 372 builds of the two largest tiles, timed on an H200, the sum of these counts over the
  * main loop correlates with the time by 0.74, relative to the median of the tile and layout
- * (docs/notes/2026-11-22-gpu-fp32.md). This program compiles many schedules, which needs no GPU, and prints those
- * with the smallest sums. With --time it also times these and sorts them by time. Among the
- * smallest sums the correlation is weak, so if a GPU is available, time all.
+ * (docs/notes/2026-11-22-gpu-fp32.md). This program compiles many schedules, which needs no GPU,
+ * and prints those with the smallest sums. With --time it also times these and sorts them by time.
+ * Among the smallest sums the correlation is weak, so if a GPU is available, time all.
  */
 #include "cli.h"
 #include "cubin.h"

@@ -12,7 +12,7 @@
 /* Multiplications a second of the simulator on one core of a 3 GHz processor, measured over its
  * kernels: 20 to 50 million. */
 static const double sim_rate = 3e7;
-/* The share of the FMA rate that a large product reaches (cpu.csv of bench/results: 0.64 to 0.9). */
+/* A large product's share of the FMA rate (cpu.csv of bench/results: 0.64 to 0.9). */
 static const double usual_share = 0.7;
 /* Below this many operations a product is not worth a measurement, which takes 0.1 s. */
 static const double flops_worth_measuring = 2e11;
