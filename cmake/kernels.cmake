@@ -15,4 +15,4 @@ file(GLOB_RECURSE kernel_files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/kernels/*.cu ${PROJECT_SOURCE_DIR}/kernels/*.h)
 set(TEGULA_KERNELS ${PROJECT_BINARY_DIR}/sources_data.c)
 tegula_embed(${TEGULA_KERNELS} "${kernel_files}" -DHEADER=plan/sources.h
-  "-DTABLE=tgl_source_file tgl_source_files")
+  "-DTABLE=tgl_source_file tgl_source_files" -DDIGESTS=ON)

@@ -77,7 +77,7 @@ static void illegal_tiles_are_refused_by_the_file(void **state)
     assert_status(compile("BM=7", newest(), &binary), TGL_COMPILE);
     assert_null(binary.image);
     assert_error_has("ladder/06_thread_tile_2d.cu");
-    assert_error_has("#error");
+    assert_error_has("#error \"a block is a grid of at most 1024 threads, and makes every load");
     assert_status(compile("", "sm_1", &binary), TGL_COMPILE);
     assert_error_has("sm_1");
 }

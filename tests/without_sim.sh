@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# without_sim.sh SOURCE BUILD CC: builds in BUILD with -DTEGULA_SIM=OFF. The library has to be small and
-# to work, and says that it has no simulator.
+# without_sim.sh SOURCE BUILD CC: builds in BUILD with -DTEGULA_SIM=OFF. The library works without the
+# simulator and says so. The sizes of the libraries are printed, for .ci/run.
 set -eu
 source=$1 build=$2 compiler=$3
-limit_so=1500000 limit_a=1850000 # bytes, stripped
 
 cmake -S "$source" -B "$build" -DTEGULA_SIM=OFF -DTEGULA_TESTS=OFF -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_C_COMPILER="$compiler" >"$build.log"
@@ -15,12 +14,8 @@ cmake --build "$build" -j"$(nproc)" >>"$build.log" 2>&1 || {
 }
 
 for kind in so a; do
-  library=$build/libtegula.$kind
-  strip --strip-debug -o "$build/stripped" "$library"
-  size=$(wc -c <"$build/stripped")
-  echo "$(basename "$library") has $size bytes"
-  if [ $kind = so ]; then limit=$limit_so; else limit=$limit_a; fi
-  test "$size" -le "$limit"
+  strip --strip-debug -o "$build/stripped" "$build/libtegula.$kind"
+  echo "size: libtegula.$kind without the simulator has $(wc -c <"$build/stripped") bytes"
 done
 if nm "$build/libtegula.a" 2>/dev/null | grep -q 'tgl_sim_'; then
   echo "the library contains parts of the simulator"
