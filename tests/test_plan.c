@@ -276,10 +276,11 @@ static void the_cache_finds_what_it_keeps(void **state)
                                &other.ldb,      &other.ldc,      &other.ldd,      &other.batch,
                                &other.stride_a, &other.stride_b, &other.stride_c, &other.stride_d,
                                &other.alignment};
-    bool *const flags[] = {&other.swapped,  &other.trans_a,        &other.trans_b,
-                           &other.in_place, &other.device_scalars, &other.pointers};
-    tgl_type *const types[] = {&other.type_a, &other.type_b, &other.type_c, &other.type_d,
-                               &other.type_accumulate};
+    bool *const flags[] = {&other.swapped,        &other.trans_a,  &other.trans_b,  &other.in_place,
+                           &other.device_scalars, &other.pointers, &other.unaligned};
+    tgl_type *const types[] = {&other.type_a, &other.type_b,          &other.type_c,
+                               &other.type_d, &other.type_accumulate, &other.type_scale};
+    tgl_scaling *const scalings[] = {&other.scaling_a, &other.scaling_b, &other.scaling_d};
     for (size_t i = 0; i < COUNT_OF(counts); i++, other = shape) {
         ++*counts[i];
         assert_null(tgl_plan_cache_find(cache, &other));
@@ -290,6 +291,10 @@ static void the_cache_finds_what_it_keeps(void **state)
     }
     for (size_t i = 0; i < COUNT_OF(types); i++, other = shape) {
         *types[i] = TGL_F64;
+        assert_null(tgl_plan_cache_find(cache, &other));
+    }
+    for (size_t i = 0; i < COUNT_OF(scalings); i++, other = shape) {
+        *scalings[i] = TGL_SCALING_BLOCK;
         assert_null(tgl_plan_cache_find(cache, &other));
     }
     other.compute = TGL_COMPUTE_TF32;

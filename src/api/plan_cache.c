@@ -34,7 +34,7 @@ struct tgl_plan_cache {
     _Atomic(plan_table *) table;
 };
 
-/* Compares all members except the epilogue: the plans of this cache have none. */
+/* Compares all members except the epilogue. Shapes in this cache have none. */
 static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->swapped == y->swapped &&
@@ -45,9 +45,9 @@ static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
            x->ldb == y->ldb && x->ldc == y->ldc && x->ldd == y->ldd && x->batch == y->batch &&
            x->stride_a == y->stride_a && x->stride_b == y->stride_b && x->stride_c == y->stride_c &&
            x->stride_d == y->stride_d && x->pointers == y->pointers &&
-           x->alignment == y->alignment && x->scaling_a == y->scaling_a &&
-           x->scaling_b == y->scaling_b && x->scaling_d == y->scaling_d &&
-           x->type_scale == y->type_scale;
+           x->unaligned == y->unaligned && x->alignment == y->alignment &&
+           x->scaling_a == y->scaling_a && x->scaling_b == y->scaling_b &&
+           x->scaling_d == y->scaling_d && x->type_scale == y->type_scale;
 }
 
 /* The multiplier is that of Knuth's multiplicative hashing, 2^64 / golden ratio. The shift moves

@@ -30,7 +30,8 @@ typedef struct tgl_shape_epilogue {
  *   op(B)(p, j) = B[p*ldb + j], or B[j*ldb + p] if trans_b      op(B): k x n
  *   C(i, j)     = C[i*ldc + j], D(i, j) = D[i*ldd + j]          C, D:  m x n
  *
- * If D is C (in_place), type_d, ldd and stride_d are those of C. */
+ * If D is C (in_place), type_d, ldd and stride_d are those of C. api/plan_cache.c compares all
+ * members. */
 typedef struct tgl_shape {
     int64_t m, n, k;
     bool swapped, trans_a, trans_b;
