@@ -285,17 +285,22 @@ static void wrong_runs(void **state)
         tgl_plan_destroy(foreign);
     }
 
-    tgl_device *cpu = open_cpu(1);
+    tgl_device *cpu = open_cpu(1), *second_cpu = open_cpu(1);
     tgl_plan *on_cpu = plan_of(cpu, &problem, NULL, 0);
+    tgl_plan *on_second = plan_of(second_cpu, &problem, NULL, 0);
+    tgl_prepared *of_cpu;
+    assert_status(tgl_operand_prepare(on_cpu, TGL_SIDE_B, m.b, NULL, &of_cpu), TGL_OK);
     assert_refused(on_cpu, &m, b);
-    assert_sentence("the prepared B is of another device than cpu, or is destroyed");
+    assert_sentence("the prepared B is of another device than cpu");
+    assert_refused(on_second, &m, of_cpu);
+    assert_sentence("the prepared B is of another device than cpu");
+    tgl_prepared_destroy(of_cpu);
     tgl_plan_destroy(on_cpu);
+    tgl_plan_destroy(on_second);
     tgl_device_close(cpu);
+    tgl_device_close(second_cpu);
 
-    const tgl_prepared *destroyed = b;
     tgl_prepared_destroy(b);
-    assert_refused(plan, &m, destroyed);
-    assert_sentence("the prepared B is of another device than sim, or is destroyed");
     tgl_plan_destroy(plan);
     free_matrices(&m);
 }

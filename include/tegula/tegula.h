@@ -146,8 +146,8 @@ typedef struct tgl_device_options {
 TGL_API tgl_status tgl_device_open(const char *name, const tgl_device_options *options,
                                    tgl_device **dev);
 
-/* Releases the device and its caches. Its plans and timers must be destroyed and its memory freed
- * before. */
+/* Releases the device and its caches. Its plans, prepared operands and timers must be destroyed and
+ * its memory freed before. */
 TGL_API void tgl_device_close(tgl_device *dev);
 
 /* The full name of the device: "cpu", "cuda:0", "sim". Valid until the device is closed. */
@@ -567,7 +567,7 @@ typedef enum tgl_side { TGL_SIDE_A = 1, TGL_SIDE_B = 2 } tgl_side;
  * Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_BAD_A or TGL_BAD_B (NULL or not aligned to its element
  * size); TGL_BAD_BATCHING (TGL_POINTERS); TGL_NO_MEMORY; TGL_DRIVER; TGL_DEVICE_LOST. On failure
  * *prepared is NULL. A run returns TGL_BAD_A or TGL_BAD_B for a prepared operand of another device,
- * another matrix or another layout, and for one that is destroyed. */
+ * another matrix or another layout. */
 TGL_API tgl_status tgl_operand_prepare(const tgl_plan *plan, tgl_side side, const void *matrix,
                                        void *stream, tgl_prepared **prepared);
 TGL_API void tgl_prepared_destroy(tgl_prepared *prepared);

@@ -6,7 +6,6 @@
 #include "api/default_compute.h"
 #include "api/handles.h"
 #include "api/plan_cache.h"
-#include "api/prepared.h"
 #include "base/clock.h"
 
 #include <limits.h>
@@ -105,16 +104,12 @@ static tgl_status set_up(tgl_device *dev, const char *name, const tgl_device_opt
     tgl_compute asked;
     TGL_TRY(tgl_compute_of_environment(&asked));
     TGL_TRY(tgl_plan_cache_create(&dev->plans));
-    dev->prepared = tgl_prepared_list_create();
-    const tgl_status status = dev->prepared != NULL
-                                  ? open_by_name(dev, name, options)
-                                  : tgl_fail(TGL_NO_MEMORY, "no memory for a device");
+    const tgl_status status = open_by_name(dev, name, options);
     if (status == TGL_OK) {
         const bool has_chip = dev->backend->chip != NULL;
         dev->f32_compute = tgl_compute_for(asked, has_chip ? dev->backend->chip(dev) : NULL);
         return TGL_OK;
     }
-    tgl_prepared_list_destroy(dev->prepared);
     tgl_plan_cache_destroy(dev->plans);
     return status;
 }
@@ -146,7 +141,6 @@ void tgl_device_close(tgl_device *dev)
 {
     if (dev == NULL) return;
     tgl_plan_cache_destroy(dev->plans);
-    tgl_prepared_list_destroy(dev->prepared);
     dev->backend->close(dev);
     free(dev);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Preparing operands, and finding them at a run.
+ * Prepares operands, and checks the prepared operands of a run.
  */
 #include "api/prepared.h"
 
@@ -18,64 +18,11 @@ typedef struct operand_layout {
 
 struct tgl_prepared {
     tgl_device *dev;
-    tgl_prepared *next; /* in the device's list */
     operand_layout layout;
     const void *matrix;
     void *memory; /* NULL: the plan had no use for it */
     int64_t bytes;
 };
-
-struct tgl_prepared_list {
-    pthread_mutex_t lock;
-    tgl_prepared *first;
-};
-
-/* ---- The list of a device -------------------------------------------------------------------- */
-
-tgl_prepared_list *tgl_prepared_list_create(void)
-{
-    tgl_prepared_list *list = calloc(1, sizeof *list);
-    if (list != NULL) pthread_mutex_init(&list->lock, NULL);
-    return list;
-}
-
-void tgl_prepared_list_destroy(tgl_prepared_list *list)
-{
-    if (list == NULL) return;
-    pthread_mutex_destroy(&list->lock);
-    free(list);
-}
-
-static void add_to_list(tgl_prepared *prepared)
-{
-    tgl_prepared_list *list = prepared->dev->prepared;
-    pthread_mutex_lock(&list->lock);
-    prepared->next = list->first;
-    list->first = prepared;
-    pthread_mutex_unlock(&list->lock);
-}
-
-static void remove_from_list(tgl_prepared *prepared)
-{
-    tgl_prepared_list *list = prepared->dev->prepared;
-    pthread_mutex_lock(&list->lock);
-    tgl_prepared **at = &list->first;
-    while (*at != prepared)
-        at = &(*at)->next;
-    *at = prepared->next;
-    pthread_mutex_unlock(&list->lock);
-}
-
-/* prepared may be any pointer: it is only compared. */
-static bool is_in_list(tgl_prepared_list *list, const tgl_prepared *prepared)
-{
-    pthread_mutex_lock(&list->lock);
-    const tgl_prepared *at = list->first;
-    while (at != NULL && at != prepared)
-        at = at->next;
-    pthread_mutex_unlock(&list->lock);
-    return at != NULL;
-}
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
@@ -177,7 +124,6 @@ tgl_status tgl_operand_prepare(const tgl_plan *plan, tgl_side side, const void *
         free(prepared);
         return status;
     }
-    add_to_list(prepared);
     *out = prepared;
     return TGL_OK;
 }
@@ -185,7 +131,6 @@ tgl_status tgl_operand_prepare(const tgl_plan *plan, tgl_side side, const void *
 void tgl_prepared_destroy(tgl_prepared *prepared)
 {
     if (prepared == NULL) return;
-    remove_from_list(prepared);
     if (prepared->memory != NULL) prepared->dev->backend->free(prepared->dev, prepared->memory);
     free(prepared);
 }
@@ -203,9 +148,8 @@ static tgl_status take(const tgl_plan *plan, tgl_side side, const tgl_prepared *
     const tgl_operand operand = operand_of(&plan->shape, side);
     const operand_layout layout = layout_of(&plan->shape, operand);
     const char letter = letter_of(side);
-    if (!is_in_list(plan->dev->prepared, prepared))
-        return tgl_fail(status_of(side),
-                        "the prepared %c is of another device than %s, or is destroyed", letter,
+    if (prepared->dev != plan->dev)
+        return tgl_fail(status_of(side), "the prepared %c is of another device than %s", letter,
                         plan->dev->name);
     if (plan->shape.pointers || !is_same_layout(&layout, &prepared->layout))
         return tgl_fail(status_of(side),

@@ -87,10 +87,9 @@ struct tgl_device {
     const tgl_backend *backend;
     void *state; /* of the backend */
     char name[32];
-    bool is_numbered;                   /* it was opened with a number, "cuda:0" */
-    tgl_compute f32_compute;            /* what DEFAULT means for products of F32 */
-    struct tgl_plan_cache *plans;       /* the plans of tgl_gemm() and tgl_gemm_host() */
-    struct tgl_prepared_list *prepared; /* operands that are not destroyed */
+    bool is_numbered;             /* it was opened with a number, "cuda:0" */
+    tgl_compute f32_compute;      /* what DEFAULT means for products of F32 */
+    struct tgl_plan_cache *plans; /* the plans of tgl_gemm() and tgl_gemm_host() */
 };
 
 struct tgl_plan {
