@@ -7,6 +7,15 @@
 
 #include "backend/backend.h"
 
+#include <pthread.h>
+
+/* Plans of the same product as a plan, made when a run first needs them. NULL: not made yet. */
+typedef struct tgl_plan_variants {
+    pthread_mutex_t lock;
+    tgl_plan *fallback;  /* without workspace, for runs that find no memory for it */
+    tgl_plan *unaligned; /* for matrices that the launch list does not take (tgl_list_takes()) */
+} tgl_plan_variants;
+
 /* tgl_shape_make() for a product on the device. */
 tgl_status tgl_device_shape(const tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
                             tgl_shape *shape);

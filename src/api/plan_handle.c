@@ -75,14 +75,15 @@ static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* Another plan of the same product, which is made on the first call. These plans and their lock are
- * the only members of a plan that change. They use the expression of the plan. */
-static tgl_status find_other(tgl_plan *plan, tgl_plan **other, const tgl_shape *shape,
-                             const tgl_plan_options *options)
+/* Makes a variant of a plan on the first call. variant: a member of plan->variants. It uses the
+ * expression of the plan. */
+static tgl_status find_variant(const tgl_plan *plan, tgl_plan **variant, const tgl_shape *shape,
+                               const tgl_plan_options *options)
 {
-    pthread_mutex_lock(&plan->others_lock);
-    const tgl_status status = *other == NULL ? make_plan(plan->dev, shape, options, other) : TGL_OK;
-    pthread_mutex_unlock(&plan->others_lock);
+    pthread_mutex_lock(&plan->variants->lock);
+    const tgl_status status =
+        *variant == NULL ? make_plan(plan->dev, shape, options, variant) : TGL_OK;
+    pthread_mutex_unlock(&plan->variants->lock);
     return status;
 }
 
@@ -92,12 +93,12 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
     char why[200];
     snprintf(why, sizeof why, "%s", tgl_error());
     const tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
-    tgl_plan *owner = (tgl_plan *)plan;
+    tgl_plan **fallback = &plan->variants->fallback;
     tgl_shape shape = plan->shape;
     shape.unaligned = true; /* it serves all runs */
-    if (find_other(owner, &owner->fallback, &shape, &options) != TGL_OK)
+    if (find_variant(plan, fallback, &shape, &options) != TGL_OK)
         return tgl_fail(TGL_NO_MEMORY, "%s; and without workspace: %s", why, tgl_error());
-    return plan->dev->backend->run(owner->fallback, run, stream);
+    return plan->dev->backend->run(*fallback, run, stream);
 }
 
 /* Replaces *plan by the plan for matrices that begin at any element. It uses the kernel that the
@@ -105,19 +106,20 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
  * provides it. */
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
-    tgl_plan *owner = (tgl_plan *)*plan;
+    const tgl_plan *owner = *plan;
+    tgl_plan **unaligned = &owner->variants->unaligned;
     tgl_plan_options options = {
         .size = sizeof options, .kernel = owner->asked, .workspace_limit = owner->workspace_limit};
     tgl_shape shape = owner->shape;
     shape.unaligned = true;
-    tgl_status status = find_other(owner, &owner->unaligned, &shape, &options);
+    tgl_status status = find_variant(owner, unaligned, &shape, &options);
     if (status == TGL_UNSUPPORTED && options.kernel != NULL) {
         options.kernel = NULL;
-        status = find_other(owner, &owner->unaligned, &shape, &options);
+        status = find_variant(owner, unaligned, &shape, &options);
     }
     TGL_TRY(status);
-    *plan = owner->unaligned;
-    if (owner->unaligned->workspace > owner->workspace) run->workspace = NULL;
+    *plan = *unaligned;
+    if ((*plan)->workspace > owner->workspace) run->workspace = NULL;
     return TGL_OK;
 }
 

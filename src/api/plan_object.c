@@ -14,7 +14,10 @@
 static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
 {
     tgl_plan *plan = calloc(1, sizeof *plan);
-    if (plan == NULL) {
+    tgl_plan_variants *variants = calloc(1, sizeof *variants);
+    if (plan == NULL || variants == NULL) {
+        free(plan);
+        free(variants);
         tgl_set_error("no memory for a plan");
         return NULL;
     }
@@ -22,17 +25,19 @@ static tgl_plan *new_plan(tgl_device *dev, const tgl_shape *shape)
     plan->shape = *shape;
     snprintf(plan->kernel, sizeof plan->kernel, "none");
     atomic_init(&plan->users, 1);
-    pthread_mutex_init(&plan->others_lock, NULL);
+    pthread_mutex_init(&variants->lock, NULL);
+    plan->variants = variants;
     return plan;
 }
 
 static void free_plan(tgl_plan *plan)
 {
     if (plan->state != NULL) plan->dev->backend->unprepare(plan);
-    tgl_plan_release(plan->fallback);
-    tgl_plan_release(plan->unaligned);
+    tgl_plan_release(plan->variants->fallback);
+    tgl_plan_release(plan->variants->unaligned);
+    pthread_mutex_destroy(&plan->variants->lock);
+    free(plan->variants);
     tgl_list_free(&plan->list);
-    pthread_mutex_destroy(&plan->others_lock);
     free(plan->asked);
     free(plan->expression);
     free(plan);

@@ -12,7 +12,6 @@
 #include "plan/planner.h"
 #include "problem/shape.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -92,6 +91,7 @@ struct tgl_device {
     struct tgl_plan_cache *plans; /* the plans of tgl_gemm() and tgl_gemm_host() */
 };
 
+/* Runs do not change a plan, so that several threads can run it. */
 struct tgl_plan {
     tgl_device *dev;
     tgl_shape shape;  /* normalised: row-major, leading dimensions and strides filled in */
@@ -103,13 +103,9 @@ struct tgl_plan {
     size_t workspace;                    /* bytes of workspace per run */
     tgl_small_product small; /* the product, if small_product.c may run it; else m is 0 */
     atomic_int users;
-
-    /* Plans of the same product, made when a run needs them: without workspace, when a run finds no
-     * memory for it; and for matrices that the list does not take (tgl_list_takes()). */
-    pthread_mutex_t others_lock;
-    tgl_plan *fallback, *unaligned;
-    char *asked;             /* the kernel that the caller asked for; NULL: none */
-    int64_t workspace_limit; /* of the caller's options */
+    struct tgl_plan_variants *variants; /* other plans of the product (api/handles.h) */
+    char *asked;                        /* the kernel that the caller asked for; NULL: none */
+    int64_t workspace_limit;            /* of the caller's options */
 };
 
 struct tgl_timer {

@@ -22,6 +22,8 @@
 #include "plan/chips.h"
 #include "plan/kernel_source.h"
 
+#include <pthread.h>
+
 /* Properties of the GPU from the driver. */
 typedef struct cuda_facts {
     char name[128];
