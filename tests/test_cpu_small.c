@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small products, which the cpu device computes without a plan (src/api/small_product.c,
+ * Small products, which the cpu device computes without a plan (src/api/small_calls.c,
  * src/cpu/run/cpu_small.c): every way to ask for one gives the same bytes, and wrong arguments give
  * the same errors.
  */

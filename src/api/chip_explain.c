@@ -6,11 +6,12 @@
 #include "base/error.h"
 #include "plan/planner.h"
 #include "problem/shape.h"
+#include "problem/struct_size.h"
 
 #include <stdlib.h>
 
-/* The size of tgl_plan_options in version 0.2. */
-static const size_t first_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
+/* The smallest tgl_plan_options that is accepted. */
+static const size_t least_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
 
 const char *tgl_chip_name(int index)
 {
@@ -41,7 +42,7 @@ static tgl_status explain(tgl_text *out, const char *name, const tgl_problem *pr
     tgl_plan_options copy;
     const void *options = &no_options;
     if (given != NULL)
-        TGL_TRY(tgl_struct_read(given, sizeof copy, first_size, "options", &copy, &options));
+        TGL_TRY(tgl_struct_read(given, sizeof copy, least_size, "options", &copy, &options));
     const tgl_chip *chip = name != NULL ? tgl_chip_find(name) : NULL;
     if (chip == NULL)
         return tgl_fail(TGL_NO_DEVICE, "no chip of the name \"%s\" is known",

@@ -7,6 +7,7 @@
 #include "api/handles.h"
 #include "api/plan_cache.h"
 #include "base/clock.h"
+#include "problem/struct_size.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -23,8 +24,8 @@ static const tgl_backend *const backends[] = {
 };
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
-/* The size of tgl_device_options in version 0.2. */
-static const size_t first_size = TGL_SIZE_UP_TO(tgl_device_options, current_context);
+/* The smallest tgl_device_options that is accepted. */
+static const size_t least_size = TGL_SIZE_UP_TO(tgl_device_options, current_context);
 
 static tgl_status no_device(void)
 {
@@ -122,7 +123,7 @@ tgl_status tgl_device_open(const char *name, const tgl_device_options *options, 
     tgl_device_options copy;
     const void *read = &defaults;
     if (options != NULL)
-        TGL_TRY(tgl_struct_read(options, sizeof copy, first_size, "options", &copy, &read));
+        TGL_TRY(tgl_struct_read(options, sizeof copy, least_size, "options", &copy, &read));
     if (name == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "the device's name is NULL");
     TGL_TRY(check_options(read));
 

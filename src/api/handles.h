@@ -33,6 +33,10 @@ void tgl_plan_release(tgl_plan *plan);
  * Release it with tgl_plan_release(). On failure *plan is NULL. */
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan);
 
+/* Finds that plan and runs it. */
+tgl_status tgl_run_once(tgl_device *dev, const tgl_shape *shape, const tgl_operands *operands,
+                        void *stream);
+
 /* For tests: makes a plan of a launch list that no family built. Takes over the list, also on
  * failure. */
 tgl_status tgl_plan_of_list(tgl_device *dev, const tgl_shape *shape, tgl_launch_list *list,

@@ -150,15 +150,6 @@ static tgl_status run_in_tiles(tgl_device *dev, const tgl_shape *shape, const tg
     return status == TGL_OK || product.delivered == 0 ? status : finish_on_host(&product);
 }
 
-static tgl_status run_plan(tgl_device *dev, const tgl_shape *shape, const tgl_operands *operands)
-{
-    tgl_plan *plan;
-    TGL_TRY(tgl_plan_find(dev, shape, &plan));
-    const tgl_status status = tgl_plan_run_operands(plan, operands, NULL);
-    tgl_plan_release(plan);
-    return status;
-}
-
 tgl_status tgl_gemm_host_in_tiles(tgl_device *dev, const tgl_problem *problem,
                                   const tgl_operands *operands, const tgl_tile_limits *limits)
 {
@@ -177,7 +168,7 @@ tgl_status tgl_gemm_host_in_tiles(tgl_device *dev, const tgl_problem *problem,
     if (tgl_shape_is_empty(&shape)) return TGL_OK;
     if (!run.has_product) shape.k = 0;
     if (dev->backend->run_host != NULL) return run_in_tiles(dev, &shape, &run, limits);
-    return run_plan(dev, &shape, operands);
+    return tgl_run_once(dev, &shape, operands, NULL);
 }
 
 tgl_status tgl_gemm_host(tgl_device *dev, const tgl_problem *problem, const tgl_operands *operands)

@@ -5,15 +5,16 @@
 #include "api/handles.h"
 #include "api/plan_cache.h"
 #include "api/prepared.h"
-#include "api/small_product.h"
+#include "api/small_calls.h"
+#include "problem/struct_size.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The sizes of the structs in version 0.2. */
-static const size_t first_options_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
-static const size_t first_counters_size = TGL_SIZE_UP_TO(tgl_counters, needed_bytes);
+/* The smallest structs that are accepted. */
+static const size_t least_options_size = TGL_SIZE_UP_TO(tgl_plan_options, workspace_limit);
+static const size_t least_counters_size = TGL_SIZE_UP_TO(tgl_counters, needed_bytes);
 
 static const tgl_plan_options no_options = {.size = sizeof no_options};
 
@@ -49,7 +50,7 @@ tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
     tgl_plan_options copy;
     const void *read = &no_options;
     if (options != NULL)
-        TGL_TRY(tgl_struct_read(options, sizeof copy, first_options_size, "options", &copy, &read));
+        TGL_TRY(tgl_struct_read(options, sizeof copy, least_options_size, "options", &copy, &read));
     tgl_shape shape;
     TGL_TRY(tgl_device_shape(dev, problem, true, &shape));
     return make_plan(dev, &shape, read, plan);
@@ -201,7 +202,7 @@ tgl_status tgl_plan_counters(const tgl_plan *plan, tgl_counters *counters)
     if (plan == NULL || counters == NULL)
         return tgl_fail(TGL_BAD_ARGUMENT, "%s NULL", plan == NULL ? "the plan is" : "counters is");
     const size_t size = counters->size;
-    if (size < first_counters_size)
+    if (size < least_counters_size)
         return tgl_fail(TGL_BAD_ARGUMENT, "counters.size is %zu; this version knows %zu", size,
                         sizeof *counters);
     if (plan->dev->backend->counters == NULL)

@@ -4,7 +4,7 @@
  * device without a chip has a planner of its own.
  */
 #include "api/handles.h"
-#include "api/small_product.h"
+#include "api/small_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

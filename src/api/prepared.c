@@ -3,12 +3,12 @@
  * Prepares operands, and checks the prepared operands of a run.
  */
 #include "api/prepared.h"
+#include "problem/struct_size.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
-/* How an operand of a normalised shape lies in memory, and which it is. Two that are equal have the
- * same words. */
+/* How an operand of a normalised shape lies in memory, and which it is. The pre-pass makes the same
+ * of operands with equal layouts. */
 typedef struct operand_layout {
     tgl_operand operand; /* TGL_AT_A or TGL_AT_B */
     bool transposed;
@@ -78,10 +78,8 @@ static tgl_status check(const tgl_plan *plan, tgl_side side, const void *matrix)
                         "matrices of arrays of pointers (TGL_POINTERS) cannot be prepared");
     const tgl_type type = operand_of(s, side) == TGL_AT_A ? s->type_a : s->type_b;
     if (tgl_shape_is_empty(s) || s->k == 0) return TGL_OK; /* as in a run, it is not read */
-    if (matrix == NULL || (uintptr_t)matrix % tgl_type_size(type) != 0)
-        return tgl_fail(status_of(side), "%c %s", letter_of(side),
-                        matrix == NULL ? "is NULL" : "is not aligned to its element size");
-    return TGL_OK;
+    const char name[] = {letter_of(side), '\0'};
+    return tgl_pointer_check(name, status_of(side), matrix, tgl_type_size(type));
 }
 
 /* Runs the pre-pass of the operand alone. */
@@ -164,8 +162,8 @@ static tgl_status take(const tgl_plan *plan, tgl_side side, const tgl_prepared *
 
 tgl_status tgl_prepared_take(const tgl_plan *plan, const tgl_operands *o, tgl_run *run)
 {
-    /* The struct of version 0.2 ends before. */
-    if (o->size < offsetof(tgl_operands, prepared_b) + sizeof(void *)) return TGL_OK;
+    /* Smaller structs do not have these members. */
+    if (o->size < TGL_SIZE_UP_TO(tgl_operands, prepared_b)) return TGL_OK;
     if (o->prepared_a != NULL) TGL_TRY(take(plan, TGL_SIDE_A, o->prepared_a, run));
     if (o->prepared_b != NULL) TGL_TRY(take(plan, TGL_SIDE_B, o->prepared_b, run));
     return TGL_OK;

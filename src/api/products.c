@@ -4,7 +4,7 @@
  * may compute small products without a plan.
  */
 #include "api/handles.h"
-#include "api/small_product.h"
+#include "api/small_calls.h"
 
 /* Returns an error for problems that these functions do not support. */
 static tgl_status check_call(const tgl_shape *shape, tgl_batching batching)
@@ -22,6 +22,16 @@ static tgl_status check_call(const tgl_shape *shape, tgl_batching batching)
     return TGL_OK;
 }
 
+tgl_status tgl_run_once(tgl_device *dev, const tgl_shape *shape, const tgl_operands *operands,
+                        void *stream)
+{
+    tgl_plan *plan;
+    TGL_TRY(tgl_plan_find(dev, shape, &plan));
+    const tgl_status status = tgl_plan_run_operands(plan, operands, stream);
+    tgl_plan_release(plan);
+    return status;
+}
+
 static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is_tight,
                        tgl_batching batching, const tgl_operands *operands, void *stream)
 {
@@ -32,12 +42,7 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
     /* C := beta*C is planned with k = 0, so that it works for a k that is too large for the
      * kernels. */
     if (tgl_scalar_round(&shape, operands->alpha) == 0) shape.k = 0;
-
-    tgl_plan *plan;
-    TGL_TRY(tgl_plan_find(dev, &shape, &plan));
-    const tgl_status status = tgl_plan_run_operands(plan, operands, stream);
-    tgl_plan_release(plan);
-    return status;
+    return tgl_run_once(dev, &shape, operands, stream);
 }
 
 tgl_status tgl_gemm(tgl_device *dev, const tgl_problem *problem, double alpha, const void *A,

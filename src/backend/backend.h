@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "plan/planner.h"
-#include "problem/shape.h"
+#include "problem/operands.h"
+#include "problem/small_product.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

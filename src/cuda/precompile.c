@@ -7,6 +7,7 @@
 #include "cuda/nvrtc_compile.h"
 #include "plan/planner.h"
 #include "problem/shape.h"
+#include "problem/struct_size.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -319,10 +320,10 @@ static tgl_status check_type(tgl_type type)
 
 tgl_status tgl_warm(const tgl_warm_options *options)
 {
-    static const size_t first_size = TGL_SIZE_UP_TO(tgl_warm_options, type);
+    static const size_t least_size = TGL_SIZE_UP_TO(tgl_warm_options, type);
     tgl_warm_options copy;
     const void *read;
-    TGL_TRY(tgl_struct_read(options, sizeof copy, first_size, "options", &copy, &read));
+    TGL_TRY(tgl_struct_read(options, sizeof copy, least_size, "options", &copy, &read));
     warm_job *job = calloc(1, sizeof *job);
     if (job == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory to compile");
     job->options = read;

@@ -22,7 +22,7 @@
 
 #include "base/text.h"
 #include "plan/kernel_source.h"
-#include "problem/shape.h"
+#include "problem/operands.h"
 
 /* ---- Values that a run fills in -------------------------------------------------------------- */
 

@@ -2,14 +2,15 @@
  *
  * Checks the operands of a run and converts them to the normalised shape.
  */
+#include "problem/operands.h"
 #include "base/error.h"
-#include "problem/shape.h"
+#include "problem/struct_size.h"
 
 #include <math.h>
 #include <stddef.h>
 
-/* The size of tgl_operands in version 0.2. */
-static const size_t first_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
+/* The smallest tgl_operands that is accepted. */
+static const size_t least_size = TGL_SIZE_UP_TO(tgl_operands, workspace_bytes);
 
 /* NULL if the pointer is valid for elements of this size in bytes, else what is wrong with it. */
 static const char *pointer_fault(const void *pointer, size_t element)
@@ -18,9 +19,8 @@ static const char *pointer_fault(const void *pointer, size_t element)
     return ((uintptr_t)pointer & (element - 1)) != 0 ? "is not aligned to its element size" : NULL;
 }
 
-/* Returns the error if the pointer is invalid. */
-static tgl_status check_pointer(const char *name, tgl_status status, const void *pointer,
-                                size_t element)
+tgl_status tgl_pointer_check(const char *name, tgl_status status, const void *pointer,
+                             size_t element)
 {
     const char *fault = pointer_fault(pointer, element);
     return fault == NULL ? TGL_OK : tgl_fail(status, "%s %s", name, fault);
@@ -60,9 +60,9 @@ static tgl_status check_scalars(const tgl_shape *s, const tgl_operands *o)
                         o->alpha_at != NULL ? "alpha_at" : "beta_at");
     }
     const size_t element = tgl_type_size(s->type_accumulate);
-    TGL_TRY(check_pointer("alpha_at", TGL_BAD_SCALAR, o->alpha_at, element));
+    TGL_TRY(tgl_pointer_check("alpha_at", TGL_BAD_SCALAR, o->alpha_at, element));
     if (o->beta_at == NULL) return TGL_OK;
-    return check_pointer("beta_at", TGL_BAD_SCALAR, o->beta_at, element);
+    return tgl_pointer_check("beta_at", TGL_BAD_SCALAR, o->beta_at, element);
 }
 
 /* Sets the scalars and whether there is a product. Returns whether C is read. */
@@ -108,7 +108,7 @@ static tgl_status check_scale(const char *name, const void *scale, tgl_scaling s
                               tgl_type type)
 {
     if (scaling != TGL_SCALING_NONE)
-        return check_pointer(name, TGL_BAD_SCALE, scale, tgl_type_size(type));
+        return tgl_pointer_check(name, TGL_BAD_SCALE, scale, tgl_type_size(type));
     if (scale == NULL) return TGL_OK;
     return tgl_fail(TGL_BAD_SCALE, "%s is given, and the problem has none", name);
 }
@@ -127,8 +127,8 @@ static tgl_status check_matrix(const tgl_shape *s, const char *name, const char 
                                tgl_status status, const void *matrix, const void *array,
                                tgl_type type)
 {
-    if (s->pointers) return check_pointer(array_name, status, array, sizeof(void *));
-    return check_pointer(name, status, matrix, tgl_type_size(type));
+    if (s->pointers) return tgl_pointer_check(array_name, status, array, sizeof(void *));
+    return tgl_pointer_check(name, status, matrix, tgl_type_size(type));
 }
 
 /* Checks the pointers that this run uses. */
@@ -146,10 +146,11 @@ static tgl_status check_used(const tgl_shape *s, const tgl_operands *o, bool has
     if (!s->in_place)
         TGL_TRY(check_matrix(s, "D", "D_array", TGL_BAD_D, o->D, o->D_array, s->type_d));
     if (s->epilogue.bias != TGL_BIAS_NONE)
-        TGL_TRY(check_pointer("bias", TGL_BAD_BIAS, o->bias, tgl_type_size(s->epilogue.type_bias)));
+        TGL_TRY(
+            tgl_pointer_check("bias", TGL_BAD_BIAS, o->bias, tgl_type_size(s->epilogue.type_bias)));
     if (s->epilogue.residual)
-        TGL_TRY(check_pointer("residual", TGL_BAD_RESIDUAL, o->residual,
-                              tgl_type_size(s->epilogue.type_residual)));
+        TGL_TRY(tgl_pointer_check("residual", TGL_BAD_RESIDUAL, o->residual,
+                                  tgl_type_size(s->epilogue.type_residual)));
     return TGL_OK;
 }
 
@@ -184,7 +185,7 @@ tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_ru
 {
     tgl_operands copy;
     const void *read;
-    TGL_TRY(tgl_struct_read(operands, sizeof copy, first_size, "operands", &copy, &read));
+    TGL_TRY(tgl_struct_read(operands, sizeof copy, least_size, "operands", &copy, &read));
     const tgl_operands *o = read;
     if (tgl_shape_is_empty(s)) {
         *run = (tgl_run){.workspace = o->workspace, .workspace_bytes = o->workspace_bytes};

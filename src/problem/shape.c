@@ -4,14 +4,15 @@
  */
 #include "problem/shape.h"
 #include "base/error.h"
+#include "problem/struct_size.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* The size of tgl_problem in version 0.2. */
-static const size_t first_size = TGL_SIZE_UP_TO(tgl_problem, type_scale);
+/* The smallest tgl_problem that is accepted. */
+static const size_t least_size = TGL_SIZE_UP_TO(tgl_problem, type_scale);
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
@@ -139,9 +140,9 @@ tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type type, in
                             int64_t k)
 {
     if (problem == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "problem is NULL");
-    if (size < first_size)
+    if (size < least_size)
         return tgl_fail(TGL_BAD_ARGUMENT, "size is %zu; a tgl_problem has at least %zu bytes", size,
-                        first_size);
+                        least_size);
     const tgl_problem start = {
         .size = size,
         .m = m,
@@ -248,7 +249,7 @@ static tgl_status check_scales(const tgl_problem *p)
 /* A stored matrix: `rows` lines of `row` elements each, with a distance of `ld` elements. */
 typedef struct stored {
     int64_t rows, row, ld, stride;
-    size_t element;
+    tgl_type type;
 } stored;
 
 /* Indices of the matrices of a problem. */
@@ -270,28 +271,30 @@ static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_ma
                         int64_t stride, tgl_type type)
 {
     const bool flip = transposed != col_major;
-    return (stored){flip ? cols : rows, flip ? rows : cols, ld, stride, tgl_type_size(type)};
+    return (stored){flip ? cols : rows, flip ? rows : cols, ld, stride, type};
 }
 
-/* Number of elements from the first to the last of one matrix; -1 if it exceeds int64_t. */
+int64_t tgl_extent(int64_t lines, int64_t length, int64_t ld)
+{
+    int64_t last;
+    if (lines == 0 || length == 0) return 0;
+    if (__builtin_mul_overflow(lines - 1, ld, &last)) return -1;
+    return __builtin_add_overflow(last, length, &last) ? -1 : last;
+}
+
+bool tgl_is_addressable(int64_t extent, int64_t batch, int64_t stride, tgl_type type)
+{
+    int64_t all;
+    if (extent < 0) return false;
+    if (extent == 0 || batch == 0) return true;
+    return !__builtin_mul_overflow(batch - 1, stride, &all) &&
+           !__builtin_add_overflow(all, extent, &all) &&
+           !__builtin_mul_overflow(all, (int64_t)tgl_type_size(type), &all);
+}
+
 static int64_t extent(const stored *x)
 {
-    if (x->rows == 0 || x->row == 0) return 0;
-    int64_t last;
-    if (__builtin_mul_overflow(x->rows - 1, x->ld, &last)) return -1;
-    return __builtin_add_overflow(last, x->row, &last) ? -1 : last;
-}
-
-/* Whether the size of the whole batch in bytes fits in int64_t. */
-static bool is_addressable(const stored *x, int64_t batch)
-{
-    const int64_t one = extent(x);
-    int64_t all;
-    if (one < 0) return false;
-    if (one == 0 || batch == 0) return true;
-    return !__builtin_mul_overflow(batch - 1, x->stride, &all) &&
-           !__builtin_add_overflow(all, one, &all) &&
-           !__builtin_mul_overflow(all, (int64_t)x->element, &all);
+    return tgl_extent(x->rows, x->row, x->ld);
 }
 
 /* If the problem has no D, x[D] is x[C]. */
@@ -324,13 +327,13 @@ static tgl_status check_leading_dimensions(const tgl_problem *p, const stored x[
 }
 
 /* Returns an error if two results of a batch overlap. Valid layouts: one result behind the other,
- * or interleaved, with one row of each result within ld. result: C or D. is_addressable() has
+ * or interleaved, with one row of each result within ld. result: C or D. tgl_is_addressable() has
  * excluded overflows. */
 static tgl_status check_overlap(int result, const stored *x, int64_t batch)
 {
     if (batch < 2 || x->stride >= extent(x)) return TGL_OK;
-    const int64_t stride_max =
-        (x->ld - x->row) / (batch - 1); /* the largest stride with which the last row still fits */
+    /* The largest stride of interleaved results: their rows fit in ld. */
+    const int64_t stride_max = (x->ld - x->row) / (batch - 1);
     if (x->stride >= x->row && x->stride <= stride_max) return TGL_OK;
     if (stride_max < x->row)
         return tgl_fail(matrices[result].bad_stride,
@@ -352,7 +355,7 @@ static tgl_status check_extents(const tgl_problem *p, const stored x[MATRICES])
         return tgl_fail(TGL_TOO_LARGE, "the bytes of an array of pointers do not fit in 63 bits");
     const int64_t batch = pointers && p->batch > 1 ? 1 : p->batch; /* strided matrices to check */
     for (int i = 0; i < MATRICES; i++)
-        if (!is_addressable(&x[i], batch))
+        if (!tgl_is_addressable(extent(&x[i]), batch, x[i].stride, x[i].type))
             return tgl_fail(TGL_TOO_LARGE, "the bytes of matrix %c do not fit in 63 bits",
                             matrices[i].name);
     const int result = p->type_d == 0 ? C : D;
@@ -406,7 +409,7 @@ tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_sh
 {
     tgl_problem copy;
     const void *read;
-    TGL_TRY(tgl_struct_read(problem, sizeof copy, first_size, "problem", &copy, &read));
+    TGL_TRY(tgl_struct_read(problem, sizeof copy, least_size, "problem", &copy, &read));
     const tgl_problem *p = read;
     const count sizes[] = {{"m", p->m, TGL_BAD_M}, {"n", p->n, TGL_BAD_N}, {"k", p->k, TGL_BAD_K}};
     TGL_TRY(check_counts(sizes, COUNT_OF(sizes)));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The normalised problem: a tgl_problem, its epilogue and its operands after all arguments have
- * been checked. Argument errors are found only in shape.c (problems), shape_epilogue.c (epilogues)
- * and operands.c (runs). All functions that return a tgl_status set the error message
- * (base/error.h) when they fail.
+ * The normalised problem: a tgl_problem and its epilogue after all arguments have been checked.
+ * Argument errors are found only in shape.c (problems), shape_epilogue.c (epilogues) and operands.c
+ * (runs). All functions that return a tgl_status set the error message (base/error.h) when they
+ * fail.
  */
 #ifndef TGL_SHAPE_H
 #define TGL_SHAPE_H
@@ -50,53 +50,6 @@ typedef struct tgl_shape {
     tgl_shape_epilogue epilogue;
 } tgl_shape;
 
-/* The pointers of a run. */
-typedef enum tgl_operand {
-    TGL_AT_A,
-    TGL_AT_B,
-    TGL_AT_C,
-    TGL_AT_D, /* C if in_place */
-    TGL_AT_A_ARRAY,
-    TGL_AT_B_ARRAY,
-    TGL_AT_C_ARRAY,
-    TGL_AT_D_ARRAY,
-    TGL_AT_BIAS,
-    TGL_AT_RESIDUAL,
-    TGL_AT_ALPHA, /* only with device scalars */
-    TGL_AT_BETA,
-    TGL_AT_SCALE_A,
-    TGL_AT_SCALE_B,
-    TGL_AT_SCALE_D,
-    TGL_OPERANDS
-} tgl_operand;
-
-enum { TGL_KEPT_OPERANDS = 2 }; /* A and B, whose pre-passes tgl_operand_prepare() can run ahead */
-
-/* The operands of one run, in terms of the normalised shape. */
-typedef struct tgl_run {
-    double alpha, beta; /* rounded to the accumulation type; alpha is 0 if k is 0. NaN with device
-                           scalars: the host does not know them */
-    bool has_product;   /* A and B may be read: alpha is not known to be 0 */
-    const void *at[TGL_OPERANDS]; /* NULL if not used, such as A and B without a product */
-    void *workspace;              /* the caller's; NULL: the device provides it */
-    size_t workspace_bytes;
-    void *kept[TGL_KEPT_OPERANDS]; /* what the pre-pass of TGL_AT_A or TGL_AT_B has made in an
-                                      earlier run; NULL: this run makes it */
-    bool is_preparation;  /* the run only makes kept[prepares], by the pre-pass of that operand */
-    tgl_operand prepares; /* TGL_AT_A or TGL_AT_B */
-} tgl_run;
-
-/* A product that a device may compute without a plan: row-major, of f32 or f64 alone, with checked
- * arguments. C := alpha*op(A)*op(B) + beta*C, where op(A) is m x k. */
-typedef struct tgl_small_product {
-    tgl_type type;
-    bool trans_a, trans_b;
-    int64_t m, n, k, lda, ldb, ldc;
-    double alpha, beta; /* not rounded to the type, in which alpha is not 0 */
-    const void *A, *B;
-    void *C;
-} tgl_small_product;
-
 static inline bool tgl_epilogue_is_none(const tgl_shape_epilogue *e)
 {
     return e->bias == TGL_BIAS_NONE && e->activation == TGL_ACTIVATION_NONE && !e->residual &&
@@ -118,6 +71,13 @@ static inline bool tgl_shape_is_all(const tgl_shape *s, tgl_type type)
     return s->type_a == type && s->type_b == type && s->type_c == type && s->type_d == type;
 }
 
+/* Elements from the first to the last of a matrix of `lines` lines of `length` elements; -1 if they
+ * exceed int64_t. */
+int64_t tgl_extent(int64_t lines, int64_t length, int64_t ld);
+
+/* Whether the bytes of a batch of matrices of this extent fit in int64_t. extent: may be -1. */
+bool tgl_is_addressable(int64_t extent, int64_t batch, int64_t stride, tgl_type type);
+
 /* Checks `problem`, in the order of its members, and normalises it to *shape, without an epilogue.
  * zero_is_tight: a leading dimension of 0 means no padding. */
 tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_shape *shape);
@@ -130,24 +90,5 @@ tgl_status tgl_epilogue_make(const tgl_epilogue *epilogue, tgl_shape *shape, cha
 /* The epilogue as a formula, with rows and columns as the caller sees them; empty without an
  * epilogue. Returns text. */
 const char *tgl_epilogue_describe(const tgl_shape *shape, char *text, size_t size);
-
-/* Rounds alpha or beta of the host to the accumulation type. */
-double tgl_scalar_round(const tgl_shape *shape, double value);
-
-/* Checks pointers and scalars of a run and converts them to the terms of the shape. */
-tgl_status tgl_run_make(const tgl_shape *shape, const tgl_operands *operands, tgl_run *run);
-
-/* Checks each pointer in the arrays of a run, for devices whose arrays the host can read. */
-tgl_status tgl_run_check_pointers(const tgl_shape *shape, const tgl_run *run);
-
-/* Reads a caller's struct that begins with its size. known: the size of the library's struct;
- * first: its size in version 0.2; name: for the error message. A smaller struct is copied to `copy`
- * (known bytes) and completed with zeros, and *read is then `copy`, else `given`. TGL_BAD_ARGUMENT:
- * given is NULL, its size is below `first`, or bytes past `known` are not 0. */
-tgl_status tgl_struct_read(const void *given, size_t known, size_t first, const char *name,
-                           void *copy, const void **read);
-
-/* The size of a struct whose last member is this one. */
-#define TGL_SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
 #endif

@@ -5,12 +5,13 @@
  */
 #include "base/error.h"
 #include "problem/shape.h"
+#include "problem/struct_size.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The size of tgl_epilogue in version 0.2. */
-static const size_t first_size = TGL_SIZE_UP_TO(tgl_epilogue, type_residual);
+/* The smallest tgl_epilogue that is accepted. */
+static const size_t least_size = TGL_SIZE_UP_TO(tgl_epilogue, type_residual);
 
 static tgl_status check_kinds(const tgl_epilogue *e)
 {
@@ -36,18 +37,6 @@ static tgl_status check_kinds(const tgl_epilogue *e)
     return TGL_OK;
 }
 
-/* Whether the size of a batch of `lines` lines of `length` elements in bytes fits in 63 bits. */
-static bool is_addressable(int64_t lines, int64_t length, int64_t ld, int64_t batch, int64_t stride,
-                           tgl_type type)
-{
-    int64_t one, all;
-    return !__builtin_mul_overflow(lines - 1, ld, &one) &&
-           !__builtin_add_overflow(one, length, &one) &&
-           !__builtin_mul_overflow(batch - 1, stride, &all) &&
-           !__builtin_add_overflow(all, one, &all) &&
-           !__builtin_mul_overflow(all, (int64_t)tgl_type_size(type), &all);
-}
-
 /* Checks strides and leading dimensions of an epilogue that is already normalised. */
 static tgl_status check_layout(const tgl_shape *s)
 {
@@ -60,12 +49,13 @@ static tgl_status check_layout(const tgl_shape *s)
                         e->stride_bias < 0 ? "bias" : "residual",
                         (long long)(e->stride_bias < 0 ? e->stride_bias : e->stride_residual));
     if (tgl_shape_is_empty(s)) return TGL_OK;
+    const int64_t residual = tgl_extent(s->m, s->n, e->ld_residual);
+    const int64_t bias = e->bias == TGL_BIAS_ROW ? s->m : s->n;
     if (e->residual &&
-        !is_addressable(s->m, s->n, e->ld_residual, s->batch, e->stride_residual, e->type_residual))
+        !tgl_is_addressable(residual, s->batch, e->stride_residual, e->type_residual))
         return tgl_fail(TGL_TOO_LARGE, "the bytes of the residual do not fit in 63 bits");
-    const int64_t length = e->bias == TGL_BIAS_ROW ? s->m : s->n;
     if (e->bias != TGL_BIAS_NONE &&
-        !is_addressable(1, length, 1, s->batch, e->stride_bias, e->type_bias))
+        !tgl_is_addressable(bias, s->batch, e->stride_bias, e->type_bias))
         return tgl_fail(TGL_TOO_LARGE, "the bytes of the bias do not fit in 63 bits");
     return TGL_OK;
 }
@@ -111,7 +101,7 @@ tgl_status tgl_epilogue_make(const tgl_epilogue *epilogue, tgl_shape *shape, cha
     if (epilogue == NULL) return TGL_OK;
     tgl_epilogue copy;
     const void *read;
-    TGL_TRY(tgl_struct_read(epilogue, sizeof copy, first_size, "epilogue", &copy, &read));
+    TGL_TRY(tgl_struct_read(epilogue, sizeof copy, least_size, "epilogue", &copy, &read));
     const tgl_epilogue *e = read;
     TGL_TRY(check_kinds(e));
     shape->epilogue = (tgl_shape_epilogue){

@@ -3,9 +3,10 @@
  * Reads structs that begin with their size. The caller may have been compiled with an older or
  * newer header than the library.
  */
+#include "problem/struct_size.h"
 #include "base/error.h"
-#include "problem/shape.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* Larger than the struct of any version: the member was not initialised. */
@@ -18,7 +19,7 @@ static bool is_zero(const unsigned char *bytes, size_t count)
     return true;
 }
 
-tgl_status tgl_struct_read(const void *given, size_t known, size_t first, const char *name,
+tgl_status tgl_struct_read(const void *given, size_t known, size_t least, const char *name,
                            void *copy, const void **read)
 {
     if (given == NULL) return tgl_fail(TGL_BAD_ARGUMENT, "%s is NULL", name);
@@ -26,7 +27,7 @@ tgl_status tgl_struct_read(const void *given, size_t known, size_t first, const 
     memcpy(&size, given, sizeof size);
     *read = given;
     if (size == known) return TGL_OK;
-    if (size < first || size > SIZE_MAX_OF_STRUCT)
+    if (size < least || size > SIZE_MAX_OF_STRUCT)
         return tgl_fail(TGL_BAD_ARGUMENT, "%s.size is %zu; this version knows %zu", name, size,
                         known);
     if (size > known) {

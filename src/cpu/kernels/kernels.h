@@ -7,7 +7,7 @@
 #ifndef TGL_CPU_KERNELS_H
 #define TGL_CPU_KERNELS_H
 
-#include "problem/shape.h"
+#include "problem/small_product.h"
 
 #include <stdbool.h>
 #include <stddef.h>

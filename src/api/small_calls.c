@@ -2,7 +2,7 @@
  *
  * Finds out with few comparisons that a product is plain and valid, and passes it to the device.
  */
-#include "api/small_product.h"
+#include "api/small_calls.h"
 
 /* Conditions that nearly always hold are joined by | to one test: at 4 x 4 x 4 the branches of
  * "and" and "or" take about as long as the tile. */

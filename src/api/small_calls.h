@@ -5,8 +5,8 @@
  * and for every argument that is invalid or unusual: the general way then gives the result or the
  * error.
  */
-#ifndef TGL_SMALL_PRODUCT_H
-#define TGL_SMALL_PRODUCT_H
+#ifndef TGL_SMALL_CALLS_H
+#define TGL_SMALL_CALLS_H
 
 #include "backend/backend.h"
 

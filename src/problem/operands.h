@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operands of one run: a tgl_operands after all pointers and scalars have been checked.
+ */
+#ifndef TGL_OPERANDS_H
+#define TGL_OPERANDS_H
+
+#include "problem/shape.h"
+
+/* The pointers of a run. */
+typedef enum tgl_operand {
+    TGL_AT_A,
+    TGL_AT_B,
+    TGL_AT_C,
+    TGL_AT_D, /* C if in_place */
+    TGL_AT_A_ARRAY,
+    TGL_AT_B_ARRAY,
+    TGL_AT_C_ARRAY,
+    TGL_AT_D_ARRAY,
+    TGL_AT_BIAS,
+    TGL_AT_RESIDUAL,
+    TGL_AT_ALPHA, /* only with device scalars */
+    TGL_AT_BETA,
+    TGL_AT_SCALE_A,
+    TGL_AT_SCALE_B,
+    TGL_AT_SCALE_D,
+    TGL_OPERANDS
+} tgl_operand;
+
+enum { TGL_KEPT_OPERANDS = 2 }; /* A and B, whose pre-passes tgl_operand_prepare() can run ahead */
+
+/* The operands of one run, in terms of the normalised shape. */
+typedef struct tgl_run {
+    double alpha, beta; /* rounded to the accumulation type; alpha is 0 if k is 0. NaN with device
+                           scalars: the host does not know them */
+    bool has_product;   /* A and B may be read: alpha is not known to be 0 */
+    const void *at[TGL_OPERANDS]; /* NULL if not used, such as A and B without a product */
+    void *workspace;              /* the caller's; NULL: the device provides it */
+    size_t workspace_bytes;
+    void *kept[TGL_KEPT_OPERANDS]; /* what the pre-pass of TGL_AT_A or TGL_AT_B has made in an
+                                      earlier run; NULL: this run makes it */
+    bool is_preparation;  /* the run only makes kept[prepares], by the pre-pass of that operand */
+    tgl_operand prepares; /* TGL_AT_A or TGL_AT_B */
+} tgl_run;
+
+/* Rounds alpha or beta of the host to the accumulation type. */
+double tgl_scalar_round(const tgl_shape *shape, double value);
+
+/* Returns `status`, with a message that begins with the name, if the pointer is NULL or not aligned
+ * to elements of this size in bytes. */
+tgl_status tgl_pointer_check(const char *name, tgl_status status, const void *pointer,
+                             size_t element);
+
+/* Checks pointers and scalars of a run and converts them to the terms of the shape. */
+tgl_status tgl_run_make(const tgl_shape *shape, const tgl_operands *operands, tgl_run *run);
+
+/* Checks each pointer in the arrays of a run, for devices whose arrays the host can read. */
+tgl_status tgl_run_check_pointers(const tgl_shape *shape, const tgl_run *run);
+
+#endif

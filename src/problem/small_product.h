@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A product that a device may compute without a plan.
+ */
+#ifndef TGL_SMALL_PRODUCT_H
+#define TGL_SMALL_PRODUCT_H
+
+#include "tegula/tegula.h"
+
+#include <stdbool.h>
+
+/* C := alpha*op(A)*op(B) + beta*C, row-major, of f32 or f64 alone, with checked arguments. op(A) is
+ * m x k. */
+typedef struct tgl_small_product {
+    tgl_type type;
+    bool trans_a, trans_b;
+    int64_t m, n, k, lda, ldb, ldc;
+    double alpha, beta; /* not rounded to the type; alpha is not 0 when it is rounded */
+    const void *A, *B;
+    void *C;
+} tgl_small_product;
+
+#endif
