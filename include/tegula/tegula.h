@@ -38,7 +38,7 @@
  *   - Several threads may use a device or a plan at the same time. A timer belongs to one thread at
  *     a time. Closing a device or destroying an object must not overlap another use of it.
  *   - Results are bitwise the same from run to run on one device with one version of the library.
- *   - Handles are opaque; destroying NULL does nothing.
+ *   - Handles are opaque. Destroying NULL does nothing. Using a destroyed handle is undefined.
  */
 #ifndef TEGULA_H
 #define TEGULA_H
@@ -221,7 +221,7 @@ TGL_API tgl_status tgl_device_sync(tgl_device *dev);
  *     A, B                        accumulated in   C, D
  *     F32                         F32              F32
  *     F64                         F64              F64
- *     F16 or BF16, A and B alike  F32              the type of A and B, or F32
+ *     both F16, or both BF16      F32              the type of A and B, or F32
  *     F8_E4M3, F8_E5M2 (mixed)    F32              F16, BF16 or F32
  *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
  * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows on all
@@ -229,8 +229,8 @@ TGL_API tgl_status tgl_device_sync(tgl_device *dev);
  * rows or columns or small matrices. cpu has kernels for I8 with C and D of I32, without scales.
  * The rest of the table gives TGL_UNSUPPORTED.
  *
- * Results in I32 are exact modulo 2^32: sums, and what alpha, beta and an epilogue make of them,
- * wrap around. alpha and beta must be integers that an I32 holds. */
+ * Results in I32 are exact modulo 2^32: sums wrap around, and so does the arithmetic with alpha,
+ * beta and the epilogue. alpha and beta must be integers of 32 bits. */
 typedef enum tgl_type {
     TGL_F32 = 1,
     TGL_F64 = 2,
@@ -417,11 +417,12 @@ typedef struct tgl_epilogue {
     size_t size; /* sizeof(tgl_epilogue) */
     tgl_bias bias;
     tgl_activation activation;
-    int residual;            /* 1: a matrix of D's sizes and order is added last */
-    const char *expression;  /* NULL: none; else activation must be TGL_ACTIVATION_NONE */
-    int64_t ld_residual;     /* elements; 0: the minimum, no padding */
-    int64_t stride_bias;     /* elements from one product of a batch to the next, with either */
-    int64_t stride_residual; /* tgl_batching; 0: all products use the same one */
+    int residual;           /* 1: a matrix of D's sizes and order is added last */
+    const char *expression; /* NULL: none; else activation must be TGL_ACTIVATION_NONE */
+    int64_t ld_residual;    /* elements; 0: the minimum, no padding */
+    /* Elements from one product of a batch to the next, also with TGL_POINTERS. 0: all products use
+     * the same bias or residual. */
+    int64_t stride_bias, stride_residual;
     tgl_type type_bias, type_residual; /* 0: D's type */
 } tgl_epilogue;
 
@@ -445,9 +446,9 @@ typedef struct tgl_epilogue {
  * a run do not, the first such run plans and compiles the product once more. Counters, traces and
  * explanations of the plan are those of its own kernel.
  *
- * Except in the last case of each, a run compiles nothing, does not wait for the GPU, and can be
- * captured into a CUDA graph. The plan must outlive the graph. cpu: a run uses a packing buffer
- * that the device owns; concurrent runs may allocate more. */
+ * A run that does not plan and compile the product once more compiles nothing, does not wait for
+ * the GPU, and can be captured into a CUDA graph. The plan must outlive the graph. cpu: a run uses
+ * a packing buffer that the device owns; concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;
 
 typedef struct tgl_plan_options {
@@ -471,9 +472,9 @@ TGL_API tgl_status tgl_plan_create(tgl_device *dev, const tgl_problem *problem,
                                    const tgl_plan_options *options, tgl_plan **plan);
 TGL_API void tgl_plan_destroy(tgl_plan *plan);
 
-/* Bytes of workspace that a run of the plan needs; 0 if it needs none or if plan is NULL. Where
- * matrices of a run do not begin at multiples of 16 bytes, another plan of the same product may
- * compute it, which the first such run makes. If that plan needs more, the device provides it. */
+/* Bytes of workspace that a run of the plan needs; 0 if it needs none or if plan is NULL. If the
+ * product is planned once more because the matrices of a run are not aligned (see above), the new
+ * kernel may need more; the device then provides all of the workspace. */
 TGL_API size_t tgl_plan_workspace_size(const tgl_plan *plan);
 
 /* Runs a plan with alpha and beta from the host, without a separate D, bias or residual. The other
@@ -521,23 +522,23 @@ TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operand
  * product of each part of k. How the product is divided depends on the problem only, so that
  * results are the same from run to run.
  *
- * problem: with TGL_SCALARS_HOST; strided batches and arrays of pointers, which are in host memory
- * too. operands: as for tgl_plan_run_operands(), without bias, residual and workspace. All pointers
- * are to host memory, aligned to the element size, owned by the caller and needed until the call
- * returns: the product is then complete. It waits for no stream. D must not overlap another
- * operand.
+ * problem: with TGL_SCALARS_HOST. It may be a batch with either tgl_batching; arrays of pointers
+ * are in host memory too. operands: as for tgl_plan_run_operands(), without bias, residual and
+ * workspace. All pointers are to host memory, aligned to the element size and owned by the caller.
+ * The product is complete when the call returns. The call waits for no stream. D must not overlap
+ * another operand.
  *
  * cuda: takes at most three quarters of the free GPU memory, or what four tiles of A and B and two
  * of D need (in F64 at most 192 MiB and the workspace of a kernel), and at most 80 MiB of pinned
  * host memory. The device keeps the pinned memory, and GPU memory up to an eighth of the GPU's, for
  * the next call. Calls of several threads run one after another.
  *
- * If the GPU fails when a part of D is written, the CPU computes the rest. The next call returns
+ * If the GPU fails after a part of D was written, the CPU computes the rest. The next call returns
  * TGL_DEVICE_LOST if the device is lost.
  *
  * Returns what tgl_plan_create() and tgl_plan_run_operands() return. D is unchanged unless the
  * status is TGL_OK or TGL_KERNEL_FAULT. After TGL_KERNEL_FAULT it is undefined (sim: a kernel is
- * wrong; cuda: the GPU has failed midway, and then the CPU, too). */
+ * wrong; cuda: the GPU failed after a part of D was written, and then the CPU failed, too). */
 TGL_API tgl_status tgl_gemm_host(tgl_device *dev, const tgl_problem *problem,
                                  const tgl_operands *operands);
 
@@ -546,17 +547,17 @@ TGL_API tgl_status tgl_gemm_host(tgl_device *dev, const tgl_problem *problem,
 /* Which operand of a product. */
 typedef enum tgl_side { TGL_SIDE_A = 1, TGL_SIDE_B = 2 } tgl_side;
 
-/* *prepared := the operand A or B of products, made ready for many of them, such as the weights of
- * a layer. Products in compute mode ACCURATE split both operands into words before they multiply.
- * For a prepared operand this is done once, by kernels in `stream`, and left out of each run that
- * gets it in tgl_operands.prepared_a or prepared_b. The result is bitwise the same.
+/* Prepares A or B, such as the weights of a layer, for many products. Products in compute mode
+ * ACCURATE split the elements of both operands into 16-bit words before they multiply. For a
+ * prepared operand this is done once, by kernels in `stream`, and left out of each run that gets it
+ * in tgl_operands.prepared_a or prepared_b. The result is bitwise the same.
  *
- * plan: a plan of such a product. The prepared operand is for all plans of the same device whose
- *   operand has the same sizes, type, order, transpose, leading dimension and batch, whatever the
+ * plan: a plan of one of the products. Other plans of the same device can use *prepared if their
+ *   operand has the same sizes, type, order, transpose, leading dimension and batch, whatever their
  *   other operand is. A plan that has no use for it (another compute mode or kernel, the cpu, a
  *   workspace limit) accepts it and runs as without it.
- * matrix: the operand, as a run gets it, of a plan with TGL_STRIDED. It stays the caller's, and
- *   must stay valid and unchanged as long as *prepared is used, because products may read it as
+ * matrix: the operand, as a run gets it. The plan has TGL_STRIDED. The matrix stays the caller's,
+ *   and must stay valid and unchanged as long as *prepared is used, because products may read it as
  *   well. If its elements change, results are undefined until it is prepared again.
  * stream: runs in other streams must be ordered after the preparation by the caller. During stream
  *   capture the preparation becomes a part of the graph; *prepared must outlive the graph.
@@ -572,15 +573,14 @@ TGL_API tgl_status tgl_operand_prepare(const tgl_plan *plan, tgl_side side, cons
                                        void *stream, tgl_prepared **prepared);
 TGL_API void tgl_prepared_destroy(tgl_prepared *prepared);
 
-/* Bytes of device memory that it owns; 0 if the plan had no use for it, or if prepared is NULL. */
+/* Bytes of device memory of a prepared operand. 0: the plan had no use for it, or it is NULL. */
 TGL_API size_t tgl_prepared_size(const tgl_prepared *prepared);
 
 /* ---- What a plan says of itself -------------------------------------------------------------- */
 
 /* The kernel of the plan in the syntax of tgl_plan_options.kernel, such as
- * "simt_128x256x8:splits=4". A plan created with this string is the same. Valid as long as the
- * plan.
- */
+ * "simt_128x256x8:splits=4". A plan created with this string is the same. The text is valid as long
+ * as the plan. */
 TGL_API const char *tgl_plan_kernel(const tgl_plan *plan);
 
 /* Writes a description of the plan and of the reasons for its choices, several lines of text. size

@@ -7,7 +7,7 @@
 
 #include "tegula/tegula.h"
 
-/* How long the sides of tiles are. */
+/* The lengths of the sides of tiles, in elements. */
 typedef struct tgl_tile_limits {
     int64_t least, most; /* a side that is shorter than `least` is not divided */
     int64_t unit;        /* tiles are a multiple of this, except the last of a side */

@@ -4,8 +4,8 @@
  */
 #include "api/small_calls.h"
 
-/* Conditions that nearly always hold are joined by | to one test: at 4 x 4 x 4 the branches of
- * "and" and "or" take about as long as the tile. */
+/* Conditions that nearly always hold are combined with | into one test. The branches that && and ||
+ * compile to take about as long as a product of 4 x 4 x 4. */
 
 /* Runs a normalised product, if alpha and the pointers are valid. */
 static inline bool run(const tgl_device *dev, const tgl_small_product *x)
@@ -27,8 +27,9 @@ static inline bool run(const tgl_device *dev, const tgl_small_product *x)
         (y) = old;                                                                                 \
     } while (0)
 
-/* Not one copy of the struct: reading words together that were just written one by one stalls the
- * processor. zero_is_tight: a leading dimension of 0 stands for the smallest. */
+/* Members are exchanged one by one. A copy of the whole struct would load members in pairs that
+ * were just stored one by one, which stalls the processor. zero_is_tight: a leading dimension of 0
+ * stands for the smallest. */
 static inline bool call(const tgl_device *dev, tgl_order order, tgl_transpose trans_a,
                         tgl_transpose trans_b, bool zero_is_tight, tgl_small_product *x)
 {

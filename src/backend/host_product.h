@@ -27,8 +27,8 @@ typedef struct tgl_tile_place {
     int64_t product, row, column;
 } tgl_tile_place;
 
-/* The tiles of D in the order in which they are computed: row by row, odd rows from right to left,
- * so that a row begins with the tiles of B that were used last. */
+/* The tiles of D in the order in which they are computed: row by row, odd rows from right to left.
+ * A row thus begins with the tiles of B that the row before used last. */
 static inline int64_t tgl_tile_count(const tgl_host_product *p)
 {
     return p->shape->batch * p->rows * p->columns;

@@ -227,9 +227,9 @@ static bool write_all(int file, const void *data, size_t size)
     return true;
 }
 
-/* Finds damage, not malice: the folder is private. Four independent sums of multiplied words, as in
- * xxHash and its like, run at memory speed; SHA-256 would take 2 ms for a kernel of 300 KB. The
- * multiplier is 2^64 / golden ratio. */
+/* Detects damage but no attack: the folder is private. Four independent sums of multiplied words,
+ * as in xxHash and its like, run at memory speed; SHA-256 would take 2 ms for a kernel of 300 KB.
+ * The multiplier is 2^64 / golden ratio. */
 static uint64_t checksum(const void *data, size_t size)
 {
     enum { LANES = 4 };
@@ -252,7 +252,7 @@ static uint64_t checksum(const void *data, size_t size)
     return sum;
 }
 
-/* Reads and verifies an open entry. NULL: it is not what it says. */
+/* Reads and verifies an open entry. NULL: it is not valid. */
 static void *read_entry(int file, const entry_name *name, size_t *size)
 {
     struct stat info;
@@ -350,7 +350,7 @@ static int by_time(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
-/* Removes entries but the newest until the rest fits. */
+/* Removes the entries that were used longest ago, but not `newest`, until the rest fits. */
 static void remove_oldest(const tgl_cache *cache, DIR *folder, const char *newest)
 {
     size_t count;

@@ -19,8 +19,8 @@
  * that are not the cache's own are neither counted nor deleted. Temporary files older than a day
  * are deleted.
  */
-#ifndef TGL_CACHE_H
-#define TGL_CACHE_H
+#ifndef TGL_DISK_CACHE_H
+#define TGL_DISK_CACHE_H
 
 #include "base/sha256.h"
 

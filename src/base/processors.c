@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Affinity by sched_getaffinity(), CPU time by cgroups(7), caches by sysfs
- * (/sys/devices/system/cpu/cpuN/cache, Documentation/ABI/testing/sysfs-devices-system-cpu).
+ * Reads the affinity mask with sched_getaffinity(), limits of CPU time from cgroups(7), and caches
+ * from sysfs (/sys/devices/system/cpu/cpuN/cache; in Linux's documentation,
+ * ABI/testing/sysfs-devices-system-cpu).
  */
 #include "base/processors.h"
 
@@ -53,7 +54,7 @@ static bool read_line(const char *path, char line[LINE_SIZE])
 
 /* ---- CPU time -------------------------------------------------------------------------------- */
 
-/* quota and period in microseconds -> processors, rounded up; 0: no limit. */
+/* The number of processors, rounded up, that use `quota` microseconds in a period; 0: no limit. */
 static int processors_of(long long quota, long long period)
 {
     if (quota <= 0 || period <= 0) return 0;
@@ -82,8 +83,9 @@ static int limit_of_v1(const char *folder)
                          strtoll(period, NULL, 10)); /* a quota of -1: no limit */
 }
 
-/* The least limit of a cgroup and of those above it. Inside a container the path may be one of the
- * host, of which only the mount point is visible: folders that do not exist set no limit. */
+/* The least limit of a cgroup and of the cgroups that contain it. In a container the path may be
+ * that on the host, where only the mount point is visible: folders that do not exist set no limit.
+ */
 static int least_limit(const char *mount, const char *group, int (*limit_of)(const char *folder))
 {
     char folder[PATH_SIZE];

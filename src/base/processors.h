@@ -3,8 +3,8 @@
  * The processors that this process may use, and their caches, as Linux describes them in files.
  * `root` is put before the path of each file: "" in the library, a folder in the tests.
  */
-#ifndef TGL_CPU_PROCESSORS_H
-#define TGL_CPU_PROCESSORS_H
+#ifndef TGL_PROCESSORS_H
+#define TGL_PROCESSORS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +19,8 @@ typedef struct processor_set {
 /* The processors in the affinity mask of the calling thread; *count: how many. False: not known. */
 bool tgl_allowed_processors(processor_set *allowed, int *count);
 
-/* The processors' worth of time that the cgroup of this process, and those above it, may use,
- * rounded up; 0: there is no limit. Reads cgroups of version 1 and 2. */
+/* How many processors the time limit of this process's cgroup, or of a cgroup that contains it,
+ * keeps busy, rounded up; 0: there is no limit. Reads cgroups of version 1 and 2. */
 int tgl_cgroup_processors(const char *root);
 
 /* The processors that the affinity mask and the cgroup leave to this process, at least 1. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SHA-256 (FIPS 180-4), for the keys and checksums of the disk cache.
+ * SHA-256 (FIPS 180-4), for the keys of the disk cache.
  */
 #ifndef TGL_SHA256_H
 #define TGL_SHA256_H

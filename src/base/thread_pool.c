@@ -4,10 +4,10 @@
  * member of its team, runs thread 0's part itself, and waits until the last worker has finished.
  *
  *   - A waiting thread polls for a while, then sleeps in the kernel (futex). Products that
- *     follow each other closely so pay for no system call.
+ *     follow each other closely therefore need no system call.
  *   - After fork() the child has none of the parent's threads, and the parent's state may have been
  *     in use at that moment. Threads therefore belong to a crew, which knows the process it was
- * made in. The child makes a crew of its own and touches nothing in the inherited one.
+ *     made in. The child makes a crew of its own and touches nothing in the inherited one.
  *   - No lock is held anywhere, so that none can be inherited in a locked state.
  *   - Workers block signals: handlers of the host program run in the host's threads. Signals that
  *     report a fault of the running thread stay deliverable.
@@ -31,11 +31,11 @@
  * 10 us on Linux). */
 static const double WORKER_SPIN_SECONDS = 50e-6;
 
-/* How long the caller polls for the workers to finish, beside twice the time of its own part. Linux
- * may wake a worker on the processor of the caller, where it starts after the caller's part and
- * then leaves for another processor. It may also wake the caller on the worker's processor: a
- * caller that falls asleep too early shares a processor with a worker again in the next run, and so
- * on. */
+/* How long the caller polls for the workers to finish, in addition to twice the time of its own
+ * part. It does not sleep earlier for two reasons. Linux may wake a worker on the caller's
+ * processor, where the worker starts only after the caller's part and then moves to another
+ * processor. Linux may also wake a sleeping caller on a worker's processor, which the two then
+ * share in the next run. */
 static const double CALLER_SPIN_SECONDS = 1e-3;
 
 static const double YIELD_SECONDS = 1e-6;

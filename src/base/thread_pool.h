@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The threads of a cpu device. They are created when a run first needs them, wait between runs, and
- * end with the device.
+ * The threads of a device. They are created when a run first needs them, wait between runs, and end
+ * with the device.
  */
 #ifndef TGL_THREAD_POOL_H
 #define TGL_THREAD_POOL_H

@@ -6,5 +6,22 @@
 
 #include "pinned_abi.h"
 
+/* What 0.2.0 was released with, and the header in this folder does not have yet. */
+PIN(TGL_SIDE_A, 1);
+PIN(TGL_SIDE_B, 2);
+AT(tgl_operands, prepared_a, 160, 8);
+AT(tgl_operands, prepared_b, 168, 8);
+AT(tgl_counters, mma_requests, 200, 8);
+AT(tgl_counters, wgmma_requests, 208, 8);
+AT(tgl_counters, wgmma_bytes, 216, 8);
+AT(tgl_counters, tma_load_requests, 224, 8);
+AT(tgl_counters, tma_load_sectors, 232, 8);
+AT(tgl_counters, tma_load_bytes, 240, 8);
+AT(tgl_counters, tma_multicast_bytes, 248, 8);
+AT(tgl_counters, tma_store_requests, 256, 8);
+AT(tgl_counters, tma_store_sectors, 264, 8);
+AT(tgl_counters, tma_store_bytes, 272, 8);
+AT(tgl_counters, mbarrier_waits, 280, 8);
+
 extern const int abi_is_pinned;
 const int abi_is_pinned = 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program that was compiled against version 0.2's header, which is kept here as it was, and runs
- * with today's shared library; and one that was compiled against a later header, whose structs have
- * members that the library does not know.
+ * A program that was compiled against an early header of version 0.2, which is kept here as it was,
+ * and runs with today's shared library; and one that was compiled against a later header, whose
+ * structs have members that the library does not know. The structs of the early header are the
+ * smallest that the library accepts.
  */
 #include "tegula_0_2.h"
 
