@@ -16,46 +16,35 @@ static const size_t least_size = TGL_SIZE_UP_TO(tgl_problem, type_scale);
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
+/* Indexed by tgl_type. Columns: name, bytes of an element. Row 0 is for values outside the enum. */
+static const struct {
+    const char *name;
+    size_t size;
+} elements[] = {
+    {"?", 0},
+    [TGL_F32] = {"f32", 4},
+    [TGL_F64] = {"f64", 8},
+    [TGL_F16] = {"f16", 2},
+    [TGL_BF16] = {"bf16", 2},
+    [TGL_F8_E4M3] = {"e4m3", 1},
+    [TGL_F8_E5M2] = {"e5m2", 1},
+    [TGL_I8] = {"i8", 1},
+    [TGL_I32] = {"i32", 4},
+};
+
+static size_t row_of(tgl_type type)
+{
+    return (size_t)type < COUNT_OF(elements) ? (size_t)type : 0;
+}
+
 size_t tgl_type_size(tgl_type type)
 {
-    switch (type) {
-    case TGL_F64:
-        return 8;
-    case TGL_F32:
-    case TGL_I32:
-        return 4;
-    case TGL_F16:
-    case TGL_BF16:
-        return 2;
-    case TGL_F8_E4M3:
-    case TGL_F8_E5M2:
-    case TGL_I8:
-        return 1;
-    }
-    return 0;
+    return elements[row_of(type)].size;
 }
 
 const char *tgl_type_name(tgl_type type)
 {
-    switch (type) {
-    case TGL_F64:
-        return "f64";
-    case TGL_F32:
-        return "f32";
-    case TGL_I32:
-        return "i32";
-    case TGL_F16:
-        return "f16";
-    case TGL_BF16:
-        return "bf16";
-    case TGL_F8_E4M3:
-        return "e4m3";
-    case TGL_F8_E5M2:
-        return "e5m2";
-    case TGL_I8:
-        return "i8";
-    }
-    return "?";
+    return elements[row_of(type)].name;
 }
 
 #define BIT(type) (1U << (type))
