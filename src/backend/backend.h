@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "plan/planner.h"
-#include "problem/operands.h"
+#include "problem/run.h"
 #include "problem/small_product.h"
 
 #include <stdatomic.h>

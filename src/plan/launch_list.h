@@ -22,7 +22,7 @@
 
 #include "base/text.h"
 #include "plan/kernel_source.h"
-#include "problem/operands.h"
+#include "problem/run.h"
 
 /* ---- Values that a run fills in -------------------------------------------------------------- */
 

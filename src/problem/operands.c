@@ -2,8 +2,8 @@
  *
  * Checks the operands of a run and converts them to the normalised shape.
  */
-#include "problem/operands.h"
 #include "base/error.h"
+#include "problem/run.h"
 #include "problem/struct_size.h"
 
 #include <math.h>

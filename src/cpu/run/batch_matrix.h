@@ -5,7 +5,7 @@
 #ifndef TGL_CPU_BATCH_MATRIX_H
 #define TGL_CPU_BATCH_MATRIX_H
 
-#include "problem/operands.h"
+#include "problem/run.h"
 
 /* The matrices of problem i of the batch: A, B, C, and D, which is written (C itself if the product
  * is in place). element: bytes of an element. */

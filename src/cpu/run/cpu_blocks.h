@@ -7,7 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/plan/block_plan.h"
-#include "problem/operands.h"
+#include "problem/run.h"
 
 /* Runs a plan of tgl_cpu_plan_blocks(). */
 void tgl_cpu_blocks(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,

@@ -6,7 +6,7 @@
 #define TGL_CPU_EPILOGUE_H
 
 #include "cpu/kernels/kernels.h"
-#include "problem/operands.h"
+#include "problem/run.h"
 
 /* A part of D. */
 typedef struct cpu_rectangle {

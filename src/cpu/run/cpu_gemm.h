@@ -7,7 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/plan/cpu_plan.h"
-#include "problem/operands.h"
+#include "problem/run.h"
 
 /* Runs a plan in place, D := alpha*op(A)*op(B) + beta*D and the epilogue, in `workspace`,
  * plan->workspace bytes aligned to CPU_ALIGNMENT. */

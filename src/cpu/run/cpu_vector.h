@@ -7,7 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/plan/cpu_plan.h"
-#include "problem/operands.h"
+#include "problem/run.h"
 
 /* As tgl_cpu_gemm(). */
 void tgl_cpu_vector(const tgl_shape *shape, const cpu_plan *plan, const tgl_run *run,

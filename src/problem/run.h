@@ -2,8 +2,8 @@
  *
  * The operands of one run: a tgl_operands after all pointers and scalars have been checked.
  */
-#ifndef TGL_OPERANDS_H
-#define TGL_OPERANDS_H
+#ifndef TGL_RUN_H
+#define TGL_RUN_H
 
 #include "problem/shape.h"
 
