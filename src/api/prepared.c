@@ -3,8 +3,8 @@
  * Prepares operands, and checks the prepared operands of a run.
  */
 #include "api/prepared.h"
-#include "problem/struct_size.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 /* How an operand of a normalised shape lies in memory, and which it is. The pre-pass makes the same
@@ -163,7 +163,7 @@ static tgl_status take(const tgl_plan *plan, tgl_side side, const tgl_prepared *
 tgl_status tgl_prepared_take(const tgl_plan *plan, const tgl_operands *o, tgl_run *run)
 {
     /* Smaller structs do not have these members. */
-    if (o->size < TGL_SIZE_UP_TO(tgl_operands, prepared_b)) return TGL_OK;
+    if (o->size < offsetof(tgl_operands, prepared_b) + sizeof(void *)) return TGL_OK;
     if (o->prepared_a != NULL) TGL_TRY(take(plan, TGL_SIDE_A, o->prepared_a, run));
     if (o->prepared_b != NULL) TGL_TRY(take(plan, TGL_SIDE_B, o->prepared_b, run));
     return TGL_OK;

@@ -9,8 +9,8 @@
 /* What 0.2.0 was released with, and the header in this folder does not have yet. */
 PIN(TGL_SIDE_A, 1);
 PIN(TGL_SIDE_B, 2);
-AT(tgl_operands, prepared_a, 160, 8);
-AT(tgl_operands, prepared_b, 168, 8);
+PIN(offsetof(tgl_operands, prepared_a), 160);
+PIN(offsetof(tgl_operands, prepared_b), 168);
 AT(tgl_counters, mma_requests, 200, 8);
 AT(tgl_counters, wgmma_requests, 208, 8);
 AT(tgl_counters, wgmma_bytes, 216, 8);
