@@ -2,7 +2,7 @@
  *
  * `tegula tune`: measures the configurations of the production families on shapes of a suite, and
  * writes the fastest of each shape as a row of the planner's tuned table. On the cpu device it
- * measures blockings (tune_cpu.c) and writes one row for all shapes.
+ * measures blockings (tune_cpu.c) and writes the fastest one, for the table of processor models.
  */
 #include "csv.h"
 #include "kernel_names.h"
@@ -28,12 +28,12 @@ static const char help[] =
     "src/plan/tuned_CHIP.inc. A shape that the file has is left out, so that a run that was\n"
     "stopped goes on where it ended.\n"
     "On the cpu device: the blocking that is fastest on all shapes together, if it is faster than\n"
-    "the planner's own, as a row of src/cpu/plan/tuned_cpu.inc for this model of processor.\n"
+    "the planner's own, for the row of this model of processor in src/cpu/plan/cpu_models.c.\n"
     "\n"
     "  --suite FILE      shapes, a line each: type,m,n,k,layout,batch (a few squares); those of\n"
     "                    one type are measured\n" HELP_TYPES
     "  --minutes N       begin no new shape after that time (60)\n"
-    "  --output FILE     the table (tuned_CHIP.inc; of the cpu device tuned_cpu.inc)\n"
+    "  --output FILE     the table (tuned_CHIP.inc; of the cpu device tuned_cpu.txt)\n"
     "  --device NAME     cuda:0 and so on, or cpu (cuda)\n"
     "  --threads N       threads of the cpu device (OMP_NUM_THREADS, or all)\n"
     "\n"
@@ -410,7 +410,7 @@ static int tune_blocking(const tune_options *o, tgl_device *dev, const suite *s)
     if (t.chip[0] == '\0') return cli_fail("the model of this processor is not known");
     if (type != TGL_F32 && type != TGL_F64)
         return cli_misuse("--type: the blocking of the cpu device is measured for f32 or f64");
-    if (t.path == NULL) t.path = "tuned_cpu.inc";
+    if (t.path == NULL) t.path = "tuned_cpu.txt";
     if (!open_table(&t)) return EXIT_FAILED;
     tune_cpu_key(dev, t.chip, type, row);
     int code = EXIT_DONE;

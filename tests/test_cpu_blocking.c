@@ -92,29 +92,11 @@ static void packed_blocks_are_right(void **state)
     }
 }
 
-static void rows_are_for_one_processor(void **state)
-{
-    (void)state;
-    static const cpu_tuned rows[] = {{"Vendor 6.1", "avx2", TGL_F32, {100, 10}},
-                                     {"Vendor 6.1", "avx512", TGL_F32, {200, 20}},
-                                     {"Vendor 6.1", "avx512", TGL_F64, {300, 30}},
-                                     {NULL, NULL, TGL_F32, {0, 0}}};
-    const cpu_tier avx512 = {.name = "avx512"}, amx = {.name = "amx", .base = "avx512"},
-                   neon = {.name = "neon"};
-    const cpu_facts known = {.model = "Vendor 6.1"}, other = {.model = "Vendor 6.10"};
-    assert_int_equal(tgl_cpu_find_blocking(rows, &known, &avx512, TGL_F32).kc, 200);
-    assert_int_equal(tgl_cpu_find_blocking(rows, &known, &avx512, TGL_F64).mc, 30);
-    assert_int_equal(tgl_cpu_find_blocking(rows, &known, &amx, TGL_F32).kc, 200);
-    assert_int_equal(tgl_cpu_find_blocking(rows, &known, &neon, TGL_F32).kc, 0);
-    assert_int_equal(tgl_cpu_find_blocking(rows, &other, &avx512, TGL_F32).kc, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blockings_are_read),
         cmocka_unit_test(a_blocking_is_obeyed),
-        cmocka_unit_test(rows_are_for_one_processor),
         cmocka_unit_test_setup_teardown(products_in_small_blocks_are_right, setup_cpu,
                                         teardown_device),
         cmocka_unit_test_setup_teardown(packed_blocks_are_right, setup_cpu, teardown_device),

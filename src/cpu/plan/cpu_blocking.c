@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of measured blockings, and the options of kernel strings.
+ * The options of kernel strings.
  */
 #include "cpu/plan/cpu_blocking.h"
 #include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Columns: model of the processor, tier, type, blocking. */
-const cpu_tuned tgl_cpu_tuned_rows[] = {
-#include "cpu/plan/tuned_cpu.inc"
-    {NULL, NULL, TGL_F32, {0, 0}},
-};
-
-cpu_blocking tgl_cpu_find_blocking(const cpu_tuned *rows, const cpu_facts *facts,
-                                   const cpu_tier *tier, tgl_type type)
-{
-    for (const cpu_tuned *row = rows; row->model != NULL; row++)
-        if (row->type == type && strcmp(row->model, facts->model) == 0 &&
-            (strcmp(row->tier, tier->name) == 0 ||
-             (tier->base != NULL && strcmp(row->tier, tier->base) == 0)))
-            return row->blocking;
-    return (cpu_blocking){0};
-}
 
 /* Reads "kc=256" of `length` characters. */
 static tgl_status read_option(const char *text, size_t length, cpu_blocking *blocking)

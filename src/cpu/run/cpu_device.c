@@ -184,17 +184,6 @@ static tgl_status check_shape(const tgl_shape *s)
     return TGL_OK;
 }
 
-/* The blocking that the kernel string asks for, and what is measured where it asks for nothing. */
-static tgl_status find_blocking(const cpu_device *cpu, const cpu_tier *tier, tgl_type type,
-                                const char *kernel, cpu_blocking *blocking)
-{
-    const cpu_blocking measured =
-        tgl_cpu_find_blocking(tgl_cpu_tuned_rows, &cpu->machine.facts, tier, type);
-    TGL_TRY(tgl_cpu_blocking_read(kernel != NULL ? kernel + strcspn(kernel, ":") : "", blocking));
-    if (blocking->kc == 0 && blocking->mc == 0) *blocking = measured;
-    return TGL_OK;
-}
-
 /* Makes the plan's state; NULL: no memory. */
 static cpu_plan *make_state(const tgl_shape *shape, const cpu_tier *tier, cpu_blocking blocking,
                             const cpu_machine *machine)
@@ -231,9 +220,8 @@ static tgl_status cpu_prepare(tgl_plan *plan, const char *kernel)
                         (int)strcspn(kernel, ":"), kernel);
     TGL_TRY(check_shape(&plan->shape));
 
-    const tgl_type type = plan->shape.type_a == TGL_F64 ? TGL_F64 : TGL_F32;
     cpu_blocking blocking;
-    TGL_TRY(find_blocking(cpu, tier, type, kernel, &blocking));
+    TGL_TRY(tgl_cpu_blocking_read(kernel != NULL ? kernel + strcspn(kernel, ":") : "", &blocking));
     cpu_plan *state = make_state(&plan->shape, tier, blocking, &cpu->machine);
     if (state == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for a plan");
     if (!tgl_buffer_pool_reserve(&cpu->buffers, state->workspace)) {

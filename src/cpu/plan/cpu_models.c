@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of processor models. docs/notes/2026-11-26-cpu-planner.md has the measurements that the
+ * values were chosen by; docs/adding-a-microkernel.md says how a model is added.
+ */
+#include "cpu/plan/cpu_models.h"
+
+/* Tiers by the bytes of their vectors. All tiers with AVX-512 have the kernels of avx512. */
+enum { ANY = 0, AVX2 = 32, AVX512 = 64 };
+
+#define NEVER CPU_NEVER
+#define L2    CPU_BEYOND_L2
+#define L3    CPU_BEYOND_L3
+
+/* The first row that fits is taken: a model and tier stands before the model's other tiers, and
+ * these before the vendor's other models. The comment of a row names the files in bench/results/
+ * that its values were measured with, or the row that it was copied from. Columns, the members of
+ * cpu_model: model, tier; steps of k for few rows {of each row, least}, bands beyond; block of A:
+ * share of L2, least KB, share of L2 for one block, most rows; copies of A: few sets, columns;
+ * batches prefetched beyond, least KB of a product; measured blocking {kc, mc} of f32, of f64. */
+// clang-format off
+const cpu_model tgl_cpu_models[] = {
+    /* model, tier, {each, least}, bands, share, KB, one, rows, sets, columns, batches, KB, f32, f64 */
+
+    /* Zen 3: epyc-zen3/cpu.csv, cpu_random.csv */
+    {"AuthenticAMD 25.1",  AVX2,   {6, 128}, L3,    {2, 7}, 160, {3, 5}, 512, false,   0, L2,  8, {0, 0}, {0, 0}},
+    /* Zen 4: epyc-zen4/cpu-avx2.csv, cpu_random-avx2.csv */
+    {"AuthenticAMD 25.17", AVX2,   {6, 128}, L3,    {2, 7}, 160, {3, 5}, 512, false, 900, L3, 16, {0, 0}, {0, 0}},
+    /* Zen 4: epyc-zen4/cpu.csv, cpu_random.csv */
+    {"AuthenticAMD 25.17", AVX512, {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L3, 16, {0, 0}, {0, 0}},
+    /* Zen 4, portable: copied from AVX512 */
+    {"AuthenticAMD 25.17", ANY,    {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L3, 16, {0, 0}, {0, 0}},
+    /* Zen 5: epyc-zen5/cpu-avx2.csv, cpu.csv */
+    {"AuthenticAMD 26.2",  ANY,    {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L2,  8, {0, 0}, {0, 0}},
+
+    /* Emerald Rapids: xeon-emerald-rapids/cpu.csv, cpu_random.csv */
+    {"GenuineIntel 6.207", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
+    /* Sapphire Rapids, which has the same core: copied from 6.207 */
+    {"GenuineIntel 6.143", AVX512, {2,  48}, L2,    {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
+    /* Other models and tiers: copied from 6.207, without bands */
+    {"GenuineIntel",       ANY,    {2,  48}, NEVER, {2, 7}, 160, {3, 5}, 512, true,    0, L2,  8, {0, 0}, {0, 0}},
+
+    /* All others: copied from Zen 5 */
+    {"",                   ANY,    {6, 128}, NEVER, {2, 7}, 160, {3, 5}, 512, false,   0, L2,  8, {0, 0}, {0, 0}},
+};
+// clang-format on
+
+/* Whether the row is for this model, for its vendor, or for all. */
+static bool is_for_model(const cpu_model *row, const char *model)
+{
+    const char *name = row->model;
+    if (*name == '\0') return true;
+    for (; *name != '\0' && *name == *model; name++)
+        model++;
+    return *name == '\0' && (*model == ' ' || *model == '\0');
+}
+
+const cpu_model *tgl_cpu_model_find(const cpu_model *rows, const char *model,
+                                    const cpu_kernels *kernels)
+{
+    const int bytes = kernels->vector * (int)kernels->element;
+    const cpu_model *row = rows;
+    while ((row->vector_bytes != ANY && row->vector_bytes != bytes) || !is_for_model(row, model))
+        row++;
+    return row;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What plans take from the model of processor: the table of the values that cpu_plan.c uses.
+ */
+#ifndef TGL_CPU_MODELS_H
+#define TGL_CPU_MODELS_H
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/plan/cpu_blocking.h"
+
+typedef struct cpu_fraction {
+    int parts, of;
+} cpu_fraction;
+
+/* The data that a rule is for. */
+typedef enum cpu_beyond {
+    CPU_NEVER,     /* none: the rule does not pay on this processor */
+    CPU_BEYOND_L2, /* data that exceed L2 */
+    CPU_BEYOND_L3, /* data that exceed a core's share of L3 */
+} cpu_beyond;
+
+/* A row: the values for a model of processor and the kernels of a tier. */
+typedef struct cpu_model {
+    const char *model; /* vendor, family and model; only a vendor: all its models; "": all models */
+    int vector_bytes;  /* the tier, by the size of its kernels' vectors; 0: all tiers */
+
+    /* Steps of k in a block, if C has few rows: `each_row` for each row, but at least `min`. */
+    struct {
+        int each_row, min;
+    } few_row_steps;
+    cpu_beyond bands; /* such a C is computed in bands of a few rows, if k is short */
+
+    cpu_fraction a_block;     /* the share of L2 that a block of A has, if A has several */
+    int a_block_min_kb;       /* such a block has so many KB at least, within a third of L2 */
+    cpu_fraction a_one_block; /* A is one block if it fits in this share of L2 */
+    int a_block_max_rows;     /* rows of a block of A, at most */
+
+    bool copies_few_sets;  /* rows of A are copied if they lie in few sets of the caches */
+    int copy_min_columns;  /* rows of A are copied if C has so many columns; 0: never */
+    cpu_beyond batches;    /* such a batch of small products is prefetched */
+    int batch_min_kb;      /* if each product has so many KB */
+    cpu_blocking f32, f64; /* what `tegula tune` found to be faster; 0: cpu_plan.c computes it */
+} cpu_model;
+
+/* The last row is for all models and tiers. */
+extern const cpu_model tgl_cpu_models[];
+
+/* The first of the rows that is for this model and these kernels. */
+const cpu_model *tgl_cpu_model_find(const cpu_model *rows, const char *model,
+                                    const cpu_kernels *kernels);
+
+/* The measured blocking for the kernels' type. */
+static inline cpu_blocking tgl_cpu_measured_blocking(const cpu_model *row,
+                                                     const cpu_kernels *kernels)
+{
+    return kernels->element == sizeof(double) ? row->f64 : row->f32;
+}
+
+#endif

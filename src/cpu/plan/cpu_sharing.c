@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shares a product among threads: whole products of a batch, parts of k, or rectangles of C, which
+ * form a grid.
+ */
+#include "cpu/plan/cpu_sharing.h"
+#include "cpu/kernels/shares.h"
+
+/* F, M and C say where a number comes from, as in cpu_plan.c. */
+enum {
+    LARGE_PRODUCT = 256, /* C: threads: a product of a batch that pays for them is shared */
+    DEEP = 16,           /* C: k is shared if it is so many times as long as m and n, */
+    FEW_TILES = 64,      /* C: and C has fewer tiles for each thread */
+    MAX_RECTANGLES = 8,  /* M: rectangles of each thread */
+    RECTANGLES = 4,      /* M: the same, if they have less than LARGE_WORK */
+    MIN_SIDE = 48,       /* M: rows or columns of a rectangle: narrower ones are slower */
+    WIDE = 640,          /* M: columns: such a rectangle is cut along n, even if it has more rows */
+    SHORT_K = 128,       /* M: steps of k: a transposed B takes too long to pack for rectangles */
+};
+
+/* Multiply-adds. */
+static const double WORK_PER_THREAD = 1e5; /* M: pay for one more thread, 1 to 2 us */
+static const double MIN_WORK = 2e6;        /* F: of a rectangle; MIN_WORK_B of cpu_plan.c */
+static const double LARGE_WORK = 6e7;      /* M: of one that packs a transposed A for itself */
+
+/* Costs of a rectangle. The unit is the time in which a tile of rows is multiplied by a vector. */
+static const double ONE_VECTOR = 1.1; /* C: the factor of a single vector, whose loads limit it */
+static const double LOAD_B = 0.25;    /* M: of a vector of B: 12 rows are not cut, 4096 x 16 is */
+static const double PACK_A = 1;       /* C: of a tile of rows of a transposed A */
+static const double SIDE = 0.001;     /* C: so that of equal grids the squarest is taken */
+
+int tgl_cpu_threads_for(double work, int max)
+{
+    const double threads = work / WORK_PER_THREAD;
+    return threads < 2 ? 1 : threads < max ? (int)threads : max;
+}
+
+static void choose_sharing(const tgl_shape *s, int max, cpu_plan *plan)
+{
+    const double products = (double)s->m * (double)s->n * (double)s->k;
+    const double weight = plan->kernels->element == sizeof(double) ? 2 : 1; /* half as many lanes */
+    plan->threads = tgl_cpu_threads_for(weight * products * (double)s->batch, max);
+    plan->sharing = CPU_SHARE_C;
+    if (plan->threads == 1) return;
+
+    const int64_t nr = (int64_t)plan->kernels->nv * plan->kernels->vector;
+    const int64_t tiles = cpu_ceil_div(s->m, plan->kernels->mr) * cpu_ceil_div(s->n, nr);
+    if (s->batch >= plan->threads && products < LARGE_PRODUCT * WORK_PER_THREAD) {
+        plan->sharing = CPU_SHARE_BATCH;
+    } else if (s->k >= DEEP * (s->m > s->n ? s->m : s->n) && tiles < FEW_TILES * plan->threads) {
+        plan->sharing = CPU_SHARE_K;
+        plan->parts = plan->threads;
+    }
+}
+
+/* The cost of a rectangle of so many tiles of rows and vectors of columns. */
+static double cost(const tgl_shape *s, double tiles, double vectors)
+{
+    const double products = tiles * vectors * (vectors == 1 ? ONE_VECTOR : 1);
+    const double packing = s->trans_a ? PACK_A * tiles : 0;
+    return products + packing + LOAD_B * vectors + SIDE * (tiles + vectors);
+}
+
+/* Arranges the threads as a grid over C. If fewer threads finish as soon, only those are used: 5
+ * take as long for 16 rows of tiles as 4. */
+static void choose_grid(const tgl_shape *s, cpu_plan *plan)
+{
+    const int64_t tiles = cpu_ceil_div(s->m, plan->kernels->mr);
+    const int64_t vectors = cpu_ceil_div(s->n, plan->kernels->vector);
+    double best = 0;
+    for (int m = 1; m <= plan->threads; m++) {
+        const int64_t rows = cpu_ceil_div(tiles, m);
+        const int64_t columns = cpu_ceil_div(vectors, plan->threads / m);
+        const double slowest = cost(s, (double)rows, (double)columns);
+        if (best == 0 || slowest < best) {
+            best = slowest;
+            plan->grid_m = (int)cpu_ceil_div(tiles, rows);
+            plan->grid_n = (int)cpu_ceil_div(vectors, columns);
+        }
+    }
+    plan->threads = plan->grid_m * plan->grid_n;
+}
+
+/* Cuts the rectangles of the grid in halves, so that each thread computes several of them and those
+ * that are faster compute more: another program may delay a thread, or its processor may be slower.
+ * A rectangle is cut along n if it has at least as many columns as rows, or is wide and A is not
+ * transposed, because each rectangle packs its own panels of B, and its rows of a transposed A. */
+static void cut_grid(const tgl_shape *s, cpu_plan *plan)
+{
+    if (plan->threads == 1 || (s->trans_b && s->k < SHORT_K)) return;
+    for (;;) {
+        const double rows = (double)s->m / plan->grid_m, columns = (double)s->n / plan->grid_n;
+        const int64_t each = (int64_t)plan->grid_m * plan->grid_n / plan->threads;
+        const double half = rows * columns * (double)s->k / 2;
+        const double min = s->trans_a || each >= RECTANGLES ? LARGE_WORK : MIN_WORK;
+        if (each >= MAX_RECTANGLES || half < min) return;
+        const bool along_n = columns >= rows || (columns >= WIDE && !s->trans_a);
+        if (rows < MIN_SIDE || (along_n ? columns : rows) < 2 * MIN_SIDE) return;
+        *(along_n ? &plan->grid_n : &plan->grid_m) *= 2;
+    }
+}
+
+/* Rectangles consist of whole tiles and vectors. */
+static cpu_rectangle largest_rectangle(const tgl_shape *s, const cpu_plan *plan)
+{
+    const int64_t mr = plan->kernels->mr, vector = plan->kernels->vector;
+    const int64_t tiles = cpu_ceil_div(cpu_ceil_div(s->m, mr), plan->grid_m);
+    const int64_t vectors = cpu_ceil_div(cpu_ceil_div(s->n, vector), plan->grid_n);
+    return (cpu_rectangle){tgl_min64(s->m, tiles * mr), tgl_min64(s->n, vectors * vector)};
+}
+
+cpu_rectangle tgl_cpu_share(const tgl_shape *s, int max, cpu_plan *plan)
+{
+    plan->grid_m = plan->grid_n = 1;
+    choose_sharing(s, max, plan);
+    if (plan->sharing == CPU_SHARE_C) {
+        choose_grid(s, plan);
+        cut_grid(s, plan);
+    }
+    return largest_rectangle(s, plan);
+}
