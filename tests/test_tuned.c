@@ -27,15 +27,58 @@ static void tuned_rows_name_what_there_is(void **state)
     }
 }
 
+/* What the planner would choose without the row. */
+static tgl_candidate choose_without(const tgl_tuned *row, const tgl_chip *chip, const tgl_shape *s)
+{
+    tgl_chip unknown = *chip; /* it has no rows */
+    unknown.name = "";
+    const tgl_candidate predicted = choose_on(&unknown, s, NULL);
+    const tgl_tuned *next = tgl_tuned_find(chip->name, s, row);
+    if (next == NULL) return predicted;
+    const tgl_request request = request_of(next->kernel);
+    tgl_candidate similar;
+    tgl_planner_best_of(chip, s, &request.choice, -1, TGL_WORKSPACE_DEFAULT, &similar);
+    return tgl_tuned_holds(next, chip->name, s, &similar, &predicted) ? similar : predicted;
+}
+
+static bool is_needed(const tgl_tuned *row, const char *chip, tgl_type type, tgl_compute compute)
+{
+    char with[TGL_KERNEL_STRING_SIZE], without[TGL_KERNEL_STRING_SIZE];
+    tgl_shape s = shape_of_row(row);
+    if (s.type_a == TGL_BF16) s.type_a = s.type_b = s.type_c = s.type_d = type;
+    if (s.type_a == TGL_F32 && s.compute != TGL_COMPUTE_TF32) s.compute = compute;
+    const tgl_candidate chosen = choose(chip, &s);
+    const tgl_candidate other = choose_without(row, chip_of(chip), &s);
+    return strcmp(tgl_candidate_string(&chosen, with, sizeof with),
+                  tgl_candidate_string(&other, without, sizeof without)) != 0;
+}
+
+/* The planner would choose the same kernel without such a row. */
+static void no_row_says_what_the_planner_says_anyway(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"h200", "h100"};
+    const tgl_tuned *row;
+    for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
+        bool needed = false;
+        for (size_t j = 0; j < COUNT_OF(chips) && !needed; j++)
+            needed = is_needed(row, chips[j], TGL_BF16, TGL_COMPUTE_IEEE) ||
+                     is_needed(row, chips[j], TGL_F16, TGL_COMPUTE_ACCURATE);
+        if (!needed)
+            fail_msg("this row may go: %s %s %dx%dx%d, batch %d: %s", row->type, row->layout,
+                     row->m, row->n, row->k, row->batch, row->kernel);
+    }
+}
+
 static void an_h100_has_the_rows_of_an_h200(void **state)
 {
     (void)state;
     const tgl_tuned *row;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
         const tgl_shape s = shape_of_row(row);
-        assert_non_null(tgl_tuned_find("h200", &s));
-        assert_ptr_equal(tgl_tuned_find("h100", &s), tgl_tuned_find("h200", &s));
-        assert_null(tgl_tuned_find("a100", &s));
+        assert_non_null(tgl_tuned_find("h200", &s, NULL));
+        assert_ptr_equal(tgl_tuned_find("h100", &s, NULL), tgl_tuned_find("h200", &s, NULL));
+        assert_null(tgl_tuned_find("a100", &s, NULL));
     }
 }
 
@@ -103,7 +146,7 @@ static void f16_has_the_rows_of_bf16(void **state)
         tgl_shape s = shape_of_row(row);
         s.type_a = s.type_b = s.type_c = s.type_d = TGL_F16;
         assert_true(tgl_tuned_is_for(row, "h200", &s));
-        assert_true(tgl_tuned_is_for(tgl_tuned_find(row->chip, &s), "h200", &s));
+        assert_true(tgl_tuned_is_for(tgl_tuned_find(row->chip, &s, NULL), "h200", &s));
         found++;
     }
     assert_true(found > 0);
@@ -252,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tuned_rows_name_what_there_is),
+        cmocka_unit_test(no_row_says_what_the_planner_says_anyway),
         cmocka_unit_test(an_h100_has_the_rows_of_an_h200),
         cmocka_unit_test(rows_of_another_chip_are_advice),
         cmocka_unit_test(rows_do_not_hold_against_an_emulation),

@@ -285,7 +285,7 @@ static void choose_predicted(const tgl_chip *chip, const tgl_shape *shape, int64
 static void consult_tuned(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
                           tgl_candidate *best)
 {
-    const tgl_tuned *tuned = tgl_tuned_find(chip->name, shape);
+    const tgl_tuned *tuned = tgl_tuned_find(chip->name, shape, NULL);
     tgl_request row;
     tgl_candidate c;
     if (tuned == NULL || tgl_request_make(tuned->kernel, 0, &row) != TGL_OK || !row.is_named)

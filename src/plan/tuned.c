@@ -67,14 +67,16 @@ static const char *measured_chip(const char *chip)
     return strcmp(chip, "h100") == 0 ? "h200" : chip;
 }
 
-const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s)
+const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s, const tgl_tuned *except)
 {
     const tgl_tuned *row, *nearest = NULL;
     chip = measured_chip(chip);
     double least = NEAR;
     if (s->k == 0) return NULL;
     for (int i = 0; (row = tgl_tuned_at(i)) != NULL; i++) {
-        if (strcmp(row->chip, chip) != 0 || !is_of_type(row, s) || !is_alike(row, s)) continue;
+        if (row == except || strcmp(row->chip, chip) != 0 || !is_of_type(row, s) ||
+            !is_alike(row, s))
+            continue;
         const double distance = log2_ratio(row->m, s->m) + log2_ratio(row->n, s->n) +
                                 log2_ratio(row->k, s->k) + log2_ratio(row->batch, s->batch);
         if (distance > least || (nearest != NULL && distance == least)) continue;
