@@ -236,11 +236,14 @@ int tgl_list_tensor(tgl_list_builder *builder, const tgl_tensor *tensor);
 int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
 
 /* Returns TGL_OK, or the first failure with its error message; the list is then freed. Also checks
- * the list: TGL_GRID_TOO_LARGE, and TGL_BAD_ARGUMENT for errors in a family (a patch outside the
- * arguments, an alignment that is not a power of two, a flag that no earlier step sets). */
+ * the list. */
 tgl_status tgl_list_end(tgl_list_builder *builder);
 
-/* ---- At a run -------------------------------------------------------------------------------- */
+/* launch_check.c: TGL_GRID_TOO_LARGE, and TGL_BAD_ARGUMENT for errors in a family (a patch outside
+ * the arguments, an alignment that is not a power of two, a flag that no earlier step sets). */
+tgl_status tgl_list_check(const tgl_launch_list *list);
+
+/* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */
 
 /* Whether the operands of a run begin where the tensor maps of its launches need it. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);

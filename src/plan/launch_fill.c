@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a run takes from a launch list: the alternative of each step, and its arguments with the
+ * values of the run filled in.
+ */
+#include "base/integers.h"
+#include "plan/launch_list.h"
+#include "plan/limits.h"
+
+#include <string.h>
+
+static bool holds(const tgl_condition *c, const tgl_run *run)
+{
+    const uintptr_t base = (uintptr_t)run->at[c->operand];
+    const bool is_aligned =
+        base == 0 || ((base + (uintptr_t)c->offset) & ((uintptr_t)(unsigned)c->alignment - 1)) == 0;
+    switch (c->kind) {
+    case TGL_IF_ALIGNED:
+        return is_aligned;
+    case TGL_IF_MISALIGNED:
+        return !is_aligned;
+    case TGL_IF_NO_PRODUCT:
+        return !run->has_product;
+    case TGL_IF_PRODUCT:
+        return run->has_product;
+    case TGL_IF_NOT_KEPT:
+        return run->is_preparation ? c->operand == run->prepares : run->kept[c->operand] == NULL;
+    }
+    return false;
+}
+
+const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run)
+{
+    for (int i = 0; i < step->launch_count; i++) {
+        const tgl_launch *launch = &step->launches[i];
+        int j = 0;
+        if (run->is_preparation && launch->part.m > 0) continue;
+        while (j < launch->condition_count && holds(&launch->conditions[j], run))
+            j++;
+        if (j == launch->condition_count) return launch;
+    }
+    return NULL;
+}
+
+static bool begins_aligned(const tgl_tensor *map, const tgl_run *run)
+{
+    if (map->base != TGL_VALUE_OPERAND || run->at[map->operand] == NULL) return true;
+    return ((uintptr_t)run->at[map->operand] + (uintptr_t)map->offset) % TGL_MAP_ALIGNMENT == 0;
+}
+
+bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run)
+{
+    for (int i = 0; i < list->step_count && list->map_count > 0; i++) {
+        const tgl_launch *launch = tgl_step_choose(&list->steps[i], run);
+        for (int j = 0; launch != NULL && j < launch->patch_count; j++) {
+            const tgl_patch *p = &launch->patches[j];
+            if (p->value != TGL_VALUE_TENSOR_MAP) continue;
+            const tgl_tensor *map = &list->maps[p->index];
+            if (!map->is_optional && !begins_aligned(map, run)) return false;
+        }
+    }
+    return true;
+}
+
+static void put_pointer(unsigned char *to, const void *base, int64_t offset)
+{
+    const char *pointer = base != NULL ? (const char *)base + offset : NULL;
+    memcpy(to, &pointer, sizeof pointer);
+}
+
+static void put_f32(unsigned char *to, double value)
+{
+    const float narrow = (float)value;
+    memcpy(to, &narrow, sizeof narrow);
+}
+
+/* alpha of a run; 0 without a product, so that an infinite alpha adds nothing. */
+static double alpha_of(const tgl_run *run)
+{
+    return run->has_product ? run->alpha : 0;
+}
+
+/* Bytes of an operand's block in the scratch of a run; 0: the run does not make it. */
+static size_t made_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
+{
+    const bool is_made = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);
+    return is_made ? (size_t)tgl_round_up(list->kept_bytes[operand], TGL_WORKSPACE_ALIGNMENT) : 0;
+}
+
+size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
+{
+    return list->scratch_bytes + made_bytes(list, run, TGL_AT_A) + made_bytes(list, run, TGL_AT_B);
+}
+
+/* The block of an operand, kept from an earlier run or in the scratch of this one. NULL: it is not
+ * used. */
+static const char *kept_block(const tgl_launch_list *list, const tgl_run *run, int operand,
+                              const char *scratch)
+{
+    if (run->kept[operand] != NULL) return run->kept[operand];
+    if (scratch == NULL || made_bytes(list, run, operand) == 0) return NULL;
+    return scratch + list->scratch_bytes +
+           (operand == TGL_AT_B ? made_bytes(list, run, TGL_AT_A) : 0);
+}
+
+static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor *t,
+                                  const tgl_run *run, const char *scratch)
+{
+    const char *base = t->base == TGL_VALUE_SCRATCH ? scratch
+                       : t->base == TGL_VALUE_KEPT  ? kept_block(list, run, t->operand, scratch)
+                                                    : run->at[t->operand];
+    return base != NULL ? base + t->offset : NULL;
+}
+
+tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,
+                           const tgl_run *run, char *counters, char *scratch, int64_t repeat,
+                           tgl_encode_fn *encode, void *context, unsigned char *bytes)
+{
+    memcpy(bytes, launch->arguments, (size_t)launch->argument_bytes);
+    for (int i = 0; i < launch->patch_count; i++) {
+        const tgl_patch *p = &launch->patches[i];
+        const int64_t offset = p->offset + repeat * p->step;
+        unsigned char *to = bytes + p->at;
+        switch (p->value) {
+        case TGL_VALUE_OPERAND:
+            put_pointer(to, run->at[p->index], offset);
+            break;
+        case TGL_VALUE_SCRATCH:
+            put_pointer(to, scratch, offset);
+            break;
+        case TGL_VALUE_COUNTERS:
+            put_pointer(to, counters, offset);
+            break;
+        case TGL_VALUE_KEPT:
+            put_pointer(to, kept_block(list, run, p->index, scratch), offset);
+            break;
+        case TGL_VALUE_ALPHA_F32:
+            put_f32(to, alpha_of(run));
+            break;
+        case TGL_VALUE_BETA_F32:
+            put_f32(to, run->beta);
+            break;
+        case TGL_VALUE_ALPHA_F64: {
+            const double alpha = alpha_of(run);
+            memcpy(to, &alpha, sizeof alpha);
+            break;
+        }
+        case TGL_VALUE_BETA_F64:
+            memcpy(to, &run->beta, sizeof run->beta);
+            break;
+        case TGL_VALUE_COUNT: {
+            const int count = tgl_launch_count(launch, repeat);
+            memcpy(to, &count, sizeof count);
+            break;
+        }
+        case TGL_VALUE_TENSOR_MAP: {
+            const tgl_tensor *map = &list->maps[p->index];
+            if (map->is_optional && !begins_aligned(map, run)) break; /* zeros */
+            TGL_TRY(encode(context, map, p->index, tensor_address(list, map, run, scratch), to));
+            break;
+        }
+        }
+    }
+    return TGL_OK;
+}
