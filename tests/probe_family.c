@@ -24,10 +24,7 @@ static const char *const options[] = {"threshold", NULL};
 
 /* ---- What it takes --------------------------------------------------------------------------- */
 
-static const char *configuration(int index)
-{
-    return index == 0 ? "probe_32x32x32" : NULL;
-}
+static const char *const rows[] = {"probe_32x32x32"};
 
 static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
@@ -274,7 +271,7 @@ const tgl_family probe_family = {
     .summary = "a test of launch lists",
     .options = options,
     .is_on_request = true,
-    .configuration = configuration,
+    TGL_ROWS(rows),
     .unsupported_reason = unsupported_reason,
     .predict = predict,
     .launch = launch,

@@ -4,7 +4,8 @@
  * sums. A pre-pass makes two words of each element. docs/accuracy.md has the bound.
  */
 #include "families/decompose.h"
-#include "families/gemm_launch.h"
+#include "families/gemm_arguments.h"
+#include "families/unsupported.h"
 
 #include "../../kernels/lib/decompose_args.h"
 
@@ -35,7 +36,6 @@ static const accurate_row rows[] = {
     {"accurate_128x64",  128,  64, 2, 8, 168, false, 0.53},
 };
 // clang-format on
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* cluster: blocks that share the right operand's tiles, 1 or 2. raster: rows of clusters of tiles
  * in a band. slab: steps of 64 of K between additions in FP32. chunks: columns of D are computed
@@ -43,11 +43,6 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
  * chunk of B. strip: columns in memory that a block of the pre-pass reads. */
 static const char *const options[] = {"cluster", "raster", "slab", "chunks", "strip", NULL};
 enum { CLUSTER, RASTER, SLAB, CHUNKS, STRIP };
-
-static const char *configuration(int index)
-{
-    return index >= 0 && index < ROWS ? rows[index].name : NULL;
-}
 
 /* ---- What it takes --------------------------------------------------------------------------- */
 
@@ -154,7 +149,7 @@ static void place_operands(const tgl_shape *s, const tgl_rectangle *part, geomet
 static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                  const tgl_rectangle *part, const tgl_choice *choice, geometry *g)
 {
-    const accurate_row *t = &rows[choice->configuration];
+    const accurate_row *t = tgl_choice_row(choice);
     *g = (geometry){.row = t};
     const char *why = take_options(chip, s, choice, g);
     if (why != NULL) return why;
@@ -273,9 +268,12 @@ static tgl_tensor tensor_of(const tgl_decompose *d, int edge, int parts)
     };
 }
 
-static void add_macros(const tgl_shape *s, const geometry *g, tgl_list_builder *builder)
+static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
+                       tgl_list_builder *builder)
 {
+    const geometry *g = geometry_of_step;
     const accurate_row *t = g->row;
+    (void)is_unaligned;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"STAGES", t->stages},
@@ -306,7 +304,6 @@ static void add_product(const tgl_partition *of, const geometry *g, tgl_list_bui
     const tgl_tensor maps[] = {tensor_of(&g->operands[0], g->row->bm, 1),
                                tensor_of(&g->operands[1], g->row->bn, g->cluster)};
     tgl_gemm_step step = {
-        .of = of,
         .name = g->row->name,
         .file = "gemm/accurate.cu",
         .symbol = "gemm_accurate",
@@ -326,9 +323,7 @@ static void add_product(const tgl_partition *of, const geometry *g, tgl_list_bui
         .tables = g->operands,
         .args = {.raster = g->raster, .splits = 1, .cluster = g->cluster},
     };
-    add_macros(of->shape, g, builder);
-    step.aligned = tgl_gemm_kernel(&step, builder);
-    tgl_gemm_add_step(&step, builder);
+    tgl_gemm_launch(of, &step, add_macros, g, builder);
 }
 
 /* The chunk of D from this column of the part on, with the words of the first chunk's place. */
@@ -359,10 +354,7 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
     const char *why = make_geometry(of->chip, of->shape, &of->part, &of->choice, &g);
-    if (why != NULL) {
-        tgl_gemm_fail(why, builder);
-        return;
-    }
+    if (tgl_gemm_fails(why, builder)) return;
     add_scratch(&g, builder);
     for (int64_t col = 0; col < of->part.n; col += g.chunk)
         add_chunk(of, &g, col, builder);
@@ -419,7 +411,7 @@ const tgl_family tgl_family_accurate = {
     .summary = "FP32 accuracy from the f16 tensor cores of sm_90a",
     .options = options,
     .is_emulation = true,
-    .configuration = configuration,
+    TGL_ROWS(rows),
     .unsupported_reason = unsupported_reason,
     .shrink = shrink,
     .predict = predict,

@@ -4,6 +4,7 @@
  * one product at a time, and loops over the batch.
  */
 #include "families/gemm_launch.h"
+#include "families/unsupported.h"
 
 #include <limits.h>
 #include <math.h>
@@ -13,12 +14,12 @@
 typedef struct batch_mma_row {
     const char *name;
     int bm, bn;     /* the largest product */
-    int bk;         /* its steps along K, in elements, of which a line has at most LINE_BYTES */
-    int wm, wn;     /* of a warp */
+    int bk;         /* elements of K in a tile; fewer if a line of K exceeds LINE_BYTES */
+    int wm, wn;     /* the part of the tile that a warp computes */
     int stages;     /* tiles of K in shared memory */
     bool is_f64;    /* for f64; else for the other types */
-    int min_blocks; /* that must be resident on an SM, which bounds the registers */
-    int registers;  /* of a thread, as compiled for sm_90a: the most of all types and layouts */
+    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
+    int registers;  /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
 } batch_mma_row;
 
 /* Name, BM, BN, BK, WM, WN, STAGES, for f64, MIN_BLOCKS, registers of a thread. */
@@ -32,32 +33,23 @@ static const batch_mma_row rows[] = {
     {"batch_mma_64x64_f64", 64, 64, 16, 16, 32, 3, true,   2, 128},
 };
 // clang-format on
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
 enum { LINE_BYTES = 128 }; /* of a K-major operand in shared memory */
 
-/* blocks: of the grid, at most, which share the batch; by default each computes one product. */
+/* blocks: the maximum number of blocks, which share the batch; by default one for each product. */
 static const char *const options[] = {"blocks", NULL};
 enum { BLOCKS };
-
-static const char *configuration(int index)
-{
-    return index >= 0 && index < ROWS ? rows[index].name : NULL;
-}
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a choice serves a shape. */
 typedef struct geometry {
     const batch_mma_row *row;
-    int size, bk;                /* bytes of an element of A and B; elements */
-    int threads, dynamic_shared; /* of a block; bytes */
-    int batch_step;              /* problems of the batch in a launch */
-    int vec_a, vec_b;            /* elements in a copy */
-    int blocks;                  /* of the grid */
+    int size, bk; /* bytes of an element of A and B; elements of K in a tile */
+    tgl_gemm_step step;
 } geometry;
 
-/* As the kernel has it: the tiles, and 16 rows of results of each warp. */
+/* Shared memory of the kernel: the tiles, and 16 rows of results of each warp. */
 static int shared_bytes(const batch_mma_row *t, int bk, int size)
 {
     const int warps = t->bm / t->wm * (t->bn / t->wn), sum = size == 8 ? 8 : 4;
@@ -68,19 +60,29 @@ static int shared_bytes(const batch_mma_row *t, int bk, int size)
 static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, geometry *g)
 {
     enum { BATCH_MAX = INT_MAX / 2 };
-    const batch_mma_row *t = &rows[choice->configuration];
-    const int64_t blocks = tgl_option(choice, BLOCKS, 0);
-    *g = (geometry){.row = t, .size = (int)tgl_type_size(s->type_a)};
+    const batch_mma_row *t = tgl_choice_row(choice);
+    const int64_t blocks = tgl_option(choice, BLOCKS, 0), most = tgl_min64(s->batch, BATCH_MAX);
+    const int size = (int)tgl_type_size(s->type_a);
+    const int bk = (int)tgl_min64(t->bk, LINE_BYTES / size);
     if (t->is_f64 != (s->type_a == TGL_F64))
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
     if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
-    g->bk = (int)tgl_min64(t->bk, LINE_BYTES / g->size);
-    g->threads = t->bm / t->wm * (t->bn / t->wn) * 32;
-    g->dynamic_shared = shared_bytes(t, g->bk, g->size);
-    g->vec_a = tgl_copy_width(s, 0, s->lda, s->stride_a);
-    g->vec_b = tgl_copy_width(s, 0, s->ldb, s->stride_b);
-    g->batch_step = (int)tgl_min64(s->batch, BATCH_MAX);
-    g->blocks = (int)tgl_min64(g->batch_step, blocks > 0 ? blocks : g->batch_step);
+    *g = (geometry){.row = t, .size = size, .bk = bk};
+    g->step = (tgl_gemm_step){
+        .name = t->name,
+        .file = "gemm/batch_mma.cu",
+        .symbol = "gemm_batch_mma",
+        .threads = t->bm / t->wm * (t->bn / t->wn) * 32,
+        .registers = t->registers,
+        .local_bytes = TGL_SPILL_MAX,
+        .dynamic_shared = shared_bytes(t, bk, size),
+        .vec_a = tgl_copy_width(s, 0, s->lda, s->stride_a),
+        .vec_b = tgl_copy_width(s, 0, s->ldb, s->stride_b),
+        .blocks = tgl_min64(most, blocks > 0 ? blocks : most),
+        .batch_step = (int)most,
+        .loops_over_batch = true,
+        .args = {.splits = 1, .cluster = 1},
+    };
     return NULL;
 }
 
@@ -109,15 +111,16 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const batch_mma_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
     const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->sms * c->resident;
-    c->blocks = (double)g->blocks;
+    c->blocks = (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
     const double busy = active < chip->sms ? active / chip->sms : 1;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    const int64_t turns = tgl_ceil_div(s->batch, g->blocks), tiles = tgl_ceil_div(s->k, g->bk);
+    const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks), tiles = tgl_ceil_div(s->k, g->bk);
     const double in_flight = (double)g->size * (t->stages - 1) * (m + n) * (k < g->bk ? k : g->bk);
     const double results = (t->bm * t->bn + m * n) / 2;
-    const double product = RESULT_CYCLES * g->size * results + single_cycles(g, m, k, g->vec_a) +
-                           single_cycles(g, n, k, g->vec_b);
+    const double product = RESULT_CYCLES * g->size * results +
+                           single_cycles(g, m, k, g->step.vec_a) +
+                           single_cycles(g, n, k, g->step.vec_b);
     const double work = batch * product / (chip->sms * clock * busy);
     const double bytes = tgl_operand_bytes(s);
     const double stream = bytes / (STREAM_SHARE * tgl_stream_rate(chip, active, in_flight));
@@ -131,17 +134,7 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     geometry g;
     const char *why = make_geometry(s, &c->choice, &g);
-    if (why != NULL) {
-        tgl_reject(c, why);
-        return;
-    }
-    c->threads = g.threads;
-    c->registers = g.row->registers;
-    c->shared_bytes = g.dynamic_shared;
-    c->splits = 1;
-    c->launches = tgl_ceil_div(s->batch, g.batch_step);
-    c->is_predicted = true;
-    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
 }
 
 /* As many blocks as the chip holds, each with an equal share of the batch. */
@@ -153,11 +146,12 @@ static void search(tgl_search *in)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const geometry *g, const tgl_shape *s, bool is_unaligned,
+static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
                        tgl_list_builder *builder)
 {
+    const geometry *g = geometry_of_step;
     const batch_mma_row *t = g->row;
-    const int vec_a = is_unaligned ? 1 : g->vec_a, vec_b = is_unaligned ? 1 : g->vec_b;
+    const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"BK", g->bk},
@@ -178,34 +172,8 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    const char *why = make_geometry(&own, &of->choice, &g);
-    if (why != NULL) {
-        tgl_gemm_fail(why, builder);
-        return;
-    }
-    tgl_gemm_step step = {
-        .of = of,
-        .name = g.row->name,
-        .file = "gemm/batch_mma.cu",
-        .symbol = "gemm_batch_mma",
-        .local_bytes = TGL_SPILL_MAX,
-        .threads = g.threads,
-        .dynamic_shared = g.dynamic_shared,
-        .dynamic_shared_unaligned = g.dynamic_shared,
-        .vec_a = g.vec_a,
-        .vec_b = g.vec_b,
-        .blocks = g.blocks,
-        .batch_step = g.batch_step,
-        .loops_over_batch = true,
-        .args = {.splits = 1, .cluster = 1},
-    };
-    add_macros(&g, &own, false, builder);
-    step.aligned = tgl_gemm_kernel(&step, builder);
-    if (tgl_gemm_has_unaligned(of->shape, g.vec_a, g.vec_b)) {
-        add_macros(&g, &own, true, builder);
-        step.unaligned = tgl_gemm_kernel(&step, builder);
-    }
-    tgl_gemm_add_step(&step, builder);
+    if (tgl_gemm_fails(make_geometry(&own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
@@ -215,8 +183,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
 {
     geometry g;
     (void)chip;
-    if (make_geometry(shape, choice, &g) == NULL)
-        tgl_gemm_explain_copies(shape, g.vec_a, g.vec_b, out);
+    if (make_geometry(shape, choice, &g) == NULL) tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
 static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
@@ -231,7 +198,7 @@ const tgl_family tgl_family_batch_mma = {
     .summary = "batches of products of at most 64 rows and columns on tensor cores",
     .options = options,
     .may_overlap = true,
-    .configuration = configuration,
+    TGL_ROWS(rows),
     .unsupported_reason = tgl_unsupported_by_mma_sync,
     .search = search,
     .predict = predict,

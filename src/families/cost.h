@@ -28,6 +28,12 @@ static inline int64_t tgl_option(const tgl_choice *choice, int index, int64_t ot
     return choice->option[index] != TGL_UNSET ? choice->option[index] : otherwise;
 }
 
+/* The next number of splits to try: up to 8 all numbers, then steps of about a quarter. */
+static inline int tgl_next_splits(int splits)
+{
+    return splits < 8 ? splits + 1 : splits + splits / 4;
+}
+
 /* ---- Rejections ------------------------------------------------------------------------------ */
 
 /* The reason that stands for TGL_GRID_TOO_LARGE; all others stand for TGL_UNSUPPORTED. */
@@ -35,14 +41,6 @@ extern const char tgl_grid_too_large[];
 
 /* Rejects a candidate: static text. */
 void tgl_reject(tgl_candidate *c, const char *why);
-
-/* For tgl_family.unsupported_reason of kernels that multiply on CUDA cores. A and B have one type:
- * F32, with all else F32; F64 likewise; F16 or BF16, with sums in F32, and C and D of that type or
- * F32. */
-const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip *chip);
-
-/* The same for kernels that multiply by mma.sync: f16, bf16, FP32 in mode tf32, f64. */
-const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 

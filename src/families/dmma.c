@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later, whose operands TMA brings.
+ * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later. TMA copies the operands.
  */
-#include "families/gemm_launch.h"
+#include "families/gemm_arguments.h"
+#include "families/unsupported.h"
 
 #include <limits.h>
 #include <math.h>
@@ -12,17 +13,18 @@
 typedef struct dmma_row {
     const char *name;
     int bm, bn;     /* the tile of D that a block computes */
-    int wm;         /* rows of a warp, which has WARP_COLUMNS columns */
+    int wm;         /* rows of D that a warp computes, with WARP_COLUMNS columns */
     int slices;     /* groups of warps that share the stages of a tile */
     int ahead;      /* groups of 16 rows whose fragments a warp loads in advance */
     int stages;     /* of bm + bn lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* of a thread at launch, as compiled for sm_90a: the most of all layouts */
-    double share;   /* of the peak that its main loop reaches, as fitted below */
+    int registers;  /* of a thread at launch, as compiled for sm_90a: the maximum of all layouts */
+    double share;   /* fraction of the peak that the main loop reaches: fitted as the constants
+                       below */
 } dmma_row;
 
-/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Where SMs have one block,
- * slices (_s2) let it use all schedulers, or two warps of each. */
+/* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. With slices (_s2) a block
+ * that is alone on its SM has a warp, or two, for each scheduler. */
 // clang-format off
 static const dmma_row rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
@@ -33,44 +35,31 @@ static const dmma_row rows[] = {
     {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 165, 0.53},
     {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 169, 0.75},
     {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 165, 0.52},
-    {"dmma_16x128", 16, 128, 16, 1, 1,  6, 2, 118, 0.80},
-    {"dmma_16x64",  16,  64, 16, 1, 1,  7, 3, 118, 0.65},
+    {"dmma_16x128",   16, 128, 16, 1, 1,  6, 2, 118, 0.80},
+    {"dmma_16x64",    16,  64, 16, 1, 1,  7, 3, 118, 0.65},
     {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 118, 0.65},
     {"dmma_32x32_s2", 32,  32, 16, 2, 1,  8, 3, 128, 0.95},
 };
 // clang-format on
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
 enum {
     LINE_BYTES = 128, /* of a stage */
     BK = 16,          /* doubles in a line */
     WARP_COLUMNS = 32,
-    TMA_ALIGNMENT = 16,
 };
 
-/* splits: blocks that share the K of a tile. whole: tiles, from the first on, that are not split.
- * raster: rows of tiles in a band. exchanged: 1: tiles are those of D^T. */
+/* splits: blocks that share the K of a tile. whole: tiles, from the first one on, that are not
+ * split. raster: rows of tiles in a band. exchanged: 1: tiles are those of D^T. */
 static const char *const options[] = {"splits", "whole", "raster", "exchanged", NULL};
 enum { SPLITS, WHOLE, RASTER, EXCHANGED };
 
-static const char *configuration(int index)
-{
-    return index >= 0 && index < ROWS ? rows[index].name : NULL;
-}
-
 /* ---- What it takes --------------------------------------------------------------------------- */
 
-/* The strides of a tensor map are below 2^40 bytes (CUDA driver API, cuTensorMapEncodeTiled). */
-static bool has_small_strides(const tgl_shape *s)
+/* Whether TMA can read the operand: the strides of lines and of matrices, if there are several, are
+ * multiples of 16 bytes. */
+static bool has_map_alignment(const tgl_shape *s, int64_t lines, int64_t ld, int64_t stride)
 {
-    const int64_t most = ((int64_t)1 << 40) / (int64_t)sizeof(double) - 1;
-    return s->lda <= most && s->ldb <= most && s->stride_a <= most && s->stride_b <= most;
-}
-
-/* Whether TMA takes the distances of lines, if there are several, and of matrices. */
-static bool is_direct(const tgl_shape *s, int64_t lines, int64_t ld, int64_t stride)
-{
-    const int64_t unit = TMA_ALIGNMENT / (int64_t)sizeof(double);
+    const int64_t unit = TGL_MAP_ALIGNMENT / (int64_t)sizeof(double);
     return s->k == 0 || ((lines == 1 || ld % unit == 0) && (s->batch == 1 || stride % unit == 0));
 }
 
@@ -85,9 +74,9 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
     if (chip->tensor_f64_flops == 0) return "the chip's tensor cores do not multiply f64";
     if (s->pointers) return "tensor maps describe no batches of pointers";
     if (s->unaligned) return "TMA takes matrices that begin at multiples of 16 bytes";
-    if (!has_small_strides(s)) return "TMA takes strides below 2^40 bytes";
-    if (!is_direct(s, s->trans_a ? s->k : s->m, s->lda, s->stride_a) ||
-        !is_direct(s, s->trans_b ? s->n : s->k, s->ldb, s->stride_b))
+    if (!tgl_has_map_strides(s)) return "TMA takes strides below 2^40 bytes";
+    if (!has_map_alignment(s, s->trans_a ? s->k : s->m, s->lda, s->stride_a) ||
+        !has_map_alignment(s, s->trans_b ? s->n : s->k, s->ldb, s->stride_b))
         return "TMA takes strides that are multiples of 16 bytes";
     if (s->batch > TGL_EXTENT_MAX) return "it counts the problems of a batch in 31 bits";
     return tgl_gemm_unsupported_reason(s);
@@ -95,88 +84,111 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice serves a shape on a chip. */
+/* How a choice computes a product. */
 typedef struct geometry {
     const dmma_row *row;
     bool exchanged;
-    int warps, threads;
-    int raster, splits;
-    int64_t k_chunk;
+    int warps;
     int64_t tile_rows, tile_columns;
-    int64_t tiles, whole;   /* of the batch; those that are not split */
-    int64_t units;          /* of work: gemm/dmma.cu */
-    int shared;             /* dynamic, bytes of a block */
-    int64_t blocks;         /* of the grid */
-    int64_t sums, counters; /* bytes of workspace */
+    int64_t whole; /* tiles of the batch that are not split */
+    int64_t units; /* of work: gemm/dmma.cu */
+    tgl_gemm_step step;
 } geometry;
 
-static void split(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+static void split(const tgl_shape *s, const tgl_choice *choice, struct tgl_gemm_args *args)
 {
     const int64_t asked = tgl_min64(tgl_option(choice, SPLITS, 1), TGL_SPLITS_MAX);
-    g->splits = 1;
-    g->k_chunk = tgl_round_up(s->k, BK);
+    args->splits = args->cluster = 1;
+    args->k_chunk = (int)tgl_round_up(s->k, BK);
     if (asked < 2 || s->k <= BK) return;
-    g->k_chunk = tgl_round_up(tgl_ceil_div(s->k, asked), BK);
-    g->splits = (int)tgl_ceil_div(s->k, g->k_chunk);
+    args->k_chunk = (int)tgl_round_up(tgl_ceil_div(s->k, asked), BK);
+    args->splits = (int)tgl_ceil_div(s->k, args->k_chunk);
 }
 
-/* NULL, or why the choice cannot serve the part of D. */
+/* Bytes of local memory that a thread may use. Warps of less than 64 rows have two stages in an
+ * iteration of the main loop, whose registers leave few for the code behind the loop: NVRTC 13.5
+ * spills up to 72 bytes, once per unit and never in the main loop. NVRTC 13.0 spills none. */
+static int spill_limit(const dmma_row *t)
+{
+    return t->wm < 64 ? 80 : 0;
+}
+
+/* NULL, or why the choice cannot compute the part of D. */
 static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                  const tgl_rectangle *part, const tgl_choice *choice, geometry *g)
 {
     enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* of lib/wgmma_units.h */ };
-    const dmma_row *t = &rows[choice->configuration];
-    *g = (geometry){.row = t, .exchanged = tgl_option(choice, EXCHANGED, 0) != 0};
-    g->warps = t->bm / t->wm * (t->bn / WARP_COLUMNS) * t->slices;
-    /* The producer is a warpgroup if it gives registers to warps of 64 rows. */
-    g->threads = g->warps * 32 + (t->wm == 64 ? 128 : 32);
-    g->shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
-                (t->slices - 1) * t->bm * t->bn * (int)sizeof(double);
-    split(s, choice, g);
+    const dmma_row *t = tgl_choice_row(choice);
+    const int warps = t->bm / t->wm * (t->bn / WARP_COLUMNS) * t->slices;
+    *g = (geometry){
+        .row = t,
+        .exchanged = tgl_option(choice, EXCHANGED, 0) != 0,
+        .warps = warps,
+        .step = {.name = t->name,
+                 .file = "gemm/dmma.cu",
+                 .symbol = "gemm_dmma",
+                 .needs = TGL_HAS_TMA,
+                 /* The producer is a warpgroup if it gives registers to warps of 64 rows. */
+                 .threads = warps * 32 + (t->wm == 64 ? 128 : 32),
+                 .registers = t->registers,
+                 .local_bytes = spill_limit(t),
+                 .static_shared = TGL_RING_STATIC_SHARED,
+                 .dynamic_shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+                                   (t->slices - 1) * t->bm * t->bn * (int)sizeof(double),
+                 .vec_a = 1,
+                 .vec_b = 1,
+                 .batch_step = (int)s->batch,
+                 .loops_over_batch = true,
+                 .is_persistent = true}};
+    tgl_gemm_step *step = &g->step;
+    split(s, choice, &step->args);
     g->tile_rows = tgl_ceil_div(g->exchanged ? part->n : part->m, t->bm);
     g->tile_columns = tgl_ceil_div(g->exchanged ? part->m : part->n, t->bn);
-    if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch * g->splits > UNITS_MAX)
+    if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch * step->args.splits >
+        UNITS_MAX)
         return tgl_grid_too_large;
-    g->tiles = g->tile_rows * g->tile_columns * s->batch;
-    if (g->splits > 1) {
-        g->whole = tgl_min64(tgl_option(choice, WHOLE, 0), g->tiles);
-        g->sums = (g->tiles - g->whole) * g->splits * t->bm * t->bn * (int64_t)sizeof(double);
-        g->counters = (g->tiles - g->whole) * (int64_t)sizeof(unsigned);
+    const int64_t tiles = g->tile_rows * g->tile_columns * s->batch;
+    const int splits = step->args.splits;
+    if (splits > 1) {
+        g->whole = tgl_min64(tgl_option(choice, WHOLE, 0), tiles);
+        step->scratch_bytes = (tiles - g->whole) * splits * t->bm * t->bn * (int64_t)sizeof(double);
+        step->counter_bytes = (tiles - g->whole) * (int64_t)sizeof(unsigned);
     }
-    g->units = g->whole + (g->tiles - g->whole) * g->splits;
-    g->blocks = tgl_persistent_blocks(chip, t->min_blocks, 1, g->units);
+    g->units = g->whole + (tiles - g->whole) * splits;
+    step->args.tiles_whole = (int)g->whole;
+    step->blocks = tgl_persistent_blocks(chip, t->min_blocks, 1, g->units);
     const int64_t raster = tgl_option(choice, RASTER, 0);
-    g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
-                           : tgl_square_raster(chip, t->bm, t->bn, 1, g->tile_rows);
+    step->args.raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
+                                   : tgl_square_raster(chip, t->bm, t->bn, 1, g->tile_rows);
     return NULL;
 }
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 1,563 times of the configurations without slices on an H200, of 170 products. Its
+/* Fitted to 1,563 times of the configurations without slices, for 170 products on an H200. The
  * choices are 2.2 % slower than the best in geometric mean. Cycles are those of the clock in the
- * table of chips. */
+ * table of chips. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    TILE_CYCLES = 1000,         /* of a unit, outside of its loop, without: */
-    SLICE_CYCLES = 300,         /* assumed: to add the sums of a slice */
-    STORE_BYTES_A_CLOCK = 29,   /* that an SM stores */
+    TILE_CYCLES = 1000,         /* of a unit outside of its main loop, without: */
+    SLICE_CYCLES = 300,         /* to add the sums of a slice: assumed, not measured */
+    STORE_BYTES_A_CLOCK = 29,   /* stores of D */
     REDUCE_CYCLES = 1440,       /* of a split tile: fences, the counter, without: */
     SUM_BYTES_A_CLOCK = 26,     /* sums that a block exchanges with the workspace */
-    SHARED_BYTES_A_CLOCK = 128, /* that an SM reads or writes */
-    TMA_BYTES_A_CLOCK = 77,     /* that it receives */
-    LATENCY_CYCLES = 3940,      /* from the release of a stage to its next tile, from memory */
+    SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
+    TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
+    LATENCY_CYCLES = 3940,      /* from the release of a stage until its next tile has arrived */
 };
-static const double START_SECONDS = 1.6e-6; /* of the launch, to the first tile */
-static const double LONE = 0.9;             /* factor on the share of a scheduler with one warp */
-static const double RESIDENT_TAIL = 1.45;   /* tails of an SM with several blocks, in a full wave */
-static const double MEMORY_SHARE = 0.98;    /* of a copy's rate */
-static const double OVERLAP =
-    4; /* the exponent by which times of arithmetic and memory are joined:
-          16 x 28672 x 8192 NT 449 us with tiles of 16x128, 520 of 32x64 */
+static const double START_SECONDS = 1.6e-6; /* from the launch to the first tile */
+static const double LONE = 0.9;             /* factor on `share` if a scheduler has one warp */
+static const double RESIDENT_TAIL = 1.45;   /* factor on the tail in full waves of several blocks */
+static const double MEMORY_SHARE = 0.98;    /* fraction of the copy rate */
+/* Exponent p of (x^p + y^p)^(1/p), the time of arithmetic and memory that overlap: see
+ * docs/notes/2026-11-26-gpu-planner.md. */
+static const double OVERLAP = 4;
 
-/* Cycles for BK of K of the tiles of `blocks` blocks of an SM: the longest of the products, where a
- * warp multiplies at the rate of a scheduler; of the reads and writes of shared memory; of the
- * copies; and of what a block waits for its next stage. */
+/* Cycles of an SM for BK of K of the tiles of `blocks` blocks: the longest of arithmetic, where a
+ * warp multiplies at the rate of a scheduler; reads and writes of shared memory; copies by TMA; and
+ * the latency of the next stage. */
 static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
 {
     const dmma_row *t = g->row;
@@ -192,18 +204,19 @@ static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
 
-/* Cycles from the last product of a unit to the next unit. */
+/* Cycles from the end of the main loop of a unit to the next unit. */
 static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
 {
     const double elements = (double)g->row->bm * g->row->bn;
     const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
                         (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
     if (!is_split) return tail;
-    return tail + REDUCE_CYCLES + (1 + g->splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
+    return tail + REDUCE_CYCLES +
+           (1 + g->step.args.splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
 }
 
-/* Cycles of the busiest SM for units that begin together, each `depth` of BK deep: full waves, then
- * one that may leave SMs idle. */
+/* Cycles of the busiest SM for units that begin together, each with `depth` steps of K: full waves,
+ * then one that may leave SMs idle. */
 static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
                           int64_t units, int resident, double depth, bool is_split)
 {
@@ -219,17 +232,18 @@ static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const geomet
 static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
                          tgl_candidate *c)
 {
-    const double depth = ceil((double)s->k / BK), chunk = ceil((double)g->k_chunk / BK);
-    const int64_t split = g->splits > 1 ? g->units - g->whole : 0, whole = g->units - split;
+    const double depth = ceil((double)s->k / BK), chunk = ceil((double)g->step.args.k_chunk / BK);
+    const int64_t split = g->step.args.splits > 1 ? g->units - g->whole : 0,
+                  whole = g->units - split;
     const double cycles = wave_cycles(chip, s, g, whole, c->resident, depth, false) +
                           wave_cycles(chip, s, g, split, c->resident, chunk, true);
     const double steps = (double)whole * depth + (double)split * chunk;
-    c->blocks = (double)g->blocks;
+    c->blocks = (double)g->step.blocks;
     c->is_uneven = g->whole > 0;
     const double multiply = cycles / (1e6 * chip->clock_mhz);
     const double memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
     c->compute = START_SECONDS + pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP), 1 / OVERLAP);
-    if (g->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
+    if (g->step.blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory = START_SECONDS + memory;
     c->l2 = START_SECONDS + steps * LINE_BYTES * (g->row->bm + g->row->bn) / chip->l2_rate;
 }
@@ -239,29 +253,12 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
     geometry g;
     const tgl_rectangle part = tgl_whole(s);
     const char *why = make_geometry(chip, s, &part, &c->choice, &g);
-    if (why != NULL) {
-        tgl_reject(c, why);
-        return;
-    }
-    c->threads = g.threads;
-    c->registers = g.row->registers;
-    c->shared_bytes = g.shared + TGL_RING_STATIC_SHARED;
-    c->splits = g.splits;
-    c->workspace_bytes = g.sums + g.counters;
-    c->launches = 1;
-    c->is_predicted = true;
-    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
 
-enum { DEPTH_MIN = 4 /* the least K of a split, in units of BK */ };
-
-/* Splits worth a try: all up to 8, then in steps of about a quarter. */
-static int next_splits(int splits)
-{
-    return splits < 8 ? splits + 1 : splits + splits / 4;
-}
+enum { DEPTH_MIN = 4 /* minimum depth of a split, in units of BK */ };
 
 static void try_options(tgl_search *in, int64_t splits, int64_t whole, int64_t exchanged)
 {
@@ -272,32 +269,32 @@ static void try_options(tgl_search *in, int64_t splits, int64_t whole, int64_t e
     tgl_search_try(in, SPLITS, EXCHANGED + 1, values);
 }
 
-/* All tiles split while they do not fill the chip, or those of the last wave. */
+/* Tries to split all tiles as long as they do not fill the chip, else the tiles of the last wave.
+ */
 static void try_splits(tgl_search *in, int64_t exchanged)
 {
     const tgl_shape *s = in->shape;
     const int64_t edge_m = exchanged ? s->n : s->m, edge_n = exchanged ? s->m : s->n;
-    const dmma_row *t = &rows[in->asked.configuration];
+    const dmma_row *t = tgl_choice_row(&in->asked);
     const int64_t slots = (int64_t)in->chip->sms * t->min_blocks;
     const int most = (int)tgl_min64(s->k / (DEPTH_MIN * BK), TGL_SPLITS_MAX);
     const double tiles = (double)tgl_ceil_div(edge_m, t->bm) * (double)tgl_ceil_div(edge_n, t->bn) *
                          (double)s->batch;
     if (exchanged != 0) try_options(in, 1, 0, exchanged);
-    for (int i = 2; i <= most && tiles * (i - 1) < 2 * (double)slots; i = next_splits(i)) {
+    for (int i = 2; i <= most && tiles * (i - 1) < 2 * (double)slots; i = tgl_next_splits(i))
         try_options(in, i, 0, exchanged);
-    }
     if (tiles <= (double)slots || tiles > INT_MAX) return;
     const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
-    for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++) {
+    for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++)
         try_options(in, i, whole, exchanged);
-    }
 }
 
 static void search(tgl_search *in)
 {
+    const dmma_row *t = tgl_choice_row(&in->asked);
     try_splits(in, 0);
-    /* The other tiles exist with rows and columns exchanged, or are square. */
-    if (rows[in->asked.configuration].bm == 16) try_splits(in, 1);
+    /* The other tiles are square, or have a row with BM and BN exchanged. */
+    if (t->bm == 16) try_splits(in, 1);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -318,34 +315,19 @@ static tgl_tensor tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool 
         .type = TGL_F64,
         .rank = 3,
         .size = {k_major ? k : edge, k_major ? edge : k, count},
-        /* Of a single line or matrix the distance does not matter, but has to be legal. */
-        .stride = {size, tgl_round_up(ld * size, TMA_ALIGNMENT),
-                   count > 1 ? tgl_round_up(stride * size, TMA_ALIGNMENT) : TMA_ALIGNMENT},
+        /* The stride of a single line or matrix is not used but must be legal. */
+        .stride = {size, tgl_round_up(ld * size, TGL_MAP_ALIGNMENT),
+                   count > 1 ? tgl_round_up(stride * size, TGL_MAP_ALIGNMENT) : TGL_MAP_ALIGNMENT},
         .box = {BK, k_major ? tile : BK, 1},
         .swizzle_bytes = LINE_BYTES,
     };
 }
 
-/* Bytes of local memory of a thread. Warps of less than 64 rows have two stages in an iteration of
- * the main loop, whose registers leave few for what is needed after it: NVRTC 13.5 spills up to 72
- * bytes, once a unit and never in the main loop. NVRTC 13.0 spills none. */
-static int spill_limit(const dmma_row *t)
+static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
+                       tgl_list_builder *builder)
 {
-    return t->wm < 64 ? 80 : 0;
-}
-
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
-{
-    geometry g;
-    const tgl_shape *s = of->shape;
-    const char *why = make_geometry(of->chip, s, &of->part, &of->choice, &g);
-    if (why != NULL) {
-        tgl_gemm_fail(why, builder);
-        return;
-    }
-    const dmma_row *t = g.row;
-    const tgl_tensor maps[] = {tensor_of(s, &of->part, !g.exchanged, t->bm),
-                               tensor_of(s, &of->part, g.exchanged, t->bn)};
+    const geometry *g = geometry_of_step;
+    const dmma_row *t = g->row;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"WM", t->wm},
@@ -353,37 +335,23 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
                                 {"AHEAD", t->ahead},
                                 {"STAGES", t->stages},
                                 {"MIN_BLOCKS", t->min_blocks},
-                                {"EXCHANGED", g.exchanged},
-                                {"TRANS_A", g.exchanged ? !s->trans_b : s->trans_a},
-                                {"TRANS_B", g.exchanged ? !s->trans_a : s->trans_b}};
-    tgl_gemm_step step = {
-        .of = of,
-        .name = t->name,
-        .file = "gemm/dmma.cu",
-        .symbol = "gemm_dmma",
-        .needs = TGL_HAS_TMA,
-        .threads = g.threads,
-        .dynamic_shared = g.shared,
-        .local_bytes = spill_limit(t),
-        .vec_a = 1,
-        .vec_b = 1,
-        .blocks = g.blocks,
-        .batch_step = (int)s->batch,
-        .loops_over_batch = true,
-        .is_persistent = true,
-        .maps = maps,
-        .map_count = 2,
-        .scratch_bytes = g.sums,
-        .counter_bytes = g.counters,
-        .args = {.raster = g.raster,
-                 .tiles_whole = (int)g.whole,
-                 .splits = g.splits,
-                 .cluster = 1,
-                 .k_chunk = (int)g.k_chunk},
-    };
+                                {"EXCHANGED", g->exchanged},
+                                {"TRANS_A", g->exchanged ? !s->trans_b : s->trans_a},
+                                {"TRANS_B", g->exchanged ? !s->trans_a : s->trans_b}};
+    (void)is_unaligned;
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
-    step.aligned = tgl_gemm_kernel(&step, builder);
-    tgl_gemm_add_step(&step, builder);
+}
+
+static void launch(const tgl_partition *of, tgl_list_builder *builder)
+{
+    geometry g;
+    const tgl_shape *s = of->shape;
+    if (tgl_gemm_fails(make_geometry(of->chip, s, &of->part, &of->choice, &g), builder)) return;
+    const tgl_tensor maps[] = {tensor_of(s, &of->part, !g.exchanged, g.row->bm),
+                               tensor_of(s, &of->part, g.exchanged, g.row->bn)};
+    g.step.maps = maps;
+    g.step.map_count = 2;
+    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
@@ -395,10 +363,11 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     const tgl_rectangle part = tgl_whole(shape);
     if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
     tgl_text_add(out, "tiles       %lld x %lld%s, bands of %d rows\n", (long long)g.tile_rows,
-                 (long long)g.tile_columns, g.exchanged ? " of the transposed D" : "", g.raster);
+                 (long long)g.tile_columns, g.exchanged ? " of the transposed D" : "",
+                 g.step.args.raster);
     if (g.whole > 0)
         tgl_text_add(out, "whole       %lld tiles, the others split\n", (long long)g.whole);
-    if (g.splits > 1) tgl_gemm_explain_split(g.splits, g.k_chunk, g.sums, out);
+    tgl_gemm_explain_split(&g.step, 0, out);
 }
 
 static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
@@ -412,7 +381,7 @@ const tgl_family tgl_family_dmma = {
     .name = "dmma",
     .summary = "f64 on tensor cores by TMA, sm_90 and later",
     .options = options,
-    .configuration = configuration,
+    TGL_ROWS(rows),
     .unsupported_reason = unsupported_reason,
     .search = search,
     .predict = predict,

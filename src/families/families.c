@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of families, and the numbering of their configurations. A new family adds its line
- * here, and nowhere else.
+ * The table of families and the numbering of their configurations. A new family adds a line here.
  */
 #include "plan/family.h"
 
@@ -23,7 +22,7 @@ const tgl_family *tgl_family_at(int index)
     return index >= 0 && index < FAMILIES ? families[index] : NULL;
 }
 
-/* A choice with no option given. */
+/* A choice with default options. */
 static tgl_choice make_choice(const tgl_family *family, int configuration)
 {
     tgl_choice choice = {.family = family, .configuration = configuration};
@@ -35,30 +34,33 @@ static tgl_choice make_choice(const tgl_family *family, int configuration)
 bool tgl_configuration_at(int index, tgl_choice *choice)
 {
     if (index < 0) return false;
-    for (int i = 0; i < FAMILIES; i++)
-        for (int j = 0; families[i]->configuration(j) != NULL; j++)
-            if (index-- == 0) {
-                *choice = make_choice(families[i], j);
-                return true;
-            }
+    for (int i = 0; i < FAMILIES; index -= families[i++]->row_count)
+        if (index < families[i]->row_count) {
+            *choice = make_choice(families[i], index);
+            return true;
+        }
     return false;
 }
 
 bool tgl_configuration_find(const char *name, size_t length, tgl_choice *choice)
 {
-    const char *known;
-    for (int i = 0; i < FAMILIES; i++)
-        for (int j = 0; (known = families[i]->configuration(j)) != NULL; j++)
-            if (strlen(known) == length && memcmp(known, name, length) == 0) {
-                *choice = make_choice(families[i], j);
-                return true;
-            }
+    for (int i = 0; tgl_configuration_at(i, choice); i++) {
+        const char *known = tgl_choice_name(choice);
+        if (strlen(known) == length && memcmp(known, name, length) == 0) return true;
+    }
     return false;
+}
+
+const void *tgl_choice_row(const tgl_choice *choice)
+{
+    const tgl_family *family = choice->family;
+    return (const char *)family->rows + (size_t)choice->configuration * family->row_bytes;
 }
 
 const char *tgl_choice_name(const tgl_choice *choice)
 {
-    return choice->family->configuration(choice->configuration);
+    const char *const *first_member = tgl_choice_row(choice);
+    return *first_member;
 }
 
 int tgl_choice_lines(const tgl_choice *choice)

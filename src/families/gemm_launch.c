@@ -1,67 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the steps of the production families: macros that all kernels of kernels/gemm/ understand,
- * alternatives, arguments, and what a run fills in.
+ * Predicts and writes the steps of the production families: see gemm_launch.h.
  */
 #include "families/gemm_launch.h"
-#include "families/decompose.h"
+#include "families/gemm_arguments.h"
 
-#include "../../kernels/lib/tma_map.h"
-
-#include <stddef.h>
+#include <limits.h>
 #include <string.h>
 
-typedef struct tgl_gemm_args gemm_args;
+/* ---- Prediction ------------------------------------------------------------------------------ */
 
-enum { MAPS_OF_INPUTS = 2, MAPS_MAX = 3 };
-
-/* The parameters of a kernel that takes tensor maps. */
-typedef struct mapped_args {
-    gemm_args args;
-    struct tgl_tensor_map maps[MAPS_MAX];
-} mapped_args;
-
-/* ---- What the kernels take ------------------------------------------------------------------- */
-
-/* True if all that is read or written is FP32. */
-static bool is_f32(const tgl_shape *s)
+const char *tgl_gemm_cut_tiles(const tgl_shape *s, int bm, int bn, bool is_split,
+                               tgl_gemm_step *step)
 {
-    const tgl_shape_epilogue *e = &s->epilogue;
-    return tgl_shape_is_all(s, TGL_F32) && s->type_accumulate == TGL_F32 &&
-           (e->bias == TGL_BIAS_NONE || e->type_bias == TGL_F32) &&
-           (!e->residual || e->type_residual == TGL_F32);
-}
-
-const char *tgl_gemm_unsupported_reason(const tgl_shape *s)
-{
-    if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
-        s->scaling_d != TGL_SCALING_NONE)
-        return "there are no CUDA kernels with scales";
-    _Static_assert(TGL_EXTENT_MAX == 2147482623, "the sentence says so");
-    if (s->m > TGL_EXTENT_MAX || s->n > TGL_EXTENT_MAX || s->k > TGL_EXTENT_MAX)
-        return "CUDA kernels take m, n and k up to 2147482623";
+    enum { RASTER = 8 };
+    const int64_t rows = tgl_ceil_div(s->m, bm);
+    step->batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX);
+    step->tiles = rows * tgl_ceil_div(s->n, bn);
+    step->args.raster = (int)tgl_min64(rows, RASTER);
+    if (step->tiles > (is_split ? TGL_GRID_X_MAX / TGL_SPLITS_MAX : TGL_GRID_X_MAX))
+        return tgl_grid_too_large;
+    /* The kernel counts split tiles over all problems of a launch. */
+    if (is_split && step->tiles > INT_MAX / step->batch_step) return tgl_grid_too_large;
     return NULL;
 }
 
-const char *tgl_gemm_unsupported_unless_f32(const tgl_shape *s, const tgl_chip *chip)
+bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape, const char *why,
+                      const tgl_gemm_step *step, tgl_candidate *c)
 {
-    (void)chip;
-    if (!is_f32(s)) return "it multiplies FP32 only";
-    return tgl_gemm_unsupported_reason(s);
+    if (why != NULL) {
+        tgl_reject(c, why);
+        return false;
+    }
+    c->threads = step->threads;
+    c->registers = step->registers;
+    c->shared_bytes = step->static_shared + step->dynamic_shared;
+    c->splits = step->args.splits;
+    c->workspace_bytes = step->scratch_bytes + step->counter_bytes;
+    c->launches = tgl_ceil_div(shape->batch, step->batch_step);
+    c->is_predicted = true;
+    return tgl_predict_occupancy(chip, step->dynamic_shared_unaligned, c);
 }
 
-void tgl_gemm_fail(const char *why, tgl_list_builder *builder)
+bool tgl_gemm_fails(const char *why, tgl_list_builder *builder)
 {
-    if (builder->status == TGL_OK)
+    if (why != NULL && builder->status == TGL_OK)
         builder->status = tgl_fail(TGL_UNSUPPORTED, "the planner's choice cannot serve: %s", why);
+    return why != NULL;
 }
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
-
-bool tgl_gemm_has_unaligned(const tgl_shape *shape, int vec_a, int vec_b)
-{
-    return !shape->pointers && (vec_a > 1 || vec_b > 1);
-}
 
 void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t count)
 {
@@ -94,184 +82,29 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
             tgl_list_macro(builder, macros[i].name, macros[i].value);
 }
 
-static const char *parameters_of(const tgl_gemm_step *step)
+/* Adds the kernel that the macros since the last kernel describe. */
+static const tgl_kernel *add_kernel(const tgl_gemm_step *step, bool is_unaligned,
+                                    tgl_list_builder *builder)
 {
-#define MAP "|struct tgl_tensor_map"
-    static const char *const parameters[] = {"struct tgl_gemm_args", NULL,
-                                             "struct tgl_gemm_args" MAP MAP,
-                                             "struct tgl_gemm_args" MAP MAP MAP};
-#undef MAP
-    return parameters[step->map_count];
-}
-
-const tgl_kernel *tgl_gemm_kernel(const tgl_gemm_step *step, tgl_list_builder *builder)
-{
+    const bool is_larger = is_unaligned && step->local_bytes_unaligned > 0;
     const tgl_kernel kernel = {
         .name = step->name,
         .file = step->file,
         .symbol = step->symbol,
-        .parameters = parameters_of(step),
+        .parameters = tgl_gemm_parameters(step),
         .expression = step->of->shape->epilogue.expression,
         .needs = step->needs,
-        .local_bytes = step->local_bytes,
+        .local_bytes = is_larger ? step->local_bytes_unaligned : step->local_bytes,
     };
     add_common_macros(step->of->shape, builder);
     return tgl_list_kernel(builder, &kernel);
 }
 
-/* ---- Arguments ------------------------------------------------------------------------------- */
-
-static int64_t bytes_of(tgl_type type, int64_t elements)
+/* Whether matrices that begin anywhere need a kernel of their own: not if the aligned kernel copies
+ * single elements, and not for arrays of pointers, whose alignment the caller guarantees. */
+static bool has_unaligned(const tgl_gemm_step *step)
 {
-    return elements * (int64_t)tgl_type_size(type);
-}
-
-int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part)
-{
-    return part->row * (shape->trans_a ? 1 : shape->lda);
-}
-
-int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part)
-{
-    return part->col * (shape->trans_b ? shape->ldb : 1);
-}
-
-static int64_t offset_a(const tgl_gemm_step *step)
-{
-    return tgl_gemm_offset_a(step->of->shape, &step->of->part);
-}
-
-static int64_t offset_b(const tgl_gemm_step *step)
-{
-    return tgl_gemm_offset_b(step->of->shape, &step->of->part);
-}
-
-/* All that is known when the plan is made. */
-static gemm_args known_args(const tgl_gemm_step *step, bool has_product)
-{
-    const tgl_shape *s = step->of->shape;
-    const tgl_shape_epilogue *e = &s->epilogue;
-    gemm_args args = step->args;
-    args.lda = s->lda;
-    args.ldb = s->ldb;
-    args.ldc = s->ldc;
-    args.ldd = s->ldd;
-    args.stride_a = s->stride_a;
-    args.stride_b = s->stride_b;
-    args.stride_c = s->stride_c;
-    args.stride_d = s->stride_d;
-    args.m = (int)step->of->part.m;
-    args.n = (int)step->of->part.n;
-    args.k = has_product ? (int)s->k : 0;
-    args.waits_at_end = step->of->is_strip;
-    if (e->bias != TGL_BIAS_NONE) args.stride_bias = e->stride_bias;
-    if (e->residual) {
-        args.ld_residual = e->ld_residual;
-        args.stride_residual = e->stride_residual;
-    }
-    if (!has_product && step->is_persistent) {
-        args.splits = 1;
-    } else if (!has_product) {
-        args.tiles_whole = (int)step->tiles;
-        args.cluster = 1;
-    }
-    return args;
-}
-
-/* ---- Patches --------------------------------------------------------------------------------- */
-
-#define AT(member) offsetof(gemm_args, member)
-
-/* A pointer to an operand: `offset` elements from its beginning, and `stride` between problems. */
-static void patch_operand(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
-                          size_t at, tgl_type type, int64_t offset, int64_t stride)
-{
-    const tgl_patch patch = {.value = TGL_VALUE_OPERAND,
-                             .index = (int)operand,
-                             .at = (int)at,
-                             .offset = bytes_of(type, offset),
-                             .step = bytes_of(type, stride) * step->batch_step};
-    tgl_list_patch(builder, &patch);
-}
-
-/* An array of pointers, one for each problem. */
-static void patch_array(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
-                        size_t at)
-{
-    const tgl_patch patch = {.value = TGL_VALUE_OPERAND,
-                             .index = (int)operand,
-                             .at = (int)at,
-                             .step = (int64_t)sizeof(void *) * step->batch_step};
-    tgl_list_patch(builder, &patch);
-}
-
-/* Without a product A and B stay NULL. */
-static void patch_arrays(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
-{
-    if (has_product) {
-        patch_array(builder, step, TGL_AT_A_ARRAY, AT(A_array));
-        patch_array(builder, step, TGL_AT_B_ARRAY, AT(B_array));
-    }
-    if (!step->of->shape->in_place) patch_array(builder, step, TGL_AT_C_ARRAY, AT(C_array));
-    patch_array(builder, step, TGL_AT_D_ARRAY, AT(D_array));
-}
-
-static bool is_repacked(const tgl_gemm_step *step, tgl_operand operand)
-{
-    if (step->keeps_operands) return false;
-    for (int i = 0; i < step->map_count; i++)
-        if (step->maps[i].operand == (int)operand) return step->maps[i].base == TGL_VALUE_SCRATCH;
-    return false;
-}
-
-static void patch_matrices(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
-{
-    const tgl_shape *s = step->of->shape;
-    const int64_t row = step->of->part.row, col = step->of->part.col;
-    if (has_product && !is_repacked(step, TGL_AT_A))
-        patch_operand(builder, step, TGL_AT_A, AT(A), s->type_a, offset_a(step), s->stride_a);
-    if (has_product && !is_repacked(step, TGL_AT_B))
-        patch_operand(builder, step, TGL_AT_B, AT(B), s->type_b, offset_b(step), s->stride_b);
-    if (!s->in_place)
-        patch_operand(builder, step, TGL_AT_C, AT(C), s->type_c, row * s->ldc + col, s->stride_c);
-    patch_operand(builder, step, TGL_AT_D, AT(D), s->type_d, row * s->ldd + col, s->stride_d);
-}
-
-static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
-{
-    const tgl_type type = step->of->shape->type_accumulate;
-    const bool is_f64 = type == TGL_F64;
-    if (step->of->shape->device_scalars) {
-        patch_operand(builder, step, TGL_AT_ALPHA, AT(alpha_at), type, 0, 0);
-        patch_operand(builder, step, TGL_AT_BETA, AT(beta_at), type, 0, 0);
-        return;
-    }
-    if (has_product)
-        tgl_list_patch_value(builder, is_f64 ? TGL_VALUE_ALPHA_F64 : TGL_VALUE_ALPHA_F32, 0,
-                             AT(alpha), 0);
-    tgl_list_patch_value(builder, is_f64 ? TGL_VALUE_BETA_F64 : TGL_VALUE_BETA_F32, 0, AT(beta), 0);
-}
-
-static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
-{
-    const tgl_shape_epilogue *e = &step->of->shape->epilogue;
-    const int64_t row = step->of->part.row, col = step->of->part.col;
-    if (e->bias != TGL_BIAS_NONE)
-        patch_operand(builder, step, TGL_AT_BIAS, AT(bias), e->type_bias,
-                      e->bias == TGL_BIAS_ROW ? row : col, e->stride_bias);
-    if (e->residual)
-        patch_operand(builder, step, TGL_AT_RESIDUAL, AT(residual), e->type_residual,
-                      row * e->ld_residual + col, e->stride_residual);
-}
-
-/* Without a product A and B are not read. */
-static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
-{
-    for (int i = has_product ? 0 : MAPS_OF_INPUTS; i < step->map_count; i++) {
-        tgl_list_patch_value(
-            builder, TGL_VALUE_TENSOR_MAP, tgl_list_tensor(builder, &step->maps[i]),
-            offsetof(mapped_args, maps) + (size_t)i * sizeof(struct tgl_tensor_map), 0);
-    }
+    return !step->of->shape->pointers && (step->vec_a > 1 || step->vec_b > 1);
 }
 
 /* ---- Order ----------------------------------------------------------------------------------- */
@@ -283,10 +116,11 @@ static bool is_with_product(const tgl_launch *launch)
     return true;
 }
 
-/* Whether a launch may start while the one before it in the stream still runs, and let the next one
- * do so. With more blocks than SMs an early start would place them unevenly, because some SMs are
- * still busy. To many short blocks that does not matter, nor to persistent ones that fill all SMs:
- * each finds room only where one has ended. */
+/* Whether a launch may start while the launch before it still runs, and lets the next launch start
+ * early in turn. With more blocks than SMs an early start would distribute the blocks unevenly,
+ * because some SMs are still busy. This does not matter for many short blocks, nor for persistent
+ * blocks that fill all SMs, each of which starts where an earlier block has ended (may_overlap of
+ * the family). */
 static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
 {
     const int64_t blocks = (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
@@ -296,8 +130,8 @@ static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
             of.family->may_overlap);
 }
 
-/* Whether all launches so far may overlap, in a run with or without a product. All alternatives
- * with a product have the same grid. */
+/* Whether all launches of the list so far may overlap, in a run with or without a product. All
+ * alternatives with a product have the same grid. */
 static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool has_product)
 {
     for (int i = 0; i < list->step_count; i++)
@@ -308,27 +142,30 @@ static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool 
     return true;
 }
 
-/* Strips fill the last wave of the launch before them. They start when the last block of that
- * launch has started; it has waited for all earlier launches. */
+/* A strip fills the last wave of the launch before it. It starts when the last block of that launch
+ * has started, which has waited for all earlier launches. */
 static tgl_ordering order_of(const tgl_gemm_step *step, bool overlaps)
 {
     if ((step->of->chip->features & TGL_HAS_OVERLAP) == 0) return TGL_AFTER_ALL;
     return step->of->is_strip ? TGL_BESIDE : overlaps ? TGL_WAITS : TGL_AFTER_ALL;
 }
 
-/* ---- Launches -------------------------------------------------------------------------------- */
+/* ---- Alternatives ---------------------------------------------------------------------------- */
 
-/* The launch, but for kernel, conditions and order. */
-static tgl_launch make_launch(const tgl_gemm_step *step, const gemm_args *args, bool has_product)
+/* The launch without conditions and order. */
+static tgl_launch make_launch(const tgl_gemm_step *step, bool is_unaligned, bool has_product,
+                              int cluster)
 {
     const int64_t batch = step->of->shape->batch;
     const int64_t repeats = tgl_ceil_div(batch, step->batch_step);
     const int64_t blocks = has_product || step->tiles == 0 ? step->blocks : step->tiles;
+    const bool is_larger = is_unaligned && step->dynamic_shared_unaligned > 0;
     return (tgl_launch){
+        .kernel = is_unaligned ? step->unaligned : step->aligned,
         .grid = {(unsigned)blocks, 1, step->loops_over_batch ? 1 : (unsigned)step->batch_step},
-        .cluster = {(unsigned)args->cluster, 1, 1},
+        .cluster = {(unsigned)cluster, 1, 1},
         .threads = (unsigned)step->threads,
-        .dynamic_shared = step->dynamic_shared,
+        .dynamic_shared = is_larger ? step->dynamic_shared_unaligned : step->dynamic_shared,
         .flag = -1,
         .part = step->of->part,
         .repeats = repeats,
@@ -339,115 +176,91 @@ static tgl_launch make_launch(const tgl_gemm_step *step, const gemm_args *args, 
     };
 }
 
-/* Workspace of a step: offsets of its regions. */
-typedef struct regions {
-    int64_t scratch, counters;
-} regions;
-
-/* Adds one alternative. launch: with its kernel and conditions. */
-static void add_launch(const tgl_gemm_step *step, const regions *at, bool has_product,
-                       gemm_args *args, tgl_launch *launch, tgl_list_builder *builder)
-{
-    if (builder->status != TGL_OK) return;
-    const bool overlaps = may_overlap(launch, step->of->chip);
-    launch->order = order_of(step, overlaps);
-    args->overlaps =
-        !step->of->is_last || (overlaps && all_overlap(builder->list, step->of->chip, has_product));
-    const mapped_args bytes = {.args = *args};
-    const size_t map_bytes = (size_t)step->map_count * sizeof *bytes.maps;
-    tgl_list_launch(builder, launch, &bytes,
-                    step->map_count > 0 ? offsetof(mapped_args, maps) + map_bytes : sizeof *args);
-    patch_maps(builder, step, has_product);
-    (step->of->shape->pointers ? patch_arrays : patch_matrices)(builder, step, has_product);
-    patch_scalars(builder, step, has_product);
-    patch_epilogue(builder, step);
-    tgl_list_patch_value(builder, TGL_VALUE_COUNT, 0, AT(batch), 0);
-    if (step->scratch_bytes > 0)
-        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), at->scratch);
-    if (step->tables != NULL) {
-        tgl_decompose_patch(&step->tables[0], AT(left_tables), step->tables[0].panels, builder);
-        tgl_decompose_patch(&step->tables[1], AT(right_tables), step->tables[1].panels, builder);
-    }
-    if (step->counter_bytes > 0)
-        tgl_list_patch_value(builder, TGL_VALUE_COUNTERS, 0, AT(counters), at->counters);
-}
-
 static void add_condition(tgl_launch *launch, tgl_operand operand, tgl_type type, int vec,
                           int64_t offset)
 {
     if (vec == 1) return;
-    launch->conditions[launch->condition_count++] =
-        (tgl_condition){.kind = TGL_IF_ALIGNED,
-                        .operand = operand,
-                        .alignment = (int)bytes_of(type, vec),
-                        .offset = bytes_of(type, offset)};
+    const int size = (int)tgl_type_size(type);
+    launch->conditions[launch->condition_count++] = (tgl_condition){.kind = TGL_IF_ALIGNED,
+                                                                    .operand = operand,
+                                                                    .alignment = vec * size,
+                                                                    .offset = offset * size};
 }
 
-static void add_without_product(const tgl_gemm_step *step, const regions *at,
-                                tgl_list_builder *builder)
-{
-    gemm_args args = known_args(step, false);
-    tgl_launch launch = make_launch(step, &args, false);
-    launch.kernel = step->aligned;
-    launch.conditions[launch.condition_count++] = (tgl_condition){.kind = TGL_IF_NO_PRODUCT};
-    add_launch(step, at, false, &args, &launch, builder);
-}
-
-static void add_aligned(const tgl_gemm_step *step, const regions *at, tgl_list_builder *builder)
+static void add_conditions(const tgl_gemm_step *step, bool is_unaligned, bool has_product,
+                           tgl_launch *launch)
 {
     const tgl_shape *s = step->of->shape;
-    gemm_args args = known_args(step, true);
-    tgl_launch launch = make_launch(step, &args, true);
-    launch.kernel = step->aligned;
-    if (step->unaligned != NULL) {
-        add_condition(&launch, TGL_AT_A, s->type_a, step->vec_a, offset_a(step));
-        add_condition(&launch, TGL_AT_B, s->type_b, step->vec_b, offset_b(step));
+    const tgl_rectangle *part = &step->of->part;
+    if (!has_product) launch->conditions[launch->condition_count++].kind = TGL_IF_NO_PRODUCT;
+    if (!has_product || is_unaligned || step->unaligned == NULL) return;
+    add_condition(launch, TGL_AT_A, s->type_a, step->vec_a, tgl_gemm_offset_a(s, part));
+    add_condition(launch, TGL_AT_B, s->type_b, step->vec_b, tgl_gemm_offset_b(s, part));
+}
+
+static void add_alternative(const tgl_gemm_step *step, bool is_unaligned, bool has_product,
+                            tgl_list_builder *builder)
+{
+    const tgl_chip *chip = step->of->chip;
+    if (builder->status != TGL_OK) return;
+    struct tgl_gemm_args args = tgl_gemm_known_args(step, has_product);
+    tgl_launch launch = make_launch(step, is_unaligned, has_product, args.cluster);
+    add_conditions(step, is_unaligned, has_product, &launch);
+    const bool overlaps = may_overlap(&launch, chip);
+    launch.order = order_of(step, overlaps);
+    args.overlaps =
+        !step->of->is_last || (overlaps && all_overlap(builder->list, chip, has_product));
+    tgl_gemm_add_arguments(step, has_product, &args, &launch, builder);
+}
+
+void tgl_gemm_launch(const tgl_partition *of, tgl_gemm_step *step, tgl_macros_fn *add_macros,
+                     const void *geometry, tgl_list_builder *builder)
+{
+    const tgl_shape part = tgl_part_shape(of->shape, &of->part);
+    step->of = of;
+    add_macros(geometry, &part, false, builder);
+    step->aligned = add_kernel(step, false, builder);
+    if (has_unaligned(step)) {
+        add_macros(geometry, &part, true, builder);
+        step->unaligned = add_kernel(step, true, builder);
     }
-    add_launch(step, at, true, &args, &launch, builder);
-}
-
-static void add_unaligned(const tgl_gemm_step *step, const regions *at, tgl_list_builder *builder)
-{
-    gemm_args args = known_args(step, true);
-    tgl_launch launch = make_launch(step, &args, true);
-    launch.kernel = step->unaligned;
-    launch.dynamic_shared = step->dynamic_shared_unaligned;
-    add_launch(step, at, true, &args, &launch, builder);
-}
-
-void tgl_gemm_add_step(const tgl_gemm_step *step, tgl_list_builder *builder)
-{
-    const regions at = {.scratch = tgl_list_scratch(builder, step->scratch_bytes),
-                        .counters = tgl_list_counters(builder, step->counter_bytes)};
-    tgl_list_step(builder, !step->of->is_strip      ? "tiles"
-                           : step->of->part.col > 0 ? "strip of columns"
-                                                    : "strip of rows");
-    if (!step->of->shape->device_scalars) add_without_product(step, &at, builder);
-    add_aligned(step, &at, builder);
-    if (step->unaligned != NULL) add_unaligned(step, &at, builder);
+    step->scratch_at = tgl_list_scratch(builder, step->scratch_bytes);
+    step->counters_at = tgl_list_counters(builder, step->counter_bytes);
+    tgl_list_step(builder, !of->is_strip      ? "tiles"
+                           : of->part.col > 0 ? "strip of columns"
+                                              : "strip of rows");
+    if (!of->shape->device_scalars) add_alternative(step, false, false, builder);
+    add_alternative(step, false, true, builder);
+    if (step->unaligned != NULL) add_alternative(step, true, true, builder);
 }
 
 /* ---- Text ------------------------------------------------------------------------------------ */
 
+void tgl_gemm_explain_split(const tgl_gemm_step *step, int64_t first_depth, tgl_text *out)
+{
+    const struct tgl_gemm_args *args = &step->args;
+    const long long tiles = step->tiles;
+    if (args->splits < 2) return;
+    tgl_text_add(out, "split       k %d ways, ", args->splits);
+    if (first_depth > 0) tgl_text_add(out, "first %lld and then ", (long long)first_depth);
+    tgl_text_add(out, "%d deep", args->k_chunk);
+    if (tiles > 0) tgl_text_add(out, ", in %lld of %lld tiles", tiles - args->tiles_whole, tiles);
+    tgl_text_add(out, "; %.2f MB of partial sums\n", 1e-6 * (double)step->scratch_bytes);
+}
+
 static const char *copy_name(tgl_type type, int vec)
 {
-    const int64_t bytes = bytes_of(type, vec);
+    const int bytes = vec * (int)tgl_type_size(type);
     if (vec == 1) return "scalar";
     if (type == TGL_F32) return vec == 4 ? "float4" : "float2";
     return bytes == 16 ? "16-byte" : bytes == 8 ? "8-byte" : "4-byte";
 }
 
-void tgl_gemm_explain_split(int splits, int64_t depth, int64_t workspace_bytes, tgl_text *out)
+void tgl_gemm_explain_copies(const tgl_shape *shape, const tgl_gemm_step *step, tgl_text *out)
 {
-    tgl_text_add(out, "split       k %d ways, %lld deep; %.2f MB of partial sums\n", splits,
-                 (long long)depth, 1e-6 * (double)workspace_bytes);
-}
-
-void tgl_gemm_explain_copies(const tgl_shape *shape, int vec_a, int vec_b, tgl_text *out)
-{
-    if (vec_a == 1 && vec_b == 1) return;
+    if (step->vec_a == 1 && step->vec_b == 1) return;
     tgl_text_add(out, "alignment   %s copies of A, %s copies of B%s\n",
-                 copy_name(shape->type_a, vec_a), copy_name(shape->type_b, vec_b),
+                 copy_name(shape->type_a, step->vec_a), copy_name(shape->type_b, step->vec_b),
                  shape->pointers ? ", as their promised alignment allows"
                                  : "; scalar copies for unaligned pointers");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the production families write a step of a launch list: all their kernels take a struct
- * tgl_gemm_args, and differ in grids, macros and a few of its members.
+ * The launch skeleton of the production families: their kernels take a struct tgl_gemm_args, and
+ * differ in grid, macros and a few members of that struct. A family describes its launch by a
+ * tgl_gemm_step. The prediction and the launch list both follow from it.
  */
 #ifndef TGL_GEMM_LAUNCH_H
 #define TGL_GEMM_LAUNCH_H
@@ -9,80 +10,83 @@
 #include "../../kernels/lib/gemm_args.h"
 #include "families/cost.h"
 
-/* One step. The family fills it in; members that it leaves out are 0. */
+/* The step that computes a partition of D. The family sets the members; those that it leaves out
+ * are 0.
+ *
+ * A step has up to two kernels. The aligned one has the widest copies that sizes and strides allow,
+ * and needs matrices that begin at a multiple of them. The unaligned one takes matrices that begin
+ * at any element. */
 typedef struct tgl_gemm_step {
-    const tgl_partition *of;
-    const char *name;                             /* of the configuration */
-    const char *file, *symbol;                    /* of the kernel */
-    unsigned needs;                               /* features of the chip */
-    int local_bytes;                              /* of a thread: see tgl_kernel */
-    int threads;                                  /* of a block */
-    int dynamic_shared, dynamic_shared_unaligned; /* bytes of a block, of the two kernels below */
-    int vec_a, vec_b; /* elements of A and B that the aligned kernel copies at once */
-    int64_t blocks;   /* of the grid, in x */
-    int64_t tiles;  /* of D, where these are counted in args.tiles_whole: without a product each is
-                       computed by one block; 0: the grid is always the same */
-    int batch_step; /* problems of the batch in a launch */
-    bool loops_over_batch; /* within a block; else the problems are gridDim.z */
-    bool is_persistent;  /* the grid is `blocks` at most, with or without a product, in clusters of
-                            args.cluster; each block takes tiles and problems in turn */
-    bool has_whole_grid; /* persistent, but the grid is never smaller */
-    int64_t scratch_bytes, counter_bytes;
-    /* args.left_tables and right_tables are panels of these operands, which an earlier step has
-     * filled; scratch_bytes and counter_bytes are then 0. NULL: they are not. */
+    const char *name;          /* of the configuration */
+    const char *file, *symbol; /* of the kernel */
+    unsigned needs;            /* features of the chip */
+    int threads, registers;    /* threads of a block; registers of a thread, for the prediction */
+    /* Bytes of local memory that a thread may use (tgl_kernel), and of shared memory of a block.
+     * static_shared: for the prediction. ..._unaligned: 0: the same for the unaligned kernel. */
+    int local_bytes, local_bytes_unaligned;
+    int static_shared, dynamic_shared, dynamic_shared_unaligned;
+    int vec_a, vec_b;      /* elements of A and B in a copy of the aligned kernel */
+    int64_t blocks;        /* gridDim.x */
+    int64_t tiles;         /* tiles of D: gridDim.x without a product; 0: the grid is the same */
+    int batch_step;        /* problems of the batch in a launch */
+    bool loops_over_batch; /* each block loops over the batch; else gridDim.z counts the problems */
+    bool is_persistent;    /* each block takes tiles in turn, so gridDim.x may be reduced to */
+    bool has_whole_grid;   /* the resident clusters of args.cluster blocks; whole: it must not */
+    int64_t scratch_bytes; /* workspace for partial sums, */
+    int64_t counter_bytes; /* and for the counters of their tiles */
+    struct tgl_gemm_args args; /* raster, tiles_whole, splits, cluster, k_chunk, small_k_major */
+
+    /* Tensor maps of A and B, and of D if the kernel stores by TMA: kernel parameters behind the
+     * struct. An operand whose map is based on scratch is repacked. Its pointer in the struct stays
+     * NULL, unless the kernel reads the operand itself as well (keeps_operands). */
+    const tgl_tensor *maps;
+    int map_count; /* 0, 2 or 3 */
+    bool keeps_operands;
+    /* args.left_tables and right_tables point to panels of these operands, which an earlier step
+     * computes, and scratch_bytes and counter_bytes are 0. NULL: there are no tables. */
     const struct tgl_decompose *tables;
 
-    /* Set by the family: raster, tiles_whole, splits, cluster, k_chunk, small_k_major. */
-    struct tgl_gemm_args args;
-
-    /* Of kernels that read A and B by TMA: their tensor maps, which are parameters behind the
-     * struct, and that of D if the kernel stores by TMA, too. An operand whose map is based on
-     * scratch is repacked: its pointer stays NULL, unless the kernel reads it besides
-     * (keeps_operands). */
-    const tgl_tensor *maps;
-    int map_count; /* 0, 2, or 3 with that of D */
-    bool keeps_operands;
-
-    /* The kernel for the widest copies that sizes and strides allow, if the matrices begin at a
-     * multiple of them; and that for matrices that begin anywhere, NULL if the other serves them.
-     */
-    const tgl_kernel *aligned, *unaligned;
+    /* Set by tgl_gemm_launch(). */
+    const tgl_partition *of;
+    const tgl_kernel *aligned, *unaligned; /* unaligned: NULL: `aligned` takes all matrices */
+    int64_t scratch_at, counters_at;       /* offsets in the workspace */
 } tgl_gemm_step;
 
-/* For tgl_family.unsupported_reason. The first: no scales, extents that kernels can count; all
- * families need that. The second, for the families of CUDA cores: FP32 besides. */
-const char *tgl_gemm_unsupported_reason(const tgl_shape *shape);
-const char *tgl_gemm_unsupported_unless_f32(const tgl_shape *shape, const tgl_chip *chip);
+/* Sets batch_step, tiles and args.raster for a grid of all tiles of bm x bn, of which some may be
+ * split. NULL, or why the grid is impossible. */
+const char *tgl_gemm_cut_tiles(const tgl_shape *shape, int bm, int bn, bool is_split,
+                               tgl_gemm_step *step);
 
-/* The list fails: a choice that cannot serve is a mistake of the caller's. */
-void tgl_gemm_fail(const char *why, tgl_list_builder *builder);
+/* For tgl_family.predict: sets what follows from the step, or rejects the candidate if `why` is not
+ * NULL. Returns false if the candidate is rejected; else the family sets the times. */
+bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape, const char *why,
+                      const tgl_gemm_step *step, tgl_candidate *c);
 
-/* Whether there is a kernel for matrices that begin anywhere besides the aligned one: not if that
- * copies single elements, and not for arrays of pointers, whose alignment is promised. */
-bool tgl_gemm_has_unaligned(const tgl_shape *shape, int vec_a, int vec_b);
+/* For tgl_family.launch: fails the list if `why` is not NULL, because the planner does not choose a
+ * rejected candidate. Returns true if the list has failed. */
+bool tgl_gemm_fails(const char *why, tgl_list_builder *builder);
 
-/* Adds macros to the description of the next kernel. */
+/* A macro of a kernel. */
 typedef struct tgl_macro {
     const char *name;
     int value;
 } tgl_macro;
 void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t count);
 
-/* Adds the macros of epilogue and operands to those of the family since the last kernel, and then
- * the kernel of the step that they describe. */
-const tgl_kernel *tgl_gemm_kernel(const tgl_gemm_step *step, tgl_list_builder *builder);
+/* Adds the family's macros of one of the two kernels for the part of D that has this shape. */
+typedef void tgl_macros_fn(const void *geometry, const tgl_shape *part, bool is_unaligned,
+                           tgl_list_builder *builder);
 
-/* Adds the step with its alternatives: without a product; aligned; unaligned. */
-void tgl_gemm_add_step(const tgl_gemm_step *step, tgl_list_builder *builder);
+/* Adds the step with its kernels and alternatives: without a product; aligned; unaligned. geometry:
+ * passed to add_macros(). */
+void tgl_gemm_launch(const tgl_partition *of, tgl_gemm_step *step, tgl_macros_fn *add_macros,
+                     const void *geometry, tgl_list_builder *builder);
 
-/* The offset, in elements, of the first element of A or B that the part reads. */
-int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part);
-int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part);
-
-/* For tgl_family.explain: that all tiles are split over K. */
-void tgl_gemm_explain_split(int splits, int64_t depth, int64_t workspace_bytes, tgl_text *out);
+/* For tgl_family.explain: how many tiles are split over K, if any. first_depth: K of the first
+ * split, if it differs from that of the others; else 0. */
+void tgl_gemm_explain_split(const tgl_gemm_step *step, int64_t first_depth, tgl_text *out);
 
 /* For tgl_family.explain: how A and B are copied. */
-void tgl_gemm_explain_copies(const tgl_shape *shape, int vec_a, int vec_b, tgl_text *out);
+void tgl_gemm_explain_copies(const tgl_shape *shape, const tgl_gemm_step *step, tgl_text *out);
 
 #endif

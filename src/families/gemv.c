@@ -4,6 +4,7 @@
  * Blocks are short, and as wide as the matrix and the chip suggest.
  */
 #include "families/gemm_launch.h"
+#include "families/unsupported.h"
 
 #include <limits.h>
 
@@ -27,14 +28,8 @@ static const gemv_row rows[] = {
     {"gemv_2", 2, {64, 1, 4, 8}, {64, 2, 2, 2}, {64, 1, 4, 8}},
     {"gemv_4", 4, {128, 2, 4, 8}, {128, 2, 4, 4}, {128, 2, 4, 8}},
 };
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static const char *const options[] = {NULL};
-
-static const char *configuration(int index)
-{
-    return index >= 0 && index < ROWS ? rows[index].name : NULL;
-}
 
 static int lines(int index)
 {
@@ -47,18 +42,15 @@ static int lines(int index)
 typedef struct geometry {
     const gemv_row *row;
     const struct gemv_layout *layout;
-    int size;                   /* bytes of an element of A or B */
-    int threads, static_shared; /* of a block; bytes */
-    int batch_step;             /* problems of the batch in a launch */
-    bool big_a;                 /* A is the matrix, B the vectors */
-    bool k_major;               /* the matrix is contiguous in K */
-    bool is_strided;            /* the vector is not contiguous, and the matrix is K-major */
-    int64_t length;             /* rows or columns of the matrix in D */
-    int64_t depth;              /* k */
-    int vec_a, vec_b;           /* elements in a load */
-    int lanes_k;                /* threads that share K */
-    int tile;                   /* results (times count) of a block */
-    int blocks;                 /* of the grid, in x */
+    int size;        /* bytes of an element of A or B */
+    bool big_a;      /* A is the matrix and B the vectors; else the other way round */
+    bool k_major;    /* the matrix is K-major */
+    bool is_strided; /* the vector is not contiguous, and the matrix is K-major */
+    int64_t length;  /* rows or columns of the matrix in D */
+    int64_t depth;   /* k */
+    int threads;     /* of a block */
+    int lanes_k;     /* threads that share K */
+    tgl_gemm_step step;
 } geometry;
 
 /* Threads of an SM, by their registers: an SM has 65536 from compute
@@ -106,7 +98,7 @@ static void share_lines(const tgl_shape *s, int sms, geometry *g)
 {
     enum { MANY_LINES = 16 /* of an SM */, FEW_LANES = 64, SMALL_BLOCK = 128 };
     const int64_t groups = tgl_ceil_div(g->length, lines_of(g));
-    const int most = groups * g->batch_step < sms ? 512 : 256;
+    const int most = groups * g->step.batch_step < sms ? 512 : 256;
     g->lanes_k = 4;
     while (g->lanes_k < most && pack_of(g) * unroll_of(g) * g->lanes_k < s->k)
         g->lanes_k *= 2;
@@ -126,7 +118,7 @@ static void share_columns(const tgl_shape *s, int sms, geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
     const int64_t room = (int64_t)ENOUGH_THREADS * sms;
-    const int64_t packs = tgl_ceil_div(g->length, pack_of(g)) * g->batch_step;
+    const int64_t packs = tgl_ceil_div(g->length, pack_of(g)) * g->step.batch_step;
     const int resident = resident_threads(g);
     const int most = 8 * packs > room ? resident / 32 : resident / 8;
     g->lanes_k = 8;
@@ -172,8 +164,8 @@ static const char *look_at_operands(const tgl_shape *s, geometry *g)
     if (g->is_strided && count > 1) return "its vectors must be contiguous";
     const int width = width_of(s, g);
     const bool is_wide_in_both = g->k_major && count > 1 && width == pack_of(g);
-    g->vec_a = g->big_a || is_wide_in_both ? width : 1;
-    g->vec_b = !g->big_a || is_wide_in_both ? width : 1;
+    g->step.vec_a = g->big_a || is_wide_in_both ? width : 1;
+    g->step.vec_b = !g->big_a || is_wide_in_both ? width : 1;
     return NULL;
 }
 
@@ -181,16 +173,26 @@ static const char *look_at_operands(const tgl_shape *s, geometry *g)
 static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
                                  geometry *g)
 {
-    *g = (geometry){.row = &rows[choice->configuration]};
+    *g = (geometry){.row = tgl_choice_row(choice)};
     const char *why = look_at_operands(s, g);
     if (why != NULL) return why;
-    g->batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX);
+    tgl_gemm_step *step = &g->step;
+    step->batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX);
     (g->k_major ? share_lines : share_columns)(s, chip->sms, g);
-    const int warps = g->k_major ? g->lanes_k / 32 : g->threads / 32; /* that share K */
-    g->tile = g->threads / g->lanes_k * (g->k_major ? lines_of(g) : pack_of(g));
-    g->static_shared =
-        (warps > 0 ? warps : 1) * g->tile * g->row->count * (int)tgl_type_size(s->type_accumulate);
-    g->blocks = (int)tgl_ceil_div(g->length, g->tile);
+    const int warps_of_k = (g->k_major ? g->lanes_k : g->threads) / 32;
+    const int tile = g->threads / g->lanes_k * (g->k_major ? lines_of(g) : pack_of(g));
+    step->name = g->row->name;
+    step->file = "gemm/gemv.cu";
+    step->symbol = "sgemm_gemv";
+    step->threads = g->threads;
+    step->registers = g->layout->registers;
+    step->local_bytes = TGL_SPILL_MAX;
+    step->static_shared = (warps_of_k > 0 ? warps_of_k : 1) * tile * g->row->count *
+                          (int)tgl_type_size(s->type_accumulate);
+    step->blocks = tgl_ceil_div(g->length, tile);
+    step->args.splits = step->args.cluster = 1;
+    step->args.k_chunk = INT_MAX;
+    step->args.small_k_major = g->big_a ? s->trans_b : !s->trans_a;
     return NULL;
 }
 
@@ -235,7 +237,7 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
 {
     const double k = (double)s->k, batch = (double)s->batch, length = (double)g->length;
     const double slots = (double)chip->sms * c->resident, count = g->row->count;
-    c->blocks = batch * g->blocks;
+    c->blocks = batch * (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
     const double in_flight = LOADS_SHARE * 16 * g->threads * loads_of(g);
     const double clock = 1e6 * chip->clock_mhz;
@@ -252,29 +254,22 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     geometry g;
     const char *why = make_geometry(chip, s, &c->choice, &g);
-    if (why != NULL) {
-        tgl_reject(c, why);
-        return;
-    }
-    c->threads = g.threads;
-    c->registers = g.layout->registers;
-    c->shared_bytes = g.static_shared;
-    c->splits = 1;
-    c->launches = tgl_ceil_div(s->batch, g.batch_step);
-    c->is_predicted = true;
-    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const geometry *g, bool is_unaligned, tgl_list_builder *builder)
+static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
+                       tgl_list_builder *builder)
 {
     /* A scalar load of an MN-major matrix takes an address of its own: with several vectors, more
      * loads than this would exceed the registers. A 16-bit load takes a register of its own, too.
      */
     enum { NARROW_UNROLL_MAX = 4, NARROW_UNROLL_MAX_OF_16_BITS = 2 };
+    const geometry *g = geometry_of_step;
     const int count = g->row->count, unroll = unroll_of(g);
-    const int width = is_unaligned ? 1 : g->big_a ? g->vec_a : g->vec_b;
+    const int width = is_unaligned ? 1 : g->big_a ? g->step.vec_a : g->step.vec_b;
+    (void)s;
     const int most = width > 1      ? unroll
                      : g->size == 2 ? NARROW_UNROLL_MAX_OF_16_BITS
                      : count > 1    ? NARROW_UNROLL_MAX
@@ -297,34 +292,8 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    const char *why = make_geometry(of->chip, &own, &of->choice, &g);
-    if (why != NULL) {
-        tgl_gemm_fail(why, builder);
-        return;
-    }
-    tgl_gemm_step step = {
-        .of = of,
-        .name = g.row->name,
-        .file = "gemm/gemv.cu",
-        .symbol = "sgemm_gemv",
-        .local_bytes = TGL_SPILL_MAX,
-        .threads = g.threads,
-        .vec_a = g.vec_a,
-        .vec_b = g.vec_b,
-        .blocks = g.blocks,
-        .batch_step = g.batch_step,
-        .args = {.splits = 1,
-                 .cluster = 1,
-                 .k_chunk = INT_MAX,
-                 .small_k_major = g.big_a ? of->shape->trans_b : !of->shape->trans_a},
-    };
-    add_macros(&g, false, builder);
-    step.aligned = tgl_gemm_kernel(&step, builder);
-    if (tgl_gemm_has_unaligned(of->shape, g.vec_a, g.vec_b)) {
-        add_macros(&g, true, builder);
-        step.unaligned = tgl_gemm_kernel(&step, builder);
-    }
-    tgl_gemm_add_step(&step, builder);
+    if (tgl_gemm_fails(make_geometry(of->chip, &own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
@@ -334,7 +303,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
 {
     geometry g;
     if (make_geometry(chip, shape, choice, &g) == NULL)
-        tgl_gemm_explain_copies(shape, g.vec_a, g.vec_b, out);
+        tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
 /* Vectors as rows of A: with A transposed they are strided, which several must not be. */
@@ -351,7 +320,7 @@ const tgl_family tgl_family_gemv = {
     .options = options,
     .serves_strips = true,
     .may_overlap = true,
-    .configuration = configuration,
+    TGL_ROWS(rows),
     .lines = lines,
     .unsupported_reason = tgl_unsupported_on_cuda_cores,
     .predict = predict,

@@ -89,14 +89,8 @@ static const ladder_row rows[] = {
     {"ladder/words_promoted",    "ladder/34_words.cu",             "sgemm_words",            WORDS, 128, 128,  256, TGL_HAS_ASYNC_COPY, TILES_XY, 0, 0, 1, 3, 1},
 };
 // clang-format on
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static const char *const options[] = {NULL};
-
-static const char *configuration(int index)
-{
-    return index >= 0 && index < ROWS ? rows[index].name : NULL;
-}
 
 /* Why no rung supports the shape, or NULL. */
 static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
@@ -222,7 +216,7 @@ static geometry geometry_of(const ladder_row *row, const tgl_chip *chip, const t
 
 static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
-    const ladder_row *row = &rows[c->choice.configuration];
+    const ladder_row *row = tgl_choice_row(&c->choice);
     const geometry g = geometry_of(row, chip, s);
     const char *reason = rung_unsupported_reason(row, chip, s);
     c->threads = row->threads;
@@ -411,7 +405,7 @@ static void prepare(const tgl_partition *of, geometry *g, tgl_list_builder *buil
 
 static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
-    const ladder_row *row = &rows[of->choice.configuration];
+    const ladder_row *row = tgl_choice_row(&of->choice);
     const tgl_kernel kernel = {.name = row->name,
                                .file = row->file,
                                .symbol = row->symbol,
@@ -459,7 +453,7 @@ const tgl_family tgl_family_ladder = {
     .summary = "kernels for teaching, from naive to fast; not transposed, no batches",
     .options = options,
     .is_on_request = true,
-    .configuration = configuration,
+    TGL_ROWS(rows),
     .unsupported_reason = unsupported_reason,
     .predict = predict,
     .launch = launch,

@@ -4,6 +4,7 @@
  * A block takes units of work: tiles of D, or splits of tiles over K.
  */
 #include "families/gemm_launch.h"
+#include "families/unsupported.h"
 
 #include <limits.h>
 
@@ -56,17 +57,11 @@ static const skinny_row rows[] = {
                       {{12, 2, 1, 1, 0,  192, 1, 168}, { 8, 4,  8, 1, 0,  256, 1, 255}}},
 };
 // clang-format on
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
 /* splits: parts that the K of a tile is cut into, the units of work. blocks: of the grid, at most,
  * which share the units; by default one for each. */
 static const char *const options[] = {"splits", "blocks", NULL};
 enum { SPLITS, BLOCKS };
-
-static const char *configuration(int index)
-{
-    return index >= 0 && index < ROWS ? rows[index].name : NULL;
-}
 
 static int lines(int index)
 {
@@ -79,19 +74,14 @@ static int lines(int index)
 typedef struct geometry {
     const skinny_row *row;
     const skinny_layout *layout;
-    int size;                                              /* bytes of an element of A or B */
-    int threads, dynamic_shared, dynamic_shared_unaligned; /* of a block; bytes */
-    int batch_step;                                        /* problems of the batch in a launch */
-    bool big_a;                                            /* A is the big operand */
-    bool k_major;                                          /* it is contiguous in K */
-    int64_t length;                                        /* its rows or columns in D */
-    int width;                                             /* its elements in a copy */
-    int tile;          /* results (times count) that a block computes at once */
-    int k_chunk;       /* K of a unit; INT_MAX: all */
-    int splits;        /* blocks that share a tile, at most */
-    int blocks;        /* of the grid, in x */
-    int64_t workspace; /* bytes of partial sums */
-    int64_t counters;
+    int size;           /* bytes of an element of A or B */
+    bool big_a;         /* A is the big operand, else B */
+    bool k_major;       /* the big operand is K-major */
+    int64_t length;     /* rows or columns of the big operand in D */
+    int width;          /* elements of the big operand in a copy */
+    int tile;           /* a block computes a tile of tile x count results at once */
+    tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all. args.splits: the maximum number
+                           of blocks that share a tile */
 } geometry;
 
 /* Elements of A or B in 16 bytes. */
@@ -171,9 +161,13 @@ static void look_at_operands(const tgl_shape *s, geometry *g)
                               g->big_a ? s->stride_a : s->stride_b);
     const skinny_layout *l = g->layout;
     g->tile = g->k_major ? l->warps * (32 / l->lanes_k) * l->results : 32 * l->results;
-    g->threads = l->warps * 32;
-    g->dynamic_shared = shared_bytes(g, g->width);
-    g->dynamic_shared_unaligned = shared_bytes(g, 1);
+    g->step.threads = l->warps * 32;
+    g->step.registers = l->registers;
+    g->step.dynamic_shared = shared_bytes(g, g->width);
+    g->step.dynamic_shared_unaligned = shared_bytes(g, 1);
+    g->step.vec_a = g->big_a ? g->width : 1;
+    g->step.vec_b = g->big_a ? 1 : g->width;
+    g->step.args.small_k_major = g->big_a ? s->trans_b : !s->trans_a;
 }
 
 static int64_t tiles_of(const geometry *g)
@@ -184,32 +178,40 @@ static int64_t tiles_of(const geometry *g)
 /* Units of a tile. */
 static int64_t units_of_tile(const tgl_shape *s, const geometry *g)
 {
-    return s->k > g->k_chunk ? tgl_ceil_div(s->k, g->k_chunk) : 1;
+    const int chunk = g->step.args.k_chunk;
+    return s->k > chunk ? tgl_ceil_div(s->k, chunk) : 1;
 }
 
 static const char *share_work(const tgl_shape *s, const tgl_choice *choice, geometry *g)
 {
     const int64_t asked = tgl_option(choice, SPLITS, 1), blocks = tgl_option(choice, BLOCKS, 0);
     const int64_t chunk = tgl_round_up(tgl_ceil_div(s->k, asked < 1 ? 1 : asked), step_of(g));
-    g->k_chunk = chunk > 0 && chunk <= INT_MAX ? (int)chunk : INT_MAX;
+    tgl_gemm_step *step = &g->step;
+    step->args.k_chunk = chunk > 0 && chunk <= INT_MAX ? (int)chunk : INT_MAX;
     const int64_t per_tile = units_of_tile(s, g), units = tiles_of(g) * per_tile;
     if (units > TGL_GRID_X_MAX / 2) return tgl_grid_too_large;
-    g->blocks = (int)(blocks > 0 && blocks < units ? blocks : units);
+    step->blocks = blocks > 0 && blocks < units ? blocks : units;
     if (per_tile == 1) return NULL;
-    const int64_t each = units / g->blocks; /* the fewest of a block */
-    g->splits = (int)(each == 1 ? per_tile : tgl_ceil_div(per_tile - 1, each) + 1);
-    g->counters = g->batch_step * tiles_of(g);
-    g->workspace = (int64_t)g->batch_step * g->blocks * 2 * g->tile * g->row->count *
-                   (int64_t)tgl_type_size(s->type_accumulate);
+    const int64_t each = units / step->blocks; /* minimum number of units of a block */
+    step->args.splits = (int)(each == 1 ? per_tile : tgl_ceil_div(per_tile - 1, each) + 1);
+    step->counter_bytes = step->batch_step * tiles_of(g) * (int64_t)sizeof(unsigned);
+    step->scratch_bytes = step->batch_step * step->blocks * 2 * g->tile * g->row->count *
+                          (int64_t)tgl_type_size(s->type_accumulate);
     return NULL;
 }
 
 /* NULL, or why the choice cannot serve. */
 static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, geometry *g)
 {
-    *g = (geometry){.row = &rows[choice->configuration], .splits = 1};
-    if (tgl_min64(s->m, s->n) > g->row->count) return "it takes fewer rows or columns";
-    g->batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX);
+    const skinny_row *row = tgl_choice_row(choice);
+    *g = (geometry){.row = row,
+                    .step = {.name = row->name,
+                             .file = "gemm/skinny.cu",
+                             .symbol = "sgemm_skinny",
+                             .local_bytes = TGL_SPILL_MAX,
+                             .batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX),
+                             .args = {.splits = 1, .cluster = 1}}};
+    if (tgl_min64(s->m, s->n) > row->count) return "it takes fewer rows or columns";
     look_at_operands(s, g);
     return share_work(s, choice, g);
 }
@@ -227,14 +229,14 @@ static double bytes_in_flight(const geometry *g)
 {
     const int steps = is_straight(g, g->width) ? unroll_of(g, g->width) : g->layout->stages - 1;
     const int packs = g->k_major ? g->layout->results : 4 * g->layout->results / pack_of(g);
-    return 16.0 * g->threads * packs * steps;
+    return 16.0 * g->step.threads * packs * steps;
 }
 
 /* The fraction of the FFMAs' time that is not hidden by loads: more with few warps, and 1 with
  * narrow copies. blocks: of an SM. */
 static double ffma_share(const geometry *g, int blocks)
 {
-    const int warps = blocks * g->threads / 32 / TGL_SCHEDULERS;
+    const int warps = blocks * g->step.threads / 32 / TGL_SCHEDULERS;
     return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : 0.5;
 }
 
@@ -247,19 +249,20 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double clock = 1e6 * chip->clock_mhz;
     const double slots = (double)chip->sms * c->resident;
     const int64_t tiles = tiles_of(g), units = tiles * units_of_tile(s, g);
-    c->blocks = batch * g->blocks;
+    c->blocks = batch * (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
     /* The idle time of blocks with fewer units than others, and of the last round. */
-    const double most = (double)tgl_ceil_div(units, g->blocks);
+    const double most = (double)tgl_ceil_div(units, g->step.blocks);
     const double balance = batch * (double)units / (rounds * active * most);
     const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
     const int on_one = (int)((active + chip->sms - 1) / chip->sms); /* blocks of an SM */
     const double busy = active / ((double)on_one * chip->sms);      /* share of the SMs */
     /* Converting an element of 16 bits takes as long as an FFMA. */
     const double ffmas = batch * (g->row->count + (g->size == 2)) * (double)(tiles * g->tile) * k;
-    const double sums = g->splits > 1 ? 2 * (double)g->workspace : 0;
-    const double around = g->splits > 1 ? BLOCK_CYCLES + SUM_CYCLES : BLOCK_CYCLES;
+    const bool is_split = g->step.args.splits > 1;
+    const double sums = is_split ? 2 * (double)g->step.scratch_bytes : 0;
+    const double around = is_split ? BLOCK_CYCLES + SUM_CYCLES : BLOCK_CYCLES;
     c->compute = ffmas / (lanes * clock * busy * balance);
     c->memory = (tgl_operand_bytes(s) + sums) /
                     (tgl_stream_rate(chip, active, bytes_in_flight(g)) * balance) +
@@ -272,18 +275,7 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     geometry g;
     const char *why = make_geometry(s, &c->choice, &g);
-    if (why != NULL) {
-        tgl_reject(c, why);
-        return;
-    }
-    c->threads = g.threads;
-    c->registers = g.layout->registers;
-    c->shared_bytes = g.dynamic_shared;
-    c->splits = g.splits;
-    c->workspace_bytes = g.workspace + g.counters * (int64_t)sizeof(unsigned);
-    c->launches = tgl_ceil_div(s->batch, g.batch_step);
-    c->is_predicted = true;
-    if (tgl_predict_occupancy(chip, g.dynamic_shared_unaligned, c)) predict_time(chip, s, &g, c);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
@@ -301,7 +293,7 @@ static void search(tgl_search *in)
     enum { UNITS = 24 }; /* of work for a block: so many that one more or less matters little */
     geometry g;
     if (make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
-    const int64_t batch = in->shape->batch, tiles = g.blocks;
+    const int64_t batch = in->shape->batch, tiles = g.step.blocks;
     const int64_t slots = tgl_ceil_div((int64_t)in->chip->sms * in->best->resident, batch);
     const int64_t deepest = tgl_ceil_div(in->shape->k, step_of(&g));
     const int64_t rounds = tgl_ceil_div(tiles, slots), units = tgl_ceil_div(UNITS * slots, tiles);
@@ -314,10 +306,13 @@ static void search(tgl_search *in)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const geometry *g, bool is_unaligned, tgl_list_builder *builder)
+static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
+                       tgl_list_builder *builder)
 {
+    const geometry *g = geometry_of_step;
     const skinny_layout *l = g->layout;
     const int width = is_unaligned ? 1 : g->width;
+    (void)s;
     const tgl_macro macros[] = {{"BIG_A", g->big_a},
                                 {"ALONG_K", g->k_major},
                                 {"COUNT", g->row->count},
@@ -336,38 +331,8 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    const char *why = make_geometry(&own, &of->choice, &g);
-    if (why != NULL) {
-        tgl_gemm_fail(why, builder);
-        return;
-    }
-    tgl_gemm_step step = {
-        .of = of,
-        .name = g.row->name,
-        .file = "gemm/skinny.cu",
-        .symbol = "sgemm_skinny",
-        .local_bytes = TGL_SPILL_MAX,
-        .threads = g.threads,
-        .dynamic_shared = g.dynamic_shared,
-        .dynamic_shared_unaligned = g.dynamic_shared_unaligned,
-        .vec_a = g.big_a ? g.width : 1,
-        .vec_b = g.big_a ? 1 : g.width,
-        .blocks = g.blocks,
-        .batch_step = g.batch_step,
-        .scratch_bytes = g.workspace,
-        .counter_bytes = g.counters * (int64_t)sizeof(unsigned),
-        .args = {.splits = g.splits,
-                 .cluster = 1,
-                 .k_chunk = g.k_chunk,
-                 .small_k_major = g.big_a ? of->shape->trans_b : !of->shape->trans_a},
-    };
-    add_macros(&g, false, builder);
-    step.aligned = tgl_gemm_kernel(&step, builder);
-    if (tgl_gemm_has_unaligned(of->shape, step.vec_a, step.vec_b)) {
-        add_macros(&g, true, builder);
-        step.unaligned = tgl_gemm_kernel(&step, builder);
-    }
-    tgl_gemm_add_step(&step, builder);
+    if (tgl_gemm_fails(make_geometry(&own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
@@ -378,8 +343,8 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     geometry g;
     (void)chip;
     if (make_geometry(shape, choice, &g) != NULL) return;
-    if (g.splits > 1) tgl_gemm_explain_split(g.splits, g.k_chunk, g.workspace, out);
-    tgl_gemm_explain_copies(shape, g.big_a ? g.width : 1, g.big_a ? 1 : g.width, out);
+    tgl_gemm_explain_split(&g.step, 0, out);
+    tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
 static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
@@ -393,7 +358,7 @@ const tgl_family tgl_family_skinny = {
     .summary = "products with at most 16 rows or columns",
     .options = options,
     .serves_strips = true,
-    .configuration = configuration,
+    TGL_ROWS(rows),
     .lines = lines,
     .unsupported_reason = tgl_unsupported_on_cuda_cores,
     .search = search,

@@ -4,6 +4,7 @@
  * at a time, and loops over the batch.
  */
 #include "families/gemm_launch.h"
+#include "families/unsupported.h"
 
 #include <limits.h>
 
@@ -11,11 +12,11 @@
 
 typedef struct small_batch_row {
     const char *name;
-    int bm, bn, bk; /* the largest product, and its steps along K */
-    int tm, tn;     /* of a thread */
+    int bm, bn, bk; /* the largest product, and the depth of a tile in K */
+    int tm, tn;     /* the part of the tile that a thread computes */
     int stages;     /* tiles of K in shared memory */
     int per_block;  /* products that a block computes at once */
-    int min_blocks; /* that must be resident on an SM, which bounds the registers */
+    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread, as compiled for sm_90a */
     int min_blocks_more, registers_more; /* the same for kernels that need more registers */
 } small_batch_row;
@@ -30,30 +31,21 @@ static const small_batch_row rows[] = {
     {"small_batch_64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168,  2, 255},
 };
 // clang-format on
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* blocks: of the grid, at most, which share the batch; by default each computes per_block products.
- */
+/* blocks: the maximum number of blocks, which share the batch; by default one for each per_block
+ * products. */
 static const char *const options[] = {"blocks", NULL};
 enum { BLOCKS };
-
-static const char *configuration(int index)
-{
-    return index >= 0 && index < ROWS ? rows[index].name : NULL;
-}
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a choice serves a shape. */
 typedef struct geometry {
     const small_batch_row *row;
-    int threads, dynamic_shared; /* of a block; bytes */
-    int batch_step;              /* problems of the batch in a launch */
-    int vec_a, vec_b;            /* elements in a copy */
-    int blocks;                  /* of the grid */
+    tgl_gemm_step step;
 } geometry;
 
-/* As the kernel has it: lines of a K-major operand have 16 bytes more every four lines. */
+/* A tile of the kernel: 16 bytes of padding after every four lines of a K-major operand. */
 static int tile_bytes(int edge, int bk, bool k_major, int size)
 {
     return edge * bk * size + (k_major ? edge / 4 * 16 : 0);
@@ -67,7 +59,7 @@ static int stage_bytes(const small_batch_row *t, const tgl_shape *s)
     return (both + 127) / 128 * 128 + 64;
 }
 
-/* Whether offsets within a tile, in elements, pass 31 bits. */
+/* Whether offsets within a tile, in elements, need more than 31 bits. */
 static bool is_wide(const small_batch_row *t, const tgl_shape *s)
 {
     const int edge = t->bm > t->bn ? t->bm : t->bn, most = edge > t->bk ? edge : t->bk;
@@ -85,18 +77,29 @@ static bool needs_more(const tgl_shape *s, int vec_a, int vec_b)
 static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, geometry *g)
 {
     enum { BATCH_MAX = INT_MAX / 2 };
-    const small_batch_row *t = &rows[choice->configuration];
-    const int64_t blocks = tgl_option(choice, BLOCKS, 0);
+    const small_batch_row *t = tgl_choice_row(choice);
+    const int64_t blocks = tgl_option(choice, BLOCKS, 0), most = tgl_min64(s->batch, BATCH_MAX);
+    const int64_t needed = tgl_ceil_div(most, t->per_block);
+    const int vec_a = tgl_copy_width(s, s->trans_a ? s->m : s->k, s->lda, s->stride_a);
+    const int vec_b = tgl_copy_width(s, s->trans_b ? s->k : s->n, s->ldb, s->stride_b);
     *g = (geometry){.row = t};
     if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
     if (is_wide(t, s)) return "the leading dimensions are too large for it";
-    g->threads = t->bm / t->tm * (t->bn / t->tn) * t->per_block;
-    g->dynamic_shared = t->stages * t->per_block * stage_bytes(t, s);
-    g->vec_a = tgl_copy_width(s, s->trans_a ? s->m : s->k, s->lda, s->stride_a);
-    g->vec_b = tgl_copy_width(s, s->trans_b ? s->k : s->n, s->ldb, s->stride_b);
-    g->batch_step = (int)tgl_min64(s->batch, BATCH_MAX);
-    g->blocks = (int)tgl_ceil_div(g->batch_step, t->per_block);
-    if (blocks > 0 && blocks < g->blocks) g->blocks = (int)blocks;
+    g->step = (tgl_gemm_step){
+        .name = t->name,
+        .file = "gemm/small_batch.cu",
+        .symbol = "sgemm_small_batch",
+        .threads = t->bm / t->tm * (t->bn / t->tn) * t->per_block,
+        .registers = needs_more(s, vec_a, vec_b) ? t->registers_more : t->registers,
+        .local_bytes = TGL_SPILL_MAX,
+        .dynamic_shared = t->stages * t->per_block * stage_bytes(t, s),
+        .vec_a = vec_a,
+        .vec_b = vec_b,
+        .blocks = tgl_min64(needed, blocks > 0 ? blocks : needed),
+        .batch_step = (int)most,
+        .loops_over_batch = true,
+        .args = {.splits = 1, .cluster = 1},
+    };
     return NULL;
 }
 
@@ -124,18 +127,17 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const small_batch_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
     const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->sms * c->resident;
-    c->blocks = (double)g->blocks;
+    c->blocks = (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
     const double busy = active < chip->sms ? active / chip->sms : 1;
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    const int64_t turns =
-        tgl_ceil_div(s->batch, (int64_t)g->blocks * t->per_block); /* of a block */
+    const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks * t->per_block); /* of a block */
     const int64_t tiles = tgl_ceil_div(s->k, t->bk), quads = tgl_ceil_div(s->k, 4);
     const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads,
                  depth = (double)(tiles * t->bk);
     const int size = (int)tgl_type_size(s->type_a);
-    const double copies =
-        copy_cycles(t->bm, depth, g->vec_a, size) + copy_cycles(t->bn, depth, g->vec_b, size);
+    const double copies = copy_cycles(t->bm, depth, g->step.vec_a, size) +
+                          copy_cycles(t->bn, depth, g->step.vec_b, size);
     const double in_flight =
         (double)size * t->per_block * (t->stages - 1) * (m + n) * (k < t->bk ? k : t->bk);
     const double bytes = tgl_operand_bytes(s);
@@ -151,17 +153,7 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     geometry g;
     const char *why = make_geometry(s, &c->choice, &g);
-    if (why != NULL) {
-        tgl_reject(c, why);
-        return;
-    }
-    c->threads = g.threads;
-    c->registers = needs_more(s, g.vec_a, g.vec_b) ? g.row->registers_more : g.row->registers;
-    c->shared_bytes = g.dynamic_shared;
-    c->splits = 1;
-    c->launches = tgl_ceil_div(s->batch, g.batch_step);
-    c->is_predicted = true;
-    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
 }
 
 /* As many blocks as the chip holds, each with an equal share of the batch. */
@@ -173,11 +165,12 @@ static void search(tgl_search *in)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const geometry *g, const tgl_shape *s, bool is_unaligned,
+static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
                        tgl_list_builder *builder)
 {
+    const geometry *g = geometry_of_step;
     const small_batch_row *t = g->row;
-    const int vec_a = is_unaligned ? 1 : g->vec_a, vec_b = is_unaligned ? 1 : g->vec_b;
+    const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const bool more = needs_more(s, vec_a, vec_b);
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
@@ -198,34 +191,8 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    const char *why = make_geometry(&own, &of->choice, &g);
-    if (why != NULL) {
-        tgl_gemm_fail(why, builder);
-        return;
-    }
-    tgl_gemm_step step = {
-        .of = of,
-        .name = g.row->name,
-        .file = "gemm/small_batch.cu",
-        .symbol = "sgemm_small_batch",
-        .local_bytes = TGL_SPILL_MAX,
-        .threads = g.threads,
-        .dynamic_shared = g.dynamic_shared,
-        .dynamic_shared_unaligned = g.dynamic_shared,
-        .vec_a = g.vec_a,
-        .vec_b = g.vec_b,
-        .blocks = g.blocks,
-        .batch_step = g.batch_step,
-        .loops_over_batch = true,
-        .args = {.splits = 1, .cluster = 1},
-    };
-    add_macros(&g, &own, false, builder);
-    step.aligned = tgl_gemm_kernel(&step, builder);
-    if (tgl_gemm_has_unaligned(of->shape, g.vec_a, g.vec_b)) {
-        add_macros(&g, &own, true, builder);
-        step.unaligned = tgl_gemm_kernel(&step, builder);
-    }
-    tgl_gemm_add_step(&step, builder);
+    if (tgl_gemm_fails(make_geometry(&own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
@@ -235,8 +202,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
 {
     geometry g;
     (void)chip;
-    if (make_geometry(shape, choice, &g) == NULL)
-        tgl_gemm_explain_copies(shape, g.vec_a, g.vec_b, out);
+    if (make_geometry(shape, choice, &g) == NULL) tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
 static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
@@ -250,7 +216,7 @@ const tgl_family tgl_family_small_batch = {
     .summary = "batches of products of at most 64 rows and columns",
     .options = options,
     .may_overlap = true,
-    .configuration = configuration,
+    TGL_ROWS(rows),
     .unsupported_reason = tgl_unsupported_on_cuda_cores,
     .search = search,
     .predict = predict,

@@ -216,7 +216,7 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
     const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count) +
                          start_cycles(s, g) / (1e6 * chip->clock_mhz);
     const double memory = memory_bytes(chip, s, g) / chip->memory_rate;
-    c->blocks = (double)g->blocks;
+    c->blocks = (double)g->step.blocks;
     c->is_uneven = g->whole > 0;
     c->compute = start + overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0, MEMORY_OVERLAP);
     c->memory = start + memory;

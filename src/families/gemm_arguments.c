@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arguments and patches of the production kernels: see gemm_arguments.h.
+ */
+#include "families/gemm_arguments.h"
+#include "families/decompose.h"
+
+#include "../../kernels/lib/tma_map.h"
+
+#include <stddef.h>
+
+typedef struct tgl_gemm_args gemm_args;
+
+enum { MAPS_OF_INPUTS = 2, MAPS_MAX = 3 };
+
+/* The parameters of a kernel that takes tensor maps. */
+typedef struct mapped_args {
+    gemm_args args;
+    struct tgl_tensor_map maps[MAPS_MAX];
+} mapped_args;
+
+const char *tgl_gemm_parameters(const tgl_gemm_step *step)
+{
+#define MAP "|struct tgl_tensor_map"
+    static const char *const parameters[] = {"struct tgl_gemm_args", NULL,
+                                             "struct tgl_gemm_args" MAP MAP,
+                                             "struct tgl_gemm_args" MAP MAP MAP};
+#undef MAP
+    return parameters[step->map_count];
+}
+
+int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part)
+{
+    return part->row * (shape->trans_a ? 1 : shape->lda);
+}
+
+int64_t tgl_gemm_offset_b(const tgl_shape *shape, const tgl_rectangle *part)
+{
+    return part->col * (shape->trans_b ? shape->ldb : 1);
+}
+
+gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
+{
+    const tgl_shape *s = step->of->shape;
+    const tgl_shape_epilogue *e = &s->epilogue;
+    gemm_args args = step->args;
+    args.lda = s->lda;
+    args.ldb = s->ldb;
+    args.ldc = s->ldc;
+    args.ldd = s->ldd;
+    args.stride_a = s->stride_a;
+    args.stride_b = s->stride_b;
+    args.stride_c = s->stride_c;
+    args.stride_d = s->stride_d;
+    args.m = (int)step->of->part.m;
+    args.n = (int)step->of->part.n;
+    args.k = has_product ? (int)s->k : 0;
+    args.waits_at_end = step->of->is_strip;
+    if (e->bias != TGL_BIAS_NONE) args.stride_bias = e->stride_bias;
+    if (e->residual) {
+        args.ld_residual = e->ld_residual;
+        args.stride_residual = e->stride_residual;
+    }
+    if (!has_product && step->is_persistent) {
+        args.splits = 1;
+    } else if (!has_product) {
+        args.tiles_whole = (int)step->tiles;
+        args.cluster = 1;
+    }
+    return args;
+}
+
+/* ---- Patches --------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(gemm_args, member)
+
+/* A pointer `offset` bytes behind the beginning of an operand; `stride` bytes from one problem to
+ * the next. */
+static void patch_pointer(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
+                          size_t at, int64_t offset, int64_t stride)
+{
+    const tgl_patch patch = {.value = TGL_VALUE_OPERAND,
+                             .index = (int)operand,
+                             .at = (int)at,
+                             .offset = offset,
+                             .step = stride * step->batch_step};
+    tgl_list_patch(builder, &patch);
+}
+
+/* The same in elements. */
+static void patch_operand(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
+                          size_t at, tgl_type type, int64_t offset, int64_t stride)
+{
+    const int64_t size = (int64_t)tgl_type_size(type);
+    patch_pointer(builder, step, operand, at, offset * size, stride * size);
+}
+
+/* Without a product A and B stay NULL. */
+static void patch_arrays(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
+{
+    const int64_t each = (int64_t)sizeof(void *);
+    if (has_product) {
+        patch_pointer(builder, step, TGL_AT_A_ARRAY, AT(A_array), 0, each);
+        patch_pointer(builder, step, TGL_AT_B_ARRAY, AT(B_array), 0, each);
+    }
+    if (!step->of->shape->in_place)
+        patch_pointer(builder, step, TGL_AT_C_ARRAY, AT(C_array), 0, each);
+    patch_pointer(builder, step, TGL_AT_D_ARRAY, AT(D_array), 0, each);
+}
+
+/* Whether the kernel reads a copy of the operand in scratch, and not the operand itself. */
+static bool is_repacked(const tgl_gemm_step *step, tgl_operand operand)
+{
+    if (step->keeps_operands) return false;
+    for (int i = 0; i < step->map_count; i++)
+        if (step->maps[i].operand == (int)operand) return step->maps[i].base == TGL_VALUE_SCRATCH;
+    return false;
+}
+
+static void patch_matrices(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
+{
+    const tgl_shape *s = step->of->shape;
+    const tgl_rectangle *part = &step->of->part;
+    const int64_t row = part->row, col = part->col;
+    if (has_product && !is_repacked(step, TGL_AT_A))
+        patch_operand(builder, step, TGL_AT_A, AT(A), s->type_a, tgl_gemm_offset_a(s, part),
+                      s->stride_a);
+    if (has_product && !is_repacked(step, TGL_AT_B))
+        patch_operand(builder, step, TGL_AT_B, AT(B), s->type_b, tgl_gemm_offset_b(s, part),
+                      s->stride_b);
+    if (!s->in_place)
+        patch_operand(builder, step, TGL_AT_C, AT(C), s->type_c, row * s->ldc + col, s->stride_c);
+    patch_operand(builder, step, TGL_AT_D, AT(D), s->type_d, row * s->ldd + col, s->stride_d);
+}
+
+static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
+{
+    const tgl_type type = step->of->shape->type_accumulate;
+    const bool is_f64 = type == TGL_F64;
+    if (step->of->shape->device_scalars) {
+        patch_operand(builder, step, TGL_AT_ALPHA, AT(alpha_at), type, 0, 0);
+        patch_operand(builder, step, TGL_AT_BETA, AT(beta_at), type, 0, 0);
+        return;
+    }
+    if (has_product)
+        tgl_list_patch_value(builder, is_f64 ? TGL_VALUE_ALPHA_F64 : TGL_VALUE_ALPHA_F32, 0,
+                             AT(alpha), 0);
+    tgl_list_patch_value(builder, is_f64 ? TGL_VALUE_BETA_F64 : TGL_VALUE_BETA_F32, 0, AT(beta), 0);
+}
+
+static void patch_epilogue(tgl_list_builder *builder, const tgl_gemm_step *step)
+{
+    const tgl_shape_epilogue *e = &step->of->shape->epilogue;
+    const int64_t row = step->of->part.row, col = step->of->part.col;
+    if (e->bias != TGL_BIAS_NONE)
+        patch_operand(builder, step, TGL_AT_BIAS, AT(bias), e->type_bias,
+                      e->bias == TGL_BIAS_ROW ? row : col, e->stride_bias);
+    if (e->residual)
+        patch_operand(builder, step, TGL_AT_RESIDUAL, AT(residual), e->type_residual,
+                      row * e->ld_residual + col, e->stride_residual);
+}
+
+/* Without a product A and B are not read. */
+static void patch_maps(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
+{
+    for (int i = has_product ? 0 : MAPS_OF_INPUTS; i < step->map_count; i++) {
+        tgl_list_patch_value(
+            builder, TGL_VALUE_TENSOR_MAP, tgl_list_tensor(builder, &step->maps[i]),
+            offsetof(mapped_args, maps) + (size_t)i * sizeof(struct tgl_tensor_map), 0);
+    }
+}
+
+void tgl_gemm_add_arguments(const tgl_gemm_step *step, bool has_product, const gemm_args *args,
+                            const tgl_launch *launch, tgl_list_builder *builder)
+{
+    const mapped_args bytes = {.args = *args};
+    const size_t map_bytes = (size_t)step->map_count * sizeof *bytes.maps;
+    tgl_list_launch(builder, launch, &bytes,
+                    step->map_count > 0 ? offsetof(mapped_args, maps) + map_bytes : sizeof *args);
+    patch_maps(builder, step, has_product);
+    (step->of->shape->pointers ? patch_arrays : patch_matrices)(builder, step, has_product);
+    patch_scalars(builder, step, has_product);
+    patch_epilogue(builder, step);
+    tgl_list_patch_value(builder, TGL_VALUE_COUNT, 0, AT(batch), 0);
+    if (step->scratch_bytes > 0)
+        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, AT(workspace), step->scratch_at);
+    if (step->tables != NULL) {
+        tgl_decompose_patch(&step->tables[0], AT(left_tables), step->tables[0].panels, builder);
+        tgl_decompose_patch(&step->tables[1], AT(right_tables), step->tables[1].panels, builder);
+    }
+    if (step->counter_bytes > 0)
+        tgl_list_patch_value(builder, TGL_VALUE_COUNTERS, 0, AT(counters), step->counters_at);
+}

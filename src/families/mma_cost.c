@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The predicted time of the family mma.
+ */
+#include "families/mma_geometry.h"
+
+#include <math.h>
+
+/* Fitted to times on an H200: 512 to 4096 cubed in bf16 and f64, and 340 products of random sizes
+ * in bf16, TF32 and f64 (docs/notes/2026-11-26-gpu-planner.md). ..._A_CLOCK: bytes per clock of an
+ * SM.
+ */
+enum {
+    TILE_CYCLES = 2900,       /* before the first mma.sync of a tile and after its last, without: */
+    WARP_RESULT_CYCLES = 1,   /* per result of a warp, which passes through shared memory */
+    WAIT_CYCLES = 60,         /* per tile of K: the barrier, and the first fragments after it */
+    PLAIN_WAIT_CYCLES = 900,  /* the same for copies through registers */
+    STORE_BYTES_A_CLOCK = 32, /* D stored in aligned groups of four elements, */
+    SINGLE_BYTES_A_CLOCK = 8, /* or as scalars */
+    REDUCE_CYCLES = 1600,     /* of a split tile: fences, the counter, */
+    SPLIT_CYCLES = 130,       /* and per split, whose sums are added in order */
+    SPLIT_BYTES_A_CLOCK = 26, /* sums that one block exchanges with L2 */
+    READ_BYTES_A_CLOCK = 128, /* fragments read from shared memory */
+    COPY_BYTES_A_CLOCK = 32,  /* cp.async into shared memory, which cannot be read meanwhile; */
+    COPY_4_BYTES_A_CLOCK = 20, /* cp.async of 4 bytes per thread; */
+    PLAIN_BYTES_A_CLOCK = 14,  /* copies through registers */
+};
+static const double LOOP_SHARE = 0.95; /* fraction of these rates that the main loop reaches */
+/* Fraction of the copy rate that the main loop reaches; and with tiles of 16 rows or columns. */
+static const double MEMORY_SHARE = 0.68, THIN_MEMORY_SHARE = 0.5;
+
+/* Multiply-adds of an SM per clock by mma.sync: on compute capability 9.0 about 62 % of wgmma's
+ * rate, on 10.x a quarter of tcgen05's; in F64 the full rate on all chips, and 2 on chips whose
+ * tensor cores do not support F64 (CUDA programming guide, throughput of arithmetic instructions).
+ */
+static double mma_rate(const tgl_chip *chip, tgl_type type)
+{
+    const double share = chip->capability == 90                               ? 0.62
+                         : chip->capability == 100 || chip->capability == 103 ? 0.25
+                                                                              : 1;
+    const double half = share * chip->tensor_flops / 2, f64 = chip->tensor_f64_flops / 2.0;
+    if (type == TGL_F64) return f64 > 0 ? f64 : 2;
+    return type == TGL_F32 ? half / 2 : half;
+}
+
+/* Cycles of an SM to copy a tile of `edge` rows or columns of one operand, with `vec` elements in a
+ * copy. */
+static double copy_cycles(const mma_geometry *g, int edge, int vec)
+{
+    const double bytes = edge * g->row->bk_bytes;
+    const int width = g->size * vec;
+    return bytes / (width > 4    ? COPY_BYTES_A_CLOCK
+                    : width == 4 ? COPY_4_BYTES_A_CLOCK
+                                 : PLAIN_BYTES_A_CLOCK);
+}
+
+/* Cycles of an SM in which each of `blocks` resident blocks multiplies a tile of K. */
+static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                          int blocks)
+{
+    const mma_row *t = g->row;
+    const double bk = (double)t->bk_bytes / g->size;
+    const double arithmetic = t->bm * t->bn * bk / mma_rate(chip, s->type_a);
+    const double reads = ((double)t->bm * t->bn / t->wn + (double)t->bn * t->bm / t->wm) *
+                         t->bk_bytes / READ_BYTES_A_CLOCK;
+    const double copies =
+        copy_cycles(g, t->bm, g->step.vec_a) + copy_cycles(g, t->bn, g->step.vec_b);
+    const double longest = tgl_larger(arithmetic, reads + copies) / LOOP_SHARE;
+    /* While a warp waits for its fragments and the barrier, warps of other blocks multiply. */
+    const int wait =
+        mma_copies_by_registers(g, g->step.vec_a, g->step.vec_b) ? PLAIN_WAIT_CYCLES : WAIT_CYCLES;
+    return tgl_larger(blocks * longest, longest + wait);
+}
+
+/* Cycles of an SM with `blocks` resident blocks, each of which multiplies `depth` of K. */
+static double block_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                           int blocks, double depth)
+{
+    if (blocks == 0) return 0;
+    const mma_row *t = g->row;
+    const double steps = ceil(depth * g->size / t->bk_bytes);
+    return steps * step_cycles(chip, s, g, blocks) + TILE_CYCLES +
+           WARP_RESULT_CYCLES * t->wm * t->wn;
+}
+
+/* Cycles of an SM to store a tile. */
+static double store_cycles(const tgl_shape *s, const mma_geometry *g)
+{
+    const double bytes = (double)tgl_type_size(s->type_d) * g->row->bm * g->row->bn;
+    const int group = tgl_type_size(s->type_d) == 8 ? 2 : 4; /* results in a store */
+    return bytes / (s->ldd % group == 0 ? STORE_BYTES_A_CLOCK : SINGLE_BYTES_A_CLOCK);
+}
+
+/* Cycles to add the sums of a split tile. */
+static double reduce_cycles(const mma_geometry *g)
+{
+    const int splits = g->step.args.splits;
+    const double bytes = (double)(g->row->is_f64 ? 8 : 4) * g->row->bm * g->row->bn;
+    return REDUCE_CYCLES + SPLIT_CYCLES * splits + (1 + splits) * bytes / SPLIT_BYTES_A_CLOCK;
+}
+
+/* Cycles of `count` blocks: full waves, then one that may leave SMs idle. after: cycles of an SM
+ * for each block after its main loop. */
+static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                          double count, int resident, double depth, double after)
+{
+    const double slots = (double)chip->sms * resident;
+    const double full = floor(count / slots), rest = count - full * slots;
+    const int last = (int)ceil(rest / chip->sms);
+    return full * (block_cycles(chip, s, g, resident, depth) + resident * after) +
+           block_cycles(chip, s, g, last, depth) + last * after;
+}
+
+void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                          tgl_candidate *c)
+{
+    const struct tgl_gemm_args *args = &g->step.args;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double tiles = batch * (double)g->step.tiles, size = g->size;
+    const double size_d = (double)tgl_type_size(s->type_d);
+    const double whole = batch * args->tiles_whole, split = tiles - whole;
+    const double share = g->row->bm == 16 || g->row->bn == 16 ? THIN_MEMORY_SHARE : MEMORY_SHARE;
+    double cycles = wave_cycles(chip, s, g, whole, c->resident, k, store_cycles(s, g));
+    if (args->splits > 1)
+        cycles += wave_cycles(chip, s, g, split * args->splits, c->resident, args->k_chunk, 0) +
+                  reduce_cycles(g) + store_cycles(s, g);
+    c->blocks = whole + split * args->splits;
+    c->compute = cycles / (1e6 * chip->clock_mhz);
+    if (c->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
+    c->memory = batch * (size * (m * k + k * n) + size_d * m * n) / (share * chip->memory_rate);
+    c->l2 = (size * tiles * (g->row->bm + g->row->bn) * k + size_d * batch * m * n +
+             2.0 * (double)g->step.scratch_bytes) /
+            chip->l2_rate;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the family mma share: mma.c decides how a configuration computes a product, and
+ * mma_cost.c predicts the time of that.
+ */
+#ifndef TGL_MMA_GEOMETRY_H
+#define TGL_MMA_GEOMETRY_H
+
+#include "families/gemm_launch.h"
+
+/* A configuration. */
+typedef struct mma_row {
+    const char *name;
+    int bm, bn;    /* the tile of D that a block computes */
+    int bk_bytes;  /* its depth in K, in bytes of an element's type */
+    int wm, wn;    /* the part of the tile that a warp computes */
+    int stages;    /* tiles of A and B in shared memory */
+    int slices;    /* groups of warps that share the K of a tile */
+    int fragments; /* FRAGMENTS of mma.cu: sets of fragments that fit in the registers of a thread
+                    */
+    bool is_f64;   /* for F64; else for the other types */
+    int registers; /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
+} mma_row;
+
+/* How a choice computes a product. args.k_chunk: K of each split but the last, which takes the
+ * rest. */
+typedef struct mma_geometry {
+    const mma_row *row;
+    int size; /* bytes of an element of A and B */
+    tgl_gemm_step step;
+} mma_geometry;
+
+/* Whether copies of these widths go through registers: cp.async copies 4 bytes at least, and 16-bit
+ * elements may begin at odd multiples of 2. */
+static inline bool mma_copies_by_registers(const mma_geometry *g, int vec_a, int vec_b)
+{
+    return g->size * tgl_min64(vec_a, vec_b) < 4;
+}
+
+/* Sets the times of a candidate whose other members are set. */
+void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *shape, const mma_geometry *g,
+                          tgl_candidate *c);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The predicted time of the family simt. SMs work on full waves of tiles and on the splits of the
+ * other tiles; a configuration is slow where other instructions or latencies hold up the FFMAs.
+ */
+#include "families/simt_geometry.h"
+
+#include <math.h>
+
+/* Fitted to measurements on an H200. ..._A_CLOCK: bytes per clock of an SM. */
+enum {
+    LOOP_INSTRUCTIONS = 33,   /* of a thread per tile of K: barriers, stages, addresses */
+    COPY_INSTRUCTIONS = 8,    /* a copy takes as long as this many instructions */
+    LATENCY_CYCLES = 4,       /* of a shared load and its use, which other FFMAs must hide */
+    TILE_CYCLES = 4000,       /* of a tile before its first FFMA and after its last one, without: */
+    STORE_BYTES_A_CLOCK = 32, /* D stored as float4, */
+    LINE_BYTES_A_CLOCK = 11,  /* in unaligned rows, */
+    SINGLE_BYTES_A_CLOCK = 7, /* or as scalars */
+    REDUCE_CYCLES = 900,      /* of a split tile: fences, the counter, the last block's sum */
+    SPLIT_CYCLES = 130,       /* per cluster of a split tile: its sums are added in order */
+    SLICE_BYTES_A_CLOCK = 100, /* sums that slices write to shared memory and add */
+    BLOCK_BYTES_A_CLOCK = 26,  /* sums that one block exchanges with L2 */
+    CLUSTER_BYTES_A_CLOCK = 7, /* sums that a block reads from the shared memory of its cluster, */
+    CLUSTER_CYCLES = 165,      /* and per slice of each block of the cluster */
+};
+static const double SHARED_COST = 0.18; /* issue cycles per wavefront of a shared load */
+static const double TILES_SHARE = 0.85; /* fraction of the copy rate that blocks of tiles reach */
+
+/* The fraction of an SM's FFMA rate that the main loop reaches with `blocks` resident blocks: other
+ * instructions take issue slots, and few warps cannot hide the latencies. */
+static double efficiency(const simt_geometry *g, int blocks)
+{
+    const simt_row *t = g->row;
+    const double threads = g->step.threads, ffmas = t->tm * t->tn;
+    const double copies = simt_depth_of_step(t) *
+                          ((double)t->bm / g->step.vec_a + (double)t->bn / g->step.vec_b) / threads;
+    const double loads = (t->tm + t->tn) / 4.0; /* of 16 bytes: two wavefronts each */
+    const double all = t->bk * (ffmas + loads + SHARED_COST * 2 * TGL_SCHEDULERS * loads) +
+                       COPY_INSTRUCTIONS * copies + LOOP_INSTRUCTIONS;
+    const double warps = blocks * threads / 32 / TGL_SCHEDULERS;
+    const double hidden = warps * ffmas / (ffmas + LATENCY_CYCLES);
+    /* Six warps on four schedulers take as long as eight. */
+    const double most = warps > 1 ? warps / ceil(warps) : 1;
+    return t->bk * ffmas / all * (hidden < most ? hidden : most);
+}
+
+/* Cycles of an SM with `blocks` resident blocks, each of which multiplies `depth` of K. */
+static double simt_block_cycles(const tgl_chip *chip, const simt_geometry *g, int blocks,
+                                double depth)
+{
+    const simt_row *t = g->row;
+    if (blocks == 0) return 0;
+    const double bytes = 4.0 * t->bm * t->bn;
+    const double sums = t->slices > 1 ? bytes * t->slices / SLICE_BYTES_A_CLOCK : 0;
+    return blocks *
+               ((double)t->bm * t->bn * depth / chip->fp32_lanes / efficiency(g, blocks) + sums) +
+           TILE_CYCLES;
+}
+
+/* Cycles of an SM to store a tile. */
+static double simt_store_cycles(const tgl_shape *s, const simt_geometry *g)
+{
+    const simt_row *t = g->row;
+    const bool stores_rows = t->slices == 1 && g->step.args.cluster == 1;
+    const int bytes_a_clock = tgl_store_width(s) == 4 ? STORE_BYTES_A_CLOCK
+                              : stores_rows           ? LINE_BYTES_A_CLOCK
+                                                      : SINGLE_BYTES_A_CLOCK;
+    return 4.0 * t->bm * t->bn / bytes_a_clock;
+}
+
+/* Cycles of `count` blocks: full waves, then one that may leave SMs idle. after: cycles of an SM
+ * for each block after its main loop. */
+static double simt_wave_cycles(const tgl_chip *chip, const simt_geometry *g, double count,
+                               int resident, double depth, double after)
+{
+    const double slots = (double)chip->sms * resident;
+    const double full = (double)(int64_t)(count / slots), rest = count - full * slots;
+    const int last = (int)((rest + chip->sms - 1) / chip->sms);
+    return full * (simt_block_cycles(chip, g, resident, depth) + resident * after) +
+           simt_block_cycles(chip, g, last, depth) + last * after;
+}
+
+/* Cycles to add the sums of a split tile: first within clusters, then over the clusters. */
+static double simt_reduce_cycles(const simt_geometry *g)
+{
+    const double bytes = 4.0 * g->row->bm * g->row->bn;
+    const int cluster = g->step.args.cluster, groups = g->step.args.splits / cluster;
+    const int sharers = cluster * g->row->slices;
+    const double in_cluster =
+        cluster > 1 ? bytes / CLUSTER_BYTES_A_CLOCK + (double)CLUSTER_CYCLES * sharers : 0;
+    if (groups == 1) return REDUCE_CYCLES + in_cluster;
+    return 2 * REDUCE_CYCLES + in_cluster + SPLIT_CYCLES * groups +
+           (1 + groups) * bytes / cluster / BLOCK_BYTES_A_CLOCK;
+}
+
+/* Cycles of tiles with splits of equal depth. */
+static double even_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                          double tiles, int resident)
+{
+    const struct tgl_gemm_args *args = &g->step.args;
+    const double blocks = tiles * args->splits;
+    return simt_wave_cycles(chip, g, blocks, resident, args->k_chunk, 0) +
+           (simt_reduce_cycles(g) + simt_store_cycles(s, g) / args->cluster) *
+               ceil(blocks / ((double)chip->sms * resident));
+}
+
+/* Cycles of an SM with `resident` splits of this depth, which store their sums in the workspace. */
+static double split_cycles(const tgl_chip *chip, const simt_geometry *g, int resident, double depth)
+{
+    const double bytes = 4.0 * g->row->bm * g->row->bn * resident;
+    return simt_block_cycles(chip, g, resident, depth) + bytes / BLOCK_BYTES_A_CLOCK;
+}
+
+double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident)
+{
+    const double none = split_cycles(chip, g, resident, 0);
+    return none / (split_cycles(chip, g, resident, 1) - none);
+}
+
+/* Cycles of tiles whose first splits are larger than the others. Each free slot (room for a block
+ * on an SM) takes the next split, large ones first. The loop follows the slots; more splits than
+ * FOLLOWED_MAX need partial sums for which no device has memory, so an average is enough. */
+static double uneven_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                            double tiles, int resident)
+{
+    enum { FOLLOWED_MAX = 1 << 20 };
+    const double slots = (double)chip->sms * resident;
+    const double large = split_cycles(chip, g, resident, (double)g->first_depth) +
+                         resident * simt_store_cycles(s, g);
+    const double small = split_cycles(chip, g, resident, g->step.args.k_chunk);
+    const double rounds = floor(tiles / slots), late = tiles - rounds * slots, early = slots - late;
+    double left = tiles * (g->step.args.splits - 1), early_end = rounds * large;
+    double late_end = late > 0 ? early_end + large : early_end;
+    if (left > FOLLOWED_MAX) return (tiles * large + left * small) / slots;
+    while (left > 0) {
+        const bool is_early = early_end <= late_end || late == 0;
+        left -= is_early ? early : late;
+        *(is_early ? &early_end : &late_end) += small;
+    }
+    return tgl_larger(early_end, late_end) + simt_reduce_cycles(g);
+}
+
+void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                           tgl_candidate *c)
+{
+    const simt_row *t = g->row;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double tiles = batch * (double)g->step.tiles;
+    const double whole = batch * g->step.args.tiles_whole, split = tiles - whole;
+    const double depth = (double)tgl_round_up(s->k, simt_depth_of_step(t));
+    const double sums = (double)g->step.scratch_bytes / sizeof(float);
+    double cycles = simt_wave_cycles(chip, g, whole, c->resident, depth, simt_store_cycles(s, g));
+    c->is_uneven = simt_is_uneven(g);
+    if (c->is_uneven)
+        cycles += uneven_cycles(chip, s, g, split, c->resident);
+    else if (g->step.args.splits > 1)
+        cycles += even_cycles(chip, s, g, split, c->resident);
+    c->blocks = whole + split * g->step.args.splits;
+    c->compute = cycles / (1e6 * chip->clock_mhz);
+    if (c->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
+    c->memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
+    c->l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n + 2 * sums) / chip->l2_rate;
+}

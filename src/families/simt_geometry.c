@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a configuration of the family simt computes a product: its copies, its grid, and which tiles
+ * are split over K by how many blocks and clusters.
+ */
+#include "families/simt_geometry.h"
+
+#include <math.h>
+
+/* Whether byte offsets within a tile of `edge` rows or columns and `bk` of K need more than 32
+ * bits. */
+static bool is_wide(bool k_major, int edge, int bk, int64_t ld)
+{
+    const int64_t lines_of_tile = k_major ? edge : bk;
+    return ld >= ((int64_t)UINT32_MAX / 4 - edge - bk) / lines_of_tile;
+}
+
+/* Shared memory of the kernel: for each slice the stages (struct stage), whose rows are padded. The
+ * partial sums of slices and clusters reuse it. */
+static int shared_bytes(const simt_row *t, int cluster)
+{
+    enum { PAD = 4 };
+    const int stages = t->stages * t->bk * (t->bm + PAD + t->bn + PAD), sums = t->bm * t->bn;
+    const bool has_sums = cluster > 1 || t->slices > 1;
+    return t->slices * (has_sums && sums > stages ? sums : stages) * (int)sizeof(float);
+}
+
+/* ---- Clusters -------------------------------------------------------------------------------- */
+
+/* Whether each of `blocks` blocks finds an SM of its own, as long as there are enough SMs for all
+ * blocks. Where clusters of this size do not fill all SMs, blocks of a cluster would share an SM
+ * while other SMs are idle. */
+static bool has_room(const tgl_chip *chip, int cluster, double blocks)
+{
+    static const double LEAST =
+        0.99; /* other chips may have room for fewer clusters than an H200 */
+    const double share = tgl_share_for_clusters(cluster);
+    return blocks <= (share < 1 ? LEAST * share : 1) * chip->sms * ceil(blocks / chip->sms);
+}
+
+/* The largest cluster size that divides `splits` and for which there is room. If there is none: 2,
+ * or 1 if splits is odd; but the largest size that divides `splits` if a tile would otherwise have
+ * more than GROUPS_MAX clusters, whose sums take too long to add up. whole: blocks of tiles that
+ * are not split, which are launched in clusters as well. */
+static int cluster_of(const tgl_chip *chip, int splits, double whole, double blocks)
+{
+    enum { GROUPS_MAX = 16 };
+    const int most = chip->cluster_max < TGL_CLUSTER_MAX ? chip->cluster_max : TGL_CLUSTER_MAX;
+    int largest = 1;
+    for (int c = most; c > 1; c--) {
+        if (splits % c != 0) continue;
+        if (has_room(chip, c, whole) && has_room(chip, c, blocks)) return c;
+        largest = c > largest ? c : largest;
+    }
+    const int small = largest > 1 && splits % 2 == 0 ? 2 : 1;
+    return splits / small <= GROUPS_MAX ? small : largest;
+}
+
+/* ---- Split-K --------------------------------------------------------------------------------- */
+
+/* Splits the tiles from number `whole` on, as far as their K allows. */
+static void split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                        simt_geometry *g)
+{
+    struct tgl_gemm_args *args = &g->step.args;
+    const int64_t tiles = g->step.tiles, whole = tgl_option(choice, SIMT_WHOLE, 0);
+    const int64_t depth = tgl_option(choice, SIMT_DEPTH, 0);
+    const int64_t asked = tgl_min64(tgl_option(choice, SIMT_SPLITS, 1), TGL_SPLITS_MAX);
+    args->tiles_whole = (int)tiles;
+    g->first_depth = s->k;
+    if (whole >= tiles || asked < 2) return;
+    const int64_t part = depth > 0 ? depth : tgl_ceil_div(s->k, asked);
+    if (part >= s->k) return; /* nothing is left for a second block */
+    const int64_t chunk = tgl_round_up(part, simt_depth_of_step(g->row));
+    const int64_t splits = tgl_min64(tgl_ceil_div(s->k, chunk), asked);
+    if (splits < 2) return;
+    args->splits = (int)splits;
+    args->k_chunk = (int)chunk;
+    g->first_depth = s->k - (splits - 1) * chunk;
+    const double whole_blocks = (double)whole * (double)s->batch;
+    const double split_blocks = (double)((tiles - whole) * splits) * (double)s->batch;
+    if (depth == 0)
+        args->cluster = cluster_of(chip, args->splits, whole_blocks, whole_blocks + split_blocks);
+    args->tiles_whole = (int)(whole - whole % args->cluster);
+    const int64_t groups = splits / args->cluster;
+    const int64_t split_tile_count = g->step.batch_step * (tiles - args->tiles_whole);
+    if (groups == 1) return;
+    g->step.counter_bytes = split_tile_count * args->cluster * (int64_t)sizeof(unsigned);
+    g->step.scratch_bytes =
+        split_tile_count * groups * g->row->bm * g->row->bn * (int64_t)sizeof(float);
+}
+
+const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                   const tgl_choice *choice, simt_geometry *g)
+{
+    const simt_row *t = tgl_choice_row(choice);
+    const bool is_split = tgl_option(choice, SIMT_SPLITS, 1) > 1;
+    *g = (simt_geometry){
+        .row = t,
+        .choice = choice,
+        .wide_offsets =
+            is_wide(!s->trans_a, t->bm, t->bk, s->lda) || is_wide(s->trans_b, t->bn, t->bk, s->ldb),
+        .step = {.name = t->name,
+                 .file = "gemm/simt.cu",
+                 .symbol = "sgemm_simt",
+                 .threads = t->bm / t->wm * (t->bn / t->wn) * 32 * t->slices,
+                 .registers = t->registers,
+                 .local_bytes = t->min_blocks > 1 ? TGL_SPILL_MAX : 0,
+                 /* Copies transpose K-major operands element by element. */
+                 .vec_a = s->trans_a ? tgl_copy_width(s, s->m, s->lda, s->stride_a) : 1,
+                 .vec_b = s->trans_b ? 1 : tgl_copy_width(s, s->n, s->ldb, s->stride_b),
+                 .args = {.splits = 1, .cluster = 1}}};
+    if (t->min_blocks > 1 && !s->trans_a && s->trans_b)
+        return "copies of two K-major operands need more registers than it has";
+    const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);
+    if (why != NULL) return why;
+    split_tiles(chip, s, choice, g);
+    const int64_t whole = g->step.args.tiles_whole;
+    g->step.blocks = whole + (g->step.tiles - whole) * g->step.args.splits;
+    g->step.dynamic_shared = shared_bytes(t, g->step.args.cluster);
+    return NULL;
+}

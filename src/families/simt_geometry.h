@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the family simt share: simt.c has the configurations and the launch,
+ * simt_geometry.c decides how a configuration computes a product, simt_cost.c predicts the time of
+ * that, and simt_search.c chooses the options that are worth trying.
+ */
+#ifndef TGL_SIMT_GEOMETRY_H
+#define TGL_SIMT_GEOMETRY_H
+
+#include "families/gemm_launch.h"
+
+/* A configuration. */
+typedef struct simt_row {
+    const char *name;
+    int bm, bn, bk; /* the tile of D that a block computes, and its depth in K */
+    int wm, wn;     /* the part of the tile that a warp computes */
+    int tm, tn;     /* the part of the tile that a thread computes */
+    int stages;     /* tiles of A and B in shared memory */
+    int slices;     /* groups of warps that share the K of a tile */
+    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
+    int registers;  /* of a thread, as compiled for sm_90a */
+} simt_row;
+
+/* splits: blocks that share the K of a tile. whole: tiles, from the first one on, that are not
+ * split. depth: K of each split but the first, which takes the rest; by default all splits have the
+ * same depth. SCHEDULE: the first of five options that replace the macros of a schedule. */
+enum { SIMT_SPLITS, SIMT_WHOLE, SIMT_DEPTH, SIMT_SCHEDULE };
+
+/* How a choice computes a product. */
+typedef struct simt_geometry {
+    const simt_row *row;
+    const tgl_choice *choice;
+    int64_t first_depth; /* K of the first split; args.k_chunk: of each other split */
+    bool wide_offsets;   /* byte offsets within a tile need more than 32 bits */
+    tgl_gemm_step step;
+} simt_geometry;
+
+/* NULL, or why the choice cannot compute the product. */
+const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
+                                   const tgl_choice *choice, simt_geometry *g);
+
+/* K that all slices of a block multiply before they need the next tiles. The depth of a split is a
+ * multiple of it. */
+static inline int simt_depth_of_step(const simt_row *row)
+{
+    return row->bk * row->slices;
+}
+
+/* Whether the first split of a tile is deeper than the others. */
+static inline bool simt_is_uneven(const simt_geometry *g)
+{
+    return g->step.args.splits > 1 && g->first_depth > g->step.args.k_chunk;
+}
+
+/* Sets the times of a candidate whose other members are set. */
+void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *shape, const simt_geometry *g,
+                           tgl_candidate *c);
+
+/* The depth in K that takes as long as the fixed part of a split: its launch, its first tiles and
+ * storing its sums. */
+double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident);
+
+/* For tgl_family.search. */
+void tgl_simt_search(tgl_search *search);
+
+#endif

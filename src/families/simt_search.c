@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options of the family simt that are worth trying: how many tiles are split over K, by how
+ * many blocks, and whether the first split of a tile is larger than the others.
+ */
+#include "families/simt_geometry.h"
+
+enum {
+    SPLITS_OF_TAIL_MAX = 8, /* for the tiles of the last wave, or of the last two waves */
+    SPLITS_UNEVEN_MAX = 5,
+    TILES_OF_SPLIT_MIN = 4, /* minimum depth of a split, in tiles of K */
+};
+
+/* The fraction of the time by which small splits should end before the large ones; the second one
+ * if strips follow, which run in that time. */
+static const double EARLY_SHARE = 0.04, STRIP_EARLY_SHARE = 0.08;
+
+/* The next number of splits to try: up to 8 all numbers, then steps of about a fifth, rounded up to
+ * a multiple of 8 for whole clusters. */
+static int simt_next_splits(int splits)
+{
+    return splits < 8 ? splits + 1 : splits + (splits / 5 + 7) / 8 * 8;
+}
+
+/* The minimum depth of a split. */
+static int64_t least_depth(const simt_row *t)
+{
+    return (int64_t)(t->slices > 1 ? 2 * t->slices : TILES_OF_SPLIT_MIN) * t->bk;
+}
+
+/* Splits the tiles from `whole` on into one large split and several small ones each. The small
+ * splits run in the slots (room for a block on an SM) that get no large split. Their depth is such
+ * that they end a little before the large splits: a small split that starts too early costs little,
+ * one that starts late costs much. */
+static void search_uneven(tgl_search *search, const simt_geometry *g, int resident, int64_t whole)
+{
+    const int64_t rest = g->step.tiles - whole, slots = (int64_t)search->chip->sms * resident;
+    const int64_t early = slots * tgl_ceil_div(rest, slots) - rest; /* slots without a large one */
+    const double overhead = tgl_simt_split_overhead(search->chip, g, resident);
+    const double share = 1 - (search->has_strips ? STRIP_EARLY_SHARE : EARLY_SHARE);
+    const int step = simt_depth_of_step(g->row);
+    if (early == 0) return;
+    for (int i = 2; i <= SPLITS_UNEVEN_MAX; i++) {
+        const int64_t rounds = tgl_ceil_div(rest * (i - 1), early); /* of small splits */
+        const double depth = (double)search->shape->k - (double)(rounds - 1) * overhead;
+        const int64_t most = (int64_t)(share * depth / (double)(rounds + i - 1));
+        const int64_t chunk = most - most % step;
+        if (chunk < least_depth(g->row)) break;
+        const int64_t values[] = {i, whole, chunk};
+        tgl_search_try(search, SIMT_SPLITS, 3, values);
+    }
+}
+
+/* Tries to split all tiles as long as they do not fill the chip, else the tiles of the last wave or
+ * of the last two waves. */
+void tgl_simt_search(tgl_search *in)
+{
+    simt_geometry g;
+    const tgl_shape *s = in->shape;
+    const int resident = in->best->resident;
+    if (tgl_simt_make_geometry(in->chip, s, &in->best->choice, &g) != NULL) return;
+    const int64_t tiles = g.step.tiles, slots = (int64_t)in->chip->sms * resident;
+    const int64_t whole = tiles / slots * slots;
+    const int most = (int)tgl_min64(s->k / least_depth(g.row), TGL_SPLITS_MAX);
+    const double all = (double)tiles * (double)s->batch;
+    for (int64_t i = 2; i <= most && all * (double)(i - 1) < (double)(2 * slots);
+         i = simt_next_splits((int)i))
+        tgl_search_try(in, SIMT_SPLITS, 1, &i);
+    if (s->batch > 1) return;
+    for (int64_t from = whole; from >= 0 && from >= whole - slots; from -= slots) {
+        if (from == tiles) continue;
+        search_uneven(in, &g, resident, from);
+        for (int i = 2; i <= most && i <= SPLITS_OF_TAIL_MAX && whole > 0; i++) {
+            const int64_t values[] = {i, from};
+            tgl_search_try(in, SIMT_SPLITS, 2, values);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why groups of kernels do not support a problem: see unsupported.h.
+ */
+#include "families/unsupported.h"
+
+/* Whether all that is read or written is FP32. */
+static bool is_f32(const tgl_shape *s)
+{
+    const tgl_shape_epilogue *e = &s->epilogue;
+    return tgl_shape_is_all(s, TGL_F32) && s->type_accumulate == TGL_F32 &&
+           (e->bias == TGL_BIAS_NONE || e->type_bias == TGL_F32) &&
+           (!e->residual || e->type_residual == TGL_F32);
+}
+
+const char *tgl_gemm_unsupported_reason(const tgl_shape *s)
+{
+    if (s->scaling_a != TGL_SCALING_NONE || s->scaling_b != TGL_SCALING_NONE ||
+        s->scaling_d != TGL_SCALING_NONE)
+        return "there are no CUDA kernels with scales";
+    _Static_assert(TGL_EXTENT_MAX == 2147482623, "the sentence says so");
+    if (s->m > TGL_EXTENT_MAX || s->n > TGL_EXTENT_MAX || s->k > TGL_EXTENT_MAX)
+        return "CUDA kernels take m, n and k up to 2147482623";
+    return NULL;
+}
+
+const char *tgl_unsupported_unless_f32(const tgl_shape *s, const tgl_chip *chip)
+{
+    (void)chip;
+    if (!is_f32(s)) return "it multiplies FP32 only";
+    return tgl_gemm_unsupported_reason(s);
+}
+
+/* Whether kernels convert elements of this type to and from the type of sums
+ * (kernels/lib/element.h).
+ */
+static bool is_converted(tgl_type type)
+{
+    return type == TGL_F32 || type == TGL_F64 || type == TGL_F16 || type == TGL_BF16;
+}
+
+const char *tgl_unsupported_on_cuda_cores(const tgl_shape *s, const tgl_chip *chip)
+{
+    const tgl_shape_epilogue *e = &s->epilogue;
+    const bool is_16_bits = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
+    (void)chip;
+    if (!is_16_bits && s->type_a != TGL_F32 && s->type_a != TGL_F64)
+        return "it multiplies F32, F64, F16 and BF16";
+    if (s->type_b != s->type_a) return "A and B must have one type";
+    if (s->type_accumulate != (s->type_a == TGL_F64 ? TGL_F64 : TGL_F32))
+        return "it adds in F32, or in F64 if A and B are F64";
+    if ((s->type_c != s->type_a && !(is_16_bits && s->type_c == TGL_F32)) ||
+        (s->type_d != s->type_a && !(is_16_bits && s->type_d == TGL_F32)))
+        return "C and D must have the type of A and B, or F32 if that has 16 bits";
+    if ((e->bias != TGL_BIAS_NONE && !is_converted(e->type_bias)) ||
+        (e->residual && !is_converted(e->type_residual)))
+        return "bias and residual must be F32, F64, F16 or BF16";
+    return tgl_gemm_unsupported_reason(s);
+}
+
+const char *tgl_unsupported_by_mma_sync(const tgl_shape *s, const tgl_chip *chip)
+{
+    const bool is_half = s->type_a == TGL_F16 || s->type_a == TGL_BF16;
+    const bool is_tf32 = s->type_a == TGL_F32 && s->compute == TGL_COMPUTE_TF32;
+    const bool is_f64 = s->type_a == TGL_F64;
+    if (chip->capability < 80) return "its instructions need compute capability 8.0";
+    if (s->type_a != s->type_b) return "it multiplies matrices of one type";
+    if (s->type_a == TGL_F32 && !is_tf32) return "it multiplies FP32 in compute mode tf32 only";
+    if (!is_half && !is_tf32 && !is_f64) return "it multiplies f16, bf16, tf32 and f64";
+    if (s->type_accumulate != (is_f64 ? TGL_F64 : TGL_F32))
+        return "it accumulates in FP32, and f64 in f64";
+    return tgl_gemm_unsupported_reason(s);
+}
+
+int64_t tgl_map_stride_max(tgl_type type)
+{
+    return ((int64_t)1 << 40) / (int64_t)tgl_type_size(type) - 1;
+}
+
+bool tgl_has_map_strides(const tgl_shape *s)
+{
+    const int64_t most = tgl_map_stride_max(s->type_a);
+    return s->lda <= most && s->ldb <= most && s->stride_a <= most && s->stride_b <= most;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why groups of kernels do not support a problem, for tgl_family.unsupported_reason. All functions
+ * return NULL or a static text.
+ */
+#ifndef TGL_UNSUPPORTED_H
+#define TGL_UNSUPPORTED_H
+
+#include "plan/family.h"
+
+/* All kernels of kernels/gemm/: they have no scales, and count m, n and k in 31 bits. The functions
+ * below include this one. */
+const char *tgl_gemm_unsupported_reason(const tgl_shape *shape);
+
+/* FP32 kernels. */
+const char *tgl_unsupported_unless_f32(const tgl_shape *shape, const tgl_chip *chip);
+
+/* Kernels on CUDA cores. A and B have the same type: F32 or F64, as C, D and the sums; or F16 or
+ * BF16, with sums in F32, and C and D of that type or F32. */
+const char *tgl_unsupported_on_cuda_cores(const tgl_shape *shape, const tgl_chip *chip);
+
+/* Kernels that multiply by mma.sync: F16, BF16, F32 in compute mode TF32, F64. */
+const char *tgl_unsupported_by_mma_sync(const tgl_shape *shape, const tgl_chip *chip);
+
+/* The greatest stride of a tensor map in elements: strides are below 2^40 bytes (CUDA driver API,
+ * cuTensorMapEncodeTiled). And whether those of A and B are. */
+int64_t tgl_map_stride_max(tgl_type type);
+bool tgl_has_map_strides(const tgl_shape *shape);
+
+#endif

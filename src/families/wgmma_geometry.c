@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a configuration of the family wgmma computes a product: how TMA reads the operands, clusters,
+ * split-K, shared memory.
+ */
+#include "families/wgmma_geometry.h"
+#include "families/gemm_arguments.h"
+#include "families/unsupported.h"
+
+#include <limits.h>
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+/* A consumer needs registers for its sums, for the elements of two stages, and OTHERS, where NVRTC
+ * 13.0 spilled some with 40 instead of 56. */
+bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
+{
+    enum { LOADED = 2 * 16 /* of 64 rows */, OTHERS = 56 };
+    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* of gemm/wgmma.cu */
+    const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
+    const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
+    return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
+}
+
+/* Whether TMA can read the operand: it needs strides that are multiples of 16 bytes, of lines and
+ * of matrices if there are several. wgmma needs TF32 that is K-major, or that goes through
+ * registers.
+ */
+static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers)
+{
+    const int64_t size = (int64_t)tgl_type_size(s->type_a);
+    const int64_t lines_of_x = x->along_k ? x->edge : x->k;
+    if (wgmma_is_tf32(s) && !x->along_k && !in_registers) return x->k == 0;
+    if (x->k == 0) return true; /* it is not read */
+    if (s->unaligned) return false;
+    return (lines_of_x == 1 || x->ld * size % TGL_MAP_ALIGNMENT == 0) &&
+           (x->count == 1 || x->stride * size % TGL_MAP_ALIGNMENT == 0);
+}
+
+/* Whether a pre-pass should make a sliver K-major. A sliver is an MN-major operand of few rows or
+ * columns, whose lines in memory are short. It is worth it if the operand needs a pre-pass anyway,
+ * or if the product is so large that the 3 us of a pre-pass matter less than the short lines
+ * (28672x8x8192 NN: docs/notes/2026-11-26-gpu-planner.md). */
+static bool should_be_k_major(const wgmma_side *x, int64_t other_edge)
+{
+    enum { SHORT = 16 /* elements: a sector of L2 */, LARGE = 1 << 26 /* elements of the other */ };
+    const bool is_large = (double)x->k * (double)other_edge >= LARGE;
+    return !x->along_k && x->edge < SHORT && (!x->is_direct || is_large);
+}
+
+static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a,
+                          bool in_registers)
+{
+    wgmma_side x = {
+        .operand = is_a ? TGL_AT_A : TGL_AT_B,
+        .along_k = is_a ? !s->trans_a : s->trans_b,
+        .edge = is_a ? part->m : part->n,
+        .k = s->k,
+        .ld = is_a ? s->lda : s->ldb,
+        .stride = is_a ? s->stride_a : s->stride_b,
+        .offset = is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part),
+    };
+    x.count = x.stride == 0 ? 1 : s->batch;
+    x.is_direct = is_direct(s, &x, in_registers);
+    const bool becomes_k_major =
+        !wgmma_is_tf32(s) && should_be_k_major(&x, is_a ? part->n : part->m);
+    if (becomes_k_major) x.is_direct = false;
+    x.is_k_major =
+        x.along_k || becomes_k_major || (wgmma_is_tf32(s) && !(in_registers && x.is_direct));
+    return x;
+}
+
+/* The pre-pass of an operand. TF32 becomes K-major, unless it goes through registers; 16-bit
+ * operands keep their major dimension, unless they are slivers. */
+static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
+{
+    const bool becomes_k_major = x->is_k_major;
+    return (tgl_repack){
+        .operand = x->operand,
+        .type = s->type_a,
+        .transposes = becomes_k_major != x->along_k,
+        .rounds_to_tf32 = wgmma_is_tf32(s),
+        .offset = x->offset,
+        .lines = becomes_k_major ? x->edge : x->k,
+        .length = becomes_k_major ? x->k : x->edge,
+        .ld = x->ld,
+        .stride = x->stride,
+        .count = x->count,
+    };
+}
+
+static void add_repacks(const tgl_shape *s, wgmma_geometry *g)
+{
+    const wgmma_side *const sides[] = {&g->left, &g->right};
+    for (int i = 0; i < 2; i++) {
+        if (sides[i]->is_direct) continue;
+        tgl_repack *r = &g->repacks[g->repack_count++];
+        *r = repack_of(s, sides[i]);
+        r->scratch = g->repacked_bytes;
+        g->repacked_bytes += tgl_round_up(tgl_repack_bytes(r), TGL_WORKSPACE_ALIGNMENT);
+    }
+}
+
+/* ---- Shared memory --------------------------------------------------------------------------- */
+
+/* Whether the kernel has TMA_STORES, and TMA can have the strides of D. lib/tma.h says why the
+ * length of rows has to be a multiple of 16 bytes. */
+static bool stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
+{
+    const int64_t most = tgl_map_stride_max(s->type_d);
+    return g->row->boxes > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
+           tgl_type_size(s->type_d) == 2 && !s->epilogue.residual && s->ldd % 8 == 0 &&
+           g->right.edge % 8 == 0 && s->ldd <= most &&
+           (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
+}
+
+/* Shared memory of a consumer for its results: at least RESULTS_BYTES of the kernel. */
+static int results_bytes(const wgmma_geometry *g)
+{
+    const wgmma_row *t = g->row;
+    const int chunk = t->bn % 32 == 0 ? 32 : 16;
+    const int chunk_bytes = (g->exchanged ? chunk * 20 : 16 * (chunk + 8)) * (int)sizeof(float);
+    const int box_bytes =
+        g->stores_by_tma ? t->boxes * WGMMA_BOX_ROWS * wgmma_box_columns(t) * WGMMA_RESULT_BYTES
+                         : 0;
+    return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
+}
+
+/* struct shared of the kernel. */
+static int shared_bytes(const wgmma_geometry *g)
+{
+    enum { BARRIER = 8 }; /* bytes */
+    const wgmma_row *t = g->row;
+    return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER) +
+           t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
+}
+
+/* ---- Tiles and blocks ------------------------------------------------------------------------ */
+
+static void split(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
+{
+    const int64_t asked = tgl_min64(tgl_option(choice, WGMMA_SPLITS, 1), TGL_SPLITS_MAX);
+    g->splits = 1;
+    g->k_chunk = tgl_round_up(s->k, g->bk);
+    if (asked < 2 || (s->k <= g->bk && !g->in_cluster)) return;
+    g->k_chunk = tgl_round_up(tgl_ceil_div(s->k, asked), g->bk);
+    if (g->in_cluster)
+        g->splits = (int)asked;
+    else if (g->k_chunk > 0)
+        g->splits = (int)tgl_ceil_div(s->k, g->k_chunk);
+}
+
+/* NULL, or why the choice's clusters are impossible. */
+static const char *cluster_fault(const tgl_chip *chip, const tgl_choice *choice,
+                                 const wgmma_geometry *g)
+{
+    enum { PART_MIN = 16, PART = 32 }; /* columns that each block stores, if they share a tile */
+    enum { SWIZZLE_LINES = 8 };        /* the swizzle of a tile repeats after 8 lines */
+    const wgmma_row *t = g->row;
+    const int64_t splits = tgl_option(choice, WGMMA_SPLITS, 1);
+    const int64_t part = splits > 0 ? t->bn / splits : 0;
+    if (g->cluster_rows < 1 || g->cluster_rows > WGMMA_CLUSTER_MAX || g->cluster_columns < 1 ||
+        g->cluster_columns > WGMMA_CLUSTER_MAX ||
+        WGMMA_CLUSTER_MAX % (g->cluster_rows * g->cluster_columns) != 0)
+        return "a cluster has 1, 2 or 4 tiles";
+    const int blocks = g->cluster_rows * g->cluster_columns;
+    if (blocks > chip->cluster_max) return "the chip has no clusters";
+    if (t->bn / g->cluster_rows % SWIZZLE_LINES != 0)
+        return "the parts of a right tile have to be multiples of 8 columns";
+    if (blocks > 1 && t->min_blocks > 1 && t->bm * t->bn > 64 * 128)
+        return "with clusters it would spill registers";
+    if (t->alternates && splits > 1) return "consumers that alternate split no tiles";
+    if (!g->in_cluster) return NULL;
+    if (blocks > 1) return "blocks that share a tile share operands with no other";
+    if (splits < 2 || splits > chip->cluster_max) return "a cluster cannot have as many blocks";
+    if (part * splits != t->bn || (part != PART_MIN && part % PART != 0))
+        return "the blocks of a cluster cannot share the columns of a tile";
+    return NULL;
+}
+
+/* Sets tiles, units, blocks and workspace. */
+static const char *count_units(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                               wgmma_geometry *g)
+{
+    enum { UNITS_MAX = (1 << 30) - 1 }; /* of lib/wgmma_units.h */
+    const wgmma_row *t = g->row;
+    g->tile_rows = tgl_ceil_div(g->left.edge, t->bm * g->cluster_rows);
+    g->tile_columns = tgl_ceil_div(g->right.edge, t->bn * g->cluster_columns);
+    if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch * g->splits > UNITS_MAX)
+        return tgl_grid_too_large;
+    g->tiles = g->tile_rows * g->tile_columns * s->batch;
+    const bool is_split = g->splits > 1 && !g->in_cluster;
+    g->whole = is_split ? tgl_min64(tgl_option(choice, WGMMA_WHOLE, 0), g->tiles) : 0;
+    g->units = g->whole + (g->tiles - g->whole) * g->splits;
+    g->step.blocks = g->in_cluster ? g->units
+                                   : tgl_persistent_blocks(chip, t->min_blocks, g->cluster_blocks,
+                                                           g->units * g->cluster_blocks);
+    if (is_split) {
+        const int64_t tiles = (g->tiles - g->whole) * g->cluster_blocks;
+        g->step.scratch_bytes = tiles * g->splits * t->bm * t->bn * (int64_t)sizeof(float);
+        g->step.counter_bytes = tiles * (int64_t)sizeof(unsigned);
+    }
+    return NULL;
+}
+
+/* Bytes of local memory that a thread may use outside of the main loop: in kernels whose sums leave
+ * few registers, or are added to those of other blocks. */
+static int wgmma_spill_limit(const wgmma_geometry *g)
+{
+    enum { REGISTERS_MAX = 255 /* of a thread: CUDA programming guide, compute capabilities */ };
+    const wgmma_row *t = g->row;
+    /* A consumer of 128x192_alt has 192 sums a thread: NVRTC 13.0 spills 104 bytes. */
+    if (t->alternates && t->bm * t->bn >= 128 * 192) return 2 * TGL_SPILL_MAX;
+    const bool is_full = t->registers == REGISTERS_MAX || (t->alternates && !g->left.is_k_major);
+    return g->in_cluster || is_full ? TGL_SPILL_MAX : 0;
+}
+
+/* Sets the members of the step that count_units() has not set. */
+static void describe_step(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                          wgmma_geometry *g)
+{
+    const wgmma_row *t = g->row;
+    tgl_gemm_step *step = &g->step;
+    const int64_t raster = tgl_option(choice, WGMMA_RASTER, 0);
+    const int cluster = g->in_cluster ? g->splits : g->cluster_blocks;
+    step->name = t->name;
+    step->file = "gemm/wgmma.cu";
+    step->symbol = "gemm_wgmma";
+    step->needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (cluster > 1 ? TGL_HAS_CLUSTERS : 0);
+    step->threads = tgl_ring_threads(t->consumers);
+    step->registers = t->registers;
+    step->local_bytes = wgmma_spill_limit(g);
+    step->static_shared = TGL_RING_STATIC_SHARED;
+    step->dynamic_shared = shared_bytes(g);
+    step->vec_a = step->vec_b = 1;
+    step->batch_step = (int)s->batch;
+    step->loops_over_batch = step->is_persistent = true;
+    step->has_whole_grid = g->in_cluster;
+    step->args = (struct tgl_gemm_args){
+        .raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
+                             : tgl_square_raster(chip, t->bm, t->bn, g->cluster_rows, g->tile_rows),
+        .tiles_whole = (int)g->whole,
+        .splits = g->splits,
+        .cluster = cluster,
+        .k_chunk = (int)g->k_chunk};
+}
+
+const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                    const tgl_rectangle *part, const tgl_choice *choice,
+                                    wgmma_geometry *g)
+{
+    const wgmma_row *t = tgl_choice_row(choice);
+    *g = (wgmma_geometry){.row = t, .exchanged = tgl_option(choice, WGMMA_EXCHANGED, 0) != 0};
+    g->cluster_rows = (int)tgl_min64(tgl_option(choice, WGMMA_CLUSTER, 1), INT_MAX);
+    g->cluster_columns = (int)tgl_min64(tgl_option(choice, WGMMA_COLUMNS, 1), INT_MAX);
+    g->in_cluster = tgl_option(choice, WGMMA_IN_CLUSTER, 0) != 0;
+    const char *fault = cluster_fault(chip, choice, g);
+    if (fault != NULL) return fault;
+    g->cluster_blocks = g->cluster_rows * g->cluster_columns;
+    const bool in_registers = tgl_option(choice, WGMMA_LEFT_REGISTERS, 0) != 0;
+    if (in_registers && !(wgmma_is_tf32(s) && tgl_wgmma_has_room_for_left(t)))
+        return "left_registers=1 is for TF32 and tiles that leave enough registers";
+    g->left = side_of(s, part, !g->exchanged, in_registers);
+    if (in_registers && g->left.is_k_major)
+        return "left_registers=1 is for a left operand that TMA can read and that is contiguous in "
+               "its rows";
+    g->right = side_of(s, part, g->exchanged, false);
+    g->bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
+    split(s, choice, g);
+    fault = count_units(chip, s, choice, g);
+    if (fault != NULL) return fault;
+    g->stores_by_tma = stores_by_tma(s, g);
+    g->stages = t->stages;
+    const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
+    while (g->stages > 1 && shared_bytes(g) > most)
+        g->stages--; /* boxes of results may leave room for fewer */
+    describe_step(chip, s, choice, g);
+    add_repacks(s, g);
+    return tgl_repack_fault(g->repacks, g->repack_count);
+}
