@@ -9,14 +9,13 @@
 # the tuned tables contain kernel names, and default_compute.c the names of compute modes.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
-# Files of src/families/ that do not have the name of a family.
-shared='families|cost|gemm_launch|repack'
-names=$(find src/families -name '*.c' | sed 's|.*/||; s|\.c$||' | grep -vxE "$shared" | sort |
-  tr '\n' '|' | sed 's/|$//')
-test -n "$names" || {
+families=$(sed -n 's/^const tgl_family tgl_family_\([a-z0-9_]*\) = {$/\1/p' src/families/*.c | sort)
+test -n "$families" || {
   echo "there are no families in src/families"
   exit 1
 }
+# Pre-passes count as well, except for repack, which is a word of the launch lists.
+names=$(printf '%s\n' "$families" decompose prepass | tr '\n' '|' | sed 's/|$//')
 
 # Families that are named after the instruction they use: chips have it (TGL_HAS_WGMMA), and the
 # simulator executes it. A compute mode of the public interface (TGL_COMPUTE_...) may be called like one, too.

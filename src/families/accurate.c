@@ -27,7 +27,7 @@ typedef struct accurate_row {
 /* Name, BM, BN, CONSUMERS, STAGES, registers, spills, share. A thread of a consumer holds
  * 2 * (BN / 2) sums. */
 // clang-format off
-static const accurate_row rows[] = {
+static const accurate_row accurate_rows[] = {
     {"accurate_128x192", 128, 192, 2, 5, 168, false, 0.80},
     {"accurate_128x160", 128, 160, 2, 5, 168, false, 0.74},
     {"accurate_128x128", 128, 128, 2, 6, 168, false, 0.72},
@@ -41,7 +41,8 @@ static const accurate_row rows[] = {
  * in a band. slab: steps of 64 of K between additions in FP32. chunks: columns of D are computed
  * in so many chunks, one after the other, which need room for the words of all of A and of one
  * chunk of B. strip: columns in memory that a block of the pre-pass reads. */
-static const char *const options[] = {"cluster", "raster", "slab", "chunks", "strip", NULL};
+static const char *const accurate_options[] = {"cluster", "raster", "slab",
+                                               "chunks",  "strip",  NULL};
 enum { CLUSTER, RASTER, SLAB, CHUNKS, STRIP };
 
 /* ---- What it takes --------------------------------------------------------------------------- */
@@ -49,7 +50,7 @@ enum { CLUSTER, RASTER, SLAB, CHUNKS, STRIP };
 /* Below, FFMA's own errors are smaller than those of two words (docs/accuracy.md). */
 enum { DEPTH_MIN = 256 };
 
-static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
     if (s->type_a != TGL_F32 || s->type_b != TGL_F32 || s->type_accumulate != TGL_F32)
         return "it multiplies FP32";
@@ -65,7 +66,7 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a choice serves a shape on a chip. In chunks: the first of them, the widest. */
-typedef struct geometry {
+typedef struct accurate_geometry {
     const accurate_row *row;
     int cluster, raster, slab, strip;
     int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
@@ -74,7 +75,7 @@ typedef struct geometry {
     int64_t blocks;                  /* of the grid */
     int64_t chunk, chunks;           /* columns of D in a chunk; their number */
     tgl_decompose operands[2];
-} geometry;
+} accurate_geometry;
 
 enum {
     LINE_BYTES = 128,
@@ -83,7 +84,7 @@ enum {
 };
 
 /* As struct shared of the kernel has it. */
-static int shared_bytes(const accurate_row *t)
+static int accurate_shared_bytes(const accurate_row *t)
 {
     enum { BARRIER = 8, CHUNK = 16 * 40 /* sums of a warp */, ORDER = 128 * (int)sizeof(int) };
     return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
@@ -107,7 +108,7 @@ static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, b
 }
 
 /* A chunk begins with a panel and with a tile, so that it computes the bits of the whole. */
-static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, geometry *g)
+static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accurate_geometry *g)
 {
     const int64_t unit = t->bn % TGL_PANEL_LINES == 0 ? t->bn : 2 * t->bn;
     g->chunk = tgl_min64(n, tgl_round_up(tgl_ceil_div(n, chunks), unit));
@@ -116,7 +117,7 @@ static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, geom
 
 /* NULL, or why the options cannot serve. */
 static const char *take_options(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                                geometry *g)
+                                accurate_geometry *g)
 {
     const int64_t cluster = tgl_option(choice, CLUSTER, 1), slab = tgl_option(choice, SLAB, 1);
     const int64_t chunks = tgl_option(choice, CHUNKS, 1), strip = tgl_option(choice, STRIP, 0);
@@ -135,7 +136,7 @@ static const char *take_options(const tgl_chip *chip, const tgl_shape *s, const 
 }
 
 /* Both operands of a chunk. Only words of whole operands are worth keeping. */
-static void place_operands(const tgl_shape *s, const tgl_rectangle *part, geometry *g)
+static void place_operands(const tgl_shape *s, const tgl_rectangle *part, accurate_geometry *g)
 {
     for (int i = 0; i < 2; i++) {
         g->operands[i] = operand_of(s, part, i == 0);
@@ -146,11 +147,12 @@ static void place_operands(const tgl_shape *s, const tgl_rectangle *part, geomet
 }
 
 /* NULL, or why the choice cannot serve. */
-static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
-                                 const tgl_rectangle *part, const tgl_choice *choice, geometry *g)
+static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                          const tgl_rectangle *part, const tgl_choice *choice,
+                                          accurate_geometry *g)
 {
     const accurate_row *t = tgl_choice_row(choice);
-    *g = (geometry){.row = t};
+    *g = (accurate_geometry){.row = t};
     const char *why = take_options(chip, s, choice, g);
     if (why != NULL) return why;
     choose_chunks(t, part->n, tgl_option(choice, CHUNKS, 1), g);
@@ -168,7 +170,7 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
                            : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
     g->threads = tgl_ring_threads(t->consumers);
-    g->shared = shared_bytes(t);
+    g->shared = accurate_shared_bytes(t);
     g->blocks = tgl_persistent_blocks(chip, 1, g->cluster, g->units * g->cluster);
     return NULL;
 }
@@ -185,7 +187,7 @@ static const double MEMORY_SHARE = 0.85; /* of a copy's rate */
 
 /* Factor on the time of main loops, by their time at full clock: the power limit lowers the clock
  * of long kernels. */
-static double slowed(double seconds)
+static double accurate_slowed(double seconds)
 {
     static const double MOST = 0.35, HALF_SECONDS = 5e-4; /* half of it in kernels of this time */
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
@@ -198,8 +200,8 @@ static double least_cycles(const tgl_chip *chip, const accurate_row *t)
     return PRODUCTS * 2.0 * t->bm * t->bn * BK / chip->tensor_flops;
 }
 
-static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                         tgl_candidate *c)
+static void accurate_predict_time(const tgl_chip *chip, const tgl_shape *s,
+                                  const accurate_geometry *g, tgl_candidate *c)
 {
     const accurate_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
@@ -210,7 +212,7 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double least = depth * least_cycles(chip, t) / t->share,
                  all = tgl_larger(units, chip->sms);
     const double busy = all / chip->sms * depth * least_cycles(chip, t) / clock; /* seconds */
-    const double cycles = waves * (least * slowed(busy) + tail);
+    const double cycles = waves * (least * accurate_slowed(busy) + tail);
     const double start = tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_BOTH) +
                          (chunks - 1) * tgl_decompose_seconds(chip, g->operands, TGL_DECOMPOSE_B);
     c->blocks = (double)g->blocks;
@@ -221,7 +223,7 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
                         chip->l2_rate;
 }
 
-static int64_t workspace_of(const geometry *g)
+static int64_t workspace_of(const accurate_geometry *g)
 {
     int64_t bytes = 0;
     for (int i = 0; i < 2; i++)
@@ -230,11 +232,11 @@ static int64_t workspace_of(const geometry *g)
     return bytes;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void accurate_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
-    geometry g;
+    accurate_geometry g;
     const tgl_rectangle part = tgl_whole(s);
-    const char *why = make_geometry(chip, s, &part, &c->choice, &g);
+    const char *why = accurate_make_geometry(chip, s, &part, &c->choice, &g);
     if (why != NULL) {
         tgl_reject(c, why);
         return;
@@ -246,13 +248,13 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
     c->repacked_bytes = g.operands[0].panels + g.operands[1].panels; /* the words */
     c->launches = 2 * g.chunks;
     c->is_predicted = true;
-    if (tgl_predict_occupancy(chip, 0, c)) predict_time(chip, s, &g, c);
+    if (tgl_predict_occupancy(chip, 0, c)) accurate_predict_time(chip, s, &g, c);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
 /* The map of an operand's words. parts: blocks of a cluster that load a part of the tile each. */
-static tgl_tensor tensor_of(const tgl_decompose *d, int edge, int parts)
+static tgl_tensor accurate_tensor_of(const tgl_decompose *d, int edge, int parts)
 {
     const int64_t size = (int64_t)tgl_type_size(TGL_F16), pitch = tgl_decompose_pitch(d);
     return (tgl_tensor){
@@ -268,10 +270,10 @@ static tgl_tensor tensor_of(const tgl_decompose *d, int edge, int parts)
     };
 }
 
-static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void accurate_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                                tgl_list_builder *builder)
 {
-    const geometry *g = geometry_of_step;
+    const accurate_geometry *g = geometry;
     const accurate_row *t = g->row;
     (void)is_unaligned;
     const tgl_macro macros[] = {{"BM", t->bm},
@@ -286,7 +288,7 @@ static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is
 }
 
 /* Reserves the words and tables of both operands. */
-static void add_scratch(geometry *g, tgl_list_builder *builder)
+static void add_scratch(accurate_geometry *g, tgl_list_builder *builder)
 {
     for (int i = 0; i < 2; i++) {
         tgl_decompose *d = &g->operands[i];
@@ -299,10 +301,11 @@ static void add_scratch(geometry *g, tgl_list_builder *builder)
 }
 
 /* The main kernel, for a chunk. */
-static void add_product(const tgl_partition *of, const geometry *g, tgl_list_builder *builder)
+static void add_product(const tgl_partition *of, const accurate_geometry *g,
+                        tgl_list_builder *builder)
 {
-    const tgl_tensor maps[] = {tensor_of(&g->operands[0], g->row->bm, 1),
-                               tensor_of(&g->operands[1], g->row->bn, g->cluster)};
+    const tgl_tensor maps[] = {accurate_tensor_of(&g->operands[0], g->row->bm, 1),
+                               accurate_tensor_of(&g->operands[1], g->row->bn, g->cluster)};
     tgl_gemm_step step = {
         .name = g->row->name,
         .file = "gemm/accurate.cu",
@@ -323,15 +326,15 @@ static void add_product(const tgl_partition *of, const geometry *g, tgl_list_bui
         .tables = g->operands,
         .args = {.raster = g->raster, .splits = 1, .cluster = g->cluster},
     };
-    tgl_gemm_launch(of, &step, add_macros, g, builder);
+    tgl_gemm_launch(of, &step, accurate_add_macros, g, builder);
 }
 
 /* The chunk of D from this column of the part on, with the words of the first chunk's place. */
-static void add_chunk(const tgl_partition *of, const geometry *first, int64_t col,
+static void add_chunk(const tgl_partition *of, const accurate_geometry *first, int64_t col,
                       tgl_list_builder *builder)
 {
     tgl_partition chunk = *of;
-    geometry g = *first;
+    accurate_geometry g = *first;
     chunk.part.col += col;
     chunk.part.n = tgl_min64(first->chunk, of->part.n - col);
     chunk.is_last = of->is_last && col + first->chunk >= of->part.n;
@@ -350,10 +353,10 @@ static void add_chunk(const tgl_partition *of, const geometry *first, int64_t co
     add_product(&chunk, &g, builder);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void accurate_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
-    geometry g;
-    const char *why = make_geometry(of->chip, of->shape, &of->part, &of->choice, &g);
+    accurate_geometry g;
+    const char *why = accurate_make_geometry(of->chip, of->shape, &of->part, &of->choice, &g);
     if (tgl_gemm_fails(why, builder)) return;
     add_scratch(&g, builder);
     for (int64_t col = 0; col < of->part.n; col += g.chunk)
@@ -371,12 +374,12 @@ static void shrink(tgl_search *search)
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void accurate_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                             tgl_text *out)
 {
-    geometry g;
+    accurate_geometry g;
     const tgl_rectangle part = tgl_whole(shape);
-    if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
+    if (accurate_make_geometry(chip, shape, &part, choice, &g) != NULL) return;
     tgl_text_add(out,
                  "arithmetic  three f16 products of scaled words, added in FP32 every %d of k;\n"
                  "            FFMA for tiles with Inf, NaN or too wide exponents\n",
@@ -398,7 +401,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
                      (long long)g.chunk);
 }
 
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool accurate_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     (void)index;
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
@@ -409,13 +412,13 @@ static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_sh
 const tgl_family tgl_family_accurate = {
     .name = "accurate",
     .summary = "FP32 accuracy from the f16 tensor cores of sm_90a",
-    .options = options,
+    .options = accurate_options,
     .is_emulation = true,
-    TGL_ROWS(rows),
-    .unsupported_reason = unsupported_reason,
+    TGL_ROWS(accurate_rows),
+    .unsupported_reason = accurate_unsupported_reason,
     .shrink = shrink,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .predict = accurate_predict,
+    .launch = accurate_launch,
+    .explain = accurate_explain,
+    .example = accurate_example,
 };

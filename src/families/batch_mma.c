@@ -24,7 +24,7 @@ typedef struct batch_mma_row {
 
 /* Name, BM, BN, BK, WM, WN, STAGES, for f64, MIN_BLOCKS, registers of a thread. */
 // clang-format off
-static const batch_mma_row rows[] = {
+static const batch_mma_row batch_mma_rows[] = {
     {"batch_mma_16x16",     16, 16, 16, 16, 16, 4, false, 16, 128},
     {"batch_mma_32x32",     32, 32, 32, 16, 32, 3, false,  8, 128},
     {"batch_mma_64x64",     64, 64, 64, 32, 32, 2, false,  4, 128},
@@ -37,27 +37,28 @@ static const batch_mma_row rows[] = {
 enum { LINE_BYTES = 128 }; /* of a K-major operand in shared memory */
 
 /* blocks: the maximum number of blocks, which share the batch; by default one for each product. */
-static const char *const options[] = {"blocks", NULL};
+static const char *const batch_mma_options[] = {"blocks", NULL};
 enum { BLOCKS };
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a choice serves a shape. */
-typedef struct geometry {
+typedef struct batch_mma_geometry {
     const batch_mma_row *row;
     int size, bk; /* bytes of an element of A and B; elements of K in a tile */
     tgl_gemm_step step;
-} geometry;
+} batch_mma_geometry;
 
 /* Shared memory of the kernel: the tiles, and 16 rows of results of each warp. */
-static int shared_bytes(const batch_mma_row *t, int bk, int size)
+static int batch_mma_shared_bytes(const batch_mma_row *t, int bk, int size)
 {
     const int warps = t->bm / t->wm * (t->bn / t->wn), sum = size == 8 ? 8 : 4;
     return t->stages * (t->bm + t->bn) * bk * size + warps * 16 * (t->wn + 8) * sum;
 }
 
 /* NULL, or why the choice cannot serve. */
-static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice *choice,
+                                           batch_mma_geometry *g)
 {
     enum { BATCH_MAX = INT_MAX / 2 };
     const batch_mma_row *t = tgl_choice_row(choice);
@@ -67,7 +68,7 @@ static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, g
     if (t->is_f64 != (s->type_a == TGL_F64))
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
     if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
-    *g = (geometry){.row = t, .size = size, .bk = bk};
+    *g = (batch_mma_geometry){.row = t, .size = size, .bk = bk};
     g->step = (tgl_gemm_step){
         .name = t->name,
         .file = "gemm/batch_mma.cu",
@@ -75,7 +76,7 @@ static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, g
         .threads = t->bm / t->wm * (t->bn / t->wn) * 32,
         .registers = t->registers,
         .local_bytes = TGL_SPILL_MAX,
-        .dynamic_shared = shared_bytes(t, bk, size),
+        .dynamic_shared = batch_mma_shared_bytes(t, bk, size),
         .vec_a = tgl_copy_width(s, 0, s->lda, s->stride_a),
         .vec_b = tgl_copy_width(s, 0, s->ldb, s->stride_b),
         .blocks = tgl_min64(most, blocks > 0 ? blocks : most),
@@ -100,13 +101,13 @@ static const double STREAM_SHARE = 0.91; /* of the rate of loads alone: D is sto
 static const double OVERLAP = 3;         /* the exponent by which times of both are joined */
 
 /* Cycles of an SM to copy a product's operand by single loads. */
-static double single_cycles(const geometry *g, double edge, double k, int vec)
+static double single_cycles(const batch_mma_geometry *g, double edge, double k, int vec)
 {
     return g->size * vec < 4 ? edge * k / 8 / 32 * SINGLE_CYCLES : 0;
 }
 
-static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                         tgl_candidate *c)
+static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
+                                   const batch_mma_geometry *g, tgl_candidate *c)
 {
     const batch_mma_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
@@ -130,15 +131,15 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     c->l2 = bytes / chip->l2_rate;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void batch_mma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
-    geometry g;
-    const char *why = make_geometry(s, &c->choice, &g);
-    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
+    batch_mma_geometry g;
+    const char *why = batch_mma_make_geometry(s, &c->choice, &g);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) batch_mma_predict_time(chip, s, &g, c);
 }
 
 /* As many blocks as the chip holds, each with an equal share of the batch. */
-static void search(tgl_search *in)
+static void batch_mma_search(tgl_search *in)
 {
     const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
     tgl_search_try(in, BLOCKS, 1, &blocks);
@@ -146,10 +147,10 @@ static void search(tgl_search *in)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void batch_mma_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                                 tgl_list_builder *builder)
 {
-    const geometry *g = geometry_of_step;
+    const batch_mma_geometry *g = geometry;
     const batch_mma_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const tgl_macro macros[] = {{"BM", t->bm},
@@ -168,41 +169,44 @@ static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void batch_mma_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
-    geometry g;
+    batch_mma_geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    if (tgl_gemm_fails(make_geometry(&own, &of->choice, &g), builder)) return;
-    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
+    if (tgl_gemm_fails(batch_mma_make_geometry(&own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, batch_mma_add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void batch_mma_explain(const tgl_chip *chip, const tgl_shape *shape,
+                              const tgl_choice *choice, tgl_text *out)
 {
-    geometry g;
+    batch_mma_geometry g;
     (void)chip;
-    if (make_geometry(shape, choice, &g) == NULL) tgl_gemm_explain_copies(shape, &g.step, out);
+    if (batch_mma_make_geometry(shape, choice, &g) == NULL)
+        tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool batch_mma_example(int index, tgl_type type, bool trans_a, bool trans_b,
+                              tgl_shape *shape)
 {
-    *shape = tgl_example_shape(type, rows[index].bm, rows[index].bn, trans_a, trans_b);
+    *shape = tgl_example_shape(type, batch_mma_rows[index].bm, batch_mma_rows[index].bn, trans_a,
+                               trans_b);
     if (type == TGL_F32) shape->compute = TGL_COMPUTE_TF32;
-    return rows[index].is_f64 == (type == TGL_F64);
+    return batch_mma_rows[index].is_f64 == (type == TGL_F64);
 }
 
 const tgl_family tgl_family_batch_mma = {
     .name = "batch_mma",
     .summary = "batches of products of at most 64 rows and columns on tensor cores",
-    .options = options,
+    .options = batch_mma_options,
     .may_overlap = true,
-    TGL_ROWS(rows),
+    TGL_ROWS(batch_mma_rows),
     .unsupported_reason = tgl_unsupported_by_mma_sync,
-    .search = search,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .search = batch_mma_search,
+    .predict = batch_mma_predict,
+    .launch = batch_mma_launch,
+    .explain = batch_mma_explain,
+    .example = batch_mma_example,
 };

@@ -149,7 +149,7 @@ static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 }
 
 /* Both operands are in one launch, with clusters of one size. Their lines are equally long. */
-static int cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
+static int decompose_cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     const int a = wanted_parts(chip, both, 0), b = wanted_parts(chip, both, 1);
     return a > b ? a : b;
@@ -157,7 +157,7 @@ static int cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 
 static int parts_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
-    return wanted_parts(chip, both, number) == 1 ? 1 : cluster_of(chip, both);
+    return wanted_parts(chip, both, number) == 1 ? 1 : decompose_cluster_of(chip, both);
 }
 
 static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
@@ -180,7 +180,7 @@ static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
     const tgl_decompose *d = &both[number];
     const double blocks =
         (double)groups_of(d, block_lines(chip, both, number)) * parts_of(chip, both, number);
-    const int cluster = cluster_of(chip, both);
+    const int cluster = decompose_cluster_of(chip, both);
     return ceil(blocks / cluster) * cluster;
 }
 
@@ -221,14 +221,14 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
  * them once a block and loads it once a step. NVRTC 13.0 spills none. */
 enum { LOCAL_BYTES = 8 };
 
-static const tgl_kernel *kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],
-                                   tgl_list_builder *builder)
+static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],
+                                             tgl_list_builder *builder)
 {
     const tgl_kernel kernel = {.name = "decompose",
                                .file = "gemm/decompose.cu",
                                .symbol = "decompose",
                                .parameters = "struct tgl_decompose_args",
-                               .needs = cluster_of(chip, both) > 1 ? TGL_HAS_CLUSTERS : 0,
+                               .needs = decompose_cluster_of(chip, both) > 1 ? TGL_HAS_CLUSTERS : 0,
                                .local_bytes = LOCAL_BYTES};
     tgl_list_macro(builder, "TRANSPOSED_0", both[0].transposes);
     tgl_list_macro(builder, "TRANSPOSED_1", both[1].transposes);
@@ -238,7 +238,8 @@ static const tgl_kernel *kernel_of(const tgl_chip *chip, const tgl_decompose bot
     return tgl_list_kernel(builder, &kernel);
 }
 
-static decompose_job job_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
+static decompose_job decompose_job_of(const tgl_chip *chip, const tgl_decompose both[BOTH],
+                                      int number)
 {
     const tgl_decompose *d = &both[number];
     return (decompose_job){.ld = d->ld,
@@ -268,19 +269,19 @@ static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *buil
 }
 
 /* Adds the launch for these operands as an alternative of the latest step. */
-static void add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
-                       tgl_list_builder *builder)
+static void decompose_add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
+                                 tgl_list_builder *builder)
 {
     double blocks[BOTH];
     decompose_args args = {.first_blocks = 0};
     for (int i = 0; i < BOTH; i++) {
         blocks[i] = (which >> i & 1) != 0 ? blocks_of(of->chip, both, i) : 0;
-        args.jobs[i] = job_of(of->chip, both, i);
+        args.jobs[i] = decompose_job_of(of->chip, both, i);
     }
     args.first_blocks = (int)blocks[0];
-    tgl_launch launch = tgl_prepass_launch(of, kernel_of(of->chip, both, builder),
+    tgl_launch launch = tgl_prepass_launch(of, decompose_kernel_of(of->chip, both, builder),
                                            blocks[0] + blocks[1], threads_of(&both[0]));
-    launch.cluster[0] = (unsigned)cluster_of(of->chip, both);
+    launch.cluster[0] = (unsigned)decompose_cluster_of(of->chip, both);
     for (int i = 0; i < BOTH; i++)
         if ((which >> i & 1) != 0 && both[i].is_kept)
             launch.conditions[launch.condition_count++] =
@@ -297,8 +298,8 @@ void tgl_decompose_add_step(const tgl_partition *of, const tgl_decompose both[BO
                             tgl_list_builder *builder)
 {
     tgl_list_step(builder, which == TGL_DECOMPOSE_B ? "words of B" : "words of A and B");
-    add_launch(of, both, which, builder);
+    decompose_add_launch(of, both, which, builder);
     if (!both[0].is_kept) return;
-    add_launch(of, both, TGL_DECOMPOSE_A, builder);
-    add_launch(of, both, TGL_DECOMPOSE_B, builder);
+    decompose_add_launch(of, both, TGL_DECOMPOSE_A, builder);
+    decompose_add_launch(of, both, TGL_DECOMPOSE_B, builder);
 }

@@ -26,7 +26,7 @@ typedef struct dmma_row {
 /* Name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. With slices (_s2) a block
  * that is alone on its SM has a warp, or two, for each scheduler. */
 // clang-format off
-static const dmma_row rows[] = {
+static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
     {"dmma_128x64",  128,  64, 64, 1, 1,  4, 2, 128, 0.83},
     {"dmma_64x128",   64, 128, 64, 1, 1,  4, 2, 128, 0.80},
@@ -50,7 +50,7 @@ enum {
 
 /* splits: blocks that share the K of a tile. whole: tiles, from the first one on, that are not
  * split. raster: rows of tiles in a band. exchanged: 1: tiles are those of D^T. */
-static const char *const options[] = {"splits", "whole", "raster", "exchanged", NULL};
+static const char *const dmma_options[] = {"splits", "whole", "raster", "exchanged", NULL};
 enum { SPLITS, WHOLE, RASTER, EXCHANGED };
 
 /* ---- What it takes --------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static bool has_map_alignment(const tgl_shape *s, int64_t lines, int64_t ld, int
     return s->k == 0 || ((lines == 1 || ld % unit == 0) && (s->batch == 1 || stride % unit == 0));
 }
 
-static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+static const char *dmma_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
     if (s->type_a != TGL_F64 || s->type_b != TGL_F64 || s->type_accumulate != TGL_F64)
         return "it multiplies f64";
@@ -85,7 +85,7 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a choice computes a product. */
-typedef struct geometry {
+typedef struct dmma_geometry {
     const dmma_row *row;
     bool exchanged;
     int warps;
@@ -93,9 +93,9 @@ typedef struct geometry {
     int64_t whole; /* tiles of the batch that are not split */
     int64_t units; /* of work: gemm/dmma.cu */
     tgl_gemm_step step;
-} geometry;
+} dmma_geometry;
 
-static void split(const tgl_shape *s, const tgl_choice *choice, struct tgl_gemm_args *args)
+static void dmma_split(const tgl_shape *s, const tgl_choice *choice, struct tgl_gemm_args *args)
 {
     const int64_t asked = tgl_min64(tgl_option(choice, SPLITS, 1), TGL_SPLITS_MAX);
     args->splits = args->cluster = 1;
@@ -114,13 +114,14 @@ static int spill_limit(const dmma_row *t)
 }
 
 /* NULL, or why the choice cannot compute the part of D. */
-static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
-                                 const tgl_rectangle *part, const tgl_choice *choice, geometry *g)
+static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                      const tgl_rectangle *part, const tgl_choice *choice,
+                                      dmma_geometry *g)
 {
     enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* of lib/wgmma_units.h */ };
     const dmma_row *t = tgl_choice_row(choice);
     const int warps = t->bm / t->wm * (t->bn / WARP_COLUMNS) * t->slices;
-    *g = (geometry){
+    *g = (dmma_geometry){
         .row = t,
         .exchanged = tgl_option(choice, EXCHANGED, 0) != 0,
         .warps = warps,
@@ -141,7 +142,7 @@ static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .loops_over_batch = true,
                  .is_persistent = true}};
     tgl_gemm_step *step = &g->step;
-    split(s, choice, &step->args);
+    dmma_split(s, choice, &step->args);
     g->tile_rows = tgl_ceil_div(g->exchanged ? part->n : part->m, t->bm);
     g->tile_columns = tgl_ceil_div(g->exchanged ? part->m : part->n, t->bn);
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch * step->args.splits >
@@ -189,7 +190,7 @@ static const double OVERLAP = 4;
 /* Cycles of an SM for BK of K of the tiles of `blocks` blocks: the longest of arithmetic, where a
  * warp multiplies at the rate of a scheduler; reads and writes of shared memory; copies by TMA; and
  * the latency of the next stage. */
-static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
+static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int blocks)
 {
     const dmma_row *t = g->row;
     const double tile = 2.0 * t->bm * t->bn * BK / chip->tensor_f64_flops;
@@ -205,7 +206,7 @@ static double step_cycles(const tgl_chip *chip, const geometry *g, int blocks)
 }
 
 /* Cycles from the end of the main loop of a unit to the next unit. */
-static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
+static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, bool is_split)
 {
     const double elements = (double)g->row->bm * g->row->bn;
     const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
@@ -217,26 +218,26 @@ static double tail_cycles(const tgl_shape *s, const geometry *g, bool is_split)
 
 /* Cycles of the busiest SM for units that begin together, each with `depth` steps of K: full waves,
  * then one that may leave SMs idle. */
-static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                          int64_t units, int resident, double depth, bool is_split)
+static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
+                               int64_t units, int resident, double depth, bool is_split)
 {
-    const double slots = (double)chip->sms * resident, tail = tail_cycles(s, g, is_split);
+    const double slots = (double)chip->sms * resident, tail = dmma_tail_cycles(s, g, is_split);
     const double full = floor((double)units / slots), rest = (double)units - full * slots;
     const int last = (int)ceil(rest / chip->sms);
-    double cycles =
-        full * (depth * step_cycles(chip, g, resident) + (resident > 1 ? RESIDENT_TAIL : 1) * tail);
-    if (last > 0) cycles += depth * step_cycles(chip, g, last) + tail;
+    double cycles = full * (depth * dmma_step_cycles(chip, g, resident) +
+                            (resident > 1 ? RESIDENT_TAIL : 1) * tail);
+    if (last > 0) cycles += depth * dmma_step_cycles(chip, g, last) + tail;
     return cycles;
 }
 
-static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                         tgl_candidate *c)
+static void dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
+                              tgl_candidate *c)
 {
     const double depth = ceil((double)s->k / BK), chunk = ceil((double)g->step.args.k_chunk / BK);
     const int64_t split = g->step.args.splits > 1 ? g->units - g->whole : 0,
                   whole = g->units - split;
-    const double cycles = wave_cycles(chip, s, g, whole, c->resident, depth, false) +
-                          wave_cycles(chip, s, g, split, c->resident, chunk, true);
+    const double cycles = dmma_wave_cycles(chip, s, g, whole, c->resident, depth, false) +
+                          dmma_wave_cycles(chip, s, g, split, c->resident, chunk, true);
     const double steps = (double)whole * depth + (double)split * chunk;
     c->blocks = (double)g->step.blocks;
     c->is_uneven = g->whole > 0;
@@ -248,12 +249,12 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     c->l2 = START_SECONDS + steps * LINE_BYTES * (g->row->bm + g->row->bn) / chip->l2_rate;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
-    geometry g;
+    dmma_geometry g;
     const tgl_rectangle part = tgl_whole(s);
-    const char *why = make_geometry(chip, s, &part, &c->choice, &g);
-    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
+    const char *why = dmma_make_geometry(chip, s, &part, &c->choice, &g);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) dmma_predict_time(chip, s, &g, c);
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
@@ -289,7 +290,7 @@ static void try_splits(tgl_search *in, int64_t exchanged)
         try_options(in, i, whole, exchanged);
 }
 
-static void search(tgl_search *in)
+static void dmma_search(tgl_search *in)
 {
     const dmma_row *t = tgl_choice_row(&in->asked);
     try_splits(in, 0);
@@ -300,7 +301,7 @@ static void search(tgl_search *in)
 /* ---- Launches -------------------------------------------------------------------------------- */
 
 /* The map of an operand whose tiles have `tile` rows or columns. */
-static tgl_tensor tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, int tile)
+static tgl_tensor dmma_tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, int tile)
 {
     const int64_t size = (int64_t)sizeof(double);
     const bool k_major = is_a ? !s->trans_a : s->trans_b;
@@ -323,10 +324,10 @@ static tgl_tensor tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool 
     };
 }
 
-static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void dmma_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                            tgl_list_builder *builder)
 {
-    const geometry *g = geometry_of_step;
+    const dmma_geometry *g = geometry;
     const dmma_row *t = g->row;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
@@ -342,26 +343,27 @@ static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void dmma_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
-    geometry g;
+    dmma_geometry g;
     const tgl_shape *s = of->shape;
-    if (tgl_gemm_fails(make_geometry(of->chip, s, &of->part, &of->choice, &g), builder)) return;
-    const tgl_tensor maps[] = {tensor_of(s, &of->part, !g.exchanged, g.row->bm),
-                               tensor_of(s, &of->part, g.exchanged, g.row->bn)};
+    if (tgl_gemm_fails(dmma_make_geometry(of->chip, s, &of->part, &of->choice, &g), builder))
+        return;
+    const tgl_tensor maps[] = {dmma_tensor_of(s, &of->part, !g.exchanged, g.row->bm),
+                               dmma_tensor_of(s, &of->part, g.exchanged, g.row->bn)};
     g.step.maps = maps;
     g.step.map_count = 2;
-    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
+    tgl_gemm_launch(of, &g.step, dmma_add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void dmma_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                         tgl_text *out)
 {
-    geometry g;
+    dmma_geometry g;
     const tgl_rectangle part = tgl_whole(shape);
-    if (make_geometry(chip, shape, &part, choice, &g) != NULL) return;
+    if (dmma_make_geometry(chip, shape, &part, choice, &g) != NULL) return;
     tgl_text_add(out, "tiles       %lld x %lld%s, bands of %d rows\n", (long long)g.tile_rows,
                  (long long)g.tile_columns, g.exchanged ? " of the transposed D" : "",
                  g.step.args.raster);
@@ -370,7 +372,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     tgl_gemm_explain_split(&g.step, 0, out);
 }
 
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool dmma_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     (void)index;
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
@@ -380,12 +382,12 @@ static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_sh
 const tgl_family tgl_family_dmma = {
     .name = "dmma",
     .summary = "f64 on tensor cores by TMA, sm_90 and later",
-    .options = options,
-    TGL_ROWS(rows),
-    .unsupported_reason = unsupported_reason,
-    .search = search,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .options = dmma_options,
+    TGL_ROWS(dmma_rows),
+    .unsupported_reason = dmma_unsupported_reason,
+    .search = dmma_search,
+    .predict = dmma_predict,
+    .launch = dmma_launch,
+    .explain = dmma_explain,
+    .example = dmma_example,
 };

@@ -23,23 +23,23 @@ typedef struct gemv_row {
 
 /* Name, COUNT; registers, LINES and UNROLL where the matrix is K-major, UNROLL where it is
  * MN-major: of F32, of 16-bit types, of F64. */
-static const gemv_row rows[] = {
+static const gemv_row gemv_rows[] = {
     {"gemv", 1, {64, 1, 4, 8}, {64, 1, 4, 4}, {64, 1, 4, 8}},
     {"gemv_2", 2, {64, 1, 4, 8}, {64, 2, 2, 2}, {64, 1, 4, 8}},
     {"gemv_4", 4, {128, 2, 4, 8}, {128, 2, 4, 4}, {128, 2, 4, 8}},
 };
 
-static const char *const options[] = {NULL};
+static const char *const gemv_options[] = {NULL};
 
-static int lines(int index)
+static int gemv_lines(int index)
 {
-    return rows[index].count;
+    return gemv_rows[index].count;
 }
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a configuration serves a shape on a chip. */
-typedef struct geometry {
+typedef struct gemv_geometry {
     const gemv_row *row;
     const struct gemv_layout *layout;
     int size;        /* bytes of an element of A or B */
@@ -51,24 +51,24 @@ typedef struct geometry {
     int threads;     /* of a block */
     int lanes_k;     /* threads that share K */
     tgl_gemm_step step;
-} geometry;
+} gemv_geometry;
 
 /* Threads of an SM, by their registers: an SM has 65536 from compute
  * capability 5.0 to 12.0. */
-static int resident_threads(const geometry *g)
+static int resident_threads(const gemv_geometry *g)
 {
     enum { REGISTERS_PER_SM = 65536 };
     return REGISTERS_PER_SM / g->layout->registers;
 }
 
 /* Elements of A or B in 16 bytes. */
-static int pack_of(const geometry *g)
+static int gemv_pack_of(const gemv_geometry *g)
 {
     return 16 / g->size;
 }
 
 /* Loads of 16 bytes of the matrix that a thread issues at once. */
-static int loads_of(const geometry *g)
+static int loads_of(const gemv_geometry *g)
 {
     const struct gemv_layout *l = g->layout;
     return g->k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
@@ -76,13 +76,13 @@ static int loads_of(const geometry *g)
 
 /* Lines of a thread. An element of a strided vector is a load, and a place in L1, of its own: it
  * serves as many lines as a thread has loads in flight. */
-static int lines_of(const geometry *g)
+static int lines_of(const gemv_geometry *g)
 {
     if (g->is_strided) return loads_of(g);
     return g->k_major ? g->layout->lines : 1;
 }
 
-static int unroll_of(const geometry *g)
+static int gemv_unroll_of(const gemv_geometry *g)
 {
     return loads_of(g) / lines_of(g);
 }
@@ -94,13 +94,13 @@ static int unroll_of(const geometry *g)
  * along K is idle for a smaller share of the time, and small blocks end one after the other:
  * 1x28672x3584 in 48 instead of 56 us on an H200, 2x28672x3584 in 51 instead of 65, 4x28672x8192 by
  * gemv_4 in 115 instead of 148. */
-static void share_lines(const tgl_shape *s, int sms, geometry *g)
+static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
 {
     enum { MANY_LINES = 16 /* of an SM */, FEW_LANES = 64, SMALL_BLOCK = 128 };
     const int64_t groups = tgl_ceil_div(g->length, lines_of(g));
     const int most = groups * g->step.batch_step < sms ? 512 : 256;
     g->lanes_k = 4;
-    while (g->lanes_k < most && pack_of(g) * unroll_of(g) * g->lanes_k < s->k)
+    while (g->lanes_k < most && gemv_pack_of(g) * gemv_unroll_of(g) * g->lanes_k < s->k)
         g->lanes_k *= 2;
     g->threads = g->lanes_k > 256 ? g->lanes_k : 256;
     const bool has_many_lines = g->length >= MANY_LINES * (int64_t)sms;
@@ -114,15 +114,15 @@ static void share_lines(const tgl_shape *s, int sms, geometry *g)
  * K. Long matrices, and many in a launch, keep the chip busy however wide the blocks are. 512
  * threads of an SM are enough to keep the memory busy; more only cut the matrix into narrower
  * columns. */
-static void share_columns(const tgl_shape *s, int sms, geometry *g)
+static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
     const int64_t room = (int64_t)ENOUGH_THREADS * sms;
-    const int64_t packs = tgl_ceil_div(g->length, pack_of(g)) * g->step.batch_step;
+    const int64_t packs = tgl_ceil_div(g->length, gemv_pack_of(g)) * g->step.batch_step;
     const int resident = resident_threads(g);
     const int most = 8 * packs > room ? resident / 32 : resident / 8;
     g->lanes_k = 8;
-    while (g->lanes_k < most && 2 * unroll_of(g) * g->lanes_k <= s->k &&
+    while (g->lanes_k < most && 2 * gemv_unroll_of(g) * g->lanes_k <= s->k &&
            (8 * packs > room || 2 * g->lanes_k * packs <= room))
         g->lanes_k *= 2;
     g->threads = g->lanes_k < resident / 32  ? 256
@@ -136,19 +136,19 @@ static void share_columns(const tgl_shape *s, int sms, geometry *g)
 /* Elements in a load of the matrix; of F32 4 or 1. Where the matrix is K-major and its loads have
  * 16 bytes, those of several vectors have to be as wide; whether a single one is aligned the kernel
  * finds out. */
-static int width_of(const tgl_shape *s, const geometry *g)
+static int width_of(const tgl_shape *s, const gemv_geometry *g)
 {
     const int64_t edge = g->k_major ? 0 : g->length;
     const int a = tgl_copy_width(s, g->big_a ? edge : 0, s->lda, s->stride_a);
     const int b = tgl_copy_width(s, g->big_a ? 0 : edge, s->ldb, s->stride_b);
-    const int matrix = g->big_a ? a : b, vectors = g->big_a ? b : a, pack = pack_of(g);
+    const int matrix = g->big_a ? a : b, vectors = g->big_a ? b : a, pack = gemv_pack_of(g);
     const bool is_wide = matrix == pack && (vectors == pack || !g->k_major || g->row->count == 1);
     if (is_wide) return pack;
     return g->size == 4 ? 1 : matrix < pack ? matrix : pack / 2;
 }
 
 /* Which operand is the matrix, how both lie, and how wide their loads are. */
-static const char *look_at_operands(const tgl_shape *s, geometry *g)
+static const char *gemv_look_at_operands(const tgl_shape *s, gemv_geometry *g)
 {
     const int count = g->row->count;
     if (tgl_min64(s->m, s->n) > count)
@@ -163,24 +163,24 @@ static const char *look_at_operands(const tgl_shape *s, geometry *g)
     g->is_strided = g->k_major && is_apart;
     if (g->is_strided && count > 1) return "its vectors must be contiguous";
     const int width = width_of(s, g);
-    const bool is_wide_in_both = g->k_major && count > 1 && width == pack_of(g);
+    const bool is_wide_in_both = g->k_major && count > 1 && width == gemv_pack_of(g);
     g->step.vec_a = g->big_a || is_wide_in_both ? width : 1;
     g->step.vec_b = !g->big_a || is_wide_in_both ? width : 1;
     return NULL;
 }
 
 /* NULL, or why the choice cannot serve. */
-static const char *make_geometry(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                                 geometry *g)
+static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
+                                      const tgl_choice *choice, gemv_geometry *g)
 {
-    *g = (geometry){.row = tgl_choice_row(choice)};
-    const char *why = look_at_operands(s, g);
+    *g = (gemv_geometry){.row = tgl_choice_row(choice)};
+    const char *why = gemv_look_at_operands(s, g);
     if (why != NULL) return why;
     tgl_gemm_step *step = &g->step;
     step->batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX);
     (g->k_major ? share_lines : share_columns)(s, chip->sms, g);
     const int warps_of_k = (g->k_major ? g->lanes_k : g->threads) / 32;
-    const int tile = g->threads / g->lanes_k * (g->k_major ? lines_of(g) : pack_of(g));
+    const int tile = g->threads / g->lanes_k * (g->k_major ? lines_of(g) : gemv_pack_of(g));
     step->name = g->row->name;
     step->file = "gemm/gemv.cu";
     step->symbol = "sgemm_gemv";
@@ -213,7 +213,7 @@ static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that can keep the
 
 /* Bytes of the vectors that come from L2: to each SM once if its L1 keeps them, else to each block.
  */
-static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
+static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const gemv_geometry *g,
                            double blocks)
 {
     const double elements = g->row->count * (double)s->k;
@@ -225,15 +225,15 @@ static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const geome
 }
 
 /* Seconds of loads of a strided vector: L1 finds one element in a cycle. */
-static double strided_seconds(const tgl_chip *chip, const tgl_shape *s, const geometry *g)
+static double strided_seconds(const tgl_chip *chip, const tgl_shape *s, const gemv_geometry *g)
 {
     if (!g->is_strided) return 0;
     const double loads = (double)s->batch * (double)g->length * (double)s->k / loads_of(g);
     return loads / chip->sms / (1e6 * chip->clock_mhz);
 }
 
-static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                         tgl_candidate *c)
+static void gemv_predict_time(const tgl_chip *chip, const tgl_shape *s, const gemv_geometry *g,
+                              tgl_candidate *c)
 {
     const double k = (double)s->k, batch = (double)s->batch, length = (double)g->length;
     const double slots = (double)chip->sms * c->resident, count = g->row->count;
@@ -250,31 +250,32 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     c->l2 = (g->size * batch * length * k + vector_bytes(chip, s, g, c->blocks)) / chip->l2_rate;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void gemv_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
-    geometry g;
-    const char *why = make_geometry(chip, s, &c->choice, &g);
-    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
+    gemv_geometry g;
+    const char *why = gemv_make_geometry(chip, s, &c->choice, &g);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) gemv_predict_time(chip, s, &g, c);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void gemv_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                            tgl_list_builder *builder)
 {
     /* A scalar load of an MN-major matrix takes an address of its own: with several vectors, more
      * loads than this would exceed the registers. A 16-bit load takes a register of its own, too.
      */
     enum { NARROW_UNROLL_MAX = 4, NARROW_UNROLL_MAX_OF_16_BITS = 2 };
-    const geometry *g = geometry_of_step;
-    const int count = g->row->count, unroll = unroll_of(g);
+    const gemv_geometry *g = geometry;
+    const int count = g->row->count, unroll = gemv_unroll_of(g);
     const int width = is_unaligned ? 1 : g->big_a ? g->step.vec_a : g->step.vec_b;
     (void)s;
     const int most = width > 1      ? unroll
                      : g->size == 2 ? NARROW_UNROLL_MAX_OF_16_BITS
                      : count > 1    ? NARROW_UNROLL_MAX
                                     : unroll;
-    const bool has_whole_packs = g->k_major && width == pack_of(g) && g->depth % pack_of(g) == 0;
+    const bool has_whole_packs =
+        g->k_major && width == gemv_pack_of(g) && g->depth % gemv_pack_of(g) == 0;
     const tgl_macro macros[] = {{"BIG_A", g->big_a},
                                 {"ALONG_K", g->k_major},
                                 {"COUNT", count},
@@ -288,43 +289,43 @@ static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void gemv_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
-    geometry g;
+    gemv_geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    if (tgl_gemm_fails(make_geometry(of->chip, &own, &of->choice, &g), builder)) return;
-    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
+    if (tgl_gemm_fails(gemv_make_geometry(of->chip, &own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, gemv_add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void gemv_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                         tgl_text *out)
 {
-    geometry g;
-    if (make_geometry(chip, shape, choice, &g) == NULL)
+    gemv_geometry g;
+    if (gemv_make_geometry(chip, shape, choice, &g) == NULL)
         tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
 /* Vectors as rows of A: with A transposed they are strided, which several must not be. */
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool gemv_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
-    *shape = tgl_example_shape(type, rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);
-    geometry g = {.row = &rows[index]};
-    return look_at_operands(shape, &g) == NULL;
+    *shape = tgl_example_shape(type, gemv_rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    gemv_geometry g = {.row = &gemv_rows[index]};
+    return gemv_look_at_operands(shape, &g) == NULL;
 }
 
 const tgl_family tgl_family_gemv = {
     .name = "gemv",
     .summary = "a matrix times up to 4 vectors",
-    .options = options,
+    .options = gemv_options,
     .serves_strips = true,
     .may_overlap = true,
-    TGL_ROWS(rows),
-    .lines = lines,
+    TGL_ROWS(gemv_rows),
+    .lines = gemv_lines,
     .unsupported_reason = tgl_unsupported_on_cuda_cores,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .predict = gemv_predict,
+    .launch = gemv_launch,
+    .explain = gemv_explain,
+    .example = gemv_example,
 };

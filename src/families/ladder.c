@@ -1,56 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The ladder: teaching kernels, each a step further than the one before. Chapter 1 multiplies FP32
- * on CUDA cores, chapter 2 f16 on tensor cores, and chapter 3 FP32 on tensor cores. They are chosen
- * only by name, each runs in one way, and their time is not predicted.
+ * on CUDA cores, chapter 2 f16 on tensor cores, and chapter 3 FP32 on tensor cores. The planner
+ * chooses a rung only by name. Rungs have no options, and their time is not predicted.
  */
 #include "families/cost.h"
-#include "families/repack.h"
-
-#include "../../kernels/lib/tma_map.h"
+#include "families/ladder_geometry.h"
+#include "families/unsupported.h"
 
 #include <limits.h>
-#include <stddef.h>
 
-/* ---- Configurations -------------------------------------------------------------------------- */
-
-typedef enum chapter {
-    FP32, /* chapter 1: FP32 on CUDA cores */
-    HALF, /* chapter 2: f16 with sums in FP32 */
-    WORDS /* chapter 3: FP32 by products of TF32 words */
-} chapter;
-
-typedef enum layout {
-    TILES_XY,  /* the grid is that of the tiles: columns along x, rows along y */
-    TILES_X,   /* all tiles along x, in the order that the kernel chooses */
-    SPLIT_X,   /* the same, with several blocks for each tile */
-    PERSISTENT /* each block, or pair of blocks, takes tiles in turn */
-} layout;
-
-/* Of the kernels with tensor maps: elements of f16 in 128 bytes, the depth of their tiles, and the
- * alignment of rows that TMA needs in bytes. */
-enum { BOX = 64, BK = 64, TMA_ALIGNMENT = 16, MAPS_MAX = 3 };
-
-typedef struct ladder_row {
-    const char *name, *file, *symbol;
-    chapter chapter;
-    int block_m, block_n; /* rows and columns of D that a block computes */
-    int threads;          /* of a block */
-    unsigned needs;       /* features of the chip */
-    layout layout;
-    int shared;            /* bytes of dynamic shared memory */
-    int maps;              /* tensor maps behind the arguments: of A and B, and of D */
-    int cluster;           /* blocks that share the tile of B */
-    int products, promote; /* macros of chapter 3 */
-} ladder_row;
+/* ---- Rungs ----------------------------------------------------------------------------------- */
 
 enum { HOPPER = TGL_HAS_WGMMA | TGL_HAS_TMA };
 
-/* In their order. The tile macros are the defaults of each file, which block_m, block_n and threads
- * must agree with. Rungs 27 to 29 and 34 to 36 do not use cp.async: there TGL_HAS_ASYNC_COPY stands
- * for compute capability 8.0, which their mma.sync shapes need (m16n8k16; m16n8k8 of TF32). */
+/* The rungs in their order. The kernels are compiled with the default tile macros of their files,
+ * and block_m, block_n and threads must agree with these. Rungs 27 to 29 and 34 to 36 do not use
+ * cp.async. For them TGL_HAS_ASYNC_COPY means compute capability 8.0, which their mma.sync shapes
+ * need (m16n8k16; m16n8k8 of TF32). */
 // clang-format off
-static const ladder_row rows[] = {
+static const ladder_row ladder_rows[] = {
     {"ladder/naive",             "ladder/01_naive.cu",             "sgemm_naive",             FP32,  32,   8,  256, 0, TILES_XY, 0, 0, 1, 0, 0},
     {"ladder/coalesced",         "ladder/02_coalesced.cu",         "sgemm_coalesced",         FP32,   8,  32,  256, 0, TILES_XY, 0, 0, 1, 0, 0},
     {"ladder/register_tile",     "ladder/03_register_tile.cu",     "sgemm_register_tile",     FP32,  64,  64,  256, 0, TILES_XY, 0, 0, 1, 0, 0},
@@ -90,10 +59,10 @@ static const ladder_row rows[] = {
 };
 // clang-format on
 
-static const char *const options[] = {NULL};
+static const char *const ladder_options[] = {NULL};
 
 /* Why no rung supports the shape, or NULL. */
-static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+static const char *ladder_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
     (void)chip;
     if (!(tgl_shape_is_all(s, TGL_F32) || tgl_shape_is_all(s, TGL_F16)) ||
@@ -118,13 +87,13 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 static const char *rung_unsupported_reason(const ladder_row *row, const tgl_chip *chip,
                                            const tgl_shape *s)
 {
-    static const int64_t LD_MAX = ((int64_t)1 << 39) - 1; /* cuTensorMapEncodeTiled */
+    const int64_t ld_max = tgl_map_stride_max(TGL_F16);
     const bool is_half = s->type_a == TGL_F16;
     if (row->chapter == HALF && !is_half) return "the rung multiplies f16";
     if (row->chapter != HALF && is_half) return "the rung multiplies FP32";
     if (row->chapter == WORDS && s->compute != TGL_COMPUTE_TF32)
         return "the rung rounds FP32 to words of TF32, which only the compute mode tf32 permits";
-    if (row->maps > 0 && (s->lda > LD_MAX || s->ldb > LD_MAX || s->ldc > LD_MAX))
+    if (row->maps > 0 && (s->lda > ld_max || s->ldb > ld_max || s->ldc > ld_max))
         return "TMA takes strides below 2^40 bytes";
     if ((row->needs & ~chip->features) == 0) return NULL;
     return row->maps > 0 ? "it needs wgmma and TMA: compute capability 9.0"
@@ -133,23 +102,9 @@ static const char *rung_unsupported_reason(const ladder_row *row, const tgl_chip
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a rung serves a shape. */
-typedef struct geometry {
-    const ladder_row *row;
-    int64_t x, y;  /* blocks of the grid */
-    bool too_many; /* more tiles than an int counts */
-    int splits;    /* blocks of a tile */
-    int64_t k_chunk;
-    int64_t sums, counters;       /* bytes of the partial sums and counters in the workspace */
-    int64_t sums_at, counters_at; /* their offsets */
-    tgl_repack repacks[2];        /* of operands whose rows TMA cannot read */
-    int repack_count;
-    int64_t repacked; /* bytes */
-} geometry;
-
-/* splits = 2 * SMs / tiles, rounded down: twice the SMs, because two blocks fit on an SM. At most
- * k / DEPTH_MIN, rounded up. */
-static void split(const tgl_chip *chip, const tgl_shape *s, geometry *g)
+/* splits = 2 * SMs / tiles, rounded down, because two blocks fit on an SM; at most k / DEPTH_MIN,
+ * rounded up. */
+static void ladder_split(const tgl_chip *chip, const tgl_shape *s, ladder_geometry *g)
 {
     enum { DEPTH = 16 /* BK of ladder/26_split_k.cu */, DEPTH_MIN = 128 };
     const int64_t tiles = g->x;
@@ -163,17 +118,16 @@ static void split(const tgl_chip *chip, const tgl_shape *s, geometry *g)
     g->counters = tiles * (int64_t)sizeof(unsigned);
 }
 
-/* Whether TMA can read or store `lines` rows of f16 that are ld elements apart. */
-static bool has_tma_rows(const tgl_shape *s, int64_t lines, int64_t ld)
+bool tgl_ladder_has_tma_rows(const tgl_shape *s, int64_t lines, int64_t ld)
 {
-    return !s->unaligned && (lines <= 1 || ld * 2 % TMA_ALIGNMENT == 0);
+    return !s->unaligned && (lines <= 1 || ld * 2 % TGL_MAP_ALIGNMENT == 0);
 }
 
-/* Other operands are copied to the workspace first, with rows that TMA can read. */
+/* Adds a pre-pass for an operand that TMA cannot read: it copies the operand to the workspace. */
 static void repack(const tgl_shape *s, tgl_operand operand, int64_t lines, int64_t length,
-                   int64_t ld, geometry *g)
+                   int64_t ld, ladder_geometry *g)
 {
-    if (lines == 0 || length == 0 || has_tma_rows(s, lines, ld)) return;
+    if (lines == 0 || length == 0 || tgl_ladder_has_tma_rows(s, lines, ld)) return;
     tgl_repack *r = &g->repacks[g->repack_count++];
     *r = (tgl_repack){.operand = operand,
                       .type = TGL_F16,
@@ -185,8 +139,8 @@ static void repack(const tgl_shape *s, tgl_operand operand, int64_t lines, int64
     g->repacked += tgl_round_up(tgl_repack_bytes(r), TGL_WORKSPACE_ALIGNMENT);
 }
 
-/* Each cluster of blocks takes as many tiles below each other at a time. */
-static void count_clusters(const tgl_chip *chip, const tgl_shape *s, geometry *g)
+/* Each cluster takes a column of `cluster` tiles at a time, one for each block. */
+static void count_clusters(const tgl_chip *chip, const tgl_shape *s, ladder_geometry *g)
 {
     const ladder_row *row = g->row;
     const int64_t tiles =
@@ -196,16 +150,17 @@ static void count_clusters(const tgl_chip *chip, const tgl_shape *s, geometry *g
     g->y = 1;
 }
 
-static geometry geometry_of(const ladder_row *row, const tgl_chip *chip, const tgl_shape *s)
+ladder_geometry tgl_ladder_geometry_of(const ladder_row *row, const tgl_chip *chip,
+                                       const tgl_shape *s)
 {
-    geometry g = {.row = row, .splits = 1, .k_chunk = s->k > 0 ? s->k : 1};
+    ladder_geometry g = {.row = row, .splits = 1, .k_chunk = s->k > 0 ? s->k : 1};
     g.x = tgl_ceil_div(s->n, row->block_n);
     g.y = tgl_ceil_div(s->m, row->block_m);
     if (row->layout == TILES_X || row->layout == SPLIT_X) {
         g.x *= g.y;
         g.y = 1;
     }
-    if (row->layout == SPLIT_X) split(chip, s, &g);
+    if (row->layout == SPLIT_X) ladder_split(chip, s, &g);
     if (row->layout == PERSISTENT) count_clusters(chip, s, &g);
     if (row->maps > 0) {
         repack(s, TGL_AT_A, s->m, s->k, s->lda, &g);
@@ -214,10 +169,10 @@ static geometry geometry_of(const ladder_row *row, const tgl_chip *chip, const t
     return g;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void ladder_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     const ladder_row *row = tgl_choice_row(&c->choice);
-    const geometry g = geometry_of(row, chip, s);
+    const ladder_geometry g = tgl_ladder_geometry_of(row, chip, s);
     const char *reason = rung_unsupported_reason(row, chip, s);
     c->threads = row->threads;
     c->splits = g.splits;
@@ -234,215 +189,12 @@ static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
         tgl_reject(c, tgl_repack_fault(g.repacks, g.repack_count));
 }
 
-/* ---- Parameters ------------------------------------------------------------------------------ */
-
-/* The parameters that all kernels begin with; those of chapter 2 have pointers to f16. */
-typedef struct common_args {
-    int m, n, k;
-    float alpha;
-    const void *A;
-    long long lda;
-    const void *B;
-    long long ldb;
-    float beta;
-    void *C;
-    long long ldc;
-} common_args;
-
-/* Arguments of kernels with layout SPLIT_X. */
-typedef struct split_args {
-    common_args common;
-    int splits, k_chunk;
-    float *workspace;
-    unsigned *counters;
-} split_args;
-
-/* Arguments of kernels with tensor maps. stores_by_tma: there is a map of D. */
-typedef struct mapped_args {
-    common_args common;
-    int stores_by_tma;
-    struct tgl_tensor_map maps[MAPS_MAX];
-} mapped_args;
-
-typedef union ladder_args {
-    common_args common;
-    split_args split;
-    mapped_args mapped;
-} ladder_args;
-
-#define FP32_PARAMETERS                                                                            \
-    "int|int|int|float|const float *|long long|const float *|long long|float|float *|long long"
-#define HALF_PARAMETERS                                                                            \
-    "int|int|int|float|const struct f16 *|long long|const struct f16 *|long long|float|"           \
-    "struct f16 *|long long"
-#define MAP "|struct tgl_tensor_map"
-
-static const char *parameters_of(const ladder_row *row)
-{
-    if (row->layout == SPLIT_X) return FP32_PARAMETERS "|int|int|float *|unsigned *";
-    if (row->maps == 2) return HALF_PARAMETERS MAP MAP;
-    if (row->maps == 3) return HALF_PARAMETERS "|int" MAP MAP MAP;
-    return row->chapter == HALF ? HALF_PARAMETERS : FP32_PARAMETERS;
-}
-
-/* Up to the end of the last parameter. */
-static size_t argument_bytes(const ladder_row *row)
-{
-    if (row->layout == SPLIT_X) return sizeof(split_args);
-    if (row->maps == 0) return sizeof(common_args);
-    return offsetof(mapped_args, maps) + (size_t)row->maps * sizeof(struct tgl_tensor_map);
-}
-
-/* ---- Tensor maps ----------------------------------------------------------------------------- */
-
-/* line_count x columns of f16, in boxes of box_rows x BOX. The kernels with clusters take maps of
- * three dimensions, as lib/tma.h has multicast copies and stores. */
-static tgl_tensor tensor_of(const geometry *g, tgl_operand operand, int64_t line_count,
-                            int64_t columns, int64_t ld, int box_rows)
-{
-    int64_t offset = 0;
-    tgl_value base = TGL_VALUE_OPERAND;
-    for (int i = 0; i < g->repack_count; i++) {
-        if (g->repacks[i].operand != operand) continue;
-        base = TGL_VALUE_SCRATCH;
-        offset = g->repacks[i].scratch;
-        ld = tgl_repack_pitch(&g->repacks[i]);
-    }
-    return (tgl_tensor){
-        .base = base,
-        .operand = (int)operand,
-        .offset = offset,
-        .type = TGL_F16,
-        .rank = g->row->cluster > 1 ? 3 : 2,
-        .size = {columns > 0 ? columns : 1, line_count > 0 ? line_count : 1, 1},
-        /* A single row's stride is unused but must be legal. */
-        .stride = {2, tgl_round_up(ld * 2, TMA_ALIGNMENT), TMA_ALIGNMENT},
-        .box = {BOX, box_rows, 1},
-        .swizzle_bytes = BOX * 2,
-    };
-}
-
-/* TMA writes up to the next multiple of 16 bytes behind a row of C. */
-static bool stores_by_tma(const ladder_row *row, const tgl_shape *s)
-{
-    return row->maps == MAPS_MAX && has_tma_rows(s, s->m, s->ldc) && s->n * 2 % TMA_ALIGNMENT == 0;
-}
-
-/* ---- Launch ---------------------------------------------------------------------------------- */
-
-static void patch_maps(tgl_list_builder *builder, const tgl_shape *s, const geometry *g)
-{
-    const ladder_row *row = g->row;
-    const tgl_tensor maps[MAPS_MAX] = {
-        tensor_of(g, TGL_AT_A, s->m, s->k, s->lda, row->block_m),
-        tensor_of(g, TGL_AT_B, s->k, s->n, s->ldb, BK / row->cluster),
-        tensor_of(g, TGL_AT_D, s->m, s->n, s->ldc, BOX),
-    };
-    for (int i = 0; i < (stores_by_tma(row, s) ? 3 : 2); i++)
-        tgl_list_patch_value(
-            builder, TGL_VALUE_TENSOR_MAP, tgl_list_tensor(builder, &maps[i]),
-            offsetof(mapped_args, maps) + (size_t)i * sizeof(struct tgl_tensor_map), 0);
-}
-
-/* The pointer of an operand that is repacked stays NULL. */
-static void patch_operand(tgl_list_builder *builder, const geometry *g, tgl_operand operand,
-                          size_t at)
-{
-    for (int i = 0; i < g->repack_count; i++)
-        if (g->repacks[i].operand == operand) return;
-    tgl_list_patch_value(builder, TGL_VALUE_OPERAND, (int)operand, at, 0);
-}
-
-static ladder_args arguments_of(const tgl_shape *s, const geometry *g, bool has_product)
-{
-    ladder_args args = {.common = {.m = (int)s->m,
-                                   .n = (int)s->n,
-                                   .k = has_product ? (int)s->k : 0,
-                                   .lda = s->lda,
-                                   .ldb = s->ldb,
-                                   .ldc = s->ldc}};
-    if (g->row->layout == SPLIT_X) {
-        args.split.splits = has_product ? g->splits : 1;
-        args.split.k_chunk = (int)g->k_chunk;
-    }
-    if (g->row->maps > 0) args.mapped.stores_by_tma = has_product && stores_by_tma(g->row, s);
-    return args;
-}
-
-/* Without a product k and alpha are 0, so that neither A nor B is read, and an infinite alpha adds
- * nothing. */
-static void add_launch(const tgl_launch *launch, const tgl_shape *s, const geometry *g,
-                       bool has_product, tgl_list_builder *builder)
-{
-    const ladder_args args = arguments_of(s, g, has_product);
-    tgl_list_launch(builder, launch, &args, argument_bytes(g->row));
-    if (has_product) {
-        tgl_list_patch_value(builder, TGL_VALUE_ALPHA_F32, 0, offsetof(common_args, alpha), 0);
-        patch_operand(builder, g, TGL_AT_A, offsetof(common_args, A));
-        patch_operand(builder, g, TGL_AT_B, offsetof(common_args, B));
-        if (g->row->maps > 0) patch_maps(builder, s, g);
-    }
-    tgl_list_patch_value(builder, TGL_VALUE_BETA_F32, 0, offsetof(common_args, beta), 0);
-    tgl_list_patch_value(builder, TGL_VALUE_OPERAND, TGL_AT_D, offsetof(common_args, C), 0);
-    if (has_product && g->splits > 1) {
-        tgl_list_patch_value(builder, TGL_VALUE_SCRATCH, 0, offsetof(split_args, workspace),
-                             g->sums_at);
-        tgl_list_patch_value(builder, TGL_VALUE_COUNTERS, 0, offsetof(split_args, counters),
-                             g->counters_at);
-    }
-}
-
-/* Reserves the workspace, and adds the copies of operands that TMA cannot read. */
-static void prepare(const tgl_partition *of, geometry *g, tgl_list_builder *builder)
-{
-    g->sums_at = tgl_list_scratch(builder, g->sums);
-    g->counters_at = tgl_list_counters(builder, g->counters);
-    const int64_t copies = tgl_list_scratch(builder, g->repacked);
-    for (int i = 0; i < g->repack_count; i++)
-        g->repacks[i].scratch += copies;
-    if (g->repack_count > 0) tgl_repack_add_step(of, g->repacks, g->repack_count, builder);
-}
-
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
-{
-    const ladder_row *row = tgl_choice_row(&of->choice);
-    const tgl_kernel kernel = {.name = row->name,
-                               .file = row->file,
-                               .symbol = row->symbol,
-                               .parameters = parameters_of(row),
-                               .needs = row->needs};
-    geometry g = geometry_of(row, of->chip, of->shape);
-    prepare(of, &g, builder);
-    if (row->chapter == WORDS) {
-        tgl_list_macro(builder, "PRODUCTS", row->products);
-        tgl_list_macro(builder, "PROMOTE", row->promote);
-    }
-    const tgl_launch with_product = {
-        .kernel = tgl_list_kernel(builder, &kernel),
-        .grid = {(unsigned)g.x, (unsigned)g.y, 1},
-        .cluster = {(unsigned)row->cluster, 1, 1},
-        .threads = (unsigned)row->threads,
-        .dynamic_shared = row->shared,
-        .is_persistent = row->layout == PERSISTENT,
-        .order = TGL_AFTER_ALL,
-        .flag = -1,
-        .part = of->part,
-        .repeats = 1,
-        .count = 1,
-        .last_count = 1,
-    };
-    tgl_launch without = with_product;
-    without.grid[0] /= (unsigned)g.splits;
-    without.conditions[without.condition_count++] = (tgl_condition){.kind = TGL_IF_NO_PRODUCT};
-    tgl_list_step(builder, "tiles");
-    add_launch(&without, of->shape, &g, false, builder);
-    add_launch(&with_product, of->shape, &g, true, builder);
-}
+/* ---- The table ------------------------------------------------------------------------------- */
 
 /* All rungs accept untransposed operands. */
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool ladder_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
-    const chapter own = rows[index].chapter;
+    const ladder_chapter own = ladder_rows[index].chapter;
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (own == WORDS) shape->compute = TGL_COMPUTE_TF32;
     return type == (own == HALF ? TGL_F16 : TGL_F32) && !trans_a && !trans_b;
@@ -451,11 +203,11 @@ static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_sh
 const tgl_family tgl_family_ladder = {
     .name = "ladder",
     .summary = "kernels for teaching, from naive to fast; not transposed, no batches",
-    .options = options,
+    .options = ladder_options,
     .is_on_request = true,
-    TGL_ROWS(rows),
-    .unsupported_reason = unsupported_reason,
-    .predict = predict,
-    .launch = launch,
-    .example = example,
+    TGL_ROWS(ladder_rows),
+    .unsupported_reason = ladder_unsupported_reason,
+    .predict = ladder_predict,
+    .launch = tgl_ladder_launch,
+    .example = ladder_example,
 };

@@ -15,7 +15,7 @@
  * with 100 KB of shared memory. A name has the tile with BK in bytes; _w and the number of warps,
  * if two rows have the same tile; _s and the number of slices; and f64. */
 // clang-format off
-static const mma_row rows[] = {
+static const mma_row mma_rows[] = {
     {"mma_128x256x64",          128, 256,  64, 64, 64, 4, 1, 2, false, 255},
     {"mma_256x128x64",          256, 128,  64, 64, 64, 4, 1, 2, false, 255},
     {"mma_128x128x64",          128, 128,  64, 64, 32, 4, 1, 2, false, 195},
@@ -44,13 +44,13 @@ static const mma_row rows[] = {
 
 /* splits: blocks that share the K of a tile. whole: tiles, from the first one on, that are not
  * split. */
-static const char *const options[] = {"splits", "whole", NULL};
+static const char *const mma_options[] = {"splits", "whole", NULL};
 enum { SPLITS, WHOLE };
 
-static void tile(int index, int *m, int *n)
+static void mma_tile(int index, int *m, int *n)
 {
-    *m = rows[index].bm;
-    *n = rows[index].bn;
+    *m = mma_rows[index].bm;
+    *n = mma_rows[index].bn;
 }
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static int sum_bytes(const mma_geometry *g)
 }
 
 /* Shared memory of the kernel: the stages. The sums of slices and the epilogue's rows reuse it. */
-static int shared_bytes(const mma_geometry *g, int vec_a, int vec_b)
+static int mma_shared_bytes(const mma_geometry *g, int vec_a, int vec_b)
 {
     const mma_row *t = g->row;
     const int stages = stages_of(g, vec_a, vec_b) * (t->bm + t->bn) * t->bk_bytes;
@@ -78,7 +78,7 @@ static int shared_bytes(const mma_geometry *g, int vec_a, int vec_b)
 }
 
 /* Splits the tiles from number `whole` on, as far as their K allows. */
-static void split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
+static void mma_split_tiles(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
     struct tgl_gemm_args *args = &g->step.args;
     const int64_t tiles = g->step.tiles, whole = tgl_option(choice, WHOLE, 0);
@@ -105,7 +105,7 @@ static bool is_crowded(const mma_geometry *g, int vec_a, int vec_b)
 }
 
 /* NULL, or why the choice cannot compute the product. */
-static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
+static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choice, mma_geometry *g)
 {
     const mma_row *t = tgl_choice_row(choice);
     const bool is_split = tgl_option(choice, SPLITS, 1) > 1;
@@ -123,20 +123,20 @@ static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, m
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
     const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);
     if (why != NULL) return why;
-    split_tiles(s, choice, g);
+    mma_split_tiles(s, choice, g);
     tgl_gemm_step *step = &g->step;
     step->blocks =
         step->args.tiles_whole + (step->tiles - step->args.tiles_whole) * step->args.splits;
-    step->dynamic_shared = shared_bytes(g, step->vec_a, step->vec_b);
-    step->dynamic_shared_unaligned = shared_bytes(g, 1, 1);
+    step->dynamic_shared = mma_shared_bytes(g, step->vec_a, step->vec_b);
+    step->dynamic_shared_unaligned = mma_shared_bytes(g, 1, 1);
     step->local_bytes_unaligned = is_crowded(g, 1, 1) ? TGL_SPILL_MAX : 0;
     return NULL;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void mma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     mma_geometry g;
-    const char *why = make_geometry(s, &c->choice, &g);
+    const char *why = mma_make_geometry(s, &c->choice, &g);
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) tgl_mma_predict_time(chip, s, &g, c);
 }
 
@@ -155,11 +155,11 @@ static int next_splits(int splits)
 
 /* Tries to split all tiles as long as they do not fill the chip, else the tiles of the last wave.
  */
-static void search(tgl_search *in)
+static void mma_search(tgl_search *in)
 {
     mma_geometry g;
     const tgl_shape *s = in->shape;
-    if (make_geometry(s, &in->best->choice, &g) != NULL) return;
+    if (mma_make_geometry(s, &in->best->choice, &g) != NULL) return;
     const int64_t tiles = g.step.tiles, slots = (int64_t)in->chip->sms * in->best->resident;
     const int64_t whole = tiles / slots * slots;
     const int64_t depth = (int64_t)TILES_OF_SPLIT_MIN * g.row->bk_bytes / g.size;
@@ -178,8 +178,8 @@ static void search(tgl_search *in)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void mma_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                           tgl_list_builder *builder)
 {
     const mma_geometry *g = geometry;
     const mma_row *t = g->row;
@@ -202,45 +202,45 @@ static void add_macros(const void *geometry, const tgl_shape *s, bool is_unalign
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void mma_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     mma_geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    if (tgl_gemm_fails(make_geometry(&own, &of->choice, &g), builder)) return;
-    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
+    if (tgl_gemm_fails(mma_make_geometry(&own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, mma_add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void mma_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                        tgl_text *out)
 {
     mma_geometry g;
     (void)chip;
-    if (make_geometry(shape, choice, &g) != NULL) return;
+    if (mma_make_geometry(shape, choice, &g) != NULL) return;
     tgl_gemm_explain_split(&g.step, 0, out);
     tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool mma_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     const bool is_f64 = type == TGL_F64;
     if (type != TGL_F16 && type != TGL_BF16 && type != TGL_F32 && !is_f64) return false;
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type == TGL_F32) shape->compute = TGL_COMPUTE_TF32;
-    return rows[index].is_f64 == is_f64;
+    return mma_rows[index].is_f64 == is_f64;
 }
 
 const tgl_family tgl_family_mma = {
     .name = "mma",
     .summary = "f16, bf16, tf32 and f64 on tensor cores, any shape",
-    .options = options,
-    TGL_ROWS(rows),
-    .tile = tile,
+    .options = mma_options,
+    TGL_ROWS(mma_rows),
+    .tile = mma_tile,
     .unsupported_reason = tgl_unsupported_by_mma_sync,
-    .search = search,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .search = mma_search,
+    .predict = mma_predict,
+    .launch = mma_launch,
+    .explain = mma_explain,
+    .example = mma_example,
 };

@@ -45,7 +45,7 @@ static double mma_rate(const tgl_chip *chip, tgl_type type)
 
 /* Cycles of an SM to copy a tile of `edge` rows or columns of one operand, with `vec` elements in a
  * copy. */
-static double copy_cycles(const mma_geometry *g, int edge, int vec)
+static double mma_copy_cycles(const mma_geometry *g, int edge, int vec)
 {
     const double bytes = edge * g->row->bk_bytes;
     const int width = g->size * vec;
@@ -55,8 +55,8 @@ static double copy_cycles(const mma_geometry *g, int edge, int vec)
 }
 
 /* Cycles of an SM in which each of `blocks` resident blocks multiplies a tile of K. */
-static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
-                          int blocks)
+static double mma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                              int blocks)
 {
     const mma_row *t = g->row;
     const double bk = (double)t->bk_bytes / g->size;
@@ -64,7 +64,7 @@ static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_ge
     const double reads = ((double)t->bm * t->bn / t->wn + (double)t->bn * t->bm / t->wm) *
                          t->bk_bytes / READ_BYTES_A_CLOCK;
     const double copies =
-        copy_cycles(g, t->bm, g->step.vec_a) + copy_cycles(g, t->bn, g->step.vec_b);
+        mma_copy_cycles(g, t->bm, g->step.vec_a) + mma_copy_cycles(g, t->bn, g->step.vec_b);
     const double longest = tgl_larger(arithmetic, reads + copies) / LOOP_SHARE;
     /* While a warp waits for its fragments and the barrier, warps of other blocks multiply. */
     const int wait =
@@ -79,7 +79,7 @@ static double block_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_g
     if (blocks == 0) return 0;
     const mma_row *t = g->row;
     const double steps = ceil(depth * g->size / t->bk_bytes);
-    return steps * step_cycles(chip, s, g, blocks) + TILE_CYCLES +
+    return steps * mma_step_cycles(chip, s, g, blocks) + TILE_CYCLES +
            WARP_RESULT_CYCLES * t->wm * t->wn;
 }
 
@@ -101,8 +101,8 @@ static double reduce_cycles(const mma_geometry *g)
 
 /* Cycles of `count` blocks: full waves, then one that may leave SMs idle. after: cycles of an SM
  * for each block after its main loop. */
-static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
-                          double count, int resident, double depth, double after)
+static double mma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const mma_geometry *g,
+                              double count, int resident, double depth, double after)
 {
     const double slots = (double)chip->sms * resident;
     const double full = floor(count / slots), rest = count - full * slots;
@@ -120,9 +120,9 @@ void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_ge
     const double size_d = (double)tgl_type_size(s->type_d);
     const double whole = batch * args->tiles_whole, split = tiles - whole;
     const double share = g->row->bm == 16 || g->row->bn == 16 ? THIN_MEMORY_SHARE : MEMORY_SHARE;
-    double cycles = wave_cycles(chip, s, g, whole, c->resident, k, store_cycles(s, g));
+    double cycles = mma_wave_cycles(chip, s, g, whole, c->resident, k, store_cycles(s, g));
     if (args->splits > 1)
-        cycles += wave_cycles(chip, s, g, split * args->splits, c->resident, args->k_chunk, 0) +
+        cycles += mma_wave_cycles(chip, s, g, split * args->splits, c->resident, args->k_chunk, 0) +
                   reduce_cycles(g) + store_cycles(s, g);
     c->blocks = whole + split * args->splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);

@@ -81,7 +81,8 @@ double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int c
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-static const tgl_kernel *kernel_of(const tgl_repack *repacks, int count, tgl_list_builder *builder)
+static const tgl_kernel *repack_kernel_of(const tgl_repack *repacks, int count,
+                                          tgl_list_builder *builder)
 {
     const tgl_kernel kernel = {.name = "repack",
                                .file = "gemm/repack.cu",
@@ -94,7 +95,7 @@ static const tgl_kernel *kernel_of(const tgl_repack *repacks, int count, tgl_lis
     return tgl_list_kernel(builder, &kernel);
 }
 
-static repack_job job_of(const tgl_repack *r)
+static repack_job repack_job_of(const tgl_repack *r)
 {
     return (repack_job){.ld = r->ld,
                         .pitch = tgl_repack_pitch(r),
@@ -112,12 +113,12 @@ void tgl_repack_add_step(const tgl_partition *of, const tgl_repack *repacks, int
     repack_args args = {.first_blocks = 0};
     int64_t blocks = 0;
     for (int i = 0; i < count && i < JOBS_MAX; i++) {
-        args.jobs[i] = job_of(&repacks[i]);
+        args.jobs[i] = repack_job_of(&repacks[i]);
         blocks += blocks_along(&repacks[i]) * blocks_down(&repacks[i]) * repacks[i].count;
         if (i == 0) args.first_blocks = (int)blocks;
     }
     const tgl_launch launch =
-        tgl_prepass_launch(of, kernel_of(repacks, count, builder), (double)blocks, THREADS);
+        tgl_prepass_launch(of, repack_kernel_of(repacks, count, builder), (double)blocks, THREADS);
     tgl_list_step(builder, count > 1                        ? "repack A and B"
                            : repacks[0].operand == TGL_AT_A ? "repack A"
                                                             : "repack B");

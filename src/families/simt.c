@@ -16,7 +16,7 @@
  * the block tile; the thread tile, if two rows have the same block tile; and _s with the number of
  * slices. */
 // clang-format off
-static const simt_row rows[] = {
+static const simt_row simt_rows[] = {
     {"simt_128x256x8",      128, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255},
     {"simt_256x128x8",      256, 128,  8, 64, 64, 16, 8, 4, 1, 1, 255},
     {"simt_128x128x8",      128, 128,  8, 64, 64, 16, 8, 4, 1, 1, 255},
@@ -63,17 +63,17 @@ static const simt_schedule schedules[] = {
 };
 
 /* See simt_geometry.h. */
-static const char *const options[] = {"splits",     "whole",        "depth",
-                                      "copy_from",  "copy_every",   "load_from",
-                                      "load_every", "column_order", NULL};
+static const char *const simt_options[] = {"splits",     "whole",        "depth",
+                                           "copy_from",  "copy_every",   "load_from",
+                                           "load_every", "column_order", NULL};
 
-static void tile(int index, int *m, int *n)
+static void simt_tile(int index, int *m, int *n)
 {
-    *m = rows[index].bm;
-    *n = rows[index].bn;
+    *m = simt_rows[index].bm;
+    *n = simt_rows[index].bn;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void simt_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     simt_geometry g;
     const char *why = tgl_simt_make_geometry(chip, s, &c->choice, &g);
@@ -117,8 +117,8 @@ static void add_schedule(const simt_schedule *found, const tgl_choice *choice, b
     }
 }
 
-static void add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                            tgl_list_builder *builder)
 {
     const simt_geometry *g = geometry;
     const simt_row *t = g->row;
@@ -147,19 +147,19 @@ static void add_macros(const void *geometry, const tgl_shape *s, bool is_unalign
     add_schedule(find_schedule(t, s, vec_a, vec_b, vec_d), g->choice, is_unaligned, builder);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void simt_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     simt_geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
     const char *why = tgl_simt_make_geometry(of->chip, &own, &of->choice, &g);
     if (tgl_gemm_fails(why, builder)) return;
-    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
+    tgl_gemm_launch(of, &g.step, simt_add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void simt_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                         tgl_text *out)
 {
     simt_geometry g;
     if (tgl_simt_make_geometry(chip, shape, choice, &g) != NULL) return;
@@ -167,23 +167,23 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
     tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool simt_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type != TGL_F32) return false;
-    return rows[index].min_blocks == 1 || trans_a || !trans_b; /* see simt_geometry.c */
+    return simt_rows[index].min_blocks == 1 || trans_a || !trans_b; /* see simt_geometry.c */
 }
 
 const tgl_family tgl_family_simt = {
     .name = "simt",
     .summary = "FP32 products of any shape",
-    .options = options,
-    TGL_ROWS(rows),
-    .tile = tile,
+    .options = simt_options,
+    TGL_ROWS(simt_rows),
+    .tile = simt_tile,
     .unsupported_reason = tgl_unsupported_unless_f32,
     .search = tgl_simt_search,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .predict = simt_predict,
+    .launch = simt_launch,
+    .explain = simt_explain,
+    .example = simt_example,
 };

@@ -9,7 +9,7 @@
 
 /* Whether byte offsets within a tile of `edge` rows or columns and `bk` of K need more than 32
  * bits. */
-static bool is_wide(bool k_major, int edge, int bk, int64_t ld)
+static bool simt_is_wide(bool k_major, int edge, int bk, int64_t ld)
 {
     const int64_t lines_of_tile = k_major ? edge : bk;
     return ld >= ((int64_t)UINT32_MAX / 4 - edge - bk) / lines_of_tile;
@@ -17,7 +17,7 @@ static bool is_wide(bool k_major, int edge, int bk, int64_t ld)
 
 /* Shared memory of the kernel: for each slice the stages (struct stage), whose rows are padded. The
  * partial sums of slices and clusters reuse it. */
-static int shared_bytes(const simt_row *t, int cluster)
+static int simt_shared_bytes(const simt_row *t, int cluster)
 {
     enum { PAD = 4 };
     const int stages = t->stages * t->bk * (t->bm + PAD + t->bn + PAD), sums = t->bm * t->bn;
@@ -42,7 +42,7 @@ static bool has_room(const tgl_chip *chip, int cluster, double blocks)
  * or 1 if splits is odd; but the largest size that divides `splits` if a tile would otherwise have
  * more than GROUPS_MAX clusters, whose sums take too long to add up. whole: blocks of tiles that
  * are not split, which are launched in clusters as well. */
-static int cluster_of(const tgl_chip *chip, int splits, double whole, double blocks)
+static int simt_cluster_of(const tgl_chip *chip, int splits, double whole, double blocks)
 {
     enum { GROUPS_MAX = 16 };
     const int most = chip->cluster_max < TGL_CLUSTER_MAX ? chip->cluster_max : TGL_CLUSTER_MAX;
@@ -59,8 +59,8 @@ static int cluster_of(const tgl_chip *chip, int splits, double whole, double blo
 /* ---- Split-K --------------------------------------------------------------------------------- */
 
 /* Splits the tiles from number `whole` on, as far as their K allows. */
-static void split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                        simt_geometry *g)
+static void simt_split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
+                             simt_geometry *g)
 {
     struct tgl_gemm_args *args = &g->step.args;
     const int64_t tiles = g->step.tiles, whole = tgl_option(choice, SIMT_WHOLE, 0);
@@ -80,7 +80,8 @@ static void split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl_choi
     const double whole_blocks = (double)whole * (double)s->batch;
     const double split_blocks = (double)((tiles - whole) * splits) * (double)s->batch;
     if (depth == 0)
-        args->cluster = cluster_of(chip, args->splits, whole_blocks, whole_blocks + split_blocks);
+        args->cluster =
+            simt_cluster_of(chip, args->splits, whole_blocks, whole_blocks + split_blocks);
     args->tiles_whole = (int)(whole - whole % args->cluster);
     const int64_t groups = splits / args->cluster;
     const int64_t split_tile_count = g->step.batch_step * (tiles - args->tiles_whole);
@@ -98,8 +99,8 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
     *g = (simt_geometry){
         .row = t,
         .choice = choice,
-        .wide_offsets =
-            is_wide(!s->trans_a, t->bm, t->bk, s->lda) || is_wide(s->trans_b, t->bn, t->bk, s->ldb),
+        .wide_offsets = simt_is_wide(!s->trans_a, t->bm, t->bk, s->lda) ||
+                        simt_is_wide(s->trans_b, t->bn, t->bk, s->ldb),
         .step = {.name = t->name,
                  .file = "gemm/simt.cu",
                  .symbol = "sgemm_simt",
@@ -114,9 +115,9 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
         return "copies of two K-major operands need more registers than it has";
     const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);
     if (why != NULL) return why;
-    split_tiles(chip, s, choice, g);
+    simt_split_tiles(chip, s, choice, g);
     const int64_t whole = g->step.args.tiles_whole;
     g->step.blocks = whole + (g->step.tiles - whole) * g->step.args.splits;
-    g->step.dynamic_shared = shared_bytes(t, g->step.args.cluster);
+    g->step.dynamic_shared = simt_shared_bytes(t, g->step.args.cluster);
     return NULL;
 }

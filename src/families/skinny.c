@@ -36,7 +36,7 @@ typedef struct skinny_row {
  * on.
  */
 // clang-format off
-static const skinny_row rows[] = {
+static const skinny_row skinny_rows[] = {
     {"skinny_1", 1, {{16, 4, 1, 2, 3, 4096, 1, 126}, {16, 2, 32, 4, 4, 4096, 1, 126}},
                     {{16, 8, 1, 2, 0, 4096, 1, 128}, {16, 2, 32, 4, 0, 4096, 1, 128}},
                     {{16, 2, 1, 2, 0, 2048, 1, 128}, {16, 2, 32, 4, 0, 2048, 1, 128}}},
@@ -60,18 +60,18 @@ static const skinny_row rows[] = {
 
 /* splits: parts that the K of a tile is cut into, the units of work. blocks: of the grid, at most,
  * which share the units; by default one for each. */
-static const char *const options[] = {"splits", "blocks", NULL};
+static const char *const skinny_options[] = {"splits", "blocks", NULL};
 enum { SPLITS, BLOCKS };
 
-static int lines(int index)
+static int skinny_lines(int index)
 {
-    return rows[index].count;
+    return skinny_rows[index].count;
 }
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a choice serves a shape. */
-typedef struct geometry {
+typedef struct skinny_geometry {
     const skinny_row *row;
     const skinny_layout *layout;
     int size;           /* bytes of an element of A or B */
@@ -82,35 +82,35 @@ typedef struct geometry {
     int tile;           /* a block computes a tile of tile x count results at once */
     tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all. args.splits: the maximum number
                            of blocks that share a tile */
-} geometry;
+} skinny_geometry;
 
 /* Elements of A or B in 16 bytes. */
-static int pack_of(const geometry *g)
+static int skinny_pack_of(const skinny_geometry *g)
 {
     return 16 / g->size;
 }
 
 /* K that a thread multiplies in a group. */
-static int group_of(const geometry *g)
+static int group_of(const skinny_geometry *g)
 {
-    return g->k_major ? pack_of(g) : 4;
+    return g->k_major ? skinny_pack_of(g) : 4;
 }
 
 /* K that a block multiplies in a step: units are multiples of it. */
-static int step_of(const geometry *g)
+static int step_of(const skinny_geometry *g)
 {
     return group_of(g) * g->layout->unroll * (g->k_major ? g->layout->lanes_k : g->layout->warps);
 }
 
 /* Whether loads go straight into registers; else through rings in shared memory. */
-static bool is_straight(const geometry *g, int width)
+static bool is_straight(const skinny_geometry *g, int width)
 {
     return g->size != 4 || width == 4;
 }
 
 /* Groups of K in a step of the kernel with copies of this width. Scalar loads of 16 bits take a
  * register each, which is twice as many. */
-static int unroll_of(const geometry *g, int width)
+static int skinny_unroll_of(const skinny_geometry *g, int width)
 {
     const int unroll = g->layout->unroll;
     if (!is_straight(g, width)) return 1;
@@ -118,7 +118,7 @@ static int unroll_of(const geometry *g, int width)
 }
 
 /* Floats of a step in a warp's ring, where steps are not unrolled, padded as the kernel has it. */
-static int stage_floats(const geometry *g)
+static int stage_floats(const skinny_geometry *g)
 {
     const skinny_layout *l = g->layout;
     const int lines_of_warp = 32 / l->lanes_k * l->results;
@@ -128,7 +128,7 @@ static int stage_floats(const geometry *g)
 /* The rings if copies of F32 are narrow; two buffers for the small operand, or one for the
  * converted and one for the stored elements of 16 bits; and where the big one is MN-major the
  * warps' sums. */
-static int shared_bytes(const geometry *g, int width)
+static int skinny_shared_bytes(const skinny_geometry *g, int width)
 {
     const skinny_layout *l = g->layout;
     const int count = g->row->count, sum_size = g->size == 8 ? 8 : 4;
@@ -141,7 +141,7 @@ static int shared_bytes(const geometry *g, int width)
     return rings + places + (g->k_major ? 0 : sums);
 }
 
-static const skinny_layout *layout_of(const geometry *g)
+static const skinny_layout *layout_of(const skinny_geometry *g)
 {
     const skinny_row *row = g->row;
     if (g->size == 2) return g->k_major ? &row->bits16.k_major : &row->bits16.mn_major;
@@ -150,7 +150,7 @@ static const skinny_layout *layout_of(const geometry *g)
 }
 
 /* Which operand is big, how it lies, and how wide its copies are. */
-static void look_at_operands(const tgl_shape *s, geometry *g)
+static void skinny_look_at_operands(const tgl_shape *s, skinny_geometry *g)
 {
     g->size = (int)tgl_type_size(s->type_a);
     g->big_a = s->m > s->n;
@@ -163,26 +163,26 @@ static void look_at_operands(const tgl_shape *s, geometry *g)
     g->tile = g->k_major ? l->warps * (32 / l->lanes_k) * l->results : 32 * l->results;
     g->step.threads = l->warps * 32;
     g->step.registers = l->registers;
-    g->step.dynamic_shared = shared_bytes(g, g->width);
-    g->step.dynamic_shared_unaligned = shared_bytes(g, 1);
+    g->step.dynamic_shared = skinny_shared_bytes(g, g->width);
+    g->step.dynamic_shared_unaligned = skinny_shared_bytes(g, 1);
     g->step.vec_a = g->big_a ? g->width : 1;
     g->step.vec_b = g->big_a ? 1 : g->width;
     g->step.args.small_k_major = g->big_a ? s->trans_b : !s->trans_a;
 }
 
-static int64_t tiles_of(const geometry *g)
+static int64_t tiles_of(const skinny_geometry *g)
 {
     return tgl_ceil_div(g->length, g->tile);
 }
 
 /* Units of a tile. */
-static int64_t units_of_tile(const tgl_shape *s, const geometry *g)
+static int64_t units_of_tile(const tgl_shape *s, const skinny_geometry *g)
 {
     const int chunk = g->step.args.k_chunk;
     return s->k > chunk ? tgl_ceil_div(s->k, chunk) : 1;
 }
 
-static const char *share_work(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+static const char *share_work(const tgl_shape *s, const tgl_choice *choice, skinny_geometry *g)
 {
     const int64_t asked = tgl_option(choice, SPLITS, 1), blocks = tgl_option(choice, BLOCKS, 0);
     const int64_t chunk = tgl_round_up(tgl_ceil_div(s->k, asked < 1 ? 1 : asked), step_of(g));
@@ -201,18 +201,19 @@ static const char *share_work(const tgl_shape *s, const tgl_choice *choice, geom
 }
 
 /* NULL, or why the choice cannot serve. */
-static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *choice,
+                                        skinny_geometry *g)
 {
     const skinny_row *row = tgl_choice_row(choice);
-    *g = (geometry){.row = row,
-                    .step = {.name = row->name,
-                             .file = "gemm/skinny.cu",
-                             .symbol = "sgemm_skinny",
-                             .local_bytes = TGL_SPILL_MAX,
-                             .batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX),
-                             .args = {.splits = 1, .cluster = 1}}};
+    *g = (skinny_geometry){.row = row,
+                           .step = {.name = row->name,
+                                    .file = "gemm/skinny.cu",
+                                    .symbol = "sgemm_skinny",
+                                    .local_bytes = TGL_SPILL_MAX,
+                                    .batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX),
+                                    .args = {.splits = 1, .cluster = 1}}};
     if (tgl_min64(s->m, s->n) > row->count) return "it takes fewer rows or columns";
-    look_at_operands(s, g);
+    skinny_look_at_operands(s, g);
     return share_work(s, choice, g);
 }
 
@@ -225,16 +226,17 @@ enum {
 };
 
 /* Bytes that a block has requested at once. */
-static double bytes_in_flight(const geometry *g)
+static double bytes_in_flight(const skinny_geometry *g)
 {
-    const int steps = is_straight(g, g->width) ? unroll_of(g, g->width) : g->layout->stages - 1;
-    const int packs = g->k_major ? g->layout->results : 4 * g->layout->results / pack_of(g);
+    const int steps =
+        is_straight(g, g->width) ? skinny_unroll_of(g, g->width) : g->layout->stages - 1;
+    const int packs = g->k_major ? g->layout->results : 4 * g->layout->results / skinny_pack_of(g);
     return 16.0 * g->step.threads * packs * steps;
 }
 
 /* The fraction of the FFMAs' time that is not hidden by loads: more with few warps, and 1 with
  * narrow copies. blocks: of an SM. */
-static double ffma_share(const geometry *g, int blocks)
+static double ffma_share(const skinny_geometry *g, int blocks)
 {
     const int warps = blocks * g->step.threads / 32 / TGL_SCHEDULERS;
     return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : 0.5;
@@ -242,8 +244,8 @@ static double ffma_share(const geometry *g, int blocks)
 
 /* Arithmetic and loads mostly take turns: a share of the arithmetic's time is added to that of
  * memory. */
-static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                         tgl_candidate *c)
+static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const skinny_geometry *g,
+                                tgl_candidate *c)
 {
     const double k = (double)s->k, batch = (double)s->batch, length = (double)g->length;
     const double clock = 1e6 * chip->clock_mhz;
@@ -271,11 +273,11 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     c->l2 = g->size * batch * (g->row->count * k * (double)tiles + length * k) / chip->l2_rate;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void skinny_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
-    geometry g;
-    const char *why = make_geometry(s, &c->choice, &g);
-    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
+    skinny_geometry g;
+    const char *why = skinny_make_geometry(s, &c->choice, &g);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) skinny_predict_time(chip, s, &g, c);
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
@@ -288,11 +290,11 @@ static void try_work(tgl_search *in, int64_t splits, int64_t blocks)
 
 /* Tries whole tiles, the same number for each block; equal work for all resident blocks; and equal
  * parts of tiles, one block each. */
-static void search(tgl_search *in)
+static void skinny_search(tgl_search *in)
 {
     enum { UNITS = 24 }; /* of work for a block: so many that one more or less matters little */
-    geometry g;
-    if (make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
+    skinny_geometry g;
+    if (skinny_make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
     const int64_t batch = in->shape->batch, tiles = g.step.blocks;
     const int64_t slots = tgl_ceil_div((int64_t)in->chip->sms * in->best->resident, batch);
     const int64_t deepest = tgl_ceil_div(in->shape->k, step_of(&g));
@@ -306,10 +308,10 @@ static void search(tgl_search *in)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void skinny_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                              tgl_list_builder *builder)
 {
-    const geometry *g = geometry_of_step;
+    const skinny_geometry *g = geometry;
     const skinny_layout *l = g->layout;
     const int width = is_unaligned ? 1 : g->width;
     (void)s;
@@ -319,7 +321,7 @@ static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is
                                 {"VEC", width},
                                 {"RESULTS", l->results},
                                 {"LANES_K", l->lanes_k},
-                                {"UNROLL", unroll_of(g, width)},
+                                {"UNROLL", skinny_unroll_of(g, width)},
                                 {"STAGES", l->stages},
                                 {"WARPS", l->warps},
                                 {"DEPTH", l->depth},
@@ -327,43 +329,43 @@ static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void skinny_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
-    geometry g;
+    skinny_geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    if (tgl_gemm_fails(make_geometry(&own, &of->choice, &g), builder)) return;
-    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
+    if (tgl_gemm_fails(skinny_make_geometry(&own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, skinny_add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void skinny_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                           tgl_text *out)
 {
-    geometry g;
+    skinny_geometry g;
     (void)chip;
-    if (make_geometry(shape, choice, &g) != NULL) return;
+    if (skinny_make_geometry(shape, choice, &g) != NULL) return;
     tgl_gemm_explain_split(&g.step, 0, out);
     tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool skinny_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
-    *shape = tgl_example_shape(type, rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);
+    *shape = tgl_example_shape(type, skinny_rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     return true;
 }
 
 const tgl_family tgl_family_skinny = {
     .name = "skinny",
     .summary = "products with at most 16 rows or columns",
-    .options = options,
+    .options = skinny_options,
     .serves_strips = true,
-    TGL_ROWS(rows),
-    .lines = lines,
+    TGL_ROWS(skinny_rows),
+    .lines = skinny_lines,
     .unsupported_reason = tgl_unsupported_on_cuda_cores,
-    .search = search,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .search = skinny_search,
+    .predict = skinny_predict,
+    .launch = skinny_launch,
+    .explain = skinny_explain,
+    .example = skinny_example,
 };

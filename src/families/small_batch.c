@@ -24,7 +24,7 @@ typedef struct small_batch_row {
 /* Name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers; the last two for F64, and for
  * 16-bit types whose copies are narrower than 16 bytes. */
 // clang-format off
-static const small_batch_row rows[] = {
+static const small_batch_row small_batch_rows[] = {
     {"small_batch_16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96, 12, 168},
     {"small_batch_32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96,  6, 168},
     {"small_batch_48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96,  1, 168},
@@ -34,16 +34,16 @@ static const small_batch_row rows[] = {
 
 /* blocks: the maximum number of blocks, which share the batch; by default one for each per_block
  * products. */
-static const char *const options[] = {"blocks", NULL};
+static const char *const small_batch_options[] = {"blocks", NULL};
 enum { BLOCKS };
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* How a choice serves a shape. */
-typedef struct geometry {
+typedef struct small_batch_geometry {
     const small_batch_row *row;
     tgl_gemm_step step;
-} geometry;
+} small_batch_geometry;
 
 /* A tile of the kernel: 16 bytes of padding after every four lines of a K-major operand. */
 static int tile_bytes(int edge, int bk, bool k_major, int size)
@@ -60,7 +60,7 @@ static int stage_bytes(const small_batch_row *t, const tgl_shape *s)
 }
 
 /* Whether offsets within a tile, in elements, need more than 31 bits. */
-static bool is_wide(const small_batch_row *t, const tgl_shape *s)
+static bool small_batch_is_wide(const small_batch_row *t, const tgl_shape *s)
 {
     const int edge = t->bm > t->bn ? t->bm : t->bn, most = edge > t->bk ? edge : t->bk;
     return (s->lda > s->ldb ? s->lda : s->ldb) >= INT_MAX / most;
@@ -74,7 +74,8 @@ static bool needs_more(const tgl_shape *s, int vec_a, int vec_b)
 }
 
 /* NULL, or why the choice cannot serve. */
-static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, geometry *g)
+static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choice *choice,
+                                             small_batch_geometry *g)
 {
     enum { BATCH_MAX = INT_MAX / 2 };
     const small_batch_row *t = tgl_choice_row(choice);
@@ -82,9 +83,9 @@ static const char *make_geometry(const tgl_shape *s, const tgl_choice *choice, g
     const int64_t needed = tgl_ceil_div(most, t->per_block);
     const int vec_a = tgl_copy_width(s, s->trans_a ? s->m : s->k, s->lda, s->stride_a);
     const int vec_b = tgl_copy_width(s, s->trans_b ? s->k : s->n, s->ldb, s->stride_b);
-    *g = (geometry){.row = t};
+    *g = (small_batch_geometry){.row = t};
     if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
-    if (is_wide(t, s)) return "the leading dimensions are too large for it";
+    if (small_batch_is_wide(t, s)) return "the leading dimensions are too large for it";
     g->step = (tgl_gemm_step){
         .name = t->name,
         .file = "gemm/small_batch.cu",
@@ -116,13 +117,13 @@ enum {
 static const double FFMA_SHARE = 0.6; /* of the FFMAs' time, that loads do not hide */
 
 /* Cycles of an SM for a product's copies of an operand. */
-static double copy_cycles(double edge, double depth, int vec, int size)
+static double small_batch_copy_cycles(double edge, double depth, int vec, int size)
 {
     return edge * depth / vec / 32 * (vec * size == 16 ? COPY_CYCLES : NARROW_COPY_CYCLES);
 }
 
-static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometry *g,
-                         tgl_candidate *c)
+static void small_batch_predict_time(const tgl_chip *chip, const tgl_shape *s,
+                                     const small_batch_geometry *g, tgl_candidate *c)
 {
     const small_batch_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
@@ -136,8 +137,8 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads,
                  depth = (double)(tiles * t->bk);
     const int size = (int)tgl_type_size(s->type_a);
-    const double copies = copy_cycles(t->bm, depth, g->step.vec_a, size) +
-                          copy_cycles(t->bn, depth, g->step.vec_b, size);
+    const double copies = small_batch_copy_cycles(t->bm, depth, g->step.vec_a, size) +
+                          small_batch_copy_cycles(t->bn, depth, g->step.vec_b, size);
     const double in_flight =
         (double)size * t->per_block * (t->stages - 1) * (m + n) * (k < t->bk ? k : t->bk);
     const double bytes = tgl_operand_bytes(s);
@@ -149,15 +150,15 @@ static void predict_time(const tgl_chip *chip, const tgl_shape *s, const geometr
     c->l2 = bytes / chip->l2_rate;
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void small_batch_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
-    geometry g;
-    const char *why = make_geometry(s, &c->choice, &g);
-    if (tgl_gemm_predict(chip, s, why, &g.step, c)) predict_time(chip, s, &g, c);
+    small_batch_geometry g;
+    const char *why = small_batch_make_geometry(s, &c->choice, &g);
+    if (tgl_gemm_predict(chip, s, why, &g.step, c)) small_batch_predict_time(chip, s, &g, c);
 }
 
 /* As many blocks as the chip holds, each with an equal share of the batch. */
-static void search(tgl_search *in)
+static void small_batch_search(tgl_search *in)
 {
     const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;
     tgl_search_try(in, BLOCKS, 1, &blocks);
@@ -165,10 +166,10 @@ static void search(tgl_search *in)
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void small_batch_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                                   tgl_list_builder *builder)
 {
-    const geometry *g = geometry_of_step;
+    const small_batch_geometry *g = geometry;
     const small_batch_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const bool more = needs_more(s, vec_a, vec_b);
@@ -187,40 +188,43 @@ static void add_macros(const void *geometry_of_step, const tgl_shape *s, bool is
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void small_batch_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
-    geometry g;
+    small_batch_geometry g;
     const tgl_shape own = tgl_part_shape(of->shape, &of->part);
-    if (tgl_gemm_fails(make_geometry(&own, &of->choice, &g), builder)) return;
-    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
+    if (tgl_gemm_fails(small_batch_make_geometry(&own, &of->choice, &g), builder)) return;
+    tgl_gemm_launch(of, &g.step, small_batch_add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void small_batch_explain(const tgl_chip *chip, const tgl_shape *shape,
+                                const tgl_choice *choice, tgl_text *out)
 {
-    geometry g;
+    small_batch_geometry g;
     (void)chip;
-    if (make_geometry(shape, choice, &g) == NULL) tgl_gemm_explain_copies(shape, &g.step, out);
+    if (small_batch_make_geometry(shape, choice, &g) == NULL)
+        tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool small_batch_example(int index, tgl_type type, bool trans_a, bool trans_b,
+                                tgl_shape *shape)
 {
-    *shape = tgl_example_shape(type, rows[index].bm, rows[index].bn, trans_a, trans_b);
+    *shape = tgl_example_shape(type, small_batch_rows[index].bm, small_batch_rows[index].bn,
+                               trans_a, trans_b);
     return true;
 }
 
 const tgl_family tgl_family_small_batch = {
     .name = "small_batch",
     .summary = "batches of products of at most 64 rows and columns",
-    .options = options,
+    .options = small_batch_options,
     .may_overlap = true,
-    TGL_ROWS(rows),
+    TGL_ROWS(small_batch_rows),
     .unsupported_reason = tgl_unsupported_on_cuda_cores,
-    .search = search,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .search = small_batch_search,
+    .predict = small_batch_predict,
+    .launch = small_batch_launch,
+    .explain = small_batch_explain,
+    .example = small_batch_example,
 };

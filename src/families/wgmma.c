@@ -16,7 +16,7 @@
  * small tile and many stages (_s8, _s12) take all shared memory of an SM: they are for products of
  * few tiles, which the latency limits. */
 // clang-format off
-static const wgmma_row rows[] = {
+static const wgmma_row wgmma_rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.84},
     {"wgmma_256x128",     256, 128, 2, false, 4, 2, 1, 168, 0.75},
     {"wgmma_256x144",     256, 144, 2, false, 4, 0, 1, 168, 0.78},
@@ -49,8 +49,9 @@ static const wgmma_row rows[] = {
 // clang-format on
 
 /* See wgmma_geometry.h. */
-static const char *const options[] = {"splits", "exchanged",      "cluster", "whole", "in_cluster",
-                                      "raster", "left_registers", "columns", NULL};
+static const char *const wgmma_options[] = {"splits",         "exchanged",  "cluster",
+                                            "whole",          "in_cluster", "raster",
+                                            "left_registers", "columns",    NULL};
 
 /* ---- Prediction ------------------------------------------------------------------------------ */
 
@@ -61,7 +62,7 @@ static bool has_types(const tgl_shape *s)
     return is_half || (wgmma_is_tf32(s) && s->compute == TGL_COMPUTE_TF32);
 }
 
-static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
+static const char *wgmma_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
     if (!has_types(s)) return "it multiplies f16, bf16, and FP32 as TF32";
     if ((chip->features & TGL_HAS_WGMMA) == 0) return "the chip has no wgmma";
@@ -72,7 +73,7 @@ static const char *unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
     return tgl_gemm_unsupported_reason(s);
 }
 
-static void predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
+static void wgmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     wgmma_geometry g;
     const tgl_rectangle all = tgl_whole(s);
@@ -150,8 +151,8 @@ static int word_of_d(const tgl_shape *s)
     return s->ldd % 4 == 0 && stride % 4 == 0 ? 8 : 4;
 }
 
-static void add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
-                       tgl_list_builder *builder)
+static void wgmma_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
+                             tgl_list_builder *builder)
 {
     const wgmma_geometry *g = geometry;
     const wgmma_row *t = g->row;
@@ -173,7 +174,7 @@ static void add_macros(const void *geometry, const tgl_shape *s, bool is_unalign
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-static void launch(const tgl_partition *of, tgl_list_builder *builder)
+static void wgmma_launch(const tgl_partition *of, tgl_list_builder *builder)
 {
     wgmma_geometry g;
     const char *why = tgl_wgmma_make_geometry(of->chip, of->shape, &of->part, &of->choice, &g);
@@ -188,13 +189,13 @@ static void launch(const tgl_partition *of, tgl_list_builder *builder)
         tensor_of_d(of->shape, &of->part, wgmma_box_columns(g.row))};
     g.step.maps = maps;
     g.step.map_count = g.stores_by_tma ? 3 : 2;
-    tgl_gemm_launch(of, &g.step, add_macros, &g, builder);
+    tgl_gemm_launch(of, &g.step, wgmma_add_macros, &g, builder);
 }
 
 /* ---- Text and examples ----------------------------------------------------------------------- */
 
-static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
-                    tgl_text *out)
+static void wgmma_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
+                          tgl_text *out)
 {
     wgmma_geometry g;
     const tgl_rectangle part = tgl_whole(shape);
@@ -219,7 +220,7 @@ static void explain(const tgl_chip *chip, const tgl_shape *shape, const tgl_choi
                      g.repacks[i].transposes ? ", transposed" : "");
 }
 
-static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
+static bool wgmma_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     (void)index;
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
@@ -233,12 +234,12 @@ static bool example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_sh
 const tgl_family tgl_family_wgmma = {
     .name = "wgmma",
     .summary = "f16, bf16 and TF32 on the tensor cores of sm_90a",
-    .options = options,
-    TGL_ROWS(rows),
-    .unsupported_reason = unsupported_reason,
+    .options = wgmma_options,
+    TGL_ROWS(wgmma_rows),
+    .unsupported_reason = wgmma_unsupported_reason,
     .search = tgl_wgmma_search,
-    .predict = predict,
-    .launch = launch,
-    .explain = explain,
-    .example = example,
+    .predict = wgmma_predict,
+    .launch = wgmma_launch,
+    .explain = wgmma_explain,
+    .example = wgmma_example,
 };

@@ -98,7 +98,7 @@ static void add_copies(const tgl_shape *s, const wgmma_side *x, int lines, int b
     c->requested += (double)copied * narrow * again / blocks;
 }
 
-static double copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
+static double wgmma_copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
     copies c = {0, 0};
     const double left_share = (double)g->left.edge / (double)(g->left.edge + g->right.edge);
@@ -128,7 +128,7 @@ static double all_steps(const tgl_shape *s, const wgmma_geometry *g)
 
 /* Factor on the time of products: the power limit lowers the clock when all SMs multiply for long.
  */
-static double slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
+static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
     static const double MOST = 0.21;            /* of the time, more */
     static const double HALF_SECONDS = 1030e-6; /* half of it in kernels of this time */
@@ -141,16 +141,16 @@ static double slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geome
 }
 
 /* Cycles of an SM for `bk` of K of a tile, if it has `resident` blocks. */
-static double step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
-                          double resident)
+static double wgmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
+                                double resident)
 {
     const wgmma_row *t = g->row;
     /* In a cluster a stage is free when all blocks that share a tile with it have released it. */
     const double in_flight =
         g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
     const double left = wgmma_left_in_registers(s, g) ? LEFT_CYCLES : 0;
-    return overlapped(product_cycles(chip, s, g) / t->share * slowed(chip, s, g) + left,
-                      copy_cycles(s, g), LATENCY_CYCLES / (resident * in_flight), OVERLAP);
+    return overlapped(product_cycles(chip, s, g) / t->share * wgmma_slowed(chip, s, g) + left,
+                      wgmma_copy_cycles(s, g), LATENCY_CYCLES / (resident * in_flight), OVERLAP);
 }
 
 /* Bytes of sums that an SM stores in a clock. */
@@ -163,7 +163,7 @@ static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
 }
 
 /* Cycles from the last wgmma of a unit to the next unit. */
-static double tail_cycles(const tgl_shape *s, const wgmma_geometry *g, bool is_split)
+static double wgmma_tail_cycles(const tgl_shape *s, const wgmma_geometry *g, bool is_split)
 {
     const double sums = 4.0 * g->row->bm * g->row->bn;
     const double tail = TILE_CYCLES + sums / store_rate(s, g);
@@ -180,15 +180,15 @@ static double start_cycles(const tgl_shape *s, const wgmma_geometry *g)
 }
 
 /* Cycles of the busiest SM for units that begin together, each `depth` of K steps deep. */
-static double wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
-                          int64_t units, double depth, bool is_split)
+static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
+                                int64_t units, double depth, bool is_split)
 {
     const wgmma_row *t = g->row;
     const double waves =
         ceil((double)(units * g->cluster_blocks) / tgl_sms_for_clusters(chip, g->cluster_blocks));
     const bool overlaps = t->min_blocks > 1 && waves > 1; /* tails with other blocks' loops */
-    const double step = step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
-    const double loop = depth * step, tail = tail_cycles(s, g, is_split);
+    const double step = wgmma_step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
+    const double loop = depth * step, tail = wgmma_tail_cycles(s, g, is_split);
     if (waves > 0 && t->alternates) return waves * TURN * (loop + tail) + tail;
     return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
 }
@@ -211,8 +211,8 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
 {
     const wgmma_row *t = g->row;
     const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
-    const double cycles = wave_cycles(chip, s, g, g->whole, depth, false) +
-                          wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1);
+    const double cycles = wgmma_wave_cycles(chip, s, g, g->whole, depth, false) +
+                          wgmma_wave_cycles(chip, s, g, g->units - g->whole, chunk, g->splits > 1);
     const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count) +
                          start_cycles(s, g) / (1e6 * chip->clock_mhz);
     const double memory = memory_bytes(chip, s, g) / chip->memory_rate;

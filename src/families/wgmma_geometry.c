@@ -105,7 +105,7 @@ static void add_repacks(const tgl_shape *s, wgmma_geometry *g)
 
 /* Whether the kernel has TMA_STORES, and TMA can have the strides of D. lib/tma.h says why the
  * length of rows has to be a multiple of 16 bytes. */
-static bool stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
+static bool wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
 {
     const int64_t most = tgl_map_stride_max(s->type_d);
     return g->row->boxes > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
@@ -127,7 +127,7 @@ static int results_bytes(const wgmma_geometry *g)
 }
 
 /* struct shared of the kernel. */
-static int shared_bytes(const wgmma_geometry *g)
+static int wgmma_shared_bytes(const wgmma_geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes */
     const wgmma_row *t = g->row;
@@ -137,7 +137,7 @@ static int shared_bytes(const wgmma_geometry *g)
 
 /* ---- Tiles and blocks ------------------------------------------------------------------------ */
 
-static void split(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
+static void wgmma_split(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
 {
     const int64_t asked = tgl_min64(tgl_option(choice, WGMMA_SPLITS, 1), TGL_SPLITS_MAX);
     g->splits = 1;
@@ -231,7 +231,7 @@ static void describe_step(const tgl_chip *chip, const tgl_shape *s, const tgl_ch
     step->registers = t->registers;
     step->local_bytes = wgmma_spill_limit(g);
     step->static_shared = TGL_RING_STATIC_SHARED;
-    step->dynamic_shared = shared_bytes(g);
+    step->dynamic_shared = wgmma_shared_bytes(g);
     step->vec_a = step->vec_b = 1;
     step->batch_step = (int)s->batch;
     step->loops_over_batch = step->is_persistent = true;
@@ -266,13 +266,13 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                "its rows";
     g->right = side_of(s, part, g->exchanged, false);
     g->bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
-    split(s, choice, g);
+    wgmma_split(s, choice, g);
     fault = count_units(chip, s, choice, g);
     if (fault != NULL) return fault;
-    g->stores_by_tma = stores_by_tma(s, g);
+    g->stores_by_tma = wgmma_stores_by_tma(s, g);
     g->stages = t->stages;
     const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
-    while (g->stages > 1 && shared_bytes(g) > most)
+    while (g->stages > 1 && wgmma_shared_bytes(g) > most)
         g->stages--; /* boxes of results may leave room for fewer */
     describe_step(chip, s, choice, g);
     add_repacks(s, g);

@@ -15,9 +15,9 @@ enum {
 };
 
 /* Values of options; 0: the default. */
-typedef struct wgmma_options {
+typedef struct wgmma_values {
     int64_t splits, exchanged, rows, columns, whole, in_cluster;
-} wgmma_options;
+} wgmma_values;
 
 static int64_t value_or_unset(int64_t value)
 {
@@ -25,7 +25,7 @@ static int64_t value_or_unset(int64_t value)
 }
 
 /* Tries the options; with a left operand that may go through registers also that. */
-static void wgmma_try(tgl_search *in, wgmma_options w)
+static void wgmma_try(tgl_search *in, wgmma_values w)
 {
     const tgl_shape *s = in->shape;
     const bool is_left_along_k = w.exchanged ? s->trans_b : !s->trans_a;
@@ -51,16 +51,16 @@ static void try_clusters(tgl_search *in, int64_t exchanged, int64_t tile_rows, i
         for (int wide = 1; high * wide <= WGMMA_CLUSTER_MAX; wide *= 2)
             if (high < 2 * tile_rows && wide < 2 * tile_columns)
                 wgmma_try(in,
-                          (wgmma_options){.exchanged = exchanged, .rows = high, .columns = wide});
+                          (wgmma_values){.exchanged = exchanged, .rows = high, .columns = wide});
 }
 
 /* Tries to split all tiles, with sums in the workspace or in clusters. most: of splits. */
 static void wgmma_try_splits(tgl_search *in, int64_t exchanged, double tiles, int most)
 {
     for (int i = 2; i <= most && tiles * (i - 1) < 2 * in->chip->sms; i = tgl_next_splits(i)) {
-        wgmma_try(in, (wgmma_options){.splits = i, .exchanged = exchanged});
+        wgmma_try(in, (wgmma_values){.splits = i, .exchanged = exchanged});
         if (i <= SPLITS_IN_CLUSTER_MAX)
-            wgmma_try(in, (wgmma_options){.splits = i, .exchanged = exchanged, .in_cluster = 1});
+            wgmma_try(in, (wgmma_values){.splits = i, .exchanged = exchanged, .in_cluster = 1});
     }
 }
 
@@ -72,7 +72,7 @@ static void try_tail(tgl_search *in, int64_t exchanged, double tiles, int most)
     if (tiles <= (double)slots || tiles > INT_MAX) return;
     const int64_t whole = (int64_t)tiles / slots * slots, rest = (int64_t)tiles - whole;
     for (int64_t i = 2; rest > 0 && i <= most && i * rest <= slots; i++)
-        wgmma_try(in, (wgmma_options){.splits = i, .exchanged = exchanged, .whole = whole});
+        wgmma_try(in, (wgmma_values){.splits = i, .exchanged = exchanged, .whole = whole});
 }
 
 void tgl_wgmma_search(tgl_search *in)
