@@ -17,7 +17,7 @@ typedef struct batch_mma_row {
     int bk;         /* elements of K in a tile; fewer if a line of K exceeds LINE_BYTES */
     int wm, wn;     /* the part of the tile that a warp computes */
     int stages;     /* tiles of K in shared memory */
-    bool is_f64;    /* for f64; else for the other types */
+    bool is_f64;    /* for F64; else for the other types */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
 } batch_mma_row;
@@ -42,7 +42,7 @@ enum { BLOCKS };
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice serves a shape. */
+/* How a choice computes a product. */
 typedef struct batch_mma_geometry {
     const batch_mma_row *row;
     int size, bk; /* bytes of an element of A and B; elements of K in a tile */
@@ -56,7 +56,7 @@ static int batch_mma_shared_bytes(const batch_mma_row *t, int bk, int size)
     return t->stages * (t->bm + t->bn) * bk * size + warps * 16 * (t->wn + 8) * sum;
 }
 
-/* NULL, or why the choice cannot serve. */
+/* NULL, or why the choice cannot compute the product. */
 static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice *choice,
                                            batch_mma_geometry *g)
 {
@@ -91,19 +91,21 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
 
 /* Fitted to 15 batches on an H200: 16 to 64 cubed, bf16, TF32, f64. */
 enum {
-    BLOCK_CYCLES = 2200, /* of a block before its first tile has come, and after its last one */
-    TILE_CYCLES = 1000,  /* of a tile of K, however small */
-    SINGLE_CYCLES = 100, /* of a warp that copies 8 single elements a lane */
+    BLOCK_CYCLES = 2200, /* of a block before its first tile arrives and after its last one */
+    TILE_CYCLES = 1000,  /* minimum of a tile of K */
+    SCALAR_CYCLES = 100, /* of a warp whose lanes copy 8 scalars each */
 };
-/* Of an SM, for each result and byte of an element. Results that a tile has beyond D count half. */
+/* Cycles of an SM per result and byte of an element. Results of a tile outside of D count half. */
 static const double RESULT_CYCLES = 0.13;
-static const double STREAM_SHARE = 0.91; /* of the rate of loads alone: D is stored meanwhile */
-static const double OVERLAP = 3;         /* the exponent by which times of both are joined */
+static const double STREAM_SHARE =
+    0.91; /* fraction of the rate of loads alone, as D is stored too */
+static const double OVERLAP =
+    3; /* p of (x^p + y^p)^(1/p), the time of loads and work that overlap */
 
-/* Cycles of an SM to copy a product's operand by single loads. */
-static double single_cycles(const batch_mma_geometry *g, double edge, double k, int vec)
+/* Cycles of an SM to copy an operand of a product by scalar loads; 0 if its copies are wider. */
+static double scalar_cycles(const batch_mma_geometry *g, double edge, double k, int vec)
 {
-    return g->size * vec < 4 ? edge * k / 8 / 32 * SINGLE_CYCLES : 0;
+    return g->size * vec < 4 ? edge * k / 8 / 32 * SCALAR_CYCLES : 0;
 }
 
 static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
@@ -120,8 +122,8 @@ static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double in_flight = (double)g->size * (t->stages - 1) * (m + n) * (k < g->bk ? k : g->bk);
     const double results = (t->bm * t->bn + m * n) / 2;
     const double product = RESULT_CYCLES * g->size * results +
-                           single_cycles(g, m, k, g->step.vec_a) +
-                           single_cycles(g, n, k, g->step.vec_b);
+                           scalar_cycles(g, m, k, g->step.vec_a) +
+                           scalar_cycles(g, n, k, g->step.vec_b);
     const double work = batch * product / (chip->sms * clock * busy);
     const double bytes = tgl_operand_bytes(s);
     const double stream = bytes / (STREAM_SHARE * tgl_stream_rate(chip, active, in_flight));
@@ -138,7 +140,7 @@ static void batch_mma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_cand
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) batch_mma_predict_time(chip, s, &g, c);
 }
 
-/* As many blocks as the chip holds, each with an equal share of the batch. */
+/* Tries as many blocks as the chip holds at once, which share the batch equally. */
 static void batch_mma_search(tgl_search *in)
 {
     const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;

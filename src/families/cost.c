@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of the cost model that all families share. A product takes as long as the slowest of
- * three: the SMs' arithmetic, memory that must be read and written once, and what the blocks read
- * through L2; and an overhead on top. Constants that are no property of a chip are fitted to
- * measurements on an H200.
+ * three: the arithmetic of the SMs; memory, which is read and written once; and what the blocks
+ * read through L2. Launches add an overhead.
  */
 #include "families/cost.h"
 
@@ -14,8 +13,8 @@ enum {
     SHARED_RESERVED = 1024, /* bytes of shared memory that the system takes for each block: CUDA
                                programming guide, compute capability 8.0 and later */
 };
-static const double MEMORY_LATENCY = 1000e-9; /* seconds, which loads in flight must cover */
-static const double STREAM_SHARE = 1.10;      /* of a copy's rate, that reading alone reaches */
+static const double MEMORY_LATENCY = 1000e-9; /* seconds that loads in flight must cover */
+static const double STREAM_SHARE = 1.10; /* rate of reading alone, relative to that of a copy */
 
 const char tgl_grid_too_large[] = "its grid would be too large";
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the families share to describe and predict a launch: options, widths of copies, occupancy,
- * memory rate. The constants were fitted to measurements on an NVIDIA H200, unless they are
- * properties of all chips.
+ * memory rate. Constants that are not properties of a chip are fitted to measurements on an H200.
  */
 #ifndef TGL_COST_H
 #define TGL_COST_H
@@ -12,17 +11,17 @@
 
 enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0 and later */
 
-/* A grid of more blocks than the chip has SMs does not overlap the launch before it
- * (tgl_gemm_order), and starts this much later. */
+/* A launch of more blocks than the chip has SMs does not overlap the launch before it
+ * (gemm_launch.c), and starts this much later. */
 static const double TGL_LATE_LAUNCH_SECONDS = 2.25e-6;
 
-/* Kernels that may use so few registers that some are spilled may spill this many bytes of a
- * thread: one more resident block is worth more. */
+/* Bytes that a thread may spill if the registers of its kernel are limited for the sake of one more
+ * resident block. */
 enum { TGL_SPILL_MAX = 64 };
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* The option, or its default where it is not given. */
+/* The value of an option, or its default if it is not set. */
 static inline int64_t tgl_option(const tgl_choice *choice, int index, int64_t otherwise)
 {
     return choice->option[index] != TGL_UNSET ? choice->option[index] : otherwise;
@@ -36,27 +35,26 @@ static inline int tgl_next_splits(int splits)
 
 /* ---- Rejections ------------------------------------------------------------------------------ */
 
-/* The reason that stands for TGL_GRID_TOO_LARGE; all others stand for TGL_UNSUPPORTED. */
+/* The reason whose status is TGL_GRID_TOO_LARGE. That of all other reasons is TGL_UNSUPPORTED. */
 extern const char tgl_grid_too_large[];
 
-/* Rejects a candidate: static text. */
+/* Rejects a candidate. why: static text. */
 void tgl_reject(tgl_candidate *c, const char *why);
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* For tgl_family.example: matrices of one type with 4096 columns as they are stored, and k = 4096.
- */
+/* For tgl_family.example: matrices of one type, with k = 4096 and all leading dimensions 4096. */
 enum { TGL_EXAMPLE_SIDE = 4096 };
 tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b);
 
-/* The most elements of A or B that a copy moves at once, in at most 16 bytes: a power of two that
- * divides the edge (0: any), the leading dimension, and the distance of a batch's matrices. Where
- * these are found by pointers, their promised alignment takes the place of the distance. The widest
- * copy still needs a matrix that begins at a multiple of its size. */
+/* The number of elements of A or B that a copy can move at once, at most 16 bytes: the largest
+ * power of two that divides the edge (0: any), the leading dimension, and the stride of the batch.
+ * For arrays of pointers, the alignment that the caller guarantees replaces the stride. The
+ * matrices must begin at a multiple of the copy as well. */
 int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
-/* The most elements of D that a store moves at once: 16 bytes, or one element if ldd does not allow
- * it. */
+/* The number of elements of D that a store can move at once: 16 bytes, or one element if ldd does
+ * not allow 16 bytes. */
 int tgl_store_width(const tgl_shape *shape);
 
 /* All of D. */
@@ -69,12 +67,12 @@ static inline double tgl_larger(double x, double y)
     return x > y ? x : y;
 }
 
-/* Sets c->resident from its threads, registers and shared_bytes, or rejects it and returns false.
- * shared_bytes_unaligned: shared memory of a block of the kernel for any pointers, which must fit,
- * too; 0: there is no more. */
+/* Sets c->resident from its threads, registers and shared_bytes; or rejects it and returns false.
+ * shared_bytes_unaligned: shared memory of a block of the unaligned kernel, which must fit as well.
+ */
 bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl_candidate *c);
 
-/* FMAs of an SM in a clock on CUDA cores, with sums of this type. */
+/* FMAs of the CUDA cores of an SM per clock, with sums of this type. */
 double tgl_fma_lanes(const tgl_chip *chip, tgl_type sums);
 
 /* Bytes of A and B of all problems, and of D. */
@@ -94,18 +92,19 @@ static inline int tgl_ring_threads(int consumers)
     return consumers * 128 + (consumers > 1 ? 128 : 32);
 }
 
-/* The share of SMs that clusters of this many blocks, 1 to TGL_CLUSTER_MAX, fill at once, one block
- * on each, and the number of SMs. A cluster lies within a GPC, and GPCs differ in their number of
- * SMs. The shares of all chips are taken to be those of an H200 (cuOccupancyMaxActiveClusters());
- * an H100 has the same. */
+/* The fraction of the SMs, and the number of SMs, that clusters of 1 to TGL_CLUSTER_MAX blocks
+ * fill, with one block per SM. A cluster lies within a GPC, and GPCs differ in their number of SMs.
+ * The fractions are those of an H200 and an H100 (cuOccupancyMaxActiveClusters()), for all chips.
+ */
 double tgl_share_for_clusters(int cluster);
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
 
-/* Blocks of a persistent grid in clusters that has this many to do, with `resident` on an SM. */
+/* Blocks of a persistent grid in clusters, for work for `blocks` blocks. resident: blocks per SM.
+ */
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks);
 
-/* Rows of clusters of bm x bn tiles in a band, of `rows` in all: the tiles that are computed at
- * once cover about as many rows of D as columns. */
+/* Rows of clusters in a band (gemm_args.h), at most `rows`: such that the tiles of bm x bn that are
+ * computed at once cover about as many rows of D as columns. */
 int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows);
 
 #endif

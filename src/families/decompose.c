@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the step of gemm/decompose.cu.
+ * The step of gemm/decompose.cu: see decompose.h. Both operands share a launch, so that their
+ * blocks have the same number of threads and the same clusters.
  */
 #include "families/decompose.h"
 
@@ -19,7 +20,7 @@ typedef struct tgl_panel panel;
 enum {
     VALUES = 32,     /* elements of a thread of gemm/decompose.cu */
     PART_UNIT = 32,  /* parts of lines begin at multiples of it */
-    LINE_FLOATS = 4, /* elements that a thread has next to each other */
+    LINE_FLOATS = 4, /* contiguous elements of a thread */
     WORD_BYTES = 2,
     BOTH = 2,
 };
@@ -82,27 +83,28 @@ void tgl_decompose_patch(const tgl_decompose *d, size_t at, int64_t offset,
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* Blocks of 512 threads only where 8 blocks of 256 cannot hold a strip of 8 columns. */
+/* Threads of a block: 512 only if a cluster of 8 blocks of 256 cannot hold 8 columns. */
 static int threads_of(const tgl_decompose *d)
 {
     enum { SMALL = 256, LARGE = 512 };
     return d->length <= SMALL * VALUES ? SMALL : LARGE;
 }
 
-/* Whether every SM gets a block. */
+/* Whether there is a block for every SM. */
 static bool is_enough(const tgl_chip *chip, int64_t blocks)
 {
     return blocks >= chip->sms;
 }
 
-/* Blocks of all lines. */
+/* The number of groups of `lines` lines. */
 static int64_t groups_of(const tgl_decompose *d, int lines)
 {
     return d->count * tgl_ceil_div(d->lines, lines);
 }
 
-/* Lines of a block that are columns in memory: as many as a block can hold, or fewer if some SMs
- * would be idle, but at least 8, whose rows are 32 bytes: a sector. The same for both operands. */
+/* Lines of a block that are columns in memory, for both operands: as many as a block can hold, or
+ * fewer if some SMs would be idle; but at least 8, because 8 columns of a row are a sector (32
+ * bytes). */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
@@ -118,8 +120,8 @@ static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
     return strip;
 }
 
-/* Lines of a block that are contiguous: as many as it holds, or fewer if that gives SMs work and
- * each thread still has a float4. */
+/* Lines of a block that are contiguous in memory: as many as a block can hold, or fewer if some SMs
+ * would be idle and each thread still has a float4. */
 static int rows_of(const tgl_chip *chip, const tgl_decompose *d)
 {
     const int threads = threads_of(d);
@@ -137,7 +139,8 @@ static int block_lines(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return both[number].transposes ? strip_of(chip, both) : rows_of(chip, &both[number]);
 }
 
-/* Blocks that should share a line, so that it is read once. */
+/* The number of blocks, a power of two, that should share a line: together they hold all of it, so
+ * that it is read once. */
 static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const int64_t values = (int64_t)threads_of(&both[number]) * VALUES;
@@ -148,7 +151,7 @@ static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], in
     return parts;
 }
 
-/* Both operands are in one launch, with clusters of one size. Their lines are equally long. */
+/* Blocks of a cluster, which share a line. The lines of both operands have the same length. */
 static int decompose_cluster_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     const int a = wanted_parts(chip, both, 0), b = wanted_parts(chip, both, 1);
@@ -165,7 +168,8 @@ static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return tgl_round_up(tgl_ceil_div(both[number].length, parts_of(chip, both, number)), PART_UNIT);
 }
 
-/* Steps of a block along its part of the lines. Their elements are read twice if there are several.
+/* Steps in which a block reads its part of the lines. With several steps it reads the elements
+ * twice.
  */
 static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
@@ -174,7 +178,7 @@ static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
                         (int64_t)threads_of(d) * VALUES);
 }
 
-/* Whole clusters. */
+/* Blocks of whole clusters. */
 static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const tgl_decompose *d = &both[number];
@@ -186,7 +190,7 @@ static double blocks_of(const tgl_chip *chip, const tgl_decompose both[BOTH], in
 
 const char *tgl_decompose_fault(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    /* The elements of a panel, which may all be below the range, are counted in 32 bits. */
+    /* The kernel counts elements of a panel that are below the range of f16 in 32 bits. */
     enum { LENGTH_MAX = (1 << 26) - 1 };
     if (both[0].length > LENGTH_MAX) return "k is too long for the pre-pass";
     const double blocks = blocks_of(chip, both, 0) + blocks_of(chip, both, 1);
@@ -202,11 +206,12 @@ static double elements_of(const tgl_decompose *d)
 
 double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH], int which)
 {
-    /* On an H200, 8192 squared: 4.05 TB/s of rows, 2.95 of columns. */
-    static const double LAUNCH = 4.5e-6; /* of the launch, which the next one waits for */
-    static const double ROW_SHARE = 0.93, COLUMN_SHARE = 0.68; /* of a copy's rate */
+    static const double LAUNCH = 4.5e-6; /* seconds that the launch delays the next one */
+    /* Fraction of the copy rate for lines that are rows or columns in memory: an H200 reached 4.05
+     * and 2.95 TB/s with 8192 x 8192. */
+    static const double ROW_SHARE = 0.93, COLUMN_SHARE = 0.68;
     enum { READ_BYTES = 4, WRITTEN_BYTES = 4 };
-    double bytes = 0; /* in terms of a copy */
+    double bytes = 0; /* that a copy would move in the same time */
     for (int i = 0; i < BOTH; i++)
         if ((which >> i & 1) != 0)
             bytes += elements_of(&both[i]) *
@@ -217,8 +222,8 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 
 /* ---- The step -------------------------------------------------------------------------------- */
 
-/* Bytes of local memory of a thread. 1024 threads have 64 registers each: NVRTC 13.5 stores one of
- * them once a block and loads it once a step. NVRTC 13.0 spills none. */
+/* Bytes of local memory that a thread may use: with 64 registers per thread NVRTC 13.5 stores one
+ * of them once per block and loads it once per step. NVRTC 13.0 spills none. */
 enum { LOCAL_BYTES = 8 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],
@@ -268,7 +273,8 @@ static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *buil
                          d->counters);
 }
 
-/* Adds the launch for these operands as an alternative of the latest step. */
+/* Adds the launch for these operands as an alternative of the latest step. which: TGL_DECOMPOSE_...
+ */
 static void decompose_add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
                                  tgl_list_builder *builder)
 {

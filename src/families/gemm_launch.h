@@ -27,11 +27,11 @@ typedef struct tgl_gemm_step {
     int static_shared, dynamic_shared, dynamic_shared_unaligned;
     int vec_a, vec_b;      /* elements of A and B in a copy of the aligned kernel */
     int64_t blocks;        /* gridDim.x */
-    int64_t tiles;         /* tiles of D: gridDim.x without a product; 0: the grid is the same */
+    int64_t tiles;         /* tiles of D, the blocks of a run without a product; 0: as `blocks` */
     int batch_step;        /* problems of the batch in a launch */
     bool loops_over_batch; /* each block loops over the batch; else gridDim.z counts the problems */
-    bool is_persistent;    /* each block takes tiles in turn, so gridDim.x may be reduced to */
-    bool has_whole_grid;   /* the resident clusters of args.cluster blocks; whole: it must not */
+    bool is_persistent;    /* each block takes tiles in turn: a device may reduce gridDim.x */
+    bool has_whole_grid;   /* it is persistent, but a device must not reduce gridDim.x */
     int64_t scratch_bytes; /* workspace for partial sums, */
     int64_t counter_bytes; /* and for the counters of their tiles */
     struct tgl_gemm_args args; /* raster, tiles_whole, splits, cluster, k_chunk, small_k_major */

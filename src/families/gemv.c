@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/gemv.cu: a matrix times one vector, or up to four, bound by reading the matrix once.
- * Blocks are short, and as wide as the matrix and the chip suggest.
+ * gemm/gemv.cu: a matrix times one to four vectors, which is limited by reading the matrix once.
+ * The blocks are short; their size depends on the matrix and the chip.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -12,17 +12,18 @@
 
 typedef struct gemv_row {
     const char *name;
-    int count; /* vectors, at most */
+    int count; /* maximum number of vectors */
     struct gemv_layout {
         int registers;       /* of a thread; an SM holds as many threads as these allow */
-        int lines;           /* of a thread, where the matrix is K-major */
-        int unroll_k_major;  /* 16-byte loads of each line that a thread issues at once */
-        int unroll_mn_major; /* those where the matrix is MN-major */
+        int lines;           /* of a K-major matrix, per thread */
+        int unroll_k_major;  /* 16-byte loads that a thread issues at once: for each of these lines,
+                              */
+        int unroll_mn_major; /* or if the matrix is MN-major */
     } f32, bits16, f64;
 } gemv_row;
 
-/* Name, COUNT; registers, LINES and UNROLL where the matrix is K-major, UNROLL where it is
- * MN-major: of F32, of 16-bit types, of F64. */
+/* Name, COUNT; then for F32, 16-bit types and F64: registers, LINES and UNROLL of a K-major matrix,
+ * UNROLL of an MN-major one. */
 static const gemv_row gemv_rows[] = {
     {"gemv", 1, {64, 1, 4, 8}, {64, 1, 4, 4}, {64, 1, 4, 8}},
     {"gemv_2", 2, {64, 1, 4, 8}, {64, 2, 2, 2}, {64, 1, 4, 8}},
@@ -38,7 +39,7 @@ static int gemv_lines(int index)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a configuration serves a shape on a chip. */
+/* How a choice computes a product. */
 typedef struct gemv_geometry {
     const gemv_row *row;
     const struct gemv_layout *layout;
@@ -53,8 +54,7 @@ typedef struct gemv_geometry {
     tgl_gemm_step step;
 } gemv_geometry;
 
-/* Threads of an SM, by their registers: an SM has 65536 from compute
- * capability 5.0 to 12.0. */
+/* Threads that an SM holds at once: it has 65536 registers from compute capability 5.0 to 12.0. */
 static int resident_threads(const gemv_geometry *g)
 {
     enum { REGISTERS_PER_SM = 65536 };
@@ -74,8 +74,8 @@ static int loads_of(const gemv_geometry *g)
     return g->k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
 }
 
-/* Lines of a thread. An element of a strided vector is a load, and a place in L1, of its own: it
- * serves as many lines as a thread has loads in flight. */
+/* Lines of a thread. Each element of a strided vector takes a load of its own and a line of L1, so
+ * it is used for as many lines of the matrix as the thread has loads in flight. */
 static int lines_of(const gemv_geometry *g)
 {
     if (g->is_strided) return loads_of(g);
@@ -87,16 +87,15 @@ static int gemv_unroll_of(const gemv_geometry *g)
     return loads_of(g) / lines_of(g);
 }
 
-/* K-major: as many threads share K as take it in one step, within a block of the usual size; more
- * where a launch has fewer blocks than the chip has SMs.
+/* Sets the threads for a K-major matrix. So many threads share K that they read a line in one step,
+ * up to a block of 256 threads, or 512 if the launch has fewer blocks than the chip has SMs.
  *
- * A matrix of 16 bits and many lines: at most two warps share K, in blocks of four. Their last step
- * along K is idle for a smaller share of the time, and small blocks end one after the other:
- * 1x28672x3584 in 48 instead of 56 us on an H200, 2x28672x3584 in 51 instead of 65, 4x28672x8192 by
- * gemv_4 in 115 instead of 148. */
+ * If the matrix has 16-bit elements and many lines, at most two warps share K, in blocks of four
+ * warps: the incomplete last step of K wastes less time, and small blocks do not all end at once.
+ * 1x28672x3584 took 48 instead of 56 us on an H200 (docs/notes/2026-11-26-gpu-planner.md). */
 static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
 {
-    enum { MANY_LINES = 16 /* of an SM */, FEW_LANES = 64, SMALL_BLOCK = 128 };
+    enum { MANY_LINES = 16 /* per SM */, FEW_LANES = 64, SMALL_BLOCK = 128 };
     const int64_t groups = tgl_ceil_div(g->length, lines_of(g));
     const int most = groups * g->step.batch_step < sms ? 512 : 256;
     g->lanes_k = 4;
@@ -110,10 +109,10 @@ static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
     }
 }
 
-/* MN-major: as many threads share K as the chip has room for, though a step must not be longer than
- * K. Long matrices, and many in a launch, keep the chip busy however wide the blocks are. 512
- * threads of an SM are enough to keep the memory busy; more only cut the matrix into narrower
- * columns. */
+/* Sets the threads for an MN-major matrix. As many threads share K as the chip has room for, but a
+ * step is not longer than K. Long matrices, and launches of many matrices, keep the chip busy with
+ * blocks of any shape. 512 threads per SM are enough to keep the memory busy: more would only cut
+ * the matrix into narrower columns. */
 static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
@@ -128,14 +127,14 @@ static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
     g->threads = g->lanes_k < resident / 32  ? 256
                  : g->lanes_k < resident / 8 ? resident / 2
                                              : resident;
-    /* Columns of 16 bits are twice as wide: half of the block gives twice as many blocks. */
+    /* 16 bytes hold twice as many columns of 16 bits: smaller blocks make up for their number. */
     if (g->size == 2 && g->threads == resident && packs * g->lanes_k < (int64_t)resident * sms)
         g->threads = resident / 2;
 }
 
-/* Elements in a load of the matrix; of F32 4 or 1. Where the matrix is K-major and its loads have
- * 16 bytes, those of several vectors have to be as wide; whether a single one is aligned the kernel
- * finds out. */
+/* Elements in a load of the matrix; for F32 4 or 1. If the matrix is K-major and its loads have 16
+ * bytes, the loads of several vectors must be as wide. The kernel itself finds out whether a single
+ * vector is aligned. */
 static int width_of(const tgl_shape *s, const gemv_geometry *g)
 {
     const int64_t edge = g->k_major ? 0 : g->length;
@@ -147,7 +146,8 @@ static int width_of(const tgl_shape *s, const gemv_geometry *g)
     return g->size == 4 ? 1 : matrix < pack ? matrix : pack / 2;
 }
 
-/* Which operand is the matrix, how both lie, and how wide their loads are. */
+/* Sets which operand is the matrix, the layout of both, and the width of their loads. NULL, or why
+ * the configuration does not support them. */
 static const char *gemv_look_at_operands(const tgl_shape *s, gemv_geometry *g)
 {
     const int count = g->row->count;
@@ -159,8 +159,8 @@ static const char *gemv_look_at_operands(const tgl_shape *s, gemv_geometry *g)
     g->k_major = g->big_a ? !s->trans_a : s->trans_b;
     g->length = g->big_a ? s->m : s->n;
     g->depth = s->k;
-    const bool is_apart = g->big_a ? !s->trans_b && s->ldb > 1 : s->trans_a && s->lda > 1;
-    g->is_strided = g->k_major && is_apart;
+    const bool has_gaps = g->big_a ? !s->trans_b && s->ldb > 1 : s->trans_a && s->lda > 1;
+    g->is_strided = g->k_major && has_gaps;
     if (g->is_strided && count > 1) return "its vectors must be contiguous";
     const int width = width_of(s, g);
     const bool is_wide_in_both = g->k_major && count > 1 && width == gemv_pack_of(g);
@@ -169,7 +169,7 @@ static const char *gemv_look_at_operands(const tgl_shape *s, gemv_geometry *g)
     return NULL;
 }
 
-/* NULL, or why the choice cannot serve. */
+/* NULL, or why the choice cannot compute the product. */
 static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                       const tgl_choice *choice, gemv_geometry *g)
 {
@@ -198,21 +198,21 @@ static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to measurements on an H200; what several vectors add, to two products on it, 2x4096x4096
- * NT (18.1 us) and 4x4096x4096 NN (18.5 us). */
+/* Fitted to measurements on an H200; MORE_CYCLES and FFMA_SHARE to two products with several
+ * vectors (docs/notes/2026-11-26-gpu-planner.md). */
 enum {
     LAUNCH_CYCLES = 2500, /* of a launch */
-    MORE_CYCLES = 2500,   /* of a launch with several vectors, in addition */
+    MORE_CYCLES = 2500,   /* more of a launch with several vectors */
     SECTOR_BYTES = 32,    /* read from L2 for an element of a strided vector */
     L1_LINE_BYTES = 128,  /* occupied in L1 by an element of a strided vector */
 };
-static const double LOADS_SHARE = 0.75; /* fraction of a block's loads that are in flight */
-static const double FFMA_SHARE =
-    0.55; /* fraction of further vectors' FFMAs that loads do not hide */
+static const double LOADS_SHARE = 0.75; /* fraction of the loads of a block that are in flight */
+static const double FFMA_SHARE = 0.55;  /* of the FFMAs of all vectors but one: what loads do not
+                                           hide */
 static const double VECTORS_SHARE = 2.0 / 3; /* fraction of L1 that can keep the vectors */
 
-/* Bytes of the vectors that come from L2: to each SM once if its L1 keeps them, else to each block.
- */
+/* Bytes of the vectors that are read from L2: once by each SM if its L1 keeps them, else once by
+ * each block. */
 static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const gemv_geometry *g,
                            double blocks)
 {
@@ -224,7 +224,7 @@ static double vector_bytes(const tgl_chip *chip, const tgl_shape *s, const gemv_
            (is_kept && on_all < blocks ? on_all : blocks);
 }
 
-/* Seconds of loads of a strided vector: L1 finds one element in a cycle. */
+/* Seconds to load a strided vector: L1 delivers one element in a cycle. */
 static double strided_seconds(const tgl_chip *chip, const tgl_shape *s, const gemv_geometry *g)
 {
     if (!g->is_strided) return 0;
@@ -262,9 +262,8 @@ static void gemv_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
 static void gemv_add_macros(const void *geometry, const tgl_shape *s, bool is_unaligned,
                             tgl_list_builder *builder)
 {
-    /* A scalar load of an MN-major matrix takes an address of its own: with several vectors, more
-     * loads than this would exceed the registers. A 16-bit load takes a register of its own, too.
-     */
+    /* Each scalar load of an MN-major matrix needs registers for its address, and a 16-bit load one
+     * for its element: with several vectors, more loads would exceed the registers. */
     enum { NARROW_UNROLL_MAX = 4, NARROW_UNROLL_MAX_OF_16_BITS = 2 };
     const gemv_geometry *g = geometry;
     const int count = g->row->count, unroll = gemv_unroll_of(g);
@@ -307,7 +306,7 @@ static void gemv_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl
         tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-/* Vectors as rows of A: with A transposed they are strided, which several must not be. */
+/* The vectors are rows of A. If A is transposed they are strided, which only gemv supports. */
 static bool gemv_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     *shape = tgl_example_shape(type, gemv_rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);

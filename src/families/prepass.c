@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Launches of pre-passes: see prepass.h.
+ * The launch of a pre-pass: see prepass.h.
  */
 #include "families/prepass.h"
 

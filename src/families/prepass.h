@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the pre-passes of repack.c and decompose.c have in common.
+ * What the pre-passes repack and decompose have in common.
  */
 #ifndef TGL_PREPASS_H
 #define TGL_PREPASS_H
 
 #include "families/cost.h"
 
-/* A launch of a pre-pass, which a run without a product skips: `blocks` blocks for the whole batch,
- * which write only workspace. */
+/* The launch of a pre-pass: `blocks` blocks for the whole batch, which write only workspace. A run
+ * without a product skips it. */
 tgl_launch tgl_prepass_launch(const tgl_partition *of, const tgl_kernel *kernel, double blocks,
                               int threads);
 

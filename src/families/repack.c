@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the step of gemm/repack.cu.
+ * The step of gemm/repack.cu: see repack.h.
  */
 #include "families/repack.h"
 
@@ -13,11 +13,11 @@
 typedef struct tgl_repack_args repack_args;
 typedef struct tgl_repack_job repack_job;
 
-/* Of gemm/repack.cu. */
+/* Constants of gemm/repack.cu. */
 enum {
     THREADS = 256,
-    LINES_OF_BLOCK = THREADS / 32, /* a warp each */
-    BYTES_OF_BLOCK = 2048,         /* of a line */
+    LINES_OF_BLOCK = THREADS / 32, /* a warp for each line */
+    BYTES_OF_BLOCK = 2048,         /* of each line */
     TILE = 64,                     /* edge of a transposed tile */
     JOBS_MAX = 2,
 };
@@ -71,8 +71,8 @@ const char *tgl_repack_fault(const tgl_repack *repacks, int count)
 
 double tgl_repack_seconds(const tgl_chip *chip, const tgl_repack *repacks, int count)
 {
-    static const double LAUNCH = 3e-6; /* of a step that the next one waits for, with its latency */
-    static const double SHARE = 0.85;  /* of a copy's rate */
+    static const double LAUNCH = 3e-6; /* seconds that the launch delays the next one */
+    static const double SHARE = 0.85;  /* fraction of the copy rate */
     double bytes = 0;
     for (int i = 0; i < count; i++)
         bytes += 2 * (double)tgl_repack_bytes(&repacks[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/skinny.cu: products with at most 16 rows or columns, bound by reading the big operand once.
- * A block takes units of work: tiles of D, or splits of tiles over K.
+ * gemm/skinny.cu: products with at most 16 rows or columns, which are limited by reading the big
+ * operand once. A block takes units of work: tiles of D, or splits of tiles over K.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -10,31 +10,30 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* Macros for one way that the big operand may lie. */
+/* The macros for a K-major or an MN-major big operand. */
 typedef struct skinny_layout {
     int warps;
-    int results; /* times count, of a thread */
-    int lanes_k; /* lanes that share K; only where the big operand is K-major */
-    int unroll;  /* groups of K in a step, if copies have 16 bytes */
-    int stages;  /* steps in a warp's ring, for narrow copies of F32 */
-    int depth;   /* K of the small operand in shared memory */
-    int min_blocks;
-    int registers; /* of a thread, as compiled for sm_90a */
+    int results;    /* a thread computes results x count results */
+    int lanes_k;    /* lanes that share K; 1 if the big operand is MN-major */
+    int unroll;     /* groups of K in a step, if copies have 16 bytes */
+    int stages;     /* steps in the ring of a warp, for narrow copies of F32 */
+    int depth;      /* K of the small operand in shared memory */
+    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
+    int registers;  /* of a thread, as compiled for sm_90a */
 } skinny_layout;
 
 typedef struct skinny_row {
     const char *name;
-    int count; /* rows or columns of the small operand, at most */
+    int count; /* maximum number of rows or columns of the small operand */
     struct {
         skinny_layout mn_major, k_major;
     } f32, bits16, f64;
 } skinny_row;
 
-/* Name, COUNT; WARPS, RESULTS, LANES_K, UNROLL, STAGES, DEPTH, MIN_BLOCKS, registers where the big
- * operand is MN-major, then where it is K-major: of F32, of 16-bit types, of F64. The depth is such
- * that a block fits the 99 KB of shared memory that a block may have from compute capability 8.6
- * on.
- */
+/* Name, COUNT; WARPS, RESULTS, LANES_K, UNROLL, STAGES, DEPTH, MIN_BLOCKS, registers. A line each
+ * for F32, 16-bit types and F64: first for an MN-major big operand, then for a K-major one. With
+ * this depth a block needs at most 99 KB of shared memory, which all chips from compute
+ * capability 8.0 on allow. */
 // clang-format off
 static const skinny_row skinny_rows[] = {
     {"skinny_1", 1, {{16, 4, 1, 2, 3, 4096, 1, 126}, {16, 2, 32, 4, 4, 4096, 1, 126}},
@@ -58,8 +57,8 @@ static const skinny_row skinny_rows[] = {
 };
 // clang-format on
 
-/* splits: parts that the K of a tile is cut into, the units of work. blocks: of the grid, at most,
- * which share the units; by default one for each. */
+/* splits: units of work that share the K of a tile. blocks: the maximum number of blocks, which
+ * share the units; by default one for each unit. */
 static const char *const skinny_options[] = {"splits", "blocks", NULL};
 enum { SPLITS, BLOCKS };
 
@@ -70,7 +69,7 @@ static int skinny_lines(int index)
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice serves a shape. */
+/* How a choice computes a product. */
 typedef struct skinny_geometry {
     const skinny_row *row;
     const skinny_layout *layout;
@@ -90,26 +89,27 @@ static int skinny_pack_of(const skinny_geometry *g)
     return 16 / g->size;
 }
 
-/* K that a thread multiplies in a group. */
+/* K of a group, which a thread multiplies at once. */
 static int group_of(const skinny_geometry *g)
 {
     return g->k_major ? skinny_pack_of(g) : 4;
 }
 
-/* K that a block multiplies in a step: units are multiples of it. */
+/* K of a step of a block. The K of a unit is a multiple of it. */
 static int step_of(const skinny_geometry *g)
 {
     return group_of(g) * g->layout->unroll * (g->k_major ? g->layout->lanes_k : g->layout->warps);
 }
 
-/* Whether loads go straight into registers; else through rings in shared memory. */
+/* Whether the big operand is loaded directly into registers; else through rings in shared memory.
+ */
 static bool is_straight(const skinny_geometry *g, int width)
 {
     return g->size != 4 || width == 4;
 }
 
-/* Groups of K in a step of the kernel with copies of this width. Scalar loads of 16 bits take a
- * register each, which is twice as many. */
+/* Groups of K in a step of the kernel with copies of this width. Each scalar load of 16 bits takes
+ * a register of its own, so that the same number of elements needs twice as many. */
 static int skinny_unroll_of(const skinny_geometry *g, int width)
 {
     const int unroll = g->layout->unroll;
@@ -117,7 +117,8 @@ static int skinny_unroll_of(const skinny_geometry *g, int width)
     return g->size == 2 && width == 1 && unroll > 1 ? unroll / 2 : unroll;
 }
 
-/* Floats of a step in a warp's ring, where steps are not unrolled, padded as the kernel has it. */
+/* Floats of a step in the ring of a warp, with the padding of the kernel. Steps are not unrolled.
+ */
 static int stage_floats(const skinny_geometry *g)
 {
     const skinny_layout *l = g->layout;
@@ -125,9 +126,9 @@ static int stage_floats(const skinny_geometry *g)
     return 32 * l->results * 4 + (g->k_major ? lines_of_warp * (l->lanes_k % 32) : 0);
 }
 
-/* The rings if copies of F32 are narrow; two buffers for the small operand, or one for the
- * converted and one for the stored elements of 16 bits; and where the big one is MN-major the
- * warps' sums. */
+/* Shared memory of the kernel: the rings, if copies of F32 are narrow; two buffers for the small
+ * operand, of which one is for its 16-bit elements and the other for the converted ones, if it has
+ * such; and the sums of the warps, if the big operand is MN-major. */
 static int skinny_shared_bytes(const skinny_geometry *g, int width)
 {
     const skinny_layout *l = g->layout;
@@ -135,10 +136,10 @@ static int skinny_shared_bytes(const skinny_geometry *g, int width)
     const int rings = is_straight(g, width) ? 0 : l->warps * l->stages * stage_floats(g) * 4;
     const int units = count * group_of(g) * sum_size / 16;
     const int small = l->depth / group_of(g) * (units + 1 - units % 2) * 16;
-    const int places = g->size == 2 ? small + count * (l->depth + 8) * 2 : 2 * small;
+    const int buffers = g->size == 2 ? small + count * (l->depth + 8) * 2 : 2 * small;
     const int sum_line = width == 8 ? 36 : 40;
     const int sums = l->warps * (count < 4 ? count : 4) * l->results * sum_line * sum_size;
-    return rings + places + (g->k_major ? 0 : sums);
+    return rings + buffers + (g->k_major ? 0 : sums);
 }
 
 static const skinny_layout *layout_of(const skinny_geometry *g)
@@ -149,7 +150,7 @@ static const skinny_layout *layout_of(const skinny_geometry *g)
     return g->k_major ? &row->f32.k_major : &row->f32.mn_major;
 }
 
-/* Which operand is big, how it lies, and how wide its copies are. */
+/* Sets which operand is big, its layout, the width of its copies, and what follows from these. */
 static void skinny_look_at_operands(const tgl_shape *s, skinny_geometry *g)
 {
     g->size = (int)tgl_type_size(s->type_a);
@@ -182,6 +183,7 @@ static int64_t units_of_tile(const tgl_shape *s, const skinny_geometry *g)
     return s->k > chunk ? tgl_ceil_div(s->k, chunk) : 1;
 }
 
+/* Divides the tiles into units and sets the grid. NULL, or why the grid is impossible. */
 static const char *share_work(const tgl_shape *s, const tgl_choice *choice, skinny_geometry *g)
 {
     const int64_t asked = tgl_option(choice, SPLITS, 1), blocks = tgl_option(choice, BLOCKS, 0);
@@ -200,7 +202,7 @@ static const char *share_work(const tgl_shape *s, const tgl_choice *choice, skin
     return NULL;
 }
 
-/* NULL, or why the choice cannot serve. */
+/* NULL, or why the choice cannot compute the product. */
 static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *choice,
                                         skinny_geometry *g)
 {
@@ -221,11 +223,11 @@ static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *ch
 
 /* Fitted to measurements on an H200. */
 enum {
-    BLOCK_CYCLES = 10000, /* of a block before its first loads and after its last */
-    SUM_CYCLES = 2500,    /* of adding up partial sums */
+    BLOCK_CYCLES = 10000, /* of a block before its first load and after its last one */
+    SUM_CYCLES = 2500,    /* to add partial sums */
 };
 
-/* Bytes that a block has requested at once. */
+/* Bytes that a block requests at once. */
 static double bytes_in_flight(const skinny_geometry *g)
 {
     const int steps =
@@ -234,16 +236,16 @@ static double bytes_in_flight(const skinny_geometry *g)
     return 16.0 * g->step.threads * packs * steps;
 }
 
-/* The fraction of the FFMAs' time that is not hidden by loads: more with few warps, and 1 with
- * narrow copies. blocks: of an SM. */
+/* The fraction of the time of FFMAs that loads do not hide: larger with few warps, and 1 with
+ * narrow copies. blocks: resident blocks of an SM. */
 static double ffma_share(const skinny_geometry *g, int blocks)
 {
     const int warps = blocks * g->step.threads / 32 / TGL_SCHEDULERS;
     return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : 0.5;
 }
 
-/* Arithmetic and loads mostly take turns: a share of the arithmetic's time is added to that of
- * memory. */
+/* Arithmetic and loads overlap only partly: a fraction of the time of arithmetic is added to that
+ * of memory. */
 static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const skinny_geometry *g,
                                 tgl_candidate *c)
 {
@@ -259,8 +261,8 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
     const double balance = batch * (double)units / (rounds * active * most);
     const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
     const int on_one = (int)((active + chip->sms - 1) / chip->sms); /* blocks of an SM */
-    const double busy = active / ((double)on_one * chip->sms);      /* share of the SMs */
-    /* Converting an element of 16 bits takes as long as an FFMA. */
+    const double busy = active / ((double)on_one * chip->sms);      /* fraction of the SMs */
+    /* The conversion of a 16-bit element takes as long as an FFMA. */
     const double ffmas = batch * (g->row->count + (g->size == 2)) * (double)(tiles * g->tile) * k;
     const bool is_split = g->step.args.splits > 1;
     const double sums = is_split ? 2 * (double)g->step.scratch_bytes : 0;
@@ -288,11 +290,11 @@ static void try_work(tgl_search *in, int64_t splits, int64_t blocks)
     tgl_search_try(in, SPLITS, 2, values);
 }
 
-/* Tries whole tiles, the same number for each block; equal work for all resident blocks; and equal
- * parts of tiles, one block each. */
+/* Tries the same number of whole tiles for each block; the same number of units for all blocks that
+ * the chip holds at once; and splits of equal size with a block each. */
 static void skinny_search(tgl_search *in)
 {
-    enum { UNITS = 24 }; /* of work for a block: so many that one more or less matters little */
+    enum { UNITS = 24 }; /* of a block: with so many, one more or less makes little difference */
     skinny_geometry g;
     if (skinny_make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
     const int64_t batch = in->shape->batch, tiles = g.step.blocks;

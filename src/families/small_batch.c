@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/small_batch.cu: batches of small products. A block computes whole products, one or two
- * at a time, and loops over the batch.
+ * gemm/small_batch.cu: batches of small products on CUDA cores. A block computes whole products,
+ * one or two at a time, and loops over the batch.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -21,8 +21,8 @@ typedef struct small_batch_row {
     int min_blocks_more, registers_more; /* the same for kernels that need more registers */
 } small_batch_row;
 
-/* Name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers; the last two for F64, and for
- * 16-bit types whose copies are narrower than 16 bytes. */
+/* Name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers; MIN_BLOCKS and registers of
+ * kernels that need more: see needs_more(). */
 // clang-format off
 static const small_batch_row small_batch_rows[] = {
     {"small_batch_16x16", 16, 16, 16, 4, 4, 2, 2, 18,  96, 12, 168},
@@ -39,13 +39,13 @@ enum { BLOCKS };
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice serves a shape. */
+/* How a choice computes a product. */
 typedef struct small_batch_geometry {
     const small_batch_row *row;
     tgl_gemm_step step;
 } small_batch_geometry;
 
-/* A tile of the kernel: 16 bytes of padding after every four lines of a K-major operand. */
+/* Bytes of a tile. K-major tiles have 16 bytes of padding after every four lines. */
 static int tile_bytes(int edge, int bk, bool k_major, int size)
 {
     return edge * bk * size + (k_major ? edge / 4 * 16 : 0);
@@ -66,14 +66,15 @@ static bool small_batch_is_wide(const small_batch_row *t, const tgl_shape *s)
     return (s->lda > s->ldb ? s->lda : s->ldb) >= INT_MAX / most;
 }
 
-/* Whether a kernel with copies of these widths needs more registers. */
+/* Whether a kernel with copies of these widths needs more registers: F64, and 16-bit types whose
+ * copies are narrower than 16 bytes. */
 static bool needs_more(const tgl_shape *s, int vec_a, int vec_b)
 {
     const int size = (int)tgl_type_size(s->type_a);
     return size == 8 || (size == 2 && (vec_a < 8 || vec_b < 8));
 }
 
-/* NULL, or why the choice cannot serve. */
+/* NULL, or why the choice cannot compute the product. */
 static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choice *choice,
                                              small_batch_geometry *g)
 {
@@ -109,14 +110,14 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
 /* Fitted to measurements on an H200. */
 enum {
     LAUNCH_CYCLES = 2000,    /* of a launch */
-    BLOCK_CYCLES = 1500,     /* of a block before its first tile has come */
-    TILE_CYCLES = 1000,      /* of a tile of K, however small */
-    COPY_CYCLES = 6,         /* of a warp's 16-byte copies, one of each thread */
-    NARROW_COPY_CYCLES = 13, /* of narrower ones */
+    BLOCK_CYCLES = 1500,     /* of a block before its first tile arrives */
+    TILE_CYCLES = 1000,      /* minimum of a tile of K */
+    COPY_CYCLES = 6,         /* of a warp in which each thread copies 16 bytes, */
+    NARROW_COPY_CYCLES = 13, /* or fewer bytes */
 };
-static const double FFMA_SHARE = 0.6; /* of the FFMAs' time, that loads do not hide */
+static const double FFMA_SHARE = 0.6; /* fraction of the time of FFMAs that loads do not hide */
 
-/* Cycles of an SM for a product's copies of an operand. */
+/* Cycles of an SM to copy an operand of a product. */
 static double small_batch_copy_cycles(double edge, double depth, int vec, int size)
 {
     return edge * depth / vec / 32 * (vec * size == 16 ? COPY_CYCLES : NARROW_COPY_CYCLES);
@@ -134,8 +135,8 @@ static void small_batch_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
     const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks * t->per_block); /* of a block */
     const int64_t tiles = tgl_ceil_div(s->k, t->bk), quads = tgl_ceil_div(s->k, 4);
-    const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads,
-                 depth = (double)(tiles * t->bk);
+    const double depth = (double)(tiles * t->bk);
+    const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads;
     const int size = (int)tgl_type_size(s->type_a);
     const double copies = small_batch_copy_cycles(t->bm, depth, g->step.vec_a, size) +
                           small_batch_copy_cycles(t->bn, depth, g->step.vec_b, size);
@@ -157,7 +158,7 @@ static void small_batch_predict(const tgl_chip *chip, const tgl_shape *s, tgl_ca
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) small_batch_predict_time(chip, s, &g, c);
 }
 
-/* As many blocks as the chip holds, each with an equal share of the batch. */
+/* Tries as many blocks as the chip holds at once, which share the batch equally. */
 static void small_batch_search(tgl_search *in)
 {
     const int64_t blocks = (int64_t)in->chip->sms * in->best->resident;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cost model of the family wgmma.
+ * The predicted time of the family wgmma.
  */
 #include "families/cost.h"
 #include "families/wgmma_geometry.h"
@@ -9,50 +9,48 @@
 
 enum { SECTOR_BYTES = 32 /* of L2 */ };
 
-/* Fitted to 8,600 times on an H200: of 290 products of bf16, f16 and TF32, most of random sizes,
- * with about 25 kernels each, and of the shapes of bench/suites with the kernels that are chosen
- * there and a few others. Its choices were 1.9 % slower than the best of those measured in
- * geometric mean, and 2.9 % for 40 products that were left out of an earlier fit. Cycles are those
- * of the clock in the table of chips. */
+/* Fitted to 8,600 times on an H200: 290 products of bf16, f16 and TF32 with about 25 kernels each,
+ * and the shapes of bench/suites. The choices are 1.9 % slower than the best in geometric mean
+ * (docs/notes/2026-11-26-gpu-planner.md). Cycles are those of the clock in the table of chips.
+ * ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    SHARED_BYTES_A_CLOCK = 128,      /* that wgmma reads */
-    TMA_BYTES_A_CLOCK = 86,          /* that one SM receives, */
-    L2_BYTES_A_CLOCK = 82,           /* and that it requests of L2 */
-    LATENCY_CYCLES = 1410,           /* from the release of a stage to its next tile, from memory */
-    TILE_CYCLES = 1470,              /* of a tile, besides its wgmmas, without: */
-    STORE_BYTES_A_CLOCK = 12,        /* sums that an SM stores */
-    PACKED_STORE_BYTES_A_CLOCK = 25, /* sums that it stores as 16-bit results */
-    TMA_STORE_BYTES_A_CLOCK = 30,    /* sums that it leaves to TMA */
+    SHARED_BYTES_A_CLOCK = 128, /* shared memory that wgmma reads */
+    TMA_BYTES_A_CLOCK = 86,     /* tiles that an SM receives by TMA */
+    L2_BYTES_A_CLOCK = 82,      /* tiles that an SM requests from L2 */
+    LATENCY_CYCLES = 1410,      /* from the release of a stage until its next tile has arrived */
+    TILE_CYCLES = 1470,         /* of a tile outside of its main loop, without: */
+    STORE_BYTES_A_CLOCK = 12,   /* sums that an SM stores in FP32, */
+    PACKED_STORE_BYTES_A_CLOCK = 25, /* as 16-bit results, */
+    TMA_STORE_BYTES_A_CLOCK = 30,    /* or as 16-bit results by TMA */
     REDUCE_CYCLES = 2800,            /* of a split tile: fences, the counter, without: */
     SUM_BYTES_A_CLOCK = 27,          /* sums that an SM exchanges with the workspace */
-    REDUCE_IN_CLUSTER = 288,         /* two barriers of the cluster, without: */
-    CLUSTER_BYTES_A_CLOCK = 12,      /* sums that an SM reads from others */
-    LEFT_CYCLES = 44,                /* more of a step whose left tile goes through registers, */
-    LEFT_START_CYCLES = 615,         /* and of such a product */
-    START_CYCLES = 2070,             /* of a product, before its first tile; more with clusters: */
-    CLUSTER_START_CYCLES = 1400,
+    REDUCE_IN_CLUSTER = 288,         /* of a tile split in a cluster: two barriers, without: */
+    CLUSTER_BYTES_A_CLOCK = 12,      /* sums that an SM reads from other SMs */
+    START_CYCLES = 2070,             /* of a product before its first tile; */
+    CLUSTER_START_CYCLES = 1400,     /* more with clusters, */
+    LEFT_START_CYCLES = 615,         /* and more if left tiles go through registers; */
+    LEFT_CYCLES = 44,                /* more of each step of K of such a product */
 };
-/* Time of a tile where consumers alternate, over that of its loop and its tail one after the other.
- */
+/* The time of a tile if consumers alternate, relative to main loop and tail one after the other. */
 static const double TURN = 1.10;
-static const double EXCHANGED_STORES = 0.85; /* times those rates, of tiles of D^T */
-static const double NARROW_LINES = 0.52;     /* more time of a line of 32 elements instead of 64 */
-static const double LINES_OF_16 = 3.4; /* times that of 64, where a tile has several boxes of lines
-                                        of 16 elements: 1552x792x1536 NN takes 15.6 us with tiles
-                                        of 128x80, 12.1 with 128x96 */
-static const double OVERLAP = 7.2;     /* exponents of overlapped(): within an SM, */
-static const double MEMORY_OVERLAP = 3.0; /* and of the SMs and memory */
-/* More time of an operand's requests, times its share of A and B: the larger one misses L2 more. */
+static const double EXCHANGED_STORES = 0.85; /* factor on the rates of stores for tiles of D^T */
+static const double NARROW_LINES = 0.52;     /* additional time of a line of 32 elements, not 64 */
+/* Factor on the time of a line of 16 elements, if a tile has several boxes of such lines. */
+static const double LINES_OF_16 = 3.4;
+static const double OVERLAP = 7.2;        /* exponent of overlapped() within an SM, */
+static const double MEMORY_OVERLAP = 3.0; /* and for SMs and memory */
+/* Additional time of the requests of an operand, times its fraction of the bytes of A and B: the
+ * larger operand misses L2 more often. */
 static const double LARGER_OPERAND = 0.17;
-static const double HALF_SECTORS = 0.66; /* counted as lines in two of L2: see straddling() */
-static const double TWO_LINES = 1.10;    /* more time of a line that lies in two lines of L2 */
-/* Share of tile loads that miss L2, if the operands are much larger than L2: blocks that share a
- * tile do not load it at the same time. From a fit to 8 products with 27 kernels each on an H100,
- * whose memory is slower: times on an H200 hardly depend on it, but with 0.17 an H100 gets tiles of
- * 128x128 for large squares, which take up to twice the time there. */
+static const double TWO_LINES = 1.10; /* additional time of a line that lies in two lines of L2 */
+static const double HALF_SECTORS = 0.66; /* such lines that incomplete sectors count as */
+/* Fraction of tile loads that miss L2 if the operands are much larger than L2, because blocks that
+ * share a tile do not load it at the same time. Fitted on an H100, whose memory is slower: times on
+ * an H200 hardly depend on it. With 0.17 an H100 gets tiles of 128x128 for large squares, which
+ * take up to twice the time there. */
 static const double MISSES = 0.25;
 
-/* The time of what happens at once: little more than the longest, more if two are equal. */
+/* The time of three parts that overlap: little more than the longest, more if two are equal. */
 static double overlapped(double x, double y, double z, double exponent)
 {
     const double longest = tgl_larger(x, tgl_larger(y, z));
@@ -62,9 +60,9 @@ static double overlapped(double x, double y, double z, double exponent)
                1 / exponent);
 }
 
-/* The share of an operand's lines, of `bytes` each, that lie in two lines of L2, of 128 bytes. The
- * lines begin at all multiples of `unit` equally often. Repacked ones begin at multiples of 128.
- * Lines that begin within a sector, 32 bytes of L2, read one more. */
+/* The fraction of an operand's lines (of `bytes` bytes) that lie in two lines of L2 (of 128 bytes).
+ * Lines begin at all multiples of `unit` equally often; lines of copies begin at multiples of 128.
+ * A line that begins within a sector (32 bytes of L2) reads one sector more. */
 static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
 {
     const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
@@ -74,14 +72,15 @@ static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
            (unit % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
 }
 
-/* What TMA does for a step of K, in lines of 128 bytes. */
+/* Copies of an SM by TMA for a step of K, in lines of 128 bytes. */
 typedef struct copies {
-    double received;  /* by an SM */
-    double requested; /* of L2 by an SM, straddling lines more than once */
+    double received;
+    double requested; /* from L2; a line that lies in two lines of L2 counts more */
 } copies;
 
-/* Adds an operand's tile of `lines` lines; if the operand has fewer, as many. The `blocks` that
- * share the tile share its requests. share: the operand's, of the bytes of A and B. */
+/* Adds a tile of `lines` lines of an operand, or of all its lines if they are fewer. The `blocks`
+ * blocks that share the tile share its requests. share: the operand's fraction of the bytes of A
+ * and B. */
 static void add_copies(const tgl_shape *s, const wgmma_side *x, int lines, int blocks, double share,
                        copies *c)
 {
@@ -91,7 +90,7 @@ static void add_copies(const tgl_shape *s, const wgmma_side *x, int lines, int b
     const bool is_narrow = !has_lines_of_k && box == 16 && lines > box;
     const double narrow =
         is_narrow ? LINES_OF_16 : 1 + NARROW_LINES * ((double)WGMMA_LINE_BYTES / bytes - 1);
-    const bool is_whole = has_lines_of_k && blocks > 1; /* each block copies its part */
+    const bool is_whole = has_lines_of_k && blocks > 1; /* parts have a fixed number of lines */
     const int64_t copied = is_whole ? lines : tgl_min64(lines, tgl_round_up(x->edge, box));
     c->received += (double)copied * narrow;
     const double again = 1 + TWO_LINES * straddling(s, x, bytes) + LARGER_OPERAND * share;
@@ -108,7 +107,8 @@ static double wgmma_copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
            tgl_larger(c.received / TMA_BYTES_A_CLOCK, c.requested / L2_BYTES_A_CLOCK);
 }
 
-/* Cycles of an SM to multiply `bk` of K of a tile. wgmma reads both operands from shared memory. */
+/* Cycles of an SM to multiply a step of K of a tile. wgmma reads both operands from shared memory.
+ */
 static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
@@ -119,33 +119,33 @@ static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const wgm
     return tgl_larger(flops / rate, bytes / SHARED_BYTES_A_CLOCK);
 }
 
-/* K steps of all units. */
+/* The number of steps of K of all units. */
 static double all_steps(const tgl_shape *s, const wgmma_geometry *g)
 {
     const double depth = ceil((double)s->k / g->bk), chunk = ceil((double)g->k_chunk / g->bk);
     return g->cluster_blocks * ((double)g->whole * depth + (double)(g->units - g->whole) * chunk);
 }
 
-/* Factor on the time of products: the power limit lowers the clock when all SMs multiply for long.
+/* Factor on the time of arithmetic: if all SMs multiply for long, the power limit lowers the clock.
  */
 static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
-    static const double MOST = 0.21;            /* of the time, more */
-    static const double HALF_SECONDS = 1030e-6; /* half of it in kernels of this time */
+    static const double MOST = 0.21; /* maximum of the additional time; half of it in kernels of: */
+    static const double HALF_SECONDS = 1030e-6;
     const double sms = tgl_sms_for_clusters(chip, g->cluster_blocks);
     const double busy =
-        fmin(sms, (double)g->units * g->cluster_blocks) / chip->sms; /* share of SMs */
+        fmin(sms, (double)g->units * g->cluster_blocks) / chip->sms; /* fraction of the SMs */
     const double cycles = all_steps(s, g) / (busy * chip->sms) * product_cycles(chip, s, g);
     const double seconds = cycles / (1e6 * chip->clock_mhz);
     return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
 }
 
-/* Cycles of an SM for `bk` of K of a tile, if it has `resident` blocks. */
+/* Cycles of an SM with `resident` blocks for a step of K of a tile. */
 static double wgmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                                 double resident)
 {
     const wgmma_row *t = g->row;
-    /* In a cluster a stage is free when all blocks that share a tile with it have released it. */
+    /* In a cluster a stage is free when all blocks that share one of its tiles have released it. */
     const double in_flight =
         g->cluster_blocks > 1 ? tgl_larger(g->stages - 2.5, 1.5) : g->stages - 1;
     const double left = wgmma_left_in_registers(s, g) ? LEFT_CYCLES : 0;
@@ -153,7 +153,7 @@ static double wgmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const 
                       wgmma_copy_cycles(s, g), LATENCY_CYCLES / (resident * in_flight), OVERLAP);
 }
 
-/* Bytes of sums that an SM stores in a clock. */
+/* Bytes of sums that an SM stores per clock. */
 static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
 {
     if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
@@ -162,7 +162,7 @@ static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
            (g->exchanged ? EXCHANGED_STORES : 1);
 }
 
-/* Cycles from the last wgmma of a unit to the next unit. */
+/* Cycles from the end of the main loop of a unit to the next unit. */
 static double wgmma_tail_cycles(const tgl_shape *s, const wgmma_geometry *g, bool is_split)
 {
     const double sums = 4.0 * g->row->bm * g->row->bn;
@@ -172,28 +172,28 @@ static double wgmma_tail_cycles(const tgl_shape *s, const wgmma_geometry *g, boo
     return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;
 }
 
-/* Cycles of a product before its first tiles. */
+/* Cycles of a product before its first tile. */
 static double start_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
     return START_CYCLES + (g->cluster_blocks > 1 ? CLUSTER_START_CYCLES : 0) +
            (wgmma_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
 }
 
-/* Cycles of the busiest SM for units that begin together, each `depth` of K steps deep. */
+/* Cycles of the busiest SM for units that begin together, each with `depth` steps of K. */
 static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                                 int64_t units, double depth, bool is_split)
 {
     const wgmma_row *t = g->row;
     const double waves =
         ceil((double)(units * g->cluster_blocks) / tgl_sms_for_clusters(chip, g->cluster_blocks));
-    const bool overlaps = t->min_blocks > 1 && waves > 1; /* tails with other blocks' loops */
+    const bool overlaps = t->min_blocks > 1 && waves > 1; /* a tail with another block's loop */
     const double step = wgmma_step_cycles(chip, s, g, overlaps ? t->min_blocks : 1);
     const double loop = depth * step, tail = wgmma_tail_cycles(s, g, is_split);
     if (waves > 0 && t->alternates) return waves * TURN * (loop + tail) + tail;
     return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
 }
 
-/* Bytes that are read from memory and written to it. */
+/* Bytes that are read from memory or written to it. */
 static double memory_bytes(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;

@@ -209,7 +209,7 @@ static int wgmma_spill_limit(const wgmma_geometry *g)
 {
     enum { REGISTERS_MAX = 255 /* of a thread: CUDA programming guide, compute capabilities */ };
     const wgmma_row *t = g->row;
-    /* A consumer of 128x192_alt has 192 sums a thread: NVRTC 13.0 spills 104 bytes. */
+    /* A thread of a consumer of 128x192_alt has 192 sums: NVRTC 13.0 spills 104 bytes. */
     if (t->alternates && t->bm * t->bn >= 128 * 192) return 2 * TGL_SPILL_MAX;
     const bool is_full = t->registers == REGISTERS_MAX || (t->alternates && !g->left.is_k_major);
     return g->in_cluster || is_full ? TGL_SPILL_MAX : 0;

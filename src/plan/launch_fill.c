@@ -80,16 +80,18 @@ static double alpha_of(const tgl_run *run)
     return run->has_product ? run->alpha : 0;
 }
 
-/* Bytes of an operand's block in the scratch of a run; 0: the run does not make it. */
-static size_t made_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
+/* Bytes of an operand's block in the scratch of a run; 0: the run does not compute it. */
+static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
 {
-    const bool is_made = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);
-    return is_made ? (size_t)tgl_round_up(list->kept_bytes[operand], TGL_WORKSPACE_ALIGNMENT) : 0;
+    const bool is_computed = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);
+    return is_computed ? (size_t)tgl_round_up(list->kept_bytes[operand], TGL_WORKSPACE_ALIGNMENT)
+                       : 0;
 }
 
 size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
 {
-    return list->scratch_bytes + made_bytes(list, run, TGL_AT_A) + made_bytes(list, run, TGL_AT_B);
+    return list->scratch_bytes + computed_bytes(list, run, TGL_AT_A) +
+           computed_bytes(list, run, TGL_AT_B);
 }
 
 /* The block of an operand, kept from an earlier run or in the scratch of this one. NULL: it is not
@@ -98,9 +100,9 @@ static const char *kept_block(const tgl_launch_list *list, const tgl_run *run, i
                               const char *scratch)
 {
     if (run->kept[operand] != NULL) return run->kept[operand];
-    if (scratch == NULL || made_bytes(list, run, operand) == 0) return NULL;
+    if (scratch == NULL || computed_bytes(list, run, operand) == 0) return NULL;
     return scratch + list->scratch_bytes +
-           (operand == TGL_AT_B ? made_bytes(list, run, TGL_AT_A) : 0);
+           (operand == TGL_AT_B ? computed_bytes(list, run, TGL_AT_A) : 0);
 }
 
 static const void *tensor_address(const tgl_launch_list *list, const tgl_tensor *t,

@@ -13,9 +13,9 @@
  *   counters   zero before and after each execution of the list
  *   scratch    undefined when the list starts
  *
- * What a pre-pass makes of A or B may be kept for later runs (tgl_operand_prepare()). It is a block
- * at the end of the scratch, which a run may bring along instead: the scratch is then smaller, and
- * the pre-pass is skipped.
+ * The results of a pre-pass for A or B can be kept for later runs (tgl_operand_prepare()). They are
+ * a block at the end of the scratch. A run with kept results needs no such block and skips the
+ * pre-pass.
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H
@@ -31,7 +31,7 @@ typedef enum tgl_value {
     TGL_VALUE_OPERAND,   /* pointer: run.at[index] + offset bytes; NULL stays NULL */
     TGL_VALUE_SCRATCH,   /* pointer: the run's scratch + offset */
     TGL_VALUE_COUNTERS,  /* pointer: the run's counters + offset */
-    TGL_VALUE_KEPT,      /* pointer: run.kept[index], or else that block of the scratch, + offset */
+    TGL_VALUE_KEPT,      /* pointer: run.kept[index], or else this block of the scratch, + offset */
     TGL_VALUE_ALPHA_F32, /* float: run.alpha; 0 without a product */
     TGL_VALUE_BETA_F32,  /* float: run.beta */
     TGL_VALUE_ALPHA_F64, /* double */
@@ -53,9 +53,8 @@ typedef struct tgl_patch {
 /* A tensor map. cuda encodes it with cuTensorMapEncodeTiled(), sim interprets it. Dimension 0 is
  * contiguous. Elements outside the tensor are read as zero.
  *
- * The hardware requires an address that is a multiple of 16, and that each copy begins at a
- * multiple of 16 bytes along dimension 0. A map that begins before an unaligned operand is no way
- * out. */
+ * The hardware requires that the tensor begins at a multiple of 16 bytes, and that each copy begins
+ * at a multiple of 16 bytes along dimension 0. Hence no map can describe an unaligned operand. */
 enum { TGL_TENSOR_RANK_MAX = 5, TGL_MAP_ALIGNMENT = 16 };
 typedef struct tgl_tensor {
     tgl_value base;                      /* TGL_VALUE_OPERAND, _SCRATCH or _KEPT */
@@ -69,7 +68,7 @@ typedef struct tgl_tensor {
                                             multiples of 16 */
     int box[TGL_TENSOR_RANK_MAX];        /* elements of a copy, 1..256 per dimension */
     int swizzle_bytes;                   /* 0, 32, 64 or 128 */
-    bool is_optional; /* the kernel does without the map of an operand that begins unaligned */
+    bool is_optional; /* if the operand begins unaligned, the kernel runs without the map */
 } tgl_tensor;
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -81,7 +80,7 @@ typedef enum tgl_condition_kind {
     TGL_IF_MISALIGNED, /* the opposite of TGL_IF_ALIGNED */
     TGL_IF_NO_PRODUCT, /* the host knows that alpha is 0: A and B are not read */
     TGL_IF_PRODUCT,    /* the opposite of TGL_IF_NO_PRODUCT */
-    TGL_IF_NOT_KEPT,   /* the run makes the block of this operand, TGL_AT_A or TGL_AT_B */
+    TGL_IF_NOT_KEPT,   /* the run computes the block of this operand, TGL_AT_A or TGL_AT_B */
 } tgl_condition_kind;
 
 typedef struct tgl_condition {
@@ -168,19 +167,19 @@ typedef struct tgl_launch_list {
     int map_count;
     tgl_flag *flags;
     int flag_count;
-    /* Multiples of TGL_WORKSPACE_ALIGNMENT. scratch_bytes is without the blocks that hold what the
-     * pre-pass makes of TGL_AT_A and TGL_AT_B. They follow, if the run makes them. kept_bytes 0:
-     * nothing of this operand can be kept. */
+    /* Multiples of TGL_WORKSPACE_ALIGNMENT. scratch_bytes: without the blocks of results that can
+     * be kept, which follow. kept_bytes: of the blocks of TGL_AT_A and TGL_AT_B; 0: there is none.
+     */
     size_t scratch_bytes, counter_bytes;
     int64_t kept_bytes[TGL_KEPT_OPERANDS];
     tgl_kernel **kernels; /* owned by the list; launches point to them */
     int kernel_count;
 } tgl_launch_list;
 
-/* Bytes of scratch of a run, with the blocks that it makes. NULL: of a run that makes all. */
+/* Bytes of scratch that a run needs, with the blocks that it computes. NULL: it computes all. */
 size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run);
 
-/* The most bytes of workspace that a run needs: counters, then scratch. */
+/* The maximum workspace of a run in bytes: counters, then scratch. */
 static inline size_t tgl_list_workspace(const tgl_launch_list *list)
 {
     return list->counter_bytes + tgl_list_scratch_of(list, NULL);
@@ -213,7 +212,7 @@ const tgl_kernel *tgl_list_kernel(tgl_list_builder *builder, const tgl_kernel *k
 int64_t tgl_list_scratch(tgl_list_builder *builder, int64_t bytes);
 int64_t tgl_list_counters(tgl_list_builder *builder, int64_t bytes);
 
-/* Reserves the block of an operand, TGL_AT_A or TGL_AT_B. */
+/* Reserves the block of an operand, TGL_AT_A or TGL_AT_B, whose results can be kept. */
 void tgl_list_keep(tgl_list_builder *builder, tgl_operand operand, int64_t bytes);
 
 /* Adds a step without launches. what: static text. */
@@ -245,11 +244,12 @@ tgl_status tgl_list_check(const tgl_launch_list *list);
 
 /* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */
 
-/* Whether the operands of a run begin where the tensor maps of its launches need it. */
+/* Whether the tensor maps of the launches can describe the operands of the run, which must begin at
+ * multiples of TGL_MAP_ALIGNMENT. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
-/* The alternative that a run takes; NULL: the run skips the step. A preparation takes only launches
- * that write only workspace. */
+/* The alternative that a run takes; NULL: the run skips the step. A preparation skips the launches
+ * that write D. */
 const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 
 /* Writes the arguments of repetition number `repeat` to `bytes` (launch->argument_bytes). encode:

@@ -10,7 +10,8 @@
 
 static const double LAUNCH_SECONDS = 1e-6; /* per launch, back to back */
 static const double STRIP_SECONDS = 1e-6;  /* per launch of a strip */
-/* Where launches may overlap, a strip adds this share of its time alone beyond what idle SMs hide.
+/* Idle SMs hide a part of a strip's time. If launches may overlap, it adds this fraction of the
+ * rest.
  */
 static const double STRIP_SHARE = 0.6;
 /* Time penalty for strip candidates with one block per SM: such a block has to wait for an SM
@@ -34,7 +35,7 @@ static bool has_room(const tgl_candidate *c, int64_t workspace_max)
                : c->workspace_bytes <= workspace_max;
 }
 
-/* The part of a limit that a candidate's workspace leaves. */
+/* What the workspace of a candidate leaves of a limit. */
 static int64_t room_beside(const tgl_candidate *c, int64_t workspace_max)
 {
     return workspace_max == TGL_WORKSPACE_DEFAULT
@@ -142,8 +143,8 @@ static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectang
     return count;
 }
 
-/* The best candidate for a strip with this number of rows or columns. While tiles run, a block that
- * needs a whole SM has to wait for one, so it must be much faster to be chosen. */
+/* The best candidate for a strip with this number of rows or columns. Kernels with one block per SM
+ * must be much faster to be chosen, because such a block waits for an SM without tiles. */
 static void choose_for_strip(const tgl_chip *chip, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {
@@ -264,7 +265,7 @@ static void choose_predicted(const tgl_chip *chip, const tgl_shape *shape, int64
                              tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
-    bool is_streamed = false; /* a configuration for this number of rows or columns was found */
+    bool is_streamed = false; /* a configuration for this number of rows or columns supports it */
     tgl_choice choice;
     tgl_candidate c;
     *best = (tgl_candidate){.choice.family = NULL};
