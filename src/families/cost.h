@@ -68,8 +68,7 @@ static inline double tgl_larger(double x, double y)
 }
 
 /* Sets c->resident from its threads, registers and shared_bytes; or rejects it and returns false.
- * shared_bytes_unaligned: shared memory of a block of the unaligned kernel, which must fit as well.
- */
+ * shared_bytes_unaligned: shared memory of the unaligned kernel, which must fit as well. */
 bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl_candidate *c);
 
 /* FMAs of the CUDA cores of an SM per clock, with sums of this type. */
@@ -94,13 +93,11 @@ static inline int tgl_ring_threads(int consumers)
 
 /* The fraction of the SMs, and the number of SMs, that clusters of 1 to TGL_CLUSTER_MAX blocks
  * fill, with one block per SM. A cluster lies within a GPC, and GPCs differ in their number of SMs.
- * The fractions are those of an H200 and an H100 (cuOccupancyMaxActiveClusters()), for all chips.
- */
+ * The fractions are those of an H200 and an H100 (cuOccupancyMaxActiveClusters()). */
 double tgl_share_for_clusters(int cluster);
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
 
-/* Blocks of a persistent grid in clusters, for work for `blocks` blocks. resident: blocks per SM.
- */
+/* Blocks of a persistent grid in clusters for `blocks` units of work. resident: blocks per SM. */
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks);
 
 /* Rows of clusters in a band (gemm_args.h), at most `rows`: such that the tiles of bm x bn that are

@@ -168,9 +168,7 @@ static int64_t part_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int
     return tgl_round_up(tgl_ceil_div(both[number].length, parts_of(chip, both, number)), PART_UNIT);
 }
 
-/* Steps in which a block reads its part of the lines. With several steps it reads the elements
- * twice.
- */
+/* Steps of a block along its part of the lines. With several, it reads the elements twice. */
 static int64_t steps_of(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const tgl_decompose *d = &both[number];
@@ -273,8 +271,7 @@ static void patch_job(const tgl_decompose *d, int number, tgl_list_builder *buil
                          d->counters);
 }
 
-/* Adds the launch for these operands as an alternative of the latest step. which: TGL_DECOMPOSE_...
- */
+/* Adds the launch as an alternative of the latest step. which: TGL_DECOMPOSE_... */
 static void decompose_add_launch(const tgl_partition *of, const tgl_decompose both[BOTH], int which,
                                  tgl_list_builder *builder)
 {

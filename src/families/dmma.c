@@ -270,8 +270,7 @@ static void try_options(tgl_search *in, int64_t splits, int64_t whole, int64_t e
     tgl_search_try(in, SPLITS, EXCHANGED + 1, values);
 }
 
-/* Tries to split all tiles as long as they do not fill the chip, else the tiles of the last wave.
- */
+/* Tries to split all tiles if they do not fill the chip, else the tiles of the last wave. */
 static void try_splits(tgl_search *in, int64_t exchanged)
 {
     const tgl_shape *s = in->shape;

@@ -16,8 +16,7 @@ typedef struct gemv_row {
     struct gemv_layout {
         int registers;       /* of a thread; an SM holds as many threads as these allow */
         int lines;           /* of a K-major matrix, per thread */
-        int unroll_k_major;  /* 16-byte loads that a thread issues at once: for each of these lines,
-                              */
+        int unroll_k_major;  /* 16-byte loads that a thread issues at once: for each line, */
         int unroll_mn_major; /* or if the matrix is MN-major */
     } f32, bits16, f64;
 } gemv_row;

@@ -100,8 +100,7 @@ static tgl_tensor ladder_tensor_of(const ladder_geometry *g, tgl_operand operand
     };
 }
 
-/* Whether TMA can store C: it writes up to the next multiple of 16 bytes behind the end of a row.
- */
+/* Whether TMA can store C: it writes up to the next multiple of 16 bytes behind a row. */
 static bool ladder_stores_by_tma(const ladder_row *row, const tgl_shape *s)
 {
     return row->maps == LADDER_MAPS_MAX && tgl_ladder_has_tma_rows(s, s->m, s->ldc) &&
@@ -151,8 +150,7 @@ static ladder_args arguments_of(const tgl_shape *s, const ladder_geometry *g, bo
     return args;
 }
 
-/* Without a product k and alpha are 0: neither A nor B is read, and an infinite alpha adds nothing.
- */
+/* Without a product k and alpha are 0: A and B are not read, an infinite alpha adds nothing. */
 static void ladder_add_launch(const tgl_launch *launch, const tgl_shape *s,
                               const ladder_geometry *g, bool has_product, tgl_list_builder *builder)
 {

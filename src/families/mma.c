@@ -153,8 +153,7 @@ static int next_splits(int splits)
     return splits < 8 ? splits + 1 : splits + (splits + 4) / 5;
 }
 
-/* Tries to split all tiles as long as they do not fill the chip, else the tiles of the last wave.
- */
+/* Tries to split all tiles if they do not fill the chip, else the tiles of the last wave. */
 static void mma_search(tgl_search *in)
 {
     mma_geometry g;

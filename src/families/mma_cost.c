@@ -7,9 +7,7 @@
 #include <math.h>
 
 /* Fitted to times on an H200: 512 to 4096 cubed in bf16 and f64, and 340 products of random sizes
- * in bf16, TF32 and f64 (docs/notes/2026-11-26-gpu-planner.md). ..._A_CLOCK: bytes per clock of an
- * SM.
- */
+ * in bf16, TF32 and f64 (docs/notes/2026-11-26-gpu-planner.md). ..._A_CLOCK: bytes per clock. */
 enum {
     TILE_CYCLES = 2900,       /* before the first mma.sync of a tile and after its last, without: */
     WARP_RESULT_CYCLES = 1,   /* per result of a warp, which passes through shared memory */
@@ -30,9 +28,8 @@ static const double LOOP_SHARE = 0.95; /* fraction of these rates that the main 
 static const double MEMORY_SHARE = 0.68, THIN_MEMORY_SHARE = 0.5;
 
 /* Multiply-adds of an SM per clock by mma.sync: on compute capability 9.0 about 62 % of wgmma's
- * rate, on 10.x a quarter of tcgen05's; in F64 the full rate on all chips, and 2 on chips whose
- * tensor cores do not support F64 (CUDA programming guide, throughput of arithmetic instructions).
- */
+ * rate, on 10.x a quarter of tcgen05's; in F64 the full rate, or 2 on chips whose tensor cores do
+ * not support F64 (CUDA programming guide, throughput of arithmetic instructions). */
 static double mma_rate(const tgl_chip *chip, tgl_type type)
 {
     const double share = chip->capability == 90                               ? 0.62

@@ -16,8 +16,7 @@ typedef struct mma_row {
     int wm, wn;    /* the part of the tile that a warp computes */
     int stages;    /* tiles of A and B in shared memory */
     int slices;    /* groups of warps that share the K of a tile */
-    int fragments; /* FRAGMENTS of mma.cu: sets of fragments that fit in the registers of a thread
-                    */
+    int fragments; /* FRAGMENTS of mma.cu: how many fragments the registers of a thread hold */
     bool is_f64;   /* for F64; else for the other types */
     int registers; /* of a thread, as compiled for sm_90a: the maximum of all types and layouts */
 } mma_row;

@@ -98,8 +98,7 @@ static const simt_schedule *find_schedule(const simt_row *t, const tgl_shape *s,
 }
 
 /* Adds the macros of a schedule (NULL: none), or the options of the choice instead. The options are
- * for the aligned kernel only: the unaligned one has more copies, which they may leave no room for.
- */
+ * for the aligned kernel only, because the unaligned one has more copies. */
 static void add_schedule(const simt_schedule *found, const tgl_choice *choice, bool is_unaligned,
                          tgl_list_builder *builder)
 {

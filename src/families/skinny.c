@@ -101,8 +101,7 @@ static int step_of(const skinny_geometry *g)
     return group_of(g) * g->layout->unroll * (g->k_major ? g->layout->lanes_k : g->layout->warps);
 }
 
-/* Whether the big operand is loaded directly into registers; else through rings in shared memory.
- */
+/* Whether the big operand is loaded into registers; else through rings in shared memory. */
 static bool is_straight(const skinny_geometry *g, int width)
 {
     return g->size != 4 || width == 4;
@@ -117,8 +116,7 @@ static int skinny_unroll_of(const skinny_geometry *g, int width)
     return g->size == 2 && width == 1 && unroll > 1 ? unroll / 2 : unroll;
 }
 
-/* Floats of a step in the ring of a warp, with the padding of the kernel. Steps are not unrolled.
- */
+/* Floats of a step in the ring of a warp, with padding. Steps are not unrolled. */
 static int stage_floats(const skinny_geometry *g)
 {
     const skinny_layout *l = g->layout;

@@ -31,9 +31,7 @@ const char *tgl_unsupported_unless_f32(const tgl_shape *s, const tgl_chip *chip)
     return tgl_gemm_unsupported_reason(s);
 }
 
-/* Whether kernels convert elements of this type to and from the type of sums
- * (kernels/lib/element.h).
- */
+/* Whether kernels convert this type to and from the type of sums (kernels/lib/element.h). */
 static bool is_converted(tgl_type type)
 {
     return type == TGL_F32 || type == TGL_F64 || type == TGL_F16 || type == TGL_BF16;

@@ -107,8 +107,7 @@ static double wgmma_copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
            tgl_larger(c.received / TMA_BYTES_A_CLOCK, c.requested / L2_BYTES_A_CLOCK);
 }
 
-/* Cycles of an SM to multiply a step of K of a tile. wgmma reads both operands from shared memory.
- */
+/* Cycles of an SM to multiply a step of K of a tile. Both operands are in shared memory. */
 static double product_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
@@ -126,8 +125,7 @@ static double all_steps(const tgl_shape *s, const wgmma_geometry *g)
     return g->cluster_blocks * ((double)g->whole * depth + (double)(g->units - g->whole) * chunk);
 }
 
-/* Factor on the time of arithmetic: if all SMs multiply for long, the power limit lowers the clock.
- */
+/* Factor on the time of arithmetic: the power limit lowers the clock of long kernels. */
 static double wgmma_slowed(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)
 {
     static const double MOST = 0.21; /* maximum of the additional time; half of it in kernels of: */

@@ -22,10 +22,8 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
-/* Whether TMA can read the operand: it needs strides that are multiples of 16 bytes, of lines and
- * of matrices if there are several. wgmma needs TF32 that is K-major, or that goes through
- * registers.
- */
+/* Whether TMA can read the operand: the strides of lines and of matrices, if there are several, are
+ * multiples of 16 bytes. wgmma needs TF32 that is K-major or goes through registers. */
 static bool is_direct(const tgl_shape *s, const wgmma_side *x, bool in_registers)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_a);
@@ -74,15 +72,14 @@ static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is
  * operands keep their major dimension, unless they are slivers. */
 static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
 {
-    const bool becomes_k_major = x->is_k_major;
     return (tgl_repack){
         .operand = x->operand,
         .type = s->type_a,
-        .transposes = becomes_k_major != x->along_k,
+        .transposes = x->is_k_major != x->along_k,
         .rounds_to_tf32 = wgmma_is_tf32(s),
         .offset = x->offset,
-        .lines = becomes_k_major ? x->edge : x->k,
-        .length = becomes_k_major ? x->k : x->edge,
+        .lines = x->is_k_major ? x->edge : x->k,
+        .length = x->is_k_major ? x->k : x->edge,
         .ld = x->ld,
         .stride = x->stride,
         .count = x->count,

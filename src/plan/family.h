@@ -136,8 +136,7 @@ struct tgl_family {
     /* Adds the steps of a choice that is not rejected. */
     void (*launch)(const tgl_partition *of, tgl_list_builder *builder);
 
-    /* Writes lines of `tegula explain` about the choice: "split       k 4 ways, ...". NULL: none.
-     */
+    /* Writes lines of `tegula explain` about the choice: "split       k 4 ways". NULL: none. */
     void (*explain)(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                     tgl_text *out);
 

@@ -14,8 +14,7 @@
  *   scratch    undefined when the list starts
  *
  * The results of a pre-pass for A or B can be kept for later runs (tgl_operand_prepare()). They are
- * a block at the end of the scratch. A run with kept results needs no such block and skips the
- * pre-pass.
+ * a block at the end of the scratch. A run with kept results needs no block and skips the pre-pass.
  */
 #ifndef TGL_LAUNCH_LIST_H
 #define TGL_LAUNCH_LIST_H

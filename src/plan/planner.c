@@ -10,8 +10,7 @@
 
 static const double LAUNCH_SECONDS = 1e-6; /* per launch, back to back */
 static const double STRIP_SECONDS = 1e-6;  /* per launch of a strip */
-/* Idle SMs hide a part of a strip's time. If launches may overlap, it adds this fraction of the
- * rest.
+/* Idle SMs hide a part of a strip's time. If launches overlap, it adds this fraction of the rest.
  */
 static const double STRIP_SHARE = 0.6;
 /* Time penalty for strip candidates with one block per SM: such a block has to wait for an SM
