@@ -25,13 +25,9 @@ const char *tgl_gemm_cut_tiles(const tgl_shape *s, int bm, int bn, bool is_split
     return NULL;
 }
 
-bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape, const char *why,
-                      const tgl_gemm_step *step, tgl_candidate *c)
+bool tgl_gemm_predict_step(const tgl_chip *chip, const tgl_shape *shape, const tgl_gemm_step *step,
+                           tgl_candidate *c)
 {
-    if (why != NULL) {
-        tgl_reject(c, why);
-        return false;
-    }
     c->threads = step->threads;
     c->registers = step->registers;
     c->shared_bytes = step->static_shared + step->dynamic_shared;
@@ -42,11 +38,10 @@ bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape, const char *
     return tgl_predict_occupancy(chip, step->dynamic_shared_unaligned, c);
 }
 
-bool tgl_gemm_fails(const char *why, tgl_list_builder *builder)
+void tgl_gemm_fail(const char *why, tgl_list_builder *builder)
 {
-    if (why != NULL && builder->status == TGL_OK)
+    if (builder->status == TGL_OK)
         builder->status = tgl_fail(TGL_UNSUPPORTED, "the planner's choice cannot serve: %s", why);
-    return why != NULL;
 }
 
 /* ---- Kernels --------------------------------------------------------------------------------- */

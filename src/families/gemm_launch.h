@@ -57,14 +57,27 @@ typedef struct tgl_gemm_step {
 const char *tgl_gemm_cut_tiles(const tgl_shape *shape, int bm, int bn, bool is_split,
                                tgl_gemm_step *step);
 
-/* For tgl_family.predict: sets what follows from the step, or rejects the candidate if `why` is not
- * NULL. Returns false if the candidate is rejected; else the family sets the times. */
-bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape, const char *why,
-                      const tgl_gemm_step *step, tgl_candidate *c);
+/* Sets the members of the candidate that follow from the step, or rejects it and returns false. */
+bool tgl_gemm_predict_step(const tgl_chip *chip, const tgl_shape *shape, const tgl_gemm_step *step,
+                           tgl_candidate *c);
 
-/* For tgl_family.launch: fails the list if `why` is not NULL, because the planner does not choose a
- * rejected candidate. Returns true if the list has failed. */
-bool tgl_gemm_fails(const char *why, tgl_list_builder *builder);
+/* For tgl_family.predict: the same, unless there is a reason why the choice cannot compute the
+ * product. If it returns true, the family sets the times. */
+static inline bool tgl_gemm_predict(const tgl_chip *chip, const tgl_shape *shape, const char *why,
+                                    const tgl_gemm_step *step, tgl_candidate *c)
+{
+    if (why != NULL) tgl_reject(c, why);
+    return why == NULL && tgl_gemm_predict_step(chip, shape, step, c);
+}
+
+/* For tgl_family.launch: fails the list if there is such a reason, because the planner does not
+ * choose a rejected candidate. */
+void tgl_gemm_fail(const char *why, tgl_list_builder *builder);
+static inline bool tgl_gemm_fails(const char *why, tgl_list_builder *builder)
+{
+    if (why != NULL) tgl_gemm_fail(why, builder);
+    return why != NULL;
+}
 
 /* A macro of a kernel. */
 typedef struct tgl_macro {
