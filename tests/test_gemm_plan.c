@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the tiled kernels (src/families/simt.c) handle a problem: copy widths, split-K, macros,
+ * How the tiled kernels (src/families/simt*.c) handle a problem: copy widths, split-K, macros,
  * schedules.
  */
 #include "plan_shape.h"

@@ -61,6 +61,6 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *shape, const s
 double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident);
 
 /* For tgl_family.search. */
-void tgl_simt_search(tgl_search *search);
+void tgl_simt_search(tgl_search *in);
 
 #endif

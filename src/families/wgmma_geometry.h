@@ -111,7 +111,7 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *shape
                                     wgmma_geometry *g);
 
 /* For tgl_family.search. */
-void tgl_wgmma_search(tgl_search *search);
+void tgl_wgmma_search(tgl_search *in);
 
 /* Sets the times of a candidate whose other members are set. */
 void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
