@@ -148,8 +148,7 @@ static void results_of_batches_are_the_same(void **state)
 /* Weights that products with other numbers of rows, tiles and epilogues share. */
 static void many_plans(void **state)
 {
-    static const char *const kernels[] = {"accurate_128x64", "accurate_128x128",
-                                          "accurate_128x64:cluster=2"};
+    static const char *const kernels[] = {"accurate_128x64", "accurate_128x128", "accurate_128x96"};
     matrices m = make_matrices();
     const tgl_problem first = accurate_problem(M, N, K);
     tgl_plan *plan = plan_of(*state, &first, kernels[0], 0);
@@ -314,7 +313,7 @@ static void chunks_give_the_same_bits(void **state)
         const char *whole, *chunks;
     } ways[] = {{"accurate_128x64", "accurate_128x64:chunks=2"},
                 {"accurate_128x64", "accurate_128x64:chunks=3"},
-                {"accurate_128x64:cluster=2", "accurate_128x64:cluster=2,chunks=3"}};
+                {"accurate_128x128", "accurate_128x128:chunks=2"}};
     tgl_device *shuffled;
     setenv("TEGULA_SIM_SEED", "3", 1);
     assert_status(tgl_device_open("sim", NULL, &shuffled), TGL_OK);

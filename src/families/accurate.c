@@ -19,7 +19,7 @@ typedef struct accurate_row {
     int consumers; /* warpgroups that multiply, with 64 rows each */
     int stages;    /* of bm + bn lines of 128 bytes */
     int registers; /* per thread at launch, as compiled for sm_90a */
-    bool spills;   /* outside of the main loop, without clusters too */
+    bool spills;   /* outside of the main loop */
     double share;  /* fraction of the f16 peak that the main loop reaches in short kernels: fitted
                       as the constants below */
 } accurate_row;
@@ -37,13 +37,10 @@ static const accurate_row accurate_rows[] = {
 };
 // clang-format on
 
-/* cluster: blocks that share the right operand's tiles, 1 or 2. raster: rows of clusters of tiles
- * in a band. slab: steps of 64 of K between additions in FP32. chunks: columns of D are computed
- * in so many chunks, one after the other, which need room for the words of all of A and of one
- * chunk of B. strip: columns in memory that a block of the pre-pass reads. */
-static const char *const accurate_options[] = {"cluster", "raster", "slab",
-                                               "chunks",  "strip",  NULL};
-enum { CLUSTER, RASTER, SLAB, CHUNKS, STRIP };
+/* chunks: the number of parts into which the columns of D are divided. They are computed one after
+ * the other, with workspace for the words of all of A and of one part of B. */
+static const char *const accurate_options[] = {"chunks", NULL};
+enum { CHUNKS };
 
 /* ---- What it takes --------------------------------------------------------------------------- */
 
@@ -68,12 +65,12 @@ static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chi
 /* How a choice serves a shape on a chip. In chunks: the first of them, the widest. */
 typedef struct accurate_geometry {
     const accurate_row *row;
-    int cluster, raster, slab, strip;
-    int64_t tile_rows, tile_columns; /* of clusters of tiles; of tiles */
-    int64_t units;                   /* of clusters */
-    int threads, shared;             /* shared: dynamic, bytes of a block */
-    int64_t blocks;                  /* of the grid */
-    int64_t chunk, chunks;           /* columns of D in a chunk; their number */
+    int raster; /* rows of tiles in a band */
+    int64_t tile_rows, tile_columns;
+    int64_t units;         /* tiles of all problems of the batch */
+    int threads, shared;   /* shared: dynamic, bytes of a block */
+    int64_t blocks;        /* of the grid */
+    int64_t chunk, chunks; /* columns of D in a chunk; their number */
     tgl_decompose operands[2];
 } accurate_geometry;
 
@@ -115,33 +112,12 @@ static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accu
     g->chunks = tgl_ceil_div(n, g->chunk);
 }
 
-/* NULL, or why the options cannot serve. */
-static const char *take_options(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                                accurate_geometry *g)
-{
-    const int64_t cluster = tgl_option(choice, CLUSTER, 1), slab = tgl_option(choice, SLAB, 1);
-    const int64_t chunks = tgl_option(choice, CHUNKS, 1), strip = tgl_option(choice, STRIP, 0);
-    if (cluster != 1 && cluster != 2) return "it has clusters of 1 or 2 blocks";
-    if (cluster > chip->cluster_max) return "the chip has no clusters";
-    if (slab < 1 || 2 * slab > g->row->stages) return "the stages of a slab must be in its ring";
-    if (strip != 0 && strip != 8 && strip != 16 && strip != 32)
-        return "strips have 8, 16 or 32 columns";
-    if (chunks < 1 || chunks > CHUNKS_MAX) return "it has 1 to 256 chunks";
-    if (chunks > 1 && s->epilogue.expression != NULL)
-        return "chunks are not supported with an epilogue expression";
-    g->cluster = (int)cluster;
-    g->slab = (int)slab;
-    g->strip = (int)strip;
-    return NULL;
-}
-
 /* Both operands of a chunk. Only words of whole operands are worth keeping. */
 static void place_operands(const tgl_shape *s, const tgl_rectangle *part, accurate_geometry *g)
 {
     for (int i = 0; i < 2; i++) {
         g->operands[i] = operand_of(s, part, i == 0);
         g->operands[i].is_kept = g->chunks == 1;
-        g->operands[i].strip = g->strip;
         tgl_decompose_place(&g->operands[i]);
     }
 }
@@ -152,26 +128,26 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
                                           accurate_geometry *g)
 {
     const accurate_row *t = tgl_choice_row(choice);
+    const int64_t chunks = tgl_option(choice, CHUNKS, 1);
     *g = (accurate_geometry){.row = t};
-    const char *why = take_options(chip, s, choice, g);
-    if (why != NULL) return why;
-    choose_chunks(t, part->n, tgl_option(choice, CHUNKS, 1), g);
+    if (chunks < 1 || chunks > CHUNKS_MAX) return "it has 1 to 256 chunks";
+    if (chunks > 1 && s->epilogue.expression != NULL)
+        return "chunks are not supported with an epilogue expression";
+    choose_chunks(t, part->n, chunks, g);
     const tgl_rectangle chunk = {part->row, part->col, part->m, g->chunk};
     place_operands(s, &chunk, g);
-    g->tile_rows = tgl_ceil_div(part->m, t->bm * g->cluster);
+    g->tile_rows = tgl_ceil_div(part->m, t->bm);
     g->tile_columns = tgl_ceil_div(g->chunk, t->bn);
     /* The kernel counts all tiles in 31 bits, and up to a grid past the last. */
     if ((double)g->tile_rows * (double)g->tile_columns * (double)s->batch > TGL_GRID_X_MAX / 2.0)
         return tgl_grid_too_large;
-    why = tgl_decompose_fault(chip, g->operands);
+    const char *why = tgl_decompose_fault(chip, g->operands);
     if (why != NULL) return why;
     g->units = g->tile_rows * g->tile_columns * s->batch;
-    const int64_t raster = tgl_option(choice, RASTER, 0);
-    g->raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
-                           : tgl_square_raster(chip, t->bm, t->bn, g->cluster, g->tile_rows);
+    g->raster = tgl_square_raster(chip, t->bm, t->bn, 1, g->tile_rows);
     g->threads = tgl_ring_threads(t->consumers);
     g->shared = accurate_shared_bytes(t);
-    g->blocks = tgl_persistent_blocks(chip, 1, g->cluster, g->units * g->cluster);
+    g->blocks = tgl_persistent_blocks(chip, 1, 1, g->units);
     return NULL;
 }
 
@@ -206,7 +182,7 @@ static void accurate_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const accurate_row *t = g->row;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
     const double depth = ceil(k / BK), clock = 1e6 * chip->clock_mhz;
-    const double chunks = (double)g->chunks, units = (double)g->units * g->cluster;
+    const double chunks = (double)g->chunks, units = (double)g->units;
     const double waves = ceil(units / (double)chip->sms); /* units of the busiest SM, in a chunk */
     const double tail = UNIT_CYCLES + 4.0 * t->bm * t->bn / STORE_BYTES_A_CLOCK;
     const double least = depth * least_cycles(chip, t) / t->share,
@@ -219,8 +195,7 @@ static void accurate_predict_time(const tgl_chip *chip, const tgl_shape *s,
     c->compute = start + chunks * cycles / clock;
     c->memory =
         start + 4 * batch * (chunks * m * k + k * n + m * n) / (MEMORY_SHARE * chip->memory_rate);
-    c->l2 = start + 2 * chunks * units * depth * LINE_BYTES * (t->bm + (double)t->bn / g->cluster) /
-                        chip->l2_rate;
+    c->l2 = start + 2 * chunks * units * depth * LINE_BYTES * (t->bm + t->bn) / chip->l2_rate;
 }
 
 static int64_t workspace_of(const accurate_geometry *g)
@@ -253,8 +228,8 @@ static void accurate_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candi
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The map of an operand's words. parts: blocks of a cluster that load a part of the tile each. */
-static tgl_tensor accurate_tensor_of(const tgl_decompose *d, int edge, int parts)
+/* The map of an operand's words. edge: rows or columns of a tile. */
+static tgl_tensor accurate_tensor_of(const tgl_decompose *d, int edge)
 {
     const int64_t size = (int64_t)tgl_type_size(TGL_F16), pitch = tgl_decompose_pitch(d);
     return (tgl_tensor){
@@ -265,7 +240,7 @@ static tgl_tensor accurate_tensor_of(const tgl_decompose *d, int edge, int parts
         .rank = 3,
         .size = {d->length, d->lines, 2 * d->count},
         .stride = {size, pitch * size, d->lines * pitch * size},
-        .box = {BK, edge / parts, 1},
+        .box = {BK, edge, 1},
         .swizzle_bytes = LINE_BYTES,
     };
 }
@@ -280,8 +255,6 @@ static void accurate_add_macros(const void *geometry, const tgl_shape *s, bool i
                                 {"BN", t->bn},
                                 {"STAGES", t->stages},
                                 {"CONSUMERS", t->consumers},
-                                {"CLUSTER_ROWS", g->cluster},
-                                {"SLAB", g->slab},
                                 {"A_ALONG_K", !s->trans_a},
                                 {"B_ALONG_K", s->trans_b}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
@@ -304,14 +277,14 @@ static void add_scratch(accurate_geometry *g, tgl_list_builder *builder)
 static void add_product(const tgl_partition *of, const accurate_geometry *g,
                         tgl_list_builder *builder)
 {
-    const tgl_tensor maps[] = {accurate_tensor_of(&g->operands[0], g->row->bm, 1),
-                               accurate_tensor_of(&g->operands[1], g->row->bn, g->cluster)};
+    const tgl_tensor maps[] = {accurate_tensor_of(&g->operands[0], g->row->bm),
+                               accurate_tensor_of(&g->operands[1], g->row->bn)};
     tgl_gemm_step step = {
         .name = g->row->name,
         .file = "gemm/accurate.cu",
         .symbol = "gemm_accurate",
-        .local_bytes = g->row->spills || g->cluster > 1 ? TGL_SPILL_MAX : 0,
-        .needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (g->cluster > 1 ? TGL_HAS_CLUSTERS : 0),
+        .local_bytes = g->row->spills ? TGL_SPILL_MAX : 0,
+        .needs = TGL_HAS_WGMMA | TGL_HAS_TMA,
         .threads = g->threads,
         .dynamic_shared = g->shared,
         .vec_a = 1,
@@ -324,7 +297,7 @@ static void add_product(const tgl_partition *of, const accurate_geometry *g,
         .map_count = 2,
         .keeps_operands = true,
         .tables = g->operands,
-        .args = {.raster = g->raster, .splits = 1, .cluster = g->cluster},
+        .args = {.raster = g->raster, .splits = 1, .cluster = 1},
     };
     tgl_gemm_launch(of, &step, accurate_add_macros, g, builder);
 }
@@ -344,10 +317,9 @@ static void add_chunk(const tgl_partition *of, const accurate_geometry *first, i
     b->is_kept = before.is_kept;
     b->at = before.at;
     b->counters = before.counters;
-    b->strip = before.strip;
     tgl_decompose_place(b);
     g.units = g.tile_rows * tgl_ceil_div(chunk.part.n, g.row->bn) * of->shape->batch;
-    g.blocks = tgl_persistent_blocks(of->chip, 1, g.cluster, g.units * g.cluster);
+    g.blocks = tgl_persistent_blocks(of->chip, 1, 1, g.units);
     tgl_decompose_add_step(&chunk, g.operands, col == 0 ? TGL_DECOMPOSE_BOTH : TGL_DECOMPOSE_B,
                            builder);
     add_product(&chunk, &g, builder);
@@ -383,15 +355,14 @@ static void accurate_explain(const tgl_chip *chip, const tgl_shape *shape, const
     tgl_text_add(out,
                  "arithmetic  three f16 products of scaled words, added in FP32 every %d of k;\n"
                  "            FFMA for tiles with Inf, NaN or too wide exponents\n",
-                 g.slab * BK);
+                 BK);
     tgl_text_add(
         out,
         "bound       |error| <= %.0f * 2^-24 * (|op(A)||op(B)|), + 1 for each listed element;\n"
         "            %.0f in tiles that FFMA computes\n",
-        2.0 * ceil((double)shape->k / (g.slab * BK)) + 42.0 * g.slab + 10, (double)shape->k);
-    tgl_text_add(out, "tiles       %lld x %lld, clusters of %d, bands of %d rows\n",
-                 (long long)g.tile_rows * g.cluster, (long long)g.tile_columns, g.cluster,
-                 g.raster * g.cluster);
+        2.0 * ceil((double)shape->k / BK) + 52, (double)shape->k);
+    tgl_text_add(out, "tiles       %lld x %lld, bands of %d rows\n", (long long)g.tile_rows,
+                 (long long)g.tile_columns, g.raster);
     const int64_t words = g.operands[0].panels + g.operands[1].panels;
     const int64_t bytes = workspace_of(&g);
     tgl_text_add(out, "words       %.2f MB, and %.2f MB of tables\n", 1e-6 * (double)words,

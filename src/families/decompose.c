@@ -110,7 +110,6 @@ static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
     const tgl_decompose *one = &both[both[0].transposes ? 0 : 1];
     const tgl_decompose *other = &both[both[1].transposes ? 1 : 0];
-    if (one->strip > 0) return one->strip;
     int strip = MOST;
     while (strip > LEAST && strip * one->length > threads_of(one) * VALUES)
         strip /= 2;

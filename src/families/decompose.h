@@ -17,7 +17,6 @@ typedef struct tgl_decompose {
     int64_t lines, length; /* of a matrix */
     int64_t ld, stride;    /* of the operand, in elements */
     int64_t count;         /* matrices of the batch; 1 if all problems share one matrix */
-    int strip;             /* lines of a block if it transposes: 8, 16 or 32; 0: by the length */
     int64_t counters;      /* offset of its counters in the counters of the launch list */
     /* The results are the operand's block in the launch list (TGL_VALUE_KEPT), or else in the
      * scratch, from offset `at` on. */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exact tiles of gemm/accurate.cu: sums by FFMA from the FP32 operands themselves. A consumer
+ * computes its 64 rows of a tile, through the shared memory of its warps' chunks.
+ */
+#ifndef TGL_ACCURATE_EXACT_H
+#define TGL_ACCURATE_EXACT_H
+
+#include "lib/accurate_tiles.h"
+#include "lib/shuffle.h"
+
+/* Depth of the tiles of exact sums: 64 rows of op(A) and BN columns of op(B) must fit into the
+ * chunks of a consumer. */
+#define EXACT_K 4
+#if EXACT_K * (64 + BN) > 4 * 16 * 40
+#error "the chunks of a consumer are too small"
+#endif
+
+/* Elements that each thread loads: of op(A), then of op(B). */
+#define EXACT_LEFTS  (EXACT_K * 64 / 128)
+#define EXACT_RIGHTS (EXACT_K * BN / 128)
+
+/* Where element number i of a thread lies in a tile: its line, and its k. */
+static __device__ __forceinline__ struct fragment place_of(int thread, int i, const int edge,
+                                                           const bool is_along_k)
+{
+    const int at = i * 128 + thread;
+    struct fragment f;
+    f.row = is_along_k ? at / EXACT_K : at % edge;
+    f.col = is_along_k ? at % EXACT_K : at / edge;
+    return f;
+}
+
+/* The thread's elements from depth `first` on; zeros outside of the matrices. */
+static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_args *args,
+                                             const float *A, const float *B, const struct unit *u,
+                                             int group, int first, int depth)
+{
+    int thread = (int)threadIdx.x % 128;
+    FORGET(thread);
+#pragma unroll
+    for (int i = 0; i < EXACT_LEFTS; i++) {
+        const struct fragment f = place_of(thread, i, 64, A_ALONG_K);
+        const int row = u->left + group * WM + f.row, p = first + f.col;
+        to[i] = row < args->m && p < depth ? element_of_a(args, A, row, p) : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < EXACT_RIGHTS; i++) {
+        const struct fragment f = place_of(thread, i, BN, B_ALONG_K);
+        const int col = u->right + f.row, p = first + f.col;
+        to[EXACT_LEFTS + i] = col < args->n && p < depth ? element_of_b(args, B, p, col) : 0.0f;
+    }
+}
+
+static __device__ __forceinline__ void put(float *left, float *right, const float *from)
+{
+    int thread = (int)threadIdx.x % 128;
+    FORGET(thread);
+#pragma unroll
+    for (int i = 0; i < EXACT_LEFTS; i++) {
+        const struct fragment f = place_of(thread, i, 64, A_ALONG_K);
+        left[f.col * 64 + f.row] = from[i];
+    }
+#pragma unroll
+    for (int i = 0; i < EXACT_RIGHTS; i++) {
+        const struct fragment f = place_of(thread, i, BN, B_ALONG_K);
+        right[f.col * BN + f.row] = from[EXACT_LEFTS + i];
+    }
+}
+
+/* sum := the sums of a unit by FFMA. room: the chunks of the consumer's warps. */
+static __device__ __forceinline__ void multiply_exactly(float *sum,
+                                                        const struct tgl_gemm_args *args,
+                                                        const struct unit *u, int group, int depth,
+                                                        float *room)
+{
+    const float *A = A_OF(args, u->batch), *B = B_OF(args, u->batch);
+    const struct fragment f = fragment_of(group);
+    float *left = room, *right = room + EXACT_K * 64;
+    float next[EXACT_LEFTS + EXACT_RIGHTS];
+#pragma unroll
+    for (int i = 0; i < ACC; i++)
+        sum[i] = 0.0f;
+    bring(next, args, A, B, u, group, 0, depth);
+#pragma unroll 1
+    for (int first = 0; first < depth; first += EXACT_K) {
+        consumer_barrier(group); /* what is in the room has been read */
+        put(left, right, next);
+        consumer_barrier(group);
+        bring(next, args, A, B, u, group, first + EXACT_K, depth);
+#pragma unroll 1
+        for (int k = 0; k < at_most(EXACT_K, depth - first); k++) {
+            const float *a = &left[k * 64 + f.row - group * WM];
+            const float rows[2] = {a[0], a[8]};
+#pragma unroll
+            for (int i = 0; i < ACC; i += 4) {
+                const float2 b = *(const float2 *)&right[k * BN + f.col + i / 4 * 8];
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    sum[i + j] = fmaf(rows[j / 2], j % 2 == 0 ? b.x : b.y, sum[i + j]);
+            }
+        }
+    }
+    consumer_barrier(group);
+}
+
+/* Whether a sum of the consumer's threads is Inf or NaN. votes: 4 words of shared memory. */
+static __device__ __forceinline__ bool has_overflowed(const float *sum, int *votes, int group)
+{
+    const float most = 3.40282347e38f; /* FLT_MAX */
+    int own = 0;
+#pragma unroll
+    for (int i = 0; i < ACC; i++)
+        own |= !(fabsf(sum[i]) <= most);
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        own |= shuffle_xor(own, lanes);
+    consumer_barrier(group); /* what was in `votes` has been read */
+    if (threadIdx.x % 32 == 0) votes[threadIdx.x / 32 % 4] = own;
+    consumer_barrier(group);
+    return (votes[0] | votes[1] | votes[2] | votes[3]) != 0;
+}
+
+#endif

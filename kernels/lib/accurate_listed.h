@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the scaled sums of gemm/accurate.cu to FP32 sums: each is divided by the scales of its row
+ * and its column, and then the products of listed elements, which two words cannot represent, are
+ * added in the order of lines and k (docs/accuracy.md).
+ */
+#ifndef TGL_ACCURATE_LISTED_H
+#define TGL_ACCURATE_LISTED_H
+
+#include "lib/accurate_tiles.h"
+
+/* ---- Scales ---------------------------------------------------------------------------------- */
+
+/* A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11) and 2^61 (2^15 squared, times a k below
+ * 2^31). With |s| of up to 60, both products are therefore normal numbers or only the last one is
+ * rounded. With any s, the first factor is as far from 1 as that allows, down to 2^-67; and where
+ * the second one would be below 2^-145, the result is less than half of the least denormal number.
+ */
+static __device__ __forceinline__ float unscaled(float sum, int s, const bool is_wide)
+{
+    if (!is_wide) return sum;
+    const int e = -s, first = e < -67 ? -67 : at_most(e, 113);
+    const int second = e - first < -145 ? -145 : e - first;
+    return sum * power_of_two(first) * any_power_of_two(second);
+}
+
+static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm_args *args,
+                                               const struct lines *lines, const struct unit *u,
+                                               int group, int *exponents, bool is_wide)
+{
+    const struct fragment f = fragment_of(group);
+    const int own[2] = {lines->left_exponents[at_most(u->left + f.row, args->m - 1)],
+                        lines->left_exponents[at_most(u->left + f.row + 8, args->m - 1)]};
+    consumer_barrier(group); /* the exponents of the unit before have been read */
+    for (int i = (int)threadIdx.x % 128; i < BN; i += 128)
+        exponents[i] = lines->right_exponents[at_most(u->right + i, args->n - 1)];
+    consumer_barrier(group);
+    if (is_wide) {
+#pragma unroll
+        for (int i = 0; i < ACC; i++)
+            sum[i] = unscaled(sum[i], own[i / 2 % 2] + exponents[f.col + i / 4 * 8 + i % 2], true);
+        return;
+    }
+    const float rows[2] = {power_of_two(-own[0]), power_of_two(-own[1])};
+#pragma unroll
+    for (int i = 0; i < ACC; i += 4) {
+        const int2 s = *(const int2 *)&exponents[f.col + i / 4 * 8];
+        const float columns[2] = {power_of_two(-s.x), power_of_two(-s.y)};
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            sum[i + j] = sum[i + j] * rows[j / 2] * columns[j % 2];
+    }
+}
+
+/* ---- Listed elements ------------------------------------------------------------------------- */
+
+/* order[i] := the number of a list's i-th element, in the order of lines and k. */
+static __device__ __forceinline__ void sort_list(int *order, const struct tgl_panel *panel,
+                                                 int group)
+{
+    const int own = (int)threadIdx.x % 128, count = (int)panel->count;
+    consumer_barrier(group); /* the order before has been read */
+    if (own < count) {
+        const int line = panel->listed[own].line, k = panel->listed[own].k;
+        int before = 0;
+        for (int i = 0; i < count; i++) {
+            const int other = panel->listed[i].line;
+            before += other < line || (other == line && panel->listed[i].k < k);
+        }
+        order[before] = own;
+    }
+    consumer_barrier(group);
+}
+
+/* Adds the products of listed elements of op(A). The consumer's rows are one panel. met: BN floats
+ * of shared memory for the row of op(B) that is multiplied by an element. */
+static __device__ __forceinline__ void
+add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
+                   const struct unit *u, int group, float *met, int *order)
+{
+    const float *B = B_OF(args, u->batch);
+    const struct fragment f = fragment_of(group);
+    sort_list(order, panel, group);
+#pragma unroll 1
+    for (int n = 0; n < (int)panel->count; n++) {
+        const struct tgl_listed *x = &panel->listed[order[n]];
+        consumer_barrier(group); /* what the element before met has been read */
+        for (int i = (int)threadIdx.x % 128; i < BN; i += 128)
+            met[i] = element_of_b(args, B, x->k, at_most(u->right + i, args->n - 1));
+        consumer_barrier(group);
+        const int line = x->line + group * WM - f.row; /* 0 or 8: the row is the thread's */
+        if (line != 0 && line != 8) continue;
+#pragma unroll
+        for (int i = 0; i < ACC; i++)
+            if (i / 2 % 2 == line / 8)
+                sum[i] = fmaf(x->value, met[f.col + i / 4 * 8 + i % 2], sum[i]);
+    }
+}
+
+/* Adds the products of listed elements of op(B) in a panel. Products with elements of op(A) that
+ * are listed themselves have already been added. */
+static __device__ __forceinline__ void
+add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
+                    const int *left_exponents, int first_column, const struct unit *u, int group,
+                    int *order)
+{
+    const float *A = A_OF(args, u->batch);
+    const struct fragment f = fragment_of(group);
+    sort_list(order, panel, group);
+#pragma unroll 1
+    for (int n = 0; n < (int)panel->count; n++) {
+        const struct tgl_listed *x = &panel->listed[order[n]];
+        const int col = first_column + x->line - u->right;
+        if (col < 0 || col >= BN || col % 8 / 2 * 2 != f.col) continue;
+        float met[2]; /* in the thread's two rows */
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int row = at_most(u->left + f.row + 8 * i, args->m - 1);
+            const struct scale scale = scale_of(left_exponents[row]);
+            met[i] = element_of_a(args, A, row, x->k);
+            if (is_below_words(met[i], scaled(met[i], scale))) met[i] = 0.0f;
+        }
+#pragma unroll
+        for (int i = 0; i < ACC; i++)
+            if (i / 4 == col / 8 && i % 2 == col % 2)
+                sum[i] = fmaf(met[i / 2 % 2], x->value, sum[i]);
+    }
+}
+
+static __device__ __forceinline__ void add_listed(float *sum, const struct tgl_gemm_args *args,
+                                                  const struct lines *lines, const struct unit *u,
+                                                  int group, struct accurate_shared *shared)
+{
+    const int first = u->left + group * WM, end = at_most(u->right + BN, args->n);
+    int *order = shared->orders[group];
+    if (first < args->m)
+        add_listed_of_left(sum, args, &lines->left_panels[first / TGL_PANEL_LINES], u, group,
+                           (float *)shared->exponents[group], order);
+#pragma unroll 1
+    for (int p = u->right / TGL_PANEL_LINES; p * TGL_PANEL_LINES < end; p++)
+        add_listed_of_right(sum, args, &lines->right_panels[p], lines->left_exponents,
+                            p * TGL_PANEL_LINES, u, group, order);
+}
+
+#endif

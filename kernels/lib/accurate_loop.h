@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The main loop of gemm/accurate.cu. The tensor cores truncate what they add to a large sum, so
+ * they add up each step of BK from zero, in two phases, and FFMA adds the result to FP32 sums in
+ * registers, rounded to nearest:
+ *
+ *     cross phase   acc := hi*lo + lo*hi    sum += 2^-11 * acc
+ *     hi phase      acc := hi*hi            sum += acc
+ *
+ * The consumers take turns to issue their phases: while one adds, the others multiply. Without
+ * turns they would wait for the same stages, multiply together and add together. Some blocks would
+ * also run ahead of others, so that shared tiles leave L2 before the last block reads them: 47
+ * instead of 38 ms at 16384 cubed on an H200 (docs/notes/2026-11-26-gpu-kernels.md).
+ */
+#ifndef TGL_ACCURATE_LOOP_H
+#define TGL_ACCURATE_LOOP_H
+
+#include "lib/accurate_tiles.h"
+#include "lib/shuffle.h"
+
+/* A consumer's place in the ring, and the parity of its next turn. */
+struct progress {
+    struct place at;
+    unsigned turn;
+};
+
+/* ---- Tiles of a stage ------------------------------------------------------------------------ */
+
+/* The left tile of a stage, of consumer 0. The descriptors of all other tiles of the stage differ
+ * by a constant. The compiler computes them in uniform registers, because it can prove that this
+ * one is equal in all lanes (lib/shuffle.h). */
+static __device__ __forceinline__ wgmma_tile tile_of_stage(struct accurate_shared *shared,
+                                                           int stage)
+{
+    const wgmma_tile first = tile_of(shared->stages[0], 1, BM);
+    const unsigned low = uniform((unsigned)moved_tile(first, (unsigned)stage * STAGE_BYTES));
+    return (first & 0xffffffff00000000ull) | low;
+}
+
+static __device__ __forceinline__ wgmma_tile left_tile(wgmma_tile stage, int group)
+{
+    return moved_tile(stage, (unsigned)(group * WM * 128));
+}
+
+static __device__ __forceinline__ wgmma_tile right_tile(wgmma_tile stage)
+{
+    return moved_tile(stage, LEFT_BYTES);
+}
+
+/* ---- Phases ---------------------------------------------------------------------------------- */
+
+/* A group of wgmmas: acc := left * right. */
+static __device__ __forceinline__ void multiply_hi(float *acc, wgmma_tile left, wgmma_tile right)
+{
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < K_STEPS; k++)
+        wgmma(acc, moved_tile(left, k * K_STEP(1, BM)), moved_tile(right, k * K_STEP(1, BN)),
+              k > 0);
+    wgmma_commit();
+}
+
+/* A group of wgmmas: acc := left_hi * right_lo + left_lo * right_hi. */
+static __device__ __forceinline__ void multiply_cross(float *acc, wgmma_tile left_hi,
+                                                      wgmma_tile left_lo, wgmma_tile right_hi,
+                                                      wgmma_tile right_lo)
+{
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < K_STEPS; k++) {
+        const int step = k * K_STEP(1, BM);
+        wgmma(acc, moved_tile(left_hi, step), moved_tile(right_lo, step), k > 0);
+        wgmma(acc, moved_tile(left_lo, step), moved_tile(right_hi, step), 1);
+    }
+    wgmma_commit();
+}
+
+/* Lets the next consumer multiply, waits for this one's products, and releases their stage. */
+static __device__ __forceinline__ void end_phase(float *acc, struct accurate_shared *shared,
+                                                 int group, int stage)
+{
+    pass_turn(&shared->turns, group);
+    WGMMA_WAIT(acc, 0);
+    WGMMA_HOLD(acc);
+    release(&shared->ring, stage);
+}
+
+/* acc := hi*lo + lo*hi of a step, whose stage of lo is at `at`. Releases that stage. */
+static __device__ __forceinline__ void cross_phase(float *acc, struct accurate_shared *shared,
+                                                   int group, struct place at)
+{
+    const int lo = at.stage;
+    const wgmma_tile lo_tile = tile_of_stage(shared, lo);
+    mbarrier_wait(&shared->ring.full[lo], at.parity);
+    advance(&at);
+    const wgmma_tile hi_tile = tile_of_stage(shared, at.stage);
+    mbarrier_wait(&shared->ring.full[at.stage], at.parity);
+    multiply_cross(acc, left_tile(hi_tile, group), left_tile(lo_tile, group), right_tile(hi_tile),
+                   right_tile(lo_tile));
+    end_phase(acc, shared, group, lo);
+}
+
+/* acc := hi*hi of the same step. Releases the stage of hi, and moves past it. */
+static __device__ __forceinline__ void hi_phase(float *acc, struct accurate_shared *shared,
+                                                int group, struct place *at)
+{
+    advance(at);
+    const int hi = at->stage;
+    const wgmma_tile tile = tile_of_stage(shared, hi);
+    multiply_hi(acc, left_tile(tile, group), right_tile(tile));
+    advance(at);
+    end_phase(acc, shared, group, hi);
+}
+
+/* sum += acc * factor, rounded to nearest. The tensor cores would truncate. */
+static __device__ __forceinline__ void promote(float *sum, const float *acc, const float factor)
+{
+#pragma unroll
+    for (int i = 0; i < ACC; i++)
+        sum[i] = fmaf(acc[i], factor, sum[i]);
+}
+
+/* sum := the scaled sums of a unit. */
+static __device__ __forceinline__ void multiply(float *sum, struct accurate_shared *shared,
+                                                int steps, int group, struct progress *progress)
+{
+    float acc[ACC];
+#pragma unroll
+    for (int i = 0; i < ACC; i++)
+        sum[i] = 0.0f;
+    for (int step = 0; step < steps; step++) {
+        take_turn(&shared->turns, group, &progress->turn);
+        cross_phase(acc, shared, group, progress->at);
+        promote(sum, acc, 1.0f / (1 << TGL_WORD_EXPONENT));
+        take_turn(&shared->turns, group, &progress->turn);
+        hi_phase(acc, shared, group, &progress->at);
+        promote(sum, acc, 1.0f);
+    }
+}
+
+#endif

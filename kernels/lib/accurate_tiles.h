@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parameters of gemm/accurate.cu, what a block has in shared memory, and what its consumers
+ * know of the operands: the states of their panels, and the elements themselves.
+ *
+ * args.left_tables has the panels of left, then its exponents, and args.right_tables those of right
+ * (lib/decompose_args.h).
+ */
+#ifndef TGL_ACCURATE_TILES_H
+#define TGL_ACCURATE_TILES_H
+
+#define WGMMA_TYPE    TYPE_F16
+#define LEFT_ALONG_K  1
+#define RIGHT_ALONG_K 1
+#define EXCHANGED     0
+
+#include "lib/named_barrier.h"
+#include "lib/wgmma_ring.h"
+#include "lib/wgmma_store.h"
+#include "lib/wgmma_turns.h"
+#include "lib/wgmma_units.h"
+#include "lib/words.h"
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+#ifndef A_ALONG_K
+#define A_ALONG_K 1 /* op(A) is K-major in memory */
+#endif
+#ifndef B_ALONG_K
+#define B_ALONG_K 0
+#endif
+
+#if M_STEPS != 1
+#error "BM is 64 * CONSUMERS: a consumer's FP32 sums take the registers of another 64 rows"
+#endif
+#if STAGES < 2
+#error "STAGES: at least 2, for hi and lo of a step of K"
+#endif
+#if CONSUMERS < 2
+#error "CONSUMERS: at least 2, because one multiplies while another one adds to its FP32 sums"
+#endif
+#if CLUSTER > 1 || CLUSTER_SPLITS > 1
+#error "blocks form no clusters"
+#endif
+
+/* ---- Shared memory --------------------------------------------------------------------------- */
+
+enum { WARP_CHUNK = CHUNK_LINES * CHUNK_PITCH }; /* floats */
+
+struct accurate_shared {
+    unsigned char stages[STAGES][STAGE_BYTES]; /* left, then right */
+    __align__(16) float chunks[CONSUMERS * 4][WARP_CHUNK];
+    int exponents[CONSUMERS][BN]; /* of right; then elements of op(B) that listed ones meet */
+    int orders[CONSUMERS][TGL_LISTED_MAX + 1]; /* of lists */
+    struct ring ring;
+    struct turns turns;
+};
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+/* Stops the compiler from keeping values that it has derived from x: while the consumers multiply,
+ * the sums need nearly all registers. */
+#ifdef TGL_SIM
+#define FORGET(x) (void)0
+#else
+#define FORGET(x) asm volatile("" : "+r"(x))
+#endif
+
+/* The threads of a consumer wait for each other. */
+static __device__ __forceinline__ void consumer_barrier(int group)
+{
+    named_barrier(2 + group, 128);
+}
+
+/* Where a thread's sums are: sum[i] belongs to row `row` + i / 2 % 2 * 8 of the tile, and to column
+ * `col` + i / 4 * 8 + i % 2 (lib/wgmma.h). */
+struct fragment {
+    int row, col;
+};
+
+static __device__ __forceinline__ struct fragment fragment_of(int group)
+{
+    int thread = (int)threadIdx.x % 128;
+    struct fragment f;
+    FORGET(thread);
+    f.row = group * WM + thread / 32 * 16 + thread % 32 / 4;
+    f.col = thread % 4 * 2;
+    return f;
+}
+
+static __device__ __forceinline__ int at_most(int x, int most)
+{
+    return x < most ? x : most;
+}
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+/* The tables of one problem of the batch. */
+struct lines {
+    const struct tgl_panel *left_panels, *right_panels;
+    const int *left_exponents, *right_exponents;
+};
+
+static __device__ __forceinline__ struct lines lines_of(const struct tgl_gemm_args *args, int batch)
+{
+    const long long lefts = args->stride_a != 0 ? args->batch : 1;
+    const long long rights = args->stride_b != 0 ? args->batch : 1;
+    const long long left = (args->m + TGL_PANEL_LINES - 1) / TGL_PANEL_LINES; /* panels */
+    const long long right = (args->n + TGL_PANEL_LINES - 1) / TGL_PANEL_LINES;
+    const long long left_number = lefts > 1 ? batch : 0, right_number = rights > 1 ? batch : 0;
+    struct lines lines;
+    lines.left_panels = (const struct tgl_panel *)args->left_tables;
+    lines.right_panels = (const struct tgl_panel *)args->right_tables;
+    lines.left_exponents = (const int *)(lines.left_panels + lefts * left);
+    lines.right_exponents = (const int *)(lines.right_panels + rights * right);
+    lines.left_panels += left_number * left;
+    lines.right_panels += right_number * right;
+    lines.left_exponents += left_number * left * TGL_PANEL_LINES;
+    lines.right_exponents += right_number * right * TGL_PANEL_LINES;
+    return lines;
+}
+
+/* A flag next to the states of panels: one of them has a list. */
+#define HAS_LISTS 4u
+
+/* The combined state of the panels of lines [first, first + count), of `extent` lines in all.
+ * TGL_PANEL_NOT_FINITE is also set for a list that overflows. */
+static __device__ __forceinline__ unsigned states_of(const struct tgl_panel *panels, int first,
+                                                     int count, int extent)
+{
+    const int end = extent - first < count ? extent : first + count;
+    unsigned state = 0;
+    for (int i = first / TGL_PANEL_LINES; i * TGL_PANEL_LINES < end; i++) {
+        state |= panels[i].state;
+        if (panels[i].count > 0) state |= HAS_LISTS;
+        if (panels[i].count > TGL_LISTED_MAX) state |= TGL_PANEL_NOT_FINITE;
+    }
+    return state;
+}
+
+/* The combined state of all panels that a unit's tile meets. */
+static __device__ __forceinline__ unsigned
+state_of_unit(const struct tgl_gemm_args *args, const struct lines *lines, const struct unit *u)
+{
+    if (u->steps == 0) return 0;
+    return states_of(lines->left_panels, u->left, BM, args->m) |
+           states_of(lines->right_panels, u->right, BN, args->n);
+}
+
+static __device__ __forceinline__ float element_of_a(const struct tgl_gemm_args *args,
+                                                     const float *A, int row, int p)
+{
+    return A[A_ALONG_K ? row * args->lda + p : p * args->lda + row];
+}
+
+static __device__ __forceinline__ float element_of_b(const struct tgl_gemm_args *args,
+                                                     const float *B, int p, int col)
+{
+    return B[B_ALONG_K ? col * args->ldb + p : p * args->ldb + col];
+}
+
+#endif
