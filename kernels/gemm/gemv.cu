@@ -57,9 +57,6 @@
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 4
 #endif
-#ifndef NAME
-#define NAME sgemm_gemv
-#endif
 
 #include "lib/packs.h"
 
@@ -92,9 +89,7 @@
 
 /* Packs of a line for which the vectors are loaded at once. Several vectors take many registers,
  * and their loads hit in L1. */
-#ifndef TURN
 #define TURN (COUNT == 1 && !IS_16_BITS ? UNROLL : 1)
-#endif
 
 /* Loads of the matrix come before those of several vectors, and before all arithmetic. Left to
  * itself ptxas, short of registers, loads the rest of a step only after part of it has arrived and
@@ -318,7 +313,7 @@ static __device__ __forceinline__ void store_result(const struct tgl_gemm_args *
 /* The index of a result in shared memory, in the order of D. */
 #define PLACE(at, vector) (BIG_A ? (at)*COUNT + (vector) : (vector)*TILE + (at))
 
-__global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct tgl_gemm_args args)
 {
     __shared__ accumulate_t parts[PARTS][TILE * COUNT];
     start_after_earlier_launches(args.waits_at_end);

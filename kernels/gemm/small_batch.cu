@@ -58,9 +58,6 @@
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1
 #endif
-#ifndef NAME
-#define NAME sgemm_small_batch
-#endif
 
 #define LANES_M   (BM / TM) /* a group's threads, as a grid */
 #define LANES_N   (BN / TN)
@@ -267,7 +264,8 @@ static __device__ __forceinline__ void wait_for_copies(void)
         __syncthreads();
 }
 
-__global__ void __launch_bounds__(THREADS, MIN_BLOCKS) NAME(const struct tgl_gemm_args args)
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+    sgemm_small_batch(const struct tgl_gemm_args args)
 {
     DYNAMIC_SHARED(element_t, shared, STAGES * PER_BLOCK * STAGE);
     wait_for_earlier_launches();

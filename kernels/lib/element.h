@@ -86,11 +86,6 @@ static __device__ __forceinline__ accumulate_t from_a(element_a x)
     return CONVERT(FROM, TYPE_A, x);
 }
 
-static __device__ __forceinline__ accumulate_t from_b(element_b x)
-{
-    return CONVERT(FROM, TYPE_B, x);
-}
-
 static __device__ __forceinline__ accumulate_t from_c(element_c x)
 {
     return CONVERT(FROM, TYPE_C, x);

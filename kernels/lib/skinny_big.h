@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The big operand of gemm/skinny.cu. Each warp loads its part a step ahead of the arithmetic, also
+ * across the ends of tiles, and waits for no other warp. STRAIGHT: the loads go straight into
+ * registers. Otherwise, for F32 that does not allow 16-byte loads, cp.async copies the elements to
+ * a ring of STAGES steps in shared memory, which belongs to the warp.
+ */
+#ifndef TGL_SKINNY_BIG_H
+#define TGL_SKINNY_BIG_H
+
+#include "lib/async_copy.h"
+#include "lib/skinny_work.h"
+
+/* Rows or columns of the big operand that a thread has a pointer to: if it is MN-major, one for
+ * each pack, or for each copy to a ring. */
+#define POINTERS (ALONG_K ? RESULTS : STRAIGHT ? RESULTS / PACK : RESULTS / VEC)
+
+/* Packs that a thread loads in a step. */
+#define PACKS (ALONG_K ? RESULTS * UNROLL : GROUP_K * UNROLL * (RESULTS / PACK))
+
+/* A line of a ring. K-major: the K of a step, padded so that four lines are in different banks.
+ * MN-major: the results of a warp. */
+#define LINE        (ALONG_K ? STEP + LANES_K % 32 : WARP_TILE)
+#define STAGE       ((ALONG_K ? WARP_TILE : WARP_STEP) * LINE)
+#define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE) /* of all warps */
+
+/* The state of a warp's loads. */
+struct loader {
+    const element_t *x[POINTERS]; /* what this thread loads next */
+#if STRAIGHT && CHUNKS > 1 && !ALONG_K
+    int room[POINTERS]; /* elements from x[i] to the last load of its line, which later loads of
+                           the line repeat */
+#define ROOM(l, i) ((l)->room[i])
+#else
+#define ROOM(l, i) 0
+#endif
+    int k, to;     /* the K to load next, and the end of the segment */
+    int unit, end; /* where the next segment begins, and the block's units end */
+    int stage;     /* the stage of the ring to fill next */
+    pack_t next[STRAIGHT ? PACKS : 1]; /* the step to be multiplied next */
+};
+
+/* Moves to the next segment: points to this thread's rows or columns. Those past the last one
+ * repeat it. */
+static __device__ __forceinline__ void open_segment(struct loader *l,
+                                                    const struct tgl_gemm_args *args,
+                                                    const struct operands *o,
+                                                    const struct skinny_work *w)
+{
+    const struct segment s = segment_at(args, w, l->unit, l->end);
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    l->unit = s.next;
+    l->k = s.from;
+    l->to = s.to;
+#if ALONG_K
+    const int row = s.tile * TILE + warp * WARP_TILE + lane / LANES_K;
+#pragma unroll
+    for (int r = 0; r < RESULTS; r++)
+        l->x[r] = o->big + min(row + r * LANES_LENGTH, o->length - 1) * o->ld + s.from +
+                  lane % LANES_K * VEC;
+#else
+#pragma unroll
+    for (int i = 0; i < POINTERS; i++) {
+        l->x[i] = o->big + (s.from + warp * WARP_STEP) * o->ld +
+                  min(s.tile * TILE + (i * (TILE / POINTERS / VEC) + lane) * VEC, o->length - VEC);
+#if STRAIGHT && CHUNKS > 1
+        l->room[i] =
+            max(o->length - VEC - (s.tile * TILE + (i * (TILE / POINTERS / VEC) + lane) * VEC), 0);
+#endif
+    }
+#endif
+}
+
+#if STRAIGHT
+
+/* Loads a step of this warp. is_whole: all of its K exists. Otherwise `left` of it exists. */
+static __device__ __forceinline__ void
+load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
+{
+#if ALONG_K
+    const int mine = K_LANE * VEC;
+#pragma unroll
+    for (int i = 0; i < PACKS * CHUNKS; i++) {
+        const int p = i / CHUNKS / RESULTS * LANES_K * PACK + i % CHUNKS * LANES_K * VEC;
+        const element_t *x = l->x[i / CHUNKS % RESULTS] + p;
+        l->next[i / CHUNKS].chunk[i % CHUNKS] =
+            is_whole ? load_chunk(x) : load_part_of_chunk(x, 0, left - p - mine);
+    }
+    (void)o;
+#else
+#pragma unroll
+    for (int i = 0; i < RESULTS / PACK; i++) {
+        const element_t *x = l->x[i];
+#pragma unroll
+        for (int p = 0; p < WARP_STEP; p++, x += o->ld)
+#pragma unroll
+            for (int c = 0; c < CHUNKS; c++) {
+                const element_t *at = x + min(c * 32 * VEC, ROOM(l, i));
+                l->next[p * (RESULTS / PACK) + i].chunk[c] =
+                    is_whole ? load_chunk(at) : load_part_of_chunk(at, 0, p < left ? VEC : 0);
+            }
+    }
+#endif
+    (void)ring;
+}
+
+#else
+
+/* Copies a step of this warp to its ring. */
+static __device__ __forceinline__ void
+load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
+{
+    const int lane = (int)threadIdx.x % 32;
+    float *slot = ring + l->stage * STAGE;
+#if ALONG_K
+    slot += lane / LANES_K * LINE + lane % LANES_K * VEC;
+#pragma unroll
+    for (int r = 0; r < RESULTS; r++)
+#pragma unroll
+        for (int i = 0; i < UNROLL * CHUNKS; i++) {
+            const int p = i * LANES_K * VEC;
+            if (is_whole) {
+                async_copy(&slot[r * LANES_LENGTH * LINE + p], l->x[r] + p, VEC, true);
+                continue;
+            }
+#pragma unroll
+            for (int e = 0; e < VEC; e++) {
+                const bool valid = p + lane % LANES_K * VEC + e < left;
+                async_copy_float_or_zero(&slot[r * LANES_LENGTH * LINE + p + e],
+                                         valid ? l->x[r] + p + e : o->big, valid);
+            }
+        }
+#else
+#pragma unroll
+    for (int i = 0; i < RESULTS / VEC; i++) {
+        const float *x = l->x[i];
+#pragma unroll
+        for (int p = 0; p < WARP_STEP; p++, x += o->ld) {
+            float *to = &slot[p * LINE + (i * 32 + lane) * VEC];
+            if (is_whole)
+                async_copy(to, x, VEC, true);
+            else
+                async_copy_or_zero(to, p < left ? x : o->big, VEC, p < left);
+        }
+    }
+#endif
+    l->stage = l->stage + 1 == STAGES ? 0 : l->stage + 1;
+}
+
+#endif
+
+/* Loads the next step, if there is one. With rings each call is a group of copies, which is empty
+ * if there is none. */
+static __device__ __forceinline__ void load_step(struct loader *l, float *ring,
+                                                 const struct tgl_gemm_args *args,
+                                                 const struct operands *o,
+                                                 const struct skinny_work *w)
+{
+    if (l->k >= l->to && l->unit < l->end) open_segment(l, args, o, w);
+    if (l->k < l->to) {
+        const int left = l->to - l->k - (ALONG_K ? 0 : (int)threadIdx.x / 32 * WARP_STEP);
+        if (left >= WARP_STEP)
+            load_big(l, ring, o, left, true);
+        else
+            load_big(l, ring, o, left, false);
+        l->k += STEP;
+#pragma unroll
+        for (int i = 0; i < (int)(sizeof l->x / sizeof l->x[0]); i++)
+            l->x[i] += ALONG_K ? STEP : STEP * o->ld;
+    }
+    if (!STRAIGHT) async_commit();
+}
+
+#endif

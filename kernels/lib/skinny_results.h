@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the sums of gemm/skinny.cu to D. A block adds the sums of its lanes or warps that share K.
+ * The blocks of a split tile leave these sums in the workspace, which has room for two tiles of
+ * each block, and the last block to finish adds them in order.
+ */
+#ifndef TGL_SKINNY_RESULTS_H
+#define TGL_SKINNY_RESULTS_H
+
+#include "lib/epilogue.h"
+#include "lib/last_block.h"
+#include "lib/shuffle.h"
+#include "lib/skinny_work.h"
+
+/* ---- Sums of a block ------------------------------------------------------------------------- */
+
+/* Neighbouring results of a lane where the big operand is MN-major. */
+#define WIDTH (STRAIGHT ? VEC : 4)
+
+/* Rows of the small operand whose sums are added over the warps at a time, and the pitch of the
+ * sums of 32 lanes: with it, reads of columns have no bank conflicts. */
+#define SUM_ROWS (COUNT < 4 ? COUNT : 4)
+#define SUM_LINE (WIDTH == 8 ? 36 : 40)
+#define SUMS     (ALONG_K ? 0 : WARPS * SUM_ROWS * RESULTS * SUM_LINE) /* in shared memory */
+
+/* Where the sums of a tile go. */
+struct finisher {
+    const struct tgl_gemm_args *args;
+    const struct operands *o;
+    accumulate_t *partial; /* the workspace, if several blocks share the tile; else NULL */
+    int tile;
+};
+
+/* Stores D[at][s], or D[s][at] if B is the big operand. */
+static __device__ __forceinline__ void skinny_store_result(const struct tgl_gemm_args *args,
+                                                           const struct operands *o,
+                                                           accumulate_t sum, int at, int s)
+{
+    if (at >= o->length || s >= o->count) return;
+    const int row = BIG_A ? at : s, col = BIG_A ? s : at, batch = (int)blockIdx.z;
+    const struct epilogue_operands with = epilogue_operands(args, D_OF(args, batch), batch);
+    epilogue_store(args, &with, sum, row, col);
+}
+
+/* at: the result's index in the tile. */
+static __device__ __forceinline__ void skinny_finish(const struct finisher *f, accumulate_t sum,
+                                                     int at, int s)
+{
+    if (f->partial)
+        f->partial[s * TILE + at] = sum;
+    else
+        skinny_store_result(f->args, f->o, sum, f->tile * TILE + at, s);
+}
+
+#if ALONG_K
+
+/* Adds sums[] over the lanes that share K, by a butterfly reduction after which each lane has some
+ * of the results: sums[0..*held-1]. Returns the index of the first of them. *held is 0 if another
+ * lane has the same results. */
+static __device__ __forceinline__ int skinny_add_lanes(accumulate_t *sums, const int total,
+                                                       int *held)
+{
+    const int lane = (int)threadIdx.x % 32;
+    int first = 0, left = total;
+    bool holder = true;
+#pragma unroll
+    for (int x = LANES_K / 2; x > 0; x /= 2) {
+        const bool upper = lane & x * K_BIT;
+        left /= 2;
+#pragma unroll
+        for (int i = 0; i < total / 2; i++) {
+            if (i >= left) continue;
+            const accumulate_t mine = upper ? sums[i + left] : sums[i];
+            const accumulate_t other = upper ? sums[i] : sums[i + left];
+            sums[i] = mine + shuffle_xor(other, x * K_BIT);
+        }
+        first += upper ? left : 0;
+        if (left == 0) {
+            sums[0] += shuffle_xor(sums[0], x * K_BIT);
+            holder = holder && !upper;
+        }
+    }
+    *held = !holder ? 0 : total < LANES_K ? 1 : total / LANES_K;
+    return first;
+}
+
+/* Adds the sums of the lanes that share K. Warps have different results. */
+static __device__ __forceinline__ void
+finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
+{
+    accumulate_t sums[COUNT * RESULTS];
+    int held;
+#pragma unroll
+    for (int i = 0; i < COUNT * RESULTS; i++)
+        sums[i] = BIG_A ? acc[i % COUNT][i / COUNT] : acc[i / RESULTS][i % RESULTS];
+    const int first = skinny_add_lanes(sums, COUNT * RESULTS, &held);
+    const int at = (int)threadIdx.x / 32 * WARP_TILE + ROW_LANE;
+#pragma unroll
+    for (int i = 0; i < (COUNT * RESULTS + LANES_K - 1) / LANES_K; i++) {
+        const int s = BIG_A ? (first + i) % COUNT : (first + i) / RESULTS;
+        const int r = BIG_A ? (first + i) / COUNT : (first + i) % RESULTS;
+        if (i < held) skinny_finish(f, sums[i], at + r * LANES_LENGTH, s);
+    }
+    (void)shared;
+}
+
+#else
+
+/* Adds the sums of the warps, which share K, in the order of the warps. */
+static __device__ __forceinline__ void
+finish_tile(const struct finisher *f, accumulate_t (*acc)[RESULTS], accumulate_t *shared)
+{
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int warp_sums = SUM_ROWS * RESULTS * SUM_LINE;
+#pragma unroll
+    for (int from = 0; from < COUNT; from += SUM_ROWS) {
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < SUM_ROWS * RESULTS; i++)
+            shared[warp * warp_sums + i * SUM_LINE + lane] = acc[from + i / RESULTS][i % RESULTS];
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < SUM_ROWS * TILE; i += THREADS) {
+            const int s = i / TILE, at = i % TILE;
+            const int place = (s * RESULTS + at / (32 * WIDTH) * WIDTH + at % WIDTH) * SUM_LINE +
+                              at % (32 * WIDTH) / WIDTH;
+            accumulate_t sum = 0;
+#pragma unroll
+            for (int other = 0; other < WARPS; other++)
+                sum += shared[other * warp_sums + place];
+            skinny_finish(f, sum, at, from + s);
+        }
+    }
+}
+
+#endif
+
+/* ---- Sums of several blocks ------------------------------------------------------------------ */
+
+/* The workspace of a block for a split tile, which is the first or the last tile of the block. */
+static __device__ __forceinline__ accumulate_t *
+partial_of(const struct tgl_gemm_args *args, const struct skinny_work *w, int block, int tile)
+{
+    const int which = first_unit(w, block) / w->per_tile == tile ? 0 : 1;
+    const long long place = ((long long)blockIdx.z * gridDim.x + block) * 2 + which;
+    return (accumulate_t *)args->workspace + place * (TILE * COUNT);
+}
+
+/* Four sums that other blocks have stored. */
+#if ACCUMULATE == TYPE_F64
+typedef struct four_sums {
+    double x, y, z, w;
+} four_sums;
+
+static __device__ __forceinline__ four_sums load_sums(const double *from)
+{
+    const double2 low = __ldcg((const double2 *)from), high = __ldcg((const double2 *)from + 1);
+    const four_sums sums = {low.x, low.y, high.x, high.y};
+    return sums;
+}
+#else
+typedef float4 four_sums;
+#define load_sums(from) __ldcg((const float4 *)(from))
+#endif
+
+/* By all blocks of a split tile, which have left their sums in the workspace: the last one to
+ * finish adds the sums of all, and stores the results. */
+static __device__ __forceinline__ void add_blocks(const struct tgl_gemm_args *args,
+                                                  const struct operands *o,
+                                                  const struct skinny_work *w, int tile)
+{
+    const int from = block_of(w, tile * w->per_tile);
+    const int to = block_of(w, (tile + 1) * w->per_tile - 1);
+    const int tiles = (o->length - 1) / TILE + 1;
+    unsigned *counter = &args->counters[(long long)blockIdx.z * tiles + tile];
+    if (!is_last_block(counter, to - from + 1)) return;
+
+    enum { FOURS_EACH = (TILE * COUNT / 4 + THREADS - 1) / THREADS };
+    four_sums sums[FOURS_EACH];
+    const accumulate_t *part = partial_of(args, w, from, tile);
+    for (int b = from; b <= to; b++) {
+#pragma unroll
+        for (int i = 0; i < FOURS_EACH; i++) {
+            const int at = ((int)threadIdx.x + i * THREADS) * 4;
+            if (at >= TILE * COUNT) continue;
+            const four_sums x = load_sums(&part[at]);
+            if (b == from) {
+                sums[i] = x;
+                continue;
+            }
+            sums[i].x += x.x, sums[i].y += x.y, sums[i].z += x.z, sums[i].w += x.w;
+        }
+        part = b == from ? partial_of(args, w, from + 1, tile) : part + 2 * TILE * COUNT;
+    }
+#pragma unroll
+    for (int i = 0; i < FOURS_EACH; i++) {
+        const int at = ((int)threadIdx.x + i * THREADS) * 4, s = at / TILE;
+        accumulate_t four[4];
+        if (at >= TILE * COUNT) continue;
+        four[0] = sums[i].x, four[1] = sums[i].y, four[2] = sums[i].z, four[3] = sums[i].w;
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            skinny_store_result(args, o, four[e], tile * TILE + at % TILE + e, s);
+    }
+}
+
+#endif

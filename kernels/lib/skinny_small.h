@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The small operand of gemm/skinny.cu in shared memory: all of its K if that is at most DEPTH.
+ * Otherwise DEPTH of K at a time are multiplied while the next DEPTH are copied. Elements of 16
+ * bits are copied as they are, and converted to F32 within shared memory when all threads have
+ * multiplied the elements before.
+ */
+#ifndef TGL_SKINNY_SMALL_H
+#define TGL_SKINNY_SMALL_H
+
+#include "lib/async_copy.h"
+#include "lib/skinny_work.h"
+
+/* ---- Layout ---------------------------------------------------------------------------------- */
+
+/* A line of shared memory holds GROUP_K of K of all rows, in units of 16 bytes: UNIT of K of each
+ * row, then the next UNIT of each row. A line is an odd number of units, so that lanes that share K
+ * read from different banks. */
+#define UNITS      (COUNT * GROUP_K / UNIT)
+#define SMALL_LINE ((UNITS + 1 - UNITS % 2) * UNIT)
+#define SMALL      (DEPTH / GROUP_K * SMALL_LINE)
+
+/* Buffers of SMALL: one is multiplied while the other is filled. With elements of 16 bits the
+ * second buffer holds them as they are stored in memory, in rows of STORED elements. */
+#define PLACES     (IS_16_BITS ? 1 : 2)
+#define STORED     (DEPTH + 8)
+#define RAW_FLOATS (IS_16_BITS ? COUNT * STORED / 2 : 0)
+
+/* Where element p of row s goes: to the line that the thread reads which multiplies element p. With
+ * loads of fewer than 16 bytes a thread has CHUNKS times VEC elements of each LANES_K * PACK. */
+#define IS_IN_ORDER (!ALONG_K || !STRAIGHT || CHUNKS == 1)
+#define SMALL_LINE_OF(p)                                                                           \
+    (IS_IN_ORDER ? (p) / GROUP_K : (p) / (LANES_K * PACK) * LANES_K + (p) % (LANES_K * VEC) / VEC)
+#define SMALL_IN_LINE(p)                                                                           \
+    (IS_IN_ORDER ? (p) % GROUP_K : (p) % (LANES_K * PACK) / (LANES_K * VEC) * VEC + (p) % VEC)
+#define SMALL_AT(s, p)                                                                             \
+    (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * COUNT + (s)) * UNIT +              \
+     SMALL_IN_LINE(p) % UNIT)
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+/* K that is copied for `depth` of it: whole steps. */
+#define PADDED(depth) ((((depth) + STEP - 1) / STEP * STEP + 31) / 32 * 32)
+
+/* Packs are numbered so that the lanes of a warp copy neighbouring packs of a row. The number of
+ * packs, some of which are past the end of a row, and the first element of pack i, which is in row
+ * i / 32 % COUNT: */
+#define PACKS_OF_SMALL(padded) (COUNT * (((padded) + 32 * PACK - 1) / (32 * PACK)) * 32)
+#define PACK_OF_SMALL(i)       (((i) / 32 / COUNT * 32 + (i) % 32) * PACK)
+
+#if IS_16_BITS
+
+/* Copies `depth` of K from `first` on of all rows, as they are stored in memory, and zeros up to
+ * whole steps. The copies are asynchronous if the operand is K-major and aligned. */
+static __device__ __forceinline__ void copy_small(accumulate_t *small, const struct operands *o,
+                                                  int first, int depth)
+{
+    enum { AT_ONCE = 8 }; /* loads that a thread has in flight */
+    element_t *stored = (element_t *)(small + PLACES * SMALL);
+    const int padded = PADDED(depth);
+    const bool k_major = o->small_k == 1;
+    const element_t *x = o->small + first * o->small_k;
+    if (k_major && rows_are_packed(x, o->small_row)) {
+#pragma unroll 1
+        for (int i = (int)threadIdx.x; i < PACKS_OF_SMALL(padded); i += THREADS) {
+            const int s = i / 32 % COUNT, p = PACK_OF_SMALL(i);
+            const int valid = s < o->count ? max(0, min(PACK, depth - p)) : 0;
+            if (p < padded)
+                async_copy_bytes(&stored[s * STORED + p], valid ? x + s * o->small_row + p : x, 16,
+                                 valid * (int)sizeof(element_t));
+        }
+        return;
+    }
+#pragma unroll 1
+    for (int from = (int)threadIdx.x; from < COUNT * padded; from += THREADS * AT_ONCE) {
+        element_t some[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < 2 * AT_ONCE; j++) { /* all loads, then all stores */
+            const int i = from + j % AT_ONCE * THREADS;
+            const int s = k_major ? i / 32 % COUNT : i % COUNT;
+            const int p = k_major ? i / 32 / COUNT * 32 + i % 32 : i / COUNT;
+            const element_t zero = {0};
+            if (j < AT_ONCE)
+                some[j] = s < o->count && p < depth ? x[s * o->small_row + p * o->small_k] : zero;
+            else if (p < padded)
+                stored[s * STORED + p] = some[j % AT_ONCE];
+        }
+    }
+}
+
+/* Converts the elements that copy_small() has copied. All threads call it when these have arrived.
+ */
+static __device__ __forceinline__ void convert_small(accumulate_t *small, int depth)
+{
+    const element_t *stored = (const element_t *)(small + PLACES * SMALL);
+    const int padded = PADDED(depth);
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < PACKS_OF_SMALL(padded); i += THREADS) {
+        const int s = i / 32 % COUNT, p = PACK_OF_SMALL(i);
+        if (p >= padded) continue;
+        const uint4 words = *(const uint4 *)&stored[s * STORED + p];
+        accumulate_t x[PACK];
+        convert_words(x, words);
+#pragma unroll
+        for (int e = 0; e < PACK; e++)
+            small[SMALL_AT(s, p + e)] = x[e];
+    }
+    __syncthreads();
+}
+
+#else
+
+/* Copies `depth` of K from `first` on of all rows, and zeros up to whole steps. Lanes copy
+ * neighbours in memory, by 16-byte copies if the operand is K-major and aligned. */
+static __device__ __forceinline__ void copy_small(accumulate_t *small, const struct operands *o,
+                                                  int first, int depth)
+{
+    const int padded = PADDED(depth);
+    const bool k_major = o->small_k == 1;
+    const element_t *x = o->small + first * o->small_k;
+    if (IS_IN_ORDER && k_major && rows_are_packed(x, o->small_row) && depth % PACK == 0) {
+#pragma unroll 1
+        for (int i = (int)threadIdx.x; i < PACKS_OF_SMALL(padded); i += THREADS) {
+            const int s = i / 32 % COUNT, p = PACK_OF_SMALL(i);
+            const bool valid = s < o->count && p < depth;
+            if (p < padded)
+                async_copy_or_zero((float *)&small[SMALL_AT(s, p)],
+                                   (const float *)(valid ? x + s * o->small_row + p : x), 4, valid);
+        }
+        return;
+    }
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < COUNT * padded; i += THREADS) {
+        const int s = k_major ? i / 32 % COUNT : i % COUNT;
+        const int p = k_major ? i / 32 / COUNT * 32 + i % 32 : i / COUNT;
+        const bool valid = s < o->count && p < depth;
+        async_copy_or_zero((float *)&small[SMALL_AT(s, p)],
+                           (const float *)(valid ? x + s * o->small_row + p * o->small_k : x),
+                           sizeof(element_t) / 4, valid);
+    }
+}
+
+#endif
+
+/* ---- Feeding --------------------------------------------------------------------------------- */
+
+/* The state of the copies if the block needs more than DEPTH of K. */
+struct feeder {
+    int k, to;     /* the K to copy next, and the end of the segment */
+    int unit, end; /* where the next segment begins, and the block's units end */
+    int place;     /* the buffer to fill next */
+#if IS_16_BITS
+    int copied; /* K that was copied last, to be converted */
+#endif
+};
+
+/* Copies the next DEPTH of K, or the rest of the segment. */
+static __device__ __forceinline__ void feed(struct feeder *f, accumulate_t *small,
+                                            const struct tgl_gemm_args *args,
+                                            const struct operands *o, const struct skinny_work *w)
+{
+    if (f->k >= f->to && f->unit < f->end) {
+        const struct segment s = segment_at(args, w, f->unit, f->end);
+        f->unit = s.next;
+        f->k = s.from;
+        f->to = s.to;
+    }
+    if (f->k >= f->to) return;
+#if IS_16_BITS
+    f->copied = min(DEPTH, f->to - f->k);
+#endif
+    copy_small(small + f->place * SMALL, o, f->k, min(DEPTH, f->to - f->k));
+    f->k += min(DEPTH, f->to - f->k); /* k may be as large as an int allows */
+    f->place ^= PLACES - 1;
+}
+
+#endif

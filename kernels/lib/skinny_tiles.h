@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parameters of gemm/skinny.cu, the sizes that follow from them, and its two operands.
+ */
+#ifndef TGL_SKINNY_TILES_H
+#define TGL_SKINNY_TILES_H
+
+#include "lib/gemm_args.h"
+#include "lib/operands.h"
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+#ifndef BIG_A
+#define BIG_A 0 /* 1: A is the big operand (n <= COUNT), 0: B (m <= COUNT) */
+#endif
+#ifndef ALONG_K
+#define ALONG_K 0 /* 1: the big operand is K-major, 0: MN-major */
+#endif
+#ifndef COUNT
+#define COUNT 16 /* at least the small operand's rows or columns: 1, 2, 4, 8 or 16 */
+#endif
+#ifndef VEC
+#define VEC 4 /* elements of a load: divides the big operand's alignment, ld and contiguous edge   \
+               */
+#endif
+#ifndef RESULTS
+#define RESULTS 4 /* of a thread, times COUNT; a multiple of PACK unless ALONG_K */
+#endif
+#ifndef LANES_K
+#define LANES_K 8 /* ALONG_K: lanes of a warp that share K: 4, 8, 16 or 32 */
+#endif
+#ifndef UNROLL
+#define UNROLL 1 /* groups of GROUP_K that a thread multiplies in a step */
+#endif
+#ifndef STAGES
+#define STAGES 3 /* steps in the ring of a warp, if there are rings (STRAIGHT is 0) */
+#endif
+#ifndef WARPS
+#define WARPS 8
+#endif
+#ifndef DEPTH
+#define DEPTH 512 /* K of the small operand that is in shared memory at once */
+#endif
+#ifndef MIN_BLOCKS
+#define MIN_BLOCKS 2 /* minimum resident blocks of an SM, which limits the registers */
+#endif
+
+#define LOAD_SCALAR(at) (*(at)) /* few elements remain at the end of K: no cache hint */
+#include "lib/packs.h"
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+#define THREADS      (WARPS * 32)
+#define GROUP_K      (ALONG_K ? PACK : 4) /* K of a group, which a thread multiplies at once */
+#define STEP         (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
+#define WARP_STEP    (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
+#define LANES_LENGTH (ALONG_K ? 32 / LANES_K : 32) /* lanes of a warp with other results */
+#define WARP_TILE    (LANES_LENGTH * RESULTS)      /* results of a warp, times COUNT */
+#define TILE         (ALONG_K ? WARPS * WARP_TILE : WARP_TILE) /* of a block */
+#define STRAIGHT     (TYPE_A != TYPE_F32 || VEC == PACK) /* 1: loads go straight into registers */
+
+/* This lane's index along the results, and along K. For loads straight into registers, neighbouring
+ * lanes share K, so that they load neighbouring elements. With rings, neighbouring lanes have other
+ * results and read the same elements of the small operand, which is faster. */
+#define ROW_LANE ((int)threadIdx.x % 32 / (STRAIGHT ? LANES_K : 1) % LANES_LENGTH)
+#define K_LANE   ((int)threadIdx.x % 32 / (STRAIGHT ? 1 : LANES_LENGTH) % LANES_K)
+#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* the bit of the lane number that is K_LANE's bit 0 \
+                                                */
+
+#if DEPTH % STEP || DEPTH % 32
+#error "DEPTH: a multiple of STEP and of 32"
+#endif
+#if !ALONG_K && RESULTS % PACK
+#error "RESULTS: a multiple of PACK if the big operand is MN-major"
+#endif
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+/* The operands of one problem of the batch. */
+struct operands {
+    const element_t *big, *small;
+    long long ld;                 /* of the big operand */
+    long long small_row, small_k; /* strides of the small operand */
+    int length, count;            /* rows or columns of the big operand, and of the small one */
+};
+
+static __device__ __forceinline__ struct operands operands_of(const struct tgl_gemm_args *args)
+{
+    const int batch = (int)blockIdx.z;
+    const element_a *A = A_OF(args, batch);
+    const element_b *B = B_OF(args, batch);
+    const long long small_ld = BIG_A ? args->ldb : args->lda;
+    struct operands o;
+    o.big = BIG_A ? A : B;
+    o.small = BIG_A ? B : A;
+    o.ld = BIG_A ? args->lda : args->ldb;
+    o.length = BIG_A ? args->m : args->n;
+    o.count = BIG_A ? args->n : args->m;
+    o.small_row = args->small_k_major ? small_ld : 1;
+    o.small_k = args->small_k_major ? 1 : small_ld;
+    return o;
+}
+
+#endif
