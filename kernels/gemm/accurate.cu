@@ -34,14 +34,14 @@
 /* ---- Producer -------------------------------------------------------------------------------- */
 
 /* By one thread: fills the stages of all units of the block. */
-static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
-                                               const struct tgl_tensor_map *left_map,
-                                               const struct tgl_tensor_map *right_map,
-                                               struct accurate_shared *shared, int depth)
+static __device__ __forceinline__ void accurate_produce(const struct tgl_gemm_args *args,
+                                                        const struct tgl_tensor_map *left_map,
+                                                        const struct tgl_tensor_map *right_map,
+                                                        struct accurate_shared *shared, int depth)
 {
     const int units = unit_count(args);
-    struct source left = {left_map, BM, 0, 0}, right = {right_map, BN, 0, 0};
-    struct place at = {0, 0};
+    struct wgmma_source left = {left_map, BM, 0, 0}, right = {right_map, BN, 0, 0};
+    struct ring_place at = {0, 0};
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         const struct unit u = find_unit(args, i, depth);
         const struct lines lines = lines_of(args, u.batch);
@@ -76,7 +76,7 @@ static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl
     const unsigned state = state_of_unit(args, &lines, &u);
     bool is_exact = (state & TGL_PANEL_NOT_FINITE) != 0;
     if (!is_exact) {
-        multiply(sum, shared, u.steps, group, progress);
+        accurate_multiply(sum, shared, u.steps, group, progress);
         if (u.steps == 0) return;
         FORGET(number);
         u = find_unit(args, number, depth);
@@ -91,8 +91,9 @@ static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl
     if (is_exact) multiply_exactly(sum, args, &u, group, depth, shared->chunks[group * 4]);
 }
 
-static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
-                                               struct accurate_shared *shared, int group, int depth)
+static __device__ __forceinline__ void accurate_consume(const struct tgl_gemm_args *args,
+                                                        struct accurate_shared *shared, int group,
+                                                        int depth)
 {
     const int units = unit_count(args);
     struct progress progress = {{0, 0}, first_turn(group)};
@@ -101,7 +102,7 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
         compute_unit(sum[0], args, shared, i, group, depth, &progress);
         FORGET(i);
         const struct unit u = find_unit(args, i, depth);
-        store_sums(args, sum, (char *)shared->chunks[group * 4], 0, &u, group);
+        wgmma_store_sums(args, sum, (char *)shared->chunks[group * 4], 0, &u, group);
     }
 }
 
@@ -121,9 +122,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int depth = DEPTH_OF(&args);
     if (group == CONSUMERS) {
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
-        if (threadIdx.x == CONSUMER_THREADS) produce(&args, &left_map, &right_map, shared, depth);
+        if (threadIdx.x == CONSUMER_THREADS)
+            accurate_produce(&args, &left_map, &right_map, shared, depth);
     } else {
         REGISTERS_INCREASE(CONSUMER_REGISTERS);
-        consume(&args, shared, group, depth);
+        accurate_consume(&args, shared, group, depth);
     }
 }

@@ -62,9 +62,9 @@
 
 /* Copies a tile that is k_left deep: the rows or columns that exist, with zeros behind k up to a
  * whole step. */
-static __device__ __forceinline__ void copy_tile(char *tile, const struct origin *from, int k_left,
-                                                 const int edge, const int vec, const bool k_major,
-                                                 const bool has_tail)
+static __device__ __forceinline__ void
+batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const int edge,
+                    const int vec, const bool k_major, const bool has_tail)
 {
     const unsigned per_line = PLACES_OF_LINE(edge, k_major, vec);
     const int depth = (k_left + MMA_K - 1) / MMA_K * MMA_K;
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void copy_tile(char *tile, const struct origin
 #pragma unroll
     for (int i = 0; i < PLACES_OF_THREAD(edge, vec); i++) {
         const struct place_of_tile place =
-            place_of(tile, from, k_left, i, edge, vec, k_major, has_tail || IS_PLAIN(vec));
+            mma_place_of(tile, from, k_left, i, edge, vec, k_major, has_tail || IS_PLAIN(vec));
         const int at = (int)place_in_line(i, per_line) * (PLACE_BYTES(vec) / SIZE);
         if (!has_place(i, edge, vec) || (int)place_line(i, per_line) >= lines || at >= width)
             continue;
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void copy_tile(char *tile, const struct origin
 }
 
 /* The state of the copies. */
-struct copier {
+struct batch_mma_copier {
     int product, k; /* what to copy next: a tile of this product, from this k on */
     int stage;      /* bytes from the first stage to its place */
 };
@@ -96,19 +96,20 @@ static __device__ __forceinline__ int next_stage(int stage)
 
 /* Copies the next tile of k, if there is one; if not, the group of copies is empty. depth: 0, or
  * that of the products. */
-static __device__ __forceinline__ void copy_step(struct copier *c, char *stages,
-                                                 const struct tgl_gemm_args *args, int depth)
+static __device__ __forceinline__ void batch_mma_copy_step(struct batch_mma_copier *c, char *stages,
+                                                           const struct tgl_gemm_args *args,
+                                                           int depth)
 {
     if (c->product < args->batch && c->k < depth) {
-        const struct origin A =
-            origin_of(A_OF(args, c->product), args->lda, A_K_MAJOR ? c->k : c->k * args->lda,
-                      args->m, BM, VEC_A, A_K_MAJOR);
-        const struct origin B =
-            origin_of(B_OF(args, c->product), args->ldb, B_K_MAJOR ? c->k : c->k * args->ldb,
-                      args->n, BN, VEC_B, B_K_MAJOR);
+        const struct mma_origin A =
+            mma_origin_of(A_OF(args, c->product), args->lda, A_K_MAJOR ? c->k : c->k * args->lda,
+                          args->m, BM, VEC_A, A_K_MAJOR);
+        const struct mma_origin B =
+            mma_origin_of(B_OF(args, c->product), args->ldb, B_K_MAJOR ? c->k : c->k * args->ldb,
+                          args->n, BN, VEC_B, B_K_MAJOR);
         char *stage = stages + c->stage;
-        copy_tile(stage, &A, depth - c->k, BM, VEC_A, A_K_MAJOR, TAIL_A);
-        copy_tile(stage + A_BYTES, &B, depth - c->k, BN, VEC_B, B_K_MAJOR, TAIL_B);
+        batch_mma_copy_tile(stage, &A, depth - c->k, BM, VEC_A, A_K_MAJOR, TAIL_A);
+        batch_mma_copy_tile(stage + A_BYTES, &B, depth - c->k, BN, VEC_B, B_K_MAJOR, TAIL_B);
         c->stage = next_stage(c->stage);
         c->k += BK;
         if (c->k >= depth) c->k = 0, c->product += (int)gridDim.x;
@@ -125,7 +126,7 @@ static __device__ __forceinline__ void wait_for_threads(void)
 }
 
 /* Returns when the copies of all threads have arrived, and all have read the tile before. */
-static __device__ __forceinline__ void wait_for_copies(void)
+static __device__ __forceinline__ void batch_mma_wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);
     wait_for_threads();
@@ -141,10 +142,10 @@ static __device__ __forceinline__ void clear_stages(char *stages)
 /* ---- Products -------------------------------------------------------------------------------- */
 
 /* acc += a tile of k, `depth` deep. rows, cols: of D, from the warp's first ones on. */
-static __device__ __forceinline__ void multiply_tile(accumulate_t (*acc)[NT][4], const char *stage,
-                                                     const struct lane_source *source_a,
-                                                     const struct lane_source *source_b, int rows,
-                                                     int cols, int depth)
+static __device__ __forceinline__ void
+batch_mma_multiply_tile(accumulate_t (*acc)[NT][4], const char *stage,
+                        const struct mma_lane_source *source_a,
+                        const struct mma_lane_source *source_b, int rows, int cols, int depth)
 {
 #pragma unroll
     for (int p = 0; p < BK; p += MMA_K) {
@@ -153,13 +154,13 @@ static __device__ __forceinline__ void multiply_tile(accumulate_t (*acc)[NT][4],
 #pragma unroll
         for (int i = 0; i < MT; i++)
             if (i * 16 < rows) {
-                load_fragment(a[i], stage, source_a, i * 16, p, BM, A_K_MAJOR, true);
+                mma_load_fragment(a[i], stage, source_a, i * 16, p, BM, A_K_MAJOR, true);
                 round_fragments(&a[i], 1);
             }
 #pragma unroll
         for (int j = 0; j < NT / 2; j++)
             if (j * 16 < cols) {
-                load_fragment(b[j], stage + A_BYTES, source_b, j * 16, p, BN, B_K_MAJOR, false);
+                mma_load_fragment(b[j], stage + A_BYTES, source_b, j * 16, p, BN, B_K_MAJOR, false);
                 round_fragments(&b[j], 1);
             }
 #pragma unroll
@@ -182,26 +183,26 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     const int warp = uniform((int)threadIdx.x / 32);
     const int row = warp % WARPS_M * WM, col = warp / WARPS_M * WN;
     const int rows = args.m - row, cols = args.n - col;
-    const struct lane_source a = lane_source(row, 0, BM, A_K_MAJOR, true);
-    const struct lane_source b = lane_source(col, 0, BN, B_K_MAJOR, false);
+    const struct mma_lane_source a = mma_lane_source(row, 0, BM, A_K_MAJOR, true);
+    const struct mma_lane_source b = mma_lane_source(col, 0, BN, B_K_MAJOR, false);
     accumulate_t *results = (accumulate_t *)(shared + RING_BYTES) + warp * 16 * PITCH;
 
     clear_stages(shared);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
     const int depth = DEPTH_OF(&args);
-    struct copier copier = {(int)blockIdx.x, 0, 0};
+    struct batch_mma_copier copier = {(int)blockIdx.x, 0, 0};
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++)
-        copy_step(&copier, shared, &args, depth);
+        batch_mma_copy_step(&copier, shared, &args, depth);
 
     int stage = 0;
     for (int product = (int)blockIdx.x; product < args.batch; product += (int)gridDim.x) {
         accumulate_t acc[MT][NT][4] = {{{0}}};
         for (int k = 0; k < depth; k += BK) {
-            wait_for_copies();
-            copy_step(&copier, shared, &args, depth);
-            multiply_tile(acc, shared + stage, &a, &b, rows, cols, depth - k);
+            batch_mma_wait_for_copies();
+            batch_mma_copy_step(&copier, shared, &args, depth);
+            batch_mma_multiply_tile(acc, shared + stage, &a, &b, rows, cols, depth - k);
             stage = next_stage(stage);
         }
         if (rows <= 0 || cols <= 0) continue;

@@ -51,7 +51,7 @@ typedef struct tgl_decompose_job job_t;
 /* ---- The work of a block --------------------------------------------------------------------- */
 
 /* Lines [line, line + count) of a matrix, and elements [first, end) of each. */
-struct work {
+struct decompose_work {
     int matrix, line, count, first, end, part;
 };
 
@@ -62,7 +62,8 @@ static __device__ __forceinline__ int divided(int x, int power)
 }
 
 /* False: a block that only completes a cluster. */
-static __device__ __forceinline__ bool find_work(const job_t *job, int block, struct work *w)
+static __device__ __forceinline__ bool find_work(const job_t *job, int block,
+                                                 struct decompose_work *w)
 {
     const int down = divided(job->lines + job->block_lines - 1, job->block_lines);
     const int group = divided(block, job->parts);
@@ -75,37 +76,42 @@ static __device__ __forceinline__ bool find_work(const job_t *job, int block, st
     return w->matrix < job->count;
 }
 
-static __device__ __forceinline__ const float *matrix_of(const job_t *job, const struct work *w)
+static __device__ __forceinline__ const float *matrix_of(const job_t *job,
+                                                         const struct decompose_work *w)
 {
     return job->from + w->matrix * job->stride;
 }
 
 /* The words hi of a matrix; lo follow. */
-static __device__ __forceinline__ unsigned short *words_of(const job_t *job, const struct work *w)
+static __device__ __forceinline__ unsigned short *words_of(const job_t *job,
+                                                           const struct decompose_work *w)
 {
     return job->to + w->matrix * 2 * job->words;
 }
 
 /* The number of the panel, among those of all matrices. */
-static __device__ __forceinline__ long long panel_of(const job_t *job, const struct work *w)
+static __device__ __forceinline__ long long panel_of(const job_t *job,
+                                                     const struct decompose_work *w)
 {
     return (long long)w->matrix * (job->padded_lines / TGL_PANEL_LINES) + w->line / TGL_PANEL_LINES;
 }
 
 /* Of a thread: element number e, 0 <= e < 32, belongs to line `line` + e % 4 if the lines are
  * columns in memory, or else to line `line`. */
-struct place {
+struct decompose_place {
     int line, k;  /* of element 0 */
     int distance; /* along K, from four elements to the next four */
     int slot;     /* the number of `line` in the block */
 };
 
-static __device__ __forceinline__ int line_of(const struct place *at, int e, const bool transposed)
+static __device__ __forceinline__ int line_of(const struct decompose_place *at, int e,
+                                              const bool transposed)
 {
     return at->line + (transposed ? e % 4 : 0);
 }
 
-static __device__ __forceinline__ int k_of(const struct place *at, int e, const bool transposed)
+static __device__ __forceinline__ int k_of(const struct decompose_place *at, int e,
+                                           const bool transposed)
 {
     return at->k + e / 4 * at->distance + (transposed ? 0 : e % 4);
 }
@@ -116,11 +122,12 @@ static __device__ __forceinline__ int threads_of(const job_t *job)
     return divided(THREADS, job->block_lines);
 }
 
-static __device__ __forceinline__ struct place place_of(const job_t *job, const struct work *w,
-                                                        int step, const bool transposed)
+static __device__ __forceinline__ struct decompose_place
+decompose_place_of(const job_t *job, const struct decompose_work *w, int step,
+                   const bool transposed)
 {
     const int thread = opaque((int)threadIdx.x);
-    struct place at;
+    struct decompose_place at;
     if (transposed) {
         at.slot = thread % (STRIP / 4) * 4;
         at.k = w->first + step * (32 * THREADS / STRIP) + thread / (STRIP / 4) * 8;
@@ -138,8 +145,10 @@ static __device__ __forceinline__ struct place place_of(const job_t *job, const 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
 /* The thread's elements; zeros outside of the lines. */
-static __device__ __forceinline__ void load(float *x, const job_t *job, const struct work *w,
-                                            const struct place *at, const bool transposed)
+static __device__ __forceinline__ void load_lines(float *x, const job_t *job,
+                                                  const struct decompose_work *w,
+                                                  const struct decompose_place *at,
+                                                  const bool transposed)
 {
     const long long down = transposed ? job->ld : 1, right = transposed ? 1 : job->ld;
     const float *from = matrix_of(job, w) + at->k * down + at->line * right;
@@ -199,7 +208,8 @@ struct maxima {
 
 /* Writes the maxima of the warp. Returns the number of warps that share a line. */
 static __device__ __forceinline__ int write_maxima(struct maxima *to, const unsigned *most,
-                                                   const job_t *job, const struct place *at,
+                                                   const job_t *job,
+                                                   const struct decompose_place *at,
                                                    const bool transposed)
 {
     const int thread = (int)threadIdx.x, lane = thread % 32;
@@ -231,8 +241,8 @@ static __device__ __forceinline__ int exponent_of(unsigned most)
 }
 
 /* By one thread for each line: what the reader of the words has to know of it. */
-static __device__ __forceinline__ void record_line(const job_t *job, const struct work *w, int line,
-                                                   unsigned most)
+static __device__ __forceinline__ void record_line(const job_t *job, const struct decompose_work *w,
+                                                   int line, unsigned most)
 {
     const int s = exponent_of(most);
     const unsigned state =
@@ -248,8 +258,10 @@ static __device__ __forceinline__ void record_line(const job_t *job, const struc
 /* maxima->of_line becomes the maxima of the block's lines, over all blocks of each. Also records
  * the lines. */
 static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, const unsigned *most,
-                                                      const job_t *job, const struct work *w,
-                                                      const struct place *at, const bool transposed)
+                                                      const job_t *job,
+                                                      const struct decompose_work *w,
+                                                      const struct decompose_place *at,
+                                                      const bool transposed)
 {
     const int warps = write_maxima(maxima, most, job, at, transposed), slot = (int)threadIdx.x;
     const bool has_line = slot < job->block_lines;
@@ -305,7 +317,8 @@ static __device__ __forceinline__ bool split_two(float first, float second, stru
 /* Writes the words of the thread's elements of one line. Returns whether two words cannot represent
  * one of them. */
 static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
-                                                  const struct work *w, const struct place *at,
+                                                  const struct decompose_work *w,
+                                                  const struct decompose_place *at,
                                                   const struct maxima *maxima)
 {
     const struct scale scale = scale_of_line(maxima, at->slot);
@@ -327,7 +340,8 @@ static __device__ __forceinline__ bool split_line(const float *x, const job_t *j
 
 /* The same for lines that are columns in memory: four of them. */
 static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
-                                                     const struct work *w, const struct place *at,
+                                                     const struct decompose_work *w,
+                                                     const struct decompose_place *at,
                                                      const struct maxima *maxima)
 {
     bool has_below = false;
@@ -349,8 +363,8 @@ static __device__ __forceinline__ bool split_columns(const float *x, const job_t
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
 /* Element number e of the thread, read again. */
-static __device__ __forceinline__ float element_of(const job_t *job, const struct work *w,
-                                                   const struct place *at, int e,
+static __device__ __forceinline__ float element_of(const job_t *job, const struct decompose_work *w,
+                                                   const struct decompose_place *at, int e,
                                                    const bool transposed)
 {
     const long long line = line_of(at, e, transposed), k = k_of(at, e, transposed);
@@ -360,7 +374,7 @@ static __device__ __forceinline__ float element_of(const job_t *job, const struc
 
 /* Whether element number e, which is x, is to be listed. */
 static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
-                                                 const struct place *at, int e, float x,
+                                                 const struct decompose_place *at, int e, float x,
                                                  const bool transposed)
 {
     const int slot = at->slot + (transposed ? e % 4 : 0);
@@ -370,8 +384,8 @@ static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
 
 /* Adds the elements of the thread that two words do not hold to the list of the panel. Rarely
  * called. */
-static __device__ __forceinline__ void list_below(const job_t *job, const struct work *w,
-                                                  const struct place *at,
+static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
+                                                  const struct decompose_place *at,
                                                   const struct maxima *maxima,
                                                   const bool transposed)
 {
@@ -397,7 +411,8 @@ static __device__ __forceinline__ void list_below(const job_t *job, const struct
 /* ---- Panels ---------------------------------------------------------------------------------- */
 
 /* Counts the block at its panel. The last one completes the panel and leaves its counter zero. */
-static __device__ __forceinline__ void finish_panel(const job_t *job, const struct work *w)
+static __device__ __forceinline__ void finish_panel(const job_t *job,
+                                                    const struct decompose_work *w)
 {
     const int lines = job->lines - w->line / TGL_PANEL_LINES * TGL_PANEL_LINES;
     const int groups = divided(
@@ -420,15 +435,15 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
 {
     __shared__ struct maxima maxima;
     unsigned most[4] = {0, 0, 0, 0};
-    struct work w;
+    struct decompose_work w;
     /* Maxima from the last step to the first one, whose elements stay in registers; words from the
      * first to the last. */
 #pragma unroll 1
     for (int i = 1 - job->steps; i < job->steps; i++) {
         float x[32];
         if (!find_work(job, opaque(block), &w)) return;
-        const struct place at = place_of(job, &w, i < 0 ? -i : i, transposed);
-        load(x, job, &w, &at, transposed);
+        const struct decompose_place at = decompose_place_of(job, &w, i < 0 ? -i : i, transposed);
+        load_lines(x, job, &w, &at, transposed);
         if (i <= 0) add_maxima(most, x, transposed);
         if (i < 0) continue;
         if (i == 0) combine_maxima(&maxima, most, job, &w, &at, transposed);

@@ -36,7 +36,7 @@
 #include "lib/shuffle.h"
 #include "lib/wgmma_units.h"
 
-struct shared {
+struct dmma_shared {
     unsigned char stages[STAGES][STAGE_BYTES]; /* op(A), then op(B) */
 #if SLICES > 1
     double sums[SLICES - 1][BM * BN];
@@ -47,16 +47,16 @@ struct shared {
 /* ---- Producer -------------------------------------------------------------------------------- */
 
 /* By one thread: fills the stages of all units of the block. */
-static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
-                                               const struct tgl_tensor_map *a_map,
-                                               const struct tgl_tensor_map *b_map,
-                                               struct shared *shared, int depth)
+static __device__ __forceinline__ void dmma_produce(const struct tgl_gemm_args *args,
+                                                    const struct tgl_tensor_map *a_map,
+                                                    const struct tgl_tensor_map *b_map,
+                                                    struct dmma_shared *shared, int depth)
 {
     const int units = unit_count(args);
-    struct source a = {a_map, 0, 0}, b = {b_map, 0, 0};
+    struct dmma_source a = {a_map, 0, 0}, b = {b_map, 0, 0};
     const bool has_as = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
     const bool has_bs = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
-    struct place at = {0, 0};
+    struct ring_place at = {0, 0};
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         const struct unit u = find_unit(args, i, depth);
         a.edge = u.left;
@@ -77,23 +77,25 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
-struct fragments {
+struct dmma_fragments {
     double a[A_SLOTS][4], b[2][NT][2];
 };
 
 /* Loads what group number `group` of a stage needs: its fragment of A and, if it is the first group
  * of a step, the fragments of B. */
-static __device__ __forceinline__ void load_group(struct fragments *to, const unsigned char *stage,
-                                                  const struct lane_source *from, const int group)
+static __device__ __forceinline__ void load_group(struct dmma_fragments *to,
+                                                  const unsigned char *stage,
+                                                  const struct dmma_lane_source *from,
+                                                  const int group)
 {
-    if (group % MT == 0) load_b(to->b[group / MT], stage, from, group / MT);
-    load_a(to->a[group % A_SLOTS], stage, from, group / MT, group % MT);
+    if (group % MT == 0) dmma_load_b(to->b[group / MT], stage, from, group / MT);
+    dmma_load_a(to->a[group % A_SLOTS], stage, from, group / MT, group % MT);
 }
 
 /* acc += a * b, 16 rows of a step. Columns go back and forth, so that neighbouring instructions
  * share a fragment. */
-static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4], struct fragments *of,
-                                                      const int group)
+static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4],
+                                                      struct dmma_fragments *of, const int group)
 {
     const int row = group % MT;
 #pragma unroll
@@ -104,7 +106,7 @@ static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4], stru
 }
 
 /* To the slice's next stage: each stage of the ring is always of the same slice. */
-static __device__ __forceinline__ void advance_slice(struct place *at)
+static __device__ __forceinline__ void advance_slice(struct ring_place *at)
 {
     at->stage += SLICES;
     if (at->stage >= STAGES) {
@@ -123,7 +125,7 @@ static __device__ __forceinline__ int steps_of_slice(int slice, int before, int 
 
 /* By a warp, after its last load from the stage: the arrival is ordered behind the loads of all its
  * lanes (PTX ISA, mbarrier.arrive: release). */
-static __device__ __forceinline__ void release(struct ring *ring, int stage)
+static __device__ __forceinline__ void dmma_release(struct ring *ring, int stage)
 {
     __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(&ring->empty[stage]);
@@ -131,16 +133,15 @@ static __device__ __forceinline__ void release(struct ring *ring, int stage)
 
 /* Multiplies a stage, of which the first AHEAD groups are loaded, loads those of the next stage,
  * and goes on to its place. */
-static __device__ __forceinline__ void multiply_stage(double (*acc)[NT][4], struct fragments *of,
-                                                      struct shared *shared,
-                                                      const struct lane_source *from,
-                                                      struct place *at, const bool is_last)
+static __device__ __forceinline__ void
+dmma_multiply_stage(double (*acc)[NT][4], struct dmma_fragments *of, struct dmma_shared *shared,
+                    const struct dmma_lane_source *from, struct ring_place *at, const bool is_last)
 {
     const unsigned char *stage = shared->stages[at->stage];
 #pragma unroll
     for (int group = 0; group < GROUPS; group++) {
         if (group == GROUPS - AHEAD) {
-            release(&shared->ring, at->stage);
+            dmma_release(&shared->ring, at->stage);
             advance_slice(at);
             if (!is_last) {
                 mbarrier_wait(&shared->ring.full[at->stage], at->parity);
@@ -156,11 +157,12 @@ static __device__ __forceinline__ void multiply_stage(double (*acc)[NT][4], stru
 }
 
 /* acc := the sums of the slice's stages of a unit. */
-static __device__ __forceinline__ void multiply(double (*acc)[NT][4], struct shared *shared,
-                                                const struct lane_source *from, int steps,
-                                                struct place *at)
+static __device__ __forceinline__ void dmma_multiply(double (*acc)[NT][4],
+                                                     struct dmma_shared *shared,
+                                                     const struct dmma_lane_source *from, int steps,
+                                                     struct ring_place *at)
 {
-    struct fragments of;
+    struct dmma_fragments of;
 #pragma unroll
     for (int i = 0; i < MT * NT * 4; i++)
         acc[i / 4 / NT][i / 4 % NT][i % 4] = 0;
@@ -172,32 +174,32 @@ static __device__ __forceinline__ void multiply(double (*acc)[NT][4], struct sha
 /* ptxas waits for all DMMAs at the end of an iteration, so small tiles have two stages in each. */
 #pragma unroll(WM < 64 ? 2 : 1)
     for (int step = 1; step < steps; step++)
-        multiply_stage(acc, &of, shared, from, at, false);
-    multiply_stage(acc, &of, shared, from, at, true);
+        dmma_multiply_stage(acc, &of, shared, from, at, false);
+    dmma_multiply_stage(acc, &of, shared, from, at, true);
 }
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
-                                               struct shared *shared, int warp, int depth)
+static __device__ __forceinline__ void dmma_consume(const struct tgl_gemm_args *args,
+                                                    struct dmma_shared *shared, int warp, int depth)
 {
     const int units = unit_count(args);
     const int slice = warp / SLICE_WARPS, in_slice = warp % SLICE_WARPS;
     const int warp_row = in_slice % WARPS_M * WM, warp_col = in_slice / WARPS_M * WN;
-    const struct lane_source from = lane_source(warp_row, warp_col);
-    struct place at = {slice, 0};
+    const struct dmma_lane_source from = dmma_lane_source(warp_row, warp_col);
+    struct ring_place at = {slice, 0};
     int before = 0; /* see steps_of_slice() */
     for (int i = (int)blockIdx.x; i < units; i += (int)gridDim.x) {
         const struct unit u = find_unit(args, i, depth);
         double acc[MT][NT][4];
-        multiply(acc, shared, &from, steps_of_slice(slice, before, u.steps), &at);
+        dmma_multiply(acc, shared, &from, steps_of_slice(slice, before, u.steps), &at);
         before = (before + u.steps) % SLICES;
 #if SLICES > 1
-        add_slices(acc, shared->sums[0], slice);
+        dmma_add_slices(acc, shared->sums[0], slice);
         if (slice > 0) continue;
 #endif
-        if (u.splits > 1 && !add_splits(acc, args, &u)) continue;
-        store_sums(args, acc, u.batch, u.left + warp_row, u.right + warp_col);
+        if (u.splits > 1 && !dmma_add_splits(acc, args, &u)) continue;
+        dmma_store_sums(args, acc, u.batch, u.left + warp_row, u.right + warp_col);
     }
 }
 
@@ -207,7 +209,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     gemm_dmma(const struct tgl_gemm_args args, const __grid_constant__ struct tgl_tensor_map a_map,
               const __grid_constant__ struct tgl_tensor_map b_map)
 {
-    DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
+    DYNAMIC_SHARED_ALIGNED(1024, struct dmma_shared, shared, 1);
     const int warp = uniform((int)threadIdx.x / 32);
     if (threadIdx.x == CONSUMER_THREADS && args.k > 0) {
         tma_prefetch_map(&a_map);
@@ -222,11 +224,11 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if SETS_REGISTERS
         REGISTERS_INCREASE(CONSUMER_REGISTERS);
 #endif
-        consume(&args, shared, warp, depth);
+        dmma_consume(&args, shared, warp, depth);
     } else {
 #if SETS_REGISTERS
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
 #endif
-        if (threadIdx.x == CONSUMER_THREADS) produce(&args, &a_map, &b_map, shared, depth);
+        if (threadIdx.x == CONSUMER_THREADS) dmma_produce(&args, &a_map, &b_map, shared, depth);
     }
 }

@@ -249,10 +249,10 @@ static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][
 }
 
 /* acc += a step of which `left` of k exist. */
-static __device__ __forceinline__ void multiply_step(accumulate_t (*acc)[COUNT][SUMS],
-                                                     struct step *s, const struct cursor *c,
-                                                     int left, const bool is_whole,
-                                                     const bool is_plain)
+static __device__ __forceinline__ void gemv_multiply_step(accumulate_t (*acc)[COUNT][SUMS],
+                                                          struct step *s, const struct cursor *c,
+                                                          int left, const bool is_whole,
+                                                          const bool is_plain)
 {
     left -= K_LANE * (ALONG_K ? VEC : 1);
     load_matrix(s, c, left, is_whole);
@@ -265,13 +265,13 @@ static __device__ __forceinline__ void multiply_step(accumulate_t (*acc)[COUNT][
 }
 
 /* acc += all of k. */
-static __device__ __forceinline__ void multiply(accumulate_t (*acc)[COUNT][SUMS], struct cursor c,
-                                                int k, const bool is_plain)
+static __device__ __forceinline__ void gemv_multiply(accumulate_t (*acc)[COUNT][SUMS],
+                                                     struct cursor c, int k, const bool is_plain)
 {
     struct step s;
 #pragma unroll 1
     for (; k >= STEP; k -= STEP) {
-        multiply_step(acc, &s, &c, STEP, true, is_plain);
+        gemv_multiply_step(acc, &s, &c, STEP, true, is_plain);
 #pragma unroll
         for (int i = 0; i < PLACES; i++)
             c.matrix[i] += ALONG_K ? STEP : STEP * c.ld;
@@ -279,7 +279,7 @@ static __device__ __forceinline__ void multiply(accumulate_t (*acc)[COUNT][SUMS]
         for (int v = 0; v < COUNT; v++)
             c.vector[v] += STEP * c.step;
     }
-    if (k > 0) multiply_step(acc, &s, &c, k, false, is_plain);
+    if (k > 0) gemv_multiply_step(acc, &s, &c, k, false, is_plain);
 }
 
 /* x[0] := the sum of x[0..count-1], in pairs; count is a power of two. */
@@ -293,7 +293,7 @@ static __device__ __forceinline__ void add_pairs(accumulate_t *x, const int coun
 }
 
 /* sums of this thread := the sums over all lanes of its warp that share K. */
-static __device__ __forceinline__ void add_lanes(accumulate_t (*sums)[COUNT])
+static __device__ __forceinline__ void gemv_add_lanes(accumulate_t (*sums)[COUNT])
 {
 #pragma unroll
     for (int lanes = K_BIT; lanes < 32 && lanes < LANES_K * K_BIT; lanes *= 2)
@@ -302,8 +302,8 @@ static __device__ __forceinline__ void add_lanes(accumulate_t (*sums)[COUNT])
             sums[i / COUNT][i % COUNT] += shuffle_xor(sums[i / COUNT][i % COUNT], lanes);
 }
 
-static __device__ __forceinline__ void store_result(const struct tgl_gemm_args *args,
-                                                    accumulate_t sum, int at, int v)
+static __device__ __forceinline__ void gemv_store_result(const struct tgl_gemm_args *args,
+                                                         accumulate_t sum, int at, int v)
 {
     const int row = BIG_A ? at : v, col = BIG_A ? v : at, batch = (int)blockIdx.z;
     const struct epilogue_operands with = epilogue_operands(args, D_OF(args, batch), batch);
@@ -323,9 +323,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct t
     /* All threads take the same branch. */
     if (c.step == 1 && (!PACKS_OF_VECTOR || COUNT > 1 || rows_are_packed(c.vector[0], 0))) {
         c.step = 1; /* which the compiler knows from now on */
-        multiply(acc, c, DEPTH_OF(&args), PACKS_OF_VECTOR);
+        gemv_multiply(acc, c, DEPTH_OF(&args), PACKS_OF_VECTOR);
     } else
-        multiply(acc, c, DEPTH_OF(&args), false);
+        gemv_multiply(acc, c, DEPTH_OF(&args), false);
 
     accumulate_t sums[RESULTS][COUNT];
 #pragma unroll
@@ -343,7 +343,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct t
         sums[r][v] = chains[0];
 #endif
     }
-    add_lanes(sums);
+    gemv_add_lanes(sums);
     if (K_LANE % (32 / K_BIT) == 0)
 #pragma unroll
         for (int i = 0; i < RESULTS * COUNT; i++) {
@@ -366,7 +366,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct t
         for (int part = 0; part < PARTS; part++)
             own[part] = parts[part][place];
         add_pairs(own, PARTS);
-        store_result(&args, own[0], at, v);
+        gemv_store_result(&args, own[0], at, v);
     }
     end_after_earlier_launches(args.waits_at_end);
 }

@@ -94,34 +94,34 @@
 /* Groups of 16 rows of A, and steps of B, of which a thread has room for the fragments. */
 #define A_GROUPS (FRAGMENTS == 2 ? 2 * MT : 2)
 #define B_STEPS  (FRAGMENTS == 0 ? 1 : 2)
-struct fragments {
+struct mma_fragments {
     fragment_t a[A_GROUPS][FRAGMENT], b[B_STEPS][NT / 2][FRAGMENT];
 };
 
 /* group: the number of 16 rows, counted from the first step of a tile on. */
-static __device__ __forceinline__ void load_a(struct fragments *to, const char *stage,
-                                              const struct lane_source *a, const int group)
+static __device__ __forceinline__ void mma_load_a(struct mma_fragments *to, const char *stage,
+                                                  const struct mma_lane_source *a, const int group)
 {
     const int in_tile = group % (STEPS * MT);
-    load_fragment(to->a[group % A_GROUPS], stage, a, in_tile % MT * 16, in_tile / MT * MMA_K, BM,
-                  A_K_MAJOR, true);
+    mma_load_fragment(to->a[group % A_GROUPS], stage, a, in_tile % MT * 16, in_tile / MT * MMA_K,
+                      BM, A_K_MAJOR, true);
 }
 
 /* Fragments from number `first` to before `last` of a step, two of 8 columns each. */
-static __device__ __forceinline__ void load_b(struct fragments *to, const char *stage,
-                                              const struct lane_source *b, const int step,
-                                              const int first, const int last)
+static __device__ __forceinline__ void mma_load_b(struct mma_fragments *to, const char *stage,
+                                                  const struct mma_lane_source *b, const int step,
+                                                  const int first, const int last)
 {
 #pragma unroll
     for (int j = first; j < last; j++)
-        load_fragment(to->b[step % B_STEPS][j], stage + A_BYTES, b, j * 16, step % STEPS * MMA_K,
-                      BN, B_K_MAJOR, false);
+        mma_load_fragment(to->b[step % B_STEPS][j], stage + A_BYTES, b, j * 16,
+                          step % STEPS * MMA_K, BN, B_K_MAJOR, false);
 }
 
 /* acc += a * b, 16 rows of a step. Columns go back and forth, so that neighbouring instructions
  * share a fragment. */
-static __device__ __forceinline__ void multiply(accumulate_t (*acc)[NT][4], struct fragments *of,
-                                                const int step, const int row)
+static __device__ __forceinline__ void
+mma_multiply(accumulate_t (*acc)[NT][4], struct mma_fragments *of, const int step, const int row)
 {
     const int group = (step * MT + row) % A_GROUPS;
     round_fragments(&of->a[group], 1);
@@ -135,9 +135,9 @@ static __device__ __forceinline__ void multiply(accumulate_t (*acc)[NT][4], stru
 /* ---- Main loop ------------------------------------------------------------------------------- */
 
 /* The next tile to copy. */
-struct arrival {
+struct mma_arrival {
     char *stage;
-    struct origin A, B;
+    struct mma_origin A, B;
     int k_left; /* from the tile on; not positive: there is none, and zeros are copied */
 };
 
@@ -148,7 +148,7 @@ struct arrival {
 #define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* that begins with B's */
 #define END_B   (STEPS - 1)
 
-static __device__ __forceinline__ void begin_A(struct loaded *in, const struct arrival *next)
+static __device__ __forceinline__ void begin_A(struct loaded *in, const struct mma_arrival *next)
 {
     if (IS_PLAIN(VEC_A))
         load_places(in, next->stage, &next->A, next->k_left, BM, A_K_MAJOR);
@@ -156,12 +156,13 @@ static __device__ __forceinline__ void begin_A(struct loaded *in, const struct a
         copy_places(next->stage, &next->A, next->k_left, BM, VEC_A, A_K_MAJOR, TAIL_A);
 }
 
-static __device__ __forceinline__ void end_A(const struct loaded *in, const struct arrival *next)
+static __device__ __forceinline__ void end_A(const struct loaded *in,
+                                             const struct mma_arrival *next)
 {
     if (IS_PLAIN(VEC_A)) store_places(next->stage, in, &next->A, next->k_left, BM, A_K_MAJOR);
 }
 
-static __device__ __forceinline__ void begin_B(struct loaded *in, const struct arrival *next)
+static __device__ __forceinline__ void begin_B(struct loaded *in, const struct mma_arrival *next)
 {
     if (IS_PLAIN(VEC_B))
         load_places(in, next->stage + A_BYTES, &next->B, next->k_left, BN, B_K_MAJOR);
@@ -169,13 +170,14 @@ static __device__ __forceinline__ void begin_B(struct loaded *in, const struct a
         copy_places(next->stage + A_BYTES, &next->B, next->k_left, BN, VEC_B, B_K_MAJOR, TAIL_B);
 }
 
-static __device__ __forceinline__ void end_B(const struct loaded *in, const struct arrival *next)
+static __device__ __forceinline__ void end_B(const struct loaded *in,
+                                             const struct mma_arrival *next)
 {
     if (IS_PLAIN(VEC_B))
         store_places(next->stage + A_BYTES, in, &next->B, next->k_left, BN, B_K_MAJOR);
 }
 
-static __device__ __forceinline__ void to_next_tile(struct arrival *next)
+static __device__ __forceinline__ void to_next_tile(struct mma_arrival *next)
 {
     next->A.from += next->A.tile;
     next->B.from += next->B.tile;
@@ -183,13 +185,13 @@ static __device__ __forceinline__ void to_next_tile(struct arrival *next)
 }
 
 /* acc += op(A) * op(B), next->k_left deep. source_*: of the lane's fragments. */
-static __device__ __forceinline__ void multiply_tiles(accumulate_t (*acc)[NT][4], char *stages,
-                                                      struct arrival *next,
-                                                      const struct lane_source *source_a,
-                                                      const struct lane_source *source_b)
+static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT][4], char *stages,
+                                                          struct mma_arrival *next,
+                                                          const struct mma_lane_source *source_a,
+                                                          const struct mma_lane_source *source_b)
 {
     struct loaded in_a, in_b;
-    struct fragments of;
+    struct mma_fragments of;
     int left = (next->k_left + BK - 1) / BK;
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
@@ -207,8 +209,8 @@ static __device__ __forceinline__ void multiply_tiles(accumulate_t (*acc)[NT][4]
     int read = 0, write = (STAGES - 1) * STAGE_BYTES;
 #pragma unroll
     for (int i = 0; i < A_GROUPS / 2; i++)
-        load_a(&of, stages, source_a, i);
-    if (B_STEPS == 2) load_b(&of, stages, source_b, 0, 0, NT / 2);
+        mma_load_a(&of, stages, source_a, i);
+    if (B_STEPS == 2) mma_load_b(&of, stages, source_b, 0, 0, NT / 2);
     for (; left > 0; left--) {
         next->stage = stages + write;
 #pragma unroll
@@ -225,23 +227,23 @@ static __device__ __forceinline__ void multiply_tiles(accumulate_t (*acc)[NT][4]
                     read = read == (STAGES - 1) * STAGE_BYTES ? 0 : read + STAGE_BYTES;
                 }
                 if (FRAGMENTS == 0) {
-                    if (i == 0) load_b(&of, stages + read, source_b, step, 0, NT / 2);
-                    load_a(&of, stages + read, source_a, step * MT + i + 1);
+                    if (i == 0) mma_load_b(&of, stages + read, source_b, step, 0, NT / 2);
+                    mma_load_a(&of, stages + read, source_a, step * MT + i + 1);
                 } else if (FRAGMENTS == 1) {
-                    load_a(&of, stages + read, source_a, step * MT + i + 1);
+                    mma_load_a(&of, stages + read, source_a, step * MT + i + 1);
                     const int first = is_last ? 0 : i * (NT / 2) / MT;
                     const int last = is_last && i < MT - 1 ? 0 : (i + 1) * (NT / 2) / MT;
-                    load_b(&of, stages + read, source_b, step + 1, first, last);
+                    mma_load_b(&of, stages + read, source_b, step + 1, first, last);
                 } else if (i == 0) {
 #pragma unroll
                     for (int r = 0; r < MT; r++)
-                        load_a(&of, stages + read, source_a, (step + 1) * MT + r);
-                    load_b(&of, stages + read, source_b, step + 1, 0, NT / 2);
+                        mma_load_a(&of, stages + read, source_a, (step + 1) * MT + r);
+                    mma_load_b(&of, stages + read, source_b, step + 1, 0, NT / 2);
                 }
                 if (step == 0 && i == 0) begin_A(&in_a, next);
                 if (i == 0) round_fragments(of.b[step % B_STEPS], NT / 2);
                 if (step == BEGIN_B && i == MT / 2) begin_B(&in_b, next);
-                multiply(acc, &of, step, i);
+                mma_multiply(acc, &of, step, i);
             }
             if (step == END_A) end_A(&in_a, next);
             if (step == END_B) end_B(&in_b, next);
@@ -258,7 +260,8 @@ static __device__ __forceinline__ void multiply_tiles(accumulate_t (*acc)[NT][4]
 
 #if SLICES > 1
 /* acc of the first slice := the sum over the slices. */
-static __device__ __forceinline__ void add_slices(accumulate_t (*acc)[NT][4], accumulate_t *shared)
+static __device__ __forceinline__ void mma_add_slices(accumulate_t (*acc)[NT][4],
+                                                      accumulate_t *shared)
 {
     const int slice = (int)threadIdx.x / SLICE_THREADS, thread = (int)threadIdx.x % SLICE_THREADS;
     if (slice > 0)
@@ -280,9 +283,9 @@ static __device__ __forceinline__ void add_slices(accumulate_t (*acc)[NT][4], ac
  * first split if it finds itself to be the last block. False: other blocks have yet to come, and
  * the last of them continues. tile: its number among the split tiles of the batch; split: the
  * number of this block in the tile; is_idle: the thread has no sums. */
-static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *args,
-                                                  accumulate_t (*acc)[NT][4], int tile, int split,
-                                                  bool is_idle)
+static __device__ __forceinline__ bool mma_add_splits(const struct tgl_gemm_args *args,
+                                                      accumulate_t (*acc)[NT][4], int tile,
+                                                      int split, bool is_idle)
 {
     unsigned *counter = &args->counters[tile];
     accumulate_t *from =
@@ -314,8 +317,8 @@ static __device__ __forceinline__ bool add_splits(const struct tgl_gemm_args *ar
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
 /* The first row and column of a tile. */
-static __device__ __forceinline__ void place_tile(const struct tgl_gemm_args *args, int tile,
-                                                  int *row, int *col)
+static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args *args, int tile,
+                                                      int *row, int *col)
 {
     const int tiles_m = (args->m + BM - 1) / BM, tiles_n = (args->n + BN - 1) / BN;
     const int band = tile / (args->raster * tiles_n);
@@ -346,7 +349,7 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
         }
     }
     int block_row, block_col;
-    place_tile(&args, tile, &block_row, &block_col);
+    mma_place_tile(&args, tile, &block_row, &block_col);
 
     const int warp = uniform((int)threadIdx.x / 32);
     const int slice = warp / (SLICE_THREADS / 32), in_slice = warp % (SLICE_THREADS / 32);
@@ -355,25 +358,26 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
     const int batch = (int)blockIdx.z;
     accumulate_t acc[MT][NT][4] = {{{0}}};
     if (k > 0) {
-        struct arrival next = {
+        struct mma_arrival next = {
             shared,
-            origin_of(A_OF(&args, batch), args.lda,
-                      TRANS_A ? block_row + first * args.lda : block_row * args.lda + first,
-                      args.m - block_row, BM, VEC_A, A_K_MAJOR),
-            origin_of(B_OF(&args, batch), args.ldb,
-                      TRANS_B ? block_col * args.ldb + first : block_col + first * args.ldb,
-                      args.n - block_col, BN, VEC_B, B_K_MAJOR),
+            mma_origin_of(A_OF(&args, batch), args.lda,
+                          TRANS_A ? block_row + first * args.lda : block_row * args.lda + first,
+                          args.m - block_row, BM, VEC_A, A_K_MAJOR),
+            mma_origin_of(B_OF(&args, batch), args.ldb,
+                          TRANS_B ? block_col * args.ldb + first : block_col + first * args.ldb,
+                          args.n - block_col, BN, VEC_B, B_K_MAJOR),
             k,
         };
         const int depth = slice * STEPS * MMA_K;
-        const struct lane_source a = lane_source(warp_row, depth, BM, A_K_MAJOR, true);
-        const struct lane_source b = lane_source(warp_col, depth, BN, B_K_MAJOR, false);
-        multiply_tiles(acc, shared, &next, &a, &b);
+        const struct mma_lane_source a = mma_lane_source(warp_row, depth, BM, A_K_MAJOR, true);
+        const struct mma_lane_source b = mma_lane_source(warp_col, depth, BN, B_K_MAJOR, false);
+        mma_multiply_tiles(acc, shared, &next, &a, &b);
     }
 #if SLICES > 1
-    add_slices(acc, (accumulate_t *)shared);
+    mma_add_slices(acc, (accumulate_t *)shared);
 #endif
-    if (item >= 0 && !add_splits(&args, acc, batch * split_tiles + split_tile, split, slice > 0))
+    if (item >= 0 &&
+        !mma_add_splits(&args, acc, batch * split_tiles + split_tile, split, slice > 0))
         return;
     if (slice > 0) return;
     const struct epilogue_operands with = epilogue_operands(&args, D_OF(&args, batch), batch);

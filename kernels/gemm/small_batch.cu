@@ -83,7 +83,8 @@
 #define STAGE                                                                                      \
     ((A_SIZE + TILE_SIZE(BN, B_ALONG_K) + ALL_BANKS - 1) / ALL_BANKS * ALL_BANKS + ALL_BANKS / 2)
 
-static __device__ __forceinline__ int place_of(int line, int at, const int edge, const bool k_major)
+static __device__ __forceinline__ int small_batch_place_of(int line, int at, const int edge,
+                                                           const bool k_major)
 {
     return k_major ? line * BK + line / 4 * PACK + at : line * edge + at;
 }
@@ -112,11 +113,11 @@ static __device__ __forceinline__ void copy_some(element_t *shared, const struct
     const bool valid = line < (k_major ? tile->inside : tile->depth) &&
                        at < (k_major ? tile->depth : tile->inside);
 #if TYPE_A == TYPE_F32
-    async_copy_or_zero(&shared[place_of(line, at, edge, k_major)],
+    async_copy_or_zero(&shared[small_batch_place_of(line, at, edge, k_major)],
                        tile->x + (valid ? line * tile->ld + at : 0u), vec, valid);
     (void)what, (void)loaded;
 #else
-    element_t *to = &shared[place_of(line, at, edge, k_major)];
+    element_t *to = &shared[small_batch_place_of(line, at, edge, k_major)];
     const element_t *from = tile->x + (valid ? line * tile->ld + at : 0u);
     const element_t zero = {0};
     const int bytes = vec * (int)sizeof(element_t);
@@ -130,8 +131,10 @@ static __device__ __forceinline__ void copy_some(element_t *shared, const struct
 }
 
 /* Issues all copies of a tile. The loop is unrolled, so that addresses stay in registers. */
-static __device__ __forceinline__ void copy_tile(element_t *shared, const struct tile *tile,
-                                                 const int edge, const int vec, const bool k_major)
+static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
+                                                             const struct tile *tile,
+                                                             const int edge, const int vec,
+                                                             const bool k_major)
 {
     const int copies = (BK * edge / vec + GROUP - 1) / GROUP;
 #if IS_16_BITS
@@ -187,22 +190,25 @@ static __device__ __forceinline__ void load_fours(accumulate_t (*f)[4], const el
     if (k_major) {
 #pragma unroll
         for (int i = 0; i < count; i++)
-            load_four(f[i], &tile[place_of(lane * 4 + i / 4 * 4 * lanes + i % 4, p, edge, true)]);
+            load_four(
+                f[i],
+                &tile[small_batch_place_of(lane * 4 + i / 4 * 4 * lanes + i % 4, p, edge, true)]);
     } else {
 #pragma unroll
         for (int j = 0; j < 4; j++)
 #pragma unroll
             for (int i = 0; i < count; i += 4) {
                 accumulate_t v[4];
-                load_four(v, &tile[place_of(p + j, lane * 4 + i * lanes, edge, false)]);
+                load_four(v, &tile[small_batch_place_of(p + j, lane * 4 + i * lanes, edge, false)]);
                 f[i][j] = v[0], f[i + 1][j] = v[1], f[i + 2][j] = v[2], f[i + 3][j] = v[3];
             }
     }
 }
 
 /* acc += a tile of k, `depth` deep. */
-static __device__ __forceinline__ void
-multiply_tile(accumulate_t (*acc)[TN], const element_t *stage, int lane_m, int lane_n, int depth)
+static __device__ __forceinline__ void small_batch_multiply_tile(accumulate_t (*acc)[TN],
+                                                                 const element_t *stage, int lane_m,
+                                                                 int lane_n, int depth)
 {
 #pragma unroll
     for (int p = 0; p < BK; p += 4) {
@@ -223,15 +229,17 @@ multiply_tile(accumulate_t (*acc)[TN], const element_t *stage, int lane_m, int l
 }
 
 /* The state of the copies. */
-struct copier {
+struct small_batch_copier {
     int product, k; /* the block's first of PER_BLOCK products; what to copy next of it */
     int stage;
 };
 
 /* Copies the next tile of k, if there is one; if not, the group of copies is empty. multiplies: A
  * and B may be read. */
-static __device__ __forceinline__ void copy_step(struct copier *c, element_t *stages,
-                                                 const struct tgl_gemm_args *args, bool multiplies)
+static __device__ __forceinline__ void small_batch_copy_step(struct small_batch_copier *c,
+                                                             element_t *stages,
+                                                             const struct tgl_gemm_args *args,
+                                                             bool multiplies)
 {
     const int product = c->product + (int)threadIdx.x / GROUP;
     if (multiplies && c->k < args->k && c->product < args->batch) {
@@ -245,8 +253,8 @@ static __device__ __forceinline__ void copy_step(struct copier *c, element_t *st
                                exists ? args->m : 0, depth};
         const struct tile b = {B + (B_ALONG_K ? c->k : c->k * args->ldb), (unsigned)args->ldb,
                                exists ? args->n : 0, depth};
-        copy_tile(stage, &a, BM, VEC_A, A_ALONG_K);
-        copy_tile(stage + A_SIZE, &b, BN, VEC_B, B_ALONG_K);
+        small_batch_copy_tile(stage, &a, BM, VEC_A, A_ALONG_K);
+        small_batch_copy_tile(stage + A_SIZE, &b, BN, VEC_B, B_ALONG_K);
         c->stage = c->stage + 1 == STAGES ? 0 : c->stage + 1;
         c->k += BK;
         if (c->k >= args->k) c->k = 0, c->product += gridDim.x * PER_BLOCK;
@@ -255,7 +263,7 @@ static __device__ __forceinline__ void copy_step(struct copier *c, element_t *st
 }
 
 /* Returns when the copies of all threads have arrived, and all have read the tile before. */
-static __device__ __forceinline__ void wait_for_copies(void)
+static __device__ __forceinline__ void small_batch_wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);
     if (THREADS == 32)
@@ -275,19 +283,20 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     element_t *stages = shared + group * STAGE;
 
     const bool multiplies = has_product(&args);
-    struct copier copier = {(int)blockIdx.x * PER_BLOCK, 0, 0};
+    struct small_batch_copier copier = {(int)blockIdx.x * PER_BLOCK, 0, 0};
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++)
-        copy_step(&copier, stages, &args, multiplies);
+        small_batch_copy_step(&copier, stages, &args, multiplies);
 
     int stage = 0;
     for (int first = (int)blockIdx.x * PER_BLOCK; first < args.batch;
          first += gridDim.x * PER_BLOCK) {
         accumulate_t acc[TM][TN] = {{0}};
         for (int k = 0; multiplies && k < args.k; k += BK) {
-            wait_for_copies();
-            copy_step(&copier, stages, &args, multiplies);
-            multiply_tile(acc, stages + stage * (PER_BLOCK * STAGE), lane_m, lane_n, args.k - k);
+            small_batch_wait_for_copies();
+            small_batch_copy_step(&copier, stages, &args, multiplies);
+            small_batch_multiply_tile(acc, stages + stage * (PER_BLOCK * STAGE), lane_m, lane_n,
+                                      args.k - k);
             stage = stage + 1 == STAGES ? 0 : stage + 1;
         }
         const long long product = first + group;

@@ -63,7 +63,7 @@
 #error "boxes begin at multiples of 1024 bytes, which suffices for every swizzle"
 #endif
 
-struct shared {
+struct wgmma_shared {
     unsigned char stages[STAGES][STAGE_BYTES];            /* left, then right */
     __align__(16) char results[CONSUMERS][RESULTS_BYTES]; /* on their way to D */
     struct ring ring;
@@ -92,7 +92,7 @@ static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *ar
 /* By all threads, before a barrier: sets the lines of all stages to 0 that nothing is copied to.
  * wgmma reads them, though no result that is stored depends on them. */
 static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_args *args,
-                                                         struct shared *shared)
+                                                         struct wgmma_shared *shared)
 {
     const int left_end = left_lines(args) * 128, right_end = LEFT_BYTES + right_lines(args) * 128;
     const uint4 zeros = make_uint4(0, 0, 0, 0);
@@ -109,19 +109,19 @@ static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_a
 /* ---- Producer -------------------------------------------------------------------------------- */
 
 /* By one thread: fills the stages of all units of the block. */
-static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
-                                               const struct tgl_tensor_map *left_map,
-                                               const struct tgl_tensor_map *right_map,
-                                               struct shared *shared, int depth)
+static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args *args,
+                                                     const struct tgl_tensor_map *left_map,
+                                                     const struct tgl_tensor_map *right_map,
+                                                     struct wgmma_shared *shared, int depth)
 {
     const int clusters = (int)gridDim.x / CLUSTER;
     const int units = unit_count(args);
     /* A matrix that all problems of the batch share is number 0. */
     const bool has_lefts = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
     const bool has_rights = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
-    struct source left = {left_map, left_lines(args), 0, 0};
-    struct source right = {right_map, right_lines(args), 0, 0};
-    struct place at = {0, 0};
+    struct wgmma_source left = {left_map, left_lines(args), 0, 0};
+    struct wgmma_source right = {right_map, right_lines(args), 0, 0};
+    struct ring_place at = {0, 0};
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
         const struct unit u = find_unit_inside(args, i, depth);
         left.edge = u.left;
@@ -144,15 +144,15 @@ static __device__ __forceinline__ void produce(const struct tgl_gemm_args *args,
 
 /* Offset of a stage in bytes. With ALTERNATE the compiler cannot prove that it is equal in all
  * lanes; otherwise it can, and the shuffle is saved. */
-static __device__ __forceinline__ unsigned offset_of(int stage)
+static __device__ __forceinline__ unsigned stage_offset(int stage)
 {
     const unsigned offset = (unsigned)stage * STAGE_BYTES;
     return ALTERNATE ? uniform(offset) : offset;
 }
 
 /* Behind the last products of a unit: acc := its sums. before: the last stage. */
-static __device__ __forceinline__ void finish(float (*acc)[ACC], struct shared *shared,
-                                              const struct unit *u, int before)
+static __device__ __forceinline__ void wgmma_finish(float (*acc)[ACC], struct wgmma_shared *shared,
+                                                    const struct unit *u, int before)
 {
 #if ALTERNATE
     pass_turn(&shared->turns, (int)threadIdx.x / 128); /* all products are issued */
@@ -162,7 +162,7 @@ static __device__ __forceinline__ void finish(float (*acc)[ACC], struct shared *
     for (int i = 0; i < M_STEPS; i++)
         WGMMA_HOLD(acc[i]);
     /* Two ifs: for an else NVRTC 13.0 moved all sums to other registers, and spilled some. */
-    if (u->steps > 0) release(&shared->ring, before);
+    if (u->steps > 0) wgmma_release(&shared->ring, before);
     if (u->steps == 0) {
 #pragma unroll
         for (int i = 0; i < M_STEPS * ACC; i++)
@@ -190,19 +190,18 @@ static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
 /* Issues the products of stage number `step` of a unit from the fragments `own`. Then waits for
  * those of the stage before, releases it, and loads the next stage into `next`. *before: the stage
  * before; becomes this one. */
-static __device__ __forceinline__ void multiply_and_load(float (*acc)[ACC],
-                                                         unsigned (*own)[K_STEPS][4],
-                                                         unsigned (*next)[K_STEPS][4],
-                                                         struct shared *shared, int step, int steps,
-                                                         int group, struct place *at, int *before)
+static __device__ __forceinline__ void
+multiply_and_load(float (*acc)[ACC], unsigned (*own)[K_STEPS][4], unsigned (*next)[K_STEPS][4],
+                  struct wgmma_shared *shared, int step, int steps, int group,
+                  struct ring_place *at, int *before)
 {
     const int stage = at->stage;
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, 1, BN);
-    multiply_fragments(acc, own, moved_tile(right, offset_of(stage)), step == 0);
+    multiply_fragments(acc, own, moved_tile(right, stage_offset(stage)), step == 0);
     advance(at);
     WGMMA_WAIT(acc, 1);
     hold_left_stage(next);
-    if (step > 0) release(&shared->ring, *before);
+    if (step > 0) wgmma_release(&shared->ring, *before);
     *before = stage;
     if (step + 1 == steps) return;
     mbarrier_wait(&shared->ring.full[at->stage], at->parity);
@@ -210,8 +209,10 @@ static __device__ __forceinline__ void multiply_and_load(float (*acc)[ACC],
 }
 
 /* acc := the sums of a unit. The fragments of even and odd stages have registers of their own. */
-static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
-                                                const struct unit *u, int group, struct place *at)
+static __device__ __forceinline__ void wgmma_multiply(float (*acc)[ACC],
+                                                      struct wgmma_shared *shared,
+                                                      const struct unit *u, int group,
+                                                      struct ring_place *at)
 {
     unsigned even[M_STEPS][K_STEPS][4], odd[M_STEPS][K_STEPS][4];
     int before = 0;
@@ -229,7 +230,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared
         if (++step == u->steps) break;
         multiply_and_load(acc, odd, even, shared, step, u->steps, group, at, &before);
     }
-    finish(acc, shared, u, before);
+    wgmma_finish(acc, shared, u, before);
     hold_left_stage(even);
     hold_left_stage(odd);
 }
@@ -237,8 +238,8 @@ static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared
 #else
 
 /* The products of one stage. is_first: the sums begin here. */
-static __device__ __forceinline__ void multiply_stage(float (*acc)[ACC], wgmma_tile left,
-                                                      wgmma_tile right, bool is_first)
+static __device__ __forceinline__ void wgmma_multiply_stage(float (*acc)[ACC], wgmma_tile left,
+                                                            wgmma_tile right, bool is_first)
 {
     wgmma_fence();
 #pragma unroll
@@ -251,36 +252,39 @@ static __device__ __forceinline__ void multiply_stage(float (*acc)[ACC], wgmma_t
 }
 
 /* acc := the sums of a unit. */
-static __device__ __forceinline__ void multiply(float (*acc)[ACC], struct shared *shared,
-                                                const struct unit *u, int group, struct place *at)
+static __device__ __forceinline__ void wgmma_multiply(float (*acc)[ACC],
+                                                      struct wgmma_shared *shared,
+                                                      const struct unit *u, int group,
+                                                      struct ring_place *at)
 {
     const wgmma_tile left = tile_of(shared->stages[0] + group * WM * 128, LEFT_ALONG_K, BM);
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, RIGHT_ALONG_K, BN);
     int before = 0; /* the stage before */
     for (int step = 0; step < u->steps; step++) {
-        const unsigned offset = offset_of(at->stage);
+        const unsigned offset = stage_offset(at->stage);
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
-        multiply_stage(acc, moved_tile(left, offset), moved_tile(right, offset), step == 0);
+        wgmma_multiply_stage(acc, moved_tile(left, offset), moved_tile(right, offset), step == 0);
         WGMMA_WAIT(acc, 1);
-        if (step > 0) release(&shared->ring, before);
+        if (step > 0) wgmma_release(&shared->ring, before);
         before = at->stage;
         advance(at);
     }
-    finish(acc, shared, u, before);
+    wgmma_finish(acc, shared, u, before);
 }
 
 #endif
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
-                                               const struct tgl_tensor_map *d_map,
-                                               struct shared *shared, int group, int depth)
+static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args *args,
+                                                     const struct tgl_tensor_map *d_map,
+                                                     struct wgmma_shared *shared, int group,
+                                                     int depth)
 {
     const int clusters = (int)gridDim.x / CLUSTER;
     const int units = unit_count(args);
     char *results = shared->results[group];
-    struct place at = {0, 0};
+    struct ring_place at = {0, 0};
 #if ALTERNATE
     const int consumer = group;
     int is_own = group; /* whether the unit before was this consumer's */
@@ -301,13 +305,13 @@ static __device__ __forceinline__ void consume(const struct tgl_gemm_args *args,
         take_turn(&shared->turns, consumer, &turn);
 #endif
         float acc[M_STEPS][ACC];
-        multiply(acc, shared, &u, group, &at);
+        wgmma_multiply(acc, shared, &u, group, &at);
 #if CLUSTER_SPLITS > 1
         add_cluster(acc, (float *)shared->stages, u.split);
 #else
-        if (u.splits > 1 && !add_splits(acc, args, &u)) continue;
+        if (u.splits > 1 && !wgmma_add_splits(acc, args, &u)) continue;
 #endif
-        store_sums(args, acc, results, d_map, &u, group);
+        wgmma_store_sums(args, acc, results, d_map, &u, group);
     }
     wait_until_results_are_read();
 }
@@ -330,7 +334,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #endif
     )
 {
-    DYNAMIC_SHARED_ALIGNED(1024, struct shared, shared, 1);
+    DYNAMIC_SHARED_ALIGNED(1024, struct wgmma_shared, shared, 1);
     const int group = uniform((int)threadIdx.x / 128); /* the warpgroup */
     if (threadIdx.x == CONSUMER_THREADS && args.k > 0) {
         tma_prefetch_map(&left_map);
@@ -348,7 +352,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if CONSUMERS > 1
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
 #endif
-        if (threadIdx.x == CONSUMER_THREADS) produce(&args, &left_map, &right_map, shared, depth);
+        if (threadIdx.x == CONSUMER_THREADS)
+            wgmma_produce(&args, &left_map, &right_map, shared, depth);
 #if CLUSTER_SPLITS > 1
         __syncwarp();
         cluster_sync(); /* that of add_cluster() */
@@ -357,7 +362,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if CONSUMERS > 1
         REGISTERS_INCREASE(CONSUMER_REGISTERS);
 #endif
-        consume(&args, D_MAP, shared, group, depth);
+        wgmma_consume(&args, D_MAP, shared, group, depth);
     }
 #if CLUSTER > 1 || CLUSTER_SPLITS > 1
     __syncwarp();

@@ -20,7 +20,7 @@
 
 /* A consumer's place in the ring, and the parity of its next turn. */
 struct progress {
-    struct place at;
+    struct ring_place at;
     unsigned turn;
 };
 
@@ -82,12 +82,12 @@ static __device__ __forceinline__ void end_phase(float *acc, struct accurate_sha
     pass_turn(&shared->turns, group);
     WGMMA_WAIT(acc, 0);
     WGMMA_HOLD(acc);
-    release(&shared->ring, stage);
+    wgmma_release(&shared->ring, stage);
 }
 
 /* acc := hi*lo + lo*hi of a step, whose stage of lo is at `at`. Releases that stage. */
 static __device__ __forceinline__ void cross_phase(float *acc, struct accurate_shared *shared,
-                                                   int group, struct place at)
+                                                   int group, struct ring_place at)
 {
     const int lo = at.stage;
     const wgmma_tile lo_tile = tile_of_stage(shared, lo);
@@ -102,7 +102,7 @@ static __device__ __forceinline__ void cross_phase(float *acc, struct accurate_s
 
 /* acc := hi*hi of the same step. Releases the stage of hi, and moves past it. */
 static __device__ __forceinline__ void hi_phase(float *acc, struct accurate_shared *shared,
-                                                int group, struct place *at)
+                                                int group, struct ring_place *at)
 {
     advance(at);
     const int hi = at->stage;
@@ -121,8 +121,9 @@ static __device__ __forceinline__ void promote(float *sum, const float *acc, con
 }
 
 /* sum := the scaled sums of a unit. */
-static __device__ __forceinline__ void multiply(float *sum, struct accurate_shared *shared,
-                                                int steps, int group, struct progress *progress)
+static __device__ __forceinline__ void accurate_multiply(float *sum, struct accurate_shared *shared,
+                                                         int steps, int group,
+                                                         struct progress *progress)
 {
     float acc[ACC];
 #pragma unroll

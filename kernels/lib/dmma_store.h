@@ -22,7 +22,8 @@
 
 /* acc of the first slice := the sum over the slices. sums: shared memory for those of the others.
  */
-static __device__ __forceinline__ void add_slices(double (*acc)[NT][4], double *sums, int slice)
+static __device__ __forceinline__ void dmma_add_slices(double (*acc)[NT][4], double *sums,
+                                                       int slice)
 {
     if (slice > 0)
 #pragma unroll
@@ -47,7 +48,7 @@ static __device__ __forceinline__ void add_slices(double (*acc)[NT][4], double *
 /* By the first slice: leaves the unit's sums in the workspace. True in the last unit of a tile: acc
  * is then the sum of all, in the order of K. */
 static __device__ __forceinline__ bool
-add_splits(double (*acc)[NT][4], const struct tgl_gemm_args *args, const struct unit *u)
+dmma_add_splits(double (*acc)[NT][4], const struct tgl_gemm_args *args, const struct unit *u)
 {
     enum { PAIRS = MT * NT * 2 }; /* of a thread */
     double2 *sums =
@@ -137,8 +138,8 @@ static __device__ __forceinline__ void store_pair_of_tile(const struct tgl_gemm_
 }
 
 /* Stores a warp's sums, the first of which is in row `row` and column `col` of D, or of D^T. */
-static __device__ __forceinline__ void store_sums(const struct tgl_gemm_args *args,
-                                                  double (*acc)[NT][4], int batch, int row, int col)
+static __device__ __forceinline__ void
+dmma_store_sums(const struct tgl_gemm_args *args, double (*acc)[NT][4], int batch, int row, int col)
 {
     double *D = (double *)args->D + batch * args->stride_d; /* no array of pointers, as in D_OF() */
     const struct epilogue_operands with = epilogue_operands(args, D, batch);

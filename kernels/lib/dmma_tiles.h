@@ -106,13 +106,13 @@
 
 /* Where TMA finds the tiles of an operand: its map, the first row or column of the tile, and the
  * number of the matrix in the batch. */
-struct source {
+struct dmma_source {
     const struct tgl_tensor_map *map;
     int edge, z;
 };
 
 /* The tile from depth p on, `edge` rows or columns. */
-static __device__ __forceinline__ void load_tile(unsigned char *to, const struct source *from,
+static __device__ __forceinline__ void load_tile(unsigned char *to, const struct dmma_source *from,
                                                  int p, const int edge, const bool k_major,
                                                  mbarrier *full)
 {
@@ -142,28 +142,31 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 /* Byte offsets in a stage of what a lane reads; the others are whole lines away. K-major: of each
  * step and half of its K; of B also for j = 0 and 1. MN-major: of each half of a step's K; of A for
  * both halves of 16 rows, of B for j = 0 and 1. */
-struct lane_source {
+struct dmma_lane_source {
     unsigned a[STEPS * 2], b[STEPS * 2 * 2];
 };
 
-static __device__ __forceinline__ unsigned offset_of(int line, int element)
+static __device__ __forceinline__ unsigned dmma_offset_of(int line, int element)
 {
     return swizzle_128((unsigned)(line * 128 + element * 8));
 }
 
-static __device__ __forceinline__ struct lane_source lane_source(int warp_row, int warp_col)
+static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int warp_row,
+                                                                           int warp_col)
 {
     const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
-    struct lane_source from;
+    struct dmma_lane_source from;
 #pragma unroll
     for (int i = 0; i < STEPS * 2; i++)
-        from.a[i] = A_K_MAJOR ? offset_of(warp_row + ROW(g, 0), i * 4 + t)
-                              : (unsigned)warp_row * 128 + offset_of(i / 2 * 4 + t, ROW(g, i % 2));
+        from.a[i] = A_K_MAJOR
+                        ? dmma_offset_of(warp_row + ROW(g, 0), i * 4 + t)
+                        : (unsigned)warp_row * 128 + dmma_offset_of(i / 2 * 4 + t, ROW(g, i % 2));
 #pragma unroll
     for (int i = 0; i < STEPS * 2 * 2; i++)
-        from.b[i] = A_BYTES + (B_K_MAJOR ? offset_of(warp_col + COLUMN(g, i % 2), i / 2 * 4 + t)
-                                         : (unsigned)warp_col * 128 +
-                                               offset_of(i / 2 % 2 * 4 + t, COLUMN(g, i % 2)));
+        from.b[i] =
+            A_BYTES + (B_K_MAJOR ? dmma_offset_of(warp_col + COLUMN(g, i % 2), i / 2 * 4 + t)
+                                 : (unsigned)warp_col * 128 +
+                                       dmma_offset_of(i / 2 % 2 * 4 + t, COLUMN(g, i % 2)));
     return from;
 }
 
@@ -174,9 +177,9 @@ static __device__ __forceinline__ double double_at(const unsigned char *stage, u
 }
 
 /* The fragment of A for 16 rows of a step. */
-static __device__ __forceinline__ void load_a(double *to, const unsigned char *stage,
-                                              const struct lane_source *from, const int step,
-                                              const int group)
+static __device__ __forceinline__ void dmma_load_a(double *to, const unsigned char *stage,
+                                                   const struct dmma_lane_source *from,
+                                                   const int step, const int group)
 {
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -185,8 +188,9 @@ static __device__ __forceinline__ void load_a(double *to, const unsigned char *s
 }
 
 /* The fragments of B for all columns of the warp. */
-static __device__ __forceinline__ void load_b(double (*to)[2], const unsigned char *stage,
-                                              const struct lane_source *from, const int step)
+static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsigned char *stage,
+                                                   const struct dmma_lane_source *from,
+                                                   const int step)
 {
 #pragma unroll
     for (int j = 0; j < NT; j++)

@@ -35,7 +35,7 @@ struct column {
 };
 
 static __device__ __forceinline__ struct column
-column_of(char *tile, const struct origin *from, int k_left, const int edge, const bool k_major)
+column_of(char *tile, const struct mma_origin *from, int k_left, const int edge, const bool k_major)
 {
     const unsigned per_line = PLACES_OF_LINE(edge, k_major, 1);
     const int p = (int)(threadIdx.x % per_line);
@@ -91,7 +91,7 @@ static __device__ __forceinline__ void copy_elements(const struct loaded *in, st
 
 /* Loads all places of a tile that is k_left deep. */
 static __device__ __forceinline__ void load_places(struct loaded *in, char *tile,
-                                                   const struct origin *from, int k_left,
+                                                   const struct mma_origin *from, int k_left,
                                                    const int edge, const bool k_major)
 {
     const struct column c = column_of(tile, from, k_left, edge, k_major);
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void load_places(struct loaded *in, char *tile
 }
 
 static __device__ __forceinline__ void store_places(char *tile, const struct loaded *in,
-                                                    const struct origin *from, int k_left,
+                                                    const struct mma_origin *from, int k_left,
                                                     const int edge, const bool k_major)
 {
     const struct column c = column_of(tile, from, k_left, edge, k_major);

@@ -124,7 +124,7 @@ static __device__ __forceinline__ unsigned place_in_line(int i, const unsigned p
 }
 
 /* Where a thread's places are in global memory. */
-struct origin {
+struct mma_origin {
     const char *from;   /* its first place in the next tile */
     long long line;     /* bytes from a line to the next */
     long long tile;     /* bytes from a tile to the next */
@@ -133,13 +133,13 @@ struct origin {
 };
 
 /* X: the matrix, lines ld from each other; the tile begins at element `begin` of it. */
-static __device__ __forceinline__ struct origin origin_of(const void *X, long long ld,
-                                                          long long begin, int edge_left,
-                                                          const int edge, const int vec,
-                                                          const bool k_major)
+static __device__ __forceinline__ struct mma_origin mma_origin_of(const void *X, long long ld,
+                                                                  long long begin, int edge_left,
+                                                                  const int edge, const int vec,
+                                                                  const bool k_major)
 {
     const unsigned per_line = PLACES_OF_LINE(edge, k_major, vec);
-    struct origin from;
+    struct mma_origin from;
     from.line = ld * SIZE;
     from.tile = k_major ? BK * SIZE : BK * from.line;
     from.from = (const char *)X + begin * SIZE + place_line(0, per_line) * from.line +
@@ -157,8 +157,8 @@ struct place_of_tile {
 };
 
 static __device__ __forceinline__ struct place_of_tile
-place_of(char *tile, const struct origin *from, int k_left, int i, const int edge, const int vec,
-         const bool k_major, const bool has_tail)
+mma_place_of(char *tile, const struct mma_origin *from, int k_left, int i, const int edge,
+             const int vec, const bool k_major, const bool has_tail)
 {
     const unsigned per_line = PLACES_OF_LINE(edge, k_major, vec);
     const unsigned line = place_line(i, per_line), p = place_in_line(i, per_line);
@@ -184,14 +184,14 @@ static __device__ __forceinline__ bool has_place(int i, const int edge, const in
 
 /* Copies a tile that is k_left deep, with zeros for elements outside of the matrix. has_tail:
  * a place may be partly outside. */
-static __device__ __forceinline__ void copy_places(char *tile, const struct origin *from,
+static __device__ __forceinline__ void copy_places(char *tile, const struct mma_origin *from,
                                                    int k_left, const int edge, const int vec,
                                                    const bool k_major, const bool has_tail)
 {
 #pragma unroll
     for (int i = 0; i < PLACES_OF_THREAD(edge, vec); i++) {
         const struct place_of_tile place =
-            place_of(tile, from, k_left, i, edge, vec, k_major, has_tail);
+            mma_place_of(tile, from, k_left, i, edge, vec, k_major, has_tail);
         if (has_place(i, edge, vec))
             async_copy_bytes(place.to, place.from, PLACE_BYTES(vec), place.valid_bytes);
     }
@@ -213,14 +213,14 @@ static __device__ __forceinline__ uint4 load_elements(const char *from, int vali
 
 /* Where a lane reads its fragments of an operand: line by line, with the swizzle of its lines.
  * In steps of 8 lines, or of 32 bytes in a line, neither depends on the fragment. */
-struct lane_source {
+struct mma_lane_source {
     unsigned at;  /* bytes from the beginning of a tile */
     unsigned mix; /* to be XORed to the last 7 bits of an offset in a line */
 };
 
 /* first: the warp's first row or column; depth: the slice's first k. */
-static __device__ __forceinline__ struct lane_source
-lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, const bool is_a)
+static __device__ __forceinline__ struct mma_lane_source
+mma_lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, const bool is_a)
 {
     const unsigned lane = threadIdx.x % 32;
     unsigned line, byte;
@@ -235,7 +235,7 @@ lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, 
         byte = lane / 8 % 2 * 16;
     }
     const unsigned lines = k_major ? first : depth, bytes = (k_major ? depth : first) * SIZE;
-    struct lane_source source;
+    struct mma_lane_source source;
     source.at = (lines + line) * LINE_BYTES(edge, k_major) + bytes / 128 * 128;
     source.mix = bytes % 128 ^ byte ^ swizzle_of(line, edge, k_major);
     return source;
@@ -243,10 +243,10 @@ lane_source(unsigned first, unsigned depth, const int edge, const bool k_major, 
 
 /* The fragments of 16 rows of A or 16 columns of B, `e` from the warp's first one, at depth p: one
  * fragment of A, or two of B. */
-static __device__ __forceinline__ void load_fragment(fragment_t *to, const char *tile,
-                                                     const struct lane_source *from, const int e,
-                                                     const int p, const int edge,
-                                                     const bool k_major, const bool is_a)
+static __device__ __forceinline__ void mma_load_fragment(fragment_t *to, const char *tile,
+                                                         const struct mma_lane_source *from,
+                                                         const int e, const int p, const int edge,
+                                                         const bool k_major, const bool is_a)
 {
     const int line_bytes = LINE_BYTES(edge, k_major);
     const char *at = tile + from->at;

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part of gemm/simt.cu: the layout of tiles of op(A) and op(B) in shared memory, and a thread's
- * copies of these tiles. The parameters `edge` (BM or BN), `vec` (floats per copy) and `k_major`
- * describe an operand. They are constants, so the compiler evaluates everything that depends on
- * them.
+ * The tiles of op(A) and op(B) of gemm/simt.cu in shared memory, and a thread's copies of these
+ * tiles. Both operands lie there as [BK][edge], MN-major. Tiles of an MN-major operand are copied
+ * as they are, VEC floats at once. Tiles of a K-major operand are transposed by scalar copies.
+ *
+ * The parameters `edge` (BM or BN), `vec` (floats per copy) and `k_major` describe an operand. They
+ * are constants, so the compiler evaluates everything that depends on them.
  */
 #ifndef TGL_SIMT_COPIES_H
 #define TGL_SIMT_COPIES_H
+
+#define ASYNC_COPY_L2 ".L2::128B" /* a miss loads 128 bytes into L2 */
+#include "lib/async_copy.h"
+#include "lib/simt_tiles.h"
 
 #define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
@@ -92,7 +98,7 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
  * (FEW_ADDRESSES), each has its own address, which advances from tile to tile. Otherwise each has a
  * constant offset in bytes from the tile, and only the tile's address advances. The copies of a RUN
  * share an address. */
-struct origin {
+struct simt_origin {
     const char *at[COPIES_MAX];
     const char *tile;
     tile_offset offsets[COPIES_MAX];
@@ -101,7 +107,7 @@ struct origin {
 /* inside: the number of rows or columns of the matrix from the tile's first one on. Rows or columns
  * outside are replaced by different ones inside: if all lanes of a warp copied the same one, the
  * copies would be serialised. */
-static __device__ __forceinline__ void locate_copies(struct origin *from, const int copies,
+static __device__ __forceinline__ void locate_copies(struct simt_origin *from, const int copies,
                                                      const float *tile, long long ld, int inside,
                                                      const int edge, const int vec,
                                                      const bool k_major)
@@ -120,7 +126,7 @@ static __device__ __forceinline__ void locate_copies(struct origin *from, const 
 
 /* The global address of copy number i. */
 static __device__ __forceinline__ const float *
-copy_from(int i, const struct origin *from, const int edge, const int vec, const bool k_major)
+copy_from(int i, const struct simt_origin *from, const int edge, const int vec, const bool k_major)
 {
     const int in_run = BY_LINES(edge, vec, k_major) ? i % RUN(edge, vec) : 0;
     const int first = i - in_run;
@@ -130,7 +136,7 @@ copy_from(int i, const struct origin *from, const int edge, const int vec, const
 }
 
 /* Advances by this number of bytes, to the next tile. */
-static __device__ __forceinline__ void move_copies(struct origin *from, const int copies,
+static __device__ __forceinline__ void move_copies(struct simt_origin *from, const int copies,
                                                    long long bytes)
 {
     from->tile += bytes;
@@ -194,15 +200,15 @@ static __device__ __forceinline__ bool has_copy(int i, const int edge, const int
 }
 
 /* The next tile to copy: its stage, and the global addresses of this thread's copies. */
-struct arrival {
+struct simt_arrival {
     struct stage *stages;
     int to;
-    const struct origin *from_A, *from_B;
+    const struct simt_origin *from_A, *from_B;
     bool active; /* false: there is no next tile, and zeros are copied */
 };
 
 /* This thread's copies number i of A and of B. */
-static __device__ __forceinline__ void copy_of_A(const struct arrival *next, int i)
+static __device__ __forceinline__ void copy_of_A(const struct simt_arrival *next, int i)
 {
     if (has_copy(i, BM, VEC_A))
         async_copy_or_zero(
@@ -210,7 +216,7 @@ static __device__ __forceinline__ void copy_of_A(const struct arrival *next, int
             copy_from(i, next->from_A, BM, VEC_A, A_ALONG_K), VEC_A, next->active);
 }
 
-static __device__ __forceinline__ void copy_of_B(const struct arrival *next, int i)
+static __device__ __forceinline__ void copy_of_B(const struct simt_arrival *next, int i)
 {
     if (has_copy(i, BN, VEC_B))
         async_copy_or_zero(
@@ -218,7 +224,7 @@ static __device__ __forceinline__ void copy_of_B(const struct arrival *next, int
             copy_from(i, next->from_B, BN, VEC_B, B_ALONG_K), VEC_B, next->active);
 }
 
-static __device__ __forceinline__ void copy_tile(const struct arrival *next)
+static __device__ __forceinline__ void simt_copy_tile(const struct simt_arrival *next)
 {
 #pragma unroll
     for (int i = 0; i < A_COPIES; i++)
@@ -230,7 +236,8 @@ static __device__ __forceinline__ void copy_tile(const struct arrival *next)
 
 /* This thread's copies of an operand's first tile, the K remainder: `depth` deep, padded with
  * zeros. */
-static __device__ __forceinline__ void copy_first_tile(float *shared, const struct origin *from,
+static __device__ __forceinline__ void copy_first_tile(float *shared,
+                                                       const struct simt_origin *from,
                                                        const int copies, const int edge,
                                                        const int vec, const bool k_major, int depth)
 {

@@ -20,8 +20,9 @@
 #define COUNT 16 /* at least the small operand's rows or columns: 1, 2, 4, 8 or 16 */
 #endif
 #ifndef VEC
-#define VEC 4 /* elements of a load: divides the big operand's alignment, ld and contiguous edge   \
-               */
+#define VEC                                                                                        \
+    4 /* elements of a load: divides the big operand's alignment, ld and contiguous edge           \
+       */
 #endif
 #ifndef RESULTS
 #define RESULTS 4 /* of a thread, times COUNT; a multiple of PACK unless ALONG_K */
@@ -64,8 +65,9 @@
  * results and read the same elements of the small operand, which is faster. */
 #define ROW_LANE ((int)threadIdx.x % 32 / (STRAIGHT ? LANES_K : 1) % LANES_LENGTH)
 #define K_LANE   ((int)threadIdx.x % 32 / (STRAIGHT ? 1 : LANES_LENGTH) % LANES_K)
-#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* the bit of the lane number that is K_LANE's bit 0 \
-                                                */
+#define K_BIT                                                                                      \
+    (STRAIGHT ? 1 : LANES_LENGTH) /* the bit of the lane number that is K_LANE's bit 0             \
+                                   */
 
 #if DEPTH % STEP || DEPTH % 32
 #error "DEPTH: a multiple of STEP and of 32"

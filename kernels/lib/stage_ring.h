@@ -19,12 +19,12 @@ struct ring {
 };
 
 /* The place in the ring of stages. parity: of the phase of its barriers. */
-struct place {
+struct ring_place {
     int stage;
     unsigned parity;
 };
 
-static __device__ __forceinline__ void advance(struct place *at)
+static __device__ __forceinline__ void advance(struct ring_place *at)
 {
     if (++at->stage == STAGES) {
         at->stage = 0;

@@ -13,7 +13,7 @@
 #include "lib/wgmma_tiles.h"
 
 /* Past `steps` stages, which another consumer reads. */
-static __device__ __forceinline__ void skip(struct place *at, int steps)
+static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
 {
     at->stage += steps;
     at->parity ^= (unsigned)(at->stage / STAGES) & 1;
@@ -50,7 +50,7 @@ static __device__ __forceinline__ void make_barriers(struct ring *ring)
  * `empty` of all blocks that fill a part of the stage. The first threads of warp 0 arrive for the
  * warpgroup, one for each block. As CUTLASS, we rely on a wgmma completing for all four warps
  * together. If threads load from the stage, each warp arrives after its own loads. */
-static __device__ __forceinline__ void release(struct ring *ring, int stage)
+static __device__ __forceinline__ void wgmma_release(struct ring *ring, int stage)
 {
     const int number = (int)threadIdx.x % (128 / RELEASES);
 #if WGMMA_LEFT_IN_REGISTERS

@@ -119,7 +119,7 @@ static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared
 
 /* Where TMA finds a tile of an operand: its map, how many of the tile's rows or columns are copied,
  * the first of them, and the number of the matrix in the batch. */
-struct source {
+struct wgmma_source {
     const struct tgl_tensor_map *map;
     int lines, edge, z;
 };
@@ -135,10 +135,9 @@ static __device__ __forceinline__ int copied_lines(const int tile, const int box
 /* Copies part number `part`, of `parts`, of a tile from depth p on, to the blocks of the cluster
  * whose ranks are set in `blocks`. A part of a K-major tile is some of its rows or columns; of an
  * MN-major one all of them, for some of the K. edge: rows or columns of the tile. */
-static __device__ __forceinline__ void load_part(unsigned char *to, const struct source *from,
-                                                 int p, mbarrier *full, const bool along_k,
-                                                 const int edge, const int parts, int part,
-                                                 unsigned blocks)
+static __device__ __forceinline__ void
+wgmma_load_part(unsigned char *to, const struct wgmma_source *from, int p, mbarrier *full,
+                const bool along_k, const int edge, const int parts, int part, unsigned blocks)
 {
     const int line = along_k ? edge : LINE(edge);
     to += part * (line * 128 / parts);
@@ -163,19 +162,19 @@ static __device__ __forceinline__ void load_part(unsigned char *to, const struct
 #define FIRST_ROW    (((1u << CLUSTER) - 1) / FIRST_COLUMN)
 
 /* This block's part of the left tile, to its row of the cluster. */
-static __device__ __forceinline__ void load_left(unsigned char *to, const struct source *from,
+static __device__ __forceinline__ void load_left(unsigned char *to, const struct wgmma_source *from,
                                                  int p, mbarrier *full)
 {
-    load_part(to, from, p, full, LEFT_ALONG_K, BM, CLUSTER_COLUMNS, COLUMN_IN_CLUSTER,
-              FIRST_ROW << ROW_IN_CLUSTER);
+    wgmma_load_part(to, from, p, full, LEFT_ALONG_K, BM, CLUSTER_COLUMNS, COLUMN_IN_CLUSTER,
+                    FIRST_ROW << ROW_IN_CLUSTER);
 }
 
 /* This block's part of the right tile, to its column of the cluster. */
-static __device__ __forceinline__ void load_right(unsigned char *to, const struct source *from,
-                                                  int p, mbarrier *full)
+static __device__ __forceinline__ void
+load_right(unsigned char *to, const struct wgmma_source *from, int p, mbarrier *full)
 {
-    load_part(to, from, p, full, RIGHT_ALONG_K, BN, CLUSTER_ROWS, ROW_IN_CLUSTER,
-              FIRST_COLUMN << COLUMN_IN_CLUSTER * CLUSTER_ROWS);
+    wgmma_load_part(to, from, p, full, RIGHT_ALONG_K, BN, CLUSTER_ROWS, ROW_IN_CLUSTER,
+                    FIRST_COLUMN << COLUMN_IN_CLUSTER * CLUSTER_ROWS);
 }
 
 #endif

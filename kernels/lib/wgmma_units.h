@@ -142,4 +142,34 @@ static __device__ __forceinline__ struct unit find_unit_inside(const struct tgl_
     return u;
 }
 
+/* ---- What a unit stores ---------------------------------------------------------------------- */
+
+/* The first element of D that a unit stores. */
+struct corner {
+    int row, col;
+};
+
+static __device__ __forceinline__ struct corner corner_of(const struct unit *u)
+{
+    const struct corner corner = {EXCHANGED ? u->own_right : u->own_left,
+                                  EXCHANGED ? u->own_left : u->own_right};
+    return corner;
+}
+
+static __device__ __forceinline__ bool is_own_row(const struct tgl_gemm_args *args,
+                                                  const struct corner *corner, int row)
+{
+    return row >= corner->row && row < args->m;
+}
+
+/* Whether the unit stores nothing of a part of the tile: `lefts` rows from `left` on, and `rights`
+ * columns from `right` on. */
+static __device__ __forceinline__ bool is_foreign(const struct tgl_gemm_args *args,
+                                                  const struct unit *u, int left, int lefts,
+                                                  int right, int rights)
+{
+    return left + lefts <= u->own_left || left >= left_extent(args) ||
+           right + rights <= u->own_right || right >= right_extent(args);
+}
+
 #endif

@@ -141,7 +141,7 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
                                 {"VEC_B", vec_b},
                                 {"WIDE_OFFSETS", g->wide_offsets},
                                 {"INSIDE", is_narrow && s->m >= t->bm && s->n >= t->bn},
-                                {"LINES_OF_C", t->slices == 1 && vec_d == 1}};
+                                {"UNALIGNED_D", t->slices == 1 && vec_d == 1}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
     add_schedule(find_schedule(t, s, vec_a, vec_b, vec_d), g->choice, is_unaligned, builder);
 }

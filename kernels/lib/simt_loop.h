@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The main loop of gemm/simt.cu. Every thread holds two fragments of each operand: one is
+ * multiplied while the other is loaded from shared memory. Copies of the next tile are issued in
+ * between, at the points that the schedule of the configuration names (lib/simt_tiles.h).
+ */
+#ifndef TGL_SIMT_LOOP_H
+#define TGL_SIMT_LOOP_H
+
+#include "lib/block_barrier.h"
+#include "lib/load_ahead.h"
+#include "lib/simt_copies.h"
+
+/* ---- Fragments ------------------------------------------------------------------------------- */
+
+/* Loads four adjacent floats at depth p, a constant: one LDS.128, with the swizzle undone. */
+static __device__ __forceinline__ void load4(float *fragment, const float *at, const int p,
+                                             const bool k_major)
+{
+    const int r = (int)swizzle((unsigned)p, k_major);
+    const float4 v = *(const float4 *)at;
+    fragment[(4 - r) % 4] = v.x;
+    fragment[(5 - r) % 4] = v.y;
+    fragment[(6 - r) % 4] = v.z;
+    fragment[(7 - r) % 4] = v.w;
+}
+
+/* A thread's rows and columns in a stage, at depth 0. source_of() does not use in_stage(): ptxas
+ * would order the main loop differently, and the tuned schedules would not apply. */
+struct simt_source {
+    const float *A, *B;
+};
+
+static __device__ __forceinline__ struct simt_source source_of(const struct stage *stages,
+                                                               int stage, int row, int col)
+{
+    const struct simt_source source = {(const float *)((const char *)&stages->A[0][row] + stage),
+                                       (const float *)((const char *)&stages->B[0][col] + stage)};
+    return source;
+}
+
+/* Load number i of a thread's fragments at depth p: first those of b, then those of a. */
+static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
+                                                      const struct simt_source *from, const int p)
+{
+    const int j = i * 4, k = (i - TN / 4) * 4;
+    if (i < TN / 4)
+        load4(&b[j], &from->B[p * (BN + PAD) + j * LANES_N], p, B_ALONG_K);
+    else
+        load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
+}
+
+/* ---- The schedule ---------------------------------------------------------------------------- */
+
+/* The number of the copy or load to issue at position `turn`, if the schedule issues one at every
+ * `every`-th position from `from` on; -1: none is issued there. */
+static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
+{
+    return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
+}
+
+/* Issues the copy of the next tile that the schedule has before this row of a thread's FFMAs, if
+ * there is one. row: the number of the row, counted from depth 0 of the tile on. */
+static __device__ __forceinline__ void copy_at(int row, const struct simt_arrival *next)
+{
+#if COPY_EVERY > 0
+    const int copy = issue_at(row, COPY_FROM, COPY_EVERY);
+    if (copy >= 0 && copy < A_COPIES) copy_of_A(next, copy);
+    if (copy >= A_COPIES && copy < A_COPIES + B_COPIES) copy_of_B(next, copy - A_COPIES);
+#endif
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* acc += a * b^T at depth p of a tile, while the next fragments are loaded from depth `next_p` of
+ * `from` and copies of the next tile are issued. Odd rows run backwards, so that consecutive FFMAs
+ * share a register. With the column order 0 2 1 3 in each group of four, ptxas generates the fewest
+ * register bank conflicts in most configurations. */
+static __device__ __forceinline__ void
+simt_multiply_step(float (*acc)[TN], const float *a, const float *b, const int p, bool loads,
+                   float *next_a, float *next_b, const struct simt_source *from, const int next_p,
+                   const struct simt_arrival *next)
+{
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        copy_at(p * TM + i, next);
+#pragma unroll
+        for (int t = 0; t < TN; t++) {
+            const int turn = i % 2 ? TN - 1 - t : t;
+            const int j = COLUMN_ORDER == 1 ? turn
+                          : turn % 4 == 1   ? turn + 1
+                          : turn % 4 == 2   ? turn - 1
+                                            : turn;
+            const int load = issue_at(i * TN + t, LOAD_FROM, LOAD_EVERY);
+            if (load >= 0 && load < LOADS && loads)
+                simt_load_part(load, next_a, next_b, from, next_p);
+            acc[i][j] += b[j] * a[i];
+        }
+    }
+}
+
+/* Commits the group of copies. Returns when the next tile to multiply has arrived and all threads
+ * have read the last one. */
+static __device__ __forceinline__ void await_tile(void)
+{
+    async_commit();
+    ASYNC_WAIT(STAGES - 2);
+    block_barrier();
+}
+
+/* acc := op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: the
+ * number of rows and columns of D from there on. row, col: the thread's position in the block. An
+ * idle warp only copies. */
+static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], struct stage *stages,
+                                                           const float *A, long long lda,
+                                                           const float *B, long long ldb, int rows,
+                                                           int cols, int k, int row, int col,
+                                                           bool is_idle)
+{
+    const int tiles = (k + STEP - 1) / STEP, depth = k - (tiles - 1) * STEP; /* of all slices */
+    struct simt_origin from_A, from_B;
+    locate_copies(&from_A, A_COPIES, A, lda, rows, BM, VEC_A, A_ALONG_K);
+    locate_copies(&from_B, B_COPIES, B, ldb, cols, BN, VEC_B, B_ALONG_K);
+
+    const int own_depth = depth - SLICE * BK;
+    copy_first_tile(&stages[0].A[0][0], &from_A, A_COPIES, BM, VEC_A, A_ALONG_K, own_depth);
+    copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
+    async_commit();
+    const long long a_line = (A_ALONG_K ? 1 : lda) * 4, b_line = (B_ALONG_K ? 1 : ldb) * 4;
+    /* The tiles after the K remainder are STEP apart. */
+    move_copies(&from_A, A_COPIES, (depth - STEP) * a_line);
+    move_copies(&from_B, B_COPIES, (depth - STEP) * b_line);
+#pragma unroll
+    for (int s = 1; s < STAGES - 1; s++) {
+        const struct simt_arrival next = {stages, s * STAGE_BYTES, &from_A, &from_B, s < tiles};
+        move_copies(&from_A, A_COPIES, STEP * a_line);
+        move_copies(&from_B, B_COPIES, STEP * b_line);
+        simt_copy_tile(&next);
+        async_commit();
+    }
+    ASYNC_WAIT(STAGES - 2);
+    __syncthreads();
+
+    int read = 0, write = (STAGES - 1) * STAGE_BYTES;
+    if (is_idle) {
+        for (int left = tiles; left > 0; left--) {
+            const struct simt_arrival next = {
+                stages, write, &from_A, &from_B, left >= STAGES,
+            };
+            move_copies(&from_A, A_COPIES, STEP * a_line);
+            move_copies(&from_B, B_COPIES, STEP * b_line);
+            simt_copy_tile(&next);
+            await_tile();
+            write = stage_after(write);
+        }
+        return;
+    }
+
+    float a[2][TM], b[2][TN]; /* fragments: one is multiplied, the other loaded */
+    struct simt_source from = source_of(stages, read, row, col);
+#pragma unroll
+    for (int i = 0; i < LOADS; i++)
+        simt_load_part(i, a[0], b[0], &from, 0);
+    for (int left = tiles; left > 0; left--) {
+        const struct simt_arrival next = {
+            stages, write, &from_A, &from_B, left >= STAGES,
+        };
+        move_copies(&from_A, A_COPIES, STEP * a_line);
+        move_copies(&from_B, B_COPIES, STEP * b_line);
+#pragma unroll
+        for (int p = 0; p < BK; p++) {
+            if (p == BK - 1) {
+                await_tile();
+                write = read;
+                read = stage_after(read);
+                from = source_of(stages, read, row, col);
+            }
+#if COPY_EVERY == 0
+            if (p == COPY_FROM / TM) simt_copy_tile(&next);
+#endif
+            simt_multiply_step(acc, a[p % 2], b[p % 2], p, LOADS_AHEAD(p < BK - 1 || left > 1),
+                               a[(p + 1) % 2], b[(p + 1) % 2], &from, (p + 1) % BK, &next);
+        }
+    }
+}
+
+#endif

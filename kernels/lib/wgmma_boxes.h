@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * TMA_STORES: TMA stores the packed results of a consumer to D. Its shared memory holds TMA_STORES
+ * boxes: 64 rows of SPAN results. A box is used again when TMA has read it. TMA stores the last
+ * boxes of a tile while the consumer multiplies its next tile.
+ */
+#ifndef TGL_WGMMA_BOXES_H
+#define TGL_WGMMA_BOXES_H
+
+#include "lib/named_barrier.h"
+#include "lib/tma.h"
+#include "lib/wgmma_spans.h"
+
+#define BOX_BYTES (64 * SPAN * 2) /* 64 rows of SPAN results */
+
+#if TMA_STORES
+
+#if EXCHANGED || ALTERNATE || CLUSTER_SPLITS > 1 || BN % 32 != 0
+#error "TMA stores boxes of 64 or 32 columns, by consumers that have whole rows of a tile"
+#endif
+#if !HAS_PACKED
+#error "TMA stores results of 16 bits without a residual"
+#endif
+#if D_WORD != 16
+#error "TMA stores rows that are multiples of 16 bytes long"
+#endif
+
+/* A barrier of the threads of one consumer. */
+#define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
+
+/* By all threads of a consumer: waits until TMA reads at most the last `pending` groups of its
+ * boxes. Each store_boxes() is a group. pending: a constant. */
+#define WAIT_FOR_BOXES(pending)                                                                    \
+    do {                                                                                           \
+        if (threadIdx.x % 128 == 0) TMA_STORE_WAIT_READ(pending);                                  \
+        __syncwarp();                                                                              \
+        CONSUMER_BARRIER();                                                                        \
+    } while (0)
+
+/* Boxes of a consumer's rows of a tile, and the number of boxes that are stored together: all if
+ * there is room for them, because each time costs a fence and a barrier, 500 cycles on an H200. */
+#define ALL_BOXES     (M_STEPS * SPANS)
+#define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
+
+/* By all threads of a consumer, which have written BOXES_AT_ONCE boxes of its rows from number
+ * `first` on: lets TMA store them to D. row, col: where the consumer's rows begin in D. TMA does
+ * not store elements outside of D, because the rows of D are multiples of 16 bytes long. */
+static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *args,
+                                                   const struct tgl_tensor_map *d_map,
+                                                   const char *boxes, const int first, int row,
+                                                   int col, int batch)
+{
+    fence_proxy_async(); /* what this thread has written is visible to TMA */
+    CONSUMER_BARRIER();
+    if (threadIdx.x % 128 == 0) {
+#pragma unroll
+        for (int i = first; i < first + BOXES_AT_ONCE; i++) {
+            const int x = col + i % SPANS * SPAN, y = row + i / SPANS * 64;
+            if (x < args->n && y < args->m)
+                tma_store_3d(d_map, x, y, batch, boxes + i % TMA_STORES * BOX_BYTES);
+        }
+        tma_store_commit();
+    }
+    __syncwarp();
+}
+
+/* Stores a consumer's rows of a tile. boxes: its shared memory, which TMA has finished reading.
+ * Threads store a tile that overlaps the tile before: TMA would store the overlap again. */
+static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *args,
+                                                    const struct epilogue_operands *with,
+                                                    float (*acc)[ACC], char *boxes,
+                                                    const struct tgl_tensor_map *d_map,
+                                                    const struct unit *u, int first_left)
+{
+    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* of the warp in a box */
+    const struct corner corner = corner_of(u);
+    const bool is_whole = u->left == u->own_left && u->right == u->own_right;
+    UNROLL_SPANS
+    for (int i = 0; i < M_STEPS * SPANS; i++) {
+        const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
+        char *lines = boxes + i % TMA_STORES * BOX_BYTES + first_line * (SPAN * 2);
+        if (i >= TMA_STORES && is_whole) WAIT_FOR_BOXES(TMA_STORES - 1);
+        put_numbered_span(args, with, acc, lines, i, left, right);
+        if (is_whole) {
+            if ((i + 1) % BOXES_AT_ONCE == 0)
+                store_boxes(args, d_map, boxes, i + 1 - BOXES_AT_ONCE, first_left - first_line,
+                            u->right, u->batch);
+        } else {
+            __syncwarp();
+            store_span(args, &corner, with->D, lines, left, right);
+            __syncwarp();
+        }
+    }
+}
+
+#endif
+
+/* By all threads of a consumer: waits until TMA has read its results from shared memory. */
+static __device__ __forceinline__ void wait_until_results_are_read(void)
+{
+#if TMA_STORES
+    WAIT_FOR_BOXES(0);
+#endif
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From sums of wgmma to results of any type: each warp moves its sums through shared memory of its
+ * own, a chunk at a time, so that it reads C and stores D in whole lines.
+ */
+#ifndef TGL_WGMMA_CHUNKS_H
+#define TGL_WGMMA_CHUNKS_H
+
+#include "lib/epilogue.h"
+#include "lib/wgmma_split_k.h"
+
+/* A chunk is CHUNK columns of a warp's 16 rows of sums, as lines of D: rows of the tile, or columns
+ * if it is a tile of D^T. With this pitch, a warp stores its fragments to different banks. */
+#define CHUNK        (BLOCK_COLUMNS % 32 == 0 ? 32 : 16)
+#define CHUNKS       (BN / CHUNK)
+#define CHUNK_LINES  (EXCHANGED ? CHUNK : 16)
+#define CHUNK_LENGTH (EXCHANGED ? 16 : CHUNK)
+#define CHUNK_PITCH  (EXCHANGED ? 20 : CHUNK + 8)
+#define CHUNK_BYTES  (CHUNK_LINES * CHUNK_PITCH * 4)
+
+/* Puts CHUNK columns of a warp's sums into shared memory, as lines of D. */
+static __device__ __forceinline__ void put_chunk(float *chunk, const float *acc)
+{
+    const int lane = (int)threadIdx.x % 32, row = lane / 4, col = lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < CHUNK / 2; i += 2) {
+        const int r = row + i / 2 % 2 * 8, c = col + i / 4 * 8;
+        if (EXCHANGED) {
+            chunk[c * CHUNK_PITCH + r] = acc[i];
+            chunk[(c + 1) * CHUNK_PITCH + r] = acc[i + 1];
+        } else {
+            *(float2 *)&chunk[r * CHUNK_PITCH + c] = make_float2(acc[i], acc[i + 1]);
+        }
+    }
+}
+
+/* Stores a warp's chunk, whose first element is D[row][col]. */
+static __device__ __forceinline__ void store_chunk(const struct tgl_gemm_args *args,
+                                                   const struct epilogue_operands *with,
+                                                   const struct corner *corner, const float *chunk,
+                                                   int row, int col, bool aligned)
+{
+    const int lane = (int)threadIdx.x % 32;
+    if (aligned) {
+#pragma unroll
+        for (int i = 0; i < CHUNK_LINES * CHUNK_LENGTH / 4; i += 32) {
+            const int line = (lane + i) / (CHUNK_LENGTH / 4);
+            const int at = (lane + i) % (CHUNK_LENGTH / 4) * 4;
+            const float4 v = *(const float4 *)&chunk[line * CHUNK_PITCH + at];
+            const float sums[4] = {v.x, v.y, v.z, v.w};
+            if (is_own_row(args, corner, row + line))
+                epilogue_store4(args, with, sums, row + line, col + at, corner->col - col - at,
+                                args->n - col - at, true);
+        }
+    } else {
+#pragma unroll 4
+        for (int i = 0; i < CHUNK_LINES * CHUNK_LENGTH; i += 32) {
+            const int line = (lane + i) / CHUNK_LENGTH, at = (lane + i) % CHUNK_LENGTH;
+            if (is_own_row(args, corner, row + line) && col + at >= corner->col &&
+                col + at < args->n)
+                epilogue_store(args, with, chunk[line * CHUNK_PITCH + at], row + line, col + at);
+        }
+    }
+}
+
+/* Puts chunk number `number` of a consumer's sums into shared memory. Registers cannot be indexed,
+ * so each chunk is selected by a comparison. The code that stores a chunk exists once. */
+static __device__ __forceinline__ void put_numbered_chunk(float *chunk, float (*acc)[ACC],
+                                                          int number)
+{
+#pragma unroll
+    for (int i = 0; i < M_STEPS * CHUNKS; i++)
+        if (i == number) put_chunk(chunk, &acc[i / CHUNKS][i % CHUNKS * (CHUNK / 2)]);
+}
+
+/* Stores a warp's rows of a tile. chunk: shared memory of the warp. */
+static __device__ __forceinline__ void store_chunks(const struct tgl_gemm_args *args,
+                                                    const struct epilogue_operands *with,
+                                                    float (*acc)[ACC], float *chunk,
+                                                    const struct unit *u, int first_left)
+{
+    const bool aligned = ROWS_ARE_ON_16_BYTES(args, with);
+    const struct corner corner = corner_of(u);
+#pragma unroll 1
+    for (int i = 0; i < M_STEPS * CHUNKS; i++) {
+        const int left = first_left + i / CHUNKS * 64, right = u->right + i % CHUNKS * CHUNK;
+        if (is_foreign(args, u, left, 16, right, CHUNK) ||
+            IS_STORED_BY_OTHERS(i % CHUNKS * CHUNK, u))
+            continue;
+        put_numbered_chunk(chunk, acc, i);
+        __syncwarp();
+        store_chunk(args, with, &corner, chunk, EXCHANGED ? right : left, EXCHANGED ? left : right,
+                    aligned);
+        __syncwarp();
+    }
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From sums of wgmma to results of 16 bits where neither C nor a residual is read. The epilogue is
+ * applied in registers, and the packed results go through shared memory by stmatrix.
+ *
+ * A span is SPAN columns of a warp's 16 rows of sums, as lines of D in pieces of 16 bytes. Pieces
+ * are swizzled, so that stmatrix and loads of pieces use all banks. Threads store words of D_WORD
+ * bytes. With TMA_STORES the spans of the four warps of a consumer are a box, which TMA stores
+ * (lib/wgmma_boxes.h). The swizzle is that of TMA: 128 or 64 bytes, as wide as the box's lines.
+ *
+ * The loop over spans is not unrolled if the epilogue is long, or if the block has few free
+ * registers. A span is then copied to registers of its own first, and is small unless TMA stores
+ * it.
+ */
+#ifndef TGL_WGMMA_SPANS_H
+#define TGL_WGMMA_SPANS_H
+
+#include "lib/epilogue.h"
+#include "lib/ldmatrix.h"
+#include "lib/wgmma_chunks.h"
+
+#define HAS_PACKED (D_HAS_16_BITS && !RESIDUAL)
+
+/* 1: the loop over spans is not unrolled. */
+#define HAS_SMALL_SPANS (ACTIVATION >= 2 || EXPRESSION || (MIN_BLOCKS > 1 && M_STEPS * ACC > 64))
+#if HAS_SMALL_SPANS
+#define UNROLL_SPANS _Pragma("unroll 1")
+#else
+#define UNROLL_SPANS _Pragma("unroll")
+#endif
+
+#if TMA_STORES
+#define SPAN (BN % 64 == 0 ? 64 : 32)
+#elif HAS_SMALL_SPANS || BLOCK_COLUMNS % 32 != 0
+#define SPAN 16
+#else
+#define SPAN (BLOCK_COLUMNS % 64 == 0 && !EXCHANGED ? 64 : 32)
+#endif
+#define SPANS      (BN / SPAN) /* of a tile's columns */
+#define SPAN_LINES (EXCHANGED ? SPAN : 16)
+#define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* of a line */
+
+#if HAS_PACKED
+
+#if D_WORD == 16
+typedef uint4 d_word;
+#elif D_WORD == 8
+typedef uint2 d_word;
+#endif
+
+/* The place of a piece of a line in a span. */
+static __device__ __forceinline__ char *piece_of(char *span, int line, int piece)
+{
+    return span + (line * PIECES + (piece ^ line / (8 / PIECES) % PIECES)) * 16;
+}
+
+/* The results of two neighbouring sums, as a word: the first is the lower half. Rows and columns
+ * outside of D are not stored, but a bias is read for them: that of the last row or column. */
+static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_args *args,
+                                                         const struct epilogue_operands *with,
+                                                         const float *sums, int left, int right)
+{
+    float v[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int row = EXCHANGED ? right + i : left, col = EXCHANGED ? left : right + i;
+        v[i] = epilogue(args, with, sums[i], 0, row < args->m ? row : args->m - 1,
+                        col < args->n ? col : args->n - 1);
+    }
+    return TYPE_D == TYPE_F16 ? floats_to_f16(v[0], v[1]) : floats_to_bf16(v[0], v[1]);
+}
+
+/* Puts SPAN columns of a warp's sums into shared memory as results. left, right: the row of left
+ * and the column of right that the first one belongs to. */
+static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args,
+                                                const struct epilogue_operands *with, char *span,
+                                                const float *acc, int left, int right)
+{
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < SPAN; i += 16) { /* 16 x 16 elements: four matrices */
+        unsigned matrices[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            matrices[j] =
+                finished_pair(args, with, &acc[i / 2 + j * 2], left + lane / 4 + j % 2 * 8,
+                              right + i + j / 2 * 8 + lane % 4 * 2);
+        if (EXCHANGED)
+            stmatrix_x4_trans(piece_of(span, i + lane / 16 * 8 + lane % 8, lane / 8 % 2), matrices);
+        else
+            stmatrix_x4(piece_of(span, lane % 16, i / 8 + lane / 16), matrices);
+    }
+}
+
+/* Whether C is not read, and the rows of D consist of words of D_WORD bytes. */
+static __device__ __forceinline__ bool is_packed(const struct tgl_gemm_args *args,
+                                                 const struct epilogue_operands *with)
+{
+    const bool words =
+        D_WORD == 4 || ((unsigned long long)with->D % D_WORD == 0 && args->ldd % (D_WORD / 2) == 0);
+    return BETA(args, with) == 0 && words;
+}
+
+#if D_WORD > 4
+/* Stores a warp's span, whose first element is D[row][col]. */
+static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
+                                                  const struct corner *corner, element_d *D,
+                                                  char *span, int row, int col)
+{
+    enum { LENGTH = D_WORD / 2, WORDS = PIECES * 8 / LENGTH /* of a line */ };
+    const int lane = (int)threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < SPAN_LINES * WORDS; i += 32) {
+        const int line = (lane + i) / WORDS, at = (lane + i) % WORDS * LENGTH;
+        const int columns = args->n - col - at;
+        const char *from = piece_of(span, line, at / 8) + at % 8 * 2;
+        element_d *to = D + (row + line) * args->ldd + col + at;
+        if (!is_own_row(args, corner, row + line) || col + at < corner->col) continue;
+        if (columns >= LENGTH)
+            *(d_word *)to = *(const d_word *)from;
+        else if (!TMA_STORES) /* with them n is a multiple of 8 */
+            for (int j = 0; j < columns; j++)
+                to[j] = ((const element_d *)from)[j];
+    }
+}
+#else
+/* The same for rows of D that begin anywhere. If a line begins in the middle of a word, its first
+ * and its last element are stored alone, and lanes take halves of words from each other. */
+static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *args,
+                                                  const struct corner *corner, element_d *D,
+                                                  char *span, int row, int col)
+{
+    enum { WORDS = PIECES * 4 }; /* of a line */
+    const int lane = (int)threadIdx.x % 32, word = lane % WORDS;
+    const int from = corner->col - col, to = args->n - col;
+#pragma unroll 4
+    for (int i = 0; i < SPAN_LINES; i += 32 / WORDS) {
+        const int line = i + lane / WORDS;
+        element_d *d = D + (row + line) * args->ldd + col;
+        const int skip = (int)((unsigned long long)d / 2 % 2);
+        const unsigned own = *(const unsigned *)(piece_of(span, line, word / 4) + word % 4 * 4);
+        const unsigned before =
+            __shfl_sync(0xffffffff, own, lane - word + (word + WORDS - 1) % WORDS);
+        const unsigned pair = skip ? before >> 16 | own << 16 : own;
+        const int first = (2 * word - skip) & (2 * WORDS - 1), second = 2 * word - skip + 1;
+        if (!is_own_row(args, corner, row + line)) continue;
+        if (first >= from && first < second && second < to) {
+            *(unsigned *)(d + first) = pair;
+        } else {
+            if (first >= from && first < to) d[first].bits = (unsigned short)pair;
+            if (second >= from && second < to) d[second].bits = (unsigned short)(pair >> 16);
+        }
+    }
+}
+#endif
+
+#if HAS_SMALL_SPANS
+/* Copies span number `number` of a warp's sums. Registers cannot be indexed, so each span is
+ * selected by a comparison. */
+static __device__ __forceinline__ void take_span(float *own, float (*acc)[ACC], int number)
+{
+#pragma unroll
+    for (int i = 0; i < M_STEPS * SPANS; i++)
+#pragma unroll
+        for (int j = 0; j < SPAN / 2; j++)
+            if (i == number) own[j] = acc[i / SPANS][i % SPANS * (SPAN / 2) + j];
+}
+#endif
+
+/* Puts span number i of a consumer's sums into shared memory. left, right: as for put_span(). */
+static __device__ __forceinline__ void put_numbered_span(const struct tgl_gemm_args *args,
+                                                         const struct epilogue_operands *with,
+                                                         float (*acc)[ACC], char *span, int i,
+                                                         int left, int right)
+{
+#if HAS_SMALL_SPANS
+    float own[SPAN / 2];
+    take_span(own, acc, i);
+    put_span(args, with, span, own, left, right);
+#else
+    put_span(args, with, span, &acc[i / SPANS][i % SPANS * (SPAN / 2)], left, right);
+#endif
+}
+
+#if !TMA_STORES
+/* Stores a warp's rows of a tile. results: shared memory of the consumer, where the warp's span
+ * takes the place of its chunk. */
+static __device__ __forceinline__ void store_spans(const struct tgl_gemm_args *args,
+                                                   const struct epilogue_operands *with,
+                                                   float (*acc)[ACC], char *results,
+                                                   const struct unit *u, int first_left)
+{
+    char *span = results + (int)threadIdx.x / 32 % 4 * CHUNK_BYTES;
+    const struct corner corner = corner_of(u);
+    UNROLL_SPANS
+    for (int i = 0; i < M_STEPS * SPANS; i++) {
+        const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
+        if (is_foreign(args, u, left, 16, right, SPAN) || IS_STORED_BY_OTHERS(i % SPANS * SPAN, u))
+            continue;
+        put_numbered_span(args, with, acc, span, i, left, right);
+        __syncwarp();
+        store_span(args, &corner, with->D, span, EXCHANGED ? right : left,
+                   EXCHANGED ? left : right);
+        __syncwarp();
+    }
+}
+#endif
+
+#endif
+
+#endif
