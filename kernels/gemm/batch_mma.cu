@@ -6,11 +6,12 @@
  * they compute one product after the other, and copy the operands of the next ones, STAGES - 1
  * tiles of k ahead, while they multiply.
  *
- * A warp computes WM x WN results, a block of one to eight warps a product. Tiles, fragments and
- * results are those of gemm/mma.cu (lib/mma_tiles.h, mma_store.h). Tiles are
- * zeros at first. Rows and columns that a product does not have are never copied, so that they stay
- * zero, and parts of a tile without rows, columns or k of the product are not multiplied. 16-bit
- * operands at odd addresses are copied by single loads, which are not asynchronous.
+ * A warp computes WM x WN results, and a block of one to eight warps computes a product. Tiles,
+ * fragments and results are those of gemm/mma.cu (lib/mma_tiles.h, lib/mma_store.h). All stages are
+ * set to zero first. Rows and columns that a product does not have are never copied, so that they
+ * stay zero. Parts of a tile that contain no row, no column or no k of the product are not
+ * multiplied. 16-bit operands at odd addresses are copied by scalar loads, which are not
+ * asynchronous.
  *
  * Grid: x = blocks, each of which takes every gridDim.x'th product of args.batch.
  */
@@ -55,13 +56,13 @@
 #define RESULT_BYTES (WARPS * 16 * PITCH * (ACCUMULATE == TYPE_F64 ? 8 : 4))
 
 #if (BM & (BM - 1)) || (BN & (BN - 1)) || (BK & (BK - 1)) || BK % MMA_K || STAGES < 2
-#error "BM, BN and BK are powers of two; BK: whole steps of mma.sync; STAGES: 2 or more"
+#error "BM, BN, BK: powers of two; BK: a multiple of MMA_K; STAGES: at least 2"
 #endif
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Copies a tile that is k_left deep: the rows or columns that exist, with zeros behind k up to a
- * whole step. */
+/* Copies a tile of which k_left of K exist: the rows or columns that exist, with zeros behind K up
+ * to a whole step. */
 static __device__ __forceinline__ void
 batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const int edge,
                     const int vec, const bool k_major, const bool has_tail)
@@ -85,8 +86,8 @@ batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const
 
 /* The state of the copies. */
 struct batch_mma_copier {
-    int product, k; /* what to copy next: a tile of this product, from this k on */
-    int stage;      /* bytes from the first stage to its place */
+    int product, k; /* the next tile to copy is of this product, from this k on */
+    int stage;      /* the offset of its stage in bytes */
 };
 
 static __device__ __forceinline__ int next_stage(int stage)
@@ -94,8 +95,8 @@ static __device__ __forceinline__ int next_stage(int stage)
     return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
 }
 
-/* Copies the next tile of k, if there is one; if not, the group of copies is empty. depth: 0, or
- * that of the products. */
+/* Copies the next tile, if there is one. Each call is a group of copies, which is empty if there is
+ * none. depth: the k of the products; 0: A and B are not read. */
 static __device__ __forceinline__ void batch_mma_copy_step(struct batch_mma_copier *c, char *stages,
                                                            const struct tgl_gemm_args *args,
                                                            int depth)
@@ -117,6 +118,7 @@ static __device__ __forceinline__ void batch_mma_copy_step(struct batch_mma_copi
     async_commit();
 }
 
+/* A barrier of the block. */
 static __device__ __forceinline__ void wait_for_threads(void)
 {
     if (WARPS == 1)
@@ -125,7 +127,8 @@ static __device__ __forceinline__ void wait_for_threads(void)
         __syncthreads();
 }
 
-/* Returns when the copies of all threads have arrived, and all have read the tile before. */
+/* Returns when the copies of all threads have arrived, and all threads have read the previous tile.
+ */
 static __device__ __forceinline__ void batch_mma_wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);
@@ -141,7 +144,8 @@ static __device__ __forceinline__ void clear_stages(char *stages)
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* acc += a tile of k, `depth` deep. rows, cols: of D, from the warp's first ones on. */
+/* acc += the product of a tile of which `depth` of K exist. rows, cols: the number of rows and
+ * columns of D from the warp's first ones on. */
 static __device__ __forceinline__ void
 batch_mma_multiply_tile(accumulate_t (*acc)[NT][4], const char *stage,
                         const struct mma_lane_source *source_a,

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pre-pass: FP32 matrices become two words of f16 for each element (lib/decompose_args.h),
- * K-major with lines on 16 bytes, as TMA reads them. The one or two jobs of a launch are matrices
- * of any alignment; TRANSPOSED: their lines are columns in memory.
+ * A pre-pass that makes two words of f16 of each element of FP32 matrices (lib/decompose_args.h).
+ * The words are K-major, and their lines begin at multiples of 16 bytes, as TMA needs it. A launch
+ * has one or two jobs, each a matrix of any alignment. TRANSPOSED_0, TRANSPOSED_1: the lines of the
+ * job's matrix are columns in memory.
  *
  *   load      A block takes a few whole lines. Lines that are too long for one block are divided
- *             over the blocks of a cluster. A thread holds 32 elements: of a line that is
- *             contiguous, eight float4; of columns, one float4 in each of eight successive rows,
- *             that is eight successive k of four lines. So threads need not exchange words. Lines
- *             that are too long for the registers of a cluster are read twice, the second time
- *             usually from L2.
- *   maxima    The largest |x| of each line, as a bit pattern: patterns are ordered as the numbers,
- *             Inf and NaN last. Threads, warps and then the blocks of a cluster combine theirs.
- *   words     The scale of each line, the words, and for each panel of lines its state and its list
- *             of elements that two words do not hold. Blocks add to a counter of the panel, which
- *             is zero at the launch, and the last one copies it into the panel.
+ *             over the blocks of a cluster. A thread holds 32 elements: eight float4 of a
+ *             contiguous line; or, if lines are columns in memory, one float4 of each of eight
+ *             successive rows, that is eight successive k of four lines. Threads therefore need not
+ *             exchange words. Lines that are too long for the registers of a cluster are read
+ *             twice, the second time usually from L2.
+ *   maxima    The largest |x| of each line, as a bit pattern: patterns have the order of the
+ *             numbers, Inf and NaN last. First the threads of a warp combine their maxima, then the
+ *             warps, then the blocks of a cluster.
+ *   words     The scale of each line, the words, and for each panel of lines its state and the list
+ *             of its elements that two words cannot represent. Blocks add to a counter of the
+ *             panel, which is zero at the launch, and the last block copies it into the panel.
  *
  * The order of a list is not fixed; its reader sorts it. Whether a list overflows depends only on
  * the matrix.
@@ -39,11 +41,11 @@
 #endif
 
 #define WARPS       (THREADS / 32)
-#define BLOCKS      (1024 / THREADS) /* of an SM: 64 registers for each thread */
+#define BLOCKS      (1024 / THREADS) /* resident blocks of an SM: 64 registers for each thread */
 #define INFINITY_IS 0x7f800000u      /* the pattern of Inf; those of NaNs are above */
 
 #if STRIP % 8 != 0 || STRIP > 32 || THREADS / 32 > 32
-#error "the lines of a block"
+#error "STRIP: 8, 16 or 32; THREADS: at most 1024"
 #endif
 
 typedef struct tgl_decompose_job job_t;
@@ -61,7 +63,7 @@ static __device__ __forceinline__ int divided(int x, int power)
     return x >> (31 - __clz(power));
 }
 
-/* False: a block that only completes a cluster. */
+/* Sets *w. Returns false for a block that has no work and only completes a cluster. */
 static __device__ __forceinline__ bool find_work(const job_t *job, int block,
                                                  struct decompose_work *w)
 {
@@ -82,7 +84,7 @@ static __device__ __forceinline__ const float *matrix_of(const job_t *job,
     return job->from + w->matrix * job->stride;
 }
 
-/* The words hi of a matrix; lo follow. */
+/* The words hi of a matrix; the words lo follow them. */
 static __device__ __forceinline__ unsigned short *words_of(const job_t *job,
                                                            const struct decompose_work *w)
 {
@@ -96,12 +98,12 @@ static __device__ __forceinline__ long long panel_of(const job_t *job,
     return (long long)w->matrix * (job->padded_lines / TGL_PANEL_LINES) + w->line / TGL_PANEL_LINES;
 }
 
-/* Of a thread: element number e, 0 <= e < 32, belongs to line `line` + e % 4 if the lines are
- * columns in memory, or else to line `line`. */
+/* The position of a thread's 32 elements. Element number e belongs to line `line` + e % 4 if the
+ * lines are columns in memory, else to line `line`. */
 struct decompose_place {
     int line, k;  /* of element 0 */
     int distance; /* along K, from four elements to the next four */
-    int slot;     /* the number of `line` in the block */
+    int slot;     /* the number of `line` among the lines of the block */
 };
 
 static __device__ __forceinline__ int line_of(const struct decompose_place *at, int e,
@@ -116,7 +118,7 @@ static __device__ __forceinline__ int k_of(const struct decompose_place *at, int
     return at->k + e / 4 * at->distance + (transposed ? 0 : e % 4);
 }
 
-/* Threads of a line that is contiguous: a power of two. */
+/* The number of threads that share a contiguous line: a power of two. */
 static __device__ __forceinline__ int threads_of(const job_t *job)
 {
     return divided(THREADS, job->block_lines);
@@ -144,7 +146,7 @@ decompose_place_of(const job_t *job, const struct decompose_work *w, int step,
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-/* The thread's elements; zeros outside of the lines. */
+/* Loads the thread's elements; zeros outside of the lines. */
 static __device__ __forceinline__ void load_lines(float *x, const job_t *job,
                                                   const struct decompose_work *w,
                                                   const struct decompose_place *at,
@@ -179,12 +181,14 @@ static __device__ __forceinline__ unsigned larger(unsigned x, unsigned y)
     return x > y ? x : y;
 }
 
+/* The bit pattern of |x|. */
 static __device__ __forceinline__ unsigned pattern(float x)
 {
     return __float_as_uint(x) & 0x7fffffffu;
 }
 
-/* The maximum of lanes that differ in the bits of their number from `low` up to below `high`. */
+/* The maximum over the lanes whose numbers differ only in the bits `low`, 2 * low, ..., high / 2.
+ */
 static __device__ __forceinline__ unsigned lanes_maximum(unsigned x, int low, int high)
 {
     for (int i = high / 2; i >= low; i /= 2)
@@ -192,7 +196,8 @@ static __device__ __forceinline__ unsigned lanes_maximum(unsigned x, int low, in
     return x;
 }
 
-/* most[j] becomes the larger of it and the thread's elements, of line j if transposed. */
+/* most[] := the maxima of most[] and the thread's elements: most[j] of its line j if transposed,
+ * else most[0] of its line. */
 static __device__ __forceinline__ void add_maxima(unsigned *most, const float *x,
                                                   const bool transposed)
 {
@@ -201,9 +206,11 @@ static __device__ __forceinline__ void add_maxima(unsigned *most, const float *x
         most[transposed ? e % 4 : 0] = larger(most[transposed ? e % 4 : 0], pattern(x[e]));
 }
 
+/* Patterns of the maxima of the block's lines. */
 struct maxima {
     unsigned of_warps[WARPS][TGL_BLOCK_LINES_MAX];
-    float of_block[TGL_BLOCK_LINES_MAX], of_line[TGL_BLOCK_LINES_MAX]; /* patterns */
+    float of_block[TGL_BLOCK_LINES_MAX]; /* over the block's parts of the lines */
+    float of_line[TGL_BLOCK_LINES_MAX];  /* over whole lines */
 };
 
 /* Writes the maxima of the warp. Returns the number of warps that share a line. */
@@ -235,12 +242,12 @@ static __device__ __forceinline__ int write_maxima(struct maxima *to, const unsi
 static __device__ __forceinline__ int exponent_of(unsigned most)
 {
     if (most == 0 || most >= INFINITY_IS) return 0;
-    /* Of a denormal number, the place of its first bit; else the exponent field. */
+    /* The exponent field, or the place of the first bit of a denormal number. */
     const int exponent = most >> 23 ? (int)(most >> 23) - 127 : 31 - __clz((int)most) - 149;
     return TGL_TOP_EXPONENT - exponent;
 }
 
-/* By one thread for each line: what the reader of the words has to know of it. */
+/* By one thread for each line: stores its exponent, and adds its state to that of the panel. */
 static __device__ __forceinline__ void record_line(const job_t *job, const struct decompose_work *w,
                                                    int line, unsigned most)
 {
@@ -255,8 +262,8 @@ static __device__ __forceinline__ void record_line(const job_t *job, const struc
     }
 }
 
-/* maxima->of_line becomes the maxima of the block's lines, over all blocks of each. Also records
- * the lines. */
+/* maxima->of_line := the maxima of the block's lines, over all blocks that share a line. Also
+ * records the lines. */
 static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, const unsigned *most,
                                                       const job_t *job,
                                                       const struct decompose_work *w,
@@ -284,13 +291,14 @@ static __device__ __forceinline__ void combine_maxima(struct maxima *maxima, con
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
-/* slot: the number of the line in the block. */
+/* The scale of line number `slot` of the block. */
 static __device__ __forceinline__ struct scale scale_of_line(const struct maxima *maxima, int slot)
 {
     return scale_of(exponent_of(__float_as_uint(maxima->of_line[slot])));
 }
 
-/* The words of two elements. Returns whether two words cannot represent one of them. */
+/* *hi, *lo := the words of two elements. Returns whether two words cannot represent one of these.
+ */
 static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
                                                  unsigned *hi, unsigned *lo)
 {
@@ -314,8 +322,8 @@ static __device__ __forceinline__ bool split_two(float first, float second, stru
     return has_below;
 }
 
-/* Writes the words of the thread's elements of one line. Returns whether two words cannot represent
- * one of them. */
+/* Writes the words of the thread's elements, which are of one line. Returns whether two words
+ * cannot represent one of these. */
 static __device__ __forceinline__ bool split_line(const float *x, const job_t *job,
                                                   const struct decompose_work *w,
                                                   const struct decompose_place *at,
@@ -338,7 +346,7 @@ static __device__ __forceinline__ bool split_line(const float *x, const job_t *j
     return has_below;
 }
 
-/* The same for lines that are columns in memory: four of them. */
+/* The same if lines are columns in memory: the thread's elements are of four lines. */
 static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
                                                      const struct decompose_work *w,
                                                      const struct decompose_place *at,
@@ -382,8 +390,9 @@ static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
            is_below_words(x, scaled(x, scale_of_line(maxima, slot)));
 }
 
-/* Adds the elements of the thread that two words do not hold to the list of the panel. Rarely
- * called. */
+/* Adds the thread's elements that two words cannot represent to the list of the panel. Rarely
+ * called.
+ */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at,
                                                   const struct maxima *maxima,
@@ -436,8 +445,8 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
     __shared__ struct maxima maxima;
     unsigned most[4] = {0, 0, 0, 0};
     struct decompose_work w;
-    /* Maxima from the last step to the first one, whose elements stay in registers; words from the
-     * first to the last. */
+    /* The maxima of steps -i are taken from the last step to the first, whose elements stay in
+     * registers. Then words are made from the first step to the last. */
 #pragma unroll 1
     for (int i = 1 - job->steps; i < job->steps; i++) {
         float x[32];

@@ -3,20 +3,20 @@
  * GEMM of f64 on the tensor cores of sm_90 and later, by mma.sync (DMMA) and TMA. All transposes,
  * any shape; TMA needs strides that are multiples of 16 bytes.
  *
- *   producer      One warp, or a warpgroup if the consumers need its registers (setmaxnreg takes
- *                 whole ones), of which a single thread works: it fills a ring of STAGES stages by
- *                 TMA. Elements outside the matrices arrive as zeros.
+ *   producer      One warp, or a warpgroup if the consumers need its registers, because setmaxnreg
+ *                 changes the registers of a whole warpgroup. A single thread of it works: it fills
+ *                 a ring of STAGES stages by TMA. Elements outside the matrices arrive as zeros.
  *   consumers     A grid of warps, each with WM x 32 of the block's BM x BN tile of D in registers.
- *                 Each waits for the stages and releases them on its own: there is no barrier of
- *                 the block in the main loop. A step is 8 of K; the fragments of B for the next
+ *                 Each warp waits for the stages and releases them by itself: there is no barrier
+ *                 of the block in the main loop. A step is 8 of K. The fragments of B for the next
  *                 step, and of A for the next AHEAD groups of 16 rows, are loaded while others are
- *                 multiplied, also from the next stage.
+ *                 multiplied, also across stages.
  *   slices        If tiles are small and few, SLICES groups of warps take the stages in turn, and
  *                 add their sums through shared memory.
- *   persistent    The grid has at most the blocks that are resident at once. Each takes every
+ *   persistent    The grid has at most as many blocks as are resident at once. Each takes every
  *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
  *                 the consumers store.
- *   exchanged     If D has few columns, tiles are those of D^T, whose rows may be 16.
+ *   exchanged     If D has few columns, the kernel computes tiles of D^T: they may have 16 rows.
  *   split-K       If `splits` is above 1, a unit is a tile and k_chunk of its K. Sums go to the
  *                 workspace, and the last unit of a tile adds them in the order of K: results are
  *                 bitwise the same every run.
@@ -92,8 +92,8 @@ static __device__ __forceinline__ void load_group(struct dmma_fragments *to,
     dmma_load_a(to->a[group % A_SLOTS], stage, from, group / MT, group % MT);
 }
 
-/* acc += a * b, 16 rows of a step. Columns go back and forth, so that neighbouring instructions
- * share a fragment. */
+/* acc += a * b for 16 rows of a step. Odd rows take the columns in reverse order, so that
+ * neighbouring instructions share a fragment. */
 static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4],
                                                       struct dmma_fragments *of, const int group)
 {
@@ -105,7 +105,7 @@ static __device__ __forceinline__ void multiply_group(double (*acc)[NT][4],
     }
 }
 
-/* To the slice's next stage: each stage of the ring is always of the same slice. */
+/* Moves to the next stage of the slice. A stage of the ring always belongs to the same slice. */
 static __device__ __forceinline__ void advance_slice(struct ring_place *at)
 {
     at->stage += SLICES;
@@ -115,24 +115,24 @@ static __device__ __forceinline__ void advance_slice(struct ring_place *at)
     }
 }
 
-/* The number of a unit's `steps` stages that belong to the slice. before: the stages of all earlier
- * units, modulo SLICES. */
+/* How many of a unit's `steps` stages belong to the slice. before: the number of stages of all
+ * earlier units, modulo SLICES. */
 static __device__ __forceinline__ int steps_of_slice(int slice, int before, int steps)
 {
     const int rest = before + SLICES - 1 - slice;
     return (rest + steps) / SLICES - rest / SLICES;
 }
 
-/* By a warp, after its last load from the stage: the arrival is ordered behind the loads of all its
- * lanes (PTX ISA, mbarrier.arrive: release). */
+/* By a warp, after its last load from the stage: releases the stage. The arrival is ordered behind
+ * the loads of all lanes (PTX ISA, mbarrier.arrive: release). */
 static __device__ __forceinline__ void dmma_release(struct ring *ring, int stage)
 {
     __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(&ring->empty[stage]);
 }
 
-/* Multiplies a stage, of which the first AHEAD groups are loaded, loads those of the next stage,
- * and goes on to its place. */
+/* Multiplies a stage, whose first AHEAD groups are loaded already. Loads those of the next stage,
+ * and moves *at to it. */
 static __device__ __forceinline__ void
 dmma_multiply_stage(double (*acc)[NT][4], struct dmma_fragments *of, struct dmma_shared *shared,
                     const struct dmma_lane_source *from, struct ring_place *at, const bool is_last)
@@ -171,7 +171,9 @@ static __device__ __forceinline__ void dmma_multiply(double (*acc)[NT][4],
 #pragma unroll
     for (int group = 0; group < AHEAD; group++)
         load_group(&of, shared->stages[at->stage], from, group);
-/* ptxas waits for all DMMAs at the end of an iteration, so small tiles have two stages in each. */
+/* ptxas waits for all DMMAs at the end of an iteration. Small tiles therefore have two stages in
+ * each.
+ */
 #pragma unroll(WM < 64 ? 2 : 1)
     for (int step = 1; step < steps; step++)
         dmma_multiply_stage(acc, &of, shared, from, at, false);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMV: a matrix times up to COUNT vectors (m or n is at most COUNT), of F32 or a 16-bit type with
- * sums in F32, or of F64. It is bound by the memory bandwidth of reading the matrix once. A block
- * computes few results over all of k and ends soon: the hardware's block scheduler then balances
- * the load, and SMs full of blocks keep enough loads in flight without software prefetching.
- * Nothing is staged in shared memory: the vectors stay in L1.
+ * GEMV: a matrix times up to COUNT vectors (m or n is at most COUNT). The elements are F32 or a
+ * 16-bit type with sums in F32, or F64. The product is bound by the memory bandwidth of reading the
+ * matrix once. A block computes few results over all of K and ends soon. The hardware's block
+ * scheduler then balances the load, and SMs full of blocks keep enough loads in flight without
+ * software prefetching. The vectors stay in L1, and shared memory only adds sums.
  *
- *   ALONG_K 1   The matrix is K-major. LANES_K threads share the k of LINES rows: if LANES_K is the
- *               block's size, the block reads one row at a time, or LINES of them.
- *   ALONG_K 0   The matrix is MN-major. A thread has a pack of columns (16 bytes), neighbours in
- *               memory or LANES_LENGTH apart; LANES_K threads share their k.
+ *   ALONG_K 1   The matrix is K-major. LANES_K threads share the K of LINES rows. If LANES_K is the
+ *               size of the block, the block reads one row at a time, or LINES rows.
+ *   ALONG_K 0   The matrix is MN-major. A thread has a pack of columns (16 bytes), which are
+ *               neighbours in memory or LANES_LENGTH apart. LANES_K threads share their K.
  *
  * A result is the product of one row or column of the matrix and one vector. For each result a
- * thread has four sums or more (of F64 two) if the matrix is K-major, else up to two. The sums of a
- * warp are added by a butterfly of shuffles, those of several warps through shared memory, in
- * pairs: no chain of additions is long.
+ * thread has several sums: at least four (F64: two) if the matrix is K-major, else one or two. The
+ * sums of a warp are added by a butterfly of shuffles, and those of several warps through shared
+ * memory, in pairs, so that no chain of additions is long.
  *
  * Grid: x = tiles of results, z = batch.
  */
@@ -36,7 +36,8 @@
 #endif
 #ifndef VEC
 /* Elements of a load, up to 16 bytes: divides alignment, leading dimension and edge of the matrix.
- * If it is K-major and COUNT is not 1, and VEC is 16 bytes, it divides those of the vectors too. */
+ * If the matrix is K-major, COUNT is not 1, and VEC is 16 bytes, it divides those of the vectors
+ * too. */
 #define VEC 4
 #endif
 #ifndef WHOLE_PACKS
@@ -49,13 +50,13 @@
 #define LANES_K 256 /* threads that share K: a power of two */
 #endif
 #ifndef LINES
-#define LINES 1 /* ALONG_K: rows of a thread, which share its loads of the vectors; else 1 */
+#define LINES 1 /* ALONG_K: rows of a thread, for which it loads the vectors once; else 1 */
 #endif
 #ifndef UNROLL
 #define UNROLL 4 /* packs of each line that a thread loads at once */
 #endif
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 4
+#define MIN_BLOCKS 4 /* minimum resident blocks of an SM, which limits the registers */
 #endif
 
 #include "lib/packs.h"
@@ -64,36 +65,38 @@
 #define LANES_LENGTH (THREADS / LANES_K)
 #define RESULTS      (ALONG_K ? LINES : PACK) /* of a thread, times COUNT */
 #define TILE         (LANES_LENGTH * RESULTS)
-#define STEP         (LANES_K * UNROLL * (ALONG_K ? PACK : 1)) /* k of one iteration */
+#define STEP         (LANES_K * UNROLL * (ALONG_K ? PACK : 1)) /* K of one iteration */
 
 /* This thread's index along K, and along the results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
-#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* bit 0 of K_LANE, in the thread number */
+#define K_BIT                                                                                      \
+    (ALONG_K ? 1 : LANES_LENGTH) /* the bit of the thread number that is K_LANE's bit 0            \
+                                  */
 
-/* The stride between the loads of a pack, along K or along the results: one load of every lane.
- * PLACE_OF(e): the offset of element e of a pack from its first element. */
+/* The distance between two loads of a pack, along K or along the results: the other lanes' loads
+ * are in between. PLACE_OF(e): the offset of element e of a pack from its first element. */
 #define DISTANCE    (VEC * (ALONG_K ? LANES_K : LANES_LENGTH))
 #define PLACE_OF(e) ((e) / VEC * DISTANCE + (e) % VEC)
 
-/* Whether vectors are loaded by 16-byte loads: a single one if it is aligned, several always, since
- * VEC then promises it. In a partial last step all packs but the last are whole, and with
- * WHOLE_PACKS that one, too. */
+/* Whether vectors may be loaded by 16-byte loads: a single vector if it is aligned; several always,
+ * because VEC then promises their alignment. In a partial last step all packs but the last are
+ * whole, and with WHOLE_PACKS the last one is whole, too. */
 #define PACKS_OF_VECTOR (ALONG_K && CHUNKS == 1)
 
-/* Groups of sums of a thread for each vector. ALONG_K: one for each line, of up to four sums. Else
- * one for the results of a pack, or two that are used alternately. */
+/* Groups of sums that a thread has for each vector. ALONG_K: a group for each line, of up to four
+ * sums. Else one group for the results of a pack, or two groups that are used alternately. */
 #define CHAINS (ALONG_K || UNROLL < 2 ? 1 : 2)
 #define GROUPS (LINES * CHAINS)
 #define SUMS   (ALONG_K && PACK > 4 ? 4 : PACK)
 
-/* Packs of a line for which the vectors are loaded at once. Several vectors take many registers,
- * and their loads hit in L1. */
+/* The number of packs of a line for which the vectors are loaded at once: all of a step for a
+ * single vector. Several vectors would take many registers, and their loads hit in L1. */
 #define TURN (COUNT == 1 && !IS_16_BITS ? UNROLL : 1)
 
-/* Loads of the matrix come before those of several vectors, and before all arithmetic. Left to
- * itself ptxas, short of registers, loads the rest of a step only after part of it has arrived and
- * been multiplied. It keeps the order of loads across __syncwarp(). */
+/* KEEP_ORDER() keeps the loads of the matrix before the loads of several vectors and before all
+ * arithmetic: ptxas does not move loads across __syncwarp(). Without it ptxas, short of registers,
+ * loads the rest of a step only after part of it has arrived and been multiplied. */
 #if COUNT == 1 && !IS_16_BITS
 #define KEEP_ORDER()
 #else
@@ -104,26 +107,29 @@
 #define PARTS (LANES_K * K_BIT > 32 ? LANES_K * K_BIT / 32 : 1)
 
 #if THREADS % LANES_K || (!ALONG_K && LANES_LENGTH > 32)
-#error "LANES_K divides the block; LANES_LENGTH is at most a warp"
+#error "LANES_K: divides THREADS; LANES_LENGTH: at most 32 if the matrix is MN-major"
 #endif
 #if COUNT != 1 && COUNT != 2 && COUNT != 4
-#error "COUNT is 1, 2 or 4"
+#error "COUNT: 1, 2 or 4"
 #endif
 #if LINES < 1 || (!ALONG_K && LINES > 1)
-#error "a thread has several lines only of a K-major matrix"
+#error "LINES: 1 if the matrix is MN-major"
 #endif
 
 /* Pointers of a thread to the matrix: one for each line, or for each load of its pack. */
 #define PLACES (ALONG_K ? LINES : CHUNKS)
 
-/* What a thread loads next of its problem of the batch. */
+/* What a thread loads next. */
 struct cursor {
     const element_t *matrix[PLACES], *vector[COUNT];
-    long long ld, step; /* of the matrix; between elements of a vector */
+    long long ld;   /* of the matrix */
+    long long step; /* from an element of a vector to the next */
 };
 
-/* Rows or columns past the last one repeat it, vectors past the last repeat the first. With a
- * K-major matrix several vectors are contiguous too. */
+/* What a thread loads first. Rows or columns past the last one repeat it, and vectors past the last
+ * one repeat the first. If the matrix is K-major and there are several vectors, these are
+ * contiguous.
+ */
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;
@@ -153,7 +159,7 @@ static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm
     return c;
 }
 
-/* Loads of a vector, which stay in L1: of a pack, and of one element. */
+/* Loads of a vector, which stay in L1: LOAD_VECTOR() of a pack, load_cached() of an element. */
 #if IS_16_BITS
 #define LOAD_VECTOR(to, at) convert_words(to, __ldca((const uint4 *)(at)))
 static __device__ __forceinline__ element_t load_cached(const element_t *at)
@@ -173,14 +179,15 @@ static __device__ __forceinline__ void clear_vector(accumulate_t *to)
         to[e] = 0;
 }
 
-/* A step: packs of the matrix, and the vectors' elements for TURN of them. */
+/* The data of a step: packs of the matrix, and the vectors' elements for TURN of these packs. */
 struct step {
     pack_t matrix[UNROLL][LINES];
     accumulate_t vector[TURN][COUNT][ALONG_K ? PACK : 1];
 };
 
-/* Loads the matrix's part of a step, of which `left` of k exist for this thread; is_whole: all of
- * it. */
+/* Loads the packs of a step. left: the K that exists for this thread; is_whole: all of the step
+ * does.
+ */
 static __device__ __forceinline__ void load_matrix(struct step *s, const struct cursor *c, int left,
                                                    const bool is_whole)
 {
@@ -203,10 +210,11 @@ static __device__ __forceinline__ void load_matrix(struct step *s, const struct 
     }
 }
 
-/* Loads the vectors' elements for TURN packs from `first` on. is_plain: the vectors allow 16-byte
- * loads wherever the matrix does. __ldca(), not __ldg(): a strip runs beside another launch,
- * and only its fence (start_after_earlier_launches()) orders these loads after the stores of
- * launches before. A fence does not order non-coherent loads (PTX ISA, ld.global.nc). */
+/* Loads the vectors' elements for TURN packs from number `first` on. is_plain: the vectors allow
+ * 16-byte loads wherever the matrix does. The loads are __ldca(), not __ldg(): a strip runs
+ * concurrently with another launch, and only its fence (start_after_earlier_launches()) orders
+ * these loads after the stores of earlier launches. A fence does not order non-coherent loads (PTX
+ * ISA, ld.global.nc). */
 static __device__ __forceinline__ void load_vectors(struct step *s, const struct cursor *c,
                                                     int first, int left, const bool is_whole,
                                                     const bool is_plain)
@@ -231,7 +239,7 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
     }
 }
 
-/* acc += TURN packs from `first` on, times the vectors. */
+/* acc += TURN packs from number `first` on, times the vectors. */
 static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][SUMS],
                                                      const struct step *s, int first)
 {
@@ -248,7 +256,7 @@ static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][
     }
 }
 
-/* acc += a step of which `left` of k exist. */
+/* acc += a step of which `left` of K exist. */
 static __device__ __forceinline__ void gemv_multiply_step(accumulate_t (*acc)[COUNT][SUMS],
                                                           struct step *s, const struct cursor *c,
                                                           int left, const bool is_whole,
@@ -264,7 +272,7 @@ static __device__ __forceinline__ void gemv_multiply_step(accumulate_t (*acc)[CO
     }
 }
 
-/* acc += all of k. */
+/* acc += all of K. */
 static __device__ __forceinline__ void gemv_multiply(accumulate_t (*acc)[COUNT][SUMS],
                                                      struct cursor c, int k, const bool is_plain)
 {
@@ -302,6 +310,7 @@ static __device__ __forceinline__ void gemv_add_lanes(accumulate_t (*sums)[COUNT
             sums[i / COUNT][i % COUNT] += shuffle_xor(sums[i / COUNT][i % COUNT], lanes);
 }
 
+/* Stores result number `at` of vector v. */
 static __device__ __forceinline__ void gemv_store_result(const struct tgl_gemm_args *args,
                                                          accumulate_t sum, int at, int v)
 {
@@ -322,7 +331,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct t
     accumulate_t acc[GROUPS][COUNT][SUMS] = {{{0}}};
     /* All threads take the same branch. */
     if (c.step == 1 && (!PACKS_OF_VECTOR || COUNT > 1 || rows_are_packed(c.vector[0], 0))) {
-        c.step = 1; /* which the compiler knows from now on */
+        c.step = 1; /* a constant for the compiler */
         gemv_multiply(acc, c, DEPTH_OF(&args), PACKS_OF_VECTOR);
     } else
         gemv_multiply(acc, c, DEPTH_OF(&args), false);

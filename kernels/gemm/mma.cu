@@ -4,18 +4,17 @@
  * rounded to tf32, f64. All transposes, any shape, alignment down to an element.
  *
  * A block computes a BM x BN tile of D, a warp WM x WN of it. STAGES tiles of op(A) and op(B), BK
- * deep, arrive by cp.async; lib/mma_tiles.h has their layout in shared memory and the fragments,
- * whose loads have no bank conflicts. A step is one mma.sync deep; the fragments of the next step,
- * or of the next 16 rows, are loaded while others are multiplied.
+ * deep, arrive by cp.async. lib/mma_tiles.h has their layout in shared memory and the fragments,
+ * whose loads have no bank conflicts. A step has the depth of one mma.sync. The fragments of the
+ * next step, or of the next 16 rows, are loaded while others are multiplied.
  *
  *   slices        If tiles are small and few, SLICES groups of warps share the steps of a tile, and
  *                 add their sums through shared memory.
  *   edges         Elements outside of the matrices are zeros in shared memory.
- *   block order   Bands of `raster` rows of tiles, so that blocks that run at once share operands
- *                 in L2.
- *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks, each k_chunk
- *                 deep but the last, which takes the rest. They leave their sums in the workspace,
- *                 and the last to finish adds them, always in the same order.
+ *   block order   Bands of `raster` rows of tiles, so that concurrent blocks share operands in L2.
+ *   split-K       Each tile from number tiles_whole on is computed by `splits` blocks. Each takes
+ *                 k_chunk of K, and the last split takes the rest. The blocks leave their sums in
+ *                 the workspace, and the last block to finish adds them, always in the same order.
  *   epilogue      lib/mma_store.h
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
@@ -50,9 +49,9 @@
 #define SLICES 1 /* groups of warps that share the K of a tile */
 #endif
 #ifndef FRAGMENTS
-#define FRAGMENTS                                                                                  \
-    2 /* 2: room for the fragments of two steps; 1: of A, for those of 32 rows only                \
-       */
+/* Fragments for which a thread has registers. 2: those of two steps. 1: of A those of 32 rows, of B
+ * those of two steps. 0: of A those of 32 rows, of B those of one step. */
+#define FRAGMENTS 2
 #endif
 
 #define WARPS_M       (BM / WM)
@@ -71,10 +70,10 @@
 #define SHARED_BYTES (STAGES * STAGE_BYTES > SUMS_BYTES ? STAGES * STAGE_BYTES : SUMS_BYTES)
 
 #if (BM & (BM - 1)) || (BN & (BN - 1)) || (BK & (BK - 1)) || (SLICES & (SLICES - 1))
-#error "BM, BN, BK and SLICES are powers of two"
+#error "BM, BN, BK, SLICES: powers of two"
 #endif
 #if STEPS % 2 || STEPS < 2 || STAGES < 3
-#error "a slice has an even number of steps in a tile; STAGES: at least 3"
+#error "BK / SLICES: an even number of steps of mma.sync; STAGES: at least 3"
 #endif
 
 #define PLACES_MAX                                                                                 \
@@ -86,19 +85,21 @@
 
 #if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
     (IS_PLAIN(VEC_B) && !IS_IN_COLUMNS(BN, B_K_MAJOR))
-#error "copies through registers need lines of at most THREADS / 8 times 16 bytes"
+#error "VEC_A, VEC_B: copies through registers need lines of at most THREADS / 8 times 16 bytes"
 #endif
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* Groups of 16 rows of A, and steps of B, of which a thread has room for the fragments. */
+/* The number of groups of 16 rows of A, and of steps of B, for whose fragments a thread has room.
+ */
 #define A_GROUPS (FRAGMENTS == 2 ? 2 * MT : 2)
 #define B_STEPS  (FRAGMENTS == 0 ? 1 : 2)
 struct mma_fragments {
     fragment_t a[A_GROUPS][FRAGMENT], b[B_STEPS][NT / 2][FRAGMENT];
 };
 
-/* group: the number of 16 rows, counted from the first step of a tile on. */
+/* Loads the fragment of a group of 16 rows. Groups are numbered from the first step of a tile on.
+ */
 static __device__ __forceinline__ void mma_load_a(struct mma_fragments *to, const char *stage,
                                                   const struct mma_lane_source *a, const int group)
 {
@@ -107,7 +108,7 @@ static __device__ __forceinline__ void mma_load_a(struct mma_fragments *to, cons
                       BM, A_K_MAJOR, true);
 }
 
-/* Fragments from number `first` to before `last` of a step, two of 8 columns each. */
+/* Loads the fragments number `first` to before `last` of a step: each is two, of 8 columns each. */
 static __device__ __forceinline__ void mma_load_b(struct mma_fragments *to, const char *stage,
                                                   const struct mma_lane_source *b, const int step,
                                                   const int first, const int last)
@@ -118,8 +119,8 @@ static __device__ __forceinline__ void mma_load_b(struct mma_fragments *to, cons
                           step % STEPS * MMA_K, BN, B_K_MAJOR, false);
 }
 
-/* acc += a * b, 16 rows of a step. Columns go back and forth, so that neighbouring instructions
- * share a fragment. */
+/* acc += a * b for 16 rows of a step. Odd rows take the columns in reverse order, so that
+ * neighbouring instructions share a fragment. */
 static __device__ __forceinline__ void
 mma_multiply(accumulate_t (*acc)[NT][4], struct mma_fragments *of, const int step, const int row)
 {
@@ -138,15 +139,15 @@ mma_multiply(accumulate_t (*acc)[NT][4], struct mma_fragments *of, const int ste
 struct mma_arrival {
     char *stage;
     struct mma_origin A, B;
-    int k_left; /* from the tile on; not positive: there is none, and zeros are copied */
+    int k_left; /* K from the tile on; not positive: there is no tile, and zeros are copied */
 };
 
 /* Copies of a tile of A by cp.async are issued in its first step, those of B halfway through it.
  * Copies through registers are stored as late as possible: at the end of the tile or, if registers
  * are scarce, at its half. */
-#define END_A   (FRAGMENTS == 2 ? STEPS - 1 : (STEPS - 1) / 2)       /* the step that stores A's */
-#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* that begins with B's */
-#define END_B   (STEPS - 1)
+#define END_A   (FRAGMENTS == 2 ? STEPS - 1 : (STEPS - 1) / 2) /* the step that stores A's copies */
+#define BEGIN_B (FRAGMENTS == 2 || !IS_PLAIN(VEC_B) ? 0 : STEPS / 2) /* that issues B's copies */
+#define END_B   (STEPS - 1)                                          /* that stores them */
 
 static __device__ __forceinline__ void begin_A(struct loaded *in, const struct mma_arrival *next)
 {
@@ -184,7 +185,7 @@ static __device__ __forceinline__ void to_next_tile(struct mma_arrival *next)
     next->k_left -= BK;
 }
 
-/* acc += op(A) * op(B), next->k_left deep. source_*: of the lane's fragments. */
+/* acc += op(A) * op(B) over next->k_left of K. source_*: where the lane reads its fragments. */
 static __device__ __forceinline__ void mma_multiply_tiles(accumulate_t (*acc)[NT][4], char *stages,
                                                           struct mma_arrival *next,
                                                           const struct mma_lane_source *source_a,
@@ -279,10 +280,10 @@ static __device__ __forceinline__ void mma_add_slices(accumulate_t (*acc)[NT][4]
 }
 #endif
 
-/* acc := the sum over the blocks of a split tile. All blocks store theirs in the workspace, but the
- * first split if it finds itself to be the last block. False: other blocks have yet to come, and
- * the last of them continues. tile: its number among the split tiles of the batch; split: the
- * number of this block in the tile; is_idle: the thread has no sums. */
+/* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace,
+ * except for the first split if it finishes last. Returns false if other blocks have not finished
+ * yet: the last of them continues. tile: its number among the split tiles of the batch. split: the
+ * number of this block in the tile. is_idle: the thread has no sums. */
 static __device__ __forceinline__ bool mma_add_splits(const struct tgl_gemm_args *args,
                                                       accumulate_t (*acc)[NT][4], int tile,
                                                       int split, bool is_idle)
@@ -328,7 +329,7 @@ static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args
     *col = in_band / height * BN;
 }
 
-/* At least one block an SM: without this ptxas saves registers by spilling some. */
+/* Launch bounds of one block an SM: without them ptxas saves registers by spilling some. */
 __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_args args)
 {
     DYNAMIC_SHARED(char, shared, SHARED_BYTES);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pre-pass: copies matrices of any alignment, of a launch's one or two jobs, to where TMA can
- * read them: lines begin on 16 bytes. TRANSPOSED: lines of the result are columns in memory.
- * ROUND_TF32: FP32 elements are rounded to TF32, to nearest.
+ * A pre-pass that copies matrices of any alignment so that TMA can read the copies: their lines
+ * begin at multiples of 16 bytes. A launch has one or two jobs, each a matrix. TRANSPOSED_0,
+ * TRANSPOSED_1: the lines of the job's result are columns in memory. ROUND_TF32: FP32 elements are
+ * rounded to TF32, to nearest.
  *
- *   lines       A warp writes a part of a line, 16 bytes a thread at a time, and reads the two
- *               aligned 16-byte words that hold them. Only at the ends of a line, where these words
- *               may lie outside of the matrix, it reads single elements.
- *   transposed  A block moves 64 x 64 elements through shared memory.
+ *   lines       A warp writes a part of a line. Each thread writes 16 bytes at a time, and reads
+ * the two aligned 16-byte words that contain them. At the ends of a line, where these words may lie
+ * outside of the matrix, it reads single elements. transposed  A block moves 64 x 64 elements
+ * through shared memory.
  *
  * Every thread has all its loads in flight before it uses the first one: a launch is short, and its
  * operands come from memory.
@@ -30,7 +31,7 @@
 #endif
 
 #if ROUND_TF32 && ELEMENT_BYTES != 4
-#error "only elements of 4 bytes are rounded"
+#error "ROUND_TF32: ELEMENT_BYTES is 4"
 #endif
 
 #define THREADS    256
@@ -38,9 +39,9 @@
 #define PER_VECTOR (16 / ELEMENT_BYTES)    /* elements in 16 bytes */
 #define PER_LANE   4                       /* vectors of a lane: REPACK_VECTORS / 32 */
 #define TILE       64                      /* edge of a transposed tile */
-#define PER_WORD   (4 / ELEMENT_BYTES)     /* elements that a thread stores at once there */
-#define WORDS      (TILE / PER_WORD)       /* of a line of it */
-#define ROWS       (TILE * TILE / THREADS) /* of a thread */
+#define PER_WORD   (4 / ELEMENT_BYTES)     /* elements of it that a thread stores at once */
+#define WORDS      (TILE / PER_WORD)       /* such words in a line of it */
+#define ROWS       (TILE * TILE / THREADS) /* elements of it that a thread loads, a row each */
 
 #if ELEMENT_BYTES == 4
 typedef unsigned element;
@@ -55,7 +56,8 @@ typedef unsigned short element;
 #define rounded(bits) (bits)
 #endif
 
-/* 16 bytes of a line from element number `first` on, one by one, zeros past its end. */
+/* Reads 16 bytes of a line from element number `first` on, element by element; zeros past its end.
+ */
 static __device__ __forceinline__ uint4 read_end(const element *line, int first, int length)
 {
     unsigned w[4] = {0, 0, 0, 0};
@@ -66,7 +68,8 @@ static __device__ __forceinline__ uint4 read_end(const element *line, int first,
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-/* A warp's part of a line. */
+/* Copies a warp's part of a line. along, down: the block's position among the blocks of the matrix.
+ */
 static __device__ __forceinline__ void
 copy_lines(const struct tgl_repack_job *job, const element *from, element *to, int along, int down)
 {
@@ -76,7 +79,7 @@ copy_lines(const struct tgl_repack_job *job, const element *from, element *to, i
     uint4 *result = (uint4 *)(to + number * job->pitch);
     const int vectors = (job->length + PER_VECTOR - 1) / PER_VECTOR;
     const int first = along * 32 * PER_LANE + lane;
-    /* A vector's first byte is number `skip` of an aligned word. */
+    /* A vector begins at byte number `skip` of an aligned word. */
     const int skip = (int)((unsigned long long)line % 16), before = skip / ELEMENT_BYTES;
     const int reach = skip == 0 ? PER_VECTOR : 2 * PER_VECTOR - before;
     const uint4 zero = make_uint4(0, 0, 0, 0);
@@ -101,7 +104,7 @@ copy_lines(const struct tgl_repack_job *job, const element *from, element *to, i
 }
 
 #if TRANSPOSED_0 || TRANSPOSED_1
-/* A tile: element number p of line l is from[p * ld + l]. */
+/* Transposes a tile: element number p of line l is from[p * ld + l]. along, down: as above. */
 static __device__ __forceinline__ void transpose_tile(const struct tgl_repack_job *job,
                                                       const element *from, element *to, int along,
                                                       int down)

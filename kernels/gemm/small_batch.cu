@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * GEMM for batches of small products, one tile of D each: m up to BM, n up to BN, any k. A and B
- * are F32 or a 16-bit type, with sums in F32, or F64. Such a product takes less time than the loads
- * of its operands, so blocks are persistent: they compute one product after the other, and copy the
- * operands of the next ones, STAGES - 1 tiles of k ahead, while they multiply.
+ * are F32 or a 16-bit type, with sums in F32, or F64. Loading the operands of such a product takes
+ * longer than multiplying them. Blocks are therefore persistent: they compute one product after the
+ * other, and copy the operands of the next ones, STAGES - 1 tiles ahead, while they multiply.
  *
- * GROUP threads compute a product, TM x TN results each. A block has PER_BLOCK such groups; a block
- * of a single warp is best. Both operands have the same type and layout in shared memory as in
- * global memory, so that for all transposes VEC elements are copied at once: a K-major operand as
- * lines of BK elements, an MN-major one as BK lines. In both cases a thread reads groups of four:
- * four of k of a row, or four neighbours of one k. Elements outside of the operands are filled with
- * zeros.
+ * GROUP threads compute a product, TM x TN results each. A block has PER_BLOCK such groups; blocks
+ * of a single warp are the fastest. Both operands have the same type and layout in shared memory as
+ * in global memory, so that for all transposes VEC elements are copied at once: a K-major operand
+ * as lines of BK elements, an MN-major one as BK lines. In both cases a thread reads groups of four
+ * elements: four of K of a row, or four neighbours of one k. Elements outside of the operands are
+ * filled with zeros.
  *
- * Grid: x = blocks, each of which takes every gridDim.x'th PER_BLOCK products of args.batch.
+ * Grid: x = blocks. Each takes every gridDim.x'th group of PER_BLOCK products of args.batch.
  */
 #include "lib/async_copy.h"
 #include "lib/dynamic_shared.h"
@@ -38,7 +38,7 @@
 #define TN 4 /* columns, in groups of four */
 #endif
 #ifndef STAGES
-#define STAGES 2 /* tiles of k in shared memory: one is multiplied while the others arrive */
+#define STAGES 2 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef PER_BLOCK
 #define PER_BLOCK 2 /* products that a block computes at once */
@@ -56,7 +56,7 @@
 #define VEC_B 1 /* the same for B */
 #endif
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 1
+#define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
 #endif
 
 #define LANES_M   (BM / TM) /* a group's threads, as a grid */
@@ -67,22 +67,22 @@
 #define B_ALONG_K TRANS_B
 
 #if BM % TM || BN % TN || BK % 4 || TM % 4 || TN % 4 || STAGES < 2
-#error                                                                                             \
-    "a tile is a grid of threads, a thread a grid of 4 x 4; BK: a multiple of 4; STAGES: 2 or more"
+#error "BM x BN: a grid of threads; TM, TN, BK: multiples of 4; STAGES: at least 2"
 #endif
 #if THREADS % 32
-#error "GROUP * PER_BLOCK: whole warps"
+#error "GROUP * PER_BLOCK, the threads of a block: whole warps"
 #endif
 
-/* A K-major tile is padded by 16 bytes every four lines, so that neighbouring threads, which are
- * four lines apart, read from different banks. The tiles of neighbouring groups are half of the
- * banks apart. All in elements. */
+/* Sizes of tiles in elements. A K-major tile is padded by 16 bytes every four lines, so that
+ * neighbouring threads, which are four lines apart, read from different banks. The tiles of
+ * neighbouring groups begin half of the banks apart. */
 #define TILE_SIZE(edge, k_major) ((edge)*BK + ((k_major) ? (edge) / 4 * PACK : 0))
 #define A_SIZE                   TILE_SIZE(BM, A_ALONG_K)
 #define ALL_BANKS                (8 * PACK) /* 128 bytes */
 #define STAGE                                                                                      \
     ((A_SIZE + TILE_SIZE(BN, B_ALONG_K) + ALL_BANKS - 1) / ALL_BANKS * ALL_BANKS + ALL_BANKS / 2)
 
+/* The place of element number `at` of a line. */
 static __device__ __forceinline__ int small_batch_place_of(int line, int at, const int edge,
                                                            const bool k_major)
 {
@@ -96,12 +96,12 @@ struct tile {
     int inside, depth;
 };
 
-/* cp.async copies 4 bytes at least. A copy of 2 bytes has two phases instead: the load into a
- * register, and the store to shared memory. */
+/* cp.async copies at least 4 bytes. A copy of 2 bytes instead is a load into a register and a store
+ * to shared memory. */
 enum { COPY, LOAD, STORE };
 
-/* Copy number i of this thread, `vec` elements: COPY: by cp.async; LOAD: only the load into
- * *loaded; STORE: only the store of *loaded. */
+/* Copy number i of this thread, of `vec` elements. what: COPY: copies by cp.async; LOAD: only loads
+ * into *loaded; STORE: only stores *loaded. */
 static __device__ __forceinline__ void copy_some(element_t *shared, const struct tile *tile, int i,
                                                  const int edge, const int vec, const bool k_major,
                                                  const int what, element_t *loaded)
@@ -130,7 +130,7 @@ static __device__ __forceinline__ void copy_some(element_t *shared, const struct
 #endif
 }
 
-/* Issues all copies of a tile. The loop is unrolled, so that addresses stay in registers. */
+/* Issues all copies of a tile. Loops are unrolled, so that addresses stay in registers. */
 static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
                                                              const struct tile *tile,
                                                              const int edge, const int vec,
@@ -181,8 +181,8 @@ static __device__ __forceinline__ void load_four(accumulate_t *to, const element
 #endif
 }
 
-/* f[i][p]: the thread's i'th row or column, k = p .. p+3 of the tile. lane: the thread's number
- * among `lanes` along the edge. */
+/* f[i][0..3] := the thread's row or column number i, at k = p to p + 3 of the tile. lane: the
+ * thread's number among the `lanes` threads along the edge. */
 static __device__ __forceinline__ void load_fours(accumulate_t (*f)[4], const element_t *tile,
                                                   int lane, int p, const int count, const int lanes,
                                                   const int edge, const bool k_major)
@@ -205,7 +205,7 @@ static __device__ __forceinline__ void load_fours(accumulate_t (*f)[4], const el
     }
 }
 
-/* acc += a tile of k, `depth` deep. */
+/* acc += the product of a tile of which `depth` of K exist. */
 static __device__ __forceinline__ void small_batch_multiply_tile(accumulate_t (*acc)[TN],
                                                                  const element_t *stage, int lane_m,
                                                                  int lane_n, int depth)
@@ -230,12 +230,12 @@ static __device__ __forceinline__ void small_batch_multiply_tile(accumulate_t (*
 
 /* The state of the copies. */
 struct small_batch_copier {
-    int product, k; /* the block's first of PER_BLOCK products; what to copy next of it */
-    int stage;
+    int product, k; /* the first of the block's PER_BLOCK products; the k of the next tile */
+    int stage;      /* the stage to fill next */
 };
 
-/* Copies the next tile of k, if there is one; if not, the group of copies is empty. multiplies: A
- * and B may be read. */
+/* Copies the next tile, if there is one. Each call is a group of copies, which is empty if there is
+ * none. multiplies: A and B may be read. */
 static __device__ __forceinline__ void small_batch_copy_step(struct small_batch_copier *c,
                                                              element_t *stages,
                                                              const struct tgl_gemm_args *args,
@@ -262,7 +262,8 @@ static __device__ __forceinline__ void small_batch_copy_step(struct small_batch_
     async_commit();
 }
 
-/* Returns when the copies of all threads have arrived, and all have read the tile before. */
+/* Returns when the copies of all threads have arrived, and all threads have read the previous tile.
+ */
 static __device__ __forceinline__ void small_batch_wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);

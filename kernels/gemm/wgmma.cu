@@ -7,41 +7,42 @@
  * EXCHANGED left is op(B)^T and right op(A)^T, and the tile is one of D^T: wgmma's 64 rows then lie
  * along n, for products of few rows.
  *
- *   producer      One warp, or one warpgroup if there are several consumers (setmaxnreg takes whole
- *                 ones), of which a single thread works: it fills a ring of STAGES stages by TMA. A
- *                 stage is BM x BK of left and BN x BK of right, BK being 128 bytes, with a swizzle
- *                 that wgmma undoes. Elements outside the matrices arrive as zeros. TMA writes
- *                 these slowly, so the last tiles of an edge begin earlier, and share rows or
- *                 columns with the tiles before; of a matrix that is smaller than a tile only the
- *                 lines that exist are copied.
+ *   producer      One warp, or one warpgroup if there are several consumers, because setmaxnreg
+ *                 changes the registers of a whole warpgroup. A single thread of it works: it fills
+ *                 a ring of STAGES stages by TMA. A stage is BM x BK of left and BN x BK of right.
+ *                 BK is 128 bytes. Elements outside the matrices arrive as zeros, which TMA writes
+ *                 slowly. The last tiles of an edge therefore begin earlier, and share rows or
+ *                 columns with the tiles before. If a matrix is smaller than a tile, only the lines
+ *                 that exist are copied.
  *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
  *                 stage's products are one group of wgmmas, and one group stays in flight: after
  *                 issuing group s, a consumer waits for group s - 1 and releases its stage. With
  *                 the left tile in registers, it then loads the fragments of group s + 1.
  *                 With ALTERNATE each consumer has tiles of its own, and they multiply in turn: one
  *                 stores its tile while the other one multiplies.
- *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K), TF32 is
- *                 K-major, or MN-major on the left, where consumers bring it into registers
- *                 (lib/wgmma_left.h). gemm/repack.cu brings other operands into such a form.
+ *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
+ *                 operands are K-major; a left one may be MN-major, and consumers then load it into
+ *                 registers (lib/wgmma_left.h). gemm/repack.cu makes one of these forms of other
+ *                 operands.
  *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
  *                 row share their left tile, those in a column their right tile: each loads a part
  *                 and sends it to all of them (multicast).
- *   persistent    The grid has at most the blocks that are resident at once. Each takes every
+ *   persistent    The grid has at most as many blocks as are resident at once. Each takes every
  *                 gridDim.x'th unit of work, and its producer runs ahead into the next unit while
  *                 the consumers store. Units are ordered in bands of `raster` rows of tiles, so
- *                 that blocks that run at once share operands in L2.
+ *                 that concurrent blocks share operands in L2.
  *   split-K       If `splits` is above 1, a unit is a tile and k_chunk of its K. Sums go to the
  *                 workspace, and the last unit of a tile adds them in the order of K: results are
  *                 bitwise the same every run. With CLUSTER_SPLITS the units of a tile are the
- *                 blocks of a cluster: each adds up some columns, which it reads from the others'
- *                 shared memory. A block has one unit then, because its sums take the place of the
- *                 stages.
- *   epilogue      Each warp moves its sums through shared memory of its own, so that it reads C and
- *                 stores D in whole lines. With TMA_STORES consumers leave results of 16 bits
- *                 there, and TMA stores them; the last ones while the next tile is multiplied.
+ *                 blocks of a cluster: each adds the sums of some columns, which it reads from the
+ *                 shared memory of the others. A block then has a single unit, because its sums
+ * take the place of the stages. epilogue      Each warp moves its sums through shared memory of its
+ * own, so that it reads C and stores D in whole lines. With TMA_STORES consumers leave results of
+ * 16 bits there, and TMA stores them. It stores the last results of a tile while the next tile is
+ * multiplied.
  *
  * lib/wgmma_tiles.h has the parameters and the tiles, lib/wgmma_ring.h the ring of stages,
- * lib/wgmma_units.h the units of work, lib/wgmma_store.h split-K and the epilogue.
+ * lib/wgmma_units.h the units of work, lib/wgmma_split_k.h split-K, lib/wgmma_store.h the epilogue.
  *
  * The tensor maps are three-dimensional: the contiguous dimension, the other one, and the batch.
  */
@@ -60,7 +61,7 @@
 #define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 232)
 
 #if TMA_STORES && (STAGE_BYTES % 1024 != 0 || RESULTS_BYTES % 1024 != 0)
-#error "boxes begin at multiples of 1024 bytes, which suffices for every swizzle"
+#error "TMA_STORES: stages and results begin at multiples of 1024 bytes, for the swizzle"
 #endif
 
 struct wgmma_shared {
@@ -74,8 +75,8 @@ struct wgmma_shared {
 
 /* ---- Lines of a stage ------------------------------------------------------------------------ */
 
-/* How many rows of a left tile are copied. If blocks share it, each copies a part: of a K-major
- * tile lines, in a box of fixed size. */
+/* The number of rows of a left tile that are copied. If blocks share a K-major tile, each copies
+ * some of its lines, in a box of fixed size. */
 static __device__ __forceinline__ int left_lines(const struct tgl_gemm_args *args)
 {
     const int box = !LEFT_ALONG_K ? LINE(BM) : CLUSTER_COLUMNS > 1 ? BM : 1;
@@ -89,8 +90,8 @@ static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *ar
     return copied_lines(BN, box, right_extent(args));
 }
 
-/* By all threads, before a barrier: sets the lines of all stages to 0 that nothing is copied to.
- * wgmma reads them, though no result that is stored depends on them. */
+/* By all threads, before a barrier: sets the lines of all stages to which nothing is copied to 0.
+ * wgmma reads these lines, although no stored result depends on them. */
 static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_args *args,
                                                          struct wgmma_shared *shared)
 {
@@ -116,7 +117,7 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 {
     const int clusters = (int)gridDim.x / CLUSTER;
     const int units = unit_count(args);
-    /* A matrix that all problems of the batch share is number 0. */
+    /* If all problems of the batch share a matrix, its number is 0. */
     const bool has_lefts = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
     const bool has_rights = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
     struct wgmma_source left = {left_map, left_lines(args), 0, 0};
@@ -142,15 +143,15 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
-/* Offset of a stage in bytes. With ALTERNATE the compiler cannot prove that it is equal in all
- * lanes; otherwise it can, and the shuffle is saved. */
+/* The offset of a stage in bytes. With ALTERNATE the compiler cannot prove that it is equal in all
+ * lanes, and uniform() tells it. Otherwise it can, and the shuffle is saved. */
 static __device__ __forceinline__ unsigned stage_offset(int stage)
 {
     const unsigned offset = (unsigned)stage * STAGE_BYTES;
     return ALTERNATE ? uniform(offset) : offset;
 }
 
-/* Behind the last products of a unit: acc := its sums. before: the last stage. */
+/* Waits for the last products of a unit, of stage `before`: acc := the sums of the unit. */
 static __device__ __forceinline__ void wgmma_finish(float (*acc)[ACC], struct wgmma_shared *shared,
                                                     const struct unit *u, int before)
 {
@@ -161,7 +162,7 @@ static __device__ __forceinline__ void wgmma_finish(float (*acc)[ACC], struct wg
 #pragma unroll
     for (int i = 0; i < M_STEPS; i++)
         WGMMA_HOLD(acc[i]);
-    /* Two ifs: for an else NVRTC 13.0 moved all sums to other registers, and spilled some. */
+    /* Two ifs: with if and else NVRTC 13.0 moved all sums to other registers and spilled some. */
     if (u->steps > 0) wgmma_release(&shared->ring, before);
     if (u->steps == 0) {
 #pragma unroll
@@ -187,9 +188,9 @@ static __device__ __forceinline__ void multiply_fragments(float (*acc)[ACC],
     wgmma_commit();
 }
 
-/* Issues the products of stage number `step` of a unit from the fragments `own`. Then waits for
- * those of the stage before, releases it, and loads the next stage into `next`. *before: the stage
- * before; becomes this one. */
+/* Issues the products of step number `step` of a unit, whose left fragments are `own`. Then waits
+ * for the products of the previous stage, releases it, and loads the fragments of the next stage
+ * into `next`. *before: the previous stage; becomes the stage of this step. */
 static __device__ __forceinline__ void
 multiply_and_load(float (*acc)[ACC], unsigned (*own)[K_STEPS][4], unsigned (*next)[K_STEPS][4],
                   struct wgmma_shared *shared, int step, int steps, int group,
@@ -259,7 +260,7 @@ static __device__ __forceinline__ void wgmma_multiply(float (*acc)[ACC],
 {
     const wgmma_tile left = tile_of(shared->stages[0] + group * WM * 128, LEFT_ALONG_K, BM);
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, RIGHT_ALONG_K, BN);
-    int before = 0; /* the stage before */
+    int before = 0; /* the previous stage */
     for (int step = 0; step < u->steps; step++) {
         const unsigned offset = stage_offset(at->stage);
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
@@ -356,7 +357,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             wgmma_produce(&args, &left_map, &right_map, shared, depth);
 #if CLUSTER_SPLITS > 1
         __syncwarp();
-        cluster_sync(); /* that of add_cluster() */
+        cluster_sync(); /* the barrier of add_cluster() */
 #endif
     } else {
 #if CONSUMERS > 1
@@ -366,6 +367,6 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     }
 #if CLUSTER > 1 || CLUSTER_SPLITS > 1
     __syncwarp();
-    cluster_sync(); /* other blocks may still arrive at this one's barriers, or read its sums */
+    cluster_sync(); /* other blocks may still arrive at this block's barriers, or read its sums */
 #endif
 }

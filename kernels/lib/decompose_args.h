@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What gemm/decompose.cu, the kernel that multiplies its words, and the host share: plain C.
+ * The parameters and results of gemm/decompose.cu: plain C, shared by this kernel, by the kernel
+ * that multiplies the words, and by the host.
  *
  * A line is a row of op(A) or a column of op(B). Its elements x are scaled by a power of two, 2^s,
- * so that the largest lies in [2^14, 2^15), and are kept as two words of f16,
+ * so that the largest lies in [2^14, 2^15), and are stored as two words of f16,
  *     hi = f16(x * 2^s),   lo = f16((x * 2^s - hi) * 2^11).
- * docs/accuracy.md says which elements two words hold, and why.
+ * docs/accuracy.md says which elements two words can represent, and why.
  */
 #ifndef TGL_DECOMPOSE_ARGS_H
 #define TGL_DECOMPOSE_ARGS_H
 
 enum {
     TGL_TOP_EXPONENT = 14,    /* of a line's largest element when it is scaled */
-    TGL_LOW_EXPONENT = -13,   /* the least exponent of scaled elements that two words hold */
+    TGL_LOW_EXPONENT = -13,   /* the least exponent of scaled elements that two words represent */
     TGL_WORD_EXPONENT = 11,   /* lo is scaled by 2^11, the precision of f16 */
     TGL_PANEL_LINES = 64,     /* lines that share a panel */
     TGL_LISTED_MAX = 127,     /* elements in a panel's list: a panel has 2048 bytes */
@@ -26,7 +27,7 @@ enum {
     TGL_PANEL_WIDE = 2,       /* a line's |s| is above TGL_MODEST_EXPONENT */
 };
 
-/* An element that two words do not hold: both are 0 instead. */
+/* An element that two words cannot represent: both its words are 0. */
 struct tgl_listed {
     int line, k; /* line: within the panel */
     float value;
@@ -35,44 +36,44 @@ struct tgl_listed {
 
 struct tgl_panel {
     unsigned state;
-    unsigned count; /* of listed elements, in no order; above TGL_LISTED_MAX: the list is not
-                       complete */
+    unsigned count; /* of listed elements, which have no order; above TGL_LISTED_MAX: the list is
+                       not complete */
     unsigned unused[2];
     struct tgl_listed listed[TGL_LISTED_MAX];
 };
 
-/* A panel while its blocks add to it: zero before and after the launch. The last of the blocks
+/* The state of a panel while blocks add to it: zero before and after the launch. The last block
  * copies it into the panel. */
 struct tgl_panel_counter {
-    unsigned finished; /* blocks */
+    unsigned finished; /* blocks that have added to it */
     unsigned state, count;
     unsigned unused;
 };
 
-/* A matrix, or as many as there are in a batch: `lines` lines of `length` elements. All distances
- * in elements. */
+/* The matrices of a batch, or a single one: `lines` lines of `length` elements. All distances in
+ * elements. */
 struct tgl_decompose_job {
     const float *from;
     unsigned short *to;                 /* of each matrix: hi, then lo, lines x pitch each */
     int *exponents;                     /* of each matrix: s of padded_lines lines */
     struct tgl_panel *panels;           /* of each matrix: padded_lines / TGL_PANEL_LINES */
-    struct tgl_panel_counter *counters; /* as panels */
+    struct tgl_panel_counter *counters; /* one for each panel */
     long long ld, pitch, stride;
     long long words; /* of hi: lines x pitch */
     int lines, length, padded_lines;
     int count;       /* matrices */
     int block_lines; /* lines of a block: a power of two, at most TGL_BLOCK_LINES_MAX */
-    int parts, part; /* blocks that share a line: 1, or those of a cluster; elements of each, a
-                        multiple of 32 */
-    int steps;       /* of a block along its part: above 1, elements are read twice */
+    int parts;       /* blocks that share a line: 1, or those of a cluster */
+    int part;        /* elements of a line that each of them takes: a multiple of 32 */
+    int steps;       /* of a block along its part of the lines; above 1: elements are read twice */
 };
 
 struct tgl_decompose_args {
     struct tgl_decompose_job jobs[2];
-    int first_blocks; /* of the first job: whole clusters */
+    int first_blocks; /* blocks of the first job: whole clusters */
     int unused;
-    const float *alpha_at; /* in device memory; the matrices are not read if it is 0. NULL: they
-                              are */
+    const float
+        *alpha_at; /* alpha in device memory: if it is 0, the matrices are not read; or NULL */
 };
 
 #endif

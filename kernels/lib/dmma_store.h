@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the sums of the consumers of gemm/dmma.cu to D: the sums of split tiles are added up, and
- * each lane stores its pairs from registers: the four lanes of a row store 64 bytes at once. Of a
- * tile of D^T, the lanes of eight rows of the tile do so.
+ * From the sums of the consumers of gemm/dmma.cu to D. The sums of slices and of split tiles are
+ * added, and each lane stores its pairs from registers: the four lanes of a row store 64 bytes at
+ * once. In a tile of D^T, the lanes of eight rows of the tile store 64 bytes at once.
  */
 #ifndef TGL_DMMA_STORE_H
 #define TGL_DMMA_STORE_H
@@ -20,7 +20,8 @@
 #define SLICE_SUM(sums, s, e)                                                                      \
     ((sums)[((s)*SUMS + (e)) * SLICE_THREADS + (int)threadIdx.x % SLICE_THREADS])
 
-/* acc of the first slice := the sum over the slices. sums: shared memory for those of the others.
+/* acc of the first slice := the sum over the slices. sums: shared memory for the sums of the
+ * others.
  */
 static __device__ __forceinline__ void dmma_add_slices(double (*acc)[NT][4], double *sums,
                                                        int slice)
@@ -45,8 +46,8 @@ static __device__ __forceinline__ void dmma_add_slices(double (*acc)[NT][4], dou
 #define LAST_BLOCK_BARRIER() named_barrier(1, SLICE_THREADS)
 #include "lib/last_block.h"
 
-/* By the first slice: leaves the unit's sums in the workspace. True in the last unit of a tile: acc
- * is then the sum of all, in the order of K. */
+/* By the first slice: leaves the unit's sums in the workspace. Returns true in the last unit of a
+ * tile to finish: acc is then the sum of all units of the tile, in the order of K. */
 static __device__ __forceinline__ bool
 dmma_add_splits(double (*acc)[NT][4], const struct tgl_gemm_args *args, const struct unit *u)
 {
@@ -90,8 +91,8 @@ static __device__ __forceinline__ void select_rows(double (*to)[4], double (*acc
                 to[e / 4][e % 4] = acc[i][e / 4][e % 4];
 }
 
-/* Two neighbours of a row: D[row][col] and the next, if it is inside. aligned: C and D can be
- * accessed on 16 bytes there. */
+/* Stores two neighbours of a row: D[row][col], and the next one if it is inside. aligned: they can
+ * be accessed by one 16-byte load or store. */
 static __device__ __forceinline__ void store_pair(const struct tgl_gemm_args *args,
                                                   const struct epilogue_operands *with,
                                                   const double *sums, int row, int col,
@@ -111,7 +112,7 @@ static __device__ __forceinline__ void store_pair(const struct tgl_gemm_args *ar
     }
 }
 
-/* Whether pairs of C and D are on 16 bytes. */
+/* Whether all pairs of C and D are aligned to 16 bytes. */
 static __device__ __forceinline__ bool has_aligned_pairs(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with)
 {
@@ -122,7 +123,7 @@ static __device__ __forceinline__ bool has_aligned_pairs(const struct tgl_gemm_a
     return aligned;
 }
 
-/* Two neighbours of a row of the tile, of which the second may be outside. */
+/* Stores two neighbours of a row of the tile, of which the second may be outside. */
 static __device__ __forceinline__ void store_pair_of_tile(const struct tgl_gemm_args *args,
                                                           const struct epilogue_operands *with,
                                                           const double *sums, int row, int col,
@@ -141,7 +142,8 @@ static __device__ __forceinline__ void store_pair_of_tile(const struct tgl_gemm_
 static __device__ __forceinline__ void
 dmma_store_sums(const struct tgl_gemm_args *args, double (*acc)[NT][4], int batch, int row, int col)
 {
-    double *D = (double *)args->D + batch * args->stride_d; /* no array of pointers, as in D_OF() */
+    double *D = (double *)args->D +
+                batch * args->stride_d; /* not D_OF(): there are no arrays of pointers */
     const struct epilogue_operands with = epilogue_operands(args, D, batch);
     const bool aligned = has_aligned_pairs(args, &with);
     const int lane = (int)threadIdx.x % 32;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tiles of gemm/dmma.cu: its parameters, how TMA brings tiles, and how a lane reads its
+ * The parameters and tiles of gemm/dmma.cu: how TMA copies tiles, and how a lane reads its
  * fragments of them.
  *
- * A stage is BM x BK of op(A) and then BN x BK of op(B), BK being 16 doubles, 128 bytes. A line is
- * 128 bytes, swizzled by TMA: the 16-byte chunk c of line r is at the position of chunk c ^ (r %
- * 8). A K-major tile is one box of a line for each row or column. An MN-major tile is a box of 16
- * lines, one for each k, for every 16 rows or columns.
+ * A stage is BM x BK of op(A) and then BN x BK of op(B). BK is 16 doubles, 128 bytes. A line is 128
+ * bytes, swizzled by TMA: the 16-byte chunk c of line r is at the position of chunk c ^ (r % 8). A
+ * K-major tile is one box, with a line for each row or column. An MN-major tile is a box for every
+ * 16 rows or columns, with a line for each k.
  *
- * A lane loads single doubles. DMMA needs the doubles of a fragment in neighbouring registers, and
- * a 16-byte load would bring two neighbours in memory instead. To avoid bank conflicts, the rows
- * and columns of the instruction are permuted (lib/mma.h; g = lane / 4, t = lane % 4): its row g is
- * row ROW(g, half) of 16 in the tile, and likewise COLUMN().
+ * A lane loads single doubles: DMMA needs two doubles of a fragment in neighbouring registers, and
+ * these two are not neighbours in memory, so that a 16-byte load cannot load them. To avoid bank
+ * conflicts, the rows and columns of the instruction are permuted (lib/mma.h; g = lane / 4, t =
+ * lane % 4): its row g is row ROW(g, half) of 16 rows of the tile, and its column g is column
+ * COLUMN(g, j) of the warp.
  */
 #ifndef TGL_DMMA_TILES_H
 #define TGL_DMMA_TILES_H
@@ -42,7 +43,7 @@
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
 #endif
 #ifndef EXCHANGED
-#define EXCHANGED 0 /* 1: tiles are those of D^T: below, A is the user's B^T, and B is A^T */
+#define EXCHANGED 0 /* 1: tiles of D^T: op(A) below is the caller's op(B)^T, op(B) is op(A)^T */
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 0: A is m x k, or n x k if EXCHANGED; 1: k x m or k x n */
@@ -55,13 +56,13 @@
 #define BK 16 /* depth of a stage */
 
 #if TYPE_A != TYPE_F64 || TYPE_B != TYPE_F64 || ACCUMULATE != TYPE_F64
-#error "it multiplies f64"
+#error "TYPE_A, TYPE_B, ACCUMULATE: FP64"
 #endif
 #if TYPE_C != TYPE_F64 || TYPE_D != TYPE_F64
-#error "C and D are f64"
+#error "TYPE_C, TYPE_D: FP64"
 #endif
 #if BM % WM || BN % WN || WM % 16
-#error "a block is a grid of warps, a warp a grid of 16 x 32"
+#error "BM: a multiple of WM; BN: of 32; WM: of 16"
 #endif
 
 #define A_K_MAJOR        (!TRANS_A)
@@ -71,8 +72,9 @@
 #define SLICE_THREADS    (SLICE_WARPS * 32)
 #define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
-/* Warps of 64 x 32 need more registers than a thread starts with (168 with 384 threads; 128 with
- * two blocks of 256). The producer is then a whole warpgroup, and gives up most of its registers.
+/* Warps of 64 x 32 need more registers than a thread starts with: 168 in a block of 384 threads,
+ * 128 in two blocks of 256. The producer is then a whole warpgroup, and gives up most of its
+ * registers.
  */
 #define SETS_REGISTERS     (WM == 64)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
@@ -87,16 +89,16 @@
 #define STAGE_BYTES        ((BM + BN) * 128)
 
 #if STAGES % SLICES != 0
-#error "a stage of the ring is always of the same slice"
+#error "STAGES: a multiple of SLICES, so that a stage always belongs to the same slice"
 #endif
 #if SETS_REGISTERS && CONSUMERS * MIN_BLOCKS != 8
-#error "the registers are those of 8 warps that multiply"
+#error "CONSUMERS * MIN_BLOCKS: 8 with WM 64, for which the registers are chosen"
 #endif
 #if AHEAD > MT || GROUPS % A_SLOTS != 0
-#error "a warp loads no more than a step ahead, and every stage into the same registers"
+#error "AHEAD: at most a step, WM / 16; 2 * AHEAD divides the groups of a stage"
 #endif
 
-/* For lib/wgmma_units.h: blocks do not form clusters. */
+/* For lib/wgmma_units.h: blocks form no clusters. */
 #define CLUSTER         1
 #define CLUSTER_ROWS    1
 #define CLUSTER_COLUMNS 1
@@ -104,14 +106,14 @@
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Where TMA finds the tiles of an operand: its map, the first row or column of the tile, and the
- * number of the matrix in the batch. */
+/* Where TMA finds a tile of an operand. */
 struct dmma_source {
     const struct tgl_tensor_map *map;
-    int edge, z;
+    int edge; /* the first row or column of the tile */
+    int z;    /* the number of the matrix in the batch */
 };
 
-/* The tile from depth p on, `edge` rows or columns. */
+/* Copies the tile of `edge` rows or columns that begins at depth p. */
 static __device__ __forceinline__ void load_tile(unsigned char *to, const struct dmma_source *from,
                                                  int p, const int edge, const bool k_major,
                                                  mbarrier *full)
@@ -127,11 +129,11 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* The row, of 16, that row g or g + 8 (half 1) of the instruction stands for; and the column, of
- * the 32 of a warp, that column g of instruction j, 0 to 3, stands for. In a K-major tile, where
- * lines are rows or columns, bits 1 and 2 of the lines are different for g = 0..3, and for 4..7. In
- * an MN-major tile, where the lines are k = t, bit 3 of the elements is different for g = 0 and 2,
- * 1 and 3, and so on. */
+/* ROW(g, half): row g (half 0) or g + 8 (half 1) of the instruction is this row of 16 rows of the
+ * tile. COLUMN(g, j): column g of instruction number j, 0 to 3, is this column of the warp's 32. In
+ * a K-major tile lines are rows or columns: the lines of g = 0 to 3 differ in bits 1 and 2 of their
+ * number, and so do those of g = 4 to 7. In an MN-major tile lines are k = t: the elements of g = 0
+ * and 2, of 1 and 3, and so on differ in bit 3 of their number. */
 #define K_MAJOR_ROW(g, half)  ((g) % 4 * 2 + (g) / 4 + (half)*8)
 #define MN_MAJOR_ROW(g, half) ((g) / 2 % 2 * 8 + (g) / 4 * 2 + (g) % 2 + (half)*4)
 #define ROW(g, half)          (A_K_MAJOR ? K_MAJOR_ROW(g, half) : MN_MAJOR_ROW(g, half))
@@ -139,9 +141,10 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 #define MN_MAJOR_COLUMN(g, j) ((j) / 2 * 16 + MN_MAJOR_ROW(g, (j) % 2))
 #define COLUMN(g, j)          (B_K_MAJOR ? K_MAJOR_COLUMN(g, j) : MN_MAJOR_COLUMN(g, j))
 
-/* Byte offsets in a stage of what a lane reads; the others are whole lines away. K-major: of each
- * step and half of its K; of B also for j = 0 and 1. MN-major: of each half of a step's K; of A for
- * both halves of 16 rows, of B for j = 0 and 1. */
+/* Byte offsets in a stage of the elements that a lane reads. Other elements are whole lines away
+ * from these. K-major: an offset for each step and half of its K; for B also for j = 0 and 1.
+ * MN-major: an offset for each half of a step's K; for A for both halves of 16 rows, for B for j =
+ * 0 and 1. */
 struct dmma_lane_source {
     unsigned a[STEPS * 2], b[STEPS * 2 * 2];
 };
@@ -170,13 +173,14 @@ static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int w
     return from;
 }
 
+/* The double `lines` lines behind an offset. */
 static __device__ __forceinline__ double double_at(const unsigned char *stage, unsigned at,
                                                    const int lines)
 {
     return *(const double *)(stage + at + lines * 128);
 }
 
-/* The fragment of A for 16 rows of a step. */
+/* Loads the fragment of A for 16 rows of a step. */
 static __device__ __forceinline__ void dmma_load_a(double *to, const unsigned char *stage,
                                                    const struct dmma_lane_source *from,
                                                    const int step, const int group)
@@ -187,7 +191,7 @@ static __device__ __forceinline__ void dmma_load_a(double *to, const unsigned ch
                           : double_at(stage, from->a[i], group * 16 + step * 8);
 }
 
-/* The fragments of B for all columns of the warp. */
+/* Loads the fragments of B for all columns of the warp. */
 static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsigned char *stage,
                                                    const struct dmma_lane_source *from,
                                                    const int step)
@@ -202,12 +206,13 @@ static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsign
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-/* A lane has the sums of rows ROW(g, 0) and ROW(g, 1) of 16: in each row four pairs of adjacent
- * columns. The pairs of one number of a row's four lanes cover 64 contiguous bytes, or two ranges
- * of 32. The first column of a pair: */
+/* Of 16 rows, a lane has the sums of rows ROW(g, 0) and ROW(g, 1): four pairs of adjacent columns
+ * in each. The pairs with the same number of a row's four lanes cover 64 contiguous bytes, or two
+ * ranges of 32 bytes. PAIR_COLUMN: the first column of a pair. */
 #define PAIR_COLUMN(t, number)                                                                     \
     (B_K_MAJOR ? COLUMN(2 * (t) + (number) / 2, (number) % 2 * 2) : COLUMN(2 * (t), number))
 
+/* Takes pair number `number` of row ROW(g, half) from the sums of 16 rows. */
 static __device__ __forceinline__ void take_pair(double *pair, double (*acc)[4], const int half,
                                                  const int number)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies of 16-bit operands at odd addresses into the tiles of lib/mma_tiles.h, through registers.
- * A thread reads the two aligned 16-byte words that hold 8 of its elements, and shifts them when
- * they are stored. Where such a word lies in part outside of the matrix, it reads single elements.
- * The kernel defines PLACES_MAX, the most places of a thread.
+ * A thread reads the two aligned 16-byte words that contain 8 of its elements, and shifts them when
+ * it stores them. If such a word lies partly outside of the matrix, the thread reads single
+ * elements instead. The kernel defines PLACES_MAX, the maximum number of places of a thread.
  */
 #ifndef TGL_MMA_REGISTER_COPIES_H
 #define TGL_MMA_REGISTER_COPIES_H
@@ -11,27 +11,28 @@
 #include "lib/mma_tiles.h"
 #include "lib/unaligned.h"
 
-/* The elements between load_places() and store_places(). */
+/* What a thread holds between load_places() and store_places(). */
 struct loaded {
-    uint4 words[PLACES_MAX][2]; /* that contain a place's elements; zeros outside the matrix */
+    uint4 words[PLACES_MAX][2]; /* that contain the elements of a place; zeros outside the matrix */
     unsigned is_stored;         /* bit i: place number i is in shared memory already */
 };
 
-/* A thread's places lie in one column of a tile, and their lines are a multiple of 8 lines apart:
- * they have the same swizzle, and begin at the same byte of a 16-byte word. */
+/* A thread's places are in one column of a tile, LINES_APART lines from each other. This is a
+ * multiple of 8, so that they have the same swizzle, and begin at the same byte of a 16-byte word.
+ */
 #define LINES_APART(edge, k_major) (THREADS / PLACES_OF_LINE(edge, k_major, 1))
 #define IS_IN_COLUMNS(edge, k_major)                                                               \
     (THREADS % PLACES_OF_LINE(edge, k_major, 1) == 0 && LINES_APART(edge, k_major) % 8 == 0)
 
 /* The thread's column. */
 struct column {
-    char *to;         /* its first place, */
-    const char *from; /* and where the elements are; */
-    long long apart;  /* bytes from there to the next place's */
-    int skip;         /* bytes of the first word before the elements */
+    char *to;         /* its first place in the tile */
+    const char *from; /* the elements of that place in the matrix */
+    long long apart;  /* bytes from the elements of a place to those of the next */
+    int skip;         /* bytes of the first word that are before the elements */
     int valid_bytes;  /* of a place, if its line exists; at most 16 */
-    int line, lines;  /* number of its first line; lines that exist; */
-    int last;         /* from this line on, words may lie in part outside of the matrix */
+    int line, lines;  /* the number of its first line; the number of lines that exist */
+    int last;         /* from this line on, words may lie partly outside of the matrix */
 };
 
 static __device__ __forceinline__ struct column
@@ -53,9 +54,9 @@ column_of(char *tile, const struct mma_origin *from, int k_left, const int edge,
     return c;
 }
 
-/* A word of a place, which has valid_bytes. The simulator reports reads beside a matrix's lines.
- * There the elements are read one by one, and the others are NaN; that the whole word lies in the
- * matrix is checked first. */
+/* Loads a word that contains elements of a place, of which valid_bytes exist. The simulator would
+ * report that the word is partly outside of a line. It therefore checks that the word is inside of
+ * the matrix, reads the elements of the place one by one, and returns NaN for the others. */
 #ifdef TGL_SIM
 void tgl_sim_wide_load(const void *words, unsigned bytes);
 #endif
@@ -77,7 +78,7 @@ static __device__ __forceinline__ uint4 load_word(const uint4 *word, const char 
 #endif
 }
 
-/* Copies the places of in->is_stored by single elements. */
+/* Copies the places of in->is_stored, element by element. */
 static __device__ __forceinline__ void copy_elements(const struct loaded *in, struct column c,
                                                      const int edge, const bool k_major)
 {
@@ -89,7 +90,7 @@ static __device__ __forceinline__ void copy_elements(const struct loaded *in, st
     }
 }
 
-/* Loads all places of a tile that is k_left deep. */
+/* Loads all places of a tile of which k_left of K exist. */
 static __device__ __forceinline__ void load_places(struct loaded *in, char *tile,
                                                    const struct mma_origin *from, int k_left,
                                                    const int edge, const bool k_major)
@@ -115,12 +116,13 @@ static __device__ __forceinline__ void load_places(struct loaded *in, char *tile
     if (in->is_stored != 0) copy_elements(in, c, edge, k_major);
 }
 
+/* Stores the loaded places in the tile. */
 static __device__ __forceinline__ void store_places(char *tile, const struct loaded *in,
                                                     const struct mma_origin *from, int k_left,
                                                     const int edge, const bool k_major)
 {
     const struct column c = column_of(tile, from, k_left, edge, k_major);
-    unsigned keep[4]; /* the elements of the line, of which the last place may have too few */
+    unsigned keep[4]; /* masks of the elements that exist: not all do in the last place of a line */
 #pragma unroll
     for (int w = 0; w < 4; w++)
         keep[w] = c.valid_bytes >= 4 * w + 4 ? ~0u : c.valid_bytes > 4 * w ? 0xffffu : 0;

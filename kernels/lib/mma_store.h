@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The results of a warp of gemm/mma.cu and gemm/batch_mma.cu: 16 rows at a time pass through shared
- * memory, so that neighbouring lanes store neighbouring groups of four, or single elements if D is
- * unaligned.
+ * From the sums of a warp of gemm/mma.cu or gemm/batch_mma.cu to D. 16 rows at a time pass through
+ * shared memory, so that neighbouring lanes store neighbouring groups of four results, or single
+ * results if the rows of D are unaligned.
  */
 #ifndef TGL_MMA_STORE_H
 #define TGL_MMA_STORE_H
@@ -10,13 +10,13 @@
 #include "lib/epilogue.h"
 #include "lib/mma_tiles.h"
 
-/* The pitch of the buffer through which a warp passes its results to the epilogue: pairs of results
- * in four rows are in different banks. Lanes read f64 as two pairs, so the second pair of each four
- * columns is in the second half of the row. */
+/* The pitch of the 16 rows in shared memory, with which pairs of sums in four rows are in different
+ * banks; and the place of a column in a row. Lanes read four sums of f64 as two pairs, so the
+ * second pair of each four columns is in the second half of the row. */
 #define PITCH       (WN + 8)
 #define COLUMN(col) (ACCUMULATE == TYPE_F64 ? (col) / 2 % 2 * (WN / 2 + 4) + (col) / 4 * 2 : (col))
 
-/* Stores two adjacent results of a row. */
+/* Puts two neighbouring sums of a row into shared memory. */
 static __device__ __forceinline__ void leave_pair(accumulate_t *to, const accumulate_t *sums)
 {
 #if ACCUMULATE == TYPE_F64
@@ -26,6 +26,7 @@ static __device__ __forceinline__ void leave_pair(accumulate_t *to, const accumu
 #endif
 }
 
+/* Reads four neighbouring sums of a row. */
 static __device__ __forceinline__ void take_four(accumulate_t *sums, const accumulate_t *from)
 {
 #if ACCUMULATE == TYPE_F64
@@ -37,8 +38,8 @@ static __device__ __forceinline__ void take_four(accumulate_t *sums, const accum
 #endif
 }
 
-/* D := alpha * sums in groups that D has as a whole, of GROUP neighbours. With nothing else to
- * decide they take a third of the instructions of epilogue_store4(). */
+/* If the epilogue only scales, and n and ldd are multiples of GROUP, D := alpha * sums is stored in
+ * whole groups of GROUP neighbours, by a third of the instructions of epilogue_store4(). */
 #define GROUP (D_HAS_16_BITS ? 8 : 4)
 
 static __device__ __forceinline__ bool has_scaled_groups(const struct tgl_gemm_args *args,
@@ -48,7 +49,8 @@ static __device__ __forceinline__ bool has_scaled_groups(const struct tgl_gemm_a
            args->ldd % GROUP == 0 && args->n % GROUP == 0;
 }
 
-/* to: of a type that shows its alignment, without which NVRTC 13.0 stores 4 bytes at a time. */
+/* Stores a group. The type of `to` shows its alignment: without it NVRTC 13.0 stores 4 bytes at a
+ * time. */
 static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t *v)
 {
 #if D_HAS_16_BITS
@@ -63,6 +65,7 @@ static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t
 #endif
 }
 
+/* The same as store_rows(), for whole groups of an epilogue that only scales. */
 static __device__ __forceinline__ void store_scaled_rows(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
                                                          const accumulate_t *own, int row, int col)
@@ -104,8 +107,8 @@ static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *ar
     }
 }
 
-/* D := alpha * sums in 16 rows that do not begin at multiples of 16 bytes: by words of two elements
- * of 16 bits, as epilogue_store_pair() has them, or by single elements. */
+/* D := alpha * sums in 16 rows that do not begin at multiples of 16 bytes. Elements of 16 bits are
+ * stored in pairs, as by epilogue_store_pair(); others are stored one by one. */
 #if D_HAS_16_BITS
 static __device__ __forceinline__ void store_scaled_elements(const struct tgl_gemm_args *args,
                                                              const struct epilogue_operands *with,
@@ -154,8 +157,9 @@ static __device__ __forceinline__ void store_scaled_elements(const struct tgl_ge
 }
 #endif
 
-/* The same for rows that do not begin at multiples of 16 bytes. If each lane stored four elements
- * one by one, each sector of 32 bytes would be written by four instructions. */
+/* The same as store_rows(), for rows that do not begin at multiples of 16 bytes. Neighbouring lanes
+ * store neighbouring elements: if each lane stored four elements one by one, four instructions
+ * would write each sector of 32 bytes. */
 static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gemm_args *args,
                                                             const struct epilogue_operands *with,
                                                             const accumulate_t *own, int row,
@@ -185,7 +189,7 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
 #endif
 }
 
-/* Puts 16 rows of a warp's results into shared memory, when all lanes have read those before. */
+/* Puts 16 rows of a warp's sums into shared memory, when all lanes have read the previous rows. */
 static __device__ __forceinline__ void leave_rows(accumulate_t *own, accumulate_t (*acc)[4])
 {
     const int lane = (int)threadIdx.x % 32;
@@ -199,8 +203,8 @@ static __device__ __forceinline__ void leave_rows(accumulate_t *own, accumulate_
     __syncwarp();
 }
 
-/* Stores a warp's results, the first of which is D[row][col]. own: 16 rows in shared memory, which
- * this warp alone uses. */
+/* Stores a warp's results, the first of which is D[row][col]. own: 16 rows of shared memory that
+ * only this warp uses. */
 static __device__ __forceinline__ void store_results(const struct tgl_gemm_args *args,
                                                      const struct epilogue_operands *with,
                                                      accumulate_t *own, accumulate_t (*acc)[NT][4],

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tiles of gemm/mma.cu and gemm/batch_mma.cu: how shared memory holds them, how they are copied
- * there, and how a warp loads its fragments of them. The kernel defines BM, BN, BK, WM, WN and
- * THREADS first.
+ * The tiles of gemm/mma.cu and gemm/batch_mma.cu: their layout in shared memory, the copies, and
+ * the loads of a warp's fragments. The kernel defines BM, BN, BK, WM, WN and THREADS first.
  *
- * A tile is BK deep and `edge` wide, which is BM for A and BN for B. It lies as the operand does:
+ * A tile is BK deep and `edge` wide: BM for A, BN for B. It has the layout of the operand:
  *
  *     K-major:    `edge` lines of BK elements      MN-major:   BK lines of `edge` elements
  *
- * One after the other, without padding. Fragments read 8 lines of 16 bytes at once (ldmatrix), or 4
- * lines of 32 bytes (scalar loads): UNIT bytes. So that these lie in different banks, units are
- * swizzled among the 128 bytes, or the line if that is shorter, in which they lie: their number is
- * XORed with the number of the line, or of the 128 bytes if these hold several lines.
+ * Lines follow each other without padding. A fragment reads 16 bytes of 8 lines at once (ldmatrix),
+ * or 32 bytes of 4 lines (scalar loads). These 16 or 32 bytes are a unit (UNIT). Units are
+ * swizzled, so that those of a fragment are in different banks: within 128 bytes, or within a line
+ * if it is shorter, the number of a unit is XORed with the number of the line, or of the 128 bytes
+ * if these hold several lines.
  *
- * Copies of VEC elements by cp.async keep their order within a line. cp.async copies 4 bytes at
- * least: a 16-bit operand at odd addresses goes through registers, 8 elements at a time
+ * Copies of VEC elements by cp.async keep their order within a line. cp.async copies at least 4
+ * bytes: a 16-bit operand at odd addresses is copied through registers, 8 elements at a time
  * (lib/mma_register_copies.h).
  *
- * Fragments of 16-bit elements are loaded by ldmatrix, transposed where the operand is MN-major. A
- * K-major tf32 operand by ldmatrix as well, as pairs of 16 bits; others by scalar loads.
+ * ldmatrix loads the fragments of 16-bit elements, transposed if the operand is MN-major, and those
+ * of a K-major tf32 operand, as pairs of 16 bits. Other fragments are loaded by scalar loads.
  */
 #ifndef TGL_MMA_TILES_H
 #define TGL_MMA_TILES_H
@@ -43,14 +43,14 @@
 #define VEC_B 1 /* the same for B */
 #endif
 #ifndef TAIL_A
-#define TAIL_A 1 /* 0: VEC_A divides the lines of A, too: m or k */
+#define TAIL_A 1 /* 0: VEC_A also divides the length of A's lines: m or k */
 #endif
 #ifndef TAIL_B
 #define TAIL_B 1 /* the same for B: n or k */
 #endif
 
 #if TYPE_A != TYPE_B || (ACCUMULATE == TYPE_F64) != (TYPE_A == TYPE_F64)
-#error "A and B have the same type; sums are FP32, or FP64 of FP64"
+#error "TYPE_A and TYPE_B are the same; ACCUMULATE: FP64 for FP64, else FP32"
 #endif
 
 #define FRAGMENT 4 /* elements or registers of a lane's fragment of A, or of two of B */
@@ -77,7 +77,7 @@ typedef unsigned fragment_t;
 #endif
 
 #if BM % WM || BN % WN || WM % 16 || WN % 16
-#error "a block is a grid of warps, a warp a grid of 16 x 16"
+#error "BM x BN: a grid of warps; WM, WN: multiples of 16"
 #endif
 
 #define MT          (WM / 16) /* a warp's part of D: MT x NT results of mma.sync */
@@ -93,14 +93,15 @@ typedef unsigned fragment_t;
 #define USES_LDMATRIX(k_major)    (SIZE == 2 || (SIZE == 4 && (k_major)))
 #define UNIT(k_major)             (USES_LDMATRIX(k_major) ? 16 : 32)
 
-/* A place: the destination of one copy, by cp.async or through registers. */
+/* A place is the destination of one copy, by cp.async or through registers. IS_PLAIN: copies go
+ * through registers, because VEC elements are less than 4 bytes. */
 #define IS_PLAIN(vec)               (SIZE * (vec) < 4)
 #define PLACE_BYTES(vec)            (IS_PLAIN(vec) ? 16 : SIZE * (vec))
 #define PLACES_OF_LINE(e, k_maj, v) (LINE_BYTES(e, k_maj) / PLACE_BYTES(v))
 #define PLACES(edge, vec)           ((edge)*BK * SIZE / PLACE_BYTES(vec))
 #define PLACES_OF_THREAD(edge, vec) ((PLACES(edge, vec) + THREADS - 1) / THREADS)
 
-/* What to XOR to an offset within a line. */
+/* The swizzle of a line: the value that offsets within the line are XORed with. */
 static __device__ __forceinline__ unsigned swizzle_of(unsigned line, const int edge,
                                                       const bool k_major)
 {
@@ -109,8 +110,8 @@ static __device__ __forceinline__ unsigned swizzle_of(unsigned line, const int e
     return line / lines % ((bytes < 128 ? bytes : 128) / unit) * unit;
 }
 
-/* The line of this thread's place number i, and the place's first byte in it. All are constant
- * distances from the thread's first one. */
+/* The line of this thread's place number i, and the number of the place in the line. Both are
+ * constant distances from those of the thread's first place. */
 static __device__ __forceinline__ unsigned place_line(int i, const unsigned per_line)
 {
     if (THREADS % per_line == 0) return threadIdx.x / per_line + i * (THREADS / per_line);
@@ -129,10 +130,10 @@ struct mma_origin {
     long long line;     /* bytes from a line to the next */
     long long tile;     /* bytes from a tile to the next */
     int edge_left;      /* rows or columns of the matrix from the tile on */
-    const char *matrix; /* its first element */
+    const char *matrix; /* the first element of the matrix */
 };
 
-/* X: the matrix, lines ld from each other; the tile begins at element `begin` of it. */
+/* X: the matrix, whose lines are ld elements apart. begin: its element at which the tile begins. */
 static __device__ __forceinline__ struct mma_origin mma_origin_of(const void *X, long long ld,
                                                                   long long begin, int edge_left,
                                                                   const int edge, const int vec,
@@ -149,11 +150,11 @@ static __device__ __forceinline__ struct mma_origin mma_origin_of(const void *X,
     return from;
 }
 
-/* A place: addresses, and how many of its bytes exist in the matrix (none, if it is negative). */
+/* A place of a thread. */
 struct place_of_tile {
     char *to;
     const char *from;
-    int valid_bytes;
+    int valid_bytes; /* that exist in the matrix */
 };
 
 static __device__ __forceinline__ struct place_of_tile
@@ -175,15 +176,15 @@ mma_place_of(char *tile, const struct mma_origin *from, int k_left, int i, const
     return place;
 }
 
-/* Not all threads have the last place. */
+/* Whether the thread has a place number i: the last place exists only for some threads. */
 static __device__ __forceinline__ bool has_place(int i, const int edge, const int vec)
 {
     return (i + 1) * THREADS <= PLACES(edge, vec) ||
            (int)threadIdx.x + i * THREADS < PLACES(edge, vec);
 }
 
-/* Copies a tile that is k_left deep, with zeros for elements outside of the matrix. has_tail:
- * a place may be partly outside. */
+/* Copies a tile of which k_left of K exist, with zeros for elements outside of the matrix.
+ * has_tail: a place may be partly outside. */
 static __device__ __forceinline__ void copy_places(char *tile, const struct mma_origin *from,
                                                    int k_left, const int edge, const int vec,
                                                    const bool k_major, const bool has_tail)
@@ -197,8 +198,8 @@ static __device__ __forceinline__ void copy_places(char *tile, const struct mma_
     }
 }
 
-/* Eight 16-bit elements at any address, one by one, of which valid_bytes exist; zeros behind them.
- */
+/* Loads eight 16-bit elements at any address, one by one. valid_bytes of them exist; the others are
+ * zeros. */
 static __device__ __forceinline__ uint4 load_elements(const char *from, int valid_bytes)
 {
     unsigned w[4] = {0, 0, 0, 0};
@@ -211,11 +212,12 @@ static __device__ __forceinline__ uint4 load_elements(const char *from, int vali
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* Where a lane reads its fragments of an operand: line by line, with the swizzle of its lines.
- * In steps of 8 lines, or of 32 bytes in a line, neither depends on the fragment. */
+/* Where a lane reads its fragments of an operand. Fragments are multiples of 8 lines, or of 32
+ * bytes of a line, apart, so that both values are the same for all of them. */
 struct mma_lane_source {
     unsigned at;  /* bytes from the beginning of a tile */
-    unsigned mix; /* to be XORed to the last 7 bits of an offset in a line */
+    unsigned mix; /* XORed with the last 7 bits of an offset in a line: the swizzle, and the lane's
+                     own offset */
 };
 
 /* first: the warp's first row or column; depth: the slice's first k. */
@@ -241,8 +243,8 @@ mma_lane_source(unsigned first, unsigned depth, const int edge, const bool k_maj
     return source;
 }
 
-/* The fragments of 16 rows of A or 16 columns of B, `e` from the warp's first one, at depth p: one
- * fragment of A, or two of B. */
+/* Loads one fragment of A (16 rows) or two of B (8 columns each) at depth p. e: the first of these
+ * rows or columns, counted from the warp's first one. */
 static __device__ __forceinline__ void mma_load_fragment(fragment_t *to, const char *tile,
                                                          const struct mma_lane_source *from,
                                                          const int e, const int p, const int edge,
@@ -272,6 +274,7 @@ static __device__ __forceinline__ void mma_load_fragment(fragment_t *to, const c
 }
 
 #if TYPE_A == TYPE_F32
+/* Rounds `count` fragments to tf32. */
 static __device__ __forceinline__ void round_fragments(fragment_t (*of)[FRAGMENT], const int count)
 {
 #pragma unroll

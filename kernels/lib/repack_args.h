@@ -6,24 +6,24 @@
 #ifndef TGL_REPACK_ARGS_H
 #define TGL_REPACK_ARGS_H
 
-/* A matrix, or as many as there are in a batch: `lines` lines, each with `length` neighbours in the
- * result. All distances in elements. */
+/* The matrices of a batch, or a single one. A result has `lines` lines of `length` elements. All
+ * distances in elements. */
 struct tgl_repack_job {
     const void *from;
-    void *to; /* lines begin on 16 bytes, and are filled with zeros up to 16 bytes */
-    long long ld,
-        pitch; /* distances of lines: of those in memory, transposed or not; of the result */
-    long long stride_from, stride_to; /* of matrices */
+    void *to;        /* lines begin at multiples of 16 bytes, and end with zeros up to one */
+    long long ld;    /* from a row in memory to the next, transposed or not */
+    long long pitch; /* from a line of the result to the next */
+    long long stride_from, stride_to; /* from a matrix to the next */
     int lines, length;
     int blocks_along; /* blocks that share a line */
-    int blocks_down;  /* and those that share all lines of a matrix */
+    int blocks_down;  /* groups of them that share the lines of a matrix */
 };
 
 struct tgl_repack_args {
     struct tgl_repack_job jobs[2];
     int first_blocks; /* blocks of the first job; the others do the second one */
     const float
-        *alpha_at; /* in device memory; the matrices are not read if it is 0. NULL: they are */
+        *alpha_at; /* alpha in device memory: if it is 0, the matrices are not read; or NULL */
 };
 
 #endif

@@ -9,12 +9,10 @@
  *     WGMMA_N              16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
  *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 is K-major only.
- *     WGMMA_LEFT_IN_REGISTERS     1: the left tile is in registers, TF32 only: each wgmma takes
- *                          unsigned left[4] of each thread, where left[i] is the element
- *                              row = 16 * warp + lane / 4 + 8 * (i % 2)
- *                              k = lane % 4 + 4 * (i / 2)
- *                          They must not be accessed before the wait for its group. 0 by
- *                          default
+ *     WGMMA_LEFT_IN_REGISTERS     1: the left tile is in registers, TF32 only; 0 by default. Each
+ *                          wgmma takes unsigned left[4] of each thread, where left[i] is the
+ * element row = 16 * warp + lane / 4 + 8 * (i % 2) k = lane % 4 + 4 * (i / 2) These registers must
+ * not be accessed before the wait for the group.
  *
  * The accumulator is float acc[WGMMA_N / 2] of each thread, which has to stay in registers. With
  * warp = threadIdx.x / 32 % 4 and lane = threadIdx.x % 32, acc[i] is the element
@@ -40,17 +38,17 @@
 #include "lib/set_registers.h"
 
 #if WGMMA_TYPE != TYPE_F16 && WGMMA_TYPE != TYPE_BF16 && WGMMA_TYPE != TYPE_F32
-#error "WGMMA_TYPE: f16, bf16 or f32"
+#error "WGMMA_TYPE: TYPE_F16, TYPE_BF16 or TYPE_F32"
 #endif
 #ifndef WGMMA_LEFT_IN_REGISTERS
 #define WGMMA_LEFT_IN_REGISTERS 0
 #endif
 #if WGMMA_TYPE == TYPE_F32 &&                                                                      \
     !((WGMMA_LEFT_K_MAJOR || WGMMA_LEFT_IN_REGISTERS) && WGMMA_RIGHT_K_MAJOR)
-#error "tf32 tiles in shared memory are K-major"
+#error "WGMMA_LEFT_K_MAJOR, WGMMA_RIGHT_K_MAJOR: TF32 tiles in shared memory are K-major"
 #endif
 #if WGMMA_LEFT_IN_REGISTERS && WGMMA_TYPE != TYPE_F32
-#error "left fragments are of tf32"
+#error "WGMMA_LEFT_IN_REGISTERS: left fragments are TF32"
 #endif
 
 /* ---- Descriptors ----------------------------------------------------------------------------- */
@@ -129,7 +127,7 @@ void tgl_sim_wgmma_wait(int pending);
 
 #else
 
-/* Texts of the registers number 10 * t, 10 * t + 1, ... of an asm statement. */
+/* Text that names the registers number 10 * t, 10 * t + 1, ... of an asm statement. */
 #define R2(t)    "%" #t "0, %" #t "1"
 #define R4(t)    R2(t) ", %" #t "2, %" #t "3"
 #define R6(t)    R4(t) ", %" #t "4, %" #t "5"
@@ -148,7 +146,7 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_TEXT(x)  #x
 #define WGMMA_SHAPE(n) "m64n" WGMMA_TEXT(n)
 
-/* Registers and operands of the accumulator, and the six operands after them. */
+/* The accumulator's registers as text and as operands, and the six operands after them. */
 #if WGMMA_N == 16
 #define WGMMA_REGISTERS R8()
 #define WGMMA_ACC       ACC8(0)
@@ -205,7 +203,7 @@ void tgl_sim_wgmma_wait(int pending);
 #error "WGMMA_N: 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256"
 #endif
 
-/* Of the six operands: the inputs, and scale_d. */
+/* The inputs and scale_d among these six operands. */
 #if WGMMA_LEFT_IN_REGISTERS
 #define INPUTS_OF(a, b, c, d, e, f)  "{" a ", " b ", " c ", " d "}, " e ", p"
 #define SCALE_D_OF(a, b, c, d, e, f) f
@@ -216,7 +214,8 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_LEFT(left)             "l"(left)
 #endif
 
-/* After scale_d: the signs of both inputs, and for 16-bit types whether they are MN-major. */
+/* The types; and what follows scale_d: the signs of both inputs, and for 16-bit types whether these
+ * are MN-major. */
 #if WGMMA_TYPE == TYPE_F32
 #define WGMMA_TYPES  "k8.f32.tf32.tf32"
 #define WGMMA_SUFFIX ", 1, 1;"
@@ -237,7 +236,7 @@ void tgl_sim_wgmma_wait(int pending);
 #endif
 #endif
 
-/* scale_d: 0: the product replaces acc; 1: it is added to acc. */
+/* scale_d: 1: the product is added to acc; 0: it replaces acc. */
 static __device__ __forceinline__ void wgmma(float *acc, wgmma_left left, wgmma_tile right,
                                              int scale_d)
 {
@@ -273,9 +272,9 @@ static __device__ __forceinline__ void wgmma_hold(float *acc)
 
 #if WGMMA_LEFT_IN_REGISTERS
 /* Emits no instruction. Called after the wait, it keeps the compiler from using the registers of a
- * left fragment for other values before the wait. Without it NVRTC 13.0 loaded the next fragment
- * into them while wgmma was reading them: it takes the asm statement of wgmma() to read them at
- * once. */
+ * left fragment for other values before the wait. The compiler assumes that the asm statement of
+ * wgmma() reads them at once: without this call NVRTC 13.0 loaded the next fragment into them while
+ * wgmma was reading them. */
 static __device__ __forceinline__ void wgmma_hold_left(const unsigned *left)
 {
     asm volatile("" ::"r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]) : "memory");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Left tiles of TF32 that are contiguous in their rows. wgmma reads only K-major TF32 from shared
- * memory, but it takes the left operand from registers too, so the threads of a consumer bring
- * these tiles into registers.
+ * Left tiles of TF32 that are M-major. wgmma reads only K-major TF32 from shared memory, but it
+ * also takes the left operand from registers, so the threads of a consumer load these tiles into
+ * registers.
  *
- * TMA writes such a tile in columns of 32 rows, each of which has BK lines (one for each k) of 128
- * bytes, with a swizzle of 128 bytes: the 16-byte chunk c of the line of k is at chunk c ^ k % 8.
+ * TMA writes such a tile as columns of 32 rows. A column has BK lines of 128 bytes, one for each k,
+ * with a swizzle of 128 bytes: the 16-byte chunk c of the line of k is at chunk c ^ k % 8.
  *
  *     chunk     0      1      2      3      4      5      6      7       rows of the column
  *     k = 0   0..3   4..7   8..11  12..15 16..19 20..23 24..27 28..31
@@ -24,9 +24,9 @@
 #if WGMMA_LEFT_IN_REGISTERS
 
 #define LEFT_COLUMN_BYTES (LINE(BM) * 128) /* of 32 rows */
-#define LEFT_GROUP_BYTES  (8 * 128)        /* of 8 k, which a wgmma has */
+#define LEFT_GROUP_BYTES  (8 * 128)        /* of 8 k, the depth of a wgmma */
 
-/* Where the thread's element with this row and k is in a column. row, k: below 32 and 8. */
+/* The offset of an element in a column. row: below 32; k: below 8. */
 static __device__ __forceinline__ unsigned left_place(unsigned row, unsigned k)
 {
     return k * 128 + (row / 4 ^ k) * 16 + row % 4 * 4;
@@ -60,7 +60,9 @@ static __device__ __forceinline__ void load_left_stage(unsigned (*fragments)[K_S
             load_left_fragment(fragments[i][k], tile + k * LEFT_GROUP_BYTES, row + i * 64);
 }
 
-/* Called after the wait for the wgmmas that read the fragments: wgmma_hold_left() for all. */
+/* wgmma_hold_left() of all fragments of a stage. Called after the wait for the wgmmas that read
+ * them.
+ */
 static __device__ __forceinline__ void hold_left_stage(unsigned (*fragments)[K_STEPS][4])
 {
 #pragma unroll

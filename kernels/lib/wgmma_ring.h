@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ring of stages of a kernel that multiplies by wgmma. The consumers are warpgroups. In a
- * cluster, the blocks of a row have the same left tile, and each fills a part of it in all of them.
- * The blocks of a column do the same with their right tile. A consumer therefore releases a stage
+ * The ring of stages of kernels that multiply by wgmma. The consumers are warpgroups. The blocks in
+ * a row of a cluster have the same left tile: each copies a part of it to all blocks of the row.
+ * The blocks in a column do the same with their right tile. A consumer therefore releases a stage
  * at all blocks of its row and of its column.
  */
 #ifndef TGL_WGMMA_RING_H
@@ -12,7 +12,7 @@
 #include "lib/stage_ring.h"
 #include "lib/wgmma_tiles.h"
 
-/* Past `steps` stages, which another consumer reads. */
+/* Moves past `steps` stages, which another consumer reads. */
 static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
 {
     at->stage += steps;
@@ -20,14 +20,15 @@ static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
     at->stage %= STAGES;
 }
 
-/* Arrivals of a consumer for a stage at a block: one of each warp if threads load from the stage,
- * else one of the warpgroup. */
+/* Arrivals of a consumer at `empty` of a stage, in one block: one of each warp if threads load from
+ * the stage, else one of the warpgroup. */
 #define RELEASES (WGMMA_LEFT_IN_REGISTERS ? 4 : 1)
 
-/* The blocks in this block's row and column of the cluster, itself included. */
+/* The number of blocks in this block's row and column of the cluster, itself included. */
 #define SHARERS (CLUSTER_ROWS + CLUSTER_COLUMNS - 1)
 
-/* The rank of block `number` of these: the column comes first, then the others of the row. */
+/* The rank of block `number` of these blocks: first those of the column, then the others of the
+ * row. */
 static __device__ __forceinline__ int sharer(int number)
 {
     const int other = number - CLUSTER_ROWS;
@@ -35,7 +36,8 @@ static __device__ __forceinline__ int sharer(int number)
     return (other + (other >= COLUMN_IN_CLUSTER)) * CLUSTER_ROWS + ROW_IN_CLUSTER;
 }
 
-/* Initialises the mbarriers of the cluster's blocks. All threads of the block call it first. */
+/* Initialises the mbarriers. All threads of the cluster's blocks call it before they use the ring.
+ */
 static __device__ __forceinline__ void make_barriers(struct ring *ring)
 {
     if (threadIdx.x == 0) make_ring(ring, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * SHARERS);
@@ -48,8 +50,8 @@ static __device__ __forceinline__ void make_barriers(struct ring *ring)
 
 /* By all threads of a consumer, after the wait for the wgmmas that read the stage: arrives at
  * `empty` of all blocks that fill a part of the stage. The first threads of warp 0 arrive for the
- * warpgroup, one for each block. As CUTLASS, we rely on a wgmma completing for all four warps
- * together. If threads load from the stage, each warp arrives after its own loads. */
+ * warpgroup, one thread for each block: like CUTLASS, this relies on a wgmma completing for all
+ * four warps together. If threads load from the stage, each warp arrives after its own loads. */
 static __device__ __forceinline__ void wgmma_release(struct ring *ring, int stage)
 {
     const int number = (int)threadIdx.x % (128 / RELEASES);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tiles of a kernel that multiplies by wgmma what TMA brings: its parameters, and how tiles lie
- * in shared memory. A stage is BM x BK of left and then BN x BK of right, BK being 128 bytes, with
- * a swizzle that wgmma undoes. Elements outside of the matrices arrive as zeros. gemm/wgmma.cu says
- * what left, right and EXCHANGED are.
+ * The parameters of kernels that copy tiles by TMA and multiply them by wgmma, and the layout of
+ * these tiles in shared memory. A stage is BM x BK of left and then BN x BK of right. BK is 128
+ * bytes. TMA stores the tiles with a swizzle that wgmma expects. gemm/wgmma.cu says what left,
+ * right and EXCHANGED are.
  */
 #ifndef TGL_WGMMA_TILES_H
 #define TGL_WGMMA_TILES_H
@@ -15,7 +15,7 @@
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
 #ifndef BM
-#define BM 128 /* rows of left in a tile: 64 for each consumer that works on it, or a multiple */
+#define BM 128 /* rows of left in a tile: a multiple of 64 for each consumer that works on it */
 #endif
 #ifndef BN
 #define BN 128 /* columns of right in a tile: N of one wgmma */
@@ -40,7 +40,7 @@
 #define TMA_STORES 0 /* boxes of results in a consumer's shared memory; 0: threads store */
 #endif
 #ifndef D_WORD
-#define D_WORD 16 /* bytes: rows of 16-bit results consist of such words; 4: of any length */
+#define D_WORD 16 /* bytes of the words that rows of 16-bit results consist of; 4: any rows */
 #endif
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
@@ -56,10 +56,10 @@
 #endif
 
 #ifndef WGMMA_TYPE
-#define WGMMA_TYPE TYPE_A /* of the elements that TMA brings */
+#define WGMMA_TYPE TYPE_A /* of the elements in shared memory */
 #endif
 #define WGMMA_N BN
-/* TF32 whose rows are contiguous goes to wgmma through registers (lib/wgmma_left.h). */
+/* A left operand of TF32 that is MN-major goes to wgmma through registers (lib/wgmma_left.h). */
 #define WGMMA_LEFT_IN_REGISTERS (WGMMA_TYPE == TYPE_F32 && !LEFT_ALONG_K)
 #define WGMMA_LEFT_K_MAJOR      LEFT_ALONG_K
 #define WGMMA_RIGHT_K_MAJOR     RIGHT_ALONG_K
@@ -69,17 +69,17 @@
 #error "wgmma multiplies elements of one type"
 #endif
 #if BM % (64 * (ALTERNATE ? 1 : CONSUMERS)) != 0 || CONSUMERS < 1 || CONSUMERS > 3
-#error "BM is 64 rows for each consumer, or a multiple"
+#error "BM: a multiple of 64 rows for each consumer; CONSUMERS: 1 to 3"
 #endif
 #if ALTERNATE && (CONSUMERS != 2 || CLUSTER_SPLITS > 1)
-#error "two consumers take tiles in turn, and no other block adds to them"
+#error "ALTERNATE: two consumers take tiles in turn; CLUSTER_SPLITS: 1"
 #endif
 #if 4 % CLUSTER_ROWS != 0 || 4 % CLUSTER_COLUMNS != 0 ||                                           \
     (RIGHT_ALONG_K && BN / CLUSTER_ROWS % 8 != 0)
-#error "1, 2 or 4 blocks copy a tile, and 8 of its lines at least, as swizzles repeat after 8"
+#error "CLUSTER_ROWS, CLUSTER_COLUMNS: 1, 2 or 4; a block copies a multiple of 8 K-major lines"
 #endif
 #if CLUSTER_SPLITS > 1 && (CLUSTER > 1 || BN % (16 * CLUSTER_SPLITS) != 0)
-#error "blocks that share a tile share no other, and take columns of it each"
+#error "CLUSTER_SPLITS: the blocks store BN / CLUSTER_SPLITS columns each, and share no operands"
 #endif
 
 #define ELEMENT_BYTES    (WGMMA_TYPE == TYPE_F32 ? 4 : 2)
@@ -93,19 +93,19 @@
 
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
-/* Elements of a line of an MN-major tile: its edge is divided into columns of this width, each with
- * BK lines. The swizzle is as wide as a line: 128, 64 or 32 bytes. */
+/* Elements of a line of an MN-major tile. The edge of the tile is divided into columns of this
+ * width, and a column has BK lines. The swizzle is as wide as a line: 128, 64 or 32 bytes. */
 #define LINE(edge)                                                                                 \
     ((edge)*ELEMENT_BYTES % 128 == 0 ? 128 / ELEMENT_BYTES : (edge) % 32 == 0 ? 32 : 16)
 #define LEFT_BYTES  (BM * 128)
 #define RIGHT_BYTES (BN * 128)
 #define STAGE_BYTES (LEFT_BYTES + RIGHT_BYTES)
 
-/* Groups of 8 rows, or of 8 k, in a tile as wgmma sees it, and the distance of its K steps; bytes.
- */
+/* Bytes from 8 rows of a tile to the next 8 rows, or from 8 k to the next 8 k, as wgmma sees it;
+ * and from one K step to the next. */
 #define GROUP_BYTES(along_k, edge) ((along_k) ? 1024 : LINE(edge) * 16)
 #define K_STEP(along_k, edge)      ((along_k) ? 32 : LINE(edge) * 32)
-/* 64 rows further in the left tile, bytes. */
+/* Bytes from a row of the left tile to the row 64 further. */
 #define M_STEP (64 * 128)
 
 static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared,
@@ -117,24 +117,25 @@ static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Where TMA finds a tile of an operand: its map, how many of the tile's rows or columns are copied,
- * the first of them, and the number of the matrix in the batch. */
+/* Where TMA finds a tile of an operand. */
 struct wgmma_source {
     const struct tgl_tensor_map *map;
-    int lines, edge, z;
+    int lines,
+        edge; /* the number of the tile's rows or columns that are copied; the first of them */
+    int z;    /* the number of the matrix in the batch */
 };
 
-/* How many rows or columns of a tile are copied, if the matrix has `extent`: a whole number of
- * boxes, which have `box` of them, or all that exist. */
+/* The number of rows or columns of a tile that are copied if the matrix has `extent`: all that
+ * exist, rounded up to whole boxes of `box`. */
 static __device__ __forceinline__ int copied_lines(const int tile, const int box, int extent)
 {
     const int lines = (extent + box - 1) / box * box;
     return lines < tile ? lines : tile;
 }
 
-/* Copies part number `part`, of `parts`, of a tile from depth p on, to the blocks of the cluster
- * whose ranks are set in `blocks`. A part of a K-major tile is some of its rows or columns; of an
- * MN-major one all of them, for some of the K. edge: rows or columns of the tile. */
+/* Copies part number `part` of the `parts` parts of a tile that begins at depth p, to the blocks of
+ * the cluster whose ranks are set in `blocks`. A part of a K-major tile is some of its rows or
+ * columns. A part of an MN-major tile is some of its K. edge: rows or columns of the tile. */
 static __device__ __forceinline__ void
 wgmma_load_part(unsigned char *to, const struct wgmma_source *from, int p, mbarrier *full,
                 const bool along_k, const int edge, const int parts, int part, unsigned blocks)
@@ -157,11 +158,11 @@ wgmma_load_part(unsigned char *to, const struct wgmma_source *from, int p, mbarr
 #define ROW_IN_CLUSTER    ((int)blockIdx.x % CLUSTER_ROWS)
 #define COLUMN_IN_CLUSTER ((int)blockIdx.x / CLUSTER_ROWS % CLUSTER_COLUMNS)
 
-/* The ranks of the blocks in the cluster's first column, and in its first row. */
+/* The ranks of the blocks in the first column and in the first row of the cluster, as bits. */
 #define FIRST_COLUMN ((1u << CLUSTER_ROWS) - 1)
 #define FIRST_ROW    (((1u << CLUSTER) - 1) / FIRST_COLUMN)
 
-/* This block's part of the left tile, to its row of the cluster. */
+/* Copies this block's part of the left tile to all blocks in its row of the cluster. */
 static __device__ __forceinline__ void load_left(unsigned char *to, const struct wgmma_source *from,
                                                  int p, mbarrier *full)
 {
@@ -169,7 +170,7 @@ static __device__ __forceinline__ void load_left(unsigned char *to, const struct
                     FIRST_ROW << ROW_IN_CLUSTER);
 }
 
-/* This block's part of the right tile, to its column of the cluster. */
+/* Copies this block's part of the right tile to all blocks in its column of the cluster. */
 static __device__ __forceinline__ void
 load_right(unsigned char *to, const struct wgmma_source *from, int p, mbarrier *full)
 {

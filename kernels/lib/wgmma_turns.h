@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Consumers issue in the order 0, 1, ..., 0, 1, ... Each consumer has an mbarrier, at which the
- * four warps of its predecessor arrive when they pass the turn. The consumers of a block are
- * warpgroups 0 to CONSUMERS - 1.
+ * Turns: the consumers of a block, warpgroups 0 to CONSUMERS - 1, issue their wgmmas in the order
+ * 0, 1, ..., 0, 1, ... Each consumer has an mbarrier, at which the four warps of its predecessor
+ * arrive when they pass the turn.
  */
 #ifndef TGL_WGMMA_TURNS_H
 #define TGL_WGMMA_TURNS_H
@@ -26,7 +26,8 @@ static __device__ __forceinline__ unsigned first_turn(int consumer)
     return consumer == 0;
 }
 
-/* Waits for the turn. parity: of the consumer's turn; becomes that of its next one. */
+/* Waits for the consumer's turn. *parity: the parity of this turn; becomes that of its next turn.
+ */
 static __device__ __forceinline__ void take_turn(struct turns *turns, int consumer,
                                                  unsigned *parity)
 {
@@ -34,6 +35,7 @@ static __device__ __forceinline__ void take_turn(struct turns *turns, int consum
     *parity ^= 1;
 }
 
+/* By all threads of a consumer: lets the next consumer issue. */
 static __device__ __forceinline__ void pass_turn(struct turns *turns, int consumer)
 {
     if (threadIdx.x % 32 == 0) mbarrier_arrive(&turns->of[(consumer + 1) % CONSUMERS]);

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Units of work: a tile, or with split-K a tile and k_chunk of its K. The first tiles_whole tiles
- * are one unit each; the others, which would not fill the last wave, have `splits` units. The
- * blocks of a persistent grid take every gridDim.x'th unit. There are less than 2^30. Tiles are
- * ordered in bands of `raster` rows, so that blocks that run at once share operands in L2.
+ * Units of work of persistent kernels: a tile, or with split-K a tile and k_chunk of its K. The
+ * first tiles_whole tiles are one unit each. The other tiles, which would not fill the last wave,
+ * have `splits` units each. A block takes every gridDim.x'th unit. There are fewer than 2^30 units.
+ * Tiles are ordered in bands of `raster` rows, so that concurrent blocks share operands in L2.
  *
- * The file that includes this one has included its tiles before: lib/wgmma_tiles.h or
- * lib/dmma_tiles.h.
+ * lib/wgmma_tiles.h or lib/dmma_tiles.h, which define the tiles, are included before this file.
  */
 #ifndef TGL_WGMMA_UNITS_H
 #define TGL_WGMMA_UNITS_H
 
 #include "lib/gemm_args.h"
 
-/* What a block computes at a time: K steps [first, first + steps) of a tile. */
+/* K steps [first, first + steps) of a tile. */
 struct unit {
     int left, right;         /* the first row of left, and column of right, of the tile */
-    int own_left, own_right; /* the first ones that the unit stores */
+    int own_left, own_right; /* the first row and column that the unit stores */
     int batch;
-    int split, splits; /* its number among the units of the tile */
+    int split, splits; /* its number among the units of the tile; the number of these */
     int first, steps;
-    int tile; /* among the tiles that have several units, over all problems of the batch */
+    int tile; /* its number among the tiles of the batch that have several units */
 };
 
 static __device__ __forceinline__ int left_extent(const struct tgl_gemm_args *args)
@@ -50,7 +49,8 @@ static __device__ __forceinline__ int tile_count(const struct tgl_gemm_args *arg
     return tile_rows(args) * tile_columns(args) * args->batch;
 }
 
-/* Units of a cluster: one for each of the first tiles_whole tiles, `splits` for each other tile. */
+/* Units of all clusters: one of each of the first tiles_whole tiles, `splits` of each other tile.
+ */
 static __device__ __forceinline__ int unit_count(const struct tgl_gemm_args *args)
 {
 #if CLUSTER_SPLITS > 1
@@ -61,7 +61,7 @@ static __device__ __forceinline__ int unit_count(const struct tgl_gemm_args *arg
 #endif
 }
 
-/* The unit's tile, as a number among all of them; sets what it has of its K. */
+/* Returns the number of the unit's tile, and sets split, splits and tile of *u. */
 static __device__ __forceinline__ int find_tile(const struct tgl_gemm_args *args, int number,
                                                 struct unit *u)
 {
@@ -122,17 +122,19 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
     return u;
 }
 
-/* Where a tile begins that would begin at `first`, so that it ends within the matrix, or less than
- * 8 behind it. It begins at a multiple of 8, as boxes of TMA and pieces of 16 bytes of D do. */
+/* Where a tile that would begin at `first` begins instead, so that it ends within the matrix or
+ * less than 8 rows or columns behind it. It begins at a multiple of 8, because boxes of TMA and
+ * pieces of 16 bytes of D do. */
 static __device__ __forceinline__ int inside(int first, int length, int extent)
 {
     const int last = extent > length ? (extent - length + 7) / 8 * 8 : 0;
     return first < last ? first : last;
 }
 
-/* The same with a tile that does not reach beyond the matrices, because TMA fills a line of 128
- * bytes that is outside with zeros in about 7 clocks, and brings one in 2 (measured on an H200).
- * Rows and columns before the unit's own are computed again, but not stored. */
+/* The same with a tile that lies within the matrices. TMA takes longer to fill a line outside of
+ * them with zeros than to copy one: 7 instead of 2 clocks on an H200
+ * (docs/notes/2026-11-26-gpu-kernels.md). Rows and columns before the unit's own are computed
+ * again, but not stored. */
 static __device__ __forceinline__ struct unit find_unit_inside(const struct tgl_gemm_args *args,
                                                                int number, int depth)
 {
