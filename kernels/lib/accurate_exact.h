@@ -9,18 +9,17 @@
 #include "lib/accurate_tiles.h"
 #include "lib/shuffle.h"
 
-/* Depth of the tiles of exact sums: 64 rows of op(A) and BN columns of op(B) must fit into the
- * chunks of a consumer. */
+/* Depth of the tiles in shared memory: 64 rows of op(A) and BN columns of op(B). */
 #define EXACT_K 4
 #if EXACT_K * (64 + BN) > 4 * 16 * 40
-#error "the chunks of a consumer are too small"
+#error "BN: tiles of EXACT_K must fit into the chunks of a consumer"
 #endif
 
-/* Elements that each thread loads: of op(A), then of op(B). */
+/* Elements of op(A) and of op(B) that each thread loads. */
 #define EXACT_LEFTS  (EXACT_K * 64 / 128)
 #define EXACT_RIGHTS (EXACT_K * BN / 128)
 
-/* Where element number i of a thread lies in a tile: its line, and its k. */
+/* The position of a thread's element number i in a tile: row is its line, col its k. */
 static __device__ __forceinline__ struct fragment place_of(int thread, int i, const int edge,
                                                            const bool is_along_k)
 {
@@ -31,7 +30,9 @@ static __device__ __forceinline__ struct fragment place_of(int thread, int i, co
     return f;
 }
 
-/* The thread's elements from depth `first` on; zeros outside of the matrices. */
+/* Loads the thread's elements of the tile that begins at depth `first`; zeros outside of the
+ * matrices.
+ */
 static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_args *args,
                                              const float *A, const float *B, const struct unit *u,
                                              int group, int first, int depth)
@@ -52,6 +53,7 @@ static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_ar
     }
 }
 
+/* Stores the thread's elements in the tiles. */
 static __device__ __forceinline__ void put(float *left, float *right, const float *from)
 {
     int thread = (int)threadIdx.x % 128;
@@ -68,7 +70,8 @@ static __device__ __forceinline__ void put(float *left, float *right, const floa
     }
 }
 
-/* sum := the sums of a unit by FFMA. room: the chunks of the consumer's warps. */
+/* sum := the sums of a unit by FFMA. room: shared memory of the consumer's chunks, for the tiles.
+ */
 static __device__ __forceinline__ void multiply_exactly(float *sum,
                                                         const struct tgl_gemm_args *args,
                                                         const struct unit *u, int group, int depth,
@@ -84,7 +87,7 @@ static __device__ __forceinline__ void multiply_exactly(float *sum,
     bring(next, args, A, B, u, group, 0, depth);
 #pragma unroll 1
     for (int first = 0; first < depth; first += EXACT_K) {
-        consumer_barrier(group); /* what is in the room has been read */
+        consumer_barrier(group); /* the previous tiles have been read */
         put(left, right, next);
         consumer_barrier(group);
         bring(next, args, A, B, u, group, first + EXACT_K, depth);
@@ -115,7 +118,7 @@ static __device__ __forceinline__ bool has_overflowed(const float *sum, int *vot
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2)
         own |= shuffle_xor(own, lanes);
-    consumer_barrier(group); /* what was in `votes` has been read */
+    consumer_barrier(group); /* the shared memory of `votes` has been read */
     if (threadIdx.x % 32 == 0) votes[threadIdx.x / 32 % 4] = own;
     consumer_barrier(group);
     return (votes[0] | votes[1] | votes[2] | votes[3]) != 0;

@@ -11,19 +11,21 @@
 
 /* ---- Scales ---------------------------------------------------------------------------------- */
 
-/* A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11) and 2^61 (2^15 squared, times a k below
- * 2^31). With |s| of up to 60, both products are therefore normal numbers or only the last one is
- * rounded. With any s, the first factor is as far from 1 as that allows, down to 2^-67; and where
- * the second one would be below 2^-145, the result is less than half of the least denormal number.
- */
-static __device__ __forceinline__ float unscaled(float sum, int s, const bool is_wide)
+/* sum * 2^-s, rounded once, for any s. A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11)
+ * and 2^61 (2^15 squared, times a k below 2^31). The scale is applied as two factors. The first one
+ * is between 2^-67 and 2^113, so that the first product is a normal number, and only the second
+ * product is rounded. If the second factor would be below 2^-145, the result is less than half of
+ * the least denormal number, and 2^-145 gives the same result (docs/accuracy.md). */
+static __device__ __forceinline__ float unscaled(float sum, int s)
 {
-    if (!is_wide) return sum;
     const int e = -s, first = e < -67 ? -67 : at_most(e, 113);
     const int second = e - first < -145 ? -145 : e - first;
     return sum * power_of_two(first) * any_power_of_two(second);
 }
 
+/* sum := the sums of a unit, without the scales of their rows and columns. exponents: shared memory
+ * for those of right. is_wide: an |s| is above TGL_MODEST_EXPONENT. Otherwise the scales of the row
+ * and of the column are the two factors: the first product is a normal number. */
 static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm_args *args,
                                                const struct lines *lines, const struct unit *u,
                                                int group, int *exponents, bool is_wide)
@@ -31,14 +33,14 @@ static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm
     const struct fragment f = fragment_of(group);
     const int own[2] = {lines->left_exponents[at_most(u->left + f.row, args->m - 1)],
                         lines->left_exponents[at_most(u->left + f.row + 8, args->m - 1)]};
-    consumer_barrier(group); /* the exponents of the unit before have been read */
+    consumer_barrier(group); /* the exponents of the previous unit have been read */
     for (int i = (int)threadIdx.x % 128; i < BN; i += 128)
         exponents[i] = lines->right_exponents[at_most(u->right + i, args->n - 1)];
     consumer_barrier(group);
     if (is_wide) {
 #pragma unroll
         for (int i = 0; i < ACC; i++)
-            sum[i] = unscaled(sum[i], own[i / 2 % 2] + exponents[f.col + i / 4 * 8 + i % 2], true);
+            sum[i] = unscaled(sum[i], own[i / 2 % 2] + exponents[f.col + i / 4 * 8 + i % 2]);
         return;
     }
     const float rows[2] = {power_of_two(-own[0]), power_of_two(-own[1])};
@@ -59,7 +61,7 @@ static __device__ __forceinline__ void sort_list(int *order, const struct tgl_pa
                                                  int group)
 {
     const int own = (int)threadIdx.x % 128, count = (int)panel->count;
-    consumer_barrier(group); /* the order before has been read */
+    consumer_barrier(group); /* the previous order has been read */
     if (own < count) {
         const int line = panel->listed[own].line, k = panel->listed[own].k;
         int before = 0;
@@ -73,7 +75,7 @@ static __device__ __forceinline__ void sort_list(int *order, const struct tgl_pa
 }
 
 /* Adds the products of listed elements of op(A). The consumer's rows are one panel. met: BN floats
- * of shared memory for the row of op(B) that is multiplied by an element. */
+ * of shared memory, for the row of op(B) that a listed element meets. */
 static __device__ __forceinline__ void
 add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tgl_panel *panel,
                    const struct unit *u, int group, float *met, int *order)
@@ -84,11 +86,11 @@ add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tg
 #pragma unroll 1
     for (int n = 0; n < (int)panel->count; n++) {
         const struct tgl_listed *x = &panel->listed[order[n]];
-        consumer_barrier(group); /* what the element before met has been read */
+        consumer_barrier(group); /* the row that the previous element met has been read */
         for (int i = (int)threadIdx.x % 128; i < BN; i += 128)
             met[i] = element_of_b(args, B, x->k, at_most(u->right + i, args->n - 1));
         consumer_barrier(group);
-        const int line = x->line + group * WM - f.row; /* 0 or 8: the row is the thread's */
+        const int line = x->line + group * WM - f.row; /* 0 or 8 in the thread's two rows */
         if (line != 0 && line != 8) continue;
 #pragma unroll
         for (int i = 0; i < ACC; i++)
@@ -127,6 +129,7 @@ add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct t
     }
 }
 
+/* Adds the products of all listed elements that the consumer's part of a unit meets. */
 static __device__ __forceinline__ void add_listed(float *sum, const struct tgl_gemm_args *args,
                                                   const struct lines *lines, const struct unit *u,
                                                   int group, struct accurate_shared *shared)

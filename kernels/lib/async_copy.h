@@ -86,16 +86,16 @@ static __device__ __forceinline__ void async_copy_or_zero(float *shared, const f
 #endif
 }
 
-/* One float if it is valid, else zero. */
+/* Copies one float if it is valid, else writes zero. */
 static __device__ __forceinline__ void async_copy_float_or_zero(float *shared, const float *global,
                                                                 bool valid)
 {
     async_copy_or_zero(shared, global, 1, valid);
 }
 
-/* `bytes` bytes (4, 8 or 16, a constant) of any type, both addresses aligned to them: the first
- * `valid_bytes` of them are copied, the others become zeros. Only the valid bytes are read. The
- * copy costs one predicate if valid_bytes is a choice between 0 and `bytes`, else four
+/* Writes `bytes` bytes (4, 8 or 16, a constant) of any type to shared memory: the first
+ * `valid_bytes` are copied, the others are zeros. Both addresses are aligned to `bytes`. Only the
+ * valid bytes are read. If valid_bytes is either 0 or `bytes`, this takes one predicate, else four
  * instructions. */
 static __device__ __forceinline__ void async_copy_bytes(void *shared, const void *global,
                                                         const int bytes, int valid_bytes)

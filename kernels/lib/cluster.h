@@ -18,8 +18,8 @@ void tgl_sim_cluster_barrier(void);
 float tgl_sim_cluster_load(const float *shared, int rank);
 #endif
 
-/* The lanes of a warp call each of these barriers together: __syncwarp() before it, after code in
- * which they diverge. */
+/* All lanes of a warp call each of these barriers together. After code in which lanes diverge,
+ * __syncwarp() comes first. */
 
 /* A barrier of all threads of the cluster's blocks. Writes before it are visible to all of them
  * after it. */
@@ -37,10 +37,10 @@ static __device__ __forceinline__ void cluster_sync(void)
 #endif
 }
 
-/* A barrier in two halves, which orders no memory: cluster_wait() returns when all threads have
- * called cluster_arrive(). A block that has read the memory of others, and used what it read,
- * arrives, and no block exits before it has waited. On the simulator the second half is the whole
- * barrier. */
+/* A barrier in two halves, which does not order memory accesses: cluster_wait() returns when all
+ * threads have called cluster_arrive(). It keeps blocks from exiting too early: a block arrives
+ * when it has read the memory of others and used the values, and waits before it exits. On the
+ * simulator the second half is the whole barrier. */
 static __device__ __forceinline__ void cluster_arrive(void)
 {
 #if TGL_HAS_CLUSTERS

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The element types of a production kernel. Each macro is a number of tgl_type; the pointers of
- * lib/gemm_args.h are cast to these types where a kernel first uses them (lib/operands.h), and
- * elements are converted to and from the accumulation type by the functions below: exactly, or
- * rounded to nearest even. A new type adds its C type and its conversions here.
+ * The element types of a production kernel. Each macro is a number of tgl_type. A kernel casts the
+ * pointers of lib/gemm_args.h to these types when it first uses them (lib/operands.h), and the
+ * functions below convert elements to and from the accumulation type: exactly, or rounded to
+ * nearest even. A new type adds its C type and its conversions here.
  */
 #ifndef TGL_ELEMENT_H
 #define TGL_ELEMENT_H
@@ -25,7 +25,7 @@
 #define TYPE_C TYPE_F32
 #endif
 #ifndef TYPE_D
-#define TYPE_D TYPE_F32 /* without SEPARATE_D that of C */
+#define TYPE_D TYPE_F32 /* without SEPARATE_D the type of C */
 #endif
 #ifndef TYPE_BIAS
 #define TYPE_BIAS TYPE_F32
@@ -45,13 +45,13 @@
 
 #define HAS_TYPE(type) ((type) >= TYPE_F32 && (type) <= TYPE_BF16)
 #if !HAS_TYPE(TYPE_A) || !HAS_TYPE(TYPE_B) || !HAS_TYPE(TYPE_C) || !HAS_TYPE(TYPE_D)
-#error "A, B, C and D: no kernel has elements of this type yet"
+#error "TYPE_A, TYPE_B, TYPE_C, TYPE_D: no kernel has elements of this type yet"
 #endif
 #if !HAS_TYPE(TYPE_BIAS) || !HAS_TYPE(TYPE_RESIDUAL) || !HAS_TYPE(ACCUMULATE)
-#error "bias, residual and sums: no kernel has elements of this type yet"
+#error "TYPE_BIAS, TYPE_RESIDUAL, ACCUMULATE: no kernel has elements of this type yet"
 #endif
 #if !SEPARATE_D && TYPE_C != TYPE_D
-#error "a D of another type than C is another matrix: SEPARATE_D"
+#error "TYPE_D: without SEPARATE_D, D is C and has the type of C"
 #endif
 
 #define ELEMENT_1           float

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The epilogue: what is done to a finished sum before it is stored, shared by all families:
+ * The epilogue, the operation on each sum before it is stored. All families share it:
  *     D[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
- * with each part but alpha and beta left out unless its macro asks for it. beta == 0 does not read
- * C. A user's own expression takes the place of activation and sum. All of it is computed in the
- * accumulation type and rounded once, to D's type.
+ * Bias, activation and residual are left out unless their macros ask for them. If beta is 0, C is
+ * not read. A user's own expression may replace the activation and its argument. Everything is
+ * computed in the accumulation type and rounded once, to the type of D.
  */
 #ifndef TGL_EPILOGUE_H
 #define TGL_EPILOGUE_H
@@ -26,7 +26,7 @@
 #endif
 
 #if EXPRESSION && ACTIVATION
-#error "an expression has the place of the activation"
+#error "EXPRESSION: the expression replaces the activation"
 #endif
 
 #define HAS_FLOAT4 (TYPE_C == TYPE_F32 && TYPE_D == TYPE_F32)
@@ -80,9 +80,10 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 
 #define BYTES_OF_FOUR(type) ((type) == TYPE_F16 || (type) == TYPE_BF16 ? 8 : 16) /* F64: 2 x 16 */
 
-/* Whether all rows of C and D start where four neighbours can be accessed at once: on 16 bytes, or
- * on 8 with elements of 16 bits. A macro: with a function ptxas schedules simt.cu's main loop
- * differently, and src/families/simt_schedules.inc was tuned for this schedule. */
+/* Whether four neighbours of all rows of C and D can be accessed at once: whether the rows begin at
+ * multiples of 16 bytes, or of 8 with elements of 16 bits. This is a macro because ptxas orders the
+ * main loop of gemm/simt.cu differently with a function, and the schedules of
+ * src/families/simt_schedules.inc were found for this order. */
 #define ARE_ON(bytes, matrix, ld) ((unsigned long long)(matrix) % (bytes) == 0 && (ld) % 4 == 0)
 #if SEPARATE_D
 #define ROWS_ARE_ON_16_BYTES(args, with)                                                           \
@@ -92,7 +93,7 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #define ROWS_ARE_ON_16_BYTES(args, with) ARE_ON(BYTES_OF_FOUR(TYPE_D), (with)->D, (args)->ldd)
 #endif
 
-/* A NaN stays a NaN, which fmaxf() would replace by 0. */
+/* A NaN stays a NaN. fmaxf() would replace it by 0. */
 static __device__ __forceinline__ accumulate_t relu(accumulate_t x)
 {
     return x < 0 ? 0 : x;
@@ -122,8 +123,9 @@ static __device__ __forceinline__ accumulate_t silu(accumulate_t x)
 
 #if EXPRESSION
 /* accumulate_t expression(accumulate_t acc, accumulate_t c, accumulate_t bias, long long row,
- * long long col), where acc is alpha*sum, c is beta*C[row][col], and bias that of the row or
- * column, or 0. */
+ * long long col): acc is alpha*sum, c is beta*C[row][col], bias is the bias of the row or column,
+ * or 0.
+ */
 #include "lib/expression.h"
 #endif
 
@@ -154,7 +156,7 @@ static __device__ __forceinline__ accumulate_t activated(const struct tgl_gemm_a
 #endif
 }
 
-/* The finished value of D[row][col], given its sum and that of C (0 if beta is 0). */
+/* The value of D[row][col]. sum: its sum; old: C[row][col], or 0 if beta is 0. */
 static __device__ __forceinline__ accumulate_t epilogue(const struct tgl_gemm_args *args,
                                                         const struct epilogue_operands *with,
                                                         accumulate_t sum, accumulate_t old, int row,
@@ -174,14 +176,14 @@ static __device__ __forceinline__ accumulate_t epilogue(const struct tgl_gemm_ar
 #endif
 }
 
-/* Whether the finished value is alpha*sum, and C is not read. */
+/* Whether the value is alpha*sum, and C is not read. */
 static __device__ __forceinline__ bool epilogue_only_scales(const struct tgl_gemm_args *args,
                                                             const struct epilogue_operands *with)
 {
     return !BIAS && !ACTIVATION && !RESIDUAL && !EXPRESSION && BETA(args, with) == 0;
 }
 
-/* D[row][col] := the finished value of its sum. */
+/* Stores D[row][col], given its sum. */
 static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args *args,
                                                       const struct epilogue_operands *with,
                                                       accumulate_t sum, int row, int col)
@@ -192,7 +194,7 @@ static __device__ __forceinline__ void epilogue_store(const struct tgl_gemm_args
 }
 
 #if !HAS_FLOAT4
-/* Four neighbours of C: 8 bytes at once, or 16, or twice 16. */
+/* Loads four neighbours of C: 8 bytes at once, or 16, or twice 16. */
 static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const element_c *c)
 {
 #if TYPE_C == TYPE_F32
@@ -214,6 +216,7 @@ static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const el
 }
 #endif
 
+/* Stores four neighbours of D, rounded to its type. */
 static __device__ __forceinline__ void store_four_of_d(element_d *d, const accumulate_t *v)
 {
 #if TYPE_D == TYPE_F32
@@ -230,8 +233,8 @@ static __device__ __forceinline__ void store_four_of_d(element_d *d, const accum
 #endif
 }
 
-/* Four neighbours of a row: D[row][col..col+3], of which those from number `from` on and before
- * number `to` are stored. aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */
+/* Stores four neighbours of a row, D[row][col..col+3], given their sums: those from number `from`
+ * to before number `to`. aligned: ROWS_ARE_ON_16_BYTES(), and col is a multiple of 4. */
 static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_args *args,
                                                        const struct epilogue_operands *with,
                                                        const accumulate_t *sum, int row, int col,
@@ -267,11 +270,11 @@ static __device__ __forceinline__ void epilogue_store4(const struct tgl_gemm_arg
 }
 
 #if D_HAS_16_BITS
-/* Two elements of D[row][col..col + length - 1], length a power of two, from the line's sums.
- * Pairs number 0 to length / 2 - 1 are the whole line. A pair is an aligned word of D, because
- * stores of single elements cost twice the instructions; where the line begins in the middle of a
- * word, pair 0 is its last and its first element. Those from number `from` on and before number
- * `to` are stored. */
+/* Stores pair number `pair` of the line D[row][col..col + length - 1], given the sums of the line.
+ * length: a power of two. Pairs 0 to length / 2 - 1 are the whole line. A pair is an aligned word
+ * of D, because stores of single elements take twice the instructions. If the line begins in the
+ * middle of a word, pair 0 is its last and its first element. Only elements from number `from` to
+ * before number `to` are stored. */
 static __device__ __forceinline__ void epilogue_store_pair(const struct tgl_gemm_args *args,
                                                            const struct epilogue_operands *with,
                                                            const float *line, int length, int pair,

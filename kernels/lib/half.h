@@ -47,8 +47,8 @@ static __device__ __forceinline__ struct bf16 float_to_bf16(float x)
 #if __CUDA_ARCH__ >= 800
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to.bits) : "f"(x));
 #else
-    /* Adding half of the last place that stays, less one where that place is even, carries as
-     * rounding does. */
+    /* Rounding to nearest even: adds half of the last place that stays, or one less if that place
+     * is even. The addition carries into the last place if x is rounded up. */
     const unsigned bits = __float_as_uint(x);
     to.bits = x != x ? 0x7fff : (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 #endif

@@ -3,14 +3,14 @@
  * Several blocks store partial sums in the workspace, and the last one to finish adds them. Each
  * block increments a counter in device memory after its sums are stored.
  *
- * Why one fence by one thread is enough: a block's stores happen before its barrier, which
- * synchronizes its threads, and the barrier before thread 0's fence. Causality order is transitive
- * (PTX ISA, memory consistency model, "Causality order"; bar.sync synchronizes in it), so the fence
- * and the atomic operation after it release the stores of the whole block at GPU scope. On the
- * other side, thread 0's atomic operation and the fence after it acquire what the others released,
- * and the barrier extends this to the whole block. In the sample of the CUDA programming guide,
- * "Memory Fence Functions", each thread fences its own store. That is correct, too, but every fence
- * waits for the memory and invalidates lines of L1.
+ * One fence by one thread is enough. The stores of a block happen before its barrier, and the
+ * barrier happens before the fence of thread 0. Causality order is transitive (PTX ISA, memory
+ * consistency model, "Causality order"; bar.sync synchronizes threads in it). The fence and the
+ * atomic operation after it therefore release the stores of the whole block at GPU scope. In the
+ * last block, the atomic operation of thread 0 and the fence after it acquire what the other blocks
+ * released, and the barrier extends this to the whole block. In the sample of the CUDA programming
+ * guide, "Memory Fence Functions", each thread fences its own store. That is correct, too, but
+ * every fence waits for the memory and invalidates lines of L1.
  *
  * Partial sums are read with __ldcg(), from L2.
  */
@@ -45,8 +45,8 @@ static __device__ __forceinline__ bool is_last_block(unsigned *counter, int coun
 
 /* ---- For a block that need not store its sums if it is the last ------------------------------ */
 
-/* Whether all `count` blocks except this one have counted themselves at *counter; false if may_ask
- * is false. All threads of the block call this and the next two functions. */
+/* Whether all of the `count` blocks except this one have counted themselves at *counter. Returns
+ * false if may_ask is false. All threads of the block call this and the next two functions. */
 static __device__ __forceinline__ bool others_have_come(bool may_ask, unsigned *counter, int count)
 {
     __shared__ bool have_come;
@@ -68,8 +68,8 @@ static __device__ __forceinline__ bool comes_last(unsigned *counter, int count)
     return is_last;
 }
 
-/* Called in the last block: sets *counter to 0 again. After that the sums of the other blocks may
- * be read. */
+/* Called by the last block: sets *counter to 0 again. After that the block may read the sums of the
+ * others. */
 static __device__ __forceinline__ void take_sums(unsigned *counter)
 {
     if (threadIdx.x == 0) {

@@ -32,12 +32,12 @@ static __device__ __forceinline__ void let_later_launches_start(void)
 }
 
 /* For a launch that may be a strip. A strip runs concurrently with the launch before it and does
- * not depend on it. Every block of the launch before has waited for all earlier launches before it
- * let the strip start, so these are complete, and the strip need not wait at its start. It only has
- * to drop lines that L1 cached before. A fence does this for all loads except non-coherent ones
- * (ld.global.nc, __ldg()), which kernels for strips must not use. The launch after a strip waits
- * for the strip only, so the strip itself has to wait for the launch before it. Its last block
- * waits at the end; the other blocks exit and free their SMs. */
+ * not depend on that launch. Each block of the launch before it has waited for all earlier launches
+ * before it let the strip start. The earlier launches are therefore complete, and the strip need
+ * not wait at its start. It only has to drop lines that L1 cached before. A fence does this for all
+ * loads except non-coherent ones (ld.global.nc, __ldg()), which kernels for strips must not use.
+ * The launch after a strip waits only for the strip, so that the strip itself has to wait for the
+ * launch before it. Its last block does so at its end; the other blocks exit and free their SMs. */
 static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {
     if (is_strip)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Barriers of some warps of a block: `threads` threads, whole warps, wait for each other at barrier
- * number `id`, 1 to 15 (0 is that of __syncthreads()). The threads of a warp come together.
+ * Barriers of some warps of a block: `threads` threads, which are whole warps, wait for each other
+ * at barrier number `id`, 1 to 15 (0 is the barrier of __syncthreads()). All threads of a warp call
+ * it together.
  */
 #ifndef TGL_NAMED_BARRIER_H
 #define TGL_NAMED_BARRIER_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Delays address arithmetic: values derived from opaque(x) are not hoisted out of a loop, which
- * would keep registers live.
+ * Keeps address arithmetic in a loop: the compiler does not move values that are derived from
+ * opaque(x) out of the loop, where they would take registers.
  */
 #ifndef TGL_OPAQUE_H
 #define TGL_OPAQUE_H
 
-/* The same value, of which the compiler knows nothing. Emits no instruction. */
+/* The same value, about which the compiler knows nothing. Emits no instruction. */
 static __device__ __forceinline__ int opaque(int value)
 {
 #ifndef TGL_SIM

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For kernels that multiply on CUDA cores: A and B have one type. Elements of 16 bits are converted
- * to F32 when they are multiplied.
+ * The type of A and B, for kernels that multiply on CUDA cores: both have the same type, and
+ * elements of 16 bits are converted to F32 when they are multiplied.
  */
 #ifndef TGL_OPERAND_TYPE_H
 #define TGL_OPERAND_TYPE_H
@@ -12,10 +12,10 @@
 typedef element_a element_t; /* of A and B */
 
 #if TYPE_A != TYPE_B
-#error "A and B have one type"
+#error "TYPE_A and TYPE_B are the same"
 #endif
 #if (TYPE_A == TYPE_F64) != (ACCUMULATE == TYPE_F64)
-#error "F64 is accumulated in F64, the other types in F32"
+#error "ACCUMULATE: F64 for F64, else F32"
 #endif
 
 #if TYPE_A == TYPE_F64
@@ -29,7 +29,7 @@ typedef element_a element_t; /* of A and B */
 #define IS_16_BITS (PACK == 8)
 
 #if IS_16_BITS
-/* The two elements of a word. */
+/* Converts the two elements of a word. */
 static __device__ __forceinline__ void convert_pair(accumulate_t *to, unsigned word)
 {
 #if TYPE_A == TYPE_BF16
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void convert_pair(accumulate_t *to, unsigned w
 #endif
 }
 
-/* The eight elements of 16 bytes. */
+/* Converts the eight elements of 16 bytes. */
 static __device__ __forceinline__ void convert_words(accumulate_t *to, uint4 words)
 {
     convert_pair(&to[0], words.x);
@@ -52,7 +52,7 @@ static __device__ __forceinline__ void convert_words(accumulate_t *to, uint4 wor
 }
 #endif
 
-/* UNIT values of shared memory, on 16 bytes. */
+/* Loads UNIT values of shared memory, which are aligned to 16 bytes. */
 static __device__ __forceinline__ void load_unit(accumulate_t *to, const accumulate_t *shared)
 {
 #if ACCUMULATE == TYPE_F64

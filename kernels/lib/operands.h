@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operands of one problem of a batch, by the element types of the kernel, and the scalars of a
- * run. With DEVICE_SCALARS alpha and beta are in memory that earlier launches may have written:
- * these functions are called after wait_for_earlier_launches() or start_after_earlier_launches().
+ * The operands of one problem of a batch, with the element types of the kernel, and the scalars of
+ * a run. With DEVICE_SCALARS alpha and beta are in memory that earlier launches may have written. A
+ * kernel therefore calls these functions after wait_for_earlier_launches() or
+ * start_after_earlier_launches().
  */
 #ifndef TGL_OPERANDS_H
 #define TGL_OPERANDS_H
@@ -12,8 +13,9 @@
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* X of number `batch`, an int or a long long. Macros: with functions, which have one type for
- * `batch`, ptxas arrives at other orders of the kernels' main loops. */
+/* Matrix X of problem number `batch`, an int or a long long. These are macros because functions
+ * would have one type for `batch`, and ptxas would order the main loops of the kernels differently.
+ */
 #define MATRIX_OF(args, X, x, batch, type)                                                         \
     ((args)->X##_array ? (type *)(args)->X##_array[batch]                                          \
                        : (type *)(args)->X + (batch) * (args)->stride_##x)
@@ -30,7 +32,8 @@
 #define SCALAR_MEMBER f32
 #endif
 
-/* 0 if k is 0: D := beta*C then, whatever alpha is. The host sees to that for its own scalars. */
+/* alpha, or 0 if k is 0: then D := beta*C for any alpha. The host does the same with its scalars.
+ */
 static __device__ __forceinline__ accumulate_t alpha_of(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS
@@ -50,8 +53,8 @@ static __device__ __forceinline__ accumulate_t beta_of(const struct tgl_gemm_arg
 #endif
 }
 
-/* Whether A and B may be read: not if alpha, which only the device knows, is 0. A NaN is not 0.
- * With scalars of the host, which then gives a k of 0, the answer is a constant. */
+/* Whether A and B may be read: not if alpha is 0, which only the device knows. A NaN is not 0. The
+ * host sets k to 0 if its own alpha is 0, so that the answer is a constant. */
 static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS
@@ -62,7 +65,7 @@ static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *a
 #endif
 }
 
-/* k, or 0 without a product. A macro, as above. */
+/* k, or 0 if A and B must not be read. A macro for the same reason as above. */
 #if DEVICE_SCALARS
 #define DEPTH_OF(args) (has_product(args) ? (args)->k : 0)
 #else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs: 16 bytes of elements of A or B, as a thread loads them from global memory that is read
- * once, and their conversion to the accumulation type. A pack takes one load, or several of VEC
- * elements (a macro of the kernel) where the operand is not aligned to 16 bytes. Elements stay as
- * they were loaded until they are multiplied: a conversion waits for the load.
+ * Packs: 16 bytes of elements of A or B that a thread loads from global memory, where they are read
+ * once, and the conversion of these elements to the accumulation type. A pack takes one load, or
+ * several loads of VEC elements (a macro of the kernel) if the operand is not aligned to 16 bytes.
+ * Elements are converted when they are multiplied, because a conversion waits for the load.
  */
 #ifndef TGL_PACKS_H
 #define TGL_PACKS_H
@@ -11,11 +11,11 @@
 #include "lib/operand_type.h"
 
 #if PACK % VEC
-#error "VEC: a power of two, of at most 16 bytes"
+#error "VEC: a power of two; at most 16 bytes"
 #endif
 #define CHUNKS (PACK / VEC) /* loads of a pack */
 
-/* What a load of VEC elements gives. */
+/* The type of a load of VEC elements. */
 #if TYPE_A == TYPE_F64 && VEC == 2
 typedef double2 chunk_t;
 #elif TYPE_A == TYPE_F32 && VEC == 4
@@ -35,10 +35,10 @@ typedef unsigned short chunk_t;
 #endif
 
 typedef struct pack {
-    chunk_t chunk[CHUNKS]; /* a register each at least: joining two of them waits for the loads */
+    chunk_t chunk[CHUNKS]; /* each has registers of its own: joining two would wait for the loads */
 } pack_t;
 
-/* Whether all rows of a matrix start on 16 bytes. */
+/* Whether all rows of a matrix begin at multiples of 16 bytes. */
 static __device__ __forceinline__ bool rows_are_packed(const element_t *matrix, long long ld)
 {
     return (unsigned long long)matrix % 16 == 0 && ld % PACK == 0;
@@ -46,6 +46,7 @@ static __device__ __forceinline__ bool rows_are_packed(const element_t *matrix, 
 
 /* ---- Loads ----------------------------------------------------------------------------------- */
 
+/* Loads VEC elements. */
 static __device__ __forceinline__ chunk_t load_chunk(const element_t *at)
 {
     return __ldcs((const chunk_t *)at);
@@ -55,7 +56,8 @@ static __device__ __forceinline__ chunk_t load_chunk(const element_t *at)
 #define LOAD_SCALAR(at) __ldcs(at)
 #endif
 
-/* The same by scalar loads of those elements e for which first + e < left; the others are 0. */
+/* The same by scalar loads: only the elements e with first + e < left are loaded; the others are 0.
+ */
 static __device__ __forceinline__ chunk_t load_part_of_chunk(const element_t *at, int first,
                                                              int left)
 {
@@ -86,7 +88,7 @@ static __device__ __forceinline__ chunk_t load_part_of_chunk(const element_t *at
 
 /* ---- Conversion ------------------------------------------------------------------------------ */
 
-/* The VEC elements of a load. */
+/* Converts the VEC elements of a load. */
 static __device__ __forceinline__ void convert_chunk(accumulate_t *to, chunk_t chunk)
 {
 #if VEC == 1 && IS_16_BITS
@@ -108,7 +110,7 @@ static __device__ __forceinline__ void convert_chunk(accumulate_t *to, chunk_t c
 #endif
 }
 
-/* All elements of a pack. */
+/* Converts all elements of a pack. */
 static __device__ __forceinline__ void unpack_all(accumulate_t *to, const pack_t *pack)
 {
 #pragma unroll
@@ -116,7 +118,8 @@ static __device__ __forceinline__ void unpack_all(accumulate_t *to, const pack_t
         convert_chunk(&to[c * VEC], pack->chunk[c]);
 }
 
-/* Elements `first` to first + UNIT - 1 of a pack; first: a constant, a multiple of UNIT. */
+/* Converts elements `first` to first + UNIT - 1 of a pack. first: a constant, a multiple of UNIT.
+ */
 static __device__ __forceinline__ void unpack_unit(accumulate_t *to, const pack_t *pack,
                                                    const int first)
 {

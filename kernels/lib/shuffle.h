@@ -7,7 +7,7 @@
 
 #include "lib/element.h"
 
-/* The value that the lane has whose number differs in the bits `lanes`. The simulator's shuffles
+/* The value of the lane whose number is that of this lane XOR `lanes`. The simulator's shuffles
  * move 4 bytes. */
 #if ACCUMULATE == TYPE_F64 && defined(TGL_SIM)
 static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
@@ -24,9 +24,10 @@ static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 #define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, value, lanes)
 #endif
 
-/* The value of lane 0, for an integer that is equal in all lanes. The compiler cannot prove that it
- * is if it depends on threadIdx or is carried by a loop. After the shuffle it can, and uses uniform
- * registers and the uniform datapath, which take less power. All 32 lanes call it. */
+/* The value of lane 0, for an integer that is equal in all lanes. If the integer depends on
+ * threadIdx or on earlier iterations of a loop, the compiler cannot prove that it is equal. After
+ * the shuffle it can, and uses uniform registers and the uniform datapath, which take less power.
+ * All 32 lanes call it. */
 #define uniform(value) __shfl_sync(0xffffffffu, value, 0)
 
 #endif

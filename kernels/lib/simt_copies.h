@@ -16,13 +16,13 @@
 
 #define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
-/* Whether a warp copies an MN-major operand with narrow copies line by line. RUN copies of a thread
- * are then from one line, constant distances apart, and share one address. */
+/* BY_LINES: a warp copies whole lines of an MN-major operand, if its copies are narrow. RUN copies
+ * of a thread are then from one line, constant distances apart, and share one address. */
 #define BY_LINES(edge, vec, k_major)                                                               \
     (INSIDE && !(k_major) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
-/* Whether each of a thread's copies, or each run of them, has its own address in registers. */
+/* Whether each copy of a thread, or each run of copies, has its own address in registers. */
 #define FEW_ADDRESSES(edge, vec, k_major)                                                          \
     (!(k_major) && COPIES(edge, vec) / (BY_LINES(edge, vec, k_major) ? RUN(edge, vec) : 1) <= 4)
 
@@ -32,13 +32,14 @@ typedef long long tile_offset;
 typedef unsigned tile_offset;
 #endif
 
+/* A tile of op(A) and a tile of op(B). */
 struct stage {
     float A[BK][BM + PAD];
     float B[BK][BN + PAD];
 };
 
-/* A slice's part of shared memory is divided into stages. At the end partial sums replace the
- * tiles. */
+/* A slice has STAGES stages of shared memory, or more: STAGES_HELD, if the partial sums that
+ * replace the tiles at the end need more. */
 #define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
 #define STAGE_BYTES  (STAGE_FLOATS * 4)
 #if BM * BN > STAGES * STAGE_FLOATS
@@ -94,19 +95,18 @@ static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, con
     return copy_line(i, edge / vec);
 }
 
-/* The global addresses of this thread's copies of an operand's tile. If there are few
- * (FEW_ADDRESSES), each has its own address, which advances from tile to tile. Otherwise each has a
- * constant offset in bytes from the tile, and only the tile's address advances. The copies of a RUN
- * share an address. */
+/* The global addresses of this thread's copies of an operand's tile. The copies of a run have the
+ * address of its first copy. */
 struct simt_origin {
-    const char *at[COPIES_MAX];
-    const char *tile;
-    tile_offset offsets[COPIES_MAX];
+    const char
+        *at[COPIES_MAX]; /* with FEW_ADDRESSES: of each copy; they advance from tile to tile */
+    const char *tile;    /* otherwise: of the tile, which advances, */
+    tile_offset offsets[COPIES_MAX]; /* and the constant distance of each copy from it, in bytes */
 };
 
-/* inside: the number of rows or columns of the matrix from the tile's first one on. Rows or columns
- * outside are replaced by different ones inside: if all lanes of a warp copied the same one, the
- * copies would be serialised. */
+/* Sets the addresses for the tile that begins at `tile`. inside: the number of rows or columns of
+ * the matrix from the tile's first one on. Those outside of the matrix are replaced by different
+ * ones inside: if all lanes of a warp copied the same one, the copies would be serialised. */
 static __device__ __forceinline__ void locate_copies(struct simt_origin *from, const int copies,
                                                      const float *tile, long long ld, int inside,
                                                      const int edge, const int vec,
@@ -135,7 +135,7 @@ copy_from(int i, const struct simt_origin *from, const int edge, const int vec, 
            in_run * 32 * vec;
 }
 
-/* Advances by this number of bytes, to the next tile. */
+/* Advances the addresses by this number of bytes, to the next tile. */
 static __device__ __forceinline__ void move_copies(struct simt_origin *from, const int copies,
                                                    long long bytes)
 {
@@ -145,17 +145,17 @@ static __device__ __forceinline__ void move_copies(struct simt_origin *from, con
         from->at[i] += bytes;
 }
 
-/* The swizzle of a K-major operand: the four elements of a group at depth p are rotated by this
- * number of positions. A warp's copy covers 32 / BK lines, BK deep. Without the swizzle, depths p
- * and p + 8 would use the same banks. */
+/* The swizzle of a K-major operand: at depth p, element e of each group of four is stored at
+ * position (e + swizzle) % 4. A warp's copy covers 32 / BK lines, BK deep. Without the swizzle,
+ * depths p and p + 8 would use the same banks. */
 static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_major)
 {
     return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
-/* If the number of lines is a multiple of the number of threads or the other way round, a thread's
- * copies are constant distances apart in shared memory, and LDGSTS has an immediate offset for the
- * distance. Returns the first copy from which copy number i is a constant distance. */
+/* The number of the copy whose address in shared memory is computed for copy number i: the other is
+ * a constant distance away, for which LDGSTS has an immediate offset. That is so if the copies of a
+ * line are a multiple of the number of threads, or the other way round. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
                                                const bool k_major)
 {
@@ -166,7 +166,7 @@ static __device__ __forceinline__ int first_of(int i, const int edge, const int 
     return SLICE_THREADS % per_line == 0 || per_line % SLICE_THREADS == 0 ? 0 : i;
 }
 
-/* The distance of copy number i from that copy, in floats. */
+/* The distance of copy number i from copy number first_of(i), in floats. */
 static __device__ __forceinline__ int from_first(int i, const int edge, const int vec,
                                                  const bool k_major)
 {
@@ -192,22 +192,22 @@ static __device__ __forceinline__ float *copy_to(float *tile, int i, const int e
     return &tile[p * (edge + PAD) + swizzled] + from_first(i, edge, vec, k_major);
 }
 
-/* Whether this thread has a copy number i: the last copy exists only for some threads. */
+/* Whether this thread has a copy number i: the last one exists only for some threads. */
 static __device__ __forceinline__ bool has_copy(int i, const int edge, const int vec)
 {
     return (i + 1) * SLICE_THREADS * vec <= BK * edge ||
            (THREAD + i * SLICE_THREADS) * vec < BK * edge;
 }
 
-/* The next tile to copy: its stage, and the global addresses of this thread's copies. */
+/* The next tile to copy. */
 struct simt_arrival {
     struct stage *stages;
-    int to;
-    const struct simt_origin *from_A, *from_B;
+    int to;                                    /* its stage */
+    const struct simt_origin *from_A, *from_B; /* the addresses of this thread's copies */
     bool active; /* false: there is no next tile, and zeros are copied */
 };
 
-/* This thread's copies number i of A and of B. */
+/* Issues this thread's copy number i of A, or of B. */
 static __device__ __forceinline__ void copy_of_A(const struct simt_arrival *next, int i)
 {
     if (has_copy(i, BM, VEC_A))
@@ -234,8 +234,8 @@ static __device__ __forceinline__ void simt_copy_tile(const struct simt_arrival 
         copy_of_B(next, i);
 }
 
-/* This thread's copies of an operand's first tile, the K remainder: `depth` deep, padded with
- * zeros. */
+/* Issues this thread's copies of an operand's first tile, the K remainder: `depth` of K, padded
+ * with zeros. */
 static __device__ __forceinline__ void copy_first_tile(float *shared,
                                                        const struct simt_origin *from,
                                                        const int copies, const int edge,

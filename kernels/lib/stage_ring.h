@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ring of stages between a producer, which fills them by TMA, and consumers. For each stage
- * there are two mbarriers: `full` completes when the tiles have arrived, `empty` when all consumers
- * have released the stage. Both sides begin at place {0, 0}. The producer waits for `empty` with
- * the other parity: the stages of a new ring are empty.
+ * The ring of stages between a producer, which fills them by TMA, and the consumers. Each stage has
+ * two mbarriers: `full` completes when the tiles have arrived, and `empty` when all consumers have
+ * released the stage. Producer and consumers begin at place {0, 0}. The producer waits for `empty`
+ * with the other parity, because the stages of a new ring are empty.
  */
 #ifndef TGL_STAGE_RING_H
 #define TGL_STAGE_RING_H
@@ -18,10 +18,10 @@ struct ring {
     mbarrier full[STAGES], empty[STAGES];
 };
 
-/* The place in the ring of stages. parity: of the phase of its barriers. */
+/* A place in the ring. */
 struct ring_place {
     int stage;
-    unsigned parity;
+    unsigned parity; /* of the phase of its barriers that is waited for */
 };
 
 static __device__ __forceinline__ void advance(struct ring_place *at)
@@ -32,8 +32,8 @@ static __device__ __forceinline__ void advance(struct ring_place *at)
     }
 }
 
-/* Initialises the mbarriers of the block. releases: arrivals that release a stage. One thread calls
- * it, and a barrier of the threads that use the ring follows. */
+/* Initialises the mbarriers. releases: the number of arrivals that release a stage. One thread
+ * calls it, and a barrier of all threads that use the ring follows. */
 static __device__ __forceinline__ void make_ring(struct ring *ring, int releases)
 {
     for (int i = 0; i < STAGES; i++) {

@@ -5,16 +5,16 @@
  * Elements outside the tensor are read as zero. An mbarrier counts the bytes of the whole box,
  * zeros included.
  *
- * The box is contiguous in shared memory, in dimension 0 first, and aligned to 128 bytes; with a
- * swizzle of 32, 64 or 128 bytes to 256, 512 or 1024.
+ * The box is contiguous in shared memory, dimension 0 first. It is aligned to 128 bytes, or to 256,
+ * 512 or 1024 bytes with a swizzle of 32, 64 or 128 bytes.
  *
  * A thread can also issue a store of a box from shared to global memory. Like copies of cp.async,
  * stores form groups. Elements outside the tensor are not stored if its size in dimension 0 is a
- * multiple of 16 bytes. Otherwise Hopper also writes what follows up to the next multiple (seen on
- * an H100, as in github.com/triton-lang/triton/issues/11583).
+ * multiple of 16 bytes. Otherwise Hopper also writes the bytes that follow, up to the next multiple
+ * (seen on an H100, as in github.com/triton-lang/triton/issues/11583).
  *
- * TMA and wgmma access shared memory through the async proxy. A thread that has written data which
- * one of them will read calls fence_proxy_async() in between (PTX ISA, "Proxies").
+ * TMA and wgmma access shared memory through the async proxy. A thread that writes data which one
+ * of them reads later calls fence_proxy_async() in between (PTX ISA, "Proxies").
  */
 #ifndef TGL_TMA_H
 #define TGL_TMA_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 16 bytes at any address, out of the two aligned 16-byte words that hold them.
+ * 16 bytes at any address, from the two aligned 16-byte words that contain them.
  */
 #ifndef TGL_UNALIGNED_H
 #define TGL_UNALIGNED_H
 
-/* Four words from byte number `skip` (0..15) on of the eight in low and high. */
+/* The 16 bytes of low and high from byte number `skip` (0..15) on. */
 static __device__ __forceinline__ uint4 join_words(uint4 low, uint4 high, int skip)
 {
     unsigned w[5] = {low.x, low.y, low.z, low.w, high.x};

@@ -14,7 +14,9 @@
 #define RESULTS_BYTES (BOXES_BYTES > 4 * CHUNK_BYTES ? BOXES_BYTES : 4 * CHUNK_BYTES)
 
 /* Stores the sums of consumer number `group`. results: RESULTS_BYTES of shared memory. d_map: the
- * tensor map of D, with TMA_STORES. */
+ * tensor map of D, with TMA_STORES. The address of a warp's chunk is computed in each branch:
+ * computed once before them it costs registers, and NVRTC 13.0 spilled some with tiles of 256x144.
+ */
 static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_args *args,
                                                         float (*acc)[ACC], char *results,
                                                         const struct tgl_tensor_map *d_map,

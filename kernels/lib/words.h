@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Powers of two, and elements scaled by them (lib/decompose_args.h).
+ * Powers of two, and the elements scaled by them of which two words are made
+ * (lib/decompose_args.h).
  */
 #ifndef TGL_WORDS_H
 #define TGL_WORDS_H
@@ -19,8 +20,8 @@ static __device__ __forceinline__ float any_power_of_two(int e)
     return e >= -126 ? power_of_two(e) : __int_as_float(1 << (e + 149));
 }
 
-/* Both are powers of two, and their product is 2^s, which may lie outside of a float's range: s is
- * in [-113, 163]. */
+/* 2^s as the product of two powers of two: s is in [-113, 163], so that 2^s may be outside of the
+ * range of a float. */
 struct scale {
     float first, second;
 };
@@ -34,14 +35,14 @@ static __device__ __forceinline__ struct scale scale_of(int s)
     return scale;
 }
 
-/* x * 2^s, exact unless it is below the range of two words: the first product lies between x and
- * x * 2^s. */
+/* x * 2^s. It is exact unless it is below the range of two words, because the first product lies
+ * between x and x * 2^s. */
 static __device__ __forceinline__ float scaled(float x, struct scale scale)
 {
     return x * scale.first * scale.second;
 }
 
-/* Whether two words do not hold x, whose scaled value this is. (&: && would be a branch.) */
+/* Whether two words cannot represent x. scaled_x: its scaled value. (&: && would be a branch.) */
 static __device__ __forceinline__ bool is_below_words(float x, float scaled_x)
 {
     return (x != 0.0f) & (fabsf(scaled_x) < 1.0f / (1 << -TGL_LOW_EXPONENT));
