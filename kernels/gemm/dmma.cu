@@ -200,7 +200,7 @@ static __device__ __forceinline__ void dmma_consume(const struct tgl_gemm_args *
         dmma_add_slices(acc, shared->sums[0], slice);
         if (slice > 0) continue;
 #endif
-        if (u.splits > 1 && !dmma_add_splits(acc, args, &u)) continue;
+        if (u.splits > 1 && !sum_over_units(&acc[0][0][0], args, &u)) continue;
         dmma_store_sums(args, acc, u.batch, u.left + warp_row, u.right + warp_col);
     }
 }

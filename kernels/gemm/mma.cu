@@ -23,7 +23,6 @@
 #include "lib/dynamic_shared.h"
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
-#include "lib/last_block.h"
 #include "lib/launch_order.h"
 #include "lib/operands.h"
 
@@ -82,6 +81,7 @@
 #include "lib/mma_register_copies.h"
 #include "lib/mma_store.h"
 #include "lib/shuffle.h"
+#include "lib/split_k.h"
 
 #if (IS_PLAIN(VEC_A) && !IS_IN_COLUMNS(BM, A_K_MAJOR)) ||                                          \
     (IS_PLAIN(VEC_B) && !IS_IN_COLUMNS(BN, B_K_MAJOR))
@@ -280,41 +280,6 @@ static __device__ __forceinline__ void mma_add_slices(accumulate_t (*acc)[NT][4]
 }
 #endif
 
-/* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace,
- * except for the first split if it finishes last. Returns false if other blocks have not finished
- * yet: the last of them continues. tile: its number among the split tiles of the batch. split: the
- * number of this block in the tile. is_idle: the thread has no sums. */
-static __device__ __forceinline__ bool mma_add_splits(const struct tgl_gemm_args *args,
-                                                      accumulate_t (*acc)[NT][4], int tile,
-                                                      int split, bool is_idle)
-{
-    unsigned *counter = &args->counters[tile];
-    accumulate_t *from =
-        (accumulate_t *)args->workspace + (long long)tile * args->splits * (BM * BN) + threadIdx.x;
-    if (!others_have_come(split == 0, counter, args->splits)) {
-        accumulate_t *own = from + (long long)split * (BM * BN);
-        if (!is_idle)
-#pragma unroll
-            for (int e = 0; e < SUMS; e++)
-                own[e * SLICE_THREADS] = SUM(acc, e);
-        if (!comes_last(counter, args->splits)) return false;
-    }
-    take_sums(counter);
-    if (is_idle) return true;
-    if (split > 0)
-#pragma unroll
-        for (int e = 0; e < SUMS; e++)
-            SUM(acc, e) = __ldcg(&from[e * SLICE_THREADS]);
-#pragma unroll 1
-    for (int s = 1; s < args->splits; s++) {
-        from += BM * BN;
-#pragma unroll
-        for (int e = 0; e < SUMS; e++)
-            SUM(acc, e) += __ldcg(&from[e * SLICE_THREADS]);
-    }
-    return true;
-}
-
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
 /* The first row and column of a tile. */
@@ -378,7 +343,7 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_arg
     mma_add_slices(acc, (accumulate_t *)shared);
 #endif
     if (item >= 0 &&
-        !mma_add_splits(&args, acc, batch * split_tiles + split_tile, split, slice > 0))
+        !sum_over_blocks(&args, &acc[0][0][0], batch * split_tiles + split_tile, split, slice > 0))
         return;
     if (slice > 0) return;
     const struct epilogue_operands with = epilogue_operands(&args, D_OF(&args, batch), batch);

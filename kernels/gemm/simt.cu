@@ -53,6 +53,7 @@
 #include "lib/simt_lines.h"
 #include "lib/simt_loop.h"
 #include "lib/simt_results.h"
+#include "lib/split_k.h"
 
 /* The first row and column of a tile. The order of tiles: whole tiles, in bands; then the tiles of
  * a partial last column; then the tiles of a partial last row. */
@@ -135,7 +136,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_simt(const struct t
     if (item >= 0) {
         const int shared_tile = batch * split_tiles + split_tile;
 #if SLICES == 1
-        if (args.cluster == 1 && !simt_add_splits(&args, acc, shared_tile, split)) return;
+        if (args.cluster == 1 && !sum_over_blocks(&args, &acc[0][0], shared_tile, split, false))
+            return;
         if (args.cluster > 1)
 #endif
         {

@@ -310,7 +310,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
 #if CLUSTER_SPLITS > 1
         add_cluster(acc, (float *)shared->stages, u.split);
 #else
-        if (u.splits > 1 && !wgmma_add_splits(acc, args, &u)) continue;
+        if (u.splits > 1 && !sum_over_units(&acc[0][0], args, &u)) continue;
 #endif
         wgmma_store_sums(args, acc, results, d_map, &u, group);
     }

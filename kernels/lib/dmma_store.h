@@ -12,11 +12,11 @@
 #include "lib/named_barrier.h"
 #include "lib/wgmma_units.h"
 
-#if SLICES > 1
+#define SUMS (MT * NT * 4) /* of a thread */
 
+#if SLICES > 1
 /* ---- Slices ---------------------------------------------------------------------------------- */
 
-#define SUMS (MT * NT * 4) /* of a thread */
 #define SLICE_SUM(sums, s, e)                                                                      \
     ((sums)[((s)*SUMS + (e)) * SLICE_THREADS + (int)threadIdx.x % SLICE_THREADS])
 
@@ -41,40 +41,9 @@ static __device__ __forceinline__ void dmma_add_slices(double (*acc)[NT][4], dou
 }
 #endif
 
-/* ---- Split-K --------------------------------------------------------------------------------- */
-
+#define SUM_THREADS          SLICE_THREADS
 #define LAST_BLOCK_BARRIER() named_barrier(1, SLICE_THREADS)
-#include "lib/last_block.h"
-
-/* By the first slice: leaves the unit's sums in the workspace. Returns true in the last unit of a
- * tile to finish: acc is then the sum of all units of the tile, in the order of K. */
-static __device__ __forceinline__ bool
-dmma_add_splits(double (*acc)[NT][4], const struct tgl_gemm_args *args, const struct unit *u)
-{
-    enum { PAIRS = MT * NT * 2 }; /* of a thread */
-    double2 *sums =
-        (double2 *)args->workspace + (long long)u->tile * u->splits * (BM * BN / 2) + threadIdx.x;
-#pragma unroll
-    for (int i = 0; i < PAIRS; i++) {
-        const double *from = &acc[i / 2 / NT][i / 2 % NT][i % 2 * 2];
-        sums[(u->split * PAIRS + i) * SLICE_THREADS] = make_double2(from[0], from[1]);
-    }
-    if (!is_last_block(&args->counters[u->tile], u->splits)) return false;
-#pragma unroll
-    for (int i = 0; i < PAIRS * 2; i++)
-        acc[i / 4 / NT][i / 4 % NT][i % 4] = 0;
-#pragma unroll 1
-    for (int split = 0; split < u->splits; split++) {
-        const double2 *from = &sums[split * PAIRS * SLICE_THREADS];
-#pragma unroll
-        for (int i = 0; i < PAIRS; i++) {
-            const double2 v = __ldcg(&from[i * SLICE_THREADS]);
-            double *to = &acc[i / 2 / NT][i / 2 % NT][i % 2 * 2];
-            to[0] += v.x, to[1] += v.y;
-        }
-    }
-    return true;
-}
+#include "lib/split_units.h"
 
 /* ---- Results --------------------------------------------------------------------------------- */
 

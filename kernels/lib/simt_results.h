@@ -143,39 +143,4 @@ static __device__ __forceinline__ void reduce_and_store(const struct tgl_gemm_ar
     }
 }
 
-#if SLICES == 1
-/* ---- Split-K without clusters ---------------------------------------------------------------- */
-
-/* acc := the sum over the blocks of a split tile. All blocks store their sums in the workspace,
- * except for the first split if it finishes last. It usually does if it is deeper than the others.
- * Returns false if other blocks have not finished yet: the last of them continues. tile, split: as
- * in reduce_and_store(). */
-static __device__ __forceinline__ bool simt_add_splits(const struct tgl_gemm_args *args,
-                                                       float (*acc)[TN], int tile, int split)
-{
-    unsigned *counter = &args->counters[tile];
-    float *from = (float *)args->workspace + (long long)tile * args->splits * (BM * BN) + THREAD;
-    if (!others_have_come(split == 0, counter, args->splits)) {
-        float *own = from + (long long)split * (BM * BN);
-#pragma unroll
-        for (int e = 0; e < TM * TN; e++)
-            own[e * THREADS] = acc[e / TN][e % TN];
-        if (!comes_last(counter, args->splits)) return false;
-    }
-    take_sums(counter);
-    if (split > 0)
-#pragma unroll
-        for (int e = 0; e < TM * TN; e++)
-            acc[e / TN][e % TN] = __ldcg(&from[e * THREADS]);
-#pragma unroll 1
-    for (int s = 1; s < args->splits; s++) {
-        from += BM * BN;
-#pragma unroll
-        for (int e = 0; e < TM * TN; e++)
-            acc[e / TN][e % TN] += __ldcg(&from[e * THREADS]);
-    }
-    return true;
-}
-#endif
-
 #endif

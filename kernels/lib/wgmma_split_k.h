@@ -14,42 +14,11 @@
 /* A barrier of all consumers. */
 #define ALL_CONSUMERS_BARRIER() named_barrier(1, CONSUMER_THREADS)
 
-/* ---- In the workspace ------------------------------------------------------------------------ */
-
+/* In the workspace: sum_over_units(). */
+#define SUMS                 (M_STEPS * ACC)
+#define SUM_THREADS          CONSUMER_THREADS
 #define LAST_BLOCK_BARRIER() ALL_CONSUMERS_BARRIER()
-#include "lib/last_block.h"
-
-/* Leaves the unit's sums in the workspace. Returns true in the last unit of a tile to finish: acc
- * is then the sum of all units of the tile, in the order of K. */
-static __device__ __forceinline__ bool
-wgmma_add_splits(float (*acc)[ACC], const struct tgl_gemm_args *args, const struct unit *u)
-{
-    float4 *sums =
-        (float4 *)args->workspace + (long long)u->tile * u->splits * (BM * BN / 4) + threadIdx.x;
-#pragma unroll
-    for (int i = 0; i < M_STEPS * ACC; i += 4) {
-        const float *from = &acc[i / ACC][i % ACC];
-        sums[(u->split * (M_STEPS * ACC / 4) + i / 4) * CONSUMER_THREADS] =
-            make_float4(from[0], from[1], from[2], from[3]);
-    }
-    if (!is_last_block(&args->counters[u->tile], u->splits)) return false;
-#pragma unroll
-    for (int i = 0; i < M_STEPS * ACC; i++)
-        acc[i / ACC][i % ACC] = 0.0f;
-#pragma unroll 1
-    for (int split = 0; split < u->splits; split++) {
-        const float4 *from = &sums[split * (M_STEPS * ACC / 4) * CONSUMER_THREADS];
-#pragma unroll
-        for (int i = 0; i < M_STEPS * ACC; i += 4) {
-            const float4 v = __ldcg(&from[i / 4 * CONSUMER_THREADS]);
-            float *to = &acc[i / ACC][i % ACC];
-            to[0] += v.x, to[1] += v.y, to[2] += v.z, to[3] += v.w;
-        }
-    }
-    return true;
-}
-
-/* ---- In the shared memory of a cluster ------------------------------------------------------- */
+#include "lib/split_units.h"
 
 /* The columns of the tile that a block of the cluster adds up and stores. */
 #define BLOCK_COLUMNS (BN / CLUSTER_SPLITS)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Split-K of persistent kernels, for gemm/wgmma.cu and gemm/dmma.cu: adds the sums of the units of
+ * a tile, in the workspace. SUM_THREADS threads of a block have SUMS sums each, and call
+ * LAST_BLOCK_BARRIER() together. The file that includes this one defines these macros.
+ */
+#ifndef TGL_SPLIT_UNITS_H
+#define TGL_SPLIT_UNITS_H
+
+#include "lib/element.h"
+#include "lib/last_block.h"
+#include "lib/wgmma_units.h"
+
+/* 16 bytes of sums. */
+#if ACCUMULATE == TYPE_F64
+enum { IN_VECTOR = 2 };
+typedef double2 sum_vector;
+#define MAKE_VECTOR(of)   make_double2((of)[0], (of)[1])
+#define ADD_VECTOR(to, v) ((to)[0] += (v).x, (to)[1] += (v).y)
+#else
+enum { IN_VECTOR = 4 };
+typedef float4 sum_vector;
+#define MAKE_VECTOR(of)   make_float4((of)[0], (of)[1], (of)[2], (of)[3])
+#define ADD_VECTOR(to, v) ((to)[0] += (v).x, (to)[1] += (v).y, (to)[2] += (v).z, (to)[3] += (v).w)
+#endif
+
+/* Leaves the unit's sums in the workspace. Returns true in the last unit of a tile to finish: acc
+ * is then the sum of all units of the tile, in the order of K. */
+static __device__ __forceinline__ bool
+sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u)
+{
+    enum { VECTORS = SUMS / IN_VECTOR }; /* of a thread */
+    sum_vector *sums = (sum_vector *)args->workspace +
+                       (long long)u->tile * u->splits * (BM * BN / IN_VECTOR) + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < VECTORS; i++)
+        sums[(u->split * VECTORS + i) * SUM_THREADS] = MAKE_VECTOR(&acc[i * IN_VECTOR]);
+    if (!is_last_block(&args->counters[u->tile], u->splits)) return false;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++)
+        acc[i] = 0;
+#pragma unroll 1
+    for (int split = 0; split < u->splits; split++) {
+        const sum_vector *from = &sums[split * VECTORS * SUM_THREADS];
+#pragma unroll
+        for (int i = 0; i < VECTORS; i++) {
+            const sum_vector v = __ldcg(&from[i * SUM_THREADS]);
+            ADD_VECTOR(&acc[i * IN_VECTOR], v);
+        }
+    }
+    return true;
+}
+
+#endif
