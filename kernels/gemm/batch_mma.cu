@@ -127,8 +127,7 @@ static __device__ __forceinline__ void wait_for_threads(void)
         __syncthreads();
 }
 
-/* Returns when the copies of all threads have arrived, and all threads have read the previous tile.
- */
+/* Returns when all copies have arrived, and all threads have read the previous tile. */
 static __device__ __forceinline__ void batch_mma_wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);

@@ -187,8 +187,7 @@ static __device__ __forceinline__ unsigned pattern(float x)
     return __float_as_uint(x) & 0x7fffffffu;
 }
 
-/* The maximum over the lanes whose numbers differ only in the bits `low`, 2 * low, ..., high / 2.
- */
+/* The maximum over the lanes whose numbers differ only in the bits from low to high / 2. */
 static __device__ __forceinline__ unsigned lanes_maximum(unsigned x, int low, int high)
 {
     for (int i = high / 2; i >= low; i /= 2)
@@ -297,8 +296,7 @@ static __device__ __forceinline__ struct scale scale_of_line(const struct maxima
     return scale_of(exponent_of(__float_as_uint(maxima->of_line[slot])));
 }
 
-/* *hi, *lo := the words of two elements. Returns whether two words cannot represent one of these.
- */
+/* Makes the words of two elements. Returns whether two words cannot represent one of them. */
 static __device__ __forceinline__ bool split_two(float first, float second, struct scale scale,
                                                  unsigned *hi, unsigned *lo)
 {
@@ -346,7 +344,7 @@ static __device__ __forceinline__ bool split_line(const float *x, const job_t *j
     return has_below;
 }
 
-/* The same if lines are columns in memory: the thread's elements are of four lines. */
+/* The same if lines are columns in memory: the elements are of four lines. */
 static __device__ __forceinline__ bool split_columns(const float *x, const job_t *job,
                                                      const struct decompose_work *w,
                                                      const struct decompose_place *at,
@@ -390,9 +388,7 @@ static __device__ __forceinline__ bool is_listed(const struct maxima *maxima,
            is_below_words(x, scaled(x, scale_of_line(maxima, slot)));
 }
 
-/* Adds the thread's elements that two words cannot represent to the list of the panel. Rarely
- * called.
- */
+/* Adds the thread's elements that two words cannot represent to the panel's list. Rare. */
 static __device__ __forceinline__ void list_below(const job_t *job, const struct decompose_work *w,
                                                   const struct decompose_place *at,
                                                   const struct maxima *maxima,

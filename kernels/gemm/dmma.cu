@@ -171,9 +171,7 @@ static __device__ __forceinline__ void dmma_multiply(double (*acc)[NT][4],
 #pragma unroll
     for (int group = 0; group < AHEAD; group++)
         load_group(&of, shared->stages[at->stage], from, group);
-/* ptxas waits for all DMMAs at the end of an iteration. Small tiles therefore have two stages in
- * each.
- */
+/* ptxas waits for all DMMAs at the end of an iteration: small tiles have two stages in each. */
 #pragma unroll(WM < 64 ? 2 : 1)
     for (int step = 1; step < steps; step++)
         dmma_multiply_stage(acc, &of, shared, from, at, false);

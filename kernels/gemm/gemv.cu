@@ -70,9 +70,7 @@
 /* This thread's index along K, and along the results. */
 #define K_LANE      ((int)threadIdx.x / (ALONG_K ? 1 : LANES_LENGTH) % LANES_K)
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
-#define K_BIT                                                                                      \
-    (ALONG_K ? 1 : LANES_LENGTH) /* the bit of the thread number that is K_LANE's bit 0            \
-                                  */
+#define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* K_LANE's bit 0 in the thread number */
 
 /* The distance between two loads of a pack, along K or along the results: the other lanes' loads
  * are in between. PLACE_OF(e): the offset of element e of a pack from its first element. */
@@ -185,9 +183,7 @@ struct step {
     accumulate_t vector[TURN][COUNT][ALONG_K ? PACK : 1];
 };
 
-/* Loads the packs of a step. left: the K that exists for this thread; is_whole: all of the step
- * does.
- */
+/* Loads the packs of a step, of which `left` of K exist for this thread; is_whole: all. */
 static __device__ __forceinline__ void load_matrix(struct step *s, const struct cursor *c, int left,
                                                    const bool is_whole)
 {

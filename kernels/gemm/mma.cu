@@ -90,16 +90,14 @@
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
 
-/* The number of groups of 16 rows of A, and of steps of B, for whose fragments a thread has room.
- */
+/* Groups of 16 rows of A, and steps of B, for whose fragments a thread has room. */
 #define A_GROUPS (FRAGMENTS == 2 ? 2 * MT : 2)
 #define B_STEPS  (FRAGMENTS == 0 ? 1 : 2)
 struct mma_fragments {
     fragment_t a[A_GROUPS][FRAGMENT], b[B_STEPS][NT / 2][FRAGMENT];
 };
 
-/* Loads the fragment of a group of 16 rows. Groups are numbered from the first step of a tile on.
- */
+/* Loads the fragment of a group of 16 rows. Groups are numbered through the steps of a tile. */
 static __device__ __forceinline__ void mma_load_a(struct mma_fragments *to, const char *stage,
                                                   const struct mma_lane_source *a, const int group)
 {

@@ -56,8 +56,7 @@ typedef unsigned short element;
 #define rounded(bits) (bits)
 #endif
 
-/* Reads 16 bytes of a line from element number `first` on, element by element; zeros past its end.
- */
+/* Reads 16 bytes of a line from element `first` on, one by one; zeros past its end. */
 static __device__ __forceinline__ uint4 read_end(const element *line, int first, int length)
 {
     unsigned w[4] = {0, 0, 0, 0};
@@ -68,8 +67,7 @@ static __device__ __forceinline__ uint4 read_end(const element *line, int first,
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-/* Copies a warp's part of a line. along, down: the block's position among the blocks of the matrix.
- */
+/* Copies a warp's part of a line. along, down: the position of the block in the matrix. */
 static __device__ __forceinline__ void
 copy_lines(const struct tgl_repack_job *job, const element *from, element *to, int along, int down)
 {

@@ -262,8 +262,7 @@ static __device__ __forceinline__ void small_batch_copy_step(struct small_batch_
     async_commit();
 }
 
-/* Returns when the copies of all threads have arrived, and all threads have read the previous tile.
- */
+/* Returns when all copies have arrived, and all threads have read the previous tile. */
 static __device__ __forceinline__ void small_batch_wait_for_copies(void)
 {
     ASYNC_WAIT(STAGES - 2);

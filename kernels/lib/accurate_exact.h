@@ -30,9 +30,7 @@ static __device__ __forceinline__ struct fragment place_of(int thread, int i, co
     return f;
 }
 
-/* Loads the thread's elements of the tile that begins at depth `first`; zeros outside of the
- * matrices.
- */
+/* Loads the thread's elements of the tile at depth `first`; zeros outside of the matrices. */
 static __device__ __forceinline__ void bring(float *to, const struct tgl_gemm_args *args,
                                              const float *A, const float *B, const struct unit *u,
                                              int group, int first, int depth)
@@ -70,8 +68,7 @@ static __device__ __forceinline__ void put(float *left, float *right, const floa
     }
 }
 
-/* sum := the sums of a unit by FFMA. room: shared memory of the consumer's chunks, for the tiles.
- */
+/* sum := the sums of a unit by FFMA. room: the consumer's chunks, for the tiles. */
 static __device__ __forceinline__ void multiply_exactly(float *sum,
                                                         const struct tgl_gemm_args *args,
                                                         const struct unit *u, int group, int depth,

@@ -9,8 +9,6 @@
 
 #include "lib/accurate_tiles.h"
 
-/* ---- Scales ---------------------------------------------------------------------------------- */
-
 /* sum * 2^-s, rounded once, for any s. A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11)
  * and 2^61 (2^15 squared, times a k below 2^31). The scale is applied as two factors. The first one
  * is between 2^-67 and 2^113, so that the first product is a normal number, and only the second
@@ -53,8 +51,6 @@ static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm
             sum[i + j] = sum[i + j] * rows[j / 2] * columns[j % 2];
     }
 }
-
-/* ---- Listed elements ------------------------------------------------------------------------- */
 
 /* order[i] := the number of a list's i-th element, in the order of lines and k. */
 static __device__ __forceinline__ void sort_list(int *order, const struct tgl_panel *panel,

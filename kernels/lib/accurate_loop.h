@@ -24,8 +24,6 @@ struct progress {
     unsigned turn;
 };
 
-/* ---- Tiles of a stage ------------------------------------------------------------------------ */
-
 /* The left tile of a stage, of consumer 0. The descriptors of all other tiles of the stage differ
  * by a constant. The compiler computes them in uniform registers, because it can prove that this
  * one is equal in all lanes (lib/shuffle.h). */
@@ -46,8 +44,6 @@ static __device__ __forceinline__ wgmma_tile right_tile(wgmma_tile stage)
 {
     return moved_tile(stage, LEFT_BYTES);
 }
-
-/* ---- Phases ---------------------------------------------------------------------------------- */
 
 /* A group of wgmmas: acc := left * right. */
 static __device__ __forceinline__ void multiply_hi(float *acc, wgmma_tile left, wgmma_tile right)

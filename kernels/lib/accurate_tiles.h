@@ -21,8 +21,6 @@
 #include "lib/wgmma_units.h"
 #include "lib/words.h"
 
-/* ---- Parameters ------------------------------------------------------------------------------ */
-
 #ifndef A_ALONG_K
 #define A_ALONG_K 1 /* op(A) is K-major in memory */
 #endif
@@ -39,11 +37,6 @@
 #if CONSUMERS < 2
 #error "CONSUMERS: at least 2, because one multiplies while another one adds to its FP32 sums"
 #endif
-#if CLUSTER > 1 || CLUSTER_SPLITS > 1
-#error "blocks form no clusters"
-#endif
-
-/* ---- Shared memory --------------------------------------------------------------------------- */
 
 enum { WARP_CHUNK = CHUNK_LINES * CHUNK_PITCH }; /* floats */
 
@@ -55,8 +48,6 @@ struct accurate_shared {
     struct ring ring;
     struct turns turns;
 };
-
-/* ---- Threads --------------------------------------------------------------------------------- */
 
 /* Stops the compiler from keeping values that it has derived from x: while the consumers multiply,
  * the sums need nearly all registers. */

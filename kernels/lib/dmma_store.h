@@ -20,9 +20,7 @@
 #define SLICE_SUM(sums, s, e)                                                                      \
     ((sums)[((s)*SUMS + (e)) * SLICE_THREADS + (int)threadIdx.x % SLICE_THREADS])
 
-/* acc of the first slice := the sum over the slices. sums: shared memory for the sums of the
- * others.
- */
+/* acc of the first slice := the sum over the slices. sums: shared memory for the others. */
 static __device__ __forceinline__ void dmma_add_slices(double (*acc)[NT][4], double *sums,
                                                        int slice)
 {

@@ -29,6 +29,8 @@
 #error "EXPRESSION: the expression replaces the activation"
 #endif
 
+/* float4 has code of its own in epilogue_store4(): with the code of the other types ptxas orders
+ * the main loop of gemm/simt.cu differently. */
 #define HAS_FLOAT4 (TYPE_C == TYPE_F32 && TYPE_D == TYPE_F32)
 
 /* The operands of the epilogue, of one problem of the batch. */
@@ -216,6 +218,14 @@ static __device__ __forceinline__ void load_four_of_c(accumulate_t *to, const el
 }
 #endif
 
+#if D_HAS_16_BITS
+/* Two neighbours of D as a word, rounded to its type. */
+static __device__ __forceinline__ unsigned to_d_pair(float first, float second)
+{
+    return TYPE_D == TYPE_F16 ? floats_to_f16(first, second) : floats_to_bf16(first, second);
+}
+#endif
+
 /* Stores four neighbours of D, rounded to its type. */
 static __device__ __forceinline__ void store_four_of_d(element_d *d, const accumulate_t *v)
 {
@@ -224,12 +234,9 @@ static __device__ __forceinline__ void store_four_of_d(element_d *d, const accum
 #elif TYPE_D == TYPE_F64
     *(double2 *)d = make_double2(v[0], v[1]);
     *(double2 *)(d + 2) = make_double2(v[2], v[3]);
-#elif TYPE_D == TYPE_F16
-    *(uint2 *)d = make_uint2(floats_to_f16((float)v[0], (float)v[1]),
-                             floats_to_f16((float)v[2], (float)v[3]));
 #else
-    *(uint2 *)d = make_uint2(floats_to_bf16((float)v[0], (float)v[1]),
-                             floats_to_bf16((float)v[2], (float)v[3]));
+    *(uint2 *)d =
+        make_uint2(to_d_pair((float)v[0], (float)v[1]), to_d_pair((float)v[2], (float)v[3]));
 #endif
 }
 
@@ -294,8 +301,7 @@ static __device__ __forceinline__ void epilogue_store_pair(const struct tgl_gemm
         v[i] = line[places[i]];
         if (stores[i]) v[i] = epilogue(args, with, v[i], old, row, col + places[i]);
     }
-    const unsigned word =
-        TYPE_D == TYPE_F16 ? floats_to_f16(v[0], v[1]) : floats_to_bf16(v[0], v[1]);
+    const unsigned word = to_d_pair(v[0], v[1]);
     if (stores[0] && stores[1] && places[0] < places[1]) {
         *(unsigned *)(d + places[0]) = word;
         return;

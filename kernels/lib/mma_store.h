@@ -57,8 +57,7 @@ static __device__ __forceinline__ void store_group(uint4 *to, const accumulate_t
     unsigned w[4];
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        w[i] = TYPE_D == TYPE_F16 ? floats_to_f16((float)v[2 * i], (float)v[2 * i + 1])
-                                  : floats_to_bf16((float)v[2 * i], (float)v[2 * i + 1]);
+        w[i] = to_d_pair((float)v[2 * i], (float)v[2 * i + 1]);
     *to = make_uint4(w[0], w[1], w[2], w[3]);
 #else
     store_four_of_d((element_d *)to, v);
@@ -125,8 +124,7 @@ static __device__ __forceinline__ void store_scaled_elements(const struct tgl_ge
         const int skip = (int)((unsigned long long)d / sizeof *d % 2);
         const int first = (2 * pair - skip) & (WN - 1), second = 2 * pair - skip + 1;
         const float low = ALPHA(args, with) * line[first], high = ALPHA(args, with) * line[second];
-        const unsigned word =
-            TYPE_D == TYPE_F16 ? floats_to_f16(low, high) : floats_to_bf16(low, high);
+        const unsigned word = to_d_pair(low, high);
         if (row + in_row >= args->m) continue;
         if (first < second && second < cols_left) {
             *(unsigned *)(d + first) = word;
@@ -189,7 +187,7 @@ static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gem
 #endif
 }
 
-/* Puts 16 rows of a warp's sums into shared memory, when all lanes have read the previous rows. */
+/* Puts 16 rows of sums into shared memory, when all lanes have read the previous rows. */
 static __device__ __forceinline__ void leave_rows(accumulate_t *own, accumulate_t (*acc)[4])
 {
     const int lane = (int)threadIdx.x % 32;

@@ -32,8 +32,7 @@
 #define SCALAR_MEMBER f32
 #endif
 
-/* alpha, or 0 if k is 0: then D := beta*C for any alpha. The host does the same with its scalars.
- */
+/* alpha, or 0 if k is 0: then D := beta*C. The host does the same with its scalars. */
 static __device__ __forceinline__ accumulate_t alpha_of(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS

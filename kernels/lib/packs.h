@@ -56,8 +56,7 @@ static __device__ __forceinline__ chunk_t load_chunk(const element_t *at)
 #define LOAD_SCALAR(at) __ldcs(at)
 #endif
 
-/* The same by scalar loads: only the elements e with first + e < left are loaded; the others are 0.
- */
+/* The same by scalar loads: of the elements e with first + e < left. The others are 0. */
 static __device__ __forceinline__ chunk_t load_part_of_chunk(const element_t *at, int first,
                                                              int left)
 {
@@ -118,8 +117,7 @@ static __device__ __forceinline__ void unpack_all(accumulate_t *to, const pack_t
         convert_chunk(&to[c * VEC], pack->chunk[c]);
 }
 
-/* Converts elements `first` to first + UNIT - 1 of a pack. first: a constant, a multiple of UNIT.
- */
+/* Converts UNIT elements of a pack from number `first` on, a constant multiple of UNIT. */
 static __device__ __forceinline__ void unpack_unit(accumulate_t *to, const pack_t *pack,
                                                    const int first)
 {

@@ -11,8 +11,6 @@
 #include "lib/load_ahead.h"
 #include "lib/simt_copies.h"
 
-/* ---- Fragments ------------------------------------------------------------------------------- */
-
 /* Loads four adjacent floats at depth p, a constant: one LDS.128, with the swizzle undone. */
 static __device__ __forceinline__ void load4(float *fragment, const float *at, const int p,
                                              const bool k_major)
@@ -50,8 +48,6 @@ static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
         load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
 }
 
-/* ---- The schedule ---------------------------------------------------------------------------- */
-
 /* The number of the copy or load to issue at position `turn`, if the schedule issues one at every
  * `every`-th position from `from` on; -1: none is issued there. */
 static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
@@ -69,8 +65,6 @@ static __device__ __forceinline__ void copy_at(int row, const struct simt_arriva
     if (copy >= A_COPIES && copy < A_COPIES + B_COPIES) copy_of_B(next, copy - A_COPIES);
 #endif
 }
-
-/* ---- Tiles ----------------------------------------------------------------------------------- */
 
 /* acc += a * b^T at depth p of a tile, while the next fragments are loaded from depth `next_p` of
  * `from` and copies of the next tile are issued. Odd rows run backwards, so that consecutive FFMAs
@@ -144,9 +138,7 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
     int read = 0, write = (STAGES - 1) * STAGE_BYTES;
     if (is_idle) {
         for (int left = tiles; left > 0; left--) {
-            const struct simt_arrival next = {
-                stages, write, &from_A, &from_B, left >= STAGES,
-            };
+            const struct simt_arrival next = {stages, write, &from_A, &from_B, left >= STAGES};
             move_copies(&from_A, A_COPIES, STEP * a_line);
             move_copies(&from_B, B_COPIES, STEP * b_line);
             simt_copy_tile(&next);
@@ -162,9 +154,7 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
     for (int i = 0; i < LOADS; i++)
         simt_load_part(i, a[0], b[0], &from, 0);
     for (int left = tiles; left > 0; left--) {
-        const struct simt_arrival next = {
-            stages, write, &from_A, &from_B, left >= STAGES,
-        };
+        const struct simt_arrival next = {stages, write, &from_A, &from_B, left >= STAGES};
         move_copies(&from_A, A_COPIES, STEP * a_line);
         move_copies(&from_B, B_COPIES, STEP * b_line);
 #pragma unroll

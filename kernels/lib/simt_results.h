@@ -12,8 +12,6 @@
 #include "lib/last_block.h"
 #include "lib/simt_copies.h"
 
-/* ---- Stores ---------------------------------------------------------------------------------- */
-
 /* The position of a thread's results. */
 struct simt_place {
     struct epilogue_operands with;
@@ -47,8 +45,6 @@ static __device__ __forceinline__ void store_part(const struct tgl_gemm_args *ar
     for (int e = 0; e < PART; e += 4)
         store4(args, at, &sums[e], (part * PART + e) / TN, (part * PART + e) % TN);
 }
-
-/* ---- Slices and clusters --------------------------------------------------------------------- */
 
 /* sums[] := part number `part` of a thread's tile, added over `count` groups. The sums of a group
  * are BM * BN floats of the workspace. */

@@ -8,8 +8,6 @@
 #include "lib/element.h"
 #include "lib/gemm_args.h"
 
-/* ---- Parameters ------------------------------------------------------------------------------ */
-
 #ifndef BM
 #define BM 128 /* rows of D that a block computes */
 #endif
@@ -83,8 +81,6 @@
 #ifndef COLUMN_ORDER
 #define COLUMN_ORDER 0 /* of a step's FFMAs: 0: columns 0 2 1 3 of each four; 1: 0 1 2 3 */
 #endif
-
-/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 #define WARPS_M       (BM / WM)
 #define SLICE_THREADS (WARPS_M * (BN / WN) * 32)

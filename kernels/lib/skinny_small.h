@@ -11,8 +11,6 @@
 #include "lib/async_copy.h"
 #include "lib/skinny_work.h"
 
-/* ---- Layout ---------------------------------------------------------------------------------- */
-
 /* A line of shared memory holds GROUP_K of K of all rows, in units of 16 bytes: UNIT of K of each
  * row, then the next UNIT of each row. A line is an odd number of units, so that lanes that share K
  * read from different banks. */
@@ -36,8 +34,6 @@
 #define SMALL_AT(s, p)                                                                             \
     (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * COUNT + (s)) * UNIT +              \
      SMALL_IN_LINE(p) % UNIT)
-
-/* ---- Copies ---------------------------------------------------------------------------------- */
 
 /* K that is copied for `depth` of it: whole steps. */
 #define PADDED(depth) ((((depth) + STEP - 1) / STEP * STEP + 31) / 32 * 32)
@@ -88,8 +84,7 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
     }
 }
 
-/* Converts the elements that copy_small() has copied. All threads call it when these have arrived.
- */
+/* Converts what copy_small() has copied. All threads call it when it has arrived. */
 static __device__ __forceinline__ void convert_small(accumulate_t *small, int depth)
 {
     const element_t *stored = (const element_t *)(small + PLACES * SMALL);
@@ -141,8 +136,6 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
 }
 
 #endif
-
-/* ---- Feeding --------------------------------------------------------------------------------- */
 
 /* The state of the copies if the block needs more than DEPTH of K. */
 struct feeder {

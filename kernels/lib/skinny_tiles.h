@@ -8,8 +8,6 @@
 #include "lib/gemm_args.h"
 #include "lib/operands.h"
 
-/* ---- Parameters ------------------------------------------------------------------------------ */
-
 #ifndef BIG_A
 #define BIG_A 0 /* 1: A is the big operand (n <= COUNT), 0: B (m <= COUNT) */
 #endif
@@ -20,9 +18,7 @@
 #define COUNT 16 /* at least the small operand's rows or columns: 1, 2, 4, 8 or 16 */
 #endif
 #ifndef VEC
-#define VEC                                                                                        \
-    4 /* elements of a load: divides the big operand's alignment, ld and contiguous edge           \
-       */
+#define VEC 4 /* elements of a load: divides alignment, ld and edge of the big operand */
 #endif
 #ifndef RESULTS
 #define RESULTS 4 /* of a thread, times COUNT; a multiple of PACK unless ALONG_K */
@@ -49,8 +45,6 @@
 #define LOAD_SCALAR(at) (*(at)) /* few elements remain at the end of K: no cache hint */
 #include "lib/packs.h"
 
-/* ---- Sizes ----------------------------------------------------------------------------------- */
-
 #define THREADS      (WARPS * 32)
 #define GROUP_K      (ALONG_K ? PACK : 4) /* K of a group, which a thread multiplies at once */
 #define STEP         (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
@@ -65,9 +59,7 @@
  * results and read the same elements of the small operand, which is faster. */
 #define ROW_LANE ((int)threadIdx.x % 32 / (STRAIGHT ? LANES_K : 1) % LANES_LENGTH)
 #define K_LANE   ((int)threadIdx.x % 32 / (STRAIGHT ? 1 : LANES_LENGTH) % LANES_K)
-#define K_BIT                                                                                      \
-    (STRAIGHT ? 1 : LANES_LENGTH) /* the bit of the lane number that is K_LANE's bit 0             \
-                                   */
+#define K_BIT    (STRAIGHT ? 1 : LANES_LENGTH) /* K_LANE's bit 0 in the lane number */
 
 #if DEPTH % STEP || DEPTH % 32
 #error "DEPTH: a multiple of STEP and of 32"
@@ -75,8 +67,6 @@
 #if !ALONG_K && RESULTS % PACK
 #error "RESULTS: a multiple of PACK if the big operand is MN-major"
 #endif
-
-/* ---- Operands -------------------------------------------------------------------------------- */
 
 /* The operands of one problem of the batch. */
 struct operands {

@@ -60,9 +60,7 @@ static __device__ __forceinline__ void load_left_stage(unsigned (*fragments)[K_S
             load_left_fragment(fragments[i][k], tile + k * LEFT_GROUP_BYTES, row + i * 64);
 }
 
-/* wgmma_hold_left() of all fragments of a stage. Called after the wait for the wgmmas that read
- * them.
- */
+/* wgmma_hold_left() of all fragments of a stage, after the wait for their wgmmas. */
 static __device__ __forceinline__ void hold_left_stage(unsigned (*fragments)[K_STEPS][4])
 {
 #pragma unroll

@@ -36,8 +36,7 @@ static __device__ __forceinline__ int sharer(int number)
     return (other + (other >= COLUMN_IN_CLUSTER)) * CLUSTER_ROWS + ROW_IN_CLUSTER;
 }
 
-/* Initialises the mbarriers. All threads of the cluster's blocks call it before they use the ring.
- */
+/* Initialises the mbarriers. All threads of the cluster call it before they use the ring. */
 static __device__ __forceinline__ void make_barriers(struct ring *ring)
 {
     if (threadIdx.x == 0) make_ring(ring, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * SHARERS);

@@ -67,7 +67,7 @@ static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_a
         v[i] = epilogue(args, with, sums[i], 0, row < args->m ? row : args->m - 1,
                         col < args->n ? col : args->n - 1);
     }
-    return TYPE_D == TYPE_F16 ? floats_to_f16(v[0], v[1]) : floats_to_bf16(v[0], v[1]);
+    return to_d_pair(v[0], v[1]);
 }
 
 /* Puts SPAN columns of a warp's sums into shared memory as results. left, right: the row of left

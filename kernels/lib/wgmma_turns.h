@@ -26,8 +26,7 @@ static __device__ __forceinline__ unsigned first_turn(int consumer)
     return consumer == 0;
 }
 
-/* Waits for the consumer's turn. *parity: the parity of this turn; becomes that of its next turn.
- */
+/* Waits for the consumer's turn. *parity: of this turn; becomes that of the next one. */
 static __device__ __forceinline__ void take_turn(struct turns *turns, int consumer,
                                                  unsigned *parity)
 {
