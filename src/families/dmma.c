@@ -49,9 +49,9 @@ enum {
 };
 
 /* splits: blocks that share the K of a tile. whole: tiles, from the first one on, that are not
- * split. raster: rows of tiles in a band. exchanged: 1: tiles are those of D^T. */
-static const char *const dmma_options[] = {"splits", "whole", "raster", "exchanged", NULL};
-enum { SPLITS, WHOLE, RASTER, EXCHANGED };
+ * split. exchanged: 1: tiles are those of D^T. */
+static const char *const dmma_options[] = {"splits", "whole", "exchanged", NULL};
+enum { SPLITS, WHOLE, EXCHANGED };
 
 /* ---- What it takes --------------------------------------------------------------------------- */
 
@@ -158,9 +158,7 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
     g->units = g->whole + (tiles - g->whole) * splits;
     step->args.tiles_whole = (int)g->whole;
     step->blocks = tgl_persistent_blocks(chip, t->min_blocks, 1, g->units);
-    const int64_t raster = tgl_option(choice, RASTER, 0);
-    step->args.raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
-                                   : tgl_square_raster(chip, t->bm, t->bn, 1, g->tile_rows);
+    step->args.raster = tgl_square_raster(chip, t->bm, t->bn, 1, g->tile_rows);
     return NULL;
 }
 
@@ -265,7 +263,6 @@ static void try_options(tgl_search *in, int64_t splits, int64_t whole, int64_t e
 {
     const int64_t values[] = {[SPLITS] = splits,
                               [WHOLE] = whole > 0 ? whole : TGL_UNSET,
-                              [RASTER] = TGL_UNSET,
                               [EXCHANGED] = exchanged ? 1 : TGL_UNSET};
     tgl_search_try(in, SPLITS, EXCHANGED + 1, values);
 }

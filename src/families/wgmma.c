@@ -49,9 +49,8 @@ static const wgmma_row wgmma_rows[] = {
 // clang-format on
 
 /* See wgmma_geometry.h. */
-static const char *const wgmma_options[] = {"splits",         "exchanged",  "cluster",
-                                            "whole",          "in_cluster", "raster",
-                                            "left_registers", "columns",    NULL};
+static const char *const wgmma_options[] = {"splits",     "exchanged",      "cluster", "whole",
+                                            "in_cluster", "left_registers", "columns", NULL};
 
 /* ---- Prediction ------------------------------------------------------------------------------ */
 

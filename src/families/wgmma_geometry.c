@@ -213,12 +213,10 @@ static int wgmma_spill_limit(const wgmma_geometry *g)
 }
 
 /* Sets the members of the step that count_units() has not set. */
-static void describe_step(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                          wgmma_geometry *g)
+static void describe_step(const tgl_chip *chip, const tgl_shape *s, wgmma_geometry *g)
 {
     const wgmma_row *t = g->row;
     tgl_gemm_step *step = &g->step;
-    const int64_t raster = tgl_option(choice, WGMMA_RASTER, 0);
     const int cluster = g->in_cluster ? g->splits : g->cluster_blocks;
     step->name = t->name;
     step->file = "gemm/wgmma.cu";
@@ -234,8 +232,7 @@ static void describe_step(const tgl_chip *chip, const tgl_shape *s, const tgl_ch
     step->loops_over_batch = step->is_persistent = true;
     step->has_whole_grid = g->in_cluster;
     step->args = (struct tgl_gemm_args){
-        .raster = raster > 0 ? (int)tgl_min64(raster, g->tile_rows)
-                             : tgl_square_raster(chip, t->bm, t->bn, g->cluster_rows, g->tile_rows),
+        .raster = tgl_square_raster(chip, t->bm, t->bn, g->cluster_rows, g->tile_rows),
         .tiles_whole = (int)g->whole,
         .splits = g->splits,
         .cluster = cluster,
@@ -271,7 +268,7 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
     const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
     while (g->stages > 1 && wgmma_shared_bytes(g) > most)
         g->stages--; /* boxes of results may leave room for fewer */
-    describe_step(chip, s, choice, g);
+    describe_step(chip, s, g);
     add_repacks(s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
 }

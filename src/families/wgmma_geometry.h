@@ -18,16 +18,15 @@ enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* of a box of results for
  * columns: a cluster computes `cluster` x `columns` tiles, one block each. The blocks of a row
  * share their left tile, the blocks of a column their right tile. whole: clusters of tiles, from
  * the first one on, that are not split. in_cluster: 1: the blocks that share a tile form a cluster,
- * which adds the sums of the tile in shared memory instead of the workspace. raster: rows of
- * clusters in a band. left_registers: 1: a left operand of TF32 that is contiguous in its rows
- * reaches wgmma through registers, without a pre-pass: see lib/wgmma_left.h. */
+ * which adds the sums of the tile in shared memory instead of the workspace. left_registers: 1: a
+ * left operand of TF32 that is contiguous in its rows reaches wgmma through registers, without a
+ * pre-pass: see lib/wgmma_left.h. */
 enum {
     WGMMA_SPLITS,
     WGMMA_EXCHANGED,
     WGMMA_CLUSTER,
     WGMMA_WHOLE,
     WGMMA_IN_CLUSTER,
-    WGMMA_RASTER,
     WGMMA_LEFT_REGISTERS,
     WGMMA_COLUMNS,
 };

@@ -34,7 +34,6 @@ static void wgmma_try(tgl_search *in, wgmma_values w)
                         [WGMMA_CLUSTER] = w.rows > 0 ? w.rows : 1,
                         [WGMMA_WHOLE] = value_or_unset(w.whole),
                         [WGMMA_IN_CLUSTER] = value_or_unset(w.in_cluster),
-                        [WGMMA_RASTER] = TGL_UNSET,
                         [WGMMA_LEFT_REGISTERS] = TGL_UNSET,
                         [WGMMA_COLUMNS] = w.columns > 1 ? w.columns : TGL_UNSET};
     tgl_search_try(in, WGMMA_SPLITS, WGMMA_COLUMNS + 1, values);
