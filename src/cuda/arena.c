@@ -180,22 +180,15 @@ static void unreserve(tgl_arenas *arenas, size_t bytes)
 
 /* ---- Growing: the arena's lock is held, the capture mode relaxed ----------------------------- */
 
-/* Frees in stream order if the driver supports it, else after the work that uses the memory. */
+/* Frees memory after the work that uses it. */
 static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdeviceptr old,
                          CUstream stream)
 {
     const tgl_driver *driver = &cuda->driver;
     if (old == NULL) return CUDA_SUCCESS;
-    if (cuda->has_async_alloc) return driver->cuMemFreeAsync(old, stream);
     CUresult result = arena->passed != NULL ? driver->cuEventSynchronize(arena->passed)
                                             : driver->cuStreamSynchronize(stream);
     return result == CUDA_SUCCESS ? driver->cuMemFree(old) : result;
-}
-
-static CUresult allocate(const tgl_cuda *cuda, CUdeviceptr *at, size_t bytes, CUstream stream)
-{
-    return cuda->has_async_alloc ? cuda->driver.cuMemAllocAsync(at, bytes, stream)
-                                 : cuda->driver.cuMemAlloc(at, bytes);
 }
 
 /* Allocates a larger memory in place of *it. If memory is exhausted, evicts other arenas. After a
@@ -207,16 +200,18 @@ static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it
     if (result != CUDA_SUCCESS) return result;
     *it = (memory){.at = NULL};
     do
-        result = allocate(cuda, &it->at, bytes, stream);
+        result = cuda->driver.cuMemAlloc(&it->at, bytes);
     while (result == CUDA_ERROR_OUT_OF_MEMORY && evict_one(cuda));
     if (result == CUDA_SUCCESS) it->bytes = bytes;
     return result;
 }
 
-/* The size to which a memory grows. */
+/* The size to which a memory grows: by half at least, because growing waits for the stream. */
 static size_t grown(const memory *it, size_t wanted, int64_t unit)
 {
-    return wanted <= it->bytes ? it->bytes : (size_t)tgl_round_up((int64_t)wanted, unit);
+    if (wanted <= it->bytes) return it->bytes;
+    const size_t half_more = it->bytes + it->bytes / 2;
+    return (size_t)tgl_round_up((int64_t)(wanted > half_more ? wanted : half_more), unit);
 }
 
 /* Replaces both memories. Their bytes are already reserved. */
@@ -256,9 +251,8 @@ static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list 
 
 /* ---- Arenas for a run ------------------------------------------------------------------------ */
 
-/* For drivers that cannot identify streams or cannot allocate in stream order. There is one arena,
- * and a run waits for the run before it on any stream, because a stream handle may have been reused
- * for another stream. */
+/* For drivers that cannot identify streams. There is one arena, and a run waits for the run before
+ * it on any stream, because a stream handle may have been reused for another stream. */
 static tgl_status wait_for_others(tgl_device *dev, tgl_arena *arena, CUstream stream)
 {
     const tgl_cuda *cuda = dev->state;
@@ -370,11 +364,9 @@ tgl_status tgl_workspace_take(tgl_device *dev, const tgl_launch_list *list, cons
         return tgl_fail(TGL_UNSUPPORTED,
                         "the stream is being captured, and this driver cannot allocate workspace "
                         "in a graph: give the run a workspace of tgl_plan_workspace_size() bytes");
-    if (captured || (cuda->arenas->is_shared && cuda->has_async_alloc))
-        return take_own(dev, list, run, stream, space);
+    if (captured) return take_own(dev, list, run, stream, space);
     TGL_TRY(take_arena(dev, list, run, stream, space));
     if (space->arena != NULL) return TGL_OK;
-    if (cuda->has_async_alloc) return take_own(dev, list, run, stream, space);
     return tgl_fail(TGL_NO_MEMORY,
                     "%zu bytes of workspace are more than %s may keep for its streams, %zu",
                     bytes_of(list, run), dev->name, cuda->arenas->bytes_max);

@@ -3,10 +3,13 @@
  * Workspace of runs. There are three sources:
  *   - the caller
  *   - an arena, which a device keeps for each stream. Runs in one stream are ordered, so all plans
- * share it. It grows when a plan needs more
- *   - an allocation for one run, allocated and freed in stream order: for runs that are captured
- * into a graph (as memory nodes), for drivers that cannot identify streams, and if the limit on
- * arenas is reached
+ *     share it. It grows when a plan needs more. A driver that cannot identify streams has one arena
+ *     for all, and a run waits for the run before it
+ *   - memory nodes of the graph into which a run is captured
+ *
+ * Arenas are not allocated in stream order: where a process has such memory, driver 580 does not
+ * return from the end of a thread whose default stream (CU_STREAM_PER_THREAD) has work, and every
+ * later call waits for it (docs/notes/2026-11-26-per-thread-stream.md).
  *
  * An arena has two memories: counters, which are zero before and after each list and are cleared if
  * a launch fails, and scratch, whose content is undefined.
