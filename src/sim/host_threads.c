@@ -17,6 +17,7 @@
 #include "sim/host_threads.h"
 
 #include "base/processors.h"
+#include "sim/machine_run.h"
 #include "sim/shadow_global.h"
 
 #include <stdatomic.h>

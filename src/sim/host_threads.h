@@ -7,7 +7,7 @@
 #define TGL_SIM_HOST_THREADS_H
 
 #include "base/thread_pool.h"
-#include "sim/machine_run.h"
+#include "sim/machine_launch.h"
 
 typedef struct tgl_host_threads {
     thread_pool pool;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state of the simulated GPU: threads, blocks, the shadows of memory; and what all its parts
- * need to stop a thread or to report an error. sim/machine_run.h runs launches on it.
+ * need to stop a thread or to report an error. sim/machine_launch.h runs launches on it.
  */
 #ifndef TGL_SIM_MACHINE_H
 #define TGL_SIM_MACHINE_H

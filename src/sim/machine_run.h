@@ -1,50 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs launches on the simulated GPU: one SM that runs a grid cluster by cluster (usually clusters
- * of one block), with a fiber for each thread, and checks every access. It runs one launch at a
- * time. The launches of a run share the result and the workspace.
+ * Runs a cluster of the launch that a machine has started.
  */
 #ifndef TGL_SIM_MACHINE_RUN_H
 #define TGL_SIM_MACHINE_RUN_H
 
 #include "sim/machine.h"
 
-bool tgl_machine_init(tgl_machine *machine, bool is_helper);
-void tgl_machine_free(tgl_machine *machine);
-
-/* Starts a run: D and the scratch count as not written, and the counters are zero. TGL_NO_MEMORY.
- */
-tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory);
-
-/* Starts a launch: TGL_OK, TGL_UNSUPPORTED or TGL_NO_MEMORY. */
-tgl_status tgl_machine_start(tgl_machine *machine, const tgl_sim_launch *launch);
-
-/* Runs all clusters of the launch, to the end or to the first error. */
-void tgl_machine_run_clusters(tgl_machine *machine);
-
-/* Ends a launch: TGL_OK, TGL_KERNEL_FAULT or TGL_NO_MEMORY. The counts stay in machine->tally until
- * the next launch. */
-tgl_status tgl_machine_finish(tgl_machine *machine);
-
-/* Ends a run: TGL_KERNEL_FAULT if a counter is not zero. */
-tgl_status tgl_machine_end(tgl_machine *machine);
-
-/* ---- For host_threads.c ---------------------------------------------------------------------- */
-
-uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
-
-/* The cluster of the started launch that runs at this turn, from 0. */
-uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t turn);
-
-/* Prepares a helper to run clusters of the launch that `machine` has started. launch: the same with
- * a module of the helper's. False: no memory. */
-bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,
-                              const tgl_sim_launch *launch);
-
-/* Runs a cluster. An error is in machine->status. */
+/* An error is in machine->status. */
 void tgl_machine_run_cluster(tgl_machine *machine, uint32_t cluster);
-
-/* After an error: forgets the threads that have not finished. */
-void tgl_machine_forget_threads(const tgl_machine *machine);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Barriers of some of the warps of a block: named barriers, and instructions of a whole warpgroup.
- * Also the description of a deadlock.
+ * Where threads of a block wait for each other: barriers of a warp and shuffles, barriers of the
+ * block and of the cluster, named barriers, and instructions of a whole warpgroup. Also the
+ * description of a deadlock.
  */
 #include "sim/meetings.h"
 
@@ -13,6 +14,122 @@
 #include <string.h>
 
 enum { WARP = 32 };
+
+/* ---- Warps ----------------------------------------------------------------------------------- */
+
+void tgl_warp_barrier(void *run, unsigned lanes, const void *pc)
+{
+    tgl_machine *machine = run;
+    tgl_sim_thread *thread = machine->current;
+    if ((lanes >> thread->index % WARP & 1) == 0)
+        tgl_machine_fault(machine, pc,
+                          "the mask 0x%08x of a warp's call does not contain its own lane", lanes);
+    thread->waits_for = lanes;
+    thread->operands = NULL;
+    tgl_machine_wait(machine, TGL_THREAD_AT_WARP, pc);
+}
+
+unsigned tgl_shuffle(void *run, unsigned lanes, unsigned value, int source, const void *pc)
+{
+    tgl_machine *machine = run;
+    tgl_sim_thread *thread = machine->current;
+    const unsigned other = thread->index / WARP * WARP + (unsigned)source % WARP;
+    thread->given = value;
+    tgl_warp_barrier(run, lanes, pc);
+    if (other >= machine->launch->threads || (lanes >> other % WARP & 1) == 0)
+        tgl_machine_fault(machine, pc, "shuffles from lane %d, which does not take part",
+                          source % WARP);
+    const unsigned result = machine->now->threads[other].given;
+    tgl_warp_barrier(
+        run, lanes,
+        pc); /* a second barrier: no lane overwrites its value before all lanes have read it */
+    return result;
+}
+
+/* Records that lanes of a warp have passed a warp barrier. An instruction of the whole warp is not
+ * a barrier: it orders nothing. */
+static void pass_warp_barrier(tgl_machine *machine, tgl_sim_thread *warp, uint32_t opened)
+{
+    tgl_sim_thread *lanes[WARP];
+    unsigned count = 0;
+    for (unsigned i = 0; i < WARP; i++)
+        if ((opened >> i & 1) != 0 && warp[i].operands == NULL) {
+            warp[i].warp_epoch++;
+            lanes[count++] = &warp[i];
+        }
+    if (machine->has_clocks && count > 0) tgl_clocks_meet(machine, lanes, count);
+}
+
+bool tgl_warp_barriers_open(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
+{
+    uint32_t arrived = 0, opened = 0;
+    for (unsigned i = 0; i < lanes; i++)
+        if (warp[i].state == TGL_THREAD_AT_WARP) arrived |= 1u << i;
+    if (arrived == 0) return false;
+    const uint32_t exist = lanes == WARP ? ~0u : (1u << lanes) - 1;
+    for (unsigned i = 0; i < lanes; i++)
+        if (warp[i].state == TGL_THREAD_AT_WARP && (warp[i].waits_for & exist & ~arrived) == 0)
+            opened |= 1u << i;
+    for (unsigned i = 0; i < lanes; i++)
+        if (opened >> i & 1) warp[i].state = TGL_THREAD_READY;
+    pass_warp_barrier(machine, warp, opened);
+    return opened != 0;
+}
+
+/* ---- The block and the cluster --------------------------------------------------------------- */
+
+void tgl_block_barrier(void *run, const void *pc)
+{
+    tgl_machine_wait(run, TGL_THREAD_AT_BARRIER, pc);
+}
+
+void tgl_cluster_barrier(void *run, const void *pc)
+{
+    tgl_machine_wait(run, TGL_THREAD_AT_CLUSTER, pc);
+}
+
+bool tgl_is_at_barrier(const tgl_sim_thread *thread)
+{
+    return thread->state == TGL_THREAD_AT_BARRIER || thread->state == TGL_THREAD_AT_CLUSTER;
+}
+
+/* Whether a thread waits at the barrier of another one. Warps may wait for their cluster at
+ * different places of the kernel; the threads of a warp wait at one place (PTX ISA,
+ * "barrier.cluster", .aligned). warp: the first thread of the thread's warp. */
+static bool waits_with(const tgl_sim_thread *thread, const tgl_sim_thread *warp,
+                       const tgl_sim_thread *other)
+{
+    const bool are_at_cluster =
+        thread->state == TGL_THREAD_AT_CLUSTER && other->state == TGL_THREAD_AT_CLUSTER;
+    return thread->waits_at == (are_at_cluster ? warp : other)->waits_at;
+}
+
+void tgl_block_barrier_open(tgl_machine *machine, const tgl_sim_thread *waiting)
+{
+    tgl_sim_thread *threads = machine->now->threads;
+    char place[TGL_SIM_PLACE];
+    tgl_sim_place(machine->launch->module, waiting->waits_at, place, sizeof place);
+    for (unsigned i = 0; i < machine->launch->threads; i++) {
+        if (tgl_is_at_barrier(&threads[i])) continue;
+        tgl_machine_fault_of(machine, &threads[i], NULL,
+                             "has left the kernel, while thread %u waits at the barrier of %s",
+                             waiting->index, place);
+        return;
+    }
+    for (unsigned i = 0; i < machine->launch->threads; i++) {
+        if (waits_with(&threads[i], &threads[i / WARP * WARP], waiting)) continue;
+        tgl_machine_fault_of(machine, &threads[i], threads[i].waits_at,
+                             "waits at this barrier, while thread %u waits at that of %s",
+                             waiting->index, place);
+        return;
+    }
+    for (unsigned i = 0; i < machine->launch->threads; i++) {
+        threads[i].state = TGL_THREAD_READY;
+        tgl_machine_rest(&threads[i]);
+    }
+    machine->barriers++;
+    machine->now->epoch++;
+}
 
 /* ---- Named barriers -------------------------------------------------------------------------- */
 

@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Named barriers, instructions of a warpgroup, and deadlocks.
+ * Barriers of all kinds but mbarriers, instructions of a warpgroup, and deadlocks.
  */
 #ifndef TGL_SIM_MEETINGS_H
 #define TGL_SIM_MEETINGS_H
 
 #include "sim/machine.h"
 
+/* The hooks of kernels/sim/hooks.h. */
+void tgl_block_barrier(void *run, const void *pc);
+void tgl_cluster_barrier(void *run, const void *pc);
+void tgl_warp_barrier(void *run, unsigned lanes, const void *pc);
+unsigned tgl_shuffle(void *run, unsigned lanes, unsigned value, int source, const void *pc);
 void tgl_named_barrier(void *run, int id, int threads, const void *pc);
 
 /* The current thread waits for the other threads of its warpgroup at an instruction. word: the name
  * of the instruction in messages. */
 void tgl_meet_warpgroup(tgl_machine *machine, const char *word, const void *pc);
+
+/* Releases the barriers of a warp that all their lanes have reached. warp: its first thread; lanes:
+ * the number of its threads. False: there is none. */
+bool tgl_warp_barriers_open(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes);
+
+/* Whether a thread waits at a barrier of its block or of the cluster. */
+bool tgl_is_at_barrier(const tgl_sim_thread *thread);
+
+/* All threads of the running block have stopped, and `waiting` is at a barrier of the block or of
+ * the cluster. Releases the threads if all wait at this barrier; else reports the error. */
+void tgl_block_barrier_open(tgl_machine *machine, const tgl_sim_thread *waiting);
 
 /* Releases the named barriers and warpgroups of the running block that all their threads have
  * reached. False: there is none. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Executes launch lists on the simulator. When a plan is made, compiles and loads every kernel of
- * its list. A run chooses alternatives, fills in arguments, determines the memory that each launch
- * may access, and runs the launches one after the other.
+ * its list. A run chooses alternatives, fills in arguments and tensor maps, and runs the launches
+ * one after the other.
  */
+#include "sim/launch_regions.h"
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -103,209 +104,6 @@ void tgl_sim_unprepare(tgl_plan *plan)
     plan->state = NULL;
 }
 
-/* ---- What a launch may touch ----------------------------------------------------------------- */
-
-/* The products of the batch that a launch computes, and its partition of D. */
-typedef struct extent {
-    tgl_rectangle part;
-    int64_t first, count;
-} extent;
-
-/* A batch of stored matrices, rows x cols, of which the launch accesses a partition. */
-static tgl_sim_region matrix(const char *name, const void *base, tgl_type type, int64_t rows,
-                             int64_t cols, int64_t ld, int64_t stride, const tgl_rectangle *part,
-                             const extent *e)
-{
-    const int64_t element = (int64_t)tgl_type_size(type);
-    const int64_t offset = (part->row * ld + part->col) * element;
-    if (base == NULL || part->m == 0 || part->n == 0) return (tgl_sim_region){.extent = 0};
-    return (tgl_sim_region){
-        .name = name,
-        .label = name,
-        .base = (uintptr_t)base + (uintptr_t)(offset + e->first * stride * element),
-        .part_offset = offset,
-        .element = (int)element,
-        .rows = part->m,
-        .row_bytes = part->n * element,
-        .ld_bytes = ld * element,
-        .extent = ((part->m - 1) * ld + part->n) * element,
-        .batch = e->count,
-        .stride_bytes = stride * element,
-        .first_row = part->row,
-        .first_col = part->col,
-        .all_rows = rows,
-        .all_cols = cols,
-    };
-}
-
-/* A batch of vectors. */
-static tgl_sim_region list_of(const char *name, const char *label, const void *base, int64_t count,
-                              int element, int64_t stride, const extent *e)
-{
-    if (base == NULL || count == 0) return (tgl_sim_region){.extent = 0};
-    return (tgl_sim_region){
-        .name = name,
-        .label = label,
-        .base = (uintptr_t)base + (uintptr_t)(e->first * stride * element),
-        .element = element,
-        .rows = 1,
-        .row_bytes = count * element,
-        .ld_bytes = count * element,
-        .extent = count * element,
-        .batch = e->count,
-        .stride_bytes = stride * element,
-        .all_rows = 1,
-        .all_cols = count,
-        .is_list = true,
-    };
-}
-
-/* A batch of matrices given by an array of pointers. `x` describes the partition within one matrix.
- */
-static void set_array(const tgl_run *run, tgl_operand array, const char *name, const char *label,
-                      const extent *e, tgl_sim_region *x, tgl_sim_region *pointers)
-{
-    static const extent once = {.count = 1};
-    const void *const *bases = run->at[array];
-    if (bases == NULL) return;
-    *pointers = list_of(name, label, bases + e->first, e->count, sizeof(void *), 0, &once);
-    x->bases = bases + e->first;
-}
-
-/* The base address of a batch of matrices; for arrays of pointers the first pointer, to have a
- * region at all. */
-static const void *base_of(const tgl_run *run, tgl_operand matrix, tgl_operand array)
-{
-    const void *const *bases = run->at[array];
-    return bases != NULL ? bases[0] : run->at[matrix];
-}
-
-/* Whether a device scalar in the accumulation type is 0. */
-static bool is_zero(const void *scalar, tgl_type type)
-{
-    if (type == TGL_F64) return *(const double *)scalar == 0;
-    if (type == TGL_I32) return *(const int32_t *)scalar == 0;
-    return *(const float *)scalar == 0;
-}
-
-/* NULL, or why A and B must not be read. Device scalars are in host memory here. */
-static const char *why_no_product(const tgl_shape *s, const tgl_run *run)
-{
-    const void *alpha = run->at[TGL_AT_ALPHA];
-    if (!run->has_product) return "alpha is 0";
-    if (s->device_scalars && is_zero(alpha, s->type_accumulate)) return "alpha is 0";
-    return NULL;
-}
-
-static const char *why_no_c(const tgl_shape *s, const tgl_run *run)
-{
-    const void *beta = run->at[TGL_AT_BETA];
-    const bool is_absent =
-        s->device_scalars ? beta == NULL || is_zero(beta, s->type_accumulate) : run->beta == 0;
-    return is_absent ? "beta is 0" : NULL;
-}
-
-/* Sets the partitions of A and B that the launch reads: all of A and B if the launch writes none of
- * D. */
-static void set_inputs(const tgl_shape *s, const tgl_run *run, const extent *e,
-                       tgl_sim_region *regions)
-{
-    const bool is_all = e->part.m == 0;
-    const int64_t row = is_all ? 0 : e->part.row, m = is_all ? s->m : e->part.m;
-    const int64_t col = is_all ? 0 : e->part.col, n = is_all ? s->n : e->part.n;
-    const tgl_rectangle a =
-        s->trans_a ? (tgl_rectangle){0, row, s->k, m} : (tgl_rectangle){row, 0, m, s->k};
-    const tgl_rectangle b =
-        s->trans_b ? (tgl_rectangle){col, 0, n, s->k} : (tgl_rectangle){0, col, s->k, n};
-    regions[TGL_SIM_A] =
-        matrix("A", base_of(run, TGL_AT_A, TGL_AT_A_ARRAY), s->type_a, s->trans_a ? s->k : s->m,
-               s->trans_a ? s->m : s->k, s->lda, s->stride_a, &a, e);
-    regions[TGL_SIM_B] =
-        matrix("B", base_of(run, TGL_AT_B, TGL_AT_B_ARRAY), s->type_b, s->trans_b ? s->n : s->k,
-               s->trans_b ? s->k : s->n, s->ldb, s->stride_b, &b, e);
-    regions[TGL_SIM_A].forbidden = regions[TGL_SIM_B].forbidden = why_no_product(s, run);
-}
-
-static void set_results(const tgl_shape *s, const tgl_run *run, const extent *e,
-                        tgl_sim_region *regions)
-{
-    const char *no_c = why_no_c(s, run);
-    regions[TGL_SIM_D] = matrix(s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY),
-                                s->type_d, s->m, s->n, s->ldd, s->stride_d, &e->part, e);
-    regions[TGL_SIM_D].forbidden =
-        s->in_place ? no_c : "it is the result, which has not been written yet";
-    if (s->in_place) return;
-    regions[TGL_SIM_C] = matrix("C", base_of(run, TGL_AT_C, TGL_AT_C_ARRAY), s->type_c, s->m, s->n,
-                                s->ldc, s->stride_c, &e->part, e);
-    regions[TGL_SIM_C].forbidden = no_c;
-}
-
-static void set_epilogue(const tgl_shape *s, const tgl_run *run, const extent *e,
-                         tgl_sim_region *regions)
-{
-    static const tgl_rectangle none = {.m = 0};
-    const tgl_shape_epilogue *with = &s->epilogue;
-    const tgl_rectangle whole = {0, 0, s->m, s->n};
-    const int size = (int)tgl_type_size(with->type_bias);
-    regions[TGL_SIM_BIAS] =
-        list_of("bias", "bias", run->at[TGL_AT_BIAS], with->bias == TGL_BIAS_ROW ? s->m : s->n,
-                size, with->stride_bias, e);
-    regions[TGL_SIM_RESIDUAL] =
-        matrix("residual", run->at[TGL_AT_RESIDUAL], with->type_residual, s->m, s->n,
-               with->ld_residual, with->stride_residual, with->residual ? &whole : &none, e);
-}
-
-static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *regions)
-{
-    static const extent once = {.count = 1};
-    const int size = (int)tgl_type_size(s->type_accumulate);
-    if (!s->device_scalars) return;
-    regions[TGL_SIM_ALPHA] = list_of("alpha", "alpha", run->at[TGL_AT_ALPHA], 1, size, 0, &once);
-    regions[TGL_SIM_BETA] = list_of("beta", "beta", run->at[TGL_AT_BETA], 1, size, 0, &once);
-}
-
-static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
-{
-    static const extent once = {.count = 1};
-    regions[TGL_SIM_COUNTERS] = list_of("the counters", "workspace", memory->counters,
-                                        (int64_t)memory->counter_bytes / 4, 4, 0, &once);
-    regions[TGL_SIM_SCRATCH] = list_of("the scratch", "workspace", memory->scratch,
-                                       (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
-}
-
-/* While an operand is prepared, its block is the scratch. */
-static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_region *regions)
-{
-    static const extent once = {.count = 1};
-    static const char *const names[] = {"the prepared A", "the prepared B"};
-    for (int i = 0; i < TGL_KEPT_OPERANDS; i++)
-        if (!run->is_preparation)
-            regions[TGL_SIM_KEPT_A + i] =
-                list_of(names[i], names[i], run->kept[i], list->kept_bytes[i] / 4, 4, 0, &once);
-}
-
-static void set_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
-                        const extent *e, tgl_sim_region *regions)
-{
-    const tgl_shape *s = &plan->shape;
-    memset(regions, 0, TGL_SIM_REGIONS * sizeof *regions);
-    set_inputs(s, run, e, regions);
-    set_results(s, run, e, regions);
-    set_array(run, TGL_AT_A_ARRAY, "the pointers to A", "A[i]", e, &regions[TGL_SIM_A],
-              &regions[TGL_SIM_A_POINTERS]);
-    set_array(run, TGL_AT_B_ARRAY, "the pointers to B", "B[i]", e, &regions[TGL_SIM_B],
-              &regions[TGL_SIM_B_POINTERS]);
-    set_array(run, TGL_AT_D_ARRAY, s->in_place ? "the pointers to C" : "the pointers to D",
-              s->in_place ? "C[i]" : "D[i]", e, &regions[TGL_SIM_D], &regions[TGL_SIM_D_POINTERS]);
-    if (!s->in_place)
-        set_array(run, TGL_AT_C_ARRAY, "the pointers to C", "C[i]", e, &regions[TGL_SIM_C],
-                  &regions[TGL_SIM_C_POINTERS]);
-    set_epilogue(s, run, e, regions);
-    set_scalars(s, run, regions);
-    set_workspace(memory, regions);
-    set_kept(&plan->list, run, regions);
-}
-
 /* ---- Tensor maps ----------------------------------------------------------------------------- */
 
 static tgl_status check_tensor(const tgl_tensor *t, int map)
@@ -371,13 +169,13 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
         .first_problem = repeat * launch->count,
         .result = (char *)j->run->at[TGL_AT_D],
     };
-    const extent e = {launch->part, own.first_problem, count};
+    const tgl_extent e = {launch->part, own.first_problem, count};
     memcpy(own.grid, launch->grid, sizeof own.grid);
     memcpy(own.cluster, launch->cluster, sizeof own.cluster);
     if (launch->count_in_grid_z) own.grid[2] = (unsigned)count;
     TGL_TRY(tgl_launch_fill(&j->plan->list, launch, j->run, (char *)j->memory.counters,
                             (char *)j->memory.scratch, repeat, encode, NULL, arguments));
-    set_regions(j->plan, j->run, &j->memory, &e, own.regions);
+    tgl_launch_regions(j->plan, j->run, &j->memory, &e, own.regions);
     own.trace = tgl_record_launch(&j->record, &own);
     TGL_TRY(tgl_host_threads_run(&j->sim->threads, &j->sim->machine, &own));
     tgl_report_add(&j->report, &j->sim->machine);
@@ -403,8 +201,8 @@ static int64_t needed_bytes(const job *j)
 {
     const tgl_shape *s = &j->plan->shape;
     tgl_sim_region regions[TGL_SIM_REGIONS];
-    const extent whole = {{0, 0, s->m, s->n}, 0, s->batch};
-    set_regions(j->plan, j->run, &j->memory, &whole, regions);
+    const tgl_extent whole = {{0, 0, s->m, s->n}, 0, s->batch};
+    tgl_launch_regions(j->plan, j->run, &j->memory, &whole, regions);
     return tgl_report_needed_bytes(regions);
 }
 

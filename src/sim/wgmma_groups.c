@@ -12,20 +12,17 @@
 #include "sim/meetings.h"
 #include "sim/shadow_shared.h"
 #include "sim/tensor_cores.h"
+#include "sim/wgmma_matrix.h"
+#include "sim/wgmma_registers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     WARP = 32,
-    M = 64,         /* rows of an instruction's tile */
-    N_MAX = 256,    /* maximum number of columns */
-    K_BYTES = 32,   /* K of an instruction, in bytes of an operand's row */
-    CHUNK = 16,     /* bytes that a swizzle keeps together */
-    ATOM_LINES = 8, /* lines of a swizzle's pattern */
-    ADDRESS_BITS = 18,
-    FRAGMENT = 4,      /* registers of a left operand */
-    FRAGMENT_K = 8,    /* its K, of TF32 */
+    M = 64,            /* rows of an instruction's tile */
+    N_MAX = 256,       /* maximum number of columns */
+    FRAGMENT_K = 8,    /* K of a left operand in registers, which is TF32 */
     REGISTERS = 65536, /* per SM: CUDA C++ Programming Guide, compute capability 9.0 */
 };
 
@@ -51,127 +48,10 @@ typedef struct tgl_sim_warpgroup {
 typedef struct tgl_wgmma_operands {
     bool is_done;
     float *acc;
-    const unsigned *left_fragment; /* NULL, or FRAGMENT registers instead of `left` */
+    const unsigned *left_fragment; /* NULL, or TGL_WGMMA_FRAGMENT registers instead of `left` */
     unsigned long long left, right;
     int type, n, left_k_major, right_k_major, scale_d;
 } tgl_wgmma_operands;
-
-/* ---- Descriptors ----------------------------------------------------------------------------- */
-
-/* A matrix in shared memory, decoded from a descriptor (PTX ISA, "Matrix Descriptor Format").
- * Addresses are relative to window_of(), a multiple of 1024 bytes like the start of shared memory
- * on a GPU. */
-typedef struct matrix {
-    unsigned start, atom_bytes, group_bytes, swizzle;
-    unsigned element; /* bytes */
-    bool is_k_major;
-    int edge; /* size in M or N, in elements */
-} matrix;
-
-static uintptr_t window_of(const tgl_machine *machine)
-{
-    return machine->launch->module->shared_base & ~(uintptr_t)1023;
-}
-
-unsigned long long tgl_wgmma_tile(void *run, const void *shared, int swizzle, int atom_bytes,
-                                  int group_bytes, const void *pc)
-{
-    tgl_machine *machine = run;
-    const tgl_sim_module *module = machine->launch->module;
-    const uintptr_t address = (uintptr_t)shared - window_of(machine);
-    if ((uintptr_t)shared - module->shared_base >= module->shared_size)
-        tgl_machine_fault(machine, pc, "a matrix of wgmma is not in shared memory");
-    if (swizzle != 32 && swizzle != 64 && swizzle != 128)
-        tgl_machine_fault(
-            machine, pc, "a matrix of wgmma has a swizzle of %d bytes, not 32, 64 or 128", swizzle);
-    if (address % CHUNK != 0 || atom_bytes % CHUNK != 0 || group_bytes % CHUNK != 0 ||
-        (unsigned)atom_bytes >> ADDRESS_BITS != 0 || (unsigned)group_bytes >> ADDRESS_BITS != 0)
-        tgl_machine_fault(machine, pc,
-                          "a matrix of wgmma has an address or strides (%d and %d bytes) that are "
-                          "not multiples of 16 below 2^18, as a descriptor needs",
-                          atom_bytes, group_bytes);
-    return address >> 4 | (unsigned long long)(atom_bytes >> 4) << 16 |
-           (unsigned long long)(group_bytes >> 4) << 32 |
-           (unsigned long long)(swizzle == 128  ? 1
-                                : swizzle == 64 ? 2
-                                                : 3)
-               << 62;
-}
-
-static matrix decode(unsigned long long descriptor, unsigned element, bool is_k_major, int edge)
-{
-    static const unsigned swizzles[] = {0, 128, 64, 32};
-    return (matrix){.start = (descriptor & 0x3fff) << 4,
-                    .atom_bytes = (descriptor >> 16 & 0x3fff) << 4,
-                    .group_bytes = (descriptor >> 32 & 0x3fff) << 4,
-                    .swizzle = swizzles[descriptor >> 62],
-                    .element = element,
-                    .is_k_major = is_k_major,
-                    .edge = edge};
-}
-
-static void check_matrix(tgl_machine *machine, const matrix *x, const char *name, const void *pc)
-{
-    const unsigned pattern = ATOM_LINES * x->swizzle;
-    if (x->swizzle == 0)
-        tgl_machine_fault(machine, pc,
-                          "the %s matrix of wgmma has no swizzle, which the simulator does not "
-                          "support",
-                          name);
-    else if (x->start % pattern >= x->swizzle)
-        tgl_machine_fault(machine, pc,
-                          "the %s matrix of wgmma begins %u bytes into a swizzle's pattern of %u",
-                          name, x->start % pattern, pattern);
-    else if (x->is_k_major && x->start % x->swizzle + K_BYTES > x->swizzle)
-        tgl_machine_fault(machine, pc,
-                          "the %s matrix of wgmma crosses the end of a swizzle line of %u bytes",
-                          name, x->swizzle);
-}
-
-/* The address of the 16 bytes that begin with element (edge, k), in the contiguous dimension. */
-static unsigned chunk_at(const matrix *x, int edge, int k)
-{
-    const unsigned per_line = x->swizzle / x->element; /* elements per line, if MN-major */
-    const unsigned e = (unsigned)edge, p = (unsigned)k;
-    const unsigned offset =
-        x->is_k_major
-            ? e / ATOM_LINES * x->group_bytes + e % ATOM_LINES * x->swizzle + p * x->element
-            : e / per_line * x->atom_bytes + e % per_line * x->element +
-                  p / ATOM_LINES * x->group_bytes + p % ATOM_LINES * x->swizzle;
-    const unsigned address = x->start + offset;
-    return address ^ (address >> 7 & (x->swizzle / CHUNK - 1)) << 4;
-}
-
-static uint32_t element_at(const char *from, unsigned bytes)
-{
-    uint32_t word = 0;
-    memcpy(&word, from, bytes);
-    return word;
-}
-
-/* Reads the matrix: to[edge * edge_step + k * k_step] := element (edge, k). Records an asynchronous
- * read that lasts until its group has been waited for. */
-static void read_matrix(tgl_machine *machine, const matrix *x, const tgl_shared_access *access,
-                        const uint32_t *known, uint32_t *to, int edge_step, int k_step,
-                        const void *pc)
-{
-    const int k_count = K_BYTES / (int)x->element, per_chunk = CHUNK / (int)x->element;
-    const uintptr_t window = window_of(machine), base = machine->launch->module->shared_base;
-    for (int edge = 0; edge < x->edge; edge += x->is_k_major ? 1 : per_chunk)
-        for (int k = 0; k < k_count; k += x->is_k_major ? per_chunk : 1) {
-            const uintptr_t address = window + chunk_at(x, edge, k);
-            const size_t offset = address - base;
-            if (offset >= machine->launch->module->shared_size)
-                tgl_machine_fault(machine, pc, "wgmma reads outside shared memory");
-            tgl_shared_check_bounds(machine, offset, CHUNK, false, pc);
-            tgl_shared_read_async(machine, offset, CHUNK, access, known, pc);
-            uint32_t *first = to + edge * edge_step + k * k_step;
-            for (int i = 0; i < per_chunk; i++)
-                first[i * (x->is_k_major ? k_step : edge_step)] = element_at(
-                    machine->launch->module->image->shared_begin + offset + i * (int)x->element,
-                    x->element);
-        }
-}
 
 /* ---- Warpgroups ------------------------------------------------------------------------------ */
 
@@ -261,92 +141,17 @@ static void check_same(tgl_machine *machine, const tgl_wgmma_operands *own,
             (long long)machine->current->wgmmas.groups);
 }
 
-/* Checks that a wgmma_fence() follows the latest access to an accumulator. Accumulators are tracked
- * from their first wgmma on. */
-static void check_fence(tgl_machine *machine, tgl_sim_thread *thread, const float *acc, int n,
-                        const void *pc)
-{
-    tgl_sim_wgmma_thread *w = &thread->wgmmas;
-    const char *begin = (const char *)acc, *end = (const char *)(acc + n / 2);
-    int i = 0;
-    while (i < TGL_WGMMA_ACCUMULATORS &&
-           (w->accumulators[i].begin != begin || w->accumulators[i].end != end))
-        i++;
-    const bool is_known = i < TGL_WGMMA_ACCUMULATORS;
-    if (!w->has_fenced || (is_known && w->accumulators[i].is_touched))
-        tgl_machine_fault(
-            machine, pc,
-            "wgmma with an accumulator of thread %u, and no wgmma_fence() since it was "
-            "last touched",
-            thread->index);
-    if (is_known) return;
-    int free_one = 0; /* an unused or overlapping entry; else the first */
-    for (i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
-        if (w->accumulators[i].begin == NULL ||
-            (w->accumulators[i].begin < end && begin < w->accumulators[i].end)) {
-            w->accumulators[i].begin = w->accumulators[i].end = NULL;
-            free_one = i;
-        }
-    w->accumulators[free_one].begin = begin;
-    w->accumulators[free_one].end = end;
-    w->accumulators[free_one].is_touched = false;
-}
-
-/* ---- Left fragments -------------------------------------------------------------------------- */
-
-/* Checks that a wgmma_fence() follows the latest write to the fragment, and notes that the group
- * that is being issued reads it. Fragments are tracked from their first wgmma on. */
-static void use_fragment(tgl_machine *machine, tgl_sim_thread *thread, const void *pc)
-{
-    tgl_sim_wgmma_thread *w = &thread->wgmmas;
-    const char *begin = (const char *)thread->wgmma->left_fragment;
-    tgl_sim_left_fragment *entry = w->fragments;
-    while (entry < w->fragments + TGL_WGMMA_LEFT_FRAGMENTS && entry->begin != NULL &&
-           entry->begin != begin)
-        entry++;
-    if (entry == w->fragments + TGL_WGMMA_LEFT_FRAGMENTS)
-        tgl_machine_fault(machine, pc,
-                          "wgmma with more than %d left operands in registers, which is the "
-                          "maximum of the simulator",
-                          TGL_WGMMA_LEFT_FRAGMENTS);
-    if (entry->begin == begin && entry->is_written)
-        tgl_machine_fault(machine, pc,
-                          "wgmma with left fragments of thread %u, and no wgmma_fence() since they "
-                          "were last written",
-                          thread->index);
-    *entry = (tgl_sim_left_fragment){
-        .begin = begin, .end = begin + FRAGMENT * sizeof(unsigned), .group = w->groups, .pc = pc};
-}
-
 /* to := the left operand from the registers of all threads of the warpgroup, 64 x 8. */
 static void read_fragments(tgl_machine *machine, uint32_t *to, const void *pc)
 {
     tgl_sim_thread *threads = &machine->now->threads[first_of(machine->current)];
     for (unsigned i = 0; i < TGL_WARPGROUP; i++) {
         const unsigned *fragment = threads[i].wgmma->left_fragment;
-        use_fragment(machine, &threads[i], pc);
-        for (unsigned j = 0; j < FRAGMENT; j++) {
+        tgl_wgmma_use_fragment(machine, &threads[i], fragment, pc);
+        for (unsigned j = 0; j < TGL_WGMMA_FRAGMENT; j++) {
             const unsigned row = i / WARP * 16 + i % WARP / 4 + j % 2 * 8, k = i % 4 + j / 2 * 4;
             to[row * FRAGMENT_K + k] = fragment[j];
         }
-    }
-}
-
-/* Checks a write of the current thread to a register that may be part of a left operand. */
-static void check_fragments(tgl_machine *machine, const char *address, const char *end,
-                            const void *pc)
-{
-    char place[TGL_SIM_PLACE];
-    tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
-    for (int i = 0; i < TGL_WGMMA_LEFT_FRAGMENTS && w->fragments[i].begin != NULL; i++) {
-        tgl_sim_left_fragment *x = &w->fragments[i];
-        if (end <= x->begin || address >= x->end) continue;
-        if (x->group >= w->done)
-            tgl_machine_fault(
-                machine, pc,
-                "writes a left fragment of the wgmma at %s, which has not been waited for",
-                tgl_sim_place(machine->launch->module, x->pc, place, sizeof place));
-        x->is_written = true;
     }
 }
 
@@ -410,12 +215,12 @@ static void check_all(tgl_machine *machine, const tgl_wgmma_operands *own, const
     tgl_sim_thread *threads = &machine->now->threads[first_of(machine->current)];
     for (unsigned i = 0; i < TGL_WARPGROUP; i++) {
         check_same(machine, own, threads[i].wgmma, &threads[i], pc);
-        check_fence(machine, &threads[i], threads[i].wgmma->acc, own->n, pc);
+        tgl_wgmma_check_fence(machine, &threads[i], threads[i].wgmma->acc, own->n, pc);
     }
 }
 
 static void trace(tgl_machine *machine, const tgl_wgmma_operands *own, uint32_t site, int k,
-                  const matrix *left, const matrix *right)
+                  const tgl_wgmma_matrix *left, const tgl_wgmma_matrix *right)
 {
     tgl_trace_step *step = tgl_tally_step(&machine->tally, site);
     if (step == NULL) return;
@@ -423,34 +228,36 @@ static void trace(tgl_machine *machine, const tgl_wgmma_operands *own, uint32_t 
     step->m = M;
     step->n = own->n;
     step->k = k;
-    step->tiles[0] = window_of(machine) + left->start;
-    step->tiles[1] = window_of(machine) + right->start;
+    step->tiles[0] = tgl_wgmma_window(machine) + left->start;
+    step->tiles[1] = tgl_wgmma_window(machine) + right->start;
 }
 
 /* Executes the instruction. Called by one thread for all of the warpgroup. */
 static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
 {
     const unsigned element = own->type == TGL_F32 ? 4 : 2;
-    const int k = K_BYTES / (int)element;
+    const int k = TGL_WGMMA_K_BYTES / (int)element;
     const tgl_tensor_type type = own->type == TGL_F32   ? TGL_TENSOR_TF32
                                  : own->type == TGL_F16 ? TGL_TENSOR_F16
                                                         : TGL_TENSOR_BF16;
-    const matrix left = decode(own->left, element, own->left_k_major != 0, M);
-    const matrix right = decode(own->right, element, own->right_k_major != 0, own->n);
+    const tgl_wgmma_matrix left = tgl_wgmma_decode(own->left, element, own->left_k_major != 0, M);
+    const tgl_wgmma_matrix right =
+        tgl_wgmma_decode(own->right, element, own->right_k_major != 0, own->n);
     const bool has_fragments = own->left_fragment != NULL;
     check_all(machine, own, pc);
-    if (!has_fragments) check_matrix(machine, &left, "left", pc);
-    check_matrix(machine, &right, "right", pc);
+    if (!has_fragments) tgl_wgmma_check_matrix(machine, &left, "left", pc);
+    tgl_wgmma_check_matrix(machine, &right, "right", pc);
     tgl_sim_warpgroup *group = warpgroup_of(machine);
     tile *t = tile_of(machine, group, own, pc);
     const int64_t number = machine->current->wgmmas.groups;
     tgl_shared_access access = {
         machine->now->epoch, 0, (uint32_t)number + 1, 0,
         (uint16_t)tgl_async_reader_of(machine, true, first_of(machine->current), pc)};
-    const matrix *first = has_fragments ? &right : &left;
-    const int64_t bytes = (int64_t)((has_fragments ? 0 : M) + own->n) * K_BYTES;
-    const size_t offset = window_of(machine) + first->start - machine->launch->module->shared_base;
-    const int array = tgl_shared_check_bounds(machine, offset, CHUNK, false, pc);
+    const tgl_wgmma_matrix *first = has_fragments ? &right : &left;
+    const int64_t bytes = (int64_t)((has_fragments ? 0 : M) + own->n) * TGL_WGMMA_K_BYTES;
+    const size_t offset =
+        tgl_wgmma_window(machine) + first->start - machine->launch->module->shared_base;
+    const int array = tgl_shared_check_bounds(machine, offset, TGL_WGMMA_CHUNK, false, pc);
     if (!tgl_tally_bulk(&machine->tally, pc, TGL_TENSOR_LOAD, array, bytes, 0, &access.site))
         tgl_machine_give_up(machine);
     trace(machine, own, access.site, k, first, &right);
@@ -458,8 +265,8 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
     if (has_fragments)
         read_fragments(machine, group->left, pc);
     else
-        read_matrix(machine, &left, &access, known, group->left, k, 1, pc);
-    read_matrix(machine, &right, &access, known, group->right, 1, own->n, pc);
+        tgl_wgmma_read_matrix(machine, &left, &access, known, group->left, k, 1, pc);
+    tgl_wgmma_read_matrix(machine, &right, &access, known, group->right, 1, own->n, pc);
     if (!own->scale_d) memset(t->sums, 0, sizeof *t->sums * (size_t)(M * own->n));
     tgl_tensor_multiply(&tgl_tensor_hopper, type, M, own->n, k, group->left, group->right, t->sums);
     t->group = number;
@@ -494,17 +301,6 @@ void tgl_wgmma(void *run, float *acc, const unsigned *left_fragment, unsigned lo
     issue(machine, &own, pc);
     for (unsigned i = 0; i < TGL_WARPGROUP; i++)
         machine->now->threads[first_of(machine->current) + i].wgmma->is_done = true;
-}
-
-void tgl_wgmma_fence(void *run)
-{
-    tgl_machine *machine = run;
-    tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
-    w->has_fenced = true;
-    for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
-        w->accumulators[i].is_touched = false;
-    for (int i = 0; i < TGL_WGMMA_LEFT_FRAGMENTS; i++)
-        w->fragments[i].is_written = false;
 }
 
 void tgl_wgmma_commit(void *run)
@@ -562,10 +358,8 @@ void tgl_wgmma_check_register(tgl_machine *machine, const char *address, unsigne
     const char *end = address + bytes;
     tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
     const unsigned own = machine->current->index % TGL_WARPGROUP;
-    for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)
-        if (end > w->accumulators[i].begin && address < w->accumulators[i].end)
-            w->accumulators[i].is_touched = true;
-    if (is_write) check_fragments(machine, address, end, pc);
+    tgl_wgmma_touch_accumulators(w, address, end);
+    if (is_write) tgl_wgmma_check_fragments(machine, address, end, pc);
     if (w->in_flight == 0) return;
     const tgl_sim_warpgroup *group = warpgroup_of(machine);
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++) {

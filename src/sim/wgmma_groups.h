@@ -7,12 +7,9 @@
 
 #include "sim/machine.h"
 
-unsigned long long tgl_wgmma_tile(void *run, const void *shared, int swizzle, int atom_bytes,
-                                  int group_bytes, const void *pc);
 void tgl_wgmma(void *run, float *acc, const unsigned *left_fragment, unsigned long long left,
                unsigned long long right, int type, int n, int left_k_major, int right_k_major,
                int scale_d, const void *pc);
-void tgl_wgmma_fence(void *run);
 void tgl_wgmma_commit(void *run);
 void tgl_wgmma_wait(void *run, int pending);
 void tgl_set_registers(void *run, int count, const void *pc);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The global memory that a launch of a plan may access: the operands, of matrices only the part
+ * that the launch computes, the workspace, and prepared operands.
+ */
+#ifndef TGL_SIM_LAUNCH_REGIONS_H
+#define TGL_SIM_LAUNCH_REGIONS_H
+
+#include "backend/backend.h"
+#include "sim/machine.h"
+
+/* The products of the batch that a launch computes, and its partition of D. */
+typedef struct tgl_extent {
+    tgl_rectangle part;
+    int64_t first, count;
+} tgl_extent;
+
+/* Fills regions[TGL_SIM_REGIONS]. memory: of the run. */
+void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,
+                        const tgl_extent *e, tgl_sim_region *regions);
+
+#endif

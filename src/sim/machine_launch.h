@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs launches on the simulated GPU: one SM that runs a grid cluster by cluster (usually clusters
+ * of one block), with a fiber for each thread, and checks every access. It runs one launch at a
+ * time. The launches of a run share the result and the workspace.
+ */
+#ifndef TGL_SIM_MACHINE_LAUNCH_H
+#define TGL_SIM_MACHINE_LAUNCH_H
+
+#include "sim/machine.h"
+
+bool tgl_machine_init(tgl_machine *machine, bool is_helper);
+void tgl_machine_free(tgl_machine *machine);
+
+/* Starts a run: D and the scratch count as not written, and the counters are zero. TGL_NO_MEMORY.
+ */
+tgl_status tgl_machine_begin(tgl_machine *machine, const tgl_sim_memory *memory);
+
+/* Starts a launch: TGL_OK, TGL_UNSUPPORTED or TGL_NO_MEMORY. */
+tgl_status tgl_machine_start(tgl_machine *machine, const tgl_sim_launch *launch);
+
+/* Runs all clusters of the launch, to the end or to the first error. */
+void tgl_machine_run_clusters(tgl_machine *machine);
+
+/* Ends a launch: TGL_OK, TGL_KERNEL_FAULT or TGL_NO_MEMORY. The counts stay in machine->tally until
+ * the next launch. */
+tgl_status tgl_machine_finish(tgl_machine *machine);
+
+/* Ends a run: TGL_KERNEL_FAULT if a counter is not zero. */
+tgl_status tgl_machine_end(tgl_machine *machine);
+
+/* ---- For machine_run.c ----------------------------------------------------------------------- */
+
+/* Makes the first `count` threads of a block, each with a stack; those that are there stay. False:
+ * no memory. */
+bool tgl_machine_make_threads(tgl_machine *machine, tgl_sim_block *block, unsigned count);
+
+/* What the fiber of a thread runs: the kernel. thread: a tgl_sim_thread. */
+void tgl_machine_thread_main(void *thread);
+
+/* ---- For host_threads.c ---------------------------------------------------------------------- */
+
+uint64_t tgl_machine_clusters(const tgl_sim_launch *launch);
+
+/* The cluster of the started launch that runs at this turn, from 0. */
+uint32_t tgl_machine_cluster_at(const tgl_machine *machine, uint32_t turn);
+
+/* Prepares a helper to run clusters of the launch that `machine` has started. launch: the same with
+ * a module of the helper's. False: no memory. */
+bool tgl_machine_start_helper(tgl_machine *helper, const tgl_machine *machine,
+                              const tgl_sim_launch *launch);
+
+/* After an error: forgets the threads that have not finished. */
+void tgl_machine_forget_threads(const tgl_machine *machine);
+
+#endif

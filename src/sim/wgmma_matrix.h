@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The matrices of wgmma in shared memory: descriptors, and reading elements.
+ */
+#ifndef TGL_SIM_WGMMA_MATRIX_H
+#define TGL_SIM_WGMMA_MATRIX_H
+
+#include "sim/machine.h"
+
+enum {
+    TGL_WGMMA_K_BYTES = 32, /* K of an instruction, in bytes of an operand's row */
+    TGL_WGMMA_CHUNK = 16,   /* bytes that a swizzle keeps together */
+};
+
+/* A matrix in shared memory, decoded from a descriptor (PTX ISA, "Matrix Descriptor Format").
+ * Addresses are relative to tgl_wgmma_window(), a multiple of 1024 bytes like the start of shared
+ * memory on a GPU. */
+typedef struct tgl_wgmma_matrix {
+    unsigned start, atom_bytes, group_bytes, swizzle;
+    unsigned element; /* bytes */
+    bool is_k_major;
+    int edge; /* size in M or N, in elements */
+} tgl_wgmma_matrix;
+
+/* The address that addresses of matrices are relative to. */
+uintptr_t tgl_wgmma_window(const tgl_machine *machine);
+
+/* The hook that makes a descriptor. */
+unsigned long long tgl_wgmma_tile(void *run, const void *shared, int swizzle, int atom_bytes,
+                                  int group_bytes, const void *pc);
+
+tgl_wgmma_matrix tgl_wgmma_decode(unsigned long long descriptor, unsigned element, bool is_k_major,
+                                  int edge);
+
+/* Checks that the matrix begins where the pattern of its swizzle begins. name: "left" or "right".
+ */
+void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, const char *name,
+                            const void *pc);
+
+/* Reads the matrix: to[edge * edge_step + k * k_step] := element (edge, k). Records an asynchronous
+ * read that lasts until its group has been waited for. */
+void tgl_wgmma_read_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x,
+                           const tgl_shared_access *access, const uint32_t *known, uint32_t *to,
+                           int edge_step, int k_step, const void *pc);
+
+#endif
