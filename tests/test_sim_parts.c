@@ -66,7 +66,7 @@ static void test_temp_folder(void **state)
     tgl_temp_folder folder;
     struct stat info;
     char path[TGL_TEMP_PATH];
-    assert_true(tgl_temp_folder_make(&folder));
+    assert_int_equal(tgl_temp_folder_make(&folder), TGL_OK);
     snprintf(path, sizeof path, "%s", folder.path);
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
@@ -78,7 +78,7 @@ static void test_temp_folder(void **state)
     assert_int_not_equal(stat(path, &info), 0);
 
     setenv("TMPDIR", "/nowhere", 1);
-    assert_false(tgl_temp_folder_make(&folder));
+    assert_int_equal(tgl_temp_folder_make(&folder), TGL_DRIVER);
     tgl_temp_folder_remove(&folder);
     unsetenv("TMPDIR");
 }
@@ -90,7 +90,7 @@ static void stop_with_folder(int signal_number, int report)
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     setpgid(0, 0);
-    if (!tgl_temp_folder_make(&folder) ||
+    if (tgl_temp_folder_make(&folder) != TGL_OK ||
         tgl_temp_folder_write(&folder, "a/file", "text", 4) == NULL ||
         write(report, folder.path, sizeof folder.path) != (ssize_t)sizeof folder.path)
         _exit(1);
@@ -126,10 +126,10 @@ static void test_folder_without_children(void **state)
     (void)state;
     tgl_temp_folder folder;
     signal(SIGCHLD, SIG_IGN);
-    assert_true(tgl_temp_folder_make(&folder));
+    assert_int_equal(tgl_temp_folder_make(&folder), TGL_OK);
     tgl_temp_folder_remove(&folder);
     signal(SIGCHLD, SIG_DFL);
-    assert_true(tgl_temp_folder_make(&folder));
+    assert_int_equal(tgl_temp_folder_make(&folder), TGL_OK);
     tgl_temp_folder_remove(&folder);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, not even an ended one */
 }

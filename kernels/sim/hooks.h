@@ -29,73 +29,82 @@ static inline unsigned long long tgl_sim_place_in_loops(const tgl_sim_loops *loo
     return loops->depth > 0 ? loops->loop[loops->depth - 1].place : 0;
 }
 
-/* Filled in by the host before a launch. `run` is the host's and is passed to each call. `pc` is
- * the return address of the access, from which the host finds file and line. Other CUDA threads may
- * run before a call returns. It does not return if the kernel has made an error. */
+/* Filled in by the host before a launch. `machine` is the host's and is passed to each call. `pc`
+ * is the return address of the access, from which the host finds file and line. Other CUDA threads
+ * may run before a call returns. It does not return if the kernel has made an error. */
 typedef struct tgl_sim_hooks {
-    void *run;
-    void (*access)(void *run, const void *address, unsigned bytes, int is_write, const void *pc);
+    struct tgl_machine *machine;
+    void (*access)(struct tgl_machine *machine, const void *address, unsigned bytes, int is_write,
+                   const void *pc);
     /* Called before the accesses to some elements of aligned words, where the kernel on a GPU loads
      * the words whole. */
-    void (*wide_load)(void *run, const void *words, unsigned bytes, const void *pc);
-    void (*barrier)(void *run, const void *pc);
-    void (*cluster_barrier)(void *run, const void *pc);
+    void (*wide_load)(struct tgl_machine *machine, const void *words, unsigned bytes,
+                      const void *pc);
+    void (*barrier)(struct tgl_machine *machine, const void *pc);
+    void (*cluster_barrier)(struct tgl_machine *machine, const void *pc);
     /* Reads the shared memory of the cluster's block number `rank`, at the address that `shared`
      * has in this block. */
-    float (*cluster_load)(void *run, const float *shared, int rank, const void *pc);
-    void (*warp_barrier)(void *run, unsigned lanes, const void *pc);
+    float (*cluster_load)(struct tgl_machine *machine, const float *shared, int rank,
+                          const void *pc);
+    void (*warp_barrier)(struct tgl_machine *machine, unsigned lanes, const void *pc);
     /* Returns the value that lane `source` of the warp passes. Every lane of `lanes` takes part. */
-    unsigned (*shuffle)(void *run, unsigned lanes, unsigned value, int source, const void *pc);
-    void (*async_copy)(void *run, void *shared, const void *global, int bytes, int valid_bytes,
-                       const void *pc);
-    void (*async_commit)(void *run);
-    void (*async_wait)(void *run, int groups_pending);
+    unsigned (*shuffle)(struct tgl_machine *machine, unsigned lanes, unsigned value, int source,
+                        const void *pc);
+    void (*async_copy)(struct tgl_machine *machine, void *shared, const void *global, int bytes,
+                       int valid_bytes, const void *pc);
+    void (*async_commit)(struct tgl_machine *machine);
+    void (*async_wait)(struct tgl_machine *machine, int groups_pending);
 
     /* Called before an atomic read-modify-write of 4 bytes; for __threadfence(); for
      * wait_for_earlier_launches() of lib/launch_order.h. */
-    void (*atomic)(void *run, const void *address, const void *pc);
-    void (*fence)(void *run, const void *pc);
-    void (*wait_for_launches)(void *run);
+    void (*atomic)(struct tgl_machine *machine, const void *address, const void *pc);
+    void (*fence)(struct tgl_machine *machine, const void *pc);
+    void (*wait_for_launches)(struct tgl_machine *machine);
 
     /* lib/mbarrier.h and lib/tma.h. `barrier` points to 8 bytes of shared memory. */
-    void (*mbarrier_init)(void *run, const void *barrier, int arrivals, const void *pc);
-    void (*mbarrier_fence)(void *run);
-    void (*mbarrier_arrive)(void *run, const void *barrier, unsigned bytes, const void *pc);
-    void (*mbarrier_wait)(void *run, const void *barrier, unsigned parity, const void *pc);
-    void (*mbarrier_arrive_at)(void *run, const void *barrier, int rank, const void *pc);
+    void (*mbarrier_init)(struct tgl_machine *machine, const void *barrier, int arrivals,
+                          const void *pc);
+    void (*mbarrier_fence)(struct tgl_machine *machine);
+    void (*mbarrier_arrive)(struct tgl_machine *machine, const void *barrier, unsigned bytes,
+                            const void *pc);
+    void (*mbarrier_wait)(struct tgl_machine *machine, const void *barrier, unsigned parity,
+                          const void *pc);
+    void (*mbarrier_arrive_at)(struct tgl_machine *machine, const void *barrier, int rank,
+                               const void *pc);
     /* mask: ranks of the blocks of the cluster that receive the box; 0: this block, no multicast */
-    void (*tma_load)(void *run, void *shared, const void *map, const int *at, int rank,
-                     const void *barrier, unsigned mask, const void *pc);
-    void (*tma_store)(void *run, const void *map, const void *shared, const int *at, int rank,
-                      const void *pc);
-    void (*tma_store_commit)(void *run);
-    void (*tma_store_wait)(void *run, int pending, int is_read_only);
-    void (*fence_proxy_async)(void *run);
+    void (*tma_load)(struct tgl_machine *machine, void *shared, const void *map, const int *at,
+                     int rank, const void *barrier, unsigned mask, const void *pc);
+    void (*tma_store)(struct tgl_machine *machine, const void *map, const void *shared,
+                      const int *at, int rank, const void *pc);
+    void (*tma_store_commit)(struct tgl_machine *machine);
+    void (*tma_store_wait)(struct tgl_machine *machine, int pending, int is_read_only);
+    void (*fence_proxy_async)(struct tgl_machine *machine);
 
     /* lib/named_barrier.h */
-    void (*named_barrier)(void *run, int id, int threads, const void *pc);
+    void (*named_barrier)(struct tgl_machine *machine, int id, int threads, const void *pc);
 
     /* lib/mma.h and lib/ldmatrix.h. The registers are those of the calling lane. type: a tgl_type,
      * F32 for TF32 */
-    void (*mma)(void *run, int type, void *acc, const void *a, const void *b, const void *pc);
-    void (*ldmatrix)(void *run, unsigned *to, const void *row, int count, int is_transposed,
-                     const void *pc);
-    void (*stmatrix)(void *run, void *row, const unsigned *from, int count, int is_transposed,
-                     const void *pc);
+    void (*mma)(struct tgl_machine *machine, int type, void *acc, const void *a, const void *b,
+                const void *pc);
+    void (*ldmatrix)(struct tgl_machine *machine, unsigned *to, const void *row, int count,
+                     int is_transposed, const void *pc);
+    void (*stmatrix)(struct tgl_machine *machine, void *row, const unsigned *from, int count,
+                     int is_transposed, const void *pc);
 
     /* lib/wgmma.h */
-    unsigned long long (*wgmma_tile)(void *run, const void *shared, int swizzle, int atom_bytes,
-                                     int group_bytes, const void *pc);
-    void (*wgmma)(void *run, float *acc, const unsigned *left_fragment, unsigned long long left,
-                  unsigned long long right, int type, int n, int left_k_major, int right_k_major,
-                  int scale_d, const void *pc);
-    void (*wgmma_fence)(void *run);
-    void (*wgmma_commit)(void *run);
-    void (*wgmma_wait)(void *run, int pending);
-    void (*set_registers)(void *run, int count, const void *pc);
+    unsigned long long (*wgmma_tile)(struct tgl_machine *machine, const void *shared, int swizzle,
+                                     int atom_bytes, int group_bytes, const void *pc);
+    void (*wgmma)(struct tgl_machine *machine, float *acc, const unsigned *left_fragment,
+                  unsigned long long left, unsigned long long right, int type, int n,
+                  int left_k_major, int right_k_major, int scale_d, const void *pc);
+    void (*wgmma_fence)(struct tgl_machine *machine);
+    void (*wgmma_commit)(struct tgl_machine *machine);
+    void (*wgmma_wait)(struct tgl_machine *machine, int pending);
+    void (*set_registers)(struct tgl_machine *machine, int count, const void *pc);
 
-    void (*endless)(void *run, const void *pc); /* called when rounds_left is 0 */
-    tgl_sim_loops *loops;                       /* of the running thread */
+    void (*endless)(struct tgl_machine *machine, const void *pc); /* called when rounds_left is 0 */
+    tgl_sim_loops *loops;                                         /* of the running thread */
     /* How many threads have passed each basic block and each access: visits[pc - code], for return
      * addresses below code + code_size. */
     unsigned long code, code_size;

@@ -73,7 +73,7 @@ static void visit(const char *pc)
     void name(void *address)                                                                       \
     {                                                                                              \
         visit(TGL_SIM_PC);                                                                         \
-        tgl_sim.access(tgl_sim.run, address, bytes, is_write, TGL_SIM_PC);                         \
+        tgl_sim.access(tgl_sim.machine, address, bytes, is_write, TGL_SIM_PC);                         \
     }
 TGL_SIM_ACCESS(__tsan_read1, 1, 0)
 TGL_SIM_ACCESS(__tsan_read2, 2, 0)
@@ -99,9 +99,9 @@ TGL_SIM_ACCESS(__tsan_unaligned_write16, 16, 1)
 static void access_range(const char *p, size_t bytes, int is_write, const void *pc)
 {
     for (; bytes >= 4; p += 4, bytes -= 4)
-        tgl_sim.access(tgl_sim.run, p, 4, is_write, pc);
+        tgl_sim.access(tgl_sim.machine, p, 4, is_write, pc);
     for (; bytes > 0; p++, bytes--)
-        tgl_sim.access(tgl_sim.run, p, 1, is_write, pc);
+        tgl_sim.access(tgl_sim.machine, p, 1, is_write, pc);
 }
 
 void __tsan_read_range(void *p, size_t bytes)
@@ -159,7 +159,7 @@ void *__tsan_memset(void *to, int value, size_t bytes)
 #define TGL_SIM_ATOMIC(name, result)                                                               \
     unsigned name(unsigned *address, unsigned value)                                               \
     {                                                                                              \
-        tgl_sim.atomic(tgl_sim.run, address, TGL_SIM_PC);                                          \
+        tgl_sim.atomic(tgl_sim.machine, address, TGL_SIM_PC);                                          \
         const unsigned old = *address;                                                             \
         *address = (result);                                                                       \
         return old;                                                                                \
@@ -172,12 +172,12 @@ TGL_SIM_ATOMIC(atomicExch, value)
 
 void __threadfence(void)
 {
-    tgl_sim.fence(tgl_sim.run, TGL_SIM_PC);
+    tgl_sim.fence(tgl_sim.machine, TGL_SIM_PC);
 }
 
 void tgl_sim_wait_for_launches(void)
 {
-    tgl_sim.wait_for_launches(tgl_sim.run);
+    tgl_sim.wait_for_launches(tgl_sim.machine);
 }
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ static void count_round(tgl_sim_loops *loops, const char *begin, const char *end
 {
     const unsigned long long mix =
         0x9e3779b97f4a7c15u; /* odd, so that the multiplication is invertible */
-    if (--loops->rounds_left == 0) tgl_sim.endless(tgl_sim.run, begin);
+    if (--loops->rounds_left == 0) tgl_sim.endless(tgl_sim.machine, begin);
     while (loops->depth > 0 && loops->loop[loops->depth - 1].begin > begin)
         loops->depth--;
     if (loops->depth == 0 || loops->loop[loops->depth - 1].begin != begin) {
@@ -220,33 +220,33 @@ void __sanitizer_cov_trace_pc(void)
 
 void __syncthreads(void)
 {
-    tgl_sim.barrier(tgl_sim.run, TGL_SIM_PC);
+    tgl_sim.barrier(tgl_sim.machine, TGL_SIM_PC);
 }
 
 /* The address is the same for all callers, because warps may call it at different places. */
 void tgl_sim_block_barrier(void)
 {
-    tgl_sim.barrier(tgl_sim.run, (const char *)tgl_sim_block_barrier + 1);
+    tgl_sim.barrier(tgl_sim.machine, (const char *)tgl_sim_block_barrier + 1);
 }
 
 void tgl_sim_cluster_barrier(void)
 {
-    tgl_sim.cluster_barrier(tgl_sim.run, TGL_SIM_PC);
+    tgl_sim.cluster_barrier(tgl_sim.machine, TGL_SIM_PC);
 }
 
 float tgl_sim_cluster_load(const float *shared, int rank)
 {
-    return tgl_sim.cluster_load(tgl_sim.run, shared, rank, TGL_SIM_PC);
+    return tgl_sim.cluster_load(tgl_sim.machine, shared, rank, TGL_SIM_PC);
 }
 
 void tgl_sim_syncwarp(unsigned lanes)
 {
-    tgl_sim.warp_barrier(tgl_sim.run, lanes, TGL_SIM_PC);
+    tgl_sim.warp_barrier(tgl_sim.machine, lanes, TGL_SIM_PC);
 }
 
 unsigned tgl_sim_shuffle(unsigned lanes, unsigned value, int source)
 {
-    return tgl_sim.shuffle(tgl_sim.run, lanes, value, source, TGL_SIM_PC);
+    return tgl_sim.shuffle(tgl_sim.machine, lanes, value, source, TGL_SIM_PC);
 }
 
 int tgl_sim_lane(void)
@@ -266,17 +266,17 @@ int tgl_sim_in_segment(int source, int width)
 
 void tgl_sim_async_copy(void *shared, const void *global, int bytes, int valid_bytes)
 {
-    tgl_sim.async_copy(tgl_sim.run, shared, global, bytes, valid_bytes, TGL_SIM_PC);
+    tgl_sim.async_copy(tgl_sim.machine, shared, global, bytes, valid_bytes, TGL_SIM_PC);
 }
 
 void tgl_sim_async_commit(void)
 {
-    tgl_sim.async_commit(tgl_sim.run);
+    tgl_sim.async_commit(tgl_sim.machine);
 }
 
 void tgl_sim_async_wait(int groups_pending)
 {
-    tgl_sim.async_wait(tgl_sim.run, groups_pending);
+    tgl_sim.async_wait(tgl_sim.machine, groups_pending);
 }
 
 /* ---- lib/half.h ------------------------------------------------------------------------------ */
@@ -341,65 +341,65 @@ float tgl_sim_f16_to_float(unsigned short bits)
 
 void tgl_sim_mbarrier_init(const void *barrier, int arrivals)
 {
-    tgl_sim.mbarrier_init(tgl_sim.run, barrier, arrivals, TGL_SIM_PC);
+    tgl_sim.mbarrier_init(tgl_sim.machine, barrier, arrivals, TGL_SIM_PC);
 }
 
 void tgl_sim_mbarrier_fence(void)
 {
-    tgl_sim.mbarrier_fence(tgl_sim.run);
+    tgl_sim.mbarrier_fence(tgl_sim.machine);
 }
 
 void tgl_sim_mbarrier_arrive(const void *barrier, unsigned bytes)
 {
-    tgl_sim.mbarrier_arrive(tgl_sim.run, barrier, bytes, TGL_SIM_PC);
+    tgl_sim.mbarrier_arrive(tgl_sim.machine, barrier, bytes, TGL_SIM_PC);
 }
 
 void tgl_sim_mbarrier_wait(const void *barrier, unsigned parity)
 {
-    tgl_sim.mbarrier_wait(tgl_sim.run, barrier, parity, TGL_SIM_PC);
+    tgl_sim.mbarrier_wait(tgl_sim.machine, barrier, parity, TGL_SIM_PC);
 }
 
 void tgl_sim_mbarrier_arrive_at(const void *barrier, int rank)
 {
-    tgl_sim.mbarrier_arrive_at(tgl_sim.run, barrier, rank, TGL_SIM_PC);
+    tgl_sim.mbarrier_arrive_at(tgl_sim.machine, barrier, rank, TGL_SIM_PC);
 }
 
 void tgl_sim_tma_load(void *shared, const void *map, const int *at, int rank, const void *barrier)
 {
-    tgl_sim.tma_load(tgl_sim.run, shared, map, at, rank, barrier, 0, TGL_SIM_PC);
+    tgl_sim.tma_load(tgl_sim.machine, shared, map, at, rank, barrier, 0, TGL_SIM_PC);
 }
 
 void tgl_sim_tma_load_multicast(void *shared, const void *map, const int *at, int rank,
                                 const void *barrier, unsigned mask)
 {
-    tgl_sim.tma_load(tgl_sim.run, shared, map, at, rank, barrier, mask, TGL_SIM_PC);
+    tgl_sim.tma_load(tgl_sim.machine, shared, map, at, rank, barrier, mask, TGL_SIM_PC);
 }
 
 void tgl_sim_tma_store(const void *map, const void *shared, const int *at, int rank)
 {
-    tgl_sim.tma_store(tgl_sim.run, map, shared, at, rank, TGL_SIM_PC);
+    tgl_sim.tma_store(tgl_sim.machine, map, shared, at, rank, TGL_SIM_PC);
 }
 
 void tgl_sim_tma_store_commit(void)
 {
-    tgl_sim.tma_store_commit(tgl_sim.run);
+    tgl_sim.tma_store_commit(tgl_sim.machine);
 }
 
 void tgl_sim_tma_store_wait(int pending, int is_read_only)
 {
-    tgl_sim.tma_store_wait(tgl_sim.run, pending, is_read_only);
+    tgl_sim.tma_store_wait(tgl_sim.machine, pending, is_read_only);
 }
 
 void tgl_sim_fence_proxy_async(void)
 {
-    tgl_sim.fence_proxy_async(tgl_sim.run);
+    tgl_sim.fence_proxy_async(tgl_sim.machine);
 }
 
 /* ---- lib/named_barrier.h --------------------------------------------------------------------- */
 
 void tgl_sim_named_barrier(int id, int threads)
 {
-    tgl_sim.named_barrier(tgl_sim.run, id, threads, TGL_SIM_PC);
+    tgl_sim.named_barrier(tgl_sim.machine, id, threads, TGL_SIM_PC);
 }
 
 /* ---- lib/mma.h and lib/ldmatrix.h ------------------------------------------------------------ */
@@ -408,22 +408,22 @@ enum { TYPE_F32 = 1, TYPE_F64, TYPE_F16, TYPE_BF16 }; /* values of tgl_type */
 
 void tgl_sim_mma_f16(float *acc, const unsigned *a, const unsigned *b)
 {
-    tgl_sim.mma(tgl_sim.run, TYPE_F16, acc, a, b, TGL_SIM_PC);
+    tgl_sim.mma(tgl_sim.machine, TYPE_F16, acc, a, b, TGL_SIM_PC);
 }
 
 void tgl_sim_mma_bf16(float *acc, const unsigned *a, const unsigned *b)
 {
-    tgl_sim.mma(tgl_sim.run, TYPE_BF16, acc, a, b, TGL_SIM_PC);
+    tgl_sim.mma(tgl_sim.machine, TYPE_BF16, acc, a, b, TGL_SIM_PC);
 }
 
 void tgl_sim_mma_tf32(float *acc, const unsigned *a, const unsigned *b)
 {
-    tgl_sim.mma(tgl_sim.run, TYPE_F32, acc, a, b, TGL_SIM_PC);
+    tgl_sim.mma(tgl_sim.machine, TYPE_F32, acc, a, b, TGL_SIM_PC);
 }
 
 void tgl_sim_mma_f64(double *acc, const double *a, const double *b)
 {
-    tgl_sim.mma(tgl_sim.run, TYPE_F64, acc, a, b, TGL_SIM_PC);
+    tgl_sim.mma(tgl_sim.machine, TYPE_F64, acc, a, b, TGL_SIM_PC);
 }
 
 unsigned tgl_sim_round_to_tf32(unsigned bits)
@@ -434,19 +434,19 @@ unsigned tgl_sim_round_to_tf32(unsigned bits)
 
 void tgl_sim_ldmatrix(unsigned *to, const void *row, int count, int transposed)
 {
-    tgl_sim.ldmatrix(tgl_sim.run, to, row, count, transposed, TGL_SIM_PC);
+    tgl_sim.ldmatrix(tgl_sim.machine, to, row, count, transposed, TGL_SIM_PC);
 }
 
 void tgl_sim_stmatrix(void *row, const unsigned *from, int count, int transposed)
 {
-    tgl_sim.stmatrix(tgl_sim.run, row, from, count, transposed, TGL_SIM_PC);
+    tgl_sim.stmatrix(tgl_sim.machine, row, from, count, transposed, TGL_SIM_PC);
 }
 
 /* ---- lib/mma_register_copies.h --------------------------------------------------------------- */
 
 void tgl_sim_wide_load(const void *words, unsigned bytes)
 {
-    tgl_sim.wide_load(tgl_sim.run, words, bytes, TGL_SIM_PC);
+    tgl_sim.wide_load(tgl_sim.machine, words, bytes, TGL_SIM_PC);
 }
 
 /* ---- lib/wgmma.h ----------------------------------------------------------------------------- */
@@ -454,35 +454,35 @@ void tgl_sim_wide_load(const void *words, unsigned bytes)
 unsigned long long tgl_sim_wgmma_tile(const void *shared, int swizzle, int atom_bytes,
                                       int group_bytes)
 {
-    return tgl_sim.wgmma_tile(tgl_sim.run, shared, swizzle, atom_bytes, group_bytes, TGL_SIM_PC);
+    return tgl_sim.wgmma_tile(tgl_sim.machine, shared, swizzle, atom_bytes, group_bytes, TGL_SIM_PC);
 }
 
 void tgl_sim_wgmma(float *acc, const unsigned *left_fragment, unsigned long long left,
                    unsigned long long right, int type, int n, int left_k_major, int right_k_major,
                    int scale_d)
 {
-    tgl_sim.wgmma(tgl_sim.run, acc, left_fragment, left, right, type, n, left_k_major,
+    tgl_sim.wgmma(tgl_sim.machine, acc, left_fragment, left, right, type, n, left_k_major,
                   right_k_major, scale_d, TGL_SIM_PC);
 }
 
 void tgl_sim_wgmma_fence(void)
 {
-    tgl_sim.wgmma_fence(tgl_sim.run);
+    tgl_sim.wgmma_fence(tgl_sim.machine);
 }
 
 void tgl_sim_wgmma_commit(void)
 {
-    tgl_sim.wgmma_commit(tgl_sim.run);
+    tgl_sim.wgmma_commit(tgl_sim.machine);
 }
 
 void tgl_sim_wgmma_wait(int pending)
 {
-    tgl_sim.wgmma_wait(tgl_sim.run, pending);
+    tgl_sim.wgmma_wait(tgl_sim.machine, pending);
 }
 
 void tgl_sim_set_registers(int count)
 {
-    tgl_sim.set_registers(tgl_sim.run, count, TGL_SIM_PC);
+    tgl_sim.set_registers(tgl_sim.machine, count, TGL_SIM_PC);
 }
 
 #endif

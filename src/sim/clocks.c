@@ -67,12 +67,10 @@ void tgl_clocks_need(tgl_machine *machine)
     machine->clock_columns = machine->cluster_size * columns_of_block(machine);
     machine->clock_row = 2 * machine->clock_columns;
     const size_t count = machine->cluster_size * threads * machine->clock_row;
-    void *clocks = machine->clocks;
-    const bool ok =
-        tgl_machine_reserve(&clocks, &machine->clock_room, count, sizeof *machine->clocks);
-    machine->clocks = clocks;
-    if (!ok) tgl_machine_give_up(machine);
-    memset(clocks, 0, count * sizeof *machine->clocks);
+    machine->clocks =
+        tgl_machine_reserve(machine->clocks, &machine->clock_room, count, sizeof *machine->clocks);
+    if (machine->clock_room < count) tgl_machine_give_up(machine);
+    memset(machine->clocks, 0, count * sizeof *machine->clocks);
     for (unsigned i = 0; i < machine->cluster_size; i++)
         for (unsigned j = 0; j < threads; j++)
             fill_row(machine, &machine->blocks[i], tgl_clock_of(machine, &machine->blocks[i], j));
@@ -146,9 +144,8 @@ void tgl_clocks_meet_cluster(tgl_machine *machine)
 
 /* ---- The async proxy ------------------------------------------------------------------------- */
 
-void tgl_clocks_fence(void *run)
+void tgl_clocks_fence(tgl_machine *machine)
 {
-    tgl_machine *machine = run;
     tgl_clocks_need(machine);
     uint32_t *own = tgl_clock_release(machine), *fenced = own + machine->clock_columns;
     for (size_t i = 0; i < machine->clock_columns; i++)
@@ -176,4 +173,12 @@ unsigned tgl_async_reader_of(tgl_machine *machine, bool is_wgmma, unsigned threa
                           TGL_SIM_READERS_MAX);
     block->readers[block->reader_count] = (tgl_async_reader){is_wgmma, thread};
     return TGL_ACTOR_READER + (unsigned)block->reader_count++;
+}
+
+void tgl_async_reader_done(tgl_machine *machine, bool is_wgmma, unsigned thread, uint32_t group)
+{
+    const unsigned reader = tgl_async_reader_of(machine, is_wgmma, thread, NULL);
+    uint32_t *clock = tgl_clock_of(machine, machine->now, machine->current->index);
+    clock[tgl_clock_column(machine, machine->now, reader)] = group;
+    machine->clock_version++;
 }

@@ -33,7 +33,7 @@ void tgl_clocks_meet_block(tgl_machine *machine);
 void tgl_clocks_meet_cluster(tgl_machine *machine);
 
 /* fence.proxy.async by the current thread. */
-void tgl_clocks_fence(void *run);
+void tgl_clocks_fence(tgl_machine *machine);
 
 /* Whether a fence.proxy.async is between a thread's write and an operation with this clock. */
 bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
@@ -42,5 +42,8 @@ bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
 /* The actor number of an asynchronous reader of the running block, which is added if needed.
  * thread: the first thread of the warpgroup, or the thread that stores. */
 unsigned tgl_async_reader_of(tgl_machine *machine, bool is_wgmma, unsigned thread, const void *pc);
+
+/* The current thread has waited for the reader's groups up to number `group`, from 1. */
+void tgl_async_reader_done(tgl_machine *machine, bool is_wgmma, unsigned thread, uint32_t group);
 
 #endif

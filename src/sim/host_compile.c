@@ -7,46 +7,40 @@
 #include "sim/process.h"
 #include "sim/temp_folder.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* For the kernel and for the run time that it is linked to. Since gcc 14 and clang 16 a function
  * that is not declared is an error; here it is one with every compiler. */
-static const char *const common_flags[] = {
-    "-c",
-    "-x",
-    "c",
-    "-std=gnu11",
-    "-Werror=implicit-function-declaration",
-    "-Wno-psabi",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-U_FORTIFY_SOURCE",
-    "-fno-stack-protector",
-    "-fno-builtin-memcpy",
-    "-fno-builtin-memset",
-    NULL,
-};
+static const char *const common_flags[] = {"-c",
+                                           "-x",
+                                           "c",
+                                           "-std=gnu11",
+                                           "-Werror=implicit-function-declaration",
+                                           "-Wno-psabi",
+                                           "-fPIC",
+                                           "-fvisibility=hidden",
+                                           "-U_FORTIFY_SOURCE",
+                                           "-fno-stack-protector",
+                                           "-fno-builtin-memcpy",
+                                           "-fno-builtin-memset",
+                                           NULL};
 
 /* -O0 so that each access of the source is one access of the program, neither merged nor moved;
  * DWARF 4 because that is what elf_image.c reads. */
-static const char *const kernel_flags[] = {
-    "-O0",
-    "-g1",
-    "-gdwarf-4",
-    "-gz=none",
-    "-DTGL_SIM",
-    "-fgnu89-inline",
-    "-ffp-contract=off",
-    "-fsanitize=thread",
-    "-fsanitize-coverage=trace-pc",
-    NULL,
-};
+static const char *const kernel_flags[] = {"-O0",
+                                           "-g1",
+                                           "-gdwarf-4",
+                                           "-gz=none",
+                                           "-DTGL_SIM",
+                                           "-fgnu89-inline",
+                                           "-ffp-contract=off",
+                                           "-fsanitize=thread",
+                                           "-fsanitize-coverage=trace-pc",
+                                           NULL};
 
-/* clang leaves out blocks that it can tell from others; gcc does not, and does not know the flag.
- */
+/* clang instruments only some basic blocks without this flag, which gcc does not know. */
 static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune", NULL};
 
 static const char *const run_time_flags[] = {"-O2", NULL};
@@ -314,17 +308,21 @@ static void shorten_paths(char *log, const char *folder)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
-/* Runs a prepared command; a failure has the compiler's log. */
-static tgl_status run_step(const job *j, command *c, const tgl_temp_folder *folder)
+/* Runs a command and frees it. is_whole: there was memory for all of it. The message of a failure
+ * is the compiler's log. */
+static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_temp_folder *folder)
 {
     char *log = NULL;
     tgl_status status = TGL_OK;
-    if (!run_command(c, &log)) {
+    if (!is_whole) {
+        status = tgl_fail(TGL_NO_MEMORY, "no memory to compile a kernel");
+    } else if (!run_command(c, &log)) {
         if (log != NULL) shorten_paths(log, folder->path);
         status = tgl_fail(TGL_COMPILE, "%s does not compile with %s:\n%s", j->kernel->name,
                           j->compiler->words, log != NULL ? log : "");
     }
     free(log);
+    free_command(c);
     return status;
 }
 
@@ -340,7 +338,7 @@ static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char
     snprintf(path, sizeof path, "%s/%s", folder->path, input);
     snprintf(name, sizeof name, "%s.o", input);
     *object = tgl_temp_folder_entry(folder, name);
-    if (*object == NULL) return tgl_fail(TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
+    if (*object == NULL) return tgl_temp_folder_fail(folder);
 
     command c = {0};
     const bool ok = add_words(&c, NULL, j->compiler->words) && add_words(&c, "-D", macros);
@@ -348,26 +346,20 @@ static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char
         add_arguments(&c, *lists);
     const char *const tail[] = {include, map, path, "-o", *object, NULL};
     add_arguments(&c, tail);
-    const tgl_status status =
-        ok ? run_step(j, &c, folder) : tgl_fail(TGL_NO_MEMORY, "no memory to compile a kernel");
-    free_command(&c);
-    return status;
+    return run_step(j, &c, ok, folder);
 }
 
 static tgl_status link_files(const job *j, tgl_temp_folder *folder, const char *kernel,
                              const char *run_time, const char **object)
 {
     *object = tgl_temp_folder_entry(folder, "kernel.so");
-    if (*object == NULL) return tgl_fail(TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
+    if (*object == NULL) return tgl_temp_folder_fail(folder);
     command c = {0};
     const bool ok = add_words(&c, NULL, j->compiler->words);
     add_arguments(&c, link_flags);
     const char *const tail[] = {kernel, run_time, "-o", *object, "-lm", NULL};
     add_arguments(&c, tail);
-    const tgl_status status =
-        ok ? run_step(j, &c, folder) : tgl_fail(TGL_NO_MEMORY, "no memory to compile a kernel");
-    free_command(&c);
-    return status;
+    return run_step(j, &c, ok, folder);
 }
 
 static void *read_file(const char *path, size_t *size)
@@ -401,8 +393,7 @@ static tgl_status make_run_time(const job *j, tgl_temp_folder *folder, const cha
     if (tgl_cache_load(j->compiler->cache, &key, &data, &size)) {
         *object = tgl_temp_folder_write(folder, "run_time.o", data, size);
         free(data);
-        return *object != NULL ? TGL_OK
-                               : tgl_fail(TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
+        return *object != NULL ? TGL_OK : tgl_temp_folder_fail(folder);
     }
     TGL_TRY(compile_file(j, folder, "run_time.c", "", lists, object));
     data = read_file(*object, &size);
@@ -424,13 +415,10 @@ static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const 
 static tgl_status build(const job *j, void **image, size_t *size)
 {
     tgl_temp_folder folder;
-    if (!tgl_temp_folder_make(&folder))
-        return tgl_fail(TGL_DRIVER, "no temporary folder in %s: %s (TMPDIR can name another place)",
-                        tgl_temp_folder_base(), strerror(errno));
+    TGL_TRY(tgl_temp_folder_make(&folder));
     tgl_status status = TGL_OK;
     const char *object = NULL;
-    if (!write_sources(j, &folder))
-        status = tgl_fail(TGL_DRIVER, "%s: %s", folder.path, strerror(errno));
+    if (!write_sources(j, &folder)) status = tgl_temp_folder_fail(&folder);
     if (status == TGL_OK) status = compile_and_link(j, &folder, &object);
     if (status == TGL_OK && (*image = read_file(object, size)) == NULL)
         status =

@@ -54,11 +54,11 @@ static int write_place(const tgl_machine *machine, const tgl_sim_thread *thread,
 {
     const tgl_sim_launch *l = machine->launch;
     const unsigned *at = machine->now->at;
-    char place[TGL_SIM_PLACE] = "", z[24] = "";
+    char z[24] = "";
     if (l->grid[2] > 1) snprintf(z, sizeof z, ", %u", at[2]);
-    if (pc != NULL) tgl_sim_place(l->module, pc, place, sizeof place);
     return snprintf(text, size, "%s, block (%u, %u%s), thread %u%s%s: ", l->module->kernel->name,
-                    at[0], at[1], z, thread->index, pc != NULL ? ", " : "", place);
+                    at[0], at[1], z, thread->index, pc != NULL ? ", " : "",
+                    pc != NULL ? tgl_sim_place(l->module, pc).text : "");
 }
 
 static void write_fault(const tgl_machine *machine, const tgl_sim_thread *thread, const void *pc,
@@ -117,11 +117,20 @@ _Noreturn void tgl_machine_give_up(tgl_machine *machine)
         tgl_machine_wait(machine, TGL_THREAD_DONE, NULL);
 }
 
-bool tgl_machine_reserve(void **memory, size_t *room, size_t count, size_t element)
+void *tgl_machine_reserve(void *memory, size_t *room, size_t count, size_t element)
 {
-    if (*room >= count) return true;
-    free(*memory);
-    *memory = calloc(count, element);
-    *room = *memory != NULL ? count : 0;
-    return *memory != NULL;
+    if (*room >= count) return memory;
+    free(memory);
+    memory = calloc(count, element);
+    *room = memory != NULL ? count : 0;
+    return memory;
+}
+
+uint32_t tgl_machine_count(tgl_machine *machine, const void *pc, tgl_access_kind kind, int target,
+                           int64_t bytes, int64_t sectors)
+{
+    uint32_t site;
+    if (!tgl_tally_bulk(&machine->tally, pc, kind, target, bytes, sectors, &site))
+        tgl_machine_give_up(machine);
+    return site;
 }

@@ -18,11 +18,11 @@
 enum {
     TGL_SIM_MESSAGE = 640,
     TGL_SIM_THREADS_MAX = 1024,
-    TGL_WARPGROUP = 128,         /* threads of a warpgroup */
+    TGL_WARP = 32,               /* threads of a warp */
+    TGL_WARPGROUP = 128,         /* of a warpgroup */
     TGL_SIM_MBARRIERS_MAX = 32,  /* per block */
     TGL_SIM_READERS_MAX = 24,    /* per block: warpgroups with wgmma plus threads with TMA stores */
     TGL_SIM_NAMED_BARRIERS = 16, /* per block; number 0 is __syncthreads() */
-    TGL_SIM_PLACE = 160,         /* size of a source location as text */
 };
 
 /* ---- Launches -------------------------------------------------------------------------------- */
@@ -379,8 +379,20 @@ _Noreturn void tgl_machine_give_up(tgl_machine *machine);
 /* Stops the thread in this state until the scheduler makes it ready. */
 void tgl_machine_wait(tgl_machine *machine, tgl_thread_state state, const void *pc);
 
-/* Grows `words` to `count` elements; new elements are zero. */
-bool tgl_machine_reserve(void **memory, size_t *room, size_t count, size_t element);
+/* Returns memory for `count` elements: `memory` if its `*room` elements suffice; else new memory of
+ * zeros, in place of `memory`. *room < count afterwards: there is no memory. */
+void *tgl_machine_reserve(void *memory, size_t *room, size_t count, size_t element);
+
+/* Counts an execution of an instruction that is not an access by a warp: a TMA copy, an instruction
+ * of the tensor cores. Returns the index of the instruction. */
+uint32_t tgl_machine_count(tgl_machine *machine, const void *pc, tgl_access_kind kind, int target,
+                           int64_t bytes, int64_t sectors);
+
+/* The bytes of a 4-byte word that an access to `bytes` bytes at `address` covers, as a mask. */
+static inline uint8_t tgl_byte_mask(uintptr_t address, unsigned bytes)
+{
+    return bytes >= 4 ? 0xf : (uint8_t)(((1u << bytes) - 1) << address % 4);
+}
 
 static inline const char *tgl_verb(bool is_write)
 {

@@ -21,14 +21,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void stop_endless(void *run, const void *pc)
+static void stop_endless(tgl_machine *machine, const void *pc)
 {
-    tgl_machine_fault(run, pc, "reaches neither a barrier nor its end: an endless loop?");
+    tgl_machine_fault(machine, pc, "reaches neither a barrier nor its end: an endless loop?");
 }
 
-static void wait_for_launches(void *run)
+static void wait_for_launches(tgl_machine *machine)
 {
-    tgl_machine *machine = run;
     machine->has_waited = machine->current->has_waited = true;
     if (machine->now->waited_epoch == 0) machine->now->waited_epoch = machine->now->epoch;
 }
@@ -38,7 +37,7 @@ static void set_hooks(tgl_machine *machine)
     const tgl_sim_launch *l = machine->launch;
     machine->hooks = l->module->image->hooks;
     *machine->hooks = (tgl_sim_hooks){
-        .run = machine,
+        .machine = machine,
         .access = tgl_memory_access,
         .barrier = tgl_block_barrier,
         .cluster_barrier = tgl_cluster_barrier,
@@ -91,14 +90,14 @@ uint64_t tgl_machine_clusters(const tgl_sim_launch *launch)
 
 static bool reserve_launch(tgl_machine *machine, size_t clusters)
 {
-    void *order = machine->order;
+    const size_t ordered = machine->is_shuffled && !machine->is_helper ? clusters : 0;
     bool ok = true;
     for (unsigned i = 0; i < machine->cluster_size && ok; i++)
         ok = tgl_machine_make_threads(machine, &machine->blocks[i], machine->launch->threads);
-    if (ok && machine->is_shuffled && !machine->is_helper)
-        ok = tgl_machine_reserve(&order, &machine->order_room, clusters, sizeof *machine->order);
-    machine->order = order;
-    return ok && tgl_shared_start_launch(machine) && tgl_global_start_launch(machine, clusters);
+    machine->order =
+        tgl_machine_reserve(machine->order, &machine->order_room, ordered, sizeof *machine->order);
+    return ok && machine->order_room >= ordered && tgl_shared_start_launch(machine) &&
+           tgl_global_start_launch(machine, clusters);
 }
 
 /* Stores the module of this launch, for error messages of later launches about what this one has

@@ -19,8 +19,6 @@
 
 #include <string.h>
 
-enum { WARP = 32 };
-
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
 static void resume(tgl_machine *machine, tgl_sim_thread *thread)
@@ -47,7 +45,7 @@ static void run_warp(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
     const bool is_traced = machine->cluster == 0 && machine->now == machine->blocks;
     bool goes_on = true;
     machine->tally.trace = is_traced ? machine->launch->trace : NULL;
-    machine->tally.warp = (int)(warp->index / WARP);
+    machine->tally.warp = (int)(warp->index / TGL_WARP);
     while (goes_on) {
         for (unsigned i = 0; i < lanes; i++) {
             if (warp[i].state != TGL_THREAD_READY) continue;
@@ -106,7 +104,7 @@ static void start_block(tgl_machine *machine, unsigned rank)
     block->phase_epoch = block->phase_time = 0;
     block->reader_count = 0;
     tgl_shared_start_block(machine);
-    tgl_mbarriers_start_block(machine);
+    tgl_mbarriers_free(block);
     tgl_wgmma_start_block(machine);
     for (unsigned i = 0; i < l->threads; i++) {
         tgl_sim_thread *thread = &block->threads[i];
@@ -142,14 +140,14 @@ static bool open_waits(tgl_machine *machine)
  * of the block or cluster, or waits for something that this block alone does not complete. */
 static void run_warps(tgl_machine *machine)
 {
-    const unsigned threads = machine->launch->threads, warps = (threads + WARP - 1) / WARP;
-    uint32_t order[TGL_SIM_THREADS_MAX / WARP];
+    const unsigned threads = machine->launch->threads, warps = (threads + TGL_WARP - 1) / TGL_WARP;
+    uint32_t order[TGL_SIM_THREADS_MAX / TGL_WARP];
     do {
         tgl_order_make(machine, order, warps);
         for (unsigned i = 0; i < warps && machine->status == TGL_OK; i++) {
-            const unsigned first = order[i] * WARP;
+            const unsigned first = order[i] * TGL_WARP;
             run_warp(machine, &machine->now->threads[first],
-                     threads - first < WARP ? threads - first : WARP);
+                     threads - first < TGL_WARP ? threads - first : TGL_WARP);
         }
     } while (machine->status == TGL_OK && open_waits(machine));
 }

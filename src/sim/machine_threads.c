@@ -68,7 +68,7 @@ static void free_block(tgl_sim_block *block)
     free(block->threads);
     free(block->words);
     free(block->shared);
-    tgl_mbarriers_free_block(block);
+    tgl_mbarriers_free(block);
     tgl_wgmma_free_block(block);
 }
 

@@ -17,7 +17,7 @@
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static void free_mbarriers(tgl_sim_block *block)
+void tgl_mbarriers_free(tgl_sim_block *block)
 {
     for (int i = 0; i < block->mbarrier_count; i++) {
         free(block->mbarriers[i].arrived);
@@ -25,16 +25,6 @@ static void free_mbarriers(tgl_sim_block *block)
         free(block->mbarriers[i].copies);
     }
     block->mbarrier_count = 0;
-}
-
-void tgl_mbarriers_start_block(tgl_machine *machine)
-{
-    free_mbarriers(machine->now);
-}
-
-void tgl_mbarriers_free_block(tgl_sim_block *block)
-{
-    free_mbarriers(block);
 }
 
 void tgl_mbarriers_check_end(tgl_machine *machine)
@@ -78,20 +68,16 @@ tgl_mbarrier *tgl_mbarrier_use(tgl_machine *machine, tgl_sim_block *block, const
     const tgl_sim_module *module = machine->launch->module;
     const size_t offset = offset_of(machine, barrier, pc);
     tgl_mbarrier *b = find(block, offset);
-    char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
-    const bool is_own = block == machine->now;
-    tgl_shared_describe(module, offset, where);
-    if (b == NULL) {
-        tgl_machine_fault(machine, pc, "uses the mbarrier at %s%s, which is not initialised", where,
-                          is_own ? "" : " of another block of the cluster");
-    } else if (!tgl_shared_is_before_in(machine, block, &b->made)) {
-        tgl_sim_place(module, b->made_at, place, sizeof place);
+    const char *whose = block == machine->now ? "" : " of another block of the cluster";
+    if (b == NULL)
+        tgl_machine_fault(machine, pc, "uses the mbarrier at %s%s, which is not initialised",
+                          tgl_shared_where(module, offset).text, whose);
+    if (!tgl_shared_is_before_in(machine, block, &b->made))
         tgl_machine_fault(machine, pc,
                           "race: uses the mbarrier at %s, which thread %u%s initialises at %s with "
                           "no barrier between",
-                          where, b->made.thread, is_own ? "" : " of another block of the cluster",
-                          place);
-    }
+                          tgl_shared_where(module, offset).text, b->made.thread, whose,
+                          tgl_sim_place(module, b->made_at).text);
     return b;
 }
 
@@ -116,9 +102,8 @@ static tgl_mbarrier *add_mbarrier(tgl_machine *machine, size_t offset, const voi
     return b;
 }
 
-void tgl_mbarrier_init(void *run, const void *barrier, int arrivals, const void *pc)
+void tgl_mbarrier_init(tgl_machine *machine, const void *barrier, int arrivals, const void *pc)
 {
-    tgl_machine *machine = run;
     const tgl_sim_thread *thread = machine->current;
     const size_t offset = offset_of(machine, barrier, pc);
     if (arrivals < 1)
@@ -132,14 +117,13 @@ void tgl_mbarrier_init(void *run, const void *barrier, int arrivals, const void 
                                   (uint16_t)thread->index};
 }
 
-void tgl_mbarrier_fence(void *run)
+void tgl_mbarrier_fence(tgl_machine *machine)
 {
-    const tgl_machine *machine = run;
     tgl_sim_block *block = machine->now;
     for (int i = 0; i < block->mbarrier_count; i++)
         if (tgl_shared_is_before(machine, &block->mbarriers[i].made))
             block->mbarriers[i].is_fenced = true;
-    tgl_clocks_fence(run); /* it contains fence.proxy.async (lib/mbarrier.h) */
+    tgl_clocks_fence(machine); /* it contains fence.proxy.async (lib/mbarrier.h) */
 }
 
 void tgl_mbarrier_add_copy(tgl_machine *machine, tgl_mbarrier *b, const tgl_tma_copy *copy)
@@ -182,28 +166,24 @@ static void complete_phase(tgl_machine *machine, const tgl_sim_block *block, tgl
 static void arrive(tgl_machine *machine, const tgl_sim_block *block, tgl_mbarrier *b,
                    unsigned bytes, const void *pc)
 {
-    if (b->pending == 0) {
-        char where[TGL_SIM_WHERE];
+    if (b->pending == 0)
         tgl_machine_fault(machine, pc,
                           "arrives at the mbarrier at %s in a phase that has all its arrivals and "
                           "that no thread has waited for",
-                          tgl_shared_describe(machine->launch->module, b->offset, where));
-    }
+                          tgl_shared_where(machine->launch->module, b->offset).text);
     tgl_clock_join(machine, b->arrived, tgl_clock_release(machine));
     b->missing += bytes;
     b->pending--;
     if (b->pending == 0 && b->missing == 0 && b->copy_count == 0) complete_phase(machine, block, b);
 }
 
-void tgl_mbarrier_arrive(void *run, const void *barrier, unsigned bytes, const void *pc)
+void tgl_mbarrier_arrive(tgl_machine *machine, const void *barrier, unsigned bytes, const void *pc)
 {
-    tgl_machine *machine = run;
     arrive(machine, machine->now, tgl_mbarrier_use(machine, machine->now, barrier, pc), bytes, pc);
 }
 
-void tgl_mbarrier_arrive_at(void *run, const void *barrier, int rank, const void *pc)
+void tgl_mbarrier_arrive_at(tgl_machine *machine, const void *barrier, int rank, const void *pc)
 {
-    tgl_machine *machine = run;
     if ((unsigned)rank >= machine->cluster_size)
         tgl_machine_fault(machine, pc, "arrives at an mbarrier of block %d of a cluster of %u",
                           rank, machine->cluster_size);
@@ -226,9 +206,8 @@ static uint32_t phase_of(const tgl_mbarrier *b, unsigned parity)
     return (b->phase - 1) % 2 == parity ? b->phase : b->phase - 1;
 }
 
-void tgl_mbarrier_wait(void *run, const void *barrier, unsigned parity, const void *pc)
+void tgl_mbarrier_wait(tgl_machine *machine, const void *barrier, unsigned parity, const void *pc)
 {
-    tgl_machine *machine = run;
     tgl_sim_thread *thread = machine->current;
     if (parity > 1)
         tgl_machine_fault(machine, pc, "waits for the parity %u of an mbarrier: it is 0 or 1",
@@ -251,15 +230,14 @@ void tgl_mbarrier_describe_wait(const tgl_machine *machine, const tgl_sim_block 
                                 const tgl_sim_thread *thread, char *text, size_t size)
 {
     const tgl_mbarrier *b = &block->mbarriers[thread->mbarrier];
-    char where[TGL_SIM_WHERE];
-    tgl_shared_describe(machine->launch->module, b->offset, where);
+    const tgl_where where = tgl_shared_where(machine->launch->module, b->offset);
     if (b->pending > 0)
         snprintf(text, size,
                  "waits for a phase of the mbarrier at %s, where %d of %d arrivals never come",
-                 where, b->pending, b->arrivals);
+                 where.text, b->pending, b->arrivals);
     else
-        snprintf(text, size, "waits for a phase of the mbarrier at %s, where %lld bytes %s", where,
-                 (long long)llabs(b->missing),
+        snprintf(text, size, "waits for a phase of the mbarrier at %s, where %lld bytes %s",
+                 where.text, (long long)llabs(b->missing),
                  b->missing > 0 ? "were announced and are never copied"
                                 : "were copied and not announced");
 }

@@ -7,14 +7,14 @@
 
 #include "sim/machine.h"
 
-void tgl_mbarriers_start_block(tgl_machine *machine);
-void tgl_mbarriers_free_block(tgl_sim_block *block);
+/* Forgets the mbarriers of a block, before it starts and at the end. */
+void tgl_mbarriers_free(tgl_sim_block *block);
 
-void tgl_mbarrier_init(void *run, const void *barrier, int arrivals, const void *pc);
-void tgl_mbarrier_fence(void *run);
-void tgl_mbarrier_arrive(void *run, const void *barrier, unsigned bytes, const void *pc);
-void tgl_mbarrier_arrive_at(void *run, const void *barrier, int rank, const void *pc);
-void tgl_mbarrier_wait(void *run, const void *barrier, unsigned parity, const void *pc);
+void tgl_mbarrier_init(tgl_machine *machine, const void *barrier, int arrivals, const void *pc);
+void tgl_mbarrier_fence(tgl_machine *machine);
+void tgl_mbarrier_arrive(tgl_machine *machine, const void *barrier, unsigned bytes, const void *pc);
+void tgl_mbarrier_arrive_at(tgl_machine *machine, const void *barrier, int rank, const void *pc);
+void tgl_mbarrier_wait(tgl_machine *machine, const void *barrier, unsigned parity, const void *pc);
 
 /* Finds an mbarrier of a block of the cluster, and checks that its initialisation is ordered before
  * the current thread. */

@@ -13,15 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WARP = 32 };
-
 /* ---- Warps ----------------------------------------------------------------------------------- */
 
-void tgl_warp_barrier(void *run, unsigned lanes, const void *pc)
+void tgl_warp_barrier(tgl_machine *machine, unsigned lanes, const void *pc)
 {
-    tgl_machine *machine = run;
     tgl_sim_thread *thread = machine->current;
-    if ((lanes >> thread->index % WARP & 1) == 0)
+    if ((lanes >> thread->index % TGL_WARP & 1) == 0)
         tgl_machine_fault(machine, pc,
                           "the mask 0x%08x of a warp's call does not contain its own lane", lanes);
     thread->waits_for = lanes;
@@ -29,20 +26,19 @@ void tgl_warp_barrier(void *run, unsigned lanes, const void *pc)
     tgl_machine_wait(machine, TGL_THREAD_AT_WARP, pc);
 }
 
-unsigned tgl_shuffle(void *run, unsigned lanes, unsigned value, int source, const void *pc)
+unsigned tgl_shuffle(tgl_machine *machine, unsigned lanes, unsigned value, int source,
+                     const void *pc)
 {
-    tgl_machine *machine = run;
     tgl_sim_thread *thread = machine->current;
-    const unsigned other = thread->index / WARP * WARP + (unsigned)source % WARP;
+    const unsigned other = thread->index / TGL_WARP * TGL_WARP + (unsigned)source % TGL_WARP;
     thread->given = value;
-    tgl_warp_barrier(run, lanes, pc);
-    if (other >= machine->launch->threads || (lanes >> other % WARP & 1) == 0)
+    tgl_warp_barrier(machine, lanes, pc);
+    if (other >= machine->launch->threads || (lanes >> other % TGL_WARP & 1) == 0)
         tgl_machine_fault(machine, pc, "shuffles from lane %d, which does not take part",
-                          source % WARP);
+                          source % TGL_WARP);
     const unsigned result = machine->now->threads[other].given;
-    tgl_warp_barrier(
-        run, lanes,
-        pc); /* a second barrier: no lane overwrites its value before all lanes have read it */
+    /* A second barrier: no lane overwrites its value before all lanes have read it. */
+    tgl_warp_barrier(machine, lanes, pc);
     return result;
 }
 
@@ -50,9 +46,9 @@ unsigned tgl_shuffle(void *run, unsigned lanes, unsigned value, int source, cons
  * a barrier: it orders nothing. */
 static void pass_warp_barrier(tgl_machine *machine, tgl_sim_thread *warp, uint32_t opened)
 {
-    tgl_sim_thread *lanes[WARP];
+    tgl_sim_thread *lanes[TGL_WARP];
     unsigned count = 0;
-    for (unsigned i = 0; i < WARP; i++)
+    for (unsigned i = 0; i < TGL_WARP; i++)
         if ((opened >> i & 1) != 0 && warp[i].operands == NULL) {
             warp[i].warp_epoch++;
             lanes[count++] = &warp[i];
@@ -66,7 +62,7 @@ bool tgl_warp_barriers_open(tgl_machine *machine, tgl_sim_thread *warp, unsigned
     for (unsigned i = 0; i < lanes; i++)
         if (warp[i].state == TGL_THREAD_AT_WARP) arrived |= 1u << i;
     if (arrived == 0) return false;
-    const uint32_t exist = lanes == WARP ? ~0u : (1u << lanes) - 1;
+    const uint32_t exist = lanes == TGL_WARP ? ~0u : (1u << lanes) - 1;
     for (unsigned i = 0; i < lanes; i++)
         if (warp[i].state == TGL_THREAD_AT_WARP && (warp[i].waits_for & exist & ~arrived) == 0)
             opened |= 1u << i;
@@ -78,14 +74,14 @@ bool tgl_warp_barriers_open(tgl_machine *machine, tgl_sim_thread *warp, unsigned
 
 /* ---- The block and the cluster --------------------------------------------------------------- */
 
-void tgl_block_barrier(void *run, const void *pc)
+void tgl_block_barrier(tgl_machine *machine, const void *pc)
 {
-    tgl_machine_wait(run, TGL_THREAD_AT_BARRIER, pc);
+    tgl_machine_wait(machine, TGL_THREAD_AT_BARRIER, pc);
 }
 
-void tgl_cluster_barrier(void *run, const void *pc)
+void tgl_cluster_barrier(tgl_machine *machine, const void *pc)
 {
-    tgl_machine_wait(run, TGL_THREAD_AT_CLUSTER, pc);
+    tgl_machine_wait(machine, TGL_THREAD_AT_CLUSTER, pc);
 }
 
 bool tgl_is_at_barrier(const tgl_sim_thread *thread)
@@ -107,20 +103,19 @@ static bool waits_with(const tgl_sim_thread *thread, const tgl_sim_thread *warp,
 void tgl_block_barrier_open(tgl_machine *machine, const tgl_sim_thread *waiting)
 {
     tgl_sim_thread *threads = machine->now->threads;
-    char place[TGL_SIM_PLACE];
-    tgl_sim_place(machine->launch->module, waiting->waits_at, place, sizeof place);
+    const tgl_place place = tgl_sim_place(machine->launch->module, waiting->waits_at);
     for (unsigned i = 0; i < machine->launch->threads; i++) {
         if (tgl_is_at_barrier(&threads[i])) continue;
         tgl_machine_fault_of(machine, &threads[i], NULL,
                              "has left the kernel, while thread %u waits at the barrier of %s",
-                             waiting->index, place);
+                             waiting->index, place.text);
         return;
     }
     for (unsigned i = 0; i < machine->launch->threads; i++) {
-        if (waits_with(&threads[i], &threads[i / WARP * WARP], waiting)) continue;
+        if (waits_with(&threads[i], &threads[i / TGL_WARP * TGL_WARP], waiting)) continue;
         tgl_machine_fault_of(machine, &threads[i], threads[i].waits_at,
                              "waits at this barrier, while thread %u waits at that of %s",
-                             waiting->index, place);
+                             waiting->index, place.text);
         return;
     }
     for (unsigned i = 0; i < machine->launch->threads; i++) {
@@ -133,14 +128,13 @@ void tgl_block_barrier_open(tgl_machine *machine, const tgl_sim_thread *waiting)
 
 /* ---- Named barriers -------------------------------------------------------------------------- */
 
-void tgl_named_barrier(void *run, int id, int threads, const void *pc)
+void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc)
 {
-    tgl_machine *machine = run;
     tgl_sim_thread *thread = machine->current;
     if (id < 1 || id >= TGL_SIM_NAMED_BARRIERS)
         tgl_machine_fault(machine, pc, "waits at barrier number %d: there are 1 to %d", id,
                           TGL_SIM_NAMED_BARRIERS - 1);
-    if (threads < WARP || threads % WARP != 0)
+    if (threads < TGL_WARP || threads % TGL_WARP != 0)
         tgl_machine_fault(machine, pc, "waits at a barrier of %d threads: whole warps take part",
                           threads);
     tgl_clocks_need(machine);
@@ -199,12 +193,11 @@ static bool open_group(tgl_machine *machine, tgl_sim_thread *threads)
     for (unsigned i = 0; i < TGL_WARPGROUP; i++)
         if (threads[i].state != TGL_THREAD_AT_GROUP) return false;
     for (unsigned i = 1; i < TGL_WARPGROUP; i++) {
-        char place[TGL_SIM_PLACE];
         if (threads[i].waits_at == threads[0].waits_at) continue;
-        tgl_sim_place(machine->launch->module, threads[0].waits_at, place, sizeof place);
         tgl_machine_fault_of(machine, &threads[i], threads[i].waits_at,
                              "%s needs the whole warpgroup: thread %u executes the one at %s",
-                             threads[i].group_word, threads[0].index, place);
+                             threads[i].group_word, threads[0].index,
+                             tgl_sim_place(machine->launch->module, threads[0].waits_at).text);
         return false;
     }
     for (unsigned i = 0; i < TGL_WARPGROUP; i++)
@@ -267,22 +260,22 @@ static void describe_others(const tgl_machine *machine, const tgl_sim_thread *st
     int count = 1;
     for (unsigned i = 0; i < machine->launch->threads && count < 4; i++) {
         const tgl_sim_thread *thread = &machine->now->threads[i];
-        char what[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
+        char what[256];
         int j = 0;
         while (j < count && described[j] != thread->waits_at)
             j++;
         if (j < count || thread->state == TGL_THREAD_DONE) continue;
         described[count++] = thread->waits_at;
         describe_wait(machine, machine->now, thread, what, sizeof what);
-        tgl_sim_place(machine->launch->module, thread->waits_at, place, sizeof place);
         const size_t length = strlen(text);
-        snprintf(text + length, size - length, "; thread %u, %s, %s", thread->index, place, what);
+        snprintf(text + length, size - length, "; thread %u, %s, %s", thread->index,
+                 tgl_sim_place(machine->launch->module, thread->waits_at).text, what);
     }
 }
 
 void tgl_meetings_fault_stuck(tgl_machine *machine, const tgl_sim_thread *thread)
 {
-    char what[TGL_SIM_WHERE], others[TGL_SIM_MESSAGE] = "";
+    char what[256], others[TGL_SIM_MESSAGE] = "";
     describe_wait(machine, machine->now, thread, what, sizeof what);
     describe_others(machine, thread, others, sizeof others);
     tgl_machine_fault_of(machine, thread, thread->waits_at, "%s%s%s",

@@ -8,11 +8,12 @@
 #include "sim/machine.h"
 
 /* The hooks of kernels/sim/hooks.h. */
-void tgl_block_barrier(void *run, const void *pc);
-void tgl_cluster_barrier(void *run, const void *pc);
-void tgl_warp_barrier(void *run, unsigned lanes, const void *pc);
-unsigned tgl_shuffle(void *run, unsigned lanes, unsigned value, int source, const void *pc);
-void tgl_named_barrier(void *run, int id, int threads, const void *pc);
+void tgl_block_barrier(tgl_machine *machine, const void *pc);
+void tgl_cluster_barrier(tgl_machine *machine, const void *pc);
+void tgl_warp_barrier(tgl_machine *machine, unsigned lanes, const void *pc);
+unsigned tgl_shuffle(tgl_machine *machine, unsigned lanes, unsigned value, int source,
+                     const void *pc);
+void tgl_named_barrier(tgl_machine *machine, int id, int threads, const void *pc);
 
 /* The current thread waits for the other threads of its warpgroup at an instruction. word: the name
  * of the instruction in messages. */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, LINE = 128 /* bytes of the cache */ };
+enum { LINE = 128 /* bytes of the cache */ };
 
 /* ---- Recording ------------------------------------------------------------------------------- */
 
@@ -144,7 +144,7 @@ static void write_lines(const tgl_record *record, const tgl_report *report, tgl_
 /* The offset that each lane accesses, or null. */
 static void write_lanes(const tgl_warp_access *access, uintptr_t base, tgl_text *out)
 {
-    for (int lane = 0; lane < WARP; lane++) {
+    for (int lane = 0; lane < TGL_WARP; lane++) {
         tgl_text_add(out, "%s", lane > 0 ? "," : "[");
         if ((access->lanes >> lane & 1) != 0)
             tgl_text_add(out, "%lld", (long long)(access->address[lane] - base));

@@ -129,7 +129,7 @@ static void describe_size(const tgl_sim_region *x, char *text, size_t size)
 }
 
 bool tgl_regions_describe(const tgl_sim_region *regions, int count, uintptr_t address,
-                          bool *is_inside, char text[TGL_SIM_WHERE])
+                          bool *is_inside, tgl_where *where)
 {
     char size[128];
     uintptr_t distance;
@@ -140,18 +140,19 @@ bool tgl_regions_describe(const tgl_sim_region *regions, int count, uintptr_t ad
     const int64_t offset = (int64_t)(address - base_of(x, index_in_batch(x, address)));
     describe_size(x, size, sizeof size);
     if (offset < 0) {
-        snprintf(text, TGL_SIM_WHERE, "%lld bytes before the start of %s", (long long)-offset,
-                 x->name);
+        snprintf(where->text, sizeof where->text, "%lld bytes before the start of %s",
+                 (long long)-offset, x->name);
     } else if (offset >= x->extent) {
-        snprintf(text, TGL_SIM_WHERE, "%lld bytes past the end of %s%s",
+        snprintf(where->text, sizeof where->text, "%lld bytes past the end of %s%s",
                  (long long)(offset - x->extent), x->name, size);
     } else {
         tgl_region_locate(x, address, &index, &row, &col);
         if (x->is_list)
-            snprintf(text, TGL_SIM_WHERE, "number %lld of %s%s", (long long)col, x->name, size);
+            snprintf(where->text, sizeof where->text, "number %lld of %s%s", (long long)col,
+                     x->name, size);
         else
-            snprintf(text, TGL_SIM_WHERE, "row %lld, column %lld of %s%s", (long long)row,
-                     (long long)col, x->name, size);
+            snprintf(where->text, sizeof where->text, "row %lld, column %lld of %s%s",
+                     (long long)row, (long long)col, x->name, size);
     }
     return true;
 }

@@ -28,7 +28,10 @@ typedef struct tgl_sim_region {
     const char *forbidden; /* why it must not be read ("beta is 0"), or NULL */
 } tgl_sim_region;
 
-enum { TGL_SIM_WHERE = 256 }; /* size of a description of an address */
+/* A description of an address. */
+typedef struct tgl_where {
+    char text[256];
+} tgl_where;
 
 /* Whether the bytes are elements of the region: within its extent and within a row. If the matrices
  * of a batch overlap, as A and B may, rows are not checked. */
@@ -45,6 +48,6 @@ void tgl_region_locate(const tgl_sim_region *x, uintptr_t address, int64_t *inde
 /* "row 3, column 64 of A, which is 32 x 64", or the position relative to the nearest of `count`
  * regions. *is_inside: the address is within the extent of a region. False: no region is near. */
 bool tgl_regions_describe(const tgl_sim_region *regions, int count, uintptr_t address,
-                          bool *is_inside, char text[TGL_SIM_WHERE]);
+                          bool *is_inside, tgl_where *where);
 
 #endif

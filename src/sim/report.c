@@ -4,76 +4,54 @@
  */
 #include "sim/report.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Adding up ------------------------------------------------------------------------------- */
 
-/* cp.async, and TMA loads, which have no wavefronts. */
-static void add_async_copy(tgl_counters *t, const tgl_site *s)
-{
-    t->async_copy_requests += s->requests;
-    t->async_copy_sectors += s->sectors;
-    t->async_copy_bytes += s->bytes;
-    t->async_copy_wavefronts += s->wavefronts;
-    t->async_copy_conflicts += s->conflicts;
-}
+/* Which totals an access counts for. Columns: the kind of access; the members of tgl_counters for
+ * its requests, sectors, bytes, wavefronts and conflicts (0: none). TMA copies also count as
+ * cp.async or as stores. */
+#define AT(member) offsetof(tgl_counters, member)
+static const struct {
+    tgl_access_kind kind;
+    size_t requests, sectors, bytes, wavefronts, conflicts;
+} totals_of[] = {
+    {TGL_GLOBAL_LOAD, AT(global_load_requests), AT(global_load_sectors), AT(global_load_bytes), 0,
+     0},
+    {TGL_GLOBAL_STORE, AT(global_store_requests), AT(global_store_sectors), AT(global_store_bytes),
+     0, 0},
+    {TGL_SHARED_LOAD, AT(shared_load_requests), 0, AT(shared_load_bytes),
+     AT(shared_load_wavefronts), AT(shared_load_conflicts)},
+    {TGL_SHARED_STORE, AT(shared_store_requests), 0, AT(shared_store_bytes),
+     AT(shared_store_wavefronts), AT(shared_store_conflicts)},
+    {TGL_ASYNC_COPY, AT(async_copy_requests), AT(async_copy_sectors), AT(async_copy_bytes),
+     AT(async_copy_wavefronts), AT(async_copy_conflicts)},
+    {TGL_TMA_LOAD, AT(async_copy_requests), AT(async_copy_sectors), AT(async_copy_bytes), 0, 0},
+    {TGL_TMA_LOAD, AT(tma_load_requests), AT(tma_load_sectors), AT(tma_load_bytes), 0, 0},
+    {TGL_TMA_STORE, AT(global_store_requests), AT(global_store_sectors), AT(global_store_bytes), 0,
+     0},
+    {TGL_TMA_STORE, AT(tma_store_requests), AT(tma_store_sectors), AT(tma_store_bytes), 0, 0},
+    {TGL_TENSOR_LOAD, AT(wgmma_requests), 0, AT(wgmma_bytes), 0, 0},
+    {TGL_TENSOR_MMA, AT(mma_requests), 0, 0, 0, 0},
+};
 
-static void add_global_store(tgl_counters *t, const tgl_site *s)
+static void add_to_total(tgl_counters *t, size_t member, int64_t count)
 {
-    t->global_store_requests += s->requests;
-    t->global_store_sectors += s->sectors;
-    t->global_store_bytes += s->bytes;
+    if (member != 0) *(int64_t *)(void *)((char *)t + member) += count;
 }
 
 static void add_to_totals(tgl_counters *t, const tgl_site *s)
 {
-    switch (s->kind) {
-    case TGL_GLOBAL_LOAD:
-        t->global_load_requests += s->requests;
-        t->global_load_sectors += s->sectors;
-        t->global_load_bytes += s->bytes;
-        break;
-    case TGL_GLOBAL_STORE:
-        add_global_store(t, s);
-        break;
-    case TGL_SHARED_LOAD:
-        t->shared_load_requests += s->requests;
-        t->shared_load_wavefronts += s->wavefronts;
-        t->shared_load_conflicts += s->conflicts;
-        t->shared_load_bytes += s->bytes;
-        break;
-    case TGL_SHARED_STORE:
-        t->shared_store_requests += s->requests;
-        t->shared_store_wavefronts += s->wavefronts;
-        t->shared_store_conflicts += s->conflicts;
-        t->shared_store_bytes += s->bytes;
-        break;
-    case TGL_ASYNC_COPY:
-        add_async_copy(t, s);
-        break;
-    case TGL_TMA_LOAD:
-        add_async_copy(t, s);
-        t->tma_load_requests += s->requests;
-        t->tma_load_sectors += s->sectors;
-        t->tma_load_bytes += s->bytes;
-        break;
-    case TGL_TMA_STORE:
-        add_global_store(t, s);
-        t->tma_store_requests += s->requests;
-        t->tma_store_sectors += s->sectors;
-        t->tma_store_bytes += s->bytes;
-        break;
-    case TGL_TENSOR_LOAD:
-        t->wgmma_requests += s->requests;
-        t->wgmma_bytes += s->bytes;
-        break;
-    case TGL_TENSOR_MMA:
-        t->mma_requests += s->requests;
-        break;
-    case TGL_ACCESS_KINDS:
-        break;
+    for (size_t i = 0; i < sizeof totals_of / sizeof totals_of[0]; i++) {
+        if (totals_of[i].kind != s->kind) continue;
+        add_to_total(t, totals_of[i].requests, s->requests);
+        add_to_total(t, totals_of[i].sectors, s->sectors);
+        add_to_total(t, totals_of[i].bytes, s->bytes);
+        add_to_total(t, totals_of[i].wavefronts, s->wavefronts);
+        add_to_total(t, totals_of[i].conflicts, s->conflicts);
     }
 }
 

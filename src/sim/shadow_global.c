@@ -16,25 +16,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, LARGE = 1 << 20 /* bytes that the system is asked for anew, as zeros */ };
+enum { LARGE = 1 << 20 /* bytes that the system is asked for anew, as zeros */ };
 
 /* ---- Start and end --------------------------------------------------------------------------- */
 
+static bool reserve_words(tgl_global_shadow *shadow, int which, size_t count)
+{
+    shadow->words[which] = tgl_machine_reserve(shadow->words[which], &shadow->rooms[which], count,
+                                               sizeof(tgl_global_word));
+    shadow->counts[which] = count;
+    return shadow->rooms[which] >= count;
+}
+
 static bool clear_words(tgl_global_shadow *shadow, int which, size_t count)
 {
-    void *words = shadow->words[which];
-    const bool is_large = shadow->rooms[which] * sizeof(tgl_global_word) > LARGE;
-    if (is_large) {
-        free(words);
-        words = NULL;
+    if (shadow->rooms[which] * sizeof(tgl_global_word) > LARGE) {
+        free(shadow->words[which]);
+        shadow->words[which] = NULL;
         shadow->rooms[which] = 0;
     }
     const bool is_kept = shadow->rooms[which] >= count;
-    const bool ok =
-        tgl_machine_reserve(&words, &shadow->rooms[which], count, sizeof(tgl_global_word));
-    shadow->words[which] = words;
-    shadow->counts[which] = count;
-    if (is_kept && count > 0) memset(words, 0, count * sizeof(tgl_global_word));
+    const bool ok = reserve_words(shadow, which, count);
+    if (is_kept && count > 0) memset(shadow->words[which], 0, count * sizeof(tgl_global_word));
     return ok;
 }
 
@@ -50,11 +53,10 @@ bool tgl_global_start_run(tgl_machine *machine)
 bool tgl_global_start_launch(tgl_machine *machine, size_t clusters)
 {
     tgl_global_shadow *shadow = &machine->global;
-    void *ranges = shadow->ranges;
-    const bool ok =
-        tgl_machine_reserve(&ranges, &shadow->range_room, clusters, sizeof *shadow->ranges);
-    shadow->ranges = ranges;
-    if (ok) memset(ranges, 0, clusters * sizeof *shadow->ranges);
+    shadow->ranges =
+        tgl_machine_reserve(shadow->ranges, &shadow->range_room, clusters, sizeof *shadow->ranges);
+    const bool ok = shadow->range_room >= clusters;
+    if (ok) memset(shadow->ranges, 0, clusters * sizeof *shadow->ranges);
     shadow->event_count = shadow->meeting_count = shadow->time = 0;
     shadow->ordered.launch = 0;
     return ok;
@@ -86,14 +88,9 @@ bool tgl_global_copy(tgl_machine *helper, const tgl_machine *machine)
     const tgl_global_shadow *from = &machine->global;
     tgl_global_shadow *to = &helper->global;
     for (int i = 0; i < 3; i++) {
-        void *words = to->words[i];
-        const bool ok =
-            tgl_machine_reserve(&words, &to->rooms[i], from->counts[i], sizeof(tgl_global_word));
-        to->words[i] = words;
-        to->counts[i] = from->counts[i];
-        if (!ok) return false;
+        if (!reserve_words(to, i, from->counts[i])) return false;
         if (to->counts[i] > 0)
-            memcpy(words, from->words[i], to->counts[i] * sizeof(tgl_global_word));
+            memcpy(to->words[i], from->words[i], to->counts[i] * sizeof(tgl_global_word));
     }
     return true;
 }
@@ -194,7 +191,7 @@ static bool is_before(const tgl_machine *machine, const tgl_moment *x, const tgl
     if (x->rank != y->rank) return x->phase < y->phase;
     if (x->thread == y->thread) return x->time < y->time;
     return x->epoch < y->epoch ||
-           (x->thread / WARP == y->thread / WARP && x->warp_epoch < y->warp_epoch) ||
+           (x->thread / TGL_WARP == y->thread / TGL_WARP && x->warp_epoch < y->warp_epoch) ||
            has_meeting_between(machine, x, y);
 }
 
@@ -237,10 +234,10 @@ void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsig
     shadow->ranges[machine->cluster].meeting_count++;
 }
 
-void tgl_global_fence(void *run, const void *pc)
+void tgl_global_fence(tgl_machine *machine, const void *pc)
 {
     (void)pc;
-    add_event(run, 0);
+    add_event(machine, 0);
 }
 
 /* Whether there is a fence between two moments of one cluster. */
@@ -318,17 +315,19 @@ static const char *verb_of(bool is_write, bool is_atomic)
     return is_atomic ? "updates" : tgl_verb(is_write);
 }
 
-static void describe(const tgl_machine *machine, const access *a, char text[TGL_SIM_WHERE])
+static tgl_where where_of(const tgl_machine *machine, const access *a)
 {
+    tgl_where where;
     bool is_inside;
-    tgl_regions_describe(&machine->launch->regions[a->region], 1, a->address, &is_inside, text);
+    tgl_regions_describe(&machine->launch->regions[a->region], 1, a->address, &is_inside, &where);
+    return where;
 }
 
-static const char *place_of(const tgl_machine *machine, const tgl_global_word *word,
-                            char text[TGL_SIM_PLACE])
+/* Where the last write to a word is in the source. */
+static tgl_place place_of_write(const tgl_machine *machine, const tgl_global_word *word)
 {
     const tgl_sim_module *module = machine->modules[word->written.launch - 1];
-    return tgl_sim_place(module, (const char *)module->image + word->pc, text, TGL_SIM_PLACE);
+    return tgl_sim_place(module, (const char *)module->image + word->pc);
 }
 
 static const char *reason_of(const tgl_moment *x, const tgl_moment *now, bool is_published)
@@ -345,15 +344,13 @@ static const char *reason_of(const tgl_moment *x, const tgl_moment *now, bool is
 static void race(tgl_machine *machine, const access *a, const tgl_global_word *word,
                  bool is_published)
 {
-    char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
     unsigned at[3];
     const tgl_moment *x = &word->written, now = moment_now(machine);
-    describe(machine, a, where);
     tgl_machine_block_at(machine->launch, x->cluster, x->rank, at);
     tgl_machine_fault(machine, a->pc, "race: %s %s, which thread %u of block %llu %s at %s %s",
-                      verb_of(a->is_write, a->is_atomic), where, x->thread,
+                      verb_of(a->is_write, a->is_atomic), where_of(machine, a).text, x->thread,
                       (unsigned long long)tgl_machine_block_number(machine->launch, at),
-                      verb_of(true, word->is_atomic), place_of(machine, word, place),
+                      verb_of(true, word->is_atomic), place_of_write(machine, word).text,
                       reason_of(x, &now, is_published));
 }
 
@@ -367,21 +364,18 @@ static bool is_beside(const tgl_machine *machine, uint32_t launch)
 static void beside_fault(tgl_machine *machine, const access *a, const char *other_verb,
                          uint32_t launch)
 {
-    char where[TGL_SIM_WHERE];
-    describe(machine, a, where);
     tgl_machine_fault(machine, a->pc, "race: %s %s, which %s %s; it may run beside this launch",
-                      verb_of(a->is_write, a->is_atomic), where,
+                      verb_of(a->is_write, a->is_atomic), where_of(machine, a).text,
                       machine->modules[launch - 1]->kernel->name, other_verb);
 }
 
 static void unwritten_fault(tgl_machine *machine, const access *a)
 {
-    char where[TGL_SIM_WHERE];
     const char *forbidden = machine->launch->regions[a->region].forbidden;
-    describe(machine, a, where);
     if (a->region == TGL_SIM_D)
-        tgl_machine_fault(machine, a->pc, "reads %s, but %s", where, forbidden);
-    tgl_machine_fault(machine, a->pc, "reads %s, which no launch of this run has written", where);
+        tgl_machine_fault(machine, a->pc, "reads %s, but %s", where_of(machine, a).text, forbidden);
+    tgl_machine_fault(machine, a->pc, "reads %s, which no launch of this run has written",
+                      where_of(machine, a).text);
 }
 
 /* ---- Accesses -------------------------------------------------------------------------------- */
@@ -421,12 +415,6 @@ static tgl_global_word *word_at(const tgl_machine *machine, int region, uintptr_
     return &words[(index * memory->m + row) * memory->n + col];
 }
 
-/* The bytes of a word that an access covers, as a mask. */
-static uint8_t byte_mask(uintptr_t address, unsigned bytes)
-{
-    return bytes >= 4 ? 0xf : (uint8_t)(((1u << bytes) - 1) << address % 4);
-}
-
 static bool is_readable(const tgl_machine *machine, const access *a, const tgl_global_word *word,
                         uint8_t mask)
 {
@@ -435,12 +423,18 @@ static bool is_readable(const tgl_machine *machine, const access *a, const tgl_g
     return machine->launch->regions[TGL_SIM_D].forbidden == NULL;
 }
 
+bool tgl_global_has_shadow(int region)
+{
+    return region == TGL_SIM_D || region == TGL_SIM_COUNTERS || region == TGL_SIM_SCRATCH;
+}
+
 void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsigned bytes,
                        bool is_write, bool is_atomic, const void *pc)
 {
+    if (!tgl_global_has_shadow(region)) return;
     const unsigned step =
         region == TGL_SIM_D ? (unsigned)machine->launch->regions[TGL_SIM_D].element : 4;
-    const uint8_t mask = byte_mask(address, bytes);
+    const uint8_t mask = tgl_byte_mask(address, bytes);
     tgl_global_word *word = word_at(machine, region, address);
     for (unsigned i = 0; i < bytes; i += step, word++) {
         const access a = {region, address + i, is_write, is_atomic, pc};

@@ -22,7 +22,11 @@ void tgl_global_merge(tgl_machine *machine, const tgl_machine *helper);
 
 void tgl_global_free(tgl_global_shadow *shadow);
 
-/* Checks and records an access by the current thread to D, counters or scratch. */
+/* Whether a launch may write to the region: D, the counters and the scratch, which have a shadow.
+ */
+bool tgl_global_has_shadow(int region);
+
+/* Checks and records an access by the current thread; does nothing if the region has no shadow. */
 void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsigned bytes,
                        bool is_write, bool is_atomic, const void *pc);
 
@@ -30,6 +34,6 @@ void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsi
 void tgl_global_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsigned count);
 
 /* A fence by the current thread. */
-void tgl_global_fence(void *run, const void *pc);
+void tgl_global_fence(tgl_machine *machine, const void *pc);
 
 #endif

@@ -13,34 +13,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, NEAR_NULL = 1 << 16 /* bytes at address 0 that are never mapped */ };
+enum { NEAR_NULL = 1 << 16 /* bytes at address 0 that are never mapped */ };
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
 /* "row 3, column 64 of A, which is 32 x 64", or another description of the address. */
-static void describe_address(const tgl_sim_launch *l, uintptr_t address, char text[TGL_SIM_WHERE])
+static tgl_where describe_address(const tgl_sim_launch *l, uintptr_t address)
 {
+    tgl_where where;
     bool is_inside;
     const bool is_near =
-        tgl_regions_describe(l->regions, TGL_SIM_REGIONS, address, &is_inside, text);
+        tgl_regions_describe(l->regions, TGL_SIM_REGIONS, address, &is_inside, &where);
     if (!is_inside && tgl_shared_has(l->module, address))
-        tgl_shared_describe(l->module, address - l->module->shared_base, text);
+        where = tgl_shared_where(l->module, address - l->module->shared_base);
     else if (address < NEAR_NULL)
-        snprintf(text, TGL_SIM_WHERE,
+        snprintf(where.text, sizeof where.text,
                  "address %#llx, through a NULL pointer: an operand that this run does not use",
                  (unsigned long long)address);
     else if (!is_near)
-        snprintf(text, TGL_SIM_WHERE, "address %#llx, which is in no matrix",
+        snprintf(where.text, sizeof where.text, "address %#llx, which is in no matrix",
                  (unsigned long long)address);
+    return where;
 }
 
 static void region_fault(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
                          const char *why, const void *pc)
 {
-    char where[TGL_SIM_WHERE];
-    describe_address(machine->launch, address, where);
-    tgl_machine_fault(machine, pc, "%s %u bytes at %s%s%s", tgl_verb(is_write), bytes, where,
-                      why != NULL ? ", but " : "", why != NULL ? why : "");
+    tgl_machine_fault(machine, pc, "%s %u bytes at %s%s%s", tgl_verb(is_write), bytes,
+                      describe_address(machine->launch, address).text, why != NULL ? ", but " : "",
+                      why != NULL ? why : "");
 }
 
 static void check_alignment(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
@@ -63,11 +64,6 @@ static void check_waited(tgl_machine *machine, const void *pc)
                       "accesses global memory before it has waited for earlier launches");
 }
 
-static bool is_written_by_kernels(int region)
-{
-    return region == TGL_SIM_D || region == TGL_SIM_COUNTERS || region == TGL_SIM_SCRATCH;
-}
-
 int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
                             const void *pc)
 {
@@ -76,7 +72,7 @@ int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned by
     if (tgl_region_has(&regions[TGL_SIM_D], address, bytes)) return TGL_SIM_D;
     for (int i = 0; i < TGL_SIM_REGIONS; i++) {
         if (!tgl_region_has(&regions[i], address, bytes)) continue;
-        if (is_written_by_kernels(i)) return i;
+        if (tgl_global_has_shadow(i)) return i;
         if (is_write) region_fault(machine, address, bytes, true, "it is const", pc);
         if (regions[i].forbidden != NULL)
             region_fault(machine, address, bytes, false, regions[i].forbidden, pc);
@@ -95,7 +91,7 @@ static uint32_t tally(tgl_machine *machine, tgl_access_kind kind, int target, un
     tgl_sim_thread *thread = machine->current;
     uint32_t site;
     bool is_full;
-    if (!tgl_tally_access(&machine->tally, pc, kind, target, (int)(thread->index % WARP),
+    if (!tgl_tally_access(&machine->tally, pc, kind, target, (int)(thread->index % TGL_WARP),
                           tgl_sim_place_in_loops(&thread->loops), bytes, shared, global, &site,
                           &is_full)) {
         tgl_machine_give_up(machine);
@@ -109,13 +105,12 @@ static void global_access(tgl_machine *machine, uintptr_t address, unsigned byte
 {
     const int region = tgl_memory_check_region(machine, address, bytes, is_write, pc);
     tally(machine, is_write ? TGL_GLOBAL_STORE : TGL_GLOBAL_LOAD, region, bytes, 0, address, pc);
-    if (is_written_by_kernels(region))
-        tgl_global_access(machine, region, address, bytes, is_write, false, pc);
+    tgl_global_access(machine, region, address, bytes, is_write, false, pc);
 }
 
-void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_write, const void *pc)
+void tgl_memory_access(tgl_machine *machine, const void *pointer, unsigned bytes, int is_write,
+                       const void *pc)
 {
-    tgl_machine *machine = run;
     const uintptr_t address = (uintptr_t)pointer;
     if (address - (uintptr_t)machine->current->stack < machine->stack_size) {
         /* the stack: registers on a GPU */
@@ -136,9 +131,8 @@ void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_wr
     global_access(machine, address, bytes, is_write, pc);
 }
 
-void tgl_memory_wide_load(void *run, const void *words, unsigned bytes, const void *pc)
+void tgl_memory_wide_load(tgl_machine *machine, const void *words, unsigned bytes, const void *pc)
 {
-    tgl_machine *machine = run;
     const uintptr_t address = (uintptr_t)words;
     for (int i = 0; i < TGL_SIM_REGIONS; i++)
         if (tgl_region_spans(&machine->launch->regions[i], address, bytes)) return;
@@ -146,9 +140,8 @@ void tgl_memory_wide_load(void *run, const void *words, unsigned bytes, const vo
 }
 
 /* Counts an atomic as a load and a store. */
-void tgl_memory_atomic(void *run, const void *pointer, const void *pc)
+void tgl_memory_atomic(tgl_machine *machine, const void *pointer, const void *pc)
 {
-    tgl_machine *machine = run;
     const uintptr_t address = (uintptr_t)pointer;
     check_alignment(machine, address, 4, true, pc);
     const int region = tgl_memory_check_region(machine, address, 4, true, pc);
@@ -157,9 +150,8 @@ void tgl_memory_atomic(void *run, const void *pointer, const void *pc)
     tgl_global_access(machine, region, address, 4, true, true, pc);
 }
 
-float tgl_memory_cluster_load(void *run, const float *shared, int rank, const void *pc)
+float tgl_memory_cluster_load(tgl_machine *machine, const float *shared, int rank, const void *pc)
 {
-    tgl_machine *machine = run;
     const tgl_sim_module *module = machine->launch->module;
     const size_t offset = (uintptr_t)shared - module->shared_base;
     const unsigned cluster = machine->cluster_size;
@@ -194,10 +186,9 @@ static bool append_copy(tgl_sim_thread *thread, const tgl_sim_copy *copy)
     return true;
 }
 
-void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
-                           const void *pc)
+void tgl_memory_async_copy(tgl_machine *machine, void *shared, const void *global, int bytes,
+                           int valid_bytes, const void *pc)
 {
-    tgl_machine *machine = run;
     const tgl_sim_module *module = machine->launch->module;
     const size_t offset = (uintptr_t)shared - module->shared_base;
     const uintptr_t source = valid_bytes > 0 ? (uintptr_t)global : 0;
@@ -216,16 +207,15 @@ void tgl_memory_async_copy(void *run, void *shared, const void *global, int byte
     }
     const uint32_t site =
         tally(machine, TGL_ASYNC_COPY, array, (unsigned)bytes, (uintptr_t)shared, source, pc);
-    if (is_written_by_kernels(region))
+    if (source != 0)
         tgl_global_access(machine, region, source, (unsigned)valid_bytes, false, false, pc);
     tgl_shared_await(machine, machine->now, offset, (size_t)bytes, TGL_AWAITS_CP_ASYNC, site, pc);
     const tgl_sim_copy copy = {shared, global, bytes, valid_bytes, site, machine->current->groups};
     if (!append_copy(machine->current, &copy)) tgl_machine_give_up(machine);
 }
 
-void tgl_memory_async_commit(void *run)
+void tgl_memory_async_commit(tgl_machine *machine)
 {
-    tgl_machine *machine = run;
     machine->current->groups++;
 }
 
@@ -241,9 +231,8 @@ static void deliver(tgl_machine *machine, const tgl_sim_copy *copy)
                       (size_t)copy->bytes, &now);
 }
 
-void tgl_memory_async_wait(void *run, int groups_pending)
+void tgl_memory_async_wait(tgl_machine *machine, int groups_pending)
 {
-    tgl_machine *machine = run;
     tgl_sim_thread *thread = machine->current;
     while (thread->first_copy < thread->copy_count) {
         const tgl_sim_copy *copy = &thread->copies[thread->first_copy];

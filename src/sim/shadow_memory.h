@@ -7,16 +7,16 @@
 
 #include "sim/machine.h"
 
-/* The hooks of kernels/sim/hooks.h that access memory; `run` is the machine. */
-void tgl_memory_access(void *run, const void *pointer, unsigned bytes, int is_write,
+/* The hooks of kernels/sim/hooks.h that access memory;  */
+void tgl_memory_access(tgl_machine *machine, const void *pointer, unsigned bytes, int is_write,
                        const void *pc);
-void tgl_memory_wide_load(void *run, const void *words, unsigned bytes, const void *pc);
-void tgl_memory_atomic(void *run, const void *pointer, const void *pc);
-float tgl_memory_cluster_load(void *run, const float *shared, int rank, const void *pc);
-void tgl_memory_async_copy(void *run, void *shared, const void *global, int bytes, int valid_bytes,
-                           const void *pc);
-void tgl_memory_async_commit(void *run);
-void tgl_memory_async_wait(void *run, int groups_pending);
+void tgl_memory_wide_load(tgl_machine *machine, const void *words, unsigned bytes, const void *pc);
+void tgl_memory_atomic(tgl_machine *machine, const void *pointer, const void *pc);
+float tgl_memory_cluster_load(tgl_machine *machine, const float *shared, int rank, const void *pc);
+void tgl_memory_async_copy(tgl_machine *machine, void *shared, const void *global, int bytes,
+                           int valid_bytes, const void *pc);
+void tgl_memory_async_commit(tgl_machine *machine);
+void tgl_memory_async_wait(tgl_machine *machine, int groups_pending);
 
 /* Finds the region of a global access and checks everything except races. */
 int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,

@@ -12,15 +12,18 @@
 #include <string.h>
 
 enum {
-    WARP = 32,
     OVERRUN = 16 * 1024, /* an access up to this number of bytes behind shared memory is reported as
                             an overrun */
 };
 
-static const char *site_place(const tgl_machine *machine, uint32_t site, char text[TGL_SIM_PLACE])
+static tgl_place site_place(const tgl_machine *machine, uint32_t site)
 {
-    return tgl_sim_place(machine->launch->module, machine->tally.sites[site].pc, text,
-                         TGL_SIM_PLACE);
+    return tgl_sim_place(machine->launch->module, machine->tally.sites[site].pc);
+}
+
+static tgl_where where_of(const tgl_machine *machine, size_t offset)
+{
+    return tgl_shared_where(machine->launch->module, offset);
 }
 
 /* ---- Start ----------------------------------------------------------------------------------- */
@@ -28,14 +31,11 @@ static const char *site_place(const tgl_machine *machine, uint32_t site, char te
 static bool reserve_block(const tgl_machine *machine, tgl_sim_block *block)
 {
     const size_t size = machine->launch->module->shared_size;
-    void *words = block->words, *shared = block->shared;
-    const bool ok =
-        tgl_machine_reserve(&words, &block->word_room, size / 4 + 1, sizeof *block->words) &&
-        (machine->cluster_size == 1 ||
-         tgl_machine_reserve(&shared, &block->shared_room, size, sizeof(char)));
-    block->words = words;
-    block->shared = shared;
-    return ok;
+    const size_t words = size / 4 + 1, saved = machine->cluster_size > 1 ? size : 0;
+    block->words =
+        tgl_machine_reserve(block->words, &block->word_room, words, sizeof *block->words);
+    block->shared = tgl_machine_reserve(block->shared, &block->shared_room, saved, sizeof(char));
+    return block->word_room >= words && block->shared_room >= saved;
 }
 
 bool tgl_shared_start_launch(tgl_machine *machine)
@@ -56,9 +56,9 @@ void tgl_shared_start_block(tgl_machine *machine)
 
 /* ---- Names of places ------------------------------------------------------------------------- */
 
-const char *tgl_shared_describe(const tgl_sim_module *module, size_t offset,
-                                char text[TGL_SIM_WHERE])
+tgl_where tgl_shared_where(const tgl_sim_module *module, size_t offset)
 {
+    tgl_where where;
     const tgl_shared_array *before = NULL;
     for (int i = 0; i < module->array_count; i++) {
         const tgl_shared_array *array = &module->arrays[i];
@@ -66,13 +66,14 @@ const char *tgl_shared_describe(const tgl_sim_module *module, size_t offset,
             before = array;
     }
     if (before == NULL)
-        snprintf(text, TGL_SIM_WHERE, "shared memory before the first array");
+        snprintf(where.text, sizeof where.text, "shared memory before the first array");
     else if (offset < before->end)
-        snprintf(text, TGL_SIM_WHERE, "%s + %zu bytes", before->name, offset - before->begin);
+        snprintf(where.text, sizeof where.text, "%s + %zu bytes", before->name,
+                 offset - before->begin);
     else
-        snprintf(text, TGL_SIM_WHERE, "%zu bytes past the end of %s, which has %zu bytes",
+        snprintf(where.text, sizeof where.text, "%zu bytes past the end of %s, which has %zu bytes",
                  offset - before->end, before->name, before->end - before->begin);
-    return text;
+    return where;
 }
 
 bool tgl_shared_has(const tgl_sim_module *module, uintptr_t address)
@@ -87,12 +88,9 @@ int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, b
     const size_t end = offset + bytes - 1;
     const uint16_t first = module->array_of_word[offset / 4];
     const uint16_t last = end < module->shared_size ? module->array_of_word[end / 4] : 0;
-    if (first == 0 || first != last) {
-        char where[TGL_SIM_WHERE];
-        tgl_shared_describe(machine->launch->module, first == 0 ? offset : end, where);
+    if (first == 0 || first != last)
         tgl_machine_fault(machine, pc, "%s %zu bytes of shared memory at %s", tgl_verb(is_write),
-                          bytes, where);
-    }
+                          bytes, where_of(machine, first == 0 ? offset : end).text);
     return first - 1;
 }
 
@@ -115,7 +113,8 @@ bool tgl_shared_is_before_in(const tgl_machine *machine, const tgl_sim_block *bl
     const tgl_sim_thread *now = machine->current;
     if (block == machine->now) {
         if (x->thread == now->index) return true;
-        if (x->thread / WARP == now->index / WARP && x->warp_epoch < now->warp_epoch) return true;
+        if (x->thread / TGL_WARP == now->index / TGL_WARP && x->warp_epoch < now->warp_epoch)
+            return true;
     }
     return is_before(machine, block, x,
                      machine->has_clocks ? tgl_clock_of(machine, machine->now, now->index) : NULL);
@@ -131,58 +130,53 @@ static void describe_other(const tgl_machine *machine, const tgl_sim_block *bloc
                            const tgl_shared_access *other, bool other_writes, char *text,
                            size_t size)
 {
-    char place[TGL_SIM_PLACE];
-    site_place(machine, other->site, place);
+    const tgl_place place = site_place(machine, other->site);
     if (other->thread >= TGL_ACTOR_READER)
         snprintf(text, size, "which the %s issued at %s reads; no wait for it comes before this",
                  block->readers[other->thread - TGL_ACTOR_READER].is_wgmma ? "wgmma" : "TMA store",
-                 place);
+                 place.text);
     else if (other->thread >= TGL_ACTOR_MBARRIER)
         snprintf(text, size,
                  "which the copy issued at %s writes; this thread has not waited for its mbarrier",
-                 place);
+                 place.text);
     else
         snprintf(text, size, "which thread %u %s at %s with no barrier between", other->thread,
-                 tgl_verb(other_writes), place);
+                 tgl_verb(other_writes), place.text);
 }
 
 static void race(tgl_machine *machine, const tgl_sim_block *block, size_t offset, bool is_write,
                  const tgl_shared_access *other, bool other_writes, const void *pc)
 {
-    char where[TGL_SIM_WHERE], reason[TGL_SIM_PLACE + 128], whose[64] = "";
+    char reason[sizeof(tgl_place) + 128], whose[64] = "";
     machine->deferred[0] = '\0';
-    tgl_shared_describe(machine->launch->module, offset, where);
     describe_other(machine, block, other, other_writes, reason, sizeof reason);
     if (block != machine->now)
         snprintf(whose, sizeof whose, " of block (%u, %u)", block->at[0], block->at[1]);
-    tgl_machine_fault(machine, pc, "race: %s %s%s, %s", tgl_verb(is_write), where, whose, reason);
+    tgl_machine_fault(machine, pc, "race: %s %s%s, %s", tgl_verb(is_write),
+                      where_of(machine, offset).text, whose, reason);
 }
 
 static void remote_race(tgl_machine *machine, size_t offset, bool is_write, uint32_t other_site,
                         const void *pc)
 {
-    char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
     machine->deferred[0] = '\0';
     tgl_machine_fault(machine, pc,
                       "race: %s %s, which another block of the cluster %s at %s with no barrier of "
                       "the cluster between",
-                      tgl_verb(is_write),
-                      tgl_shared_describe(machine->launch->module, offset, where),
-                      tgl_verb(!is_write), site_place(machine, other_site, place));
+                      tgl_verb(is_write), where_of(machine, offset).text, tgl_verb(!is_write),
+                      site_place(machine, other_site).text);
 }
 
 static void check_awaited(tgl_machine *machine, const tgl_shared_word *word, size_t offset,
                           bool is_write, const void *pc)
 {
-    char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
     if (!word->is_awaited) return;
     const bool is_tma = word->is_awaited == TGL_AWAITS_TMA;
     machine->deferred[0] = '\0';
     tgl_machine_fault(machine, pc, "%s %s before the %s that thread %u issued at %s was waited for",
-                      tgl_verb(is_write),
-                      tgl_shared_describe(machine->launch->module, offset, where),
+                      tgl_verb(is_write), where_of(machine, offset).text,
                       is_tma ? "TMA copy" : "cp.async", word->copier,
-                      site_place(machine, word->copy_site, place));
+                      site_place(machine, word->copy_site).text);
 }
 
 static tgl_shared_access access_now(const tgl_machine *machine, uint32_t site)
@@ -214,11 +208,10 @@ static void keep_reader(const tgl_machine *machine, tgl_shared_word *word, uint8
 static void check_has_data(tgl_machine *machine, const tgl_shared_word *word, size_t offset,
                            uint8_t mask, const void *pc)
 {
-    char where[TGL_SIM_WHERE];
     if ((word->has_data & mask) == mask) return;
     /* Deferred, because another thread may write it before the next barrier: then it is a race. */
     tgl_machine_defer_fault(machine, pc, "reads %s, which no thread has written",
-                            tgl_shared_describe(machine->launch->module, offset, where));
+                            where_of(machine, offset).text);
 }
 
 static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset, uint8_t mask,
@@ -237,7 +230,7 @@ static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset
 static void check_write(tgl_machine *machine, const tgl_sim_block *block,
                         const tgl_shared_word *word, size_t offset, uint8_t mask, const void *pc)
 {
-    const unsigned warp = machine->current->index / WARP;
+    const unsigned warp = machine->current->index / TGL_WARP;
     check_awaited(machine, word, offset, true, pc);
     if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before_in(machine, block, &word->write))
         race(machine, block, offset, true, &word->write, true, pc);
@@ -246,7 +239,7 @@ static void check_write(tgl_machine *machine, const tgl_sim_block *block,
     if ((word->read_bytes & mask) == 0) return;
     if (!tgl_shared_is_before_in(machine, block, &word->read))
         race(machine, block, offset, true, &word->read, false, pc);
-    if ((block != machine->now || word->other.thread / WARP != warp) &&
+    if ((block != machine->now || word->other.thread / TGL_WARP != warp) &&
         !tgl_shared_is_before_in(machine, block, &word->other))
         race(machine, block, offset, true, &word->other, false, pc);
 }
@@ -261,16 +254,10 @@ static void write_word(tgl_machine *machine, tgl_shared_word *word, uint8_t mask
     word->has_data |= mask;
 }
 
-/* The bytes of a word that an access at `offset` covers, as a mask. */
-static uint8_t byte_mask(size_t offset, unsigned bytes)
-{
-    return bytes >= 4 ? 0xf : (uint8_t)(((1u << bytes) - 1) << offset % 4);
-}
-
 void tgl_shared_access_words(tgl_machine *machine, size_t offset, unsigned bytes, bool is_write,
                              uint32_t site, const void *pc)
 {
-    const uint8_t mask = byte_mask(offset, bytes);
+    const uint8_t mask = tgl_byte_mask(offset, bytes);
     const tgl_shared_access now = access_now(machine, site);
     tgl_shared_word *word = &machine->now->words[offset / 4];
     for (unsigned i = 0; i < bytes; i += 4, word++) {
@@ -288,17 +275,17 @@ void tgl_shared_access_words(tgl_machine *machine, size_t offset, unsigned bytes
 float tgl_shared_remote_load(tgl_machine *machine, tgl_sim_block *block, size_t offset,
                              uint32_t site, const void *pc)
 {
-    char where[TGL_SIM_WHERE];
     float value;
     tgl_shared_word *word = &block->words[offset / 4];
-    tgl_shared_describe(machine->launch->module, offset, where);
+    const tgl_where where = where_of(machine, offset);
     if (block->is_done)
-        tgl_machine_fault(machine, pc, "reads %s of a block of the cluster that has ended", where);
+        tgl_machine_fault(machine, pc, "reads %s of a block of the cluster that has ended",
+                          where.text);
     check_awaited(machine, word, offset, false, pc);
     if (word->has_data != 0xf)
         tgl_machine_fault(machine, pc,
                           "reads %s of another block of the cluster, which no thread has written",
-                          where);
+                          where.text);
     if (word->write_phase == machine->phase)
         remote_race(machine, offset, false, word->write.site, pc);
     word->remote_phase = block->read_phase = machine->phase;
@@ -313,14 +300,12 @@ static void check_proxy(tgl_machine *machine, const tgl_sim_block *block,
                         const tgl_shared_word *word, size_t offset, bool is_write,
                         const uint32_t *clock, const void *pc)
 {
-    char where[TGL_SIM_WHERE], place[TGL_SIM_PLACE];
     if (word->write_bytes == 0 || tgl_clock_is_fenced(machine, block, &word->write, clock)) return;
     tgl_machine_fault(machine, pc,
                       "%s %s through the async proxy, which thread %u writes at %s with no "
                       "fence_proxy_async() between",
-                      tgl_verb(is_write),
-                      tgl_shared_describe(machine->launch->module, offset, where),
-                      word->write.thread, site_place(machine, word->write.site, place));
+                      tgl_verb(is_write), where_of(machine, offset).text, word->write.thread,
+                      site_place(machine, word->write.site).text);
 }
 
 void tgl_shared_await(tgl_machine *machine, tgl_sim_block *block, size_t offset, size_t bytes,

@@ -12,8 +12,7 @@ bool tgl_shared_start_launch(tgl_machine *machine);
 void tgl_shared_start_block(tgl_machine *machine);
 
 /* "As + 128 bytes" */
-const char *tgl_shared_describe(const tgl_sim_module *module, size_t offset,
-                                char text[TGL_SIM_WHERE]);
+tgl_where tgl_shared_where(const tgl_sim_module *module, size_t offset);
 
 /* Whether an address is in shared memory or just behind it. */
 bool tgl_shared_has(const tgl_sim_module *module, uintptr_t address);

@@ -6,7 +6,6 @@
 #include "sim/temp_folder.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,14 +71,12 @@ static bool find_shared_memory(tgl_sim_module *module, const void *image, size_t
 static tgl_status open_object(tgl_sim_module *module, const void *image, size_t size)
 {
     tgl_temp_folder folder;
-    if (!tgl_temp_folder_make(&folder))
-        return tgl_fail(TGL_DRIVER, "no temporary folder in %s: %s (TMPDIR can name another place)",
-                        tgl_temp_folder_base(), strerror(errno));
+    TGL_TRY(tgl_temp_folder_make(&folder));
     const char *path = tgl_temp_folder_write(&folder, "kernel.so", image, size);
     if (path != NULL) module->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     tgl_status status = TGL_OK;
     if (path == NULL)
-        status = tgl_fail(TGL_DRIVER, "%s: %s", folder.path, strerror(errno));
+        status = tgl_temp_folder_fail(&folder);
     else if (module->handle == NULL)
         status = tgl_fail(
             TGL_DRIVER,
@@ -227,18 +224,19 @@ static const tgl_line_row *kernel_row(const tgl_sim_module *module, const tgl_li
     return NULL;
 }
 
-const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *text, size_t size)
+tgl_place tgl_sim_place(const tgl_sim_module *module, const void *pc)
 {
+    tgl_place place;
     const tgl_line_row *row = row_at(module, (uintptr_t)pc - module->load_address);
     const tgl_line_row *caller = row != NULL ? kernel_row(module, row) : NULL;
     if (row == NULL)
-        snprintf(text, size, "%s", module->kernel->file);
+        snprintf(place.text, sizeof place.text, "%s", module->kernel->file);
     else if (caller == NULL || caller == row)
-        snprintf(text, size, "%s:%d", row->file, row->line);
+        snprintf(place.text, sizeof place.text, "%s:%d", row->file, row->line);
     else
-        snprintf(text, size, "%s:%d (through %s:%d)", caller->file, caller->line, row->file,
-                 row->line);
-    return text;
+        snprintf(place.text, sizeof place.text, "%s:%d (through %s:%d)", caller->file, caller->line,
+                 row->file, row->line);
+    return place;
 }
 
 int tgl_sim_line_at(const tgl_sim_module *module, size_t at)

@@ -56,9 +56,12 @@ void tgl_sim_module_free(tgl_sim_module *module);
  * module, which owns it. NULL: it cannot be loaded. */
 tgl_sim_module *tgl_sim_module_twin(tgl_sim_module *module, int number);
 
-/* Writes the source location of a return address, "ladder/01_naive.cu:21"; for a line in a header
- * also the line of the kernel's own file that led to it. Returns text. */
-const char *tgl_sim_place(const tgl_sim_module *module, const void *pc, char *text, size_t size);
+/* The source location of a return address, "ladder/01_naive.cu:21"; for a line in a header also the
+ * line of the kernel's own file that led to it. */
+typedef struct tgl_place {
+    char text[160];
+} tgl_place;
+tgl_place tgl_sim_place(const tgl_sim_module *module, const void *pc);
 
 /* The line in the kernel's own file; 0: unknown. */
 int tgl_sim_line(const tgl_sim_module *module, const void *pc);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,27 +89,35 @@ const char *tgl_temp_folder_base(void)
     return base != NULL && base[0] != '\0' ? base : "/tmp";
 }
 
-bool tgl_temp_folder_make(tgl_temp_folder *folder)
+/* `reason` is an error number. */
+static tgl_status fail_to_make(int reason)
+{
+    return tgl_fail(TGL_DRIVER, "no temporary folder in %s: %s (TMPDIR can name another place)",
+                    tgl_temp_folder_base(), strerror(reason));
+}
+
+tgl_status tgl_temp_folder_make(tgl_temp_folder *folder)
 {
     *folder = (tgl_temp_folder){0};
     const char *base = tgl_temp_folder_base();
     /* Half of the room is left for the names within. */
-    if (strlen(base) > TGL_TEMP_PATH / 2) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
+    if (strlen(base) > TGL_TEMP_PATH / 2) return fail_to_make(ENAMETOOLONG);
     /* The keeper starts first, so that it learns of the folder as soon as there is one. */
     start_keeper(folder);
     snprintf(folder->path, sizeof folder->path, "%s/tegula-XXXXXX", base);
     if (mkdtemp(folder->path) != NULL) {
         tell_keeper(folder);
-        return true;
+        return TGL_OK;
     }
     const int reason = errno;
-    end_keeper(folder);
     folder->path[0] = '\0';
-    errno = reason;
-    return false;
+    end_keeper(folder);
+    return fail_to_make(reason);
+}
+
+tgl_status tgl_temp_folder_fail(const tgl_temp_folder *folder)
+{
+    return tgl_fail(TGL_DRIVER, "%s: %s", folder->path, strerror(errno));
 }
 
 void tgl_temp_folder_remove(tgl_temp_folder *folder)

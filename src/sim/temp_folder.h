@@ -7,7 +7,8 @@
 #ifndef TGL_SIM_TEMP_FOLDER_H
 #define TGL_SIM_TEMP_FOLDER_H
 
-#include <stdbool.h>
+#include "base/error.h"
+
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -24,8 +25,11 @@ typedef struct tgl_temp_folder {
 /* Where folders are made: $TMPDIR, or /tmp. */
 const char *tgl_temp_folder_base(void);
 
-/* Makes a new folder there, for this user alone. False with errno set. */
-bool tgl_temp_folder_make(tgl_temp_folder *folder);
+/* Makes a new folder there, for this user alone. */
+tgl_status tgl_temp_folder_make(tgl_temp_folder *folder);
+
+/* The failure of a call below, which has set errno. Returns TGL_DRIVER. */
+tgl_status tgl_temp_folder_fail(const tgl_temp_folder *folder);
 
 /* Removes the folder, the entries, and the keeper. */
 void tgl_temp_folder_remove(tgl_temp_folder *folder);

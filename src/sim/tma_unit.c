@@ -37,8 +37,7 @@ static int64_t check_row(tgl_machine *machine, const tgl_box_row *row, bool is_w
 static void access_row(tgl_machine *machine, const tgl_box_row *row, bool is_write, int region,
                        const void *pc)
 {
-    if (row->bytes > 0 &&
-        (region == TGL_SIM_D || region == TGL_SIM_COUNTERS || region == TGL_SIM_SCRATCH))
+    if (row->bytes > 0)
         tgl_global_access(machine, region, (uintptr_t)row->from, (unsigned)row->bytes, is_write,
                           false, pc);
 }
@@ -122,10 +121,9 @@ static void check_mask(tgl_machine *machine, unsigned mask, const void *pc)
                           machine->cluster_size);
 }
 
-void tgl_tma_load(void *run, void *shared, const void *map_of_kernel, const int *at, int rank,
-                  const void *barrier, unsigned mask, const void *pc)
+void tgl_tma_load(tgl_machine *machine, void *shared, const void *map_of_kernel, const int *at,
+                  int rank, const void *barrier, unsigned mask, const void *pc)
 {
-    tgl_machine *machine = run;
     const size_t offset = (uintptr_t)shared - machine->launch->module->shared_base;
     tgl_tma_copy copy = {.shared = shared,
                          .thread = (uint16_t)machine->current->index,
@@ -139,8 +137,7 @@ void tgl_tma_load(void *run, void *shared, const void *map_of_kernel, const int 
     check_mask(machine, mask, pc);
     const int array = tgl_shared_check_bounds(machine, offset, tgl_box_bytes(&copy.map), true, pc);
     const int64_t inside = check_box(machine, &copy.map, at, false, &region, &sectors, pc);
-    if (!tgl_tally_bulk(&machine->tally, pc, TGL_TMA_LOAD, array, inside, sectors, &copy.site))
-        tgl_machine_give_up(machine);
+    copy.site = tgl_machine_count(machine, pc, TGL_TMA_LOAD, array, inside, sectors);
     machine->multicast_bytes += inside * (__builtin_popcount(mask) - 1);
     trace_box(machine, copy.site, &copy.map, at, (uintptr_t)shared);
     for (unsigned i = 0; i < machine->cluster_size; i++)
@@ -187,10 +184,9 @@ static void read_box(tgl_machine *machine, const tgl_box_store *store, size_t of
     tgl_shared_read_async(machine, offset, tgl_box_bytes(&store->map), &access, clock, pc);
 }
 
-void tgl_tma_store(void *run, const void *map_of_kernel, const void *shared, const int *at,
-                   int rank, const void *pc)
+void tgl_tma_store(tgl_machine *machine, const void *map_of_kernel, const void *shared,
+                   const int *at, int rank, const void *pc)
 {
-    tgl_machine *machine = run;
     const size_t offset = (uintptr_t)shared - machine->launch->module->shared_base;
     struct tgl_tensor_map map;
     int64_t sectors;
@@ -203,16 +199,14 @@ void tgl_tma_store(void *run, const void *map_of_kernel, const void *shared, con
     const int64_t inside = check_box(machine, &map, at, true, &region, &sectors, pc);
     tgl_box_store *store = add_store(machine, &map);
     memcpy(store->at, at, (size_t)rank * sizeof *at);
-    if (!tgl_tally_bulk(&machine->tally, pc, TGL_TMA_STORE, region, inside, sectors, &store->site))
-        tgl_machine_give_up(machine);
+    store->site = tgl_machine_count(machine, pc, TGL_TMA_STORE, region, inside, sectors);
     trace_box(machine, store->site, &map, at, (uintptr_t)shared);
     read_box(machine, store, offset, pc);
     tgl_box_from_shared(&store->map, shared, store->data);
 }
 
-void tgl_tma_store_commit(void *run)
+void tgl_tma_store_commit(tgl_machine *machine)
 {
-    tgl_machine *machine = run;
     machine->current->store_groups++;
 }
 
@@ -240,20 +234,14 @@ static void complete_groups(tgl_machine *machine, int64_t count)
     }
 }
 
-void tgl_tma_store_wait(void *run, int pending, int is_read_only)
+void tgl_tma_store_wait(tgl_machine *machine, int pending, int is_read_only)
 {
-    tgl_machine *machine = run;
     tgl_sim_thread *thread = machine->current;
     const int64_t done = thread->store_groups - pending;
     if (done <= 0) return;
     if (done > thread->stores_read) thread->stores_read = done;
-    if (machine->has_clocks) {
-        const unsigned reader = tgl_async_reader_of(machine, false, thread->index, NULL);
-        tgl_clock_of(machine, machine->now,
-                     thread->index)[tgl_clock_column(machine, machine->now, reader)] =
-            (uint32_t)thread->stores_read;
-        machine->clock_version++;
-    }
+    if (machine->has_clocks)
+        tgl_async_reader_done(machine, false, thread->index, (uint32_t)thread->stores_read);
     if (!is_read_only) complete_groups(machine, done);
 }
 

@@ -7,12 +7,12 @@
 
 #include "sim/machine.h"
 
-void tgl_tma_load(void *run, void *shared, const void *map, const int *at, int rank,
+void tgl_tma_load(tgl_machine *machine, void *shared, const void *map, const int *at, int rank,
                   const void *barrier, unsigned mask, const void *pc);
-void tgl_tma_store(void *run, const void *map, const void *shared, const int *at, int rank,
-                   const void *pc);
-void tgl_tma_store_commit(void *run);
-void tgl_tma_store_wait(void *run, int pending, int is_read_only);
+void tgl_tma_store(tgl_machine *machine, const void *map, const void *shared, const int *at,
+                   int rank, const void *pc);
+void tgl_tma_store_commit(tgl_machine *machine);
+void tgl_tma_store_wait(tgl_machine *machine, int pending, int is_read_only);
 
 /* Completes the stores of the current thread, which ends. */
 void tgl_tma_end_thread(tgl_machine *machine);

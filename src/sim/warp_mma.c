@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { WARP = 32, ROW = 16 /* bytes of a matrix of ldmatrix */ };
+enum { ROW = 16 /* bytes of a matrix of ldmatrix */ };
 
 typedef enum warp_instruction { MMA, MMA_F64, LDMATRIX, STMATRIX } warp_instruction;
 
@@ -38,29 +38,27 @@ static void check_registers(tgl_machine *machine, const void *registers, const v
 
 /* Waits for all lanes. True: the current thread must execute the instruction for all lanes, whose
  * operands are in `lanes`. */
-static bool meet(tgl_machine *machine, tgl_warp_operands *own, tgl_warp_operands *lanes[WARP],
+static bool meet(tgl_machine *machine, tgl_warp_operands *own, tgl_warp_operands *lanes[TGL_WARP],
                  const void *pc)
 {
     tgl_sim_thread *thread = machine->current;
-    const unsigned first = thread->index / WARP * WARP;
-    if (first + WARP > machine->launch->threads)
+    const unsigned first = thread->index / TGL_WARP * TGL_WARP;
+    if (first + TGL_WARP > machine->launch->threads)
         tgl_machine_fault(machine, pc, "an instruction of the whole warp in a warp of %u threads",
                           machine->launch->threads - first);
     thread->operands = own;
     thread->waits_for = ~0u;
     tgl_machine_wait(machine, TGL_THREAD_AT_WARP, pc);
     if (own->is_done) return false;
-    for (unsigned i = 0; i < WARP; i++) {
+    for (unsigned i = 0; i < TGL_WARP; i++) {
         const tgl_sim_thread *lane = &machine->now->threads[first + i];
-        char place[TGL_SIM_PLACE];
         lanes[i] = lane->operands;
         if (lane->operands != NULL && lane->waits_at == pc) continue;
-        tgl_machine_fault(
-            machine, pc, "an instruction of the whole warp: thread %u executes another one at %s",
-            lane->index,
-            tgl_sim_place(machine->launch->module, lane->waits_at, place, sizeof place));
+        tgl_machine_fault(machine, pc,
+                          "an instruction of the whole warp: thread %u executes another one at %s",
+                          lane->index, tgl_sim_place(machine->launch->module, lane->waits_at).text);
     }
-    for (unsigned i = 0; i < WARP; i++) {
+    for (unsigned i = 0; i < TGL_WARP; i++) {
         lanes[i]->is_done = true;
         machine->now->threads[first + i].operands = NULL;
     }
@@ -81,9 +79,9 @@ static uint32_t half_of(const void *registers, int number)
 /* Gathers the fragments of all lanes in matrices. A register of a lane has two elements that are
  * neighbours in K: of a, registers 0 to 3 are rows g, g+8, g, g+8 and begin at k = 2t, 2t, 2t+8,
  * 2t+8; of b, registers 0 and 1 are column g and begin at k = 2t, 2t+8. */
-static void collect_16_bit(tgl_warp_operands *lanes[WARP], uint32_t a[M][16], uint32_t b[16][N])
+static void collect_16_bit(tgl_warp_operands *lanes[TGL_WARP], uint32_t a[M][16], uint32_t b[16][N])
 {
-    for (int lane = 0; lane < WARP; lane++) {
+    for (int lane = 0; lane < TGL_WARP; lane++) {
         const int g = lane / 4, t = lane % 4;
         for (int i = 0; i < 8; i++)
             a[g + i / 2 % 2 * 8][2 * t + i % 2 + i / 4 * 8] = half_of(lanes[lane]->a, i);
@@ -92,9 +90,9 @@ static void collect_16_bit(tgl_warp_operands *lanes[WARP], uint32_t a[M][16], ui
     }
 }
 
-static void collect_tf32(tgl_warp_operands *lanes[WARP], uint32_t a[M][8], uint32_t b[8][N])
+static void collect_tf32(tgl_warp_operands *lanes[TGL_WARP], uint32_t a[M][8], uint32_t b[8][N])
 {
-    for (int lane = 0; lane < WARP; lane++) {
+    for (int lane = 0; lane < TGL_WARP; lane++) {
         const int g = lane / 4, t = lane % 4;
         for (int i = 0; i < 4; i++)
             a[g + i % 2 * 8][t + i / 2 * 4] = ((const unsigned *)lanes[lane]->a)[i];
@@ -113,7 +111,7 @@ static int column_of(int lane, int i)
     return lane % 4 * 2 + i % 2;
 }
 
-static void multiply(tgl_warp_operands *lanes[WARP])
+static void multiply(tgl_warp_operands *lanes[TGL_WARP])
 {
     const tgl_tensor_type type = lanes[0]->type;
     const int k = type == TGL_TENSOR_TF32 ? 8 : 16;
@@ -123,19 +121,19 @@ static void multiply(tgl_warp_operands *lanes[WARP])
         collect_tf32(lanes, (uint32_t(*)[8])a, (uint32_t(*)[N])b);
     else
         collect_16_bit(lanes, (uint32_t(*)[16])a, (uint32_t(*)[N])b);
-    for (int lane = 0; lane < WARP; lane++)
+    for (int lane = 0; lane < TGL_WARP; lane++)
         for (int i = 0; i < 4; i++)
             sums[row_of(lane, i)][column_of(lane, i)] = ((const float *)lanes[lane]->to)[i];
     tgl_tensor_multiply(&tgl_tensor_hopper, type, M, N, k, a, b, sums[0]);
-    for (int lane = 0; lane < WARP; lane++)
+    for (int lane = 0; lane < TGL_WARP; lane++)
         for (int i = 0; i < 4; i++)
             ((float *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
 }
 
-static void multiply_f64(tgl_warp_operands *lanes[WARP])
+static void multiply_f64(tgl_warp_operands *lanes[TGL_WARP])
 {
     double a[M][8], b[8][N], sums[M][N];
-    for (int lane = 0; lane < WARP; lane++) {
+    for (int lane = 0; lane < TGL_WARP; lane++) {
         const int g = lane / 4, t = lane % 4;
         for (int i = 0; i < 4; i++)
             a[g + i % 2 * 8][t + i / 2 * 4] = ((const double *)lanes[lane]->a)[i];
@@ -145,7 +143,7 @@ static void multiply_f64(tgl_warp_operands *lanes[WARP])
             sums[row_of(lane, i)][column_of(lane, i)] = ((const double *)lanes[lane]->to)[i];
     }
     tgl_tensor_multiply_f64(M, N, 8, a[0], b[0], sums[0]);
-    for (int lane = 0; lane < WARP; lane++)
+    for (int lane = 0; lane < TGL_WARP; lane++)
         for (int i = 0; i < 4; i++)
             ((double *)lanes[lane]->to)[i] = sums[row_of(lane, i)][column_of(lane, i)];
 }
@@ -153,16 +151,17 @@ static void multiply_f64(tgl_warp_operands *lanes[WARP])
 /* Collects registers that contain their lane and their number in place of values. */
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 {
-    uint32_t a[WARP][4], b[WARP][2];
-    tgl_warp_operands operands[WARP], *lanes[WARP];
+    uint32_t a[TGL_WARP][4], b[TGL_WARP][2];
+    tgl_warp_operands operands[TGL_WARP], *lanes[TGL_WARP];
     const uint32_t each = type == TGL_F32 ? 1 : 0x10001; /* two elements to a register */
-    for (int lane = 0; lane < WARP; lane++) {
+    for (int lane = 0; lane < TGL_WARP; lane++) {
         for (int i = 0; i < 4; i++)
-            a[lane][i] = (uint32_t)(lane + WARP * i) * each;
+            a[lane][i] = (uint32_t)(lane + TGL_WARP * i) * each;
         for (int i = 0; i < 2; i++)
-            b[lane][i] = (uint32_t)(lane + WARP * i) * each;
+            b[lane][i] = (uint32_t)(lane + TGL_WARP * i) * each;
         for (int i = 0; i < 4; i++)
-            fragments->sums[row_of(lane, i) * N + column_of(lane, i)] = (uint32_t)(lane + WARP * i);
+            fragments->sums[row_of(lane, i) * N + column_of(lane, i)] =
+                (uint32_t)(lane + TGL_WARP * i);
         operands[lane] = (tgl_warp_operands){.a = a[lane], .b = b[lane]};
         lanes[lane] = &operands[lane];
     }
@@ -175,10 +174,8 @@ void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 /* Counts the instruction, which the current thread executes for its warp. */
 static void count(tgl_machine *machine, int type, const void *pc)
 {
-    uint32_t site;
-    if (!tgl_tally_bulk(&machine->tally, pc, TGL_TENSOR_MMA, 0, 0, 0, &site))
-        tgl_machine_give_up(machine);
-    tgl_trace_step *step = tgl_tally_step(&machine->tally, site);
+    tgl_trace_step *step =
+        tgl_tally_step(&machine->tally, tgl_machine_count(machine, pc, TGL_TENSOR_MMA, 0, 0, 0));
     if (step == NULL) return;
     step->type = type;
     step->m = M;
@@ -186,19 +183,19 @@ static void count(tgl_machine *machine, int type, const void *pc)
     step->k = type == TGL_F16 || type == TGL_BF16 ? 16 : 8;
 }
 
-void tgl_warp_mma(void *run, int type, void *acc, const void *a, const void *b, const void *pc)
+void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, const void *b,
+                  const void *pc)
 {
     static const tgl_tensor_type types[] = {[TGL_F16] = TGL_TENSOR_F16,
                                             [TGL_BF16] = TGL_TENSOR_BF16,
                                             [TGL_F32] = TGL_TENSOR_TF32,
                                             [TGL_F64] = TGL_TENSOR_TF32};
-    tgl_machine *machine = run;
     tgl_warp_operands own = {.instruction = type == TGL_F64 ? MMA_F64 : MMA,
                              .type = types[type],
                              .to = acc,
                              .a = a,
                              .b = b};
-    tgl_warp_operands *lanes[WARP];
+    tgl_warp_operands *lanes[TGL_WARP];
     check_registers(machine, acc, pc);
     check_registers(machine, a, pc);
     check_registers(machine, b, pc);
@@ -234,7 +231,7 @@ static int half_number(int r, int column, bool is_transposed)
     return (is_transposed ? r : column) % 2;
 }
 
-static void move_rows(tgl_warp_operands *lanes[WARP])
+static void move_rows(tgl_warp_operands *lanes[TGL_WARP])
 {
     const bool is_load = lanes[0]->instruction == LDMATRIX, trans = lanes[0]->is_transposed;
     for (int i = 0; i < 8 * lanes[0]->count; i++)
@@ -250,31 +247,31 @@ static void move_rows(tgl_warp_operands *lanes[WARP])
 
 static void move_matrices(tgl_machine *machine, tgl_warp_operands *own, const void *pc)
 {
-    tgl_warp_operands *lanes[WARP];
+    tgl_warp_operands *lanes[TGL_WARP];
     check_registers(machine, own->instruction == LDMATRIX ? own->to : own->a, pc);
-    if (machine->current->index % WARP < 8 * (unsigned)own->count)
+    if (machine->current->index % TGL_WARP < 8 * (unsigned)own->count)
         access_row(machine, own->row, own->instruction == STMATRIX, pc);
     if (meet(machine, own, lanes, pc)) move_rows(lanes);
 }
 
-void tgl_warp_ldmatrix(void *run, unsigned *to, const void *row, int count, int is_transposed,
-                       const void *pc)
+void tgl_warp_ldmatrix(tgl_machine *machine, unsigned *to, const void *row, int count,
+                       int is_transposed, const void *pc)
 {
     tgl_warp_operands own = {.instruction = LDMATRIX,
                              .to = to,
                              .row = (char *)row,
                              .count = count,
                              .is_transposed = is_transposed != 0};
-    move_matrices(run, &own, pc);
+    move_matrices(machine, &own, pc);
 }
 
-void tgl_warp_stmatrix(void *run, void *row, const unsigned *from, int count, int is_transposed,
-                       const void *pc)
+void tgl_warp_stmatrix(tgl_machine *machine, void *row, const unsigned *from, int count,
+                       int is_transposed, const void *pc)
 {
     tgl_warp_operands own = {.instruction = STMATRIX,
                              .a = from,
                              .row = row,
                              .count = count,
                              .is_transposed = is_transposed != 0};
-    move_matrices(run, &own, pc);
+    move_matrices(machine, &own, pc);
 }

@@ -17,10 +17,11 @@ typedef struct tgl_fragments {
 void tgl_warp_mma_fragments(int type, tgl_fragments *fragments);
 
 /* type: a tgl_type; TGL_F32 for TF32. */
-void tgl_warp_mma(void *run, int type, void *acc, const void *a, const void *b, const void *pc);
-void tgl_warp_ldmatrix(void *run, unsigned *to, const void *row, int count, int is_transposed,
-                       const void *pc);
-void tgl_warp_stmatrix(void *run, void *row, const unsigned *from, int count, int is_transposed,
-                       const void *pc);
+void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, const void *b,
+                  const void *pc);
+void tgl_warp_ldmatrix(tgl_machine *machine, unsigned *to, const void *row, int count,
+                       int is_transposed, const void *pc);
+void tgl_warp_stmatrix(tgl_machine *machine, void *row, const unsigned *from, int count,
+                       int is_transposed, const void *pc);
 
 #endif

@@ -19,7 +19,6 @@
 #include <string.h>
 
 enum {
-    WARP = 32,
     M = 64,            /* rows of an instruction's tile */
     N_MAX = 256,       /* maximum number of columns */
     FRAGMENT_K = 8,    /* K of a left operand in registers, which is TF32 */
@@ -113,7 +112,7 @@ static const uint32_t *known_by(tgl_machine *machine, tgl_sim_warpgroup *group)
 
 static int row_of(unsigned thread, int i)
 {
-    return (int)(thread / WARP * 16 + thread % WARP / 4) + 8 * (i / 2 % 2);
+    return (int)(thread / TGL_WARP * 16 + thread % TGL_WARP / 4) + 8 * (i / 2 % 2);
 }
 
 static int column_of(unsigned thread, int i)
@@ -149,7 +148,8 @@ static void read_fragments(tgl_machine *machine, uint32_t *to, const void *pc)
         const unsigned *fragment = threads[i].wgmma->left_fragment;
         tgl_wgmma_use_fragment(machine, &threads[i], fragment, pc);
         for (unsigned j = 0; j < TGL_WGMMA_FRAGMENT; j++) {
-            const unsigned row = i / WARP * 16 + i % WARP / 4 + j % 2 * 8, k = i % 4 + j / 2 * 4;
+            const unsigned row = i / TGL_WARP * 16 + i % TGL_WARP / 4 + j % 2 * 8,
+                           k = i % 4 + j / 2 * 4;
             to[row * FRAGMENT_K + k] = fragment[j];
         }
     }
@@ -258,8 +258,7 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
     const size_t offset =
         tgl_wgmma_window(machine) + first->start - machine->launch->module->shared_base;
     const int array = tgl_shared_check_bounds(machine, offset, TGL_WGMMA_CHUNK, false, pc);
-    if (!tgl_tally_bulk(&machine->tally, pc, TGL_TENSOR_LOAD, array, bytes, 0, &access.site))
-        tgl_machine_give_up(machine);
+    access.site = tgl_machine_count(machine, pc, TGL_TENSOR_LOAD, array, bytes, 0);
     trace(machine, own, access.site, k, first, &right);
     const uint32_t *known = known_by(machine, group);
     if (has_fragments)
@@ -273,11 +272,10 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
     t->pc = pc;
 }
 
-void tgl_wgmma(void *run, float *acc, const unsigned *left_fragment, unsigned long long left,
-               unsigned long long right, int type, int n, int left_k_major, int right_k_major,
-               int scale_d, const void *pc)
+void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
+               unsigned long long left, unsigned long long right, int type, int n, int left_k_major,
+               int right_k_major, int scale_d, const void *pc)
 {
-    tgl_machine *machine = run;
     tgl_wgmma_operands own = {false, acc, left_fragment, left,          right,
                               type,  n,   left_k_major,  right_k_major, scale_d};
     if (left_fragment != NULL && type != TGL_F32)
@@ -303,9 +301,8 @@ void tgl_wgmma(void *run, float *acc, const unsigned *left_fragment, unsigned lo
         machine->now->threads[first_of(machine->current) + i].wgmma->is_done = true;
 }
 
-void tgl_wgmma_commit(void *run)
+void tgl_wgmma_commit(tgl_machine *machine)
 {
-    tgl_machine *machine = run;
     machine->current->wgmmas.groups++;
 }
 
@@ -320,18 +317,13 @@ static void deliver(tgl_sim_thread *thread, tile *t)
     if (--t->missing == 0) t->n = 0;
 }
 
-void tgl_wgmma_wait(void *run, int pending)
+void tgl_wgmma_wait(tgl_machine *machine, int pending)
 {
-    tgl_machine *machine = run;
     tgl_sim_thread *thread = machine->current;
     tgl_sim_wgmma_thread *w = &thread->wgmmas;
     if (w->groups - pending > w->done) w->done = w->groups - pending;
     if (machine->now->warpgroups == NULL || !machine->has_clocks) return;
-    const unsigned reader = tgl_async_reader_of(machine, true, first_of(thread), NULL);
-    tgl_clock_of(machine, machine->now,
-                 thread->index)[tgl_clock_column(machine, machine->now, reader)] =
-        (uint32_t)w->done;
-    machine->clock_version++;
+    tgl_async_reader_done(machine, true, first_of(thread), (uint32_t)w->done);
     tgl_sim_warpgroup *group = warpgroup_of(machine);
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++) {
         tile *t = &group->tiles[i];
@@ -344,9 +336,8 @@ void tgl_wgmma_wait(void *run, int pending)
 
 static void in_flight_fault(tgl_machine *machine, const tile *t, bool is_write, const void *pc)
 {
-    char place[TGL_SIM_PLACE];
     tgl_machine_fault(machine, pc, "%s an accumulator of the wgmma at %s, %s", tgl_verb(is_write),
-                      tgl_sim_place(machine->launch->module, t->pc, place, sizeof place),
+                      tgl_sim_place(machine->launch->module, t->pc).text,
                       t->group >= machine->current->wgmmas.groups
                           ? "which no wgmma_commit() follows"
                           : "which has not been waited for");
@@ -388,9 +379,8 @@ void tgl_wgmma_check_end(tgl_machine *machine)
 
 /* setmaxnreg. On a GPU it waits until the registers are available: for ever, if the warpgroups of
  * the block ask for more than the SM has. */
-void tgl_set_registers(void *run, int count, const void *pc)
+void tgl_set_registers(tgl_machine *machine, int count, const void *pc)
 {
-    tgl_machine *machine = run;
     const unsigned groups = machine->launch->threads / TGL_WARPGROUP;
     int total = 0;
     if (count < 24 || count > 256 || count % 8 != 0)

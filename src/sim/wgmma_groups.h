@@ -7,12 +7,12 @@
 
 #include "sim/machine.h"
 
-void tgl_wgmma(void *run, float *acc, const unsigned *left_fragment, unsigned long long left,
-               unsigned long long right, int type, int n, int left_k_major, int right_k_major,
-               int scale_d, const void *pc);
-void tgl_wgmma_commit(void *run);
-void tgl_wgmma_wait(void *run, int pending);
-void tgl_set_registers(void *run, int count, const void *pc);
+void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
+               unsigned long long left, unsigned long long right, int type, int n, int left_k_major,
+               int right_k_major, int scale_d, const void *pc);
+void tgl_wgmma_commit(tgl_machine *machine);
+void tgl_wgmma_wait(tgl_machine *machine, int pending);
+void tgl_set_registers(tgl_machine *machine, int count, const void *pc);
 
 /* Checks an access of the current thread to a register that may be part of an accumulator. */
 void tgl_wgmma_check_register(tgl_machine *machine, const char *address, unsigned bytes,

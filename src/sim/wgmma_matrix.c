@@ -15,10 +15,9 @@ uintptr_t tgl_wgmma_window(const tgl_machine *machine)
     return machine->launch->module->shared_base & ~(uintptr_t)1023;
 }
 
-unsigned long long tgl_wgmma_tile(void *run, const void *shared, int swizzle, int atom_bytes,
-                                  int group_bytes, const void *pc)
+unsigned long long tgl_wgmma_tile(tgl_machine *machine, const void *shared, int swizzle,
+                                  int atom_bytes, int group_bytes, const void *pc)
 {
-    tgl_machine *machine = run;
     const tgl_sim_module *module = machine->launch->module;
     const uintptr_t address = (uintptr_t)shared - tgl_wgmma_window(machine);
     if ((uintptr_t)shared - module->shared_base >= module->shared_size)

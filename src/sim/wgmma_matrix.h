@@ -26,8 +26,8 @@ typedef struct tgl_wgmma_matrix {
 uintptr_t tgl_wgmma_window(const tgl_machine *machine);
 
 /* The hook that makes a descriptor. */
-unsigned long long tgl_wgmma_tile(void *run, const void *shared, int swizzle, int atom_bytes,
-                                  int group_bytes, const void *pc);
+unsigned long long tgl_wgmma_tile(tgl_machine *machine, const void *shared, int swizzle,
+                                  int atom_bytes, int group_bytes, const void *pc);
 
 tgl_wgmma_matrix tgl_wgmma_decode(unsigned long long descriptor, unsigned element, bool is_k_major,
                                   int edge);

@@ -73,7 +73,6 @@ void tgl_wgmma_use_fragment(tgl_machine *machine, tgl_sim_thread *thread, const 
 void tgl_wgmma_check_fragments(tgl_machine *machine, const char *address, const char *end,
                                const void *pc)
 {
-    char place[TGL_SIM_PLACE];
     tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
     for (int i = 0; i < TGL_WGMMA_LEFT_FRAGMENTS && w->fragments[i].begin != NULL; i++) {
         tgl_sim_left_fragment *x = &w->fragments[i];
@@ -82,16 +81,15 @@ void tgl_wgmma_check_fragments(tgl_machine *machine, const char *address, const 
             tgl_machine_fault(
                 machine, pc,
                 "writes a left fragment of the wgmma at %s, which has not been waited for",
-                tgl_sim_place(machine->launch->module, x->pc, place, sizeof place));
+                tgl_sim_place(machine->launch->module, x->pc).text);
         x->is_written = true;
     }
 }
 
 /* ---- Both ------------------------------------------------------------------------------------ */
 
-void tgl_wgmma_fence(void *run)
+void tgl_wgmma_fence(tgl_machine *machine)
 {
-    tgl_machine *machine = run;
     tgl_sim_wgmma_thread *w = &machine->current->wgmmas;
     w->has_fenced = true;
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++)

@@ -29,6 +29,6 @@ void tgl_wgmma_check_fragments(tgl_machine *machine, const char *address, const 
                                const void *pc);
 
 /* The hook of wgmma_fence(). */
-void tgl_wgmma_fence(void *run);
+void tgl_wgmma_fence(tgl_machine *machine);
 
 #endif
