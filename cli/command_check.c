@@ -190,29 +190,25 @@ static int parse(int argc, char **argv, check_options *o)
 
 static void print_subject(const check_subject *s)
 {
-    const int64_t seen[] = {s->split, s->tail,     s->strips,  s->batch,
-                            s->ten,   s->separate, s->scalars, s->workspace};
+    const check_tally *t = &s->tally;
     printf("%-24s %8" PRId64 " %8" PRId64 " %8" PRId64 " %9.3f %9.3f  %9.2e  %3d", s->name,
-           s->passed, s->failed, s->unsupported, s->errors.max, error_rms(&s->errors),
-           error_frobenius(&s->errors), check_cells_seen(s));
-    for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++)
-        printf(" %6" PRId64, seen[i]);
+           t->passed, t->failed, t->unsupported, t->errors.max, error_rms(&t->errors),
+           error_frobenius(&t->errors), check_cells_seen(t));
+    for (int i = 0; i < CHECK_COUNTS; i++)
+        printf(" %6" PRId64, t->counts[i]);
     putchar('\n');
 }
 
 /* The table, and the sum. Returns an exit code. */
 static int print_results(const tgl_device *dev, const check_results *results, bool is_stopped)
 {
-    check_subject all = {0};
+    check_tally all = {0};
     printf("%-24s %8s %8s %8s %9s %9s  %9s  %3s %6s %6s %6s %6s %6s %6s %6s %6s\n", "kernel",
            "passed", "failed", "not for", "max error", "RMS error", "Frobenius", "lay", "split",
            "tail", "strips", "batch", "10 x", "D", "scalar", "work");
     for (int i = 0; i < results->count; i++) {
-        const check_subject *s = &results->subjects[i];
-        print_subject(s);
-        all.passed += s->passed;
-        all.failed += s->failed;
-        error_merge(&all.errors, &s->errors);
+        print_subject(&results->subjects[i]);
+        check_tally_add(&all, &results->subjects[i].tally);
     }
     printf("%" PRId64 " passed, %" PRId64
            " failed on %s; max error %.3f, RMS %.3f; at most %.0f %% "
@@ -230,16 +226,15 @@ static int print_results(const tgl_device *dev, const check_results *results, bo
 static void write_subject(FILE *file, const check_settings *run, int64_t cases,
                           const check_subject *s)
 {
-    const int64_t seen[] = {s->split, s->tail,     s->strips,  s->batch,
-                            s->ten,   s->separate, s->scalars, s->workspace};
+    const check_tally *t = &s->tally;
     fprintf(file, "%s,%s,%" PRIu64 ",%" PRId64 ",", tgl_device_name(run->dev), tgl_version(),
             run->drawing.seed, cases);
     csv_put_text(file, s->name);
-    fprintf(file, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.6g,%.6g,%.6g,%d", s->passed, s->failed,
-            s->unsupported, s->errors.max, error_rms(&s->errors), error_frobenius(&s->errors),
-            check_cells_seen(s));
-    for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++)
-        fprintf(file, ",%" PRId64, seen[i]);
+    fprintf(file, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%.6g,%.6g,%.6g,%d", t->passed, t->failed,
+            t->unsupported, t->errors.max, error_rms(&t->errors), error_frobenius(&t->errors),
+            check_cells_seen(t));
+    for (int i = 0; i < CHECK_COUNTS; i++)
+        fprintf(file, ",%" PRId64, t->counts[i]);
     fputc('\n', file);
 }
 

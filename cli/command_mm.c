@@ -5,11 +5,10 @@
  * The inputs are mapped and, on a device that works on host memory, multiplied where they lie: a
  * matrix in Fortran order is the row-major matrix transposed, so its transpose flag is flipped.
  */
-#include "array_file.h"
 #include "host_memory.h"
 #include "long_work.h"
+#include "mm_product.h"
 #include "output_file.h"
-#include "problem_options.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -65,13 +64,6 @@ static const struct option option_table[] = {
 static const cli_syntax syntax = {
     .help = help, .letters = "o:hV", .table = option_table, .has_operands = true};
 
-typedef struct mm_options {
-    problem_options common;
-    const char *a, *b, *c0, *output; /* c0: NULL if there is none */
-    double alpha, beta;
-    bool has_beta;
-} mm_options;
-
 static bool take_option(int option, void *into)
 {
     mm_options *o = into;
@@ -92,11 +84,6 @@ static bool take_option(int option, void *into)
     }
 }
 
-static int is_stdin(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
 /* "C.npz" or "C.npz:NAME", which would be read as an archive later. */
 static bool is_in_archive(const char *path)
 {
@@ -109,7 +96,7 @@ static bool is_in_archive(const char *path)
 static int check_names(mm_options *o)
 {
     if (o->a[0] == '\0' || o->b[0] == '\0') return cli_misuse("the name of a file is empty");
-    if (is_stdin(o->a) + is_stdin(o->b) + is_stdin(o->c0) > 1)
+    if (mm_is_stdin(o->a) + mm_is_stdin(o->b) + mm_is_stdin(o->c0) > 1)
         return cli_misuse("only one file can be -, standard input");
     if (is_in_archive(o->output))
         return cli_misuse("-o: the product is written as .npy, and not into an archive such as %s",
@@ -136,199 +123,13 @@ static int parse(int argc, char **argv, mm_options *o)
     return check_names(o);
 }
 
-/* ---- The files ------------------------------------------------------------------------------- */
-
-typedef struct mm_files {
-    array_file a, b, c0; /* c0: all zeros if there is none */
-} mm_files;
-
-static bool open_input(const char *path, tgl_type type, array_file *file)
-{
-    char message[400];
-    if (!array_open(path, file, message, sizeof message)) {
-        cli_fail("%s: %s", is_stdin(path) ? "standard input" : path, message);
-        return false;
-    }
-    if (type == 0 || file->header.type == type) return true;
-    cli_fail("%s is %s; --type asks for %s", path, npy_type_name(file->header.type),
-             npy_type_name(type));
-    array_close(file);
-    return false;
-}
-
-static void close_files(mm_files *files)
-{
-    array_close(&files->a);
-    array_close(&files->b);
-    array_close(&files->c0);
-}
-
-static bool open_files(const mm_options *o, mm_files *files)
-{
-    *files = (mm_files){0};
-    if (open_input(o->a, o->common.type, &files->a) &&
-        open_input(o->b, o->common.type, &files->b) &&
-        (o->c0 == NULL || open_input(o->c0, 0, &files->c0)))
-        return true;
-    close_files(files);
-    return false;
-}
-
-/* ---- The problem ----------------------------------------------------------------------------- */
-
-/* A or B as numpy.matmul() takes it: a batch of matrices, op() applied. */
-typedef struct mm_factor {
-    const npy_header *header;
-    bool is_vector, is_batch, is_transposed; /* the last: as the user asks */
-    int64_t rows, columns, batch;
-} mm_factor;
-
-/* The product: its problem, and the shape of C as NumPy has it. */
-typedef struct mm_product {
-    tgl_problem problem;
-    npy_header result;
-} mm_product;
-
-/* A vector is a row as the first factor, a column as the second. */
-static mm_factor factor_of(const npy_header *h, bool is_transposed, bool is_first)
-{
-    mm_factor x = {.header = h, .is_transposed = is_transposed, .batch = 1};
-    const int64_t *size = h->shape;
-    if (h->dimensions == 1) {
-        x.is_vector = true;
-        x.rows = is_first ? 1 : size[0];
-        x.columns = is_first ? size[0] : 1;
-        return x;
-    }
-    if (h->dimensions == 3) {
-        x.is_batch = true;
-        x.batch = *size++;
-    }
-    x.rows = is_transposed ? size[1] : size[0];
-    x.columns = is_transposed ? size[0] : size[1];
-    return x;
-}
-
-/* How the library is to take a stored matrix for op(X). */
-static tgl_transpose transpose_of(const mm_factor *x, bool by_columns)
-{
-    const bool is_fortran = x->header->fortran_order && x->header->dimensions == 2;
-    return x->is_transposed != (is_fortran != by_columns) ? TGL_TRANS : TGL_NO_TRANS;
-}
-
-/* The arrays do not fit: says so. */
-static bool fit(const mm_options *o, const mm_factor *a, const mm_factor *b)
-{
-    const tgl_type type_a = a->header->type, type_b = b->header->type;
-    if ((a->is_vector && a->is_transposed) || (b->is_vector && b->is_transposed))
-        cli_fail("%s is a vector, which has no transpose: leave out --trans-%c",
-                 a->is_vector && a->is_transposed ? o->a : o->b,
-                 a->is_vector && a->is_transposed ? 'a' : 'b');
-    else if (type_a == TGL_I32 || type_b == TGL_I32)
-        cli_fail("%s is int32, and of integers only int8 can be multiplied: convert it with "
-                 "astype() in NumPy, to float64 where all digits count",
-                 type_a == TGL_I32 ? o->a : o->b);
-    else if (type_a != type_b)
-        cli_fail("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
-                 npy_type_name(type_a), o->b, npy_type_name(type_b));
-    else if (a->columns != b->rows)
-        cli_fail("op(A) is %" PRId64 " x %" PRId64 " and op(B) is %" PRId64 " x %" PRId64
-                 ": the first must have as many columns as the second has rows; is a --trans-a or "
-                 "--trans-b missing?",
-                 a->rows, a->columns, b->rows, b->columns);
-    else if (a->batch != b->batch && a->batch != 1 && b->batch != 1)
-        cli_fail("%s is a batch of %" PRId64 " matrices and %s one of %" PRId64
-                 ": they must be the same, or one of them 1",
-                 o->a, a->batch, o->b, b->batch);
-    else
-        return true;
-    return false;
-}
-
-static void add_size(npy_header *h, int64_t size)
-{
-    h->shape[h->dimensions++] = size;
-}
-
-static bool is_same_shape(const npy_header *x, const npy_header *y)
-{
-    bool same = x->dimensions == y->dimensions;
-    for (int i = 0; same && i < x->dimensions; i++)
-        same = x->shape[i] == y->shape[i];
-    return same;
-}
-
-static bool check_c0(const mm_options *o, const npy_header *c0, const npy_header *result)
-{
-    if (is_same_shape(c0, result)) return true;
-    char of_c0[80] = "", of_c[80] = "";
-    npy_describe_shape(c0, of_c0, sizeof of_c0);
-    npy_describe_shape(result, of_c, sizeof of_c);
-    cli_fail("%s is %s, the product is %s: they must be the same", o->c0, of_c0,
-             of_c[0] != '\0' ? of_c : "a single number");
-    return false;
-}
-
-static bool check_problem(const mm_options *o, const mm_files *files, const mm_product *x)
-{
-    const tgl_status status = tgl_problem_check(&x->problem);
-    if (status == TGL_OK) return true;
-    char message[256];
-    tgl_last_error(message, sizeof message);
-    if (status == TGL_BAD_TYPE && o->c0 != NULL && o->common.type_d == 0)
-        cli_fail("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
-                 npy_type_name(files->a.header.type), o->c0, npy_type_name(files->c0.header.type));
-    else
-        cli_fail("%s", message);
-    return false;
-}
-
-/* The product that the files and options describe; false: they do not fit, and this is reported. */
-static bool make_product(const mm_options *o, const mm_files *files, mm_product *x)
-{
-    const mm_factor a = factor_of(&files->a.header, o->common.trans_a, true);
-    const mm_factor b = factor_of(&files->b.header, o->common.trans_b, false);
-    const npy_header *c0 = o->c0 != NULL ? &files->c0.header : NULL;
-    if (!fit(o, &a, &b)) return false;
-    const bool by_columns = c0 != NULL && c0->dimensions == 2 && c0->fortran_order;
-    const int64_t batch = a.batch == 1 ? b.batch : a.batch;
-    x->result = (npy_header){.fortran_order = by_columns};
-    if (a.is_batch || b.is_batch) add_size(&x->result, batch);
-    if (!a.is_vector) add_size(&x->result, a.rows);
-    if (!b.is_vector) add_size(&x->result, b.columns);
-    if (c0 != NULL && !check_c0(o, c0, &x->result)) return false;
-    tgl_problem *p = &x->problem;
-    *p = cli_problem(a.header->type, a.rows, b.columns, a.columns);
-    p->order = by_columns ? TGL_COL_MAJOR : TGL_ROW_MAJOR;
-    p->trans_a = transpose_of(&a, by_columns);
-    p->trans_b = transpose_of(&b, by_columns);
-    p->compute = o->common.compute;
-    p->batch = batch;
-    if (batch > 1) problem_set_strides(p);
-    if (a.batch == 1) p->stride_a = 0;
-    if (b.batch == 1) p->stride_b = 0;
-    if (c0 != NULL) p->type_c = c0->type;
-    x->result.type = o->common.type_d != 0 ? o->common.type_d : p->type_c;
-    if (c0 == NULL) p->type_c = x->result.type;
-    if (p->type_c != x->result.type) p->type_d = x->result.type;
-    if (batch > 1) p->stride_d = p->type_d != 0 ? p->stride_c : 0;
-    return check_problem(o, files, x);
-}
-
-/* The problem was checked, so its bytes fit. */
-static size_t result_bytes(const mm_product *x)
-{
-    const tgl_problem *p = &x->problem;
-    return (size_t)p->m * (size_t)p->n * (size_t)p->batch * tgl_type_size(x->result.type);
-}
-
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
 /* Refuses a product that the memory does not hold; the host would kill the program midway. The
  * inputs are mapped, and need no memory on the host. */
 static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *files)
 {
-    const double result = (double)result_bytes(x), available = host_memory_available();
+    const double result = (double)mm_result_bytes(x), available = host_memory_available();
     const double all =
         result + (double)files->a.header.data_size + (double)files->b.header.data_size;
     const double on_device = cli_device_number(dev, TGL_NUMBER_MEMORY_BYTES);
@@ -374,10 +175,10 @@ static tgl_status place(tgl_device *dev, const mm_product *x, const mm_files *fi
 {
     tgl_status status = place_input(dev, &files->a, &memory->A, &memory->a_copy);
     if (status == TGL_OK) status = place_input(dev, &files->b, &memory->B, &memory->b_copy);
-    if (status == TGL_OK) status = tgl_alloc(dev, result_bytes(x), &memory->C);
+    if (status == TGL_OK) status = tgl_alloc(dev, mm_result_bytes(x), &memory->C);
     if (status != TGL_OK || !reads_c0) return status;
     if (x->problem.type_d != 0) return place_input(dev, &files->c0, &memory->c0, &memory->c0_copy);
-    return tgl_upload(dev, memory->C, files->c0.data, result_bytes(x), NULL);
+    return tgl_upload(dev, memory->C, files->c0.data, mm_result_bytes(x), NULL);
 }
 
 static void release(tgl_device *dev, mm_memory *memory)
@@ -419,7 +220,7 @@ static tgl_status run(tgl_device *dev, const tgl_plan *plan, const tgl_operands 
 static int write_product(tgl_device *dev, const mm_product *x, const void *C, output_file *output)
 {
     void *host = NULL;
-    const size_t size = result_bytes(x);
+    const size_t size = mm_result_bytes(x);
     if (!cli_device_is_host(dev) && size > 0) {
         host = malloc(size);
         if (host == NULL) return cli_fail("no %zu bytes of memory for the product", size);
@@ -510,16 +311,16 @@ int command_mm(int argc, char **argv)
     sigaction(SIGBUS, &(struct sigaction){.sa_handler = on_bus_error}, NULL);
 
     mm_files files;
-    if (!open_files(&options, &files)) return EXIT_FAILED;
+    if (!mm_open_files(&options, &files)) return EXIT_FAILED;
     mm_product product;
     code = EXIT_FAILED;
-    if (make_product(&options, &files, &product)) {
+    if (mm_make_product(&options, &files, &product)) {
         const problem_options *o = &options.common;
         const char *name = o->device != NULL ? o->device : "auto";
         tgl_device *dev = cli_open_device(name, o->threads, &code);
         if (dev != NULL) code = multiply(dev, &product, &options, &files);
         tgl_device_close(dev);
     }
-    close_files(&files);
+    mm_close_files(&files);
     return code;
 }

@@ -6,7 +6,7 @@
 #ifndef CLI_CHECK_RUN_H
 #define CLI_CHECK_RUN_H
 
-#include "check_case.h"
+#include "check_subjects.h"
 
 typedef struct check_settings {
     tgl_device *dev;
@@ -17,21 +17,6 @@ typedef struct check_settings {
     int workers;
 } check_settings;
 
-enum { CHECK_CELLS = 4 * 4 * 4 }; /* transposes, alignment of A, of B */
-
-/* A kernel and its results. */
-typedef struct check_subject {
-    const char *name; /* a name; a kernel string; "auto": the planner's choice */
-    bool has_splits, has_whole, has_depth, has_blocks, has_strips; /* options that are drawn */
-    int64_t passed, failed, unsupported;
-    error_summary errors;
-    bool cells[CHECK_CELLS]; /* the layouts and alignments that it has been run with */
-    int64_t split, tail, strips, batch, ten; /* cases: split-K; for the last tiles only; strips
-                                                beside the tiles; a batch; run ten times over */
-    int64_t separate, scalars, workspace;    /* a D other than C; scalars of the device; a workspace
-                                                of the caller's */
-} check_subject;
-
 typedef struct check_results {
     check_subject *subjects;
     int count;
@@ -41,11 +26,6 @@ typedef struct check_results {
     char failure[1024];    /* what is wrong with it */
     char unsupported[256]; /* why some kernel does not support some case; empty if all do */
 } check_results;
-
-/* An error, and its exit code, if no kernel of the device is meant; else EXIT_DONE. */
-int check_find_kernel(const tgl_device *dev, const char *asked);
-
-int check_cells_seen(const check_subject *s);
 
 /* Returns an exit code: EXIT_DONE if all cases were run, whatever they showed. After the first
  * SIGINT or SIGTERM no case goes on to another kernel; the second ends the program. */

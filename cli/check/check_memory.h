@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The buffers of a case of `tegula check` in memory of a device.
+ */
+#ifndef CLI_CHECK_MEMORY_H
+#define CLI_CHECK_MEMORY_H
+
+#include "check_case.h"
+
+enum { AT_A, AT_B, AT_C, AT_D, AT_BIAS, AT_RESIDUAL, BUFFERS, ARRAYS = AT_D + 1 };
+
+typedef struct case_memory {
+    void *at[BUFFERS];           /* NULL: the case has none */
+    void *arrays[ARRAYS];        /* of pointers to the matrices of A, B, C and D */
+    void *scalars;               /* alpha and beta */
+    unsigned char *back, *first; /* of the host: what comes back; the first of ten results */
+} case_memory;
+
+/* *memory is all zeros. It must be released, on failure too. */
+tgl_status case_memory_make(tgl_device *dev, const check_case *c, case_memory *memory);
+void case_memory_release(tgl_device *dev, case_memory *memory);
+
+/* What a product is given: the operands and scalars of the case, without a workspace. */
+tgl_operands case_operands(const check_case *c, const case_memory *memory);
+
+/* The result's place. */
+void *case_result_at(const check_case *c, const case_memory *memory);
+
+/* Reports an input that has changed. */
+tgl_status case_compare_inputs(tgl_device *dev, const check_case *c, const case_memory *memory,
+                               check_verdict *verdict);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans a case, runs the plan, in a workspace of the caller's if the case wants that, and judges
+ * the result.
+ */
+#include "check_product.h"
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNS = 10, WORKSPACE_GUARD = 256, WORKSPACE_NOISE = 1 << 20 };
+
+/* A plan for a case, and how it is run. */
+typedef struct case_plan {
+    tgl_plan *plan;  /* NULL: tgl_gemm() */
+    bool has_strips; /* they were demanded */
+    size_t needs;    /* bytes of workspace */
+    void *workspace; /* the caller's, with a guard behind it; NULL: the device lends it */
+} case_plan;
+
+/* ---- The caller's workspace ------------------------------------------------------------------ */
+
+/* The bytes behind a workspace, and in its first part before a run: a plan must not expect zeros.
+ */
+static void fill_guard(unsigned char *guard, size_t size)
+{
+    memset(guard, 0xa5, size);
+}
+
+/* Allocates the caller's workspace for a plan that needs one. */
+static tgl_status add_workspace(tgl_device *dev, case_plan *plan)
+{
+    const size_t noise = plan->needs < WORKSPACE_NOISE ? plan->needs : WORKSPACE_NOISE;
+    unsigned char *host = malloc(noise + WORKSPACE_GUARD);
+    if (host == NULL) return TGL_NO_MEMORY;
+    fill_guard(host, noise + WORKSPACE_GUARD);
+    tgl_status status = tgl_alloc(dev, plan->needs + WORKSPACE_GUARD, &plan->workspace);
+    if (status == TGL_OK) status = tgl_upload(dev, plan->workspace, host, noise, NULL);
+    if (status == TGL_OK)
+        status =
+            tgl_upload(dev, (char *)plan->workspace + plan->needs, host, WORKSPACE_GUARD, NULL);
+    free(host);
+    return status;
+}
+
+/* Reports a write behind the workspace. */
+static tgl_status compare_workspace(tgl_device *dev, const case_plan *plan, check_verdict *verdict)
+{
+    unsigned char guard[WORKSPACE_GUARD], after[WORKSPACE_GUARD];
+    if (plan->workspace == NULL) return TGL_OK;
+    fill_guard(guard, sizeof guard);
+    const tgl_status status =
+        tgl_download(dev, after, (const char *)plan->workspace + plan->needs, sizeof after, NULL);
+    if (status == TGL_OK && verdict->text[0] == '\0' && memcmp(after, guard, sizeof guard) != 0)
+        snprintf(verdict->text, sizeof verdict->text, "memory behind the workspace was written");
+    return status;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* Uploads the result's buffer, runs the product, and downloads the buffer to memory->back. */
+static tgl_status multiply(tgl_device *dev, const check_case *c, const case_plan *plan,
+                           const case_memory *memory)
+{
+    tgl_operands o = case_operands(c, memory);
+    const check_buffer *result = check_case_result(c);
+    void *place = case_result_at(c, memory);
+    tgl_status status = tgl_upload(dev, place, result->image, check_buffer_bytes(result), NULL);
+    if (status != TGL_OK) return status;
+    o.workspace = plan->workspace;
+    o.workspace_bytes = plan->workspace != NULL ? plan->needs : 0;
+    if (plan->plan != NULL)
+        status = tgl_plan_run_operands(plan->plan, &o, NULL);
+    else if (c->problem.batching == TGL_POINTERS)
+        status = tgl_gemm_batched(dev, &c->problem, c->alpha, o.A_array, o.B_array, c->beta,
+                                  o.C_array, NULL);
+    else
+        status = tgl_gemm(dev, &c->problem, c->alpha, o.A, o.B, c->beta, o.C, NULL);
+    if (status != TGL_OK) return status;
+    return tgl_download(dev, memory->back, place, check_buffer_bytes(result), NULL);
+}
+
+/* Runs the product again, and reports bits that differ from the first run. */
+static tgl_status repeat(tgl_device *dev, const check_case *c, const case_plan *plan,
+                         const case_memory *memory, check_verdict *verdict)
+{
+    const size_t bytes = check_buffer_bytes(check_case_result(c));
+    tgl_status status = TGL_OK;
+    memcpy(memory->first, memory->back, bytes);
+    for (int i = 1; status == TGL_OK && i < RUNS; i++) {
+        status = multiply(dev, c, plan, memory);
+        if (status == TGL_OK && verdict->text[0] == '\0' &&
+            memcmp(memory->back, memory->first, bytes) != 0)
+            snprintf(verdict->text, sizeof verdict->text,
+                     "run %d of the same product gives other bits than the first", i + 1);
+    }
+    return status;
+}
+
+/* Runs one kernel and judges it. */
+static tgl_status judge(tgl_device *dev, const check_case *c, const case_plan *plan,
+                        const case_memory *memory, check_tally *tally, check_verdict *verdict)
+{
+    tgl_status status = multiply(dev, c, plan, memory);
+    if (status != TGL_OK) return status;
+    check_case_compare(c, memory->back, &tally->errors, verdict);
+    if (c->again) status = repeat(dev, c, plan, memory, verdict);
+    if (status == TGL_OK) status = case_compare_inputs(dev, c, memory, verdict);
+    if (status == TGL_OK) status = compare_workspace(dev, plan, verdict);
+    return status;
+}
+
+/* ---- Planning -------------------------------------------------------------------------------- */
+
+/* Makes a plan for a case by a kernel string. */
+static tgl_status make_plan_of(tgl_device *dev, const check_case *c, const char *kernel,
+                               tgl_plan **plan)
+{
+    const tgl_plan_options options = {.size = sizeof options,
+                                      .kernel = kernel,
+                                      .epilogue = c->epilogue.size > 0 ? &c->epilogue : NULL};
+    return tgl_plan_create(dev, &c->problem, &options, plan);
+}
+
+/* Plans a case with a named kernel. If strips are not possible, it is planned without. */
+static tgl_status make_named_plan(tgl_device *dev, const check_case *c, const check_subject *s,
+                                  case_plan *plan)
+{
+    char kernel[160];
+    const bool wants_strips = s->options[CHECK_STRIPS] && c->strips;
+    check_kernel_string(s, c, wants_strips, kernel, sizeof kernel);
+    const tgl_status status = make_plan_of(dev, c, kernel, &plan->plan);
+    plan->has_strips = wants_strips && status == TGL_OK;
+    if (!wants_strips || status != TGL_UNSUPPORTED) return status;
+    check_kernel_string(s, c, false, kernel, sizeof kernel);
+    return make_plan_of(dev, c, kernel, &plan->plan);
+}
+
+/* Whether the planner's choice needs a plan made by the caller, because tgl_gemm() does not support
+ * the case. */
+static bool needs_plan(const check_case *c)
+{
+    return c->epilogue.size > 0 || c->d.size > 0 || c->problem.scalars != TGL_SCALARS_HOST ||
+           c->own_workspace;
+}
+
+static tgl_status make_plan(tgl_device *dev, const check_case *c, const check_subject *s,
+                            case_plan *plan)
+{
+    tgl_status status = TGL_OK;
+    if (strcmp(s->name, "auto") != 0)
+        status = make_named_plan(dev, c, s, plan);
+    else if (needs_plan(c))
+        status = make_plan_of(dev, c, NULL, &plan->plan);
+    plan->needs = tgl_plan_workspace_size(plan->plan);
+    if (status == TGL_OK && c->own_workspace && plan->needs > 0) status = add_workspace(dev, plan);
+    return status;
+}
+
+tgl_status check_product(tgl_device *dev, const check_case *c, const case_memory *memory,
+                         const check_subject *s, check_tally *tally, check_verdict *verdict)
+{
+    case_plan plan = {0};
+    verdict->text[0] = '\0';
+    tgl_status status = make_plan(dev, c, s, &plan);
+    if (status == TGL_OK) status = judge(dev, c, &plan, memory, tally, verdict);
+    if (status != TGL_UNSUPPORTED)
+        check_tally_case(tally, s, c, plan.has_strips, plan.workspace != NULL);
+    tgl_free(dev, plan.workspace);
+    tgl_plan_destroy(plan.plan);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One case of `tegula check` by one kernel.
+ */
+#ifndef CLI_CHECK_PRODUCT_H
+#define CLI_CHECK_PRODUCT_H
+
+#include "check_memory.h"
+#include "check_subjects.h"
+
+/* Makes a plan, runs it, checks its result, and counts in *tally which variants the case was. A
+ * status other than TGL_OK: there is no verdict. */
+tgl_status check_product(tgl_device *dev, const check_case *c, const case_memory *memory,
+                         const check_subject *s, check_tally *tally, check_verdict *verdict);
+
+#endif

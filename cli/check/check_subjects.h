@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernels that `tegula check` tests, and what their cases have shown.
+ */
+#ifndef CLI_CHECK_SUBJECTS_H
+#define CLI_CHECK_SUBJECTS_H
+
+#include "check_case.h"
+
+enum { CHECK_CELLS = 4 * 4 * 4 }; /* transposes, alignment of A, of B */
+
+/* Options of kernel strings that are drawn, and the counts of cases that a table shows. */
+enum { CHECK_SPLITS, CHECK_WHOLE, CHECK_DEPTH, CHECK_BLOCKS, CHECK_STRIPS, CHECK_OPTIONS };
+enum {
+    COUNT_SPLIT,     /* split-K */
+    COUNT_TAIL,      /* split-K for the last tiles only */
+    COUNT_STRIPS,    /* strips beside the tiles */
+    COUNT_BATCH,     /* a batch */
+    COUNT_TEN,       /* run ten times */
+    COUNT_SEPARATE,  /* a D other than C */
+    COUNT_SCALARS,   /* scalars in memory of the device */
+    COUNT_WORKSPACE, /* a workspace of the caller's */
+    CHECK_COUNTS
+};
+
+typedef struct check_tally {
+    int64_t passed, failed, unsupported; /* cases */
+    error_summary errors;
+    bool cells[CHECK_CELLS]; /* the layouts and alignments that were run */
+    int64_t counts[CHECK_COUNTS];
+} check_tally;
+
+typedef struct check_subject {
+    const char *name;            /* a name; a kernel string; "auto": the planner's choice */
+    bool options[CHECK_OPTIONS]; /* options that it has and that are drawn */
+    check_tally tally;
+} check_subject;
+
+/* An error, and its exit code, if no kernel of the device is meant; else EXIT_DONE. */
+int check_find_kernel(const tgl_device *dev, const char *asked);
+
+/* Lists the kernels that were asked for; first the planner's choice, if it was asked for. Returns
+ * an exit code. The caller frees *subjects. */
+int check_list_subjects(const tgl_device *dev, const char *asked, check_subject **subjects,
+                        int *count);
+
+/* The kernel string for a case: the name, and the case's values of the options that the kernel has.
+ */
+void check_kernel_string(const check_subject *s, const check_case *c, bool strips, char *text,
+                         size_t size);
+
+/* Counts a case that was run. has_strips: with strips; has_workspace: in a workspace of the
+ * caller's. */
+void check_tally_case(check_tally *tally, const check_subject *s, const check_case *c,
+                      bool has_strips, bool has_workspace);
+
+void check_tally_add(check_tally *into, const check_tally *from);
+int check_cells_seen(const check_tally *tally);
+
+#endif
