@@ -12,10 +12,10 @@
  * and prints those with the smallest sums. With --time it also times these and sorts them by time.
  * Among the smallest sums the correlation is weak, so if a GPU is available, time all.
  */
-#include "cli.h"
 #include "cubin.h"
 #include "cuda/nvrtc_compile.h"
 #include "families/cost.h"
+#include "options.h"
 #include "plan/planner.h"
 #include "random.h"
 #include "stopwatch.h"
@@ -49,26 +49,9 @@ static const char help[] =
     "Example:\n"
     "  schedules --kernel simt_256x128x8 --layout TN -m 4095 -n 4097 -k 4093 --time\n";
 
-enum { OPT_LAYOUT = OPT_COMMAND, OPT_CHIP, OPT_COUNT, OPT_SEED, OPT_BEST };
-enum { OPT_WORKERS = OPT_BEST + 1, OPT_TIME };
 enum { SAMPLES = 5, WORKERS_MAX = 256, FEW_COPIES = 4 };
 
 static const double sample_seconds = 5e-3;
-
-static const struct option option_table[] = {
-    OPTIONS_COMMON,
-    {"kernel", required_argument, NULL, OPT_KERNEL},
-    {"layout", required_argument, NULL, OPT_LAYOUT},
-    {"chip", required_argument, NULL, OPT_CHIP},
-    {"count", required_argument, NULL, OPT_COUNT},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"best", required_argument, NULL, OPT_BEST},
-    {"workers", required_argument, NULL, OPT_WORKERS},
-    {"time", no_argument, NULL, OPT_TIME},
-    {0},
-};
-
-static const cli_syntax syntax = {.help = help, .letters = "hVm:n:k:", .table = option_table};
 
 typedef struct schedules_options {
     const char *kernel, *layout, *chip_name;
@@ -76,6 +59,24 @@ typedef struct schedules_options {
     const tgl_chip *chip;
     bool times;
 } schedules_options;
+
+static const cli_option option_table[] = {
+    OPTIONS_COMMON,
+    OPTION_TEXT(schedules_options, kernel, "kernel"),
+    OPTION_TEXT(schedules_options, layout, "layout"),
+    OPTION_LETTER(schedules_options, m, 'm', 1, INT32_MAX),
+    OPTION_LETTER(schedules_options, n, 'n', 1, INT32_MAX),
+    OPTION_LETTER(schedules_options, k, 'k', 1, INT32_MAX),
+    OPTION_TEXT(schedules_options, chip_name, "chip"),
+    OPTION_INT(schedules_options, count, "count", 1, 1000000),
+    OPTION_INT(schedules_options, seed, "seed", 0, INT64_MAX),
+    OPTION_INT(schedules_options, best, "best", 1, 1000000),
+    OPTION_INT(schedules_options, workers, "workers", 1, WORKERS_MAX),
+    OPTION_FLAG(schedules_options, times, "time"),
+    {0},
+};
+
+static const cli_syntax syntax = {.help = help, .table = option_table};
 
 /* The options of gemm/simt.cu that form a schedule. */
 enum { COPY_FROM, COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER, SCHEDULE_OPTIONS };
@@ -122,38 +123,6 @@ static bool has_schedules(const char *kernel)
            option_of(choice.family, schedule_options[0]) >= 0;
 }
 
-static bool take_option(int option, void *into)
-{
-    schedules_options *s = into;
-    switch (option) {
-    case 'm':
-        return cli_parse_int("-m", optarg, 1, INT32_MAX, &s->m);
-    case 'n':
-        return cli_parse_int("-n", optarg, 1, INT32_MAX, &s->n);
-    case 'k':
-        return cli_parse_int("-k", optarg, 1, INT32_MAX, &s->k);
-    case OPT_COUNT:
-        return cli_parse_int("--count", optarg, 1, 1000000, &s->count);
-    case OPT_SEED:
-        return cli_parse_int("--seed", optarg, 0, INT64_MAX, &s->seed);
-    case OPT_BEST:
-        return cli_parse_int("--best", optarg, 1, 1000000, &s->best);
-    case OPT_WORKERS:
-        return cli_parse_int("--workers", optarg, 1, WORKERS_MAX, &s->workers);
-    case OPT_TIME:
-        return s->times = true;
-    case OPT_KERNEL:
-        s->kernel = optarg;
-        return true;
-    case OPT_LAYOUT:
-        s->layout = optarg;
-        return true;
-    default:
-        s->chip_name = optarg;
-        return true;
-    }
-}
-
 static int parse(int argc, char **argv, schedules_options *s)
 {
     *s = (schedules_options){.layout = "NN",
@@ -165,7 +134,7 @@ static int parse(int argc, char **argv, schedules_options *s)
                              .seed = 1,
                              .best = 20,
                              .workers = sysconf(_SC_NPROCESSORS_ONLN)};
-    const int code = cli_parse(argc, argv, &syntax, take_option, s);
+    const int code = cli_parse(argc, argv, &syntax, s);
     if (code != PARSED) return code;
     if (s->kernel == NULL) return cli_misuse("--kernel is missing");
     if (!has_schedules(s->kernel))

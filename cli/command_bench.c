@@ -50,48 +50,6 @@ static const char help[] =
     "Example:\n"
     "  tegula bench --suite bench/suites/cpu.csv --threads 1 --csv cpu.csv\n";
 
-enum {
-    OPT_PEER = OPT_COMMAND,
-    OPT_TIME,
-    OPT_REPEAT,
-    OPT_PREPARED,
-    OPT_ONE_SHOT,
-    OPT_CPU_TIME,
-    OPT_CLIFFS,
-    OPT_HOST_OVERHEAD,
-};
-
-static const struct option option_table[] = {
-    OPTIONS_COMMON,
-    OPTIONS_RUN,
-    OPTIONS_TYPES,
-    OPTIONS_SHAPE,
-    OPTIONS_EPILOGUE,
-    OPTIONS_KERNEL,
-    OPTIONS_CSV,
-    OPTIONS_SUITE,
-    {"peer", required_argument, NULL, OPT_PEER},
-    {"time", required_argument, NULL, OPT_TIME},
-    {"repeat", required_argument, NULL, OPT_REPEAT},
-    {"prepared", required_argument, NULL, OPT_PREPARED},
-    {"one-shot", no_argument, NULL, OPT_ONE_SHOT},
-    {"cpu-time", no_argument, NULL, OPT_CPU_TIME},
-    {"cliffs", no_argument, NULL, OPT_CLIFFS},
-    {"host-overhead", no_argument, NULL, OPT_HOST_OVERHEAD},
-    {0},
-};
-
-static const cli_mode modes[] = {
-    {OPT_CLIFFS,
-     {OPT_DEVICE, OPT_THREADS, OPT_TYPE, OPT_TYPE_C, OPT_TYPE_D, OPT_COMPUTE, OPT_TRANS_A,
-      OPT_TRANS_B, OPT_SUITE, OPT_BATCH, 'm', 'n', 'k'}},
-    {OPT_HOST_OVERHEAD, {OPT_DEVICE, OPT_THREADS}},
-    {0},
-};
-
-static const cli_syntax syntax = {
-    .help = help, .letters = "m:n:k:hV", .table = option_table, .modes = modes};
-
 typedef struct bench_options {
     problem_options common;
     const char *suite, *csv;
@@ -103,63 +61,60 @@ typedef struct bench_options {
     int64_t repeat;
 } bench_options;
 
-static bool add_peer(bench_options *o, const char *name)
+static bool take_peer(const char *name, void *options)
 {
-    if (o->peer_count == PEERS_MAX) {
-        cli_misuse("--peer: at most %d", PEERS_MAX);
-        return false;
-    }
+    bench_options *o = options;
+    if (o->peer_count == PEERS_MAX) return cli_refuse("--peer: at most %d", PEERS_MAX);
     o->peers[o->peer_count++] = name;
     return true;
 }
 
-static bool parse_time(const char *text, double *seconds)
+static bool take_time(const char *text, void *options)
 {
+    double *seconds = &((bench_options *)options)->time;
     if (!cli_parse_real("--time", text, seconds)) return false;
-    if (*seconds > 0 && *seconds <= 1e6) return true;
-    cli_misuse("--time: %s is not a time in seconds above 0", text);
-    return false;
+    return (*seconds > 0 && *seconds <= 1e6) ||
+           cli_refuse("--time: %s is not a time in seconds above 0", text);
 }
 
-static bool parse_prepared(const char *text, bool prepares[2])
+static bool take_prepared(const char *text, void *options)
 {
+    bool *prepares = ((bench_options *)options)->prepares;
     prepares[0] = strcmp(text, "a") == 0 || strcmp(text, "ab") == 0;
     prepares[1] = strcmp(text, "b") == 0 || strcmp(text, "ab") == 0;
-    if (prepares[0] || prepares[1]) return true;
-    cli_misuse("--prepared: \"%s\" is none of a, b and ab", text);
-    return false;
+    return prepares[0] || prepares[1] ||
+           cli_refuse("--prepared: \"%s\" is none of a, b and ab", text);
 }
 
-static bool take_option(int option, void *into)
-{
-    bench_options *o = into;
-    switch (option) {
-    case OPT_REPEAT:
-        return cli_parse_int("--repeat", optarg, 1, 101, &o->repeat);
-    case OPT_TIME:
-        return parse_time(optarg, &o->time);
-    case OPT_PEER:
-        return add_peer(o, optarg);
-    case OPT_SUITE:
-        o->suite = optarg;
-        return true;
-    case OPT_CSV:
-        o->csv = optarg;
-        return true;
-    case OPT_PREPARED:
-        return parse_prepared(optarg, o->prepares);
-    case OPT_ONE_SHOT:
-        return o->one_shot = true;
-    case OPT_CPU_TIME:
-        return o->cpu_time = true;
-    case OPT_CLIFFS:
-        return o->cliffs = true;
-    case OPT_HOST_OVERHEAD:
-        return o->host_overhead = true;
-    default:
-        return problem_take_option(option, &o->common) == OPTION_TAKEN;
-    }
-}
+static const cli_option option_table[] = {
+    OPTIONS_COMMON,
+    OPTIONS_RUN,
+    OPTIONS_TYPES,
+    OPTIONS_SHAPE(1, INT32_MAX),
+    OPTIONS_EPILOGUE,
+    OPTIONS_KERNEL,
+    OPTION_TEXT(bench_options, csv, "csv"),
+    OPTION_TEXT(bench_options, suite, "suite"),
+    OPTION_TAKE("peer", take_peer),
+    OPTION_TAKE("time", take_time),
+    OPTION_INT(bench_options, repeat, "repeat", 1, 101),
+    OPTION_TAKE("prepared", take_prepared),
+    OPTION_FLAG(bench_options, one_shot, "one-shot"),
+    OPTION_FLAG(bench_options, cpu_time, "cpu-time"),
+    OPTION_FLAG(bench_options, cliffs, "cliffs"),
+    OPTION_FLAG(bench_options, host_overhead, "host-overhead"),
+    {0},
+};
+
+static const cli_mode modes[] = {
+    {"cliffs",
+     {"device", "threads", "type", "type-c", "type-d", "compute", "trans-a", "trans-b", "suite",
+      "batch", "m", "n", "k"}},
+    {"host-overhead", {"device", "threads"}},
+    {0},
+};
+
+static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
 /* Whether a peer takes part: it was asked for, or none was. */
 static bool is_wanted(const bench_options *o, const char *name)
@@ -171,8 +126,8 @@ static bool is_wanted(const bench_options *o, const char *name)
 
 static int parse(int argc, char **argv, bench_options *o)
 {
-    *o = (bench_options){.common = problem_options_start(1, INT32_MAX), .time = 1};
-    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    *o = (bench_options){.common = problem_options_start(), .time = 1};
+    const int code = cli_parse(argc, argv, &syntax, o);
     if (code != PARSED) return code;
     if (o->peer_count > 1 && is_wanted(o, "none"))
         return cli_misuse("--peer none leaves no room for other peers");
@@ -208,9 +163,7 @@ static int make_suite(const bench_options *o, suite *s)
     for (int i = 0; i < s->count; i++) {
         problem_set_types(&o->common, &s->problems[i]);
         if (tgl_problem_check(&s->problems[i]) != TGL_BAD_TYPE) continue;
-        char message[256];
-        tgl_last_error(message, sizeof message);
-        return cli_misuse("%s", message);
+        return cli_misuse_call();
     }
     return PARSED;
 }
@@ -374,9 +327,7 @@ int command_bench(int argc, char **argv)
     suite s = {0};
     code = make_suite(&options, &s);
     if (code == PARSED) {
-        const problem_options *o = &options.common;
-        tgl_device *dev =
-            cli_open_device(o->device != NULL ? o->device : "auto", o->threads, &code);
+        tgl_device *dev = problem_open_device(&options.common, &code);
         if (dev != NULL) code = bench(&options, dev, &s);
         tgl_device_close(dev);
     }

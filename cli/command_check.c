@@ -76,49 +76,6 @@ static const char help[] =
     "Example:\n"
     "  tegula check --cases 5000 --seed 7\n";
 
-enum {
-    OPT_CASES = OPT_COMMAND,
-    OPT_SEED,
-    OPT_CASE,
-    OPT_PLAIN,
-    OPT_EPILOGUES,
-    OPT_SMALL,
-    OPT_IN_TURN,
-    OPT_HUGE,
-    OPT_ACCURACY,
-    OPT_SCHEDULES,
-};
-
-static const struct option option_table[] = {
-    OPTIONS_COMMON,
-    OPTIONS_RUN,
-    OPTIONS_TYPES,
-    OPTIONS_KERNEL,
-    OPTIONS_CSV,
-    {"cases", required_argument, NULL, OPT_CASES},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"case", required_argument, NULL, OPT_CASE},
-    {"plain", no_argument, NULL, OPT_PLAIN},
-    {"epilogues", no_argument, NULL, OPT_EPILOGUES},
-    {"small", no_argument, NULL, OPT_SMALL},
-    {"in-turn", no_argument, NULL, OPT_IN_TURN},
-    {"huge", no_argument, NULL, OPT_HUGE},
-    {"accuracy", no_argument, NULL, OPT_ACCURACY},
-    {"schedules", required_argument, NULL, OPT_SCHEDULES},
-    {0},
-};
-
-static const cli_mode modes[] = {
-    {OPT_HUGE, {OPT_DEVICE, OPT_THREADS, OPT_COMPUTE, OPT_KERNEL, OPT_SMALL}},
-    {OPT_ACCURACY,
-     {OPT_DEVICE, OPT_THREADS, OPT_TYPE, OPT_TYPE_C, OPT_COMPUTE, OPT_KERNEL, OPT_SEED, OPT_SMALL,
-      OPT_CSV}},
-    {0},
-};
-
-static const cli_syntax syntax = {
-    .help = help, .letters = "hV", .table = option_table, .modes = modes};
-
 typedef struct check_options {
     problem_options common;
     int64_t cases, seed, only; /* cases: 0 if not given; only: -1 for all */
@@ -127,53 +84,46 @@ typedef struct check_options {
     bool plain, epilogues, small, in_turn, huge, accuracy;
 } check_options;
 
-static bool take_option(int option, void *into)
-{
-    check_options *o = into;
-    switch (option) {
-    case OPT_CASES:
-        return cli_parse_int("--cases", optarg, 1, INT64_MAX, &o->cases);
-    case OPT_SEED:
-        return cli_parse_int("--seed", optarg, 0, INT64_MAX, &o->seed);
-    case OPT_CASE:
-        return cli_parse_int("--case", optarg, 0, INT64_MAX, &o->only);
-    case OPT_SCHEDULES:
-        return cli_parse_int("--schedules", optarg, 1, INT32_MAX, &o->schedules);
-    case OPT_PLAIN:
-        return o->plain = true;
-    case OPT_EPILOGUES:
-        return o->epilogues = true;
-    case OPT_SMALL:
-        return o->small = true;
-    case OPT_IN_TURN:
-        return o->in_turn = true;
-    case OPT_HUGE:
-        return o->huge = true;
-    case OPT_ACCURACY:
-        return o->accuracy = true;
-    case OPT_CSV:
-        o->csv = optarg;
-        return true;
-    default:
-        return problem_take_option(option, &o->common) == OPTION_TAKEN;
-    }
-}
+static const cli_option option_table[] = {
+    OPTIONS_COMMON,
+    OPTIONS_RUN,
+    OPTIONS_TYPES,
+    OPTIONS_KERNEL,
+    OPTION_TEXT(check_options, csv, "csv"),
+    OPTION_INT(check_options, cases, "cases", 1, INT64_MAX),
+    OPTION_INT(check_options, seed, "seed", 0, INT64_MAX),
+    OPTION_INT(check_options, only, "case", 0, INT64_MAX),
+    OPTION_FLAG(check_options, plain, "plain"),
+    OPTION_FLAG(check_options, epilogues, "epilogues"),
+    OPTION_FLAG(check_options, small, "small"),
+    OPTION_FLAG(check_options, in_turn, "in-turn"),
+    OPTION_FLAG(check_options, huge, "huge"),
+    OPTION_FLAG(check_options, accuracy, "accuracy"),
+    OPTION_INT(check_options, schedules, "schedules", 1, INT32_MAX),
+    {0},
+};
+
+static const cli_mode modes[] = {
+    {"huge", {"device", "threads", "compute", "kernel", "small"}},
+    {"accuracy",
+     {"device", "threads", "type", "type-c", "compute", "kernel", "seed", "small", "csv"}},
+    {0},
+};
+
+static const cli_syntax syntax = {.help = help, .table = option_table, .modes = modes};
 
 /* Refuses types that do not go together before any case is drawn. */
 static int check_types(const problem_options *o)
 {
     tgl_problem p = cli_problem(o->type != 0 ? o->type : TGL_F32, 1, 1, 1);
     problem_set_types(o, &p);
-    if (tgl_problem_check(&p) != TGL_BAD_TYPE) return PARSED;
-    char message[256];
-    tgl_last_error(message, sizeof message);
-    return cli_misuse("%s", message);
+    return tgl_problem_check(&p) != TGL_BAD_TYPE ? PARSED : cli_misuse_call();
 }
 
 static int parse(int argc, char **argv, check_options *o)
 {
-    *o = (check_options){.common = problem_options_start(0, 0), .seed = 1, .only = -1};
-    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    *o = (check_options){.common = problem_options_start(), .seed = 1, .only = -1};
+    const int code = cli_parse(argc, argv, &syntax, o);
     if (code != PARSED) return code;
     if (o->only >= 0 && o->cases > 0) return cli_misuse("give either --cases or one by --case");
     if (o->plain && o->common.type_d != 0)
@@ -341,9 +291,8 @@ static int run(const check_options *o, tgl_device *dev)
 
 static int open_and_run(const check_options *o)
 {
-    const char *name = o->common.device != NULL ? o->common.device : "auto";
     int code;
-    tgl_device *dev = cli_open_device(name, o->common.threads, &code);
+    tgl_device *dev = problem_open_device(&o->common, &code);
     if (dev == NULL) return code;
     code = run(o, dev);
     tgl_device_close(dev);

@@ -29,48 +29,36 @@ static const char help[] =
     "  tegula explain -m 1000 -n 1000 -k 1000 --trans-b\n"
     "  tegula explain -m 16 -n 4096 -k 4096 --chip h200\n";
 
-enum { OPT_CHIP = OPT_COMMAND };
-
-static const struct option option_table[] = {
-    OPTIONS_COMMON,
-    OPTIONS_RUN,
-    OPTIONS_TYPES,
-    OPTIONS_SHAPE,
-    OPTIONS_LAYOUT,
-    OPTIONS_EPILOGUE,
-    OPTIONS_KERNEL,
-    {"chip", required_argument, NULL, OPT_CHIP},
-    {0},
-};
-
-static const cli_syntax syntax = {.help = help, .letters = "m:n:k:hV", .table = option_table};
-
 typedef struct explain_options {
     problem_options common;
     tgl_problem problem;
     const char *chip; /* NULL: not given */
 } explain_options;
 
-static bool take_option(int option, void *into)
-{
-    explain_options *o = into;
-    if (option == OPT_CHIP) o->chip = optarg;
-    return option == OPT_CHIP || problem_take_option(option, &o->common) == OPTION_TAKEN;
-}
+static const cli_option option_table[] = {
+    OPTIONS_COMMON,
+    OPTIONS_RUN,
+    OPTIONS_TYPES,
+    OPTIONS_SHAPE(0, INT64_MAX),
+    OPTIONS_LAYOUT,
+    OPTIONS_EPILOGUE,
+    OPTIONS_KERNEL,
+    OPTION_TEXT(explain_options, chip, "chip"),
+    {0},
+};
+
+static const cli_syntax syntax = {.help = help, .table = option_table};
 
 static int parse(int argc, char **argv, explain_options *o)
 {
-    *o = (explain_options){.common = problem_options_start(0, INT64_MAX)};
-    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    *o = (explain_options){.common = problem_options_start()};
+    const int code = cli_parse(argc, argv, &syntax, o);
     if (code != PARSED) return code;
     if (!problem_has_sizes(&o->common)) return cli_misuse("give all of -m, -n and -k");
     if (o->chip != NULL && (o->common.device != NULL || o->common.threads > 0))
         return cli_misuse("--chip asks for no device: leave out --device and --threads");
     o->problem = problem_of_options(&o->common);
-    if (tgl_problem_check(&o->problem) == TGL_OK) return PARSED;
-    char message[256];
-    tgl_last_error(message, sizeof message);
-    return cli_misuse("%s", message);
+    return tgl_problem_check(&o->problem) == TGL_OK ? PARSED : cli_misuse_call();
 }
 
 /* Runs the plan once on random matrices, so that the simulator has something to count. */
@@ -154,8 +142,7 @@ int command_explain(int argc, char **argv)
     int code = parse(argc, argv, &options);
     if (code != PARSED) return code;
     if (options.chip != NULL) return explain_chip(&options);
-    const problem_options *o = &options.common;
-    tgl_device *dev = cli_open_device(o->device != NULL ? o->device : "auto", o->threads, &code);
+    tgl_device *dev = problem_open_device(&options.common, &code);
     if (dev == NULL) return code;
     code = explain(dev, &options);
     tgl_device_close(dev);

@@ -19,28 +19,19 @@ static const char help[] =
     "Example:\n"
     "  tegula info --measure\n";
 
-enum { OPT_MEASURE = OPT_COMMAND };
-
-static const struct option option_table[] = {
-    OPTIONS_COMMON,
-    OPTIONS_RUN,
-    {"measure", no_argument, NULL, OPT_MEASURE},
-    {0},
-};
-
-static const cli_syntax syntax = {.help = help, .letters = "hV", .table = option_table};
-
 typedef struct info_options {
     problem_options common; /* device and threads */
     bool measure;
 } info_options;
 
-static bool take_option(int option, void *into)
-{
-    info_options *o = into;
-    if (option == OPT_MEASURE) return o->measure = true;
-    return problem_take_option(option, &o->common) == OPTION_TAKEN;
-}
+static const cli_option option_table[] = {
+    OPTIONS_COMMON,
+    OPTIONS_RUN,
+    OPTION_FLAG(info_options, measure, "measure"),
+    {0},
+};
+
+static const cli_syntax syntax = {.help = help, .table = option_table};
 
 static void print_kernels(const tgl_device *dev)
 {
@@ -133,8 +124,8 @@ static int print_all(const info_options *o)
 
 int command_info(int argc, char **argv)
 {
-    info_options options = {.common = problem_options_start(0, 0)};
-    const int code = cli_parse(argc, argv, &syntax, take_option, &options);
+    info_options options = {.common = problem_options_start()};
+    const int code = cli_parse(argc, argv, &syntax, &options);
     if (code != PARSED) return code;
     if (options.common.device != NULL) return print_one(&options);
     printf("tegula %s\n", tgl_version());

@@ -2,10 +2,10 @@
  *
  * `tegula ladder`: the kernels from the naive one up, checked and measured beside cuBLAS.
  */
-#include "cli.h"
 #include "ladder.h"
 #include "ladder_page.h"
 #include "ladder_report.h"
+#include "options.h"
 #include "progress.h"
 
 #include <inttypes.h>
@@ -45,22 +45,6 @@ static const char help[] =
     "  tegula ladder --device sim --html ladder.html\n"
     "  ncu --clock-control none tegula ladder --size 4096 --once\n";
 
-enum { OPT_SIZE = OPT_COMMAND, OPT_ONCE, OPT_PLOT, OPT_CHAPTER, OPT_HTML };
-
-static const struct option option_table[] = {
-    OPTIONS_COMMON,
-    OPTIONS_CSV,
-    {"device", required_argument, NULL, OPT_DEVICE},
-    {"size", required_argument, NULL, OPT_SIZE},
-    {"chapter", required_argument, NULL, OPT_CHAPTER},
-    {"once", no_argument, NULL, OPT_ONCE},
-    {"plot", required_argument, NULL, OPT_PLOT},
-    {"html", required_argument, NULL, OPT_HTML},
-    {0},
-};
-
-static const cli_syntax syntax = {.help = help, .letters = "m:n:k:hV", .table = option_table};
-
 enum { SIZES_MAX = 16 };
 
 typedef struct shape {
@@ -78,55 +62,37 @@ typedef struct ladder_options {
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-static bool add_size(ladder_options *o, const char *text)
+static bool take_size(const char *text, void *options)
 {
+    ladder_options *o = options;
     int64_t n;
     if (!cli_parse_int("--size", text, 1, 65536, &n)) return false;
-    if (o->count == SIZES_MAX) {
-        cli_misuse("--size: at most %d of them", SIZES_MAX);
-        return false;
-    }
+    if (o->count == SIZES_MAX) return cli_refuse("--size: at most %d of them", SIZES_MAX);
     o->all[o->count++] = (shape){n, n, n};
     return true;
 }
 
-static bool take_option(int option, void *into)
-{
-    ladder_options *o = into;
-    switch (option) {
-    case 'm':
-        return cli_parse_int("-m", optarg, 1, INT32_MAX, &o->one.m);
-    case 'n':
-        return cli_parse_int("-n", optarg, 1, INT32_MAX, &o->one.n);
-    case 'k':
-        return cli_parse_int("-k", optarg, 1, INT32_MAX, &o->one.k);
-    case OPT_CHAPTER:
-        return cli_parse_int("--chapter", optarg, 1, CHAPTERS, &o->chapter);
-    case OPT_SIZE:
-        return add_size(o, optarg);
-    case OPT_DEVICE:
-        o->device = optarg;
-        return true;
-    case OPT_CSV:
-        o->csv = optarg;
-        return true;
-    case OPT_PLOT:
-        o->plot = optarg;
-        return true;
-    case OPT_HTML:
-        o->html = optarg;
-        return true;
-    case OPT_ONCE:
-        return o->once = true;
-    default:
-        return false;
-    }
-}
+static const cli_option option_table[] = {
+    OPTIONS_COMMON,
+    OPTION_LETTER(ladder_options, one.m, 'm', 1, INT32_MAX),
+    OPTION_LETTER(ladder_options, one.n, 'n', 1, INT32_MAX),
+    OPTION_LETTER(ladder_options, one.k, 'k', 1, INT32_MAX),
+    OPTION_TEXT(ladder_options, csv, "csv"),
+    OPTION_TEXT(ladder_options, device, "device"),
+    OPTION_TAKE("size", take_size),
+    OPTION_INT(ladder_options, chapter, "chapter", 1, CHAPTERS),
+    OPTION_FLAG(ladder_options, once, "once"),
+    OPTION_TEXT(ladder_options, plot, "plot"),
+    OPTION_TEXT(ladder_options, html, "html"),
+    {0},
+};
+
+static const cli_syntax syntax = {.help = help, .table = option_table};
 
 static int parse(int argc, char **argv, ladder_options *o)
 {
     *o = (ladder_options){.device = "auto"};
-    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    const int code = cli_parse(argc, argv, &syntax, o);
     if (code != PARSED) return code;
     const bool some = o->one.m > 0 || o->one.n > 0 || o->one.k > 0;
     if (some && o->count > 0) return cli_misuse("give either --size or one shape by -m, -n and -k");

@@ -11,6 +11,7 @@
 #include "output_file.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -45,44 +46,28 @@ static const char help[] =
     "  tegula mm A.npy B.npy -o C.npy --trans-b --alpha 0.5\n"
     "  tegula mm weights.npz:W - -o - < x.npy > y.npy\n";
 
-enum { OPT_ALPHA = OPT_COMMAND, OPT_BETA, OPT_C };
+static bool take_beta(const char *text, void *options)
+{
+    mm_options *o = options;
+    o->has_beta = true;
+    return cli_parse_real("--beta", text, &o->beta);
+}
 
-static const struct option option_table[] = {
+static const cli_option option_table[] = {
     OPTIONS_COMMON,
     OPTIONS_RUN,
     OPTIONS_COMPUTE,
     OPTIONS_TRANS,
-    {"type", required_argument, NULL, OPT_TYPE},
-    {"type-d", required_argument, NULL, OPT_TYPE_D},
-    {"output", required_argument, NULL, 'o'},
-    {"alpha", required_argument, NULL, OPT_ALPHA},
-    {"beta", required_argument, NULL, OPT_BETA},
-    {"c", required_argument, NULL, OPT_C},
+    OPTION_TYPE(problem_options, type, "type"),
+    OPTION_TYPE(problem_options, type_d, "type-d"),
+    {"output", 'o', CLI_TEXT, CLI_AT(const char *, mm_options, output), 0, 0, NULL, NULL},
+    OPTION_REAL(mm_options, alpha, "alpha"),
+    OPTION_TAKE("beta", take_beta),
+    OPTION_TEXT(mm_options, c0, "c"),
     {0},
 };
 
-static const cli_syntax syntax = {
-    .help = help, .letters = "o:hV", .table = option_table, .has_operands = true};
-
-static bool take_option(int option, void *into)
-{
-    mm_options *o = into;
-    switch (option) {
-    case 'o':
-        o->output = optarg;
-        return true;
-    case OPT_ALPHA:
-        return cli_parse_real("--alpha", optarg, &o->alpha);
-    case OPT_BETA:
-        o->has_beta = true;
-        return cli_parse_real("--beta", optarg, &o->beta);
-    case OPT_C:
-        o->c0 = optarg;
-        return true;
-    default:
-        return problem_take_option(option, &o->common) == OPTION_TAKEN;
-    }
-}
+static const cli_syntax syntax = {.help = help, .table = option_table, .has_operands = true};
 
 /* "C.npz" or "C.npz:NAME", which would be read as an archive later. */
 static bool is_in_archive(const char *path)
@@ -110,8 +95,8 @@ static int check_names(mm_options *o)
 
 static int parse(int argc, char **argv, mm_options *o)
 {
-    *o = (mm_options){.common = problem_options_start(0, 0), .alpha = 1};
-    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    *o = (mm_options){.common = problem_options_start(), .alpha = 1};
+    const int code = cli_parse(argc, argv, &syntax, o);
     if (code != PARSED) return code;
     if (argc - optind != 2) return cli_misuse("give two files to multiply, not %d", argc - optind);
     if (o->output == NULL) return cli_misuse("say where the product goes, with -o C.npy");
@@ -315,9 +300,7 @@ int command_mm(int argc, char **argv)
     mm_product product;
     code = EXIT_FAILED;
     if (mm_make_product(&options, &files, &product)) {
-        const problem_options *o = &options.common;
-        const char *name = o->device != NULL ? o->device : "auto";
-        tgl_device *dev = cli_open_device(name, o->threads, &code);
+        tgl_device *dev = problem_open_device(&options.common, &code);
         if (dev != NULL) code = multiply(dev, &product, &options, &files);
         tgl_device_close(dev);
     }

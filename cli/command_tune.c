@@ -41,22 +41,9 @@ static const char help[] =
     "  tegula tune --suite bench/suites/squares.csv --minutes 10 --output "
     "src/plan/tuned_h200.inc\n";
 
-enum { OPT_MINUTES = OPT_COMMAND, OPT_OUTPUT };
 enum { CANDIDATES_MAX = 2048, KERNEL_SIZE = 160, FINALISTS = 4, FINAL_SAMPLES = 7 };
 
 static const double screen_seconds = 1e-3, final_seconds = 4e-3;
-
-static const struct option option_table[] = {
-    OPTIONS_COMMON,
-    OPTIONS_SUITE,
-    OPTIONS_TYPES,
-    OPTIONS_RUN,
-    {"minutes", required_argument, NULL, OPT_MINUTES},
-    {"output", required_argument, NULL, OPT_OUTPUT},
-    {0},
-};
-
-static const cli_syntax syntax = {.help = help, .letters = "hV", .table = option_table};
 
 typedef struct tune_options {
     problem_options common;
@@ -64,35 +51,29 @@ typedef struct tune_options {
     double minutes;
 } tune_options;
 
-static bool parse_minutes(const char *text, double *minutes)
+static bool take_minutes(const char *text, void *options)
 {
+    double *minutes = &((tune_options *)options)->minutes;
     if (!cli_parse_real("--minutes", text, minutes)) return false;
-    if (*minutes > 0) return true;
-    cli_misuse("--minutes: %s is not above 0", text);
-    return false;
+    return *minutes > 0 || cli_refuse("--minutes: %s is not above 0", text);
 }
 
-static bool take_option(int option, void *into)
-{
-    tune_options *o = into;
-    switch (option) {
-    case OPT_SUITE:
-        o->suite = optarg;
-        return true;
-    case OPT_OUTPUT:
-        o->output = optarg;
-        return true;
-    case OPT_MINUTES:
-        return parse_minutes(optarg, &o->minutes);
-    default:
-        return problem_take_option(option, &o->common) == OPTION_TAKEN;
-    }
-}
+static const cli_option option_table[] = {
+    OPTIONS_COMMON,
+    OPTION_TEXT(tune_options, suite, "suite"),
+    OPTIONS_TYPES,
+    OPTIONS_RUN,
+    OPTION_TAKE("minutes", take_minutes),
+    OPTION_TEXT(tune_options, output, "output"),
+    {0},
+};
+
+static const cli_syntax syntax = {.help = help, .table = option_table};
 
 static int parse(int argc, char **argv, tune_options *o)
 {
-    *o = (tune_options){.common = problem_options_start(1, INT32_MAX), .minutes = 60};
-    const int code = cli_parse(argc, argv, &syntax, take_option, o);
+    *o = (tune_options){.common = problem_options_start(), .minutes = 60};
+    const int code = cli_parse(argc, argv, &syntax, o);
     if (code != PARSED) return code;
     if (o->common.compute == TGL_COMPUTE_ACCURATE)
         return cli_misuse("--compute accurate: the table has rows for ieee and tf32");

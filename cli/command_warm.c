@@ -2,8 +2,7 @@
  *
  * `tegula warm`: compiles the CUDA kernels ahead, and shows what each one uses of the chip.
  */
-#include "cli.h"
-#include "problem_options.h"
+#include "options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,32 +28,15 @@ static const char help[] =
     "Example:\n"
     "  tegula warm --arch sm_80,sm_90a,newest\n";
 
-enum { OPT_ARCH = OPT_COMMAND };
-
-static const struct option option_table[] = {
+static const cli_option option_table[] = {
     OPTIONS_COMMON,
-    {"arch", required_argument, NULL, OPT_ARCH},
-    {"kernel", required_argument, NULL, OPT_KERNEL},
-    {"type", required_argument, NULL, OPT_TYPE},
+    OPTION_TEXT(tgl_warm_options, archs, "arch"),
+    OPTION_TEXT(tgl_warm_options, kernel, "kernel"),
+    OPTION_TYPE(tgl_warm_options, type, "type"),
     {0},
 };
 
-static const cli_syntax syntax = {.help = help, .letters = "hV", .table = option_table};
-
-static bool take_option(int option, void *into)
-{
-    tgl_warm_options *o = into;
-    switch (option) {
-    case OPT_ARCH:
-        o->archs = optarg;
-        return true;
-    case OPT_TYPE:
-        return parse_option_type("--type", optarg, &o->type);
-    default:
-        o->kernel = optarg;
-        return true;
-    }
-}
+static const cli_syntax syntax = {.help = help, .table = option_table};
 
 typedef struct tally {
     int compiled, unclean, failed;
@@ -107,16 +89,12 @@ int command_warm(int argc, char **argv)
 {
     tally sum = {0};
     tgl_warm_options options = {.size = sizeof options, .report = print_report, .user = &sum};
-    const int code = cli_parse(argc, argv, &syntax, take_option, &options);
+    const int code = cli_parse(argc, argv, &syntax, &options);
     if (code != PARSED) return code;
     tgl_status status = tgl_warm(&options);
     if (sum.failed > 0) return cli_fail("%d kernels did not compile or were not kept", sum.failed);
     if (status == TGL_UNKNOWN_KERNEL) return cli_fail_plan(NULL, NULL, status);
-    if (status == TGL_UNSUPPORTED) {
-        char message[512];
-        tgl_last_error(message, sizeof message);
-        return cli_misuse("%s", message);
-    }
+    if (status == TGL_UNSUPPORTED) return cli_misuse_call();
     if (status != TGL_OK) return cli_fail_status(status);
     if (is_cache_off()) puts("nothing was kept: TEGULA_CACHE is off");
     if (sum.unclean > 0)

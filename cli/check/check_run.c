@@ -6,6 +6,7 @@
 #include "check_product.h"
 #include "cli.h"
 #include "elements.h"
+#include "problem_options.h"
 #include "progress.h"
 
 #include <inttypes.h>
@@ -52,7 +53,7 @@ static void keep_failure(shared *all, const check_case *c, const check_subject *
     char problem[512], type[64] = "", compute[32] = "";
     check_case_describe(c, problem, sizeof problem);
     if (from->compute != TGL_COMPUTE_DEFAULT)
-        snprintf(compute, sizeof compute, " --compute %s", cli_compute_name(from->compute));
+        snprintf(compute, sizeof compute, " --compute %s", compute_name(from->compute));
     add_type(type, sizeof type, "type", from->type);
     add_type(type, sizeof type, "type-c", from->type_c);
     add_type(type, sizeof type, "type-d", from->type_d);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the commands of the program share: exit codes, one-line errors, strict options, devices.
+ * What the commands of the program share: exit codes, one-line errors, devices, problems.
  */
 #ifndef CLI_H
 #define CLI_H
 
 #include "tegula/tegula.h"
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,6 +41,13 @@ int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same, pointing to --help; returns EXIT_MISUSE. */
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same, where the result is false. */
+#define cli_refuse(...)     (cli_misuse(__VA_ARGS__), false)
+#define cli_fail_false(...) (cli_fail(__VA_ARGS__), false)
+
+/* The message of a failed call of this thread, as cli_misuse(). */
+int cli_misuse_call(void);
+
 /* A failed call of this thread: its sentence of detail, or the text of the status. Returns
  * EXIT_FAILED. */
 int cli_fail_status(tgl_status status);
@@ -62,76 +68,6 @@ void cli_print_version(void);
 
 /* Flushes stdout: EXIT_FAILED with an error if what was printed did not arrive, else `code`. */
 int cli_finish(int code);
-
-/* ---- Options --------------------------------------------------------------------------------- */
-
-/* Long options have values from here on; short ones are their own letter. Those of several commands
- * are listed here, so that no two have the same value. */
-enum {
-    OPT_HELP = 256,
-    OPT_VERSION,
-    OPT_CSV,
-    OPT_SUITE,
-    OPT_DEVICE, /* problem_options.h takes these */
-    OPT_THREADS,
-    OPT_TYPE,
-    OPT_TYPE_C,
-    OPT_TYPE_D,
-    OPT_COMPUTE,
-    OPT_TRANS_A,
-    OPT_TRANS_B,
-    OPT_BATCH,
-    OPT_ORDER,
-    OPT_LDA,
-    OPT_LDB,
-    OPT_LDC,
-    OPT_BIAS,
-    OPT_ACTIVATION,
-    OPT_RESIDUAL,
-    OPT_EXPRESSION,
-    OPT_KERNEL,
-    OPT_COMMAND, /* a command's own options count from here */
-    OPTIONS_END = OPT_COMMAND + 64,
-};
-
-/* Rows for every command's table of long options; the help text's lines for them. */
-// clang-format off
-#define OPTIONS_COMMON                                                                             \
-    {"help", no_argument, NULL, OPT_HELP}, {"version", no_argument, NULL, OPT_VERSION}
-#define OPTIONS_CSV {"csv", required_argument, NULL, OPT_CSV}
-#define OPTIONS_SUITE {"suite", required_argument, NULL, OPT_SUITE}
-// clang-format on
-
-/* An option that makes a command do something else, and the others that this uses, as values of its
- * table of options; 0 behind the last. */
-typedef struct cli_mode {
-    int option;
-    int uses[16];
-} cli_mode;
-
-/* The command line of a command. */
-typedef struct cli_syntax {
-    const char *help;           /* its text */
-    const char *letters;        /* getopt's short options, with 'h' and 'V' */
-    const struct option *table; /* long options; begins with OPTIONS_COMMON */
-    const cli_mode *modes;      /* up to one whose option is 0; NULL: none */
-    bool has_operands;          /* words that are no options are allowed; optind tells where */
-} cli_syntax;
-
-/* Reads a command line to its end: take(option, into) takes each option, whose value is `optarg`,
- * and is false if it has reported an error. Returns PARSED; or an exit code, after an error or
- * after --help or --version. */
-int cli_parse(int argc, char **argv, const cli_syntax *syntax, bool (*take)(int option, void *into),
-              void *into);
-
-/* Strict numbers: no blanks, no trailing junk, no overflow, within [least, most]. false: reported.
- * `option` is the name in the error. */
-bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t most,
-                   int64_t *value);
-bool cli_parse_real(const char *option, const char *text, double *value); /* nan and inf too */
-bool cli_parse_threads(const char *text, int *threads);
-
-const char *cli_compute_name(tgl_compute compute); /* "default", "ieee", ... */
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 

@@ -1,250 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Errors in one line, options by getopt_long with strict values, and opening devices.
+ * Command lines by getopt_long(), with strict values.
  */
-#include "cli.h"
+#include "options.h"
+#include "elements.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Errors ---------------------------------------------------------------------------------- */
-
-static const char *command_name;
-
-void cli_set_command(const char *name)
-{
-    command_name = name;
-}
-
-/* Control characters of a file's name or of a log would be commands to a terminal. */
-static void print_printable(const char *text)
-{
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        fputc((c < ' ' && c != '\n' && c != '\t') || c == 127 ? '?' : c, stderr);
-    }
-}
-
-static void print_error(const char *format, va_list args)
-{
-    char *text;
-    fflush(stdout);
-    if (command_name != NULL)
-        fprintf(stderr, "tegula %s: ", command_name);
-    else
-        fputs("tegula: ", stderr);
-    if (vasprintf(&text, format, args) < 0) {
-        fputs("no memory for the error's text", stderr);
-        return;
-    }
-    print_printable(text);
-    free(text);
-}
-
-int cli_fail(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_error(format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    return EXIT_FAILED;
-}
-
-int cli_misuse(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_error(format, args);
-    va_end(args);
-    if (command_name != NULL)
-        fprintf(stderr, "; see `tegula %s --help`\n", command_name);
-    else
-        fputs("; see `tegula --help`\n", stderr);
-    return EXIT_MISUSE;
-}
-
-int cli_fail_status(tgl_status status)
-{
-    return cli_fail_at(NULL, status);
-}
-
-int cli_fail_at(const char *what, tgl_status status)
-{
-    char detail[1024];
-    const char *colon = what != NULL ? ": " : "";
-    if (what == NULL) what = "";
-    if (tgl_last_error(detail, sizeof detail) == 0)
-        return cli_fail("%s%s%s", what, colon, tgl_status_text(status));
-    return cli_fail("%s%s%s (%s)", what, colon, detail, tgl_status_name(status));
-}
-
-enum { KERNEL_NAMES_SIZE = 8192 };
-
-static void list_kernels(const tgl_device *dev, char text[KERNEL_NAMES_SIZE])
-{
-    const char *name;
-    text[0] = '\0';
-    for (int i = 0; (name = tgl_kernel_name(dev, i)) != NULL; i++)
-        snprintf(text + strlen(text), KERNEL_NAMES_SIZE - strlen(text), "%s%s", i > 0 ? ", " : "",
-                 name);
-}
-
-int cli_unknown_kernel(const tgl_device *dev, const char *asked)
-{
-    char names[KERNEL_NAMES_SIZE];
-    list_kernels(dev, names);
-    return cli_misuse("the device %s has no kernel \"%s\"; its kernels are %s",
-                      tgl_device_name(dev), asked, names);
-}
-
-int cli_fail_plan(const tgl_device *dev, const char *what, tgl_status status)
-{
-    char detail[512] = "", names[KERNEL_NAMES_SIZE] = "";
-    tgl_device *sim = NULL; /* it has the kernels of the cuda device */
-    const bool is_misuse = status <= TGL_TOO_LARGE || status == TGL_BAD_EPILOGUE; /* TGL_BAD_... */
-    if (status != TGL_UNKNOWN_KERNEL)
-        return is_misuse ? (cli_fail_at(what, status), EXIT_MISUSE) : cli_fail_at(what, status);
-    tgl_last_error(detail, sizeof detail);
-    if (dev == NULL && tgl_device_open("sim", NULL, &sim) == TGL_OK) dev = sim;
-    if (dev != NULL) list_kernels(dev, names);
-    tgl_device_close(sim);
-    return cli_misuse("%s%s%s", detail, names[0] != '\0' ? "; the kernels are " : "", names);
-}
-
-void cli_print_version(void)
-{
-    printf("tegula %s\n", tgl_version());
-}
-
-int cli_finish(int code)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    cli_fail("cannot write to standard output: %s", strerror(errno));
-    return code == EXIT_DONE ? EXIT_FAILED : code;
-}
-
-/* ---- Options --------------------------------------------------------------------------------- */
-
-/* The word of the command line that has the byte `optopt`: getopt() goes on to the next word with a
- * word's last byte. */
-static const char *word_of_letter(int argc, char **argv)
-{
-    const char *now = optind < argc ? argv[optind] : "";
-    return now[0] == '-' && strchr(now, optopt) != NULL ? now : argv[optind - 1];
-}
-
-/* The option that getopt has just refused, as the user wrote it. */
-static void report_refused(int argc, char **argv, const struct option *table, bool no_value)
-{
-    if (optopt < 0 || (optopt > 127 && optopt < OPT_HELP)) { /* one byte of a letter in UTF-8 */
-        cli_misuse("there is no option %s", word_of_letter(argc, argv));
-        return;
-    }
-    if (optopt > 0 && optopt < OPT_HELP) {
-        if (no_value)
-            cli_misuse("-%c needs a value", optopt);
-        else
-            cli_misuse("there is no option -%c", optopt);
-        return;
-    }
-    const char *written = optind > 0 && optind <= argc ? argv[optind - 1] : "?";
-    if (no_value) {
-        for (; table->name != NULL; table++)
-            if (table->val == optopt) written = table->name;
-        cli_misuse("--%s needs a value", written);
-    } else if (optopt != 0) {
-        cli_misuse("%s: this option takes no value", written);
-    } else {
-        cli_misuse("there is no option %s, or it is cut too short", written);
-    }
-}
-
-/* The next option; -1: no more; '?': an error, reported. */
-static int next_option(int argc, char **argv, const cli_syntax *syntax)
-{
-    char letters[32];
-    snprintf(letters, sizeof letters, ":%s", syntax->letters);
-    opterr = 0;
-    const int option = getopt_long(argc, argv, letters, syntax->table, NULL);
-    if (option != '?' && option != ':') return option;
-    report_refused(argc, argv, syntax->table, option == ':');
-    return '?';
-}
-
-/* "--seed", "-m" */
-static void name_option(int option, const struct option *table, char *text, size_t size)
-{
-    while (table->name != NULL && table->val != option)
-        table++;
-    if (table->name != NULL)
-        snprintf(text, size, "--%s", table->name);
-    else
-        snprintf(text, size, "-%c", option);
-}
-
-/* No option has a use for an empty value, which is often a variable that is not set. */
-static int report_empty(int option, const struct option *table)
-{
-    char name[32];
-    name_option(option, table, name, sizeof name);
-    return cli_misuse("%s: the value is empty", name);
-}
-
-static bool has_use(const cli_mode *mode, int option)
-{
-    for (const int *used = mode->uses; *used != 0; used++)
-        if (*used == option) return true;
-    return option == mode->option;
-}
-
-/* False: an option was given beside that of a mode which does not use it; reported. The command
- * line was read to its end before. */
-static bool check_modes(int argc, char **argv, const cli_syntax *syntax)
-{
-    bool given[OPTIONS_END] = {false};
-    const int operands = optind;
-    optind = 0; /* from the start */
-    for (int option;
-         (option = getopt_long(argc, argv, syntax->letters, syntax->table, NULL)) != -1;)
-        given[option] = true;
-    optind = operands;
-    for (const cli_mode *mode = syntax->modes; mode->option != 0; mode++)
-        for (int option = 0; given[mode->option] && option < OPTIONS_END; option++) {
-            if (!given[option] || has_use(mode, option)) continue;
-            char name[32], useless[32];
-            name_option(mode->option, syntax->table, name, sizeof name);
-            name_option(option, syntax->table, useless, sizeof useless);
-            cli_misuse("%s does not use %s", name, useless);
-            return false;
-        }
-    return true;
-}
-
-int cli_parse(int argc, char **argv, const cli_syntax *syntax, bool (*take)(int option, void *into),
-              void *into)
-{
-    for (int option; (option = next_option(argc, argv, syntax)) != -1;) {
-        if (option == OPT_HELP || option == 'h') {
-            fputs(syntax->help, stdout);
-            return EXIT_DONE;
-        }
-        if (option == OPT_VERSION || option == 'V') {
-            cli_print_version();
-            return EXIT_DONE;
-        }
-        if (option == '?') return EXIT_MISUSE;
-        if (optarg != NULL && optarg[0] == '\0') return report_empty(option, syntax->table);
-        if (!take(option, into)) return EXIT_MISUSE;
-    }
-    if (!syntax->has_operands && optind < argc)
-        return cli_misuse("\"%s\" is not an option", argv[optind]);
-    return syntax->modes == NULL || check_modes(argc, argv, syntax) ? PARSED : EXIT_MISUSE;
-}
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 /* True if text could be a number at all: strtoll() and strtod() would skip blanks. */
 static bool starts_like_a_number(const char *text)
@@ -292,7 +60,7 @@ bool cli_parse_real(const char *option, const char *text, double *value)
     return true;
 }
 
-bool cli_parse_threads(const char *text, int *threads)
+static bool parse_threads(const char *text, int *threads)
 {
     int64_t value;
     if (!cli_parse_int("--threads", text, 1, 65536, &value)) return false;
@@ -300,88 +68,185 @@ bool cli_parse_threads(const char *text, int *threads)
     return true;
 }
 
-const char *cli_compute_name(tgl_compute compute)
+int cli_parse_name(const char *option, const char *text, const char *const *names)
 {
-    static const char *const names[] = {"default", "ieee", "accurate", "tf32", "fast"};
-    return (unsigned)compute < sizeof names / sizeof names[0] ? names[compute] : "?";
-}
-
-/* ---- Devices --------------------------------------------------------------------------------- */
-
-/* Whether a device could have that name: auto, cpu, sim, cuda, cuda:N. */
-static bool is_device_name(const char *name)
-{
-    const char *const fixed[] = {"auto", "cpu", "sim", "cuda"};
-    for (int i = 0; i < 4; i++)
-        if (strcmp(name, fixed[i]) == 0) return true;
-    return strncmp(name, "cuda:", 5) == 0 && name[5] != '\0' &&
-           name[5 + strspn(name + 5, "0123456789")] == '\0';
-}
-
-tgl_device *cli_open_device(const char *name, int threads, int *code)
-{
-    const tgl_device_options options = {.size = sizeof options, .threads = threads};
-    tgl_device *dev;
-    if (!is_device_name(name)) {
-        *code = cli_misuse("--device: there is no device \"%s\"; the devices are auto, cpu, cuda, "
-                           "cuda:0, cuda:1 and so on, and sim",
-                           name);
-        return NULL;
+    char known[128] = "";
+    for (int i = 0; names[i] != NULL; i++) {
+        if (strcmp(text, names[i]) == 0) return i;
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
+                 i == 0                 ? ""
+                 : names[i + 1] == NULL ? " and "
+                                        : ", ",
+                 names[i]);
     }
-    tgl_status status = tgl_device_open(name, &options, &dev);
-    if (status == TGL_OK) {
-        if (threads > 0) cli_warn_of_threads(dev);
-        return dev;
+    cli_misuse("%s: \"%s\" is none of %s", option, text, known);
+    return -1;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+/* A table as getopt_long() takes it. The value of a long option is FIRST_LONG and the number of its
+ * row; that of a short one is its letter. */
+enum { OPTIONS_MAX = 40, FIRST_LONG = 256 };
+typedef struct getopt_table {
+    struct option rows[OPTIONS_MAX + 1];
+    char letters[2 * OPTIONS_MAX + 2];
+} getopt_table;
+
+static bool has_value(const cli_option *o)
+{
+    return o->kind > CLI_ONE;
+}
+
+static getopt_table table_of(const cli_option *options)
+{
+    getopt_table t = {.letters = ":"}; /* an option without its value is ':', and not '?' */
+    int rows = 0, letters = 1;
+    for (int i = 0; options[i].kind != CLI_END; i++) {
+        const cli_option *o = &options[i];
+        if (o->name != NULL)
+            t.rows[rows++] = (struct option){
+                o->name, has_value(o) ? required_argument : no_argument, NULL, FIRST_LONG + i};
+        if (o->letter != '\0') t.letters[letters++] = o->letter;
+        if (o->letter != '\0' && has_value(o)) t.letters[letters++] = ':';
     }
-    char detail[1024] = "";
-    tgl_last_error(detail, sizeof detail);
-    *code = cli_fail("cannot open the device \"%s\": %s (%s)", name,
-                     detail[0] != '\0' ? detail : tgl_status_text(status), tgl_status_name(status));
-    return NULL;
+    return t;
 }
 
-void cli_warn_of_threads(const tgl_device *dev)
+/* The row of an option that getopt_long() has returned. */
+static int row_of(const cli_option *options, int option)
 {
-    const double threads = cli_device_number(dev, TGL_NUMBER_THREADS);
-    const double processors = cli_device_number(dev, TGL_NUMBER_PROCESSORS);
-    if (strcmp(tgl_device_name(dev), "cpu") == 0 && threads > processors)
-        fprintf(stderr, "note: %.0f threads on %.0f processors, which they must share\n", threads,
-                processors);
+    int row = 0;
+    if (option >= FIRST_LONG) return option - FIRST_LONG;
+    while (options[row].letter != option)
+        row++;
+    return row;
 }
 
-bool cli_device_is_host(const tgl_device *dev)
+/* "--seed", "-m" */
+static const char *name_of(const cli_option *o, char text[32])
 {
-    const char *name = tgl_device_name(dev);
-    return strcmp(name, "cpu") == 0 || strcmp(name, "sim") == 0;
-}
-
-const char *cli_device_property(const tgl_device *dev, const char *wanted)
-{
-    const char *key, *value;
-    for (int i = 0; tgl_device_property(dev, i, &key, &value) == TGL_OK; i++)
-        if (strcmp(key, wanted) == 0) return value;
-    return "";
-}
-
-double cli_device_number(const tgl_device *dev, tgl_number number)
-{
-    double value = 0;
-    return tgl_device_number(dev, number, &value) == TGL_OK ? value : 0;
-}
-
-/* ---- Problems and plans ---------------------------------------------------------------------- */
-
-tgl_problem cli_problem(tgl_type type, int64_t m, int64_t n, int64_t k)
-{
-    tgl_problem problem;
-    tgl_problem_init(&problem, sizeof problem, type, m, n, k);
-    return problem;
-}
-
-char *cli_explain(const tgl_plan *plan)
-{
-    const size_t size = tgl_plan_explain(plan, NULL, 0) + 1;
-    char *text = malloc(size);
-    if (text != NULL) tgl_plan_explain(plan, text, size);
+    if (o->name != NULL)
+        snprintf(text, 32, "--%s", o->name);
+    else
+        snprintf(text, 32, "-%c", o->letter);
     return text;
+}
+
+/* ---- Refused options ------------------------------------------------------------------------- */
+
+/* The word of the command line that has the byte `optopt`: getopt() goes on to the next word with a
+ * word's last byte. */
+static const char *word_of_letter(int argc, char **argv)
+{
+    const char *now = optind < argc ? argv[optind] : "";
+    return now[0] == '-' && strchr(now, optopt) != NULL ? now : argv[optind - 1];
+}
+
+/* The option that getopt has just refused, as the user wrote it. */
+static int report_refused(int argc, char **argv, const cli_option *options, bool no_value)
+{
+    if (optopt < 0 || (optopt > 127 && optopt < FIRST_LONG)) /* one byte of a letter in UTF-8 */
+        return cli_misuse("there is no option %s", word_of_letter(argc, argv));
+    if (optopt > 0 && optopt < FIRST_LONG)
+        return no_value ? cli_misuse("-%c needs a value", optopt)
+                        : cli_misuse("there is no option -%c", optopt);
+    if (no_value) return cli_misuse("--%s needs a value", options[optopt - FIRST_LONG].name);
+    const char *written = optind > 0 && optind <= argc ? argv[optind - 1] : "?";
+    if (optopt != 0) return cli_misuse("%s: this option takes no value", written);
+    return cli_misuse("there is no option %s, or it is cut too short", written);
+}
+
+/* ---- Modes ----------------------------------------------------------------------------------- */
+
+static bool is_called(const cli_option *o, const char *name)
+{
+    return o->name != NULL ? strcmp(o->name, name) == 0 : o->letter == name[0] && name[1] == '\0';
+}
+
+static bool has_use(const cli_mode *mode, const cli_option *o)
+{
+    for (const char *const *used = mode->uses; *used != NULL; used++)
+        if (is_called(o, *used)) return true;
+    return is_called(o, mode->option);
+}
+
+/* Reports an option that was given beside that of a mode which does not use it. Returns PARSED or
+ * an exit code. */
+static int check_mode(const cli_mode *mode, const cli_option *options, const bool *given)
+{
+    char name[32], useless[32];
+    int row = 0;
+    while (!is_called(&options[row], mode->option))
+        row++;
+    for (int i = 0; given[row] && options[i].kind != CLI_END; i++)
+        if (given[i] && !has_use(mode, &options[i]))
+            return cli_misuse("%s does not use %s", name_of(&options[row], name),
+                              name_of(&options[i], useless));
+    return PARSED;
+}
+
+/* ---- Command lines --------------------------------------------------------------------------- */
+
+/* Sets the option's member; its value is `optarg`. false: reported. */
+static bool take_value(const cli_option *o, void *options)
+{
+    void *member = (char *)options + o->at;
+    char name[32];
+    int index;
+    switch (o->kind) {
+    case CLI_FLAG:
+        return *(bool *)member = true;
+    case CLI_ONE:
+        *(int *)member = 1;
+        return true;
+    case CLI_TEXT:
+        *(const char **)member = optarg;
+        return true;
+    case CLI_INT:
+        return cli_parse_int(name_of(o, name), optarg, o->least, o->most, member);
+    case CLI_THREADS:
+        return parse_threads(optarg, member);
+    case CLI_REAL:
+        return cli_parse_real(name_of(o, name), optarg, member);
+    case CLI_TYPE:
+        if (element_type_of(optarg, member)) return true;
+        cli_misuse("%s: \"%s\" is none of f32, f64, f16, bf16, i8 and i32", name_of(o, name),
+                   optarg);
+        return false;
+    case CLI_CHOICE:
+        index = cli_parse_name(name_of(o, name), optarg, o->names);
+        if (index >= 0) *(int *)member = (int)o->least + index;
+        return index >= 0;
+    default:
+        return o->take(optarg, options);
+    }
+}
+
+int cli_parse(int argc, char **argv, const cli_syntax *syntax, void *options)
+{
+    const getopt_table t = table_of(syntax->table);
+    bool given[OPTIONS_MAX] = {false};
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, t.letters, t.rows, NULL)) != -1;) {
+        if (option == '?' || option == ':')
+            return report_refused(argc, argv, syntax->table, option == ':');
+        const int row = row_of(syntax->table, option);
+        const cli_option *o = &syntax->table[row];
+        char name[32];
+        given[row] = true;
+        if (o->kind == CLI_HELP) fputs(syntax->help, stdout);
+        if (o->kind == CLI_VERSION) cli_print_version();
+        if (o->kind == CLI_HELP || o->kind == CLI_VERSION) return EXIT_DONE;
+        /* No option has a use for an empty value, which is often a variable that is not set. */
+        if (optarg != NULL && optarg[0] == '\0')
+            return cli_misuse("%s: the value is empty", name_of(o, name));
+        if (!take_value(o, options)) return EXIT_MISUSE;
+    }
+    if (!syntax->has_operands && optind < argc)
+        return cli_misuse("\"%s\" is not an option", argv[optind]);
+    int code = PARSED;
+    for (const cli_mode *m = syntax->modes; m != NULL && m->option != NULL && code == PARSED; m++)
+        code = check_mode(m, syntax->table, given);
+    return code;
 }

@@ -8,152 +8,33 @@
 #include <stdio.h>
 #include <string.h>
 
-problem_options problem_options_start(int64_t least, int64_t most)
+problem_options problem_options_start(void)
 {
-    return (problem_options){
-        .least = least,
-        .most = most,
-        .m = -1,
-        .n = -1,
-        .k = -1,
-        .batch = -1,
-        .order = TGL_ROW_MAJOR,
-    };
+    return (problem_options){.m = -1, .n = -1, .k = -1, .batch = -1, .order = TGL_ROW_MAJOR};
 }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
-
-/* The index of a text among names; -1: reported. */
-static int find(const char *option, const char *text, const char *const *names, int count)
+tgl_device *problem_open_device(const problem_options *o, int *code)
 {
-    char known[128] = "";
-    for (int i = 0; i < count; i++) {
-        if (strcmp(text, names[i]) == 0) return i;
-        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
-                 i == 0           ? ""
-                 : i == count - 1 ? " and "
-                                  : ", ",
-                 names[i]);
-    }
-    cli_misuse("%s: \"%s\" is none of %s", option, text, known);
-    return -1;
+    return cli_open_device(o->device != NULL ? o->device : "auto", o->threads, code);
 }
 
-bool parse_option_type(const char *option, const char *text, tgl_type *type)
+static const char *const computes[] = {"default", "ieee", "accurate", "tf32", "fast", NULL};
+
+const char *const order_names[] = {"row", "col", NULL};
+const char *const bias_names[] = {"none", "row", "column", NULL};
+const char *const activation_names[] = {"none", "relu", "gelu", "silu", NULL};
+
+const char *compute_name(tgl_compute compute)
 {
-    if (element_type_of(text, type)) return true;
-    cli_misuse("%s: \"%s\" is none of f32, f64, f16, bf16, i8 and i32", option, text);
-    return false;
+    return computes[compute];
 }
 
-static bool parse_order(const char *text, tgl_order *order)
+bool take_compute(const char *text, void *options)
 {
-    static const char *const names[] = {"row", "col"};
-    const int found = find("--order", text, names, 2);
-    if (found >= 0) *order = found == 0 ? TGL_ROW_MAJOR : TGL_COL_MAJOR;
-    return found >= 0;
-}
-
-static bool parse_bias(const char *text, tgl_bias *bias)
-{
-    static const char *const names[] = {"none", "row", "column"};
-    const int found = find("--bias", text, names, 3);
-    if (found >= 0) *bias = (tgl_bias)found;
-    return found >= 0;
-}
-
-static bool parse_activation(const char *text, tgl_activation *activation)
-{
-    static const char *const names[] = {"none", "relu", "gelu", "silu"};
-    const int found = find("--activation", text, names, 4);
-    if (found >= 0) *activation = (tgl_activation)found;
-    return found >= 0;
-}
-
-static bool parse_compute(const char *text, tgl_compute *compute)
-{
-    static const char *const names[] = {"default", "ieee", "accurate", "tf32", "fast"};
-    const int found = find("--compute", text, names, 5);
-    if (found >= 0) *compute = (tgl_compute)found;
-    return found >= 0;
-}
-
-static option_taken taken(bool ok)
-{
-    return ok ? OPTION_TAKEN : OPTION_REFUSED;
-}
-
-static option_taken take_size(const char *option, const problem_options *o, int64_t *size)
-{
-    return taken(cli_parse_int(option, optarg, o->least, o->most, size));
-}
-
-static option_taken take_ld(const char *option, int64_t *ld)
-{
-    return taken(cli_parse_int(option, optarg, 1, INT64_MAX, ld));
-}
-
-static option_taken take_epilogue(int option, tgl_epilogue *e)
-{
-    switch (option) {
-    case OPT_BIAS:
-        return taken(parse_bias(optarg, &e->bias));
-    case OPT_ACTIVATION:
-        return taken(parse_activation(optarg, &e->activation));
-    case OPT_RESIDUAL:
-        e->residual = 1;
-        return OPTION_TAKEN;
-    case OPT_EXPRESSION:
-        e->expression = optarg;
-        return OPTION_TAKEN;
-    default:
-        return OPTION_UNKNOWN;
-    }
-}
-
-option_taken problem_take_option(int option, problem_options *o)
-{
-    switch (option) {
-    case 'm':
-        return take_size("-m", o, &o->m);
-    case 'n':
-        return take_size("-n", o, &o->n);
-    case 'k':
-        return take_size("-k", o, &o->k);
-    case OPT_BATCH:
-        return take_size("--batch", o, &o->batch);
-    case OPT_TYPE:
-        return taken(parse_option_type("--type", optarg, &o->type));
-    case OPT_TYPE_C:
-        return taken(parse_option_type("--type-c", optarg, &o->type_c));
-    case OPT_TYPE_D:
-        return taken(parse_option_type("--type-d", optarg, &o->type_d));
-    case OPT_COMPUTE:
-        o->has_compute = true;
-        return taken(parse_compute(optarg, &o->compute));
-    case OPT_TRANS_A:
-        return taken(o->trans_a = true);
-    case OPT_TRANS_B:
-        return taken(o->trans_b = true);
-    case OPT_ORDER:
-        return taken(parse_order(optarg, &o->order));
-    case OPT_LDA:
-        return take_ld("--lda", &o->lda);
-    case OPT_LDB:
-        return take_ld("--ldb", &o->ldb);
-    case OPT_LDC:
-        return take_ld("--ldc", &o->ldc);
-    case OPT_KERNEL:
-        o->kernel = optarg;
-        return OPTION_TAKEN;
-    case OPT_DEVICE:
-        o->device = optarg;
-        return OPTION_TAKEN;
-    case OPT_THREADS:
-        return taken(cli_parse_threads(optarg, &o->threads));
-    default:
-        return take_epilogue(option, &o->epilogue);
-    }
+    problem_options *o = options;
+    const int found = cli_parse_name("--compute", text, computes);
+    if (found >= 0) o->compute = (tgl_compute)found;
+    return o->has_compute = found >= 0;
 }
 
 bool problem_has_shape(const problem_options *o)

@@ -7,10 +7,9 @@
 #ifndef CLI_PROBLEM_OPTIONS_H
 #define CLI_PROBLEM_OPTIONS_H
 
-#include "cli.h"
+#include "options.h"
 
 typedef struct problem_options {
-    int64_t least, most;    /* what -m, -n, -k and --batch accept */
     int64_t m, n, k, batch; /* -1: not given */
     tgl_type type;          /* of A and B; 0: not given */
     tgl_type type_c;        /* 0: not given */
@@ -26,31 +25,47 @@ typedef struct problem_options {
     int threads;        /* 0: the device's default */
 } problem_options;
 
-/* Nothing given; sizes from `least` to `most`. */
-problem_options problem_options_start(int64_t least, int64_t most);
+/* Nothing given. */
+problem_options problem_options_start(void);
 
-/* Rows for a command's table of long options. */
+/* Opens the device that was asked for, or "auto". NULL: reported; *code is the exit code. */
+tgl_device *problem_open_device(const problem_options *o, int *code);
+
+/* Rows for the table of options of a command whose struct begins with a problem_options. */
 // clang-format off
 #define OPTIONS_RUN                                                                                \
-    {"device", required_argument, NULL, OPT_DEVICE},                                               \
-        {"threads", required_argument, NULL, OPT_THREADS}
-#define OPTIONS_COMPUTE {"compute", required_argument, NULL, OPT_COMPUTE}
+    OPTION_TEXT(problem_options, device, "device"),                                                \
+        {.name = "threads", .kind = CLI_THREADS, .at = CLI_AT(int, problem_options, threads)}
+#define OPTIONS_COMPUTE OPTION_TAKE("compute", take_compute)
 #define OPTIONS_TYPES                                                                              \
-    {"type", required_argument, NULL, OPT_TYPE}, {"type-c", required_argument, NULL, OPT_TYPE_C},  \
-        {"type-d", required_argument, NULL, OPT_TYPE_D}, OPTIONS_COMPUTE
+    OPTION_TYPE(problem_options, type, "type"), OPTION_TYPE(problem_options, type_c, "type-c"),    \
+        OPTION_TYPE(problem_options, type_d, "type-d"), OPTIONS_COMPUTE
 #define OPTIONS_TRANS                                                                              \
-    {"trans-a", no_argument, NULL, OPT_TRANS_A}, {"trans-b", no_argument, NULL, OPT_TRANS_B}
-#define OPTIONS_SHAPE OPTIONS_TRANS, {"batch", required_argument, NULL, OPT_BATCH}
+    OPTION_FLAG(problem_options, trans_a, "trans-a"),                                              \
+        OPTION_FLAG(problem_options, trans_b, "trans-b")
+#define OPTIONS_SHAPE(least, most)                                                                 \
+    OPTION_LETTER(problem_options, m, 'm', least, most),                                           \
+        OPTION_LETTER(problem_options, n, 'n', least, most),                                       \
+        OPTION_LETTER(problem_options, k, 'k', least, most),                                       \
+        OPTION_INT(problem_options, batch, "batch", least, most), OPTIONS_TRANS
 #define OPTIONS_LAYOUT                                                                             \
-    {"order", required_argument, NULL, OPT_ORDER}, {"lda", required_argument, NULL, OPT_LDA},      \
-        {"ldb", required_argument, NULL, OPT_LDB}, {"ldc", required_argument, NULL, OPT_LDC}
+    OPTION_CHOICE(tgl_order, problem_options, order, "order", order_names, TGL_ROW_MAJOR),         \
+        OPTION_INT(problem_options, lda, "lda", 1, INT64_MAX),                                     \
+        OPTION_INT(problem_options, ldb, "ldb", 1, INT64_MAX),                                     \
+        OPTION_INT(problem_options, ldc, "ldc", 1, INT64_MAX)
 #define OPTIONS_EPILOGUE                                                                           \
-    {"bias", required_argument, NULL, OPT_BIAS},                                                   \
-        {"activation", required_argument, NULL, OPT_ACTIVATION},                                   \
-        {"residual", no_argument, NULL, OPT_RESIDUAL},                                             \
-        {"epilogue", required_argument, NULL, OPT_EXPRESSION}
-#define OPTIONS_KERNEL {"kernel", required_argument, NULL, OPT_KERNEL}
+    OPTION_CHOICE(tgl_bias, problem_options, epilogue.bias, "bias", bias_names, TGL_BIAS_NONE),    \
+        OPTION_CHOICE(tgl_activation, problem_options, epilogue.activation, "activation",          \
+                      activation_names, TGL_ACTIVATION_NONE),                                      \
+        {.name = "residual", .kind = CLI_ONE, .at = CLI_AT(int, problem_options, epilogue.residual)}, \
+        OPTION_TEXT(problem_options, epilogue.expression, "epilogue")
+#define OPTIONS_KERNEL OPTION_TEXT(problem_options, kernel, "kernel")
 // clang-format on
+extern const char *const order_names[], *const bias_names[], *const activation_names[];
+bool take_compute(const char *text, void *options);
+
+/* "default", "ieee", ... */
+const char *compute_name(tgl_compute compute);
 
 /* Their lines in the help texts. */
 #define HELP_COMPUTE                                                                               \
@@ -65,15 +80,6 @@ problem_options problem_options_start(int64_t least, int64_t most);
     "  --residual                   adds a matrix; or\n"                                           \
     "  --epilogue EXPR              evaluates C code over acc, c, bias, row, col\n"
 #define HELP_THREADS "  --threads N       threads of the cpu (OMP_NUM_THREADS, or all)\n"
-
-/* What an option was to this module. */
-typedef enum option_taken { OPTION_TAKEN, OPTION_REFUSED, OPTION_UNKNOWN } option_taken;
-
-/* Takes one of the options above, or -m, -n, -k; `optarg` is its value. REFUSED: reported. */
-option_taken problem_take_option(int option, problem_options *o);
-
-/* The value of an option that names a type. False: it does not, which is reported. */
-bool parse_option_type(const char *option, const char *text, tgl_type *type);
 
 /* Whether any of -m, -n, -k, --batch, --trans-a and --trans-b was given; and all of the first
  * three. */

@@ -730,7 +730,7 @@ static void labels_of_types(void **state)
 {
     (void)state;
     char label[TYPE_LABEL_SIZE];
-    problem_options o = problem_options_start(0, 100);
+    problem_options o = problem_options_start();
     o.m = o.n = o.k = 8;
     tgl_problem p = problem_of_options(&o);
     problem_type_label(&p, label);
