@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# folder_order.sh [ROOT]: the folders of src/ have an order (docs/data-flow.md), and a file includes
-# headers of its own folder and of lower ones only. Folders of the same floor do not include each other.
-# Headers under kernels/ that kernels and host share count as the lowest floor.
+# folder_order.sh [ROOT]: the folders of src/ and those of cli/ have an order (docs/data-flow.md), and a
+# file includes headers of its own folder and of lower ones only. Folders of the same floor do not include
+# each other. Headers under kernels/ that kernels and host share count as the lowest floor of src/.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 
 # Lowest first; one floor a line.
-floors='
+floors_of_src='
 kernels
 base
 problem
@@ -21,14 +21,36 @@ cpu/plan
 cpu/run cuda sim
 api
 '
+# The files of cli/ itself are the commands.
+floors_of_cli='
+reference
+common
+io
+bench
+check ladder mm
+.
+'
 
-found=$(find src -name '*.[ch]' -o -name '*.inc' | sort | xargs grep -n '^#include "' |
-  awk -v floors="$floors" '
+# includes_upwards ROOT FLOORS: prints the includes of ROOT that do not point to a lower folder. Headers of
+# cli/ are included by their names alone; names are unique (unique_names.sh).
+includes_upwards() {
+  find "$1" -name '*.[ch]' -o -name '*.inc' | sort | xargs grep -n '^#include "' |
+    awk -v root="$1" -v floors="$2" -v headers="$(find "$1" -name '*.h')" '
+    function folder_of(path) {
+      if (!sub(/\/[^\/]*$/, "", path)) return "."
+      return path
+    }
     BEGIN {
       count = split(floors, line, "\n")
       for (i = 1; i <= count; i++) {
         n = split(line[i], folder, " ")
         for (j = 1; j <= n; j++) floor[folder[j]] = i
+      }
+      count = split(headers, line, "\n")
+      for (i = 1; i <= count; i++) {
+        name = line[i]
+        sub(/.*\//, "", name)
+        at[name] = folder_of(substr(line[i], length(root) + 2))
       }
     }
     {
@@ -38,16 +60,18 @@ found=$(find src -name '*.[ch]' -o -name '*.inc' | sort | xargs grep -n '^#inclu
       sub(/:[0-9]*:.*/, "", file)
       if (path ~ /^tegula\//) next
       sub(/^(\.\.\/)+/, "", path)
-      to = path
-      if (!sub(/\/[^\/]*$/, "", to)) { print $0 "   (give the folder of the header)"; next }
+      from = folder_of(substr(file, length(root) + 2))
+      to = folder_of(path)
+      if (to == "." && root == "src") { print $0 "   (give the folder of the header)"; next }
+      if (to == "." && path in at) to = at[path]
       sub(/^kernels\/.*/, "kernels", to)
-      from = file
-      sub(/^src\//, "", from)
-      sub(/\/[^\/]*$/, "", from)
-      if (!(from in floor)) print file ": no floor is given for src/" from
+      if (!(from in floor)) print file ": no floor is given for " root "/" from
       else if (!(to in floor)) print $0 "   (no floor is given for " to ")"
       else if (to != from && floor[to] >= floor[from]) print $0
-    }')
+    }'
+}
+
+found=$(includes_upwards src "$floors_of_src" && includes_upwards cli "$floors_of_cli")
 test -z "$found" && exit 0
 echo "an include does not point to a lower folder (the order is in tests/folder_order.sh):"
 echo "$found"

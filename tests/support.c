@@ -68,6 +68,28 @@ int setup_sim(void **state)
     return 0;
 }
 
+int setup_test_device(void **state)
+{
+    const char *name = getenv("TEGULA_TEST_DEVICE");
+    tgl_device *dev;
+    if (tgl_device_open(name != NULL ? name : "sim", NULL, &dev) != TGL_OK) return -1;
+    *state = dev;
+    return 0;
+}
+
+static int part = 0, parts = 1;
+
+void sweep_arguments(int argc, char **argv)
+{
+    if (argc > 1 && (sscanf(argv[1], "%d/%d", &part, &parts) != 2 || parts < 1)) exit(2);
+    if (argc > 2) cmocka_set_test_filter(argv[2]);
+}
+
+bool sweep_has(int number)
+{
+    return number % parts == part;
+}
+
 int teardown_device(void **state)
 {
     tgl_device_close(*state);

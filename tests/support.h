@@ -52,6 +52,14 @@ int setup_cpu(void **state);
 int setup_sim(void **state);
 int teardown_device(void **state);
 
+/* The same with the simulator, or with the device that TEGULA_TEST_DEVICE names ("cuda:0"). */
+int setup_test_device(void **state);
+
+/* The arguments of a program that tests many cases: "i/n" takes the i-th of n parts of them; a
+ * second one names a test. sweep_has: whether case number `number` is in this part. */
+void sweep_arguments(int argc, char **argv);
+bool sweep_has(int number);
+
 /* Whether the explanation of the problem's plan has this word. */
 bool plan_explains(tgl_device *dev, const tgl_problem *problem, const char *word);
 

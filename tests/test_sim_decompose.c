@@ -341,12 +341,8 @@ static void a_line_that_is_too_long(void **state)
 /* The simulator runs blocks in a random order. */
 static int open_device(void **state)
 {
-    const char *name = getenv("TEGULA_TEST_DEVICE");
-    tgl_device *dev;
     setenv("TEGULA_SIM_SEED", "5", 1);
-    if (tgl_device_open(name != NULL ? name : "sim", NULL, &dev) != TGL_OK) return -1;
-    *state = dev;
-    return 0;
+    return setup_test_device(state);
 }
 
 int main(void)

@@ -8,8 +8,6 @@
 #include "plan/family.h"
 #include "support.h"
 
-static int part = 0, parts = 1;
-
 enum { STRING = 80 };
 
 static void run(tgl_device *dev, const gemm_case *c)
@@ -23,11 +21,6 @@ static void run(tgl_device *dev, const gemm_case *c)
         tgl_last_error(sentence, sizeof sentence);
         fail_msg("%s: %s", text, sentence);
     }
-}
-
-static bool is_mine(int number)
-{
-    return number % parts == part;
 }
 
 /* ---- Cases ----------------------------------------------------------------------------------- */
@@ -84,7 +77,7 @@ static void every_configuration_in_every_layout(void **state)
     int bm, bn;
     for (int i = 0; configuration_at(i, name, &bm, &bn); i++)
         for (int layout = 0; layout < 4; layout++) {
-            if (!is_mine(i * 4 + layout)) continue;
+            if (!sweep_has(i * 4 + layout)) continue;
             const bool is_more = (i + layout) % 2 != 0;
             gemm_case c = basic(name, is_more ? bm + 5 : bm - 3, is_more ? bn - 9 : bn + 7,
                                 is_more ? 16 * 13 + 3 : 40, layout);
@@ -105,7 +98,7 @@ static void sums_are_in_the_order_of_k(void **state)
     for (int i = 0; i < K * N; i++)
         B[i] = random_normal(&seed);
     for (int layout = 0; layout < 4; layout++) {
-        if (!is_mine(layout)) continue;
+        if (!sweep_has(layout)) continue;
         const tgl_problem p = problem_in(M, N, K, layout);
         const tgl_plan_options options = {.size = sizeof options, .kernel = "dmma_64x32:splits=1"};
         tgl_plan *plan;
@@ -132,7 +125,7 @@ static void every_k(void **state)
     for (size_t i = 0; i < COUNT_OF(ks); i++)
         for (int splits = 1; splits <= 3; splits++) {
             char kernel[STRING];
-            if (!is_mine(number++)) continue;
+            if (!sweep_has(number++)) continue;
             snprintf(kernel, sizeof kernel, "dmma_%s:splits=%d", i % 2 != 0 ? "32x32_s2" : "32x64",
                      splits);
             gemm_case c = basic(kernel, 50, 40, ks[i], number % 4);
@@ -148,7 +141,7 @@ static void splits(void **state)
                                           "dmma_32x32:splits=2,whole=1000", "dmma_64x64:splits=7",
                                           "dmma_128x64:splits=4,whole=1"};
     for (int i = 0; i < 10; i++) {
-        if (!is_mine(i)) continue;
+        if (!sweep_has(i)) continue;
         gemm_case c = basic(kernels[i % 5], 130, 70, 264, i % 4);
         if (i >= 5) c.problem.batch = 3;
         c.alpha = 0.5;
@@ -170,7 +163,7 @@ static void several_units_a_block(void **state)
                  {"dmma_64x64:splits=2", 280, 72},
                  {"dmma_64x32:splits=3,whole=300", 600, 60}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        if (!is_mine((int)i)) continue;
+        if (!sweep_has((int)i)) continue;
         gemm_case c = basic(cases[i].kernel, 12, 10, cases[i].k, (int)i % 4);
         c.problem.batch = cases[i].batch;
         run(*state, &c);
@@ -182,7 +175,7 @@ static void bands(void **state)
 {
     static const int rows[] = {32 * 12 + 1, 32 * 22, 32 * 25 + 1};
     for (int i = 0; i < 3; i++) {
-        if (!is_mine(i)) continue;
+        if (!sweep_has(i)) continue;
         const gemm_case c = basic("dmma_32x32", rows[i], 32 * 3, 24, i);
         run(*state, &c);
     }
@@ -192,7 +185,7 @@ static void bands(void **state)
 static void batches_and_alignments(void **state)
 {
     for (int i = 0; i < 16; i++) {
-        if (!is_mine(i)) continue;
+        if (!sweep_has(i)) continue;
         gemm_case c = basic(i % 2 != 0 ? "dmma_32x64" : "dmma_64x64:splits=2", 41, 37 + i % 3,
                             50 + i % 4, i / 2 % 4);
         c.problem.batch = 3;
@@ -214,7 +207,7 @@ static void exchanged_operands(void **state)
                                           "dmma_16x128:exchanged=1,splits=3",
                                           "dmma_64x32:exchanged=1,splits=2,whole=2"};
     for (int i = 0; i < 24; i++) {
-        if (!is_mine(i)) continue;
+        if (!sweep_has(i)) continue;
         gemm_case c = basic(kernels[i % 3], 131 + i % 2, 9 + i, i == 5 ? 0 : 70 + i, i / 3 % 4);
         c.problem.batch = 1 + i / 12 * 2;
         c.problem.stride_a = i % 5 == 1 ? 0 : c.problem.stride_a;
@@ -233,7 +226,7 @@ static void epilogues(void **state)
 {
     static const char *const kernels[] = {"dmma_64x32", "dmma_64x64:splits=2", "dmma_128x64"};
     for (int i = 0; i < 24; i++) {
-        if (!is_mine(i)) continue;
+        if (!sweep_has(i)) continue;
         gemm_case c = basic(kernels[i % 3], 72, 41 + i % 2, i % 8 == 7 ? 0 : 60, i / 2 % 4);
         c.alpha = i % 7 == 6 ? 0 : 2;
         c.beta = i % 5 == 4 ? 0 : -1;
@@ -258,7 +251,7 @@ static void epilogues(void **state)
 static void column_major(void **state)
 {
     for (int i = 0; i < 4; i++) {
-        if (!is_mine(i)) continue;
+        if (!sweep_has(i)) continue;
         gemm_case c = basic("dmma_64x64", 70, 50, 40, i);
         c.problem.order = TGL_COL_MAJOR;
         c.problem.lda = even(i & 1 ? 40 : 70);
@@ -277,7 +270,7 @@ static void no_bank_conflicts(void **state)
     int bm, bn;
     for (int i = 0; configuration_at(i, name, &bm, &bn); i++)
         for (int layout = 0; layout < 4; layout++) {
-            if (!is_mine(i * 4 + layout)) continue;
+            if (!sweep_has(i * 4 + layout)) continue;
             const tgl_problem p = problem_in(bm, bn, 64, layout);
             const tgl_plan_options options = {.size = sizeof options, .kernel = name};
             tgl_counters counters = {.size = sizeof counters};
@@ -300,7 +293,7 @@ static void splits_repeat(void **state)
     enum { M = 40, N = 24, K = 1000 };
     static double A[M * K], B[K * N], C[2][M * N];
     uint64_t seed = 1;
-    if (!is_mine(0)) return;
+    if (!sweep_has(0)) return;
     for (int i = 0; i < M * K; i++)
         A[i] = random_normal(&seed);
     for (int i = 0; i < K * N; i++)
@@ -385,8 +378,7 @@ static void chips(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) sscanf(argv[1], "%d/%d", &part, &parts);
-    if (argc > 2) cmocka_set_test_filter(argv[2]);
+    sweep_arguments(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_configuration_in_every_layout),
         cmocka_unit_test(sums_are_in_the_order_of_k),

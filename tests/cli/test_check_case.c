@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The random cases of `tegula check`: they see what is wrong with a result, and are the same every
+ * time.
+ */
+#include "check_case.h"
+#include "check_epilogue.h"
+#include "elements.h"
+#include "problem_options.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void cases_with_denormals(void **state)
+{
+    (void)state;
+    enum { NUMBER = 3089 };
+    check_drawing from = {.seed = 2411, .type = TGL_F16, .scale = SCALE_LARGE};
+    check_case cpu, gpu;
+    assert_true(check_case_make(&cpu, &from, NUMBER));
+    from.cuts_sums = true;
+    assert_true(check_case_make(&gpu, &from, NUMBER));
+    assert_true(cpu.inputs == DENORMAL && cpu.bound == 7 && gpu.bound == cpu.bound);
+    const int64_t count = cpu.problem.batch * cpu.problem.m * cpu.problem.n;
+    int64_t larger = 0;
+    for (int64_t i = 0; i < count; i++) {
+        assert_true(gpu.reference[i].value == cpu.reference[i].value);
+        larger += gpu.reference[i].magnitude > cpu.reference[i].magnitude;
+    }
+    assert_true(larger > count / 2);
+    check_case_free(&cpu);
+    check_case_free(&gpu);
+}
+
+static void *copy_of_result(const check_case *c)
+{
+    const check_buffer *result = check_case_result(c);
+    const size_t size = check_buffer_bytes(result);
+    void *copy = malloc(size);
+    assert_non_null(copy);
+    memcpy(copy, result->image, size);
+    return copy;
+}
+
+/* The first case with something to compute, on finite inputs. is_separate: with a D other than C.
+ */
+static void find_case(check_case *c, bool is_separate)
+{
+    const check_drawing from = {.seed = 1, .type = TGL_F64, .scale = SCALE_MEDIUM};
+    for (int64_t number = 0;; number++) {
+        assert_true(check_case_make(c, &from, number));
+        const tgl_problem *p = &c->problem;
+        if (p->m * p->n * p->k * p->batch > 0 && c->inputs == UNIFORM_11 && c->alpha == 1 &&
+            isfinite(c->beta) && (c->d.size > 0) == is_separate)
+            return;
+        check_case_free(c);
+    }
+}
+
+static void see_what_is_wrong(bool is_separate)
+{
+    check_case c = {0};
+    find_case(&c, is_separate);
+    double *after = copy_of_result(&c);
+    const tgl_problem *p = &c.problem;
+    const check_view *v = &check_case_result(&c)->view;
+    const reference_element *r = c.reference;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++)
+                after[v->offset + b * v->batch + i * v->row + j * v->column] = (double)r++->value;
+
+    error_summary errors = {0};
+    check_verdict verdict;
+    check_case_compare(&c, (unsigned char *)after, &errors, &verdict);
+    assert_string_equal(verdict.text, "");
+    assert_true(errors.max <= 1);
+
+    after[v->offset] = NAN;
+    check_case_compare(&c, (unsigned char *)after, &errors, &verdict);
+    assert_non_null(strstr(verdict.text, is_separate ? "D[0](0, 0) is nan" : "C[0](0, 0) is nan"));
+    after[v->offset] = (double)c.reference->value;
+
+    uint64_t *bits = (uint64_t *)after;
+    bits[v->offset - 1] ^= 1;
+    check_case_compare(&c, (unsigned char *)after, &errors, &verdict);
+    assert_non_null(strstr(verdict.text, "was written, -1 elements"));
+    free(after);
+    check_case_free(&c);
+}
+
+static void a_case_sees_what_is_wrong(void **state)
+{
+    (void)state;
+    see_what_is_wrong(false);
+    see_what_is_wrong(true);
+}
+
+/* Each in some of the cases, and all of them problems that the library takes. */
+static void cases_have_all_kinds_of_results_and_scalars(void **state)
+{
+    (void)state;
+    const check_drawing from = {.seed = 1, .scale = SCALE_SMALL};
+    int separate = 0, shared = 0, scalars = 0, no_beta = 0, workspace = 0;
+    for (int64_t number = 0; number < 1000; number++) {
+        check_case c = {0};
+        assert_true(check_case_make(&c, &from, number));
+        assert_int_equal(tgl_problem_check(&c.problem), TGL_OK);
+        separate += c.d.size > 0;
+        shared += c.d.size > 0 && c.problem.batch > 1 && c.problem.stride_c == 0;
+        scalars += c.problem.scalars == TGL_SCALARS_DEVICE;
+        no_beta += c.no_beta;
+        workspace += c.own_workspace;
+        check_case_free(&c);
+    }
+    assert_true(separate > 0 && shared > 0 && scalars > 0 && no_beta > 0 && workspace > 0);
+}
+
+static void a_case_is_the_same_every_time(void **state)
+{
+    (void)state;
+    for (int64_t number = 0; number < 90; number++) {
+        const check_drawing from = {.seed = 9, .scale = (check_scale)(number % 3)};
+        check_case a = {0}, b = {0};
+        assert_true(check_case_make(&a, &from, number) && check_case_make(&b, &from, number));
+        char text_a[512], text_b[512];
+        check_case_describe(&a, text_a, sizeof text_a);
+        check_case_describe(&b, text_b, sizeof text_b);
+        assert_string_equal(text_a, text_b);
+        assert_memory_equal(a.c.image, b.c.image, check_buffer_bytes(&a.c));
+        assert_int_equal(tgl_problem_check(&a.problem), TGL_OK);
+        check_case_free(&a);
+        check_case_free(&b);
+    }
+}
+
+/* Cases of each type: the types of their matrices, and numbers that these hold. */
+static void cases_of_all_types(void **state)
+{
+    (void)state;
+    for (tgl_type type = TGL_F32; type <= TGL_BF16; type++)
+        for (int64_t number = 0; number < 60; number++) {
+            const bool is_wide = number % 2 == 1 && type >= TGL_F16;
+            const check_drawing from = {.seed = 4,
+                                        .type = type,
+                                        .type_d = is_wide ? TGL_F32 : (tgl_type)0,
+                                        .compute = number % 3 == 0 ? TGL_COMPUTE_TF32
+                                                                   : TGL_COMPUTE_DEFAULT,
+                                        .scale = SCALE_SMALL};
+            check_case c = {0};
+            assert_true(check_case_make(&c, &from, number));
+            assert_int_equal(tgl_problem_check(&c.problem), TGL_OK);
+            assert_int_equal(c.a.type, type);
+            assert_int_equal(check_case_result(&c)->type, is_wide ? TGL_F32 : type);
+            const double least =
+                error_bound(c.problem.k) + error_of_rounded_inputs(type, from.compute);
+            assert_true(c.bound >= least);
+            check_case_free(&c);
+        }
+}
+
+/* x as a kernel that uses TF32 multiplies it: 10 bits of fraction. */
+static double to_tf32(double x)
+{
+    if (!isfinite(x) || x == 0) return x;
+    const int exponent = ilogb(x);
+    return ldexp(nearbyint(ldexp(x, 10 - exponent)), exponent - 10);
+}
+
+static double multiply_add(bool is_f64, double x, double y, double sum)
+{
+    return is_f64 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
+}
+
+static double element_of(const check_buffer *x, int64_t b, int64_t i, int64_t j)
+{
+    const check_view *v = &x->view;
+    return element_get(x->type, x->image, v->offset + b * v->batch + i * v->row + j * v->column);
+}
+
+/* Element (i, j) of problem b as a simple kernel computes it: a loop of fused multiply-adds in the
+ * accumulation type, and one rounding at the end. */
+static double simple_kernel(const check_case *c, int64_t b, int64_t i, int64_t j)
+{
+    const tgl_problem *p = &c->problem;
+    const bool is_f64 = p->type_a == TGL_F64, is_tf32 = p->compute == TGL_COMPUTE_TF32 && !is_f64;
+    double sum = 0;
+    for (int64_t q = 0; q < p->k && c->alpha != 0; q++) {
+        const double x = element_of(&c->a, b, i, q), y = element_of(&c->b, b, q, j);
+        const bool rounds = is_tf32 && p->type_a == TGL_F32;
+        sum = multiply_add(is_f64, rounds ? to_tf32(x) : x, rounds ? to_tf32(y) : y, sum);
+    }
+    double result = c->beta != 0 ? c->beta * element_of(&c->c, b, i, j) : 0;
+    if (!is_f64) result = (double)(float)result;
+    return c->alpha != 0 && p->k > 0 ? multiply_add(is_f64, c->alpha, sum, result) : result;
+}
+
+/* Compares what the simple kernel leaves. wrong: the first element is off by this factor. */
+static bool simple_kernel_passes(const check_case *c, double wrong)
+{
+    const tgl_problem *p = &c->problem;
+    const check_buffer *result = check_case_result(c);
+    const check_view *v = &result->view;
+    unsigned char *after = copy_of_result(c);
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++)
+                element_set(result->type, after,
+                            v->offset + b * v->batch + i * v->row + j * v->column,
+                            simple_kernel(c, b, i, j) * (b + i + j == 0 ? wrong : 1));
+    error_summary errors = {0};
+    check_verdict verdict;
+    check_case_compare(c, after, &errors, &verdict);
+    free(after);
+    return verdict.text[0] == '\0';
+}
+
+/* The reference and the bound let a right kernel pass, for every type. */
+static void a_simple_kernel_passes(void **state)
+{
+    (void)state;
+    for (tgl_type type = TGL_F32; type <= TGL_BF16; type++)
+        for (int64_t number = 0; number < 150; number++) {
+            const bool is_16 = type >= TGL_F16;
+            const check_drawing from = {.seed = 6,
+                                        .type = type,
+                                        .type_c = is_16 && number % 3 == 1 ? TGL_F32 : (tgl_type)0,
+                                        .type_d = is_16 && number % 3 == 2 ? TGL_F32 : (tgl_type)0,
+                                        .compute = number % 2 == 1 ? TGL_COMPUTE_TF32
+                                                                   : TGL_COMPUTE_DEFAULT,
+                                        .scale = SCALE_SMALL};
+            check_case c = {0};
+            assert_true(check_case_make(&c, &from, number));
+            if (!simple_kernel_passes(&c, 1)) {
+                char text[512];
+                check_case_describe(&c, text, sizeof text);
+                fail_msg("%s", text);
+            }
+            const tgl_problem *p = &c.problem;
+            if (c.inputs == UNIFORM_01 && c.alpha == 1 && c.beta == 0 &&
+                p->m * p->n * p->k * p->batch > 0)
+                assert_false(simple_kernel_passes(&c, 1.02)); /* 2 % is beyond every bound */
+            check_case_free(&c);
+        }
+}
+
+static bool passes(double c, const reference_element *expected)
+{
+    error_summary s = {0};
+    double error;
+    return error_add(&s, TGL_F32, c, expected, 4, &error);
+}
+
+/* An epilogue that makes a number of an infinite sum does not make every number right. */
+static void epilogues_of_infinite_sums(void **state)
+{
+    (void)state;
+    const long double sums[] = {-INFINITY, -1e39L}; /* the second is more than f32 holds */
+    const tgl_epilogue epilogues[] = {{.activation = TGL_ACTIVATION_RELU}, {.expression = "..."}};
+    for (int i = 0; i < 4; i++) {
+        check_case c = {.problem = cli_problem(TGL_F32, 1, 1, 1), .epilogue = epilogues[i / 2]};
+        reference_element r = {sums[i % 2], -sums[i % 2]};
+        check_epilogue_finish(&c, 0, 0, &r);
+        assert_true(r.value == 0);
+        assert_true(passes(0, &r));
+        assert_false(passes(1, &r));
+        r = (reference_element){-sums[i % 2], -sums[i % 2]};
+        check_epilogue_finish(&c, 0, 0, &r);
+        assert_true(passes(INFINITY, &r));
+        assert_false(passes(1, &r));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cases_with_denormals),
+        cmocka_unit_test(a_case_sees_what_is_wrong),
+        cmocka_unit_test(a_case_is_the_same_every_time),
+        cmocka_unit_test(cases_have_all_kinds_of_results_and_scalars),
+        cmocka_unit_test(cases_of_all_types),
+        cmocka_unit_test(a_simple_kernel_passes),
+        cmocka_unit_test(epilogues_of_infinite_sums),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
