@@ -64,7 +64,7 @@ typedef struct bench_options {
 static bool take_peer(const char *name, void *options)
 {
     bench_options *o = options;
-    if (o->peer_count == PEERS_MAX) return cli_refuse("--peer: at most %d", PEERS_MAX);
+    if (o->peer_count == PEERS_MAX) return cli_misuse_false("--peer: at most %d", PEERS_MAX);
     o->peers[o->peer_count++] = name;
     return true;
 }
@@ -74,7 +74,7 @@ static bool take_time(const char *text, void *options)
     double *seconds = &((bench_options *)options)->time;
     if (!cli_parse_real("--time", text, seconds)) return false;
     return (*seconds > 0 && *seconds <= 1e6) ||
-           cli_refuse("--time: %s is not a time in seconds above 0", text);
+           cli_misuse_false("--time: %s is not a time in seconds above 0", text);
 }
 
 static bool take_prepared(const char *text, void *options)
@@ -83,7 +83,7 @@ static bool take_prepared(const char *text, void *options)
     prepares[0] = strcmp(text, "a") == 0 || strcmp(text, "ab") == 0;
     prepares[1] = strcmp(text, "b") == 0 || strcmp(text, "ab") == 0;
     return prepares[0] || prepares[1] ||
-           cli_refuse("--prepared: \"%s\" is none of a, b and ab", text);
+           cli_misuse_false("--prepared: \"%s\" is none of a, b and ab", text);
 }
 
 static const cli_option option_table[] = {
@@ -238,7 +238,7 @@ static int device_threads(const tgl_device *dev)
 /* How long a shape takes, about and in any unit: a fixed time, and more for the greatest. */
 static double cost(const contest_settings *s, const tgl_problem *p)
 {
-    return s->time + suite_flops(p) * 2e-11 * (s->peer_count + 1);
+    return s->time + problem_flops(p) * 2e-11 * (s->peer_count + 1);
 }
 
 static int run_suite(const contest_settings *settings, const suite *s, bench_report *report)

@@ -67,7 +67,7 @@ static bool take_size(const char *text, void *options)
     ladder_options *o = options;
     int64_t n;
     if (!cli_parse_int("--size", text, 1, 65536, &n)) return false;
-    if (o->count == SIZES_MAX) return cli_refuse("--size: at most %d of them", SIZES_MAX);
+    if (o->count == SIZES_MAX) return cli_misuse_false("--size: at most %d of them", SIZES_MAX);
     o->all[o->count++] = (shape){n, n, n};
     return true;
 }

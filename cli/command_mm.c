@@ -120,15 +120,14 @@ static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *fi
     const double on_device = cli_device_number(dev, TGL_NUMBER_MEMORY_BYTES);
     const tgl_problem *p = &x->problem;
     if (result > available)
-        cli_fail("the product of %" PRId64 " x %" PRId64 " elements needs %.1f GB of memory; %.1f "
-                 "GB are available",
-                 p->m, p->n, 1e-9 * result, 1e-9 * available);
-    else if (!cli_device_is_host(dev) && on_device > 0 && all > on_device)
-        cli_fail("the matrices need %.1f GB of memory; %s has %.1f GB", 1e-9 * all,
-                 tgl_device_name(dev), 1e-9 * on_device);
-    else
-        return true;
-    return false;
+        return cli_fail_false("the product of %" PRId64 " x %" PRId64
+                              " elements needs %.1f GB of memory; %.1f "
+                              "GB are available",
+                              p->m, p->n, 1e-9 * result, 1e-9 * available);
+    if (!cli_device_is_host(dev) && on_device > 0 && all > on_device)
+        return cli_fail_false("the matrices need %.1f GB of memory; %s has %.1f GB", 1e-9 * all,
+                              tgl_device_name(dev), 1e-9 * on_device);
+    return true;
 }
 
 /* ---- The product ----------------------------------------------------------------------------- */
@@ -226,14 +225,12 @@ static int write_product(tgl_device *dev, const mm_product *x, const void *C, ou
 static void print_report(FILE *out, tgl_device *dev, const tgl_problem *p, const tgl_plan *plan,
                          double seconds)
 {
-    const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
-    char type[TYPE_LABEL_SIZE], batch[40] = "";
-    problem_type_label(p, type);
+    char batch[40] = "";
     if (p->batch != 1) snprintf(batch, sizeof batch, ", batch of %" PRId64 ",", p->batch);
     fprintf(out,
             "%" PRId64 " x %" PRId64 " x %" PRId64 " %s%s on %s, kernel %s: %.6f s, %.1f GFLOP/s\n",
-            p->m, p->n, p->k, type, batch, tgl_device_name(dev), tgl_plan_kernel(plan), seconds,
-            seconds > 0 ? flops / seconds * 1e-9 : 0.0);
+            p->m, p->n, p->k, problem_type_label(p).text, batch, tgl_device_name(dev),
+            tgl_plan_kernel(plan), seconds, seconds > 0 ? problem_flops(p) / seconds * 1e-9 : 0.0);
 }
 
 /* Multiplies with a plan at hand, and puts the file in its place. */

@@ -55,7 +55,7 @@ static bool take_minutes(const char *text, void *options)
 {
     double *minutes = &((tune_options *)options)->minutes;
     if (!cli_parse_real("--minutes", text, minutes)) return false;
-    return *minutes > 0 || cli_refuse("--minutes: %s is not above 0", text);
+    return *minutes > 0 || cli_misuse_false("--minutes: %s is not above 0", text);
 }
 
 static const cli_option option_table[] = {
@@ -94,11 +94,9 @@ typedef struct tuning {
 /* A row, up to what was measured. */
 static void write_key(char *text, size_t size, const char *chip, const tgl_problem *p)
 {
-    char type[TYPE_LABEL_SIZE];
-    problem_type_label(p, type);
     snprintf(text, size,
              "{\"%s\", \"%s\", \"%s\", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", ", chip,
-             type, suite_layout(p), p->m, p->n, p->k, p->batch);
+             problem_type_label(p).text, problem_layout(p), p->m, p->n, p->k, p->batch);
 }
 
 /* Whether a line of the file begins with the key. */
@@ -123,8 +121,7 @@ static bool is_done(const tuning *t, const tgl_problem *p)
 
 static bool fail_to_write(const tuning *t)
 {
-    cli_fail("cannot write %s: %s", t->path, strerror(errno));
-    return false;
+    return cli_fail_false("cannot write %s: %s", t->path, strerror(errno));
 }
 
 /* Rows are looked up in the file, and added. Behind a line that was cut short, as by a full disk, a
@@ -134,12 +131,11 @@ static bool check_table(const tuning *t)
     struct stat info;
     if (fstat(fileno(t->file), &info) != 0) return fail_to_write(t);
     if (!S_ISREG(info.st_mode))
-        cli_fail("cannot write %s: it is no regular file", t->path);
-    else if (info.st_size > 0 && (fseek(t->file, -1, SEEK_END) != 0 || fgetc(t->file) != '\n'))
-        cli_fail("the last line of %s is cut short: complete it or take it out", t->path);
-    else
-        return fseek(t->file, 0, SEEK_END) == 0 || fail_to_write(t);
-    return false;
+        return cli_fail_false("cannot write %s: it is no regular file", t->path);
+    if (info.st_size > 0 && (fseek(t->file, -1, SEEK_END) != 0 || fgetc(t->file) != '\n'))
+        return cli_fail_false("the last line of %s is cut short: complete it or take it out",
+                              t->path);
+    return fseek(t->file, 0, SEEK_END) == 0 || fail_to_write(t);
 }
 
 static bool open_table(tuning *t)
@@ -186,8 +182,7 @@ static bool is_listed(const candidate_list *list, const char *kernel)
 
 static tgl_status make_plan(const operands *o, const char *kernel, tgl_plan **plan)
 {
-    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
-    return tgl_plan_create(o->dev, &o->problem, &options, plan);
+    return cli_plan(o->dev, &o->problem, kernel, plan);
 }
 
 /* Adds the candidate of a kernel string, measured, if the kernel takes the shape in that way and
@@ -303,9 +298,9 @@ static tgl_status screen(stopwatch *watch, candidate_list *list)
 static tgl_status measure_again(stopwatch *watch, candidate *c)
 {
     tgl_plan *plan;
-    tgl_status status = make_plan(watch->operands, c->kernel, &plan);
-    if (status != TGL_OK) return status;
-    status = stopwatch_median(watch, plan, final_seconds, FINAL_SAMPLES, &c->seconds);
+    CLI_TRY(make_plan(watch->operands, c->kernel, &plan));
+    const tgl_status status =
+        stopwatch_median(watch, plan, final_seconds, FINAL_SAMPLES, &c->seconds);
     tgl_plan_destroy(plan);
     return status;
 }
@@ -342,9 +337,9 @@ static bool write_row(const tuning *t, const tgl_problem *p, const candidate *be
 {
     char key[160];
     write_key(key, sizeof key, t->chip, p);
-    const double us = 1e6 * best->seconds, tflops = 1e-12 * suite_flops(p) / best->seconds;
+    const double us = 1e6 * best->seconds, tflops = 1e-12 * problem_flops(p) / best->seconds;
     printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " batch %" PRId64 ": %s, %.2f us, %.2f TFLOP/s\n",
-           suite_layout(p), p->m, p->n, p->k, p->batch, best->kernel, us, tflops);
+           problem_layout(p), p->m, p->n, p->k, p->batch, best->kernel, us, tflops);
     fprintf(t->file, "%s\"%s\"}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel, us, tflops);
     return fflush(t->file) == 0 || fail_to_write(t);
 }
@@ -365,7 +360,7 @@ static int tune_suite(const tuning *t, const suite *s, double minutes)
             continue;
         }
         char what[96];
-        snprintf(what, sizeof what, "%s %" PRId64 "x%" PRId64 "x%" PRId64, suite_layout(p), p->m,
+        snprintf(what, sizeof what, "%s %" PRId64 "x%" PRId64 "x%" PRId64, problem_layout(p), p->m,
                  p->n, p->k);
         progress_update(&line, i, what);
         candidate best;

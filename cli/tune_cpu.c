@@ -7,7 +7,7 @@
  */
 #include "tune_cpu.h"
 #include "cli.h"
-#include "elements.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "stats.h"
 #include "stopwatch.h"
@@ -66,8 +66,7 @@ static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *al
     for (int i = 0; i < count && status == TGL_OK; i++) {
         char name[NAME_SIZE];
         name_of(dev, &all[i], name);
-        const tgl_plan_options options = {.size = sizeof options, .kernel = name};
-        status = tgl_plan_create(dev, p, &options, &plans[i]);
+        status = cli_plan(dev, p, name, &plans[i]);
     }
     if (status == TGL_OK) status = time_all(&watch, plans, count, all);
     for (int i = 0; i < count; i++)
@@ -88,7 +87,7 @@ static tgl_status measure(tgl_device *dev, const suite *s, double end, candidate
     for (int i = 0; i < s->count && status == TGL_OK && (i == 0 || cli_clock() < end); i++) {
         const tgl_problem *p = &s->problems[i];
         char what[96];
-        snprintf(what, sizeof what, "%s %" PRId64 "x%" PRId64 "x%" PRId64, suite_layout(p), p->m,
+        snprintf(what, sizeof what, "%s %" PRId64 "x%" PRId64 "x%" PRId64, problem_layout(p), p->m,
                  p->n, p->k);
         progress_update(&line, i, what);
         status = add_gains(dev, p, all, count);

@@ -24,11 +24,10 @@ static const char *chip(const tgl_device *dev)
 
 void report_shape(const tgl_problem *p, char *text, size_t size)
 {
-    char batch[32] = "", type[TYPE_LABEL_SIZE];
-    problem_type_label(p, type);
+    char batch[32] = "";
     if (p->batch != 1) snprintf(batch, sizeof batch, " x%" PRId64, p->batch);
-    snprintf(text, size, "%s %" PRId64 "x%" PRId64 "x%" PRId64 " %s%s", type, p->m, p->n, p->k,
-             suite_layout(p), batch);
+    snprintf(text, size, "%s %" PRId64 "x%" PRId64 "x%" PRId64 " %s%s", problem_type_label(p).text,
+             p->m, p->n, p->k, problem_layout(p), batch);
 }
 
 /* ---- Start ----------------------------------------------------------------------------------- */
@@ -73,17 +72,15 @@ static void write_csv_rows(bench_report *r, const contest *t)
 {
     const contest_settings *s = r->settings;
     const tgl_problem *p = &t->problem;
-    const double gflop = suite_flops(p) * 1e-9;
+    const double gflop = problem_flops(p) * 1e-9;
     FILE *csv = r->csv.stream;
-    char type[TYPE_LABEL_SIZE];
-    problem_type_label(p, type);
     for (int i = 0; i <= s->peer_count; i++) {
         const contestant *c = &t->all[i];
         if (!c->right) continue;
         fprintf(csv, "%s,", tgl_device_name(s->dev));
         csv_put_text(csv, chip(s->dev));
         fprintf(csv, ",%d,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,", s->threads,
-                type, suite_layout(p), p->m, p->n, p->k, p->batch,
+                problem_type_label(p).text, problem_layout(p), p->m, p->n, p->k, p->batch,
                 i == 0 ? "tegula" : c->peer->name);
         csv_put_text(csv, i == 0 ? tgl_version() : c->peer->version);
         fputc(',', csv);
@@ -101,11 +98,10 @@ static void write_csv_rows(bench_report *r, const contest *t)
 /* The means of the problem's type; -1: too many types. */
 static int report_type(bench_report *r, const tgl_problem *p)
 {
-    char label[TYPE_LABEL_SIZE];
-    problem_type_label(p, label);
+    const type_label label = problem_type_label(p);
     for (int i = 0; i < REPORT_TYPES; i++) {
-        if (r->types[i][0] == '\0') snprintf(r->types[i], sizeof r->types[i], "%s", label);
-        if (strcmp(r->types[i], label) == 0) return i;
+        if (r->types[i].text[0] == '\0') r->types[i] = label;
+        if (strcmp(r->types[i].text, label.text) == 0) return i;
     }
     return -1;
 }
@@ -138,7 +134,7 @@ void report_add(bench_report *r, const contest *t)
 {
     char shape[64];
     report_shape(&t->problem, shape, sizeof shape);
-    const double gflop = suite_flops(&t->problem) * 1e-9;
+    const double gflop = problem_flops(&t->problem) * 1e-9;
     const double ours = gflop / t->all[0].seconds;
     if (t->fma > 0)
         printf("%-28s %8.1f %9.1f %6.1f", shape, t->fma * 1e-9, ours, 100 * ours * 1e9 / t->fma);
@@ -168,7 +164,7 @@ static void print_means(const bench_report *r, int type)
     if (r->best[type].count == 0) return;
     printf("\n%s: the best peer's time over Tegula's: geometric mean %.3f over %d shape%s, least "
            "%.3f at %s\n",
-           r->types[type], geometric_mean_value(&r->best[type]), r->best[type].count,
+           r->types[type].text, geometric_mean_value(&r->best[type]), r->best[type].count,
            r->best[type].count == 1 ? "" : "s", r->worst[type], r->worst_shape[type]);
     for (int i = 0; i < r->settings->peer_count; i++)
         if (r->peers[type][i].count > 0)

@@ -16,10 +16,10 @@ enum { REPORT_TYPES = 8 }; /* of problems, in one run */
 typedef struct bench_report {
     const contest_settings *settings;
     output_file csv;
-    int unstable;                              /* rows */
-    char types[REPORT_TYPES][TYPE_LABEL_SIZE]; /* in the order in which they came */
-    geometric_mean best[REPORT_TYPES];         /* the ratio of the best peer */
-    double worst[REPORT_TYPES];                /* the least of them */
+    int unstable;                      /* rows */
+    type_label types[REPORT_TYPES];    /* in the order in which they came */
+    geometric_mean best[REPORT_TYPES]; /* the ratio of the best peer */
+    double worst[REPORT_TYPES];        /* the least of them */
     char worst_shape[REPORT_TYPES][64];
     geometric_mean peers[REPORT_TYPES][PEERS_MAX];
 } bench_report;

@@ -55,13 +55,13 @@ typedef struct tally {
 static void report_step(const tgl_problem *p, double at, const char *kernel, const tgl_problem *q,
                         double there, const char *kernel_there, tally *sum)
 {
-    const double ratio = there / at / (suite_flops(q) / suite_flops(p));
+    const double ratio = there / at / (problem_flops(q) / problem_flops(p));
     const bool is_cliff = ratio > steep;
     sum->steps++;
     sum->cliffs += is_cliff;
     printf("%s %" PRId64 "x%" PRId64 "x%" PRId64 " %9.2f us %-22s -> %" PRId64 "x%" PRId64
            "x%" PRId64 " %9.2f us %-22s x%.3f%s\n",
-           suite_layout(p), p->m, p->n, p->k, 1e6 * at, kernel, q->m, q->n, q->k, 1e6 * there,
+           problem_layout(p), p->m, p->n, p->k, 1e6 * at, kernel, q->m, q->n, q->k, 1e6 * there,
            kernel_there, ratio, is_cliff ? "  CLIFF" : "");
 }
 

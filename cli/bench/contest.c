@@ -284,17 +284,12 @@ static tgl_status time_all(contest *t)
 {
     const int count = t->settings->peer_count + 1;
     for (int i = 0; i < count; i++)
-        if (t->all[i].right) {
-            tgl_status status = calibrate(t, &t->all[i]);
-            if (status != TGL_OK) return status;
-        }
+        if (t->all[i].right) CLI_TRY(calibrate(t, &t->all[i]));
     t->rounds = choose_rounds(t);
     for (int round = 0; round < t->rounds; round++)
         for (int i = 0; i < count; i++) {
             contestant *c = &t->all[(round + i) % count];
-            if (!c->right) continue;
-            tgl_status status = take_sample(t, c, round);
-            if (status != TGL_OK) return status;
+            if (c->right) CLI_TRY(take_sample(t, c, round));
         }
     summarise(t);
     return TGL_OK;

@@ -143,3 +143,13 @@ void cublas_release(cublas_product *x)
     tgl_free(x->lib->dev, x->workspace);
     free(x);
 }
+
+tgl_status cublas_multiply(cublas *c, const operands *o, bool *is_done)
+{
+    char why[200];
+    cublas_product *product = cublas_prepare(c, CUBLAS_DEFAULT, o, why, sizeof why);
+    *is_done = product != NULL && cublas_run(product, operands_for(o, 0));
+    const tgl_status status = tgl_device_sync(o->dev);
+    cublas_release(product);
+    return status;
+}

@@ -41,4 +41,8 @@ void cublas_release(cublas_product *x);
 /* C := op(A)*op(B) on the default stream; false: cuBLAS refused. */
 bool cublas_run(const cublas_product *x, operand_set set);
 
+/* The product of the first set, with the algorithm that cuBLAS chooses, and waits for it. *is_done:
+ * cuBLAS takes the product. */
+tgl_status cublas_multiply(cublas *c, const operands *o, bool *is_done);
+
 #endif

@@ -67,22 +67,19 @@ static tgl_status make_plan(caller *c, const way *w)
 {
     const tgl_problem *p = &c->operands.problem;
     char kernel[160];
-    tgl_status status = tgl_plan_create(c->dev, p, NULL, &c->plan);
-    if (status != TGL_OK || w->splits == 0) return status;
+    CLI_TRY(cli_plan(c->dev, p, NULL, &c->plan));
+    if (w->splits == 0) return TGL_OK;
     const char *chosen = tgl_plan_kernel(c->plan);
     snprintf(kernel, sizeof kernel, "%.*s:splits=%d", (int)strcspn(chosen, ":"), chosen, w->splits);
     tgl_plan_destroy(c->plan);
     c->plan = NULL;
-    if (!kernel_has_option(kernel, "splits=1")) return TGL_OK;
-    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
-    return tgl_plan_create(c->dev, p, &options, &c->plan);
+    return kernel_has_option(kernel, "splits=1") ? cli_plan(c->dev, p, kernel, &c->plan) : TGL_OK;
 }
 
 static tgl_status time_way(caller *c, const way *w)
 {
     double blocks[BLOCKS];
-    const tgl_status status = time_calls(c, blocks);
-    if (status != TGL_OK) return status;
+    CLI_TRY(time_calls(c, blocks));
     const double median = stats_quantile(blocks, BLOCKS, 0.5);
     printf("  %-38s %6.2f us a call, at least %.2f\n", w->name, 1e6 * median, 1e6 * blocks[0]);
     return TGL_OK;

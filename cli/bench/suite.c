@@ -16,10 +16,7 @@
 bool suite_add(suite *s, const tgl_problem *problem)
 {
     tgl_problem *larger = realloc(s->problems, (size_t)(s->count + 1) * sizeof *larger);
-    if (larger == NULL) {
-        cli_fail("no memory for the suite");
-        return false;
-    }
+    if (larger == NULL) return cli_fail_false("no memory for the suite");
     s->problems = larger;
     larger[s->count++] = *problem;
     return true;
@@ -41,17 +38,6 @@ void suite_free(suite *s)
 {
     free(s->problems);
     *s = (suite){0};
-}
-
-const char *suite_layout(const tgl_problem *p)
-{
-    const bool a = p->trans_a != TGL_NO_TRANS, b = p->trans_b != TGL_NO_TRANS;
-    return a ? (b ? "TT" : "TN") : (b ? "NT" : "NN");
-}
-
-double suite_flops(const tgl_problem *p)
-{
-    return 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
@@ -140,10 +126,7 @@ static const char *trim(char *line, size_t length)
 bool suite_read(suite *s, const char *path, tgl_type type)
 {
     FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        cli_fail("cannot read the suite %s: %s", path, strerror(errno));
-        return false;
-    }
+    if (file == NULL) return cli_fail_false("cannot read the suite %s: %s", path, strerror(errno));
     char *line = NULL;
     size_t size = 0;
     ssize_t length;

@@ -29,10 +29,4 @@ bool suite_add_default(suite *s, tgl_type type);
 
 void suite_free(suite *s);
 
-/* "NN", "NT", "TN", "TT". */
-const char *suite_layout(const tgl_problem *p);
-
-/* Multiplications and additions of a problem: floating-point operations, or those of integers. */
-double suite_flops(const tgl_problem *p);
-
 #endif

@@ -112,9 +112,7 @@ static tgl_status fill(const accuracy_run *run, trial *t)
         store(&o->a, o->host_a, b, t->A);
         store(&o->b, o->host_b, b, t->B);
     }
-    tgl_status status = tgl_upload(run->dev, o->A, o->host_a, o->size_a, NULL);
-    if (status != TGL_OK) return status;
-    return tgl_upload(run->dev, o->B, o->host_b, o->size_b, NULL);
+    return operands_upload(o);
 }
 
 /* Element (i, j) as a loop of fused multiply-adds in the accumulation type gives it. A product of
@@ -160,19 +158,14 @@ static void compare(trial *t, void *const results[PARTIES])
 static tgl_status multiply(const accuracy_run *run, trial *t, int party, void *result)
 {
     const operand_set set = operands_for(&t->operands, 0);
-    char why[200];
     memset(t->C, 0xff, t->operands.size_c);
     tgl_status status = tgl_upload(run->dev, set.C, t->C, t->operands.size_c, NULL);
     if (status == TGL_OK && party == OURS) {
         status = tgl_gemm(run->dev, &t->problem, 1, set.A, set.B, 0, set.C, NULL);
     } else if (status == TGL_OK) {
-        cublas_product *product =
-            cublas_prepare(run->lib, CUBLAS_DEFAULT, &t->operands, why, sizeof why);
-        t->has[party] = product != NULL && cublas_run(product, set);
-        if (status == TGL_OK) status = tgl_device_sync(run->dev);
-        cublas_release(product);
+        status = cublas_multiply(run->lib, &t->operands, &t->has[party]);
     }
-    if (status != TGL_OK) return status;
+    CLI_TRY(status);
     return tgl_download(run->dev, result, set.C, t->operands.size_c, NULL);
 }
 
@@ -215,9 +208,7 @@ static void write_line(accuracy_run *run, const trial *t, const char *layout)
 {
     const tgl_problem *p = &t->problem;
     FILE *csv = run->csv.stream;
-    char type[TYPE_LABEL_SIZE];
-    problem_type_label(p, type);
-    fprintf(csv, "%s,%s,", tgl_device_name(run->dev), type);
+    fprintf(csv, "%s,%s,", tgl_device_name(run->dev), problem_type_label(p).text);
     csv_put_text(csv, inputs_name(t->inputs));
     fprintf(csv, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%" PRId64, p->m, p->n, p->k, layout,
             p->batch);
@@ -269,8 +260,7 @@ static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, inputs k
     p->batch = s->batch;
     if (run->type_c != 0) p->type_c = run->type_c;
     problem_set_strides(p);
-    const tgl_status status = try_trial(run, &t);
-    if (status != TGL_OK) return status;
+    CLI_TRY(try_trial(run, &t));
     char what[96];
     const char layout[] = {"NT"[s->trans_a], "NT"[s->trans_b], '\0'};
     snprintf(what, sizeof what, "%-9s %" PRId64 "x%" PRId64 "x%" PRId64 " %s, batch %" PRId64,

@@ -248,8 +248,7 @@ static void describe_rest(const check_case *c, char *text, size_t size)
 void check_case_describe(const check_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;
-    char epilogue[80], rest[160], type[TYPE_LABEL_SIZE];
-    problem_type_label(p, type);
+    char epilogue[80], rest[160];
     check_epilogue_describe(c, epilogue, sizeof epilogue);
     describe_rest(c, rest, sizeof rest);
     snprintf(
@@ -257,7 +256,7 @@ void check_case_describe(const check_case *c, char *text, size_t size)
         "%s m=%" PRId64 " n=%" PRId64 " k=%" PRId64 " %s-major %c%c lda=%" PRId64 " ldb=%" PRId64
         " ldc=%" PRId64 " batch=%" PRId64 "%s strides=%" PRId64 ",%" PRId64 ",%" PRId64
         " offsets=%" PRId64 ",%" PRId64 ",%" PRId64 " alpha=%.10g beta=%.10g inputs=%s%s%s",
-        type, p->m, p->n, p->k, p->order == TGL_ROW_MAJOR ? "row" : "column",
+        problem_type_label(p).text, p->m, p->n, p->k, p->order == TGL_ROW_MAJOR ? "row" : "column",
         p->trans_a == TGL_NO_TRANS ? 'N' : 'T', p->trans_b == TGL_NO_TRANS ? 'N' : 'T', p->lda,
         p->ldb, p->ldc, p->batch, p->batching == TGL_POINTERS ? " by pointers" : "", p->stride_a,
         p->stride_b, p->stride_c, c->a.view.offset - GUARD, c->b.view.offset - GUARD,

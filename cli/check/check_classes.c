@@ -86,13 +86,12 @@ static double rms(const trial *t, int party)
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-static tgl_status upload(trial *t, tgl_device *dev)
+static tgl_status upload_inputs(const trial *t)
 {
     const operands *o = &t->operands;
     memcpy(o->host_a, t->x.A, o->size_a);
     memcpy(o->host_b, t->x.B, o->size_b);
-    const tgl_status status = tgl_upload(dev, o->A, o->host_a, o->size_a, NULL);
-    return status == TGL_OK ? tgl_upload(dev, o->B, o->host_b, o->size_b, NULL) : status;
+    return operands_upload(o);
 }
 
 /* C, or NaN where it must not be read. */
@@ -107,54 +106,37 @@ static tgl_status upload_c(const trial *t, tgl_device *dev, float *room)
 static tgl_status make_plan(const class_settings *s, const trial *t, int party, tgl_plan **plan)
 {
     tgl_problem problem = t->operands.problem;
-    tgl_plan_options options = {.size = sizeof options, .kernel = s->kernel};
-    problem.compute = s->compute;
-    if (party == IEEE) {
-        problem.compute = TGL_COMPUTE_IEEE;
-        options.kernel = NULL;
-    }
-    const tgl_status status = tgl_plan_create(s->dev, &problem, &options, plan);
-    if (status != TGL_UNSUPPORTED || options.kernel == NULL) return status;
-    options.kernel = NULL;
-    return tgl_plan_create(s->dev, &problem, &options, plan);
+    const char *kernel = party == IEEE ? NULL : s->kernel;
+    problem.compute = party == IEEE ? TGL_COMPUTE_IEEE : s->compute;
+    const tgl_status status = cli_plan(s->dev, &problem, kernel, plan);
+    if (status != TGL_UNSUPPORTED || kernel == NULL) return status;
+    return cli_plan(s->dev, &problem, NULL, plan);
 }
 
 static tgl_status run_plan(const class_settings *s, trial *t, int party)
 {
     tgl_plan *plan;
-    tgl_status status = make_plan(s, t, party, &plan);
-    if (status != TGL_OK) return status;
+    CLI_TRY(make_plan(s, t, party, &plan));
     snprintf(t->kernels[party], sizeof t->kernels[party], "%s", tgl_plan_kernel(plan));
-    status = tgl_plan_run(plan, t->x.alpha, t->operands.A, t->operands.B, t->x.beta, t->operands.C,
-                          NULL);
+    tgl_status status = tgl_plan_run(plan, t->x.alpha, t->operands.A, t->operands.B, t->x.beta,
+                                     t->operands.C, NULL);
     if (status == TGL_OK) status = tgl_device_sync(s->dev);
     tgl_plan_destroy(plan);
     return status;
 }
 
-/* cuBLAS is prepared for alpha = 1 and beta = 0 only. */
-static tgl_status run_cublas(const class_settings *s, trial *t)
-{
-    char why[200];
-    cublas_product *product = cublas_prepare(s->lib, CUBLAS_DEFAULT, &t->operands, why, sizeof why);
-    t->has[CUBLAS] = product != NULL && cublas_run(product, operands_for(&t->operands, 0));
-    const tgl_status status = tgl_device_sync(s->dev);
-    cublas_release(product);
-    return status;
-}
-
+/* cuBLAS computes products with alpha = 1 and beta = 0 only. */
 static tgl_status multiply(const class_settings *s, trial *t)
 {
-    tgl_status status = upload(t, s->dev);
+    tgl_status status = upload_inputs(t);
     t->has[OURS] = t->has[IEEE] = t->has[FFMA] = true;
     t->has[CUBLAS] = s->lib != NULL && t->x.alpha == 1 && t->x.beta == 0;
     for (int party = 0; party < FFMA && status == TGL_OK; party++) {
         if (!t->has[party]) continue;
-        status = upload_c(t, s->dev, t->results[party]);
-        if (status == TGL_OK) status = party == CUBLAS ? run_cublas(s, t) : run_plan(s, t, party);
-        if (status == TGL_OK)
-            status =
-                tgl_download(s->dev, t->results[party], t->operands.C, t->operands.size_c, NULL);
+        CLI_TRY(upload_c(t, s->dev, t->results[party]));
+        CLI_TRY(party == CUBLAS ? cublas_multiply(s->lib, &t->operands, &t->has[CUBLAS])
+                                : run_plan(s, t, party));
+        status = tgl_download(s->dev, t->results[party], t->operands.C, t->operands.size_c, NULL);
     }
     return status;
 }
@@ -316,14 +298,13 @@ static tgl_status compute(const class_settings *s, trial *t)
     const tgl_problem problem = cli_problem(TGL_F32, t->x.m, t->x.n, t->x.k);
     random_state r;
     random_seed(&r, (uint64_t)s->seed, (uint64_t)t->x.k);
-    tgl_status status = operands_make(&t->operands, s->dev, &problem, false);
-    if (status != TGL_OK) return status;
+    CLI_TRY(operands_make(&t->operands, s->dev, &problem, false));
     if (!allocate(t)) return TGL_NO_MEMORY;
     input_class_fill(t->of, &r, &t->x);
     element_read(TGL_F32, t->x.B, 0, 1, t->x.k * t->x.n, t->B);
-    status = multiply(s, t);
+    CLI_TRY(multiply(s, t));
     t->is_accurate = strncmp(t->kernels[OURS], "accurate", 8) == 0;
-    return status == TGL_OK ? compare(s, t) : status;
+    return compare(s, t);
 }
 
 /* The rules for one product. */
@@ -431,8 +412,7 @@ static tgl_status try_depths(class_run *run, const input_class *c, double max_at
     add_point(&f, log(MEAN_DEPTH), log(max_at_mean));
     for (int i = 0; depths[i] > 0; i++) {
         double max = 0;
-        const tgl_status status = try_product(run, c, is_small ? 64 : 128, depths[i], &max);
-        if (status != TGL_OK) return status;
+        CLI_TRY(try_product(run, c, is_small ? 64 : 128, depths[i], &max));
         add_point(&f, log((double)depths[i]), log(max));
     }
     run->slope = fmax(run->slope, slope_of(&f));
@@ -446,10 +426,9 @@ static tgl_status try_class(class_run *run, const input_class *c)
     const bool is_small = run->settings->small;
     const bool is_deep = !is_small || (c->flags & CLASS_IN_MEAN) != 0;
     double max = 0;
-    const tgl_status status =
-        try_product(run, c, is_small ? SMALL : LARGE, is_deep ? MEAN_DEPTH : SMALL_DEPTH, &max);
-    if (status != TGL_OK || (c->flags & CLASS_DEPTHS) == 0) return status;
-    return try_depths(run, c, max);
+    CLI_TRY(
+        try_product(run, c, is_small ? SMALL : LARGE, is_deep ? MEAN_DEPTH : SMALL_DEPTH, &max));
+    return (c->flags & CLASS_DEPTHS) != 0 ? try_depths(run, c, max) : TGL_OK;
 }
 
 /* Whether the rules about all classes hold. */

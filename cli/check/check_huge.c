@@ -111,25 +111,23 @@ static tgl_status allocate(tgl_device *dev, huge_matrix *x)
 /* Fills `count` elements of the buffer, from number `from` on. */
 static tgl_status fill_range(const huge_run *run, const huge_matrix *x, int64_t from, int64_t count)
 {
-    tgl_status status = TGL_OK;
-    while (count > 0 && status == TGL_OK) {
+    while (count > 0) {
         const int64_t at = from % NUMBERS, left = NUMBERS - at, now = count < left ? count : left;
-        status = tgl_upload(run->dev, base(x) + from, run->numbers + at,
-                            (size_t)now * sizeof(float), NULL);
+        CLI_TRY(tgl_upload(run->dev, base(x) + from, run->numbers + at, (size_t)now * sizeof(float),
+                           NULL));
         from += now;
         count -= now;
     }
-    return status;
+    return TGL_OK;
 }
 
 static tgl_status fill(const huge_run *run, const huge_matrix *x)
 {
     if (x->ld == x->length && x->batch == 1) return fill_range(run, x, 0, extent(x));
-    tgl_status status = TGL_OK;
     for (int64_t b = 0; b < x->batch; b++)
-        for (int64_t line = 0; line < x->lines && status == TGL_OK; line++)
-            status = fill_range(run, x, b * x->stride + line * x->ld, x->length);
-    return status;
+        for (int64_t line = 0; line < x->lines; line++)
+            CLI_TRY(fill_range(run, x, b * x->stride + line * x->ld, x->length));
+    return TGL_OK;
 }
 
 /* Writes or compares the guards around C. *unharmed: they have not changed. */
@@ -152,12 +150,12 @@ static tgl_status guards(const huge_run *run, bool write, bool *unharmed)
 static tgl_status make_matrices(huge_run *run)
 {
     bool unharmed;
-    tgl_status status = allocate(run->dev, &run->a);
-    if (status == TGL_OK) status = allocate(run->dev, &run->b);
-    if (status == TGL_OK) status = allocate(run->dev, &run->c);
-    if (status == TGL_OK) status = fill(run, &run->a);
-    if (status == TGL_OK) status = fill(run, &run->b);
-    return status == TGL_OK ? guards(run, true, &unharmed) : status;
+    CLI_TRY(allocate(run->dev, &run->a));
+    CLI_TRY(allocate(run->dev, &run->b));
+    CLI_TRY(allocate(run->dev, &run->c));
+    CLI_TRY(fill(run, &run->a));
+    CLI_TRY(fill(run, &run->b));
+    return guards(run, true, &unharmed);
 }
 
 static void free_matrices(huge_run *run)
@@ -242,13 +240,12 @@ static tgl_status forget_results(const huge_run *run)
 {
     float nothing[PIECE];
     memset(nothing, 0xff, sizeof nothing);
-    tgl_status status = TGL_OK;
-    for (int i = 0; i < run->piece_count && status == TGL_OK; i++) {
+    for (int i = 0; i < run->piece_count; i++) {
         const piece *x = &run->pieces[i];
-        status =
-            tgl_upload(run->dev, address(run, x), nothing, (size_t)x->count * sizeof(float), NULL);
+        CLI_TRY(
+            tgl_upload(run->dev, address(run, x), nothing, (size_t)x->count * sizeof(float), NULL));
     }
-    return status;
+    return TGL_OK;
 }
 
 /* Says in `why` what is wrong. */
@@ -276,25 +273,14 @@ static tgl_status look(const huge_run *run, char *why, size_t why_size)
     return status;
 }
 
-/* kernel: a kernel string; NULL: the planner's choice. */
-static tgl_status multiply(const huge_run *run, const char *kernel)
-{
-    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
-    tgl_plan *plan;
-    tgl_status status = tgl_plan_create(run->dev, &run->problem, &options, &plan);
-    if (status != TGL_OK) return status;
-    status = tgl_plan_run(plan, 1, base(&run->a), base(&run->b), 0, base(&run->c), NULL);
-    if (status == TGL_OK) status = tgl_device_sync(run->dev);
-    tgl_plan_destroy(plan);
-    return status;
-}
-
 /* is_split: it may fail for want of memory for its workspace. False: the device is lost. */
 static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
 {
     char why[160] = "", detail[100] = "";
     tgl_status status = forget_results(run);
-    if (status == TGL_OK) status = multiply(run, kernel);
+    if (status == TGL_OK)
+        status = cli_multiply(run->dev, &run->problem, kernel, 1, base(&run->a), base(&run->b), 0,
+                              base(&run->c));
     if (status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE ||
         (status == TGL_NO_MEMORY && is_split)) {
         run->unsupported++;

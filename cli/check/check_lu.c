@@ -99,21 +99,6 @@ static void copy_block(const lu_system *s, int64_t row, int64_t col, int64_t row
     }
 }
 
-static tgl_status run_update(const lu_system *s, int64_t rest, int64_t depth, tgl_compute compute,
-                             const char *kernel)
-{
-    tgl_problem p = cli_problem(TGL_F32, rest, rest, depth);
-    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
-    tgl_plan *plan;
-    p.compute = compute;
-    tgl_status status = tgl_plan_create(s->dev, &p, &options, &plan);
-    if (status != TGL_OK) return status;
-    status = tgl_plan_run(plan, -1, s->device_left, s->device_right, 1, s->device_update, NULL);
-    if (status == TGL_OK) status = tgl_device_sync(s->dev);
-    tgl_plan_destroy(plan);
-    return status;
-}
-
 static tgl_status update_rest(lu_system *s, int64_t first, int64_t end, tgl_compute compute,
                               const char *kernel)
 {
@@ -123,27 +108,29 @@ static tgl_status update_rest(lu_system *s, int64_t first, int64_t end, tgl_comp
     copy_block(s, end, first, rest, depth, s->left, false);
     copy_block(s, first, end, depth, rest, s->right, false);
     copy_block(s, end, end, rest, rest, s->update, false);
-    tgl_status status = tgl_upload(s->dev, s->device_left, s->left, panel, NULL);
-    if (status == TGL_OK) status = tgl_upload(s->dev, s->device_right, s->right, panel, NULL);
-    if (status == TGL_OK) status = tgl_upload(s->dev, s->device_update, s->update, square, NULL);
-    if (status == TGL_OK) status = run_update(s, rest, depth, compute, kernel);
-    if (status == TGL_OK) status = tgl_download(s->dev, s->update, s->device_update, square, NULL);
-    if (status == TGL_OK) copy_block(s, end, end, rest, rest, s->update, true);
-    return status;
+    CLI_TRY(tgl_upload(s->dev, s->device_left, s->left, panel, NULL));
+    CLI_TRY(tgl_upload(s->dev, s->device_right, s->right, panel, NULL));
+    CLI_TRY(tgl_upload(s->dev, s->device_update, s->update, square, NULL));
+    tgl_problem p = cli_problem(TGL_F32, rest, rest, depth);
+    p.compute = compute;
+    CLI_TRY(
+        cli_multiply(s->dev, &p, kernel, -1, s->device_left, s->device_right, 1, s->device_update));
+    CLI_TRY(tgl_download(s->dev, s->update, s->device_update, square, NULL));
+    copy_block(s, end, end, rest, rest, s->update, true);
+    return TGL_OK;
 }
 
 static tgl_status factor(lu_system *s, tgl_compute compute, const char *kernel)
 {
-    tgl_status status = TGL_OK;
     memcpy(s->lu, s->A, (size_t)(s->n * s->n) * sizeof(float));
-    for (int64_t first = 0; first < s->n && status == TGL_OK; first += BLOCK) {
+    for (int64_t first = 0; first < s->n; first += BLOCK) {
         const int64_t end = first + BLOCK;
         factor_panel(s, first, end);
         if (end == s->n) break;
         solve_rows(s, first, end);
-        status = update_rest(s, first, end, compute, kernel);
+        CLI_TRY(update_rest(s, first, end, compute, kernel));
     }
-    return status;
+    return TGL_OK;
 }
 
 /* ---- Solutions ------------------------------------------------------------------------------- */
@@ -189,8 +176,7 @@ static double find_residual(lu_system *s, double unit)
 
 static tgl_status solve(lu_system *s, tgl_compute compute, const char *kernel, lu_quality *q)
 {
-    const tgl_status status = factor(s, compute, kernel);
-    if (status != TGL_OK) return status;
+    CLI_TRY(factor(s, compute, kernel));
     memset(s->x, 0, (size_t)s->n * sizeof(double));
     find_residual(s, 1);
     add_solution(s);
@@ -211,27 +197,22 @@ static tgl_status make_system(lu_system *s)
     const size_t square = (size_t)(s->n * s->n) * sizeof(float),
                  vector = (size_t)s->n * sizeof(double);
     random_state r;
-    s->A = malloc(square);
-    s->lu = malloc(square);
-    s->left = malloc(square);
-    s->right = malloc(square);
-    s->update = malloc(square);
+    float **const squares[] = {&s->A, &s->lu, &s->left, &s->right, &s->update};
+    double **const vectors[] = {&s->b, &s->x, &s->residual};
+    for (int i = 0; i < 5; i++)
+        if ((*squares[i] = malloc(square)) == NULL) return TGL_NO_MEMORY;
+    for (int i = 0; i < 3; i++)
+        if ((*vectors[i] = malloc(vector)) == NULL) return TGL_NO_MEMORY;
     s->pivots = malloc((size_t)s->n * sizeof *s->pivots);
-    s->b = malloc(vector);
-    s->x = malloc(vector);
-    s->residual = malloc(vector);
-    if (s->A == NULL || s->lu == NULL || s->left == NULL || s->right == NULL || s->update == NULL ||
-        s->pivots == NULL || s->b == NULL || s->x == NULL || s->residual == NULL)
-        return TGL_NO_MEMORY;
+    if (s->pivots == NULL) return TGL_NO_MEMORY;
     random_seed(&r, 1, 1);
     for (int64_t i = 0; i < s->n * s->n; i++)
         s->A[i] = (float)(random_unit(&r) - 0.5);
     for (int64_t i = 0; i < s->n; i++)
         s->b[i] = random_unit(&r) - 0.5;
-    tgl_status status = tgl_alloc(s->dev, square, &s->device_left);
-    if (status == TGL_OK) status = tgl_alloc(s->dev, square, &s->device_right);
-    if (status == TGL_OK) status = tgl_alloc(s->dev, square, &s->device_update);
-    return status;
+    CLI_TRY(tgl_alloc(s->dev, square, &s->device_left));
+    CLI_TRY(tgl_alloc(s->dev, square, &s->device_right));
+    return tgl_alloc(s->dev, square, &s->device_update);
 }
 
 static void free_system(lu_system *s)

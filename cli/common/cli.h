@@ -30,6 +30,13 @@ int command_mm(int argc, char **argv);
 int command_tune(int argc, char **argv);
 int command_warm(int argc, char **argv);
 
+/* Returns a status other than TGL_OK to the caller. */
+#define CLI_TRY(call)                                                                              \
+    do {                                                                                           \
+        const tgl_status tried = (call);                                                           \
+        if (tried != TGL_OK) return tried;                                                         \
+    } while (0)
+
 /* ---- Errors: one line on stderr that says what to do ----------------------------------------- */
 
 /* The command named in errors from now on; NULL: none. */
@@ -42,8 +49,8 @@ int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same, where the result is false. */
-#define cli_refuse(...)     (cli_misuse(__VA_ARGS__), false)
-#define cli_fail_false(...) (cli_fail(__VA_ARGS__), false)
+#define cli_misuse_false(...) (cli_misuse(__VA_ARGS__), false)
+#define cli_fail_false(...)   (cli_fail(__VA_ARGS__), false)
 
 /* The message of a failed call of this thread, as cli_misuse(). */
 int cli_misuse_call(void);
@@ -91,6 +98,13 @@ double cli_device_number(const tgl_device *dev, tgl_number number);
 
 /* What tgl_problem_init() makes. */
 tgl_problem cli_problem(tgl_type type, int64_t m, int64_t n, int64_t k);
+
+/* Makes a plan with a kernel string; NULL: the planner's choice. */
+tgl_status cli_plan(tgl_device *dev, const tgl_problem *p, const char *kernel, tgl_plan **plan);
+
+/* Makes such a plan, runs it once and waits for its end. */
+tgl_status cli_multiply(tgl_device *dev, const tgl_problem *p, const char *kernel, double alpha,
+                        const void *A, const void *B, double beta, void *C);
 
 /* A copy of tgl_plan_explain()'s text; the caller frees it. NULL: no memory. */
 char *cli_explain(const tgl_plan *plan);

@@ -80,6 +80,23 @@ tgl_problem cli_problem(tgl_type type, int64_t m, int64_t n, int64_t k)
     return problem;
 }
 
+tgl_status cli_plan(tgl_device *dev, const tgl_problem *p, const char *kernel, tgl_plan **plan)
+{
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    return tgl_plan_create(dev, p, &options, plan);
+}
+
+tgl_status cli_multiply(tgl_device *dev, const tgl_problem *p, const char *kernel, double alpha,
+                        const void *A, const void *B, double beta, void *C)
+{
+    tgl_plan *plan;
+    CLI_TRY(cli_plan(dev, p, kernel, &plan));
+    tgl_status status = tgl_plan_run(plan, alpha, A, B, beta, C, NULL);
+    if (status == TGL_OK) status = tgl_device_sync(dev);
+    tgl_plan_destroy(plan);
+    return status;
+}
+
 char *cli_explain(const tgl_plan *plan)
 {
     const size_t size = tgl_plan_explain(plan, NULL, 0) + 1;

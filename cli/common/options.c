@@ -26,18 +26,15 @@ bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t 
     char *end;
     errno = 0;
     const long long parsed = strtoll(text, &end, 10);
-    if (!starts_like_a_number(text) || end == text || *end != '\0') {
-        cli_misuse("%s: \"%s\" is not a whole number", option, text);
-        return false;
-    }
+    if (!starts_like_a_number(text) || end == text || *end != '\0')
+        return cli_misuse_false("%s: \"%s\" is not a whole number", option, text);
     if (errno == ERANGE || parsed < least || parsed > most) {
         if (most == INT64_MAX)
-            cli_misuse("%s: %s is out of range: at least %lld, and it must fit in 63 bits", option,
-                       text, (long long)least);
-        else
-            cli_misuse("%s: %s is out of range: %lld to %lld", option, text, (long long)least,
-                       (long long)most);
-        return false;
+            return cli_misuse_false(
+                "%s: %s is out of range: at least %lld, and it must fit in 63 bits", option, text,
+                (long long)least);
+        return cli_misuse_false("%s: %s is out of range: %lld to %lld", option, text,
+                                (long long)least, (long long)most);
     }
     *value = parsed;
     return true;
@@ -48,14 +45,10 @@ bool cli_parse_real(const char *option, const char *text, double *value)
     char *end;
     errno = 0;
     const double parsed = strtod(text, &end);
-    if (!starts_like_a_number(text) || end == text || *end != '\0') {
-        cli_misuse("%s: \"%s\" is not a number", option, text);
-        return false;
-    }
-    if (errno == ERANGE && fabs(parsed) > 1) {
-        cli_misuse("%s: %s is too large for a double", option, text);
-        return false;
-    }
+    if (!starts_like_a_number(text) || end == text || *end != '\0')
+        return cli_misuse_false("%s: \"%s\" is not a number", option, text);
+    if (errno == ERANGE && fabs(parsed) > 1)
+        return cli_misuse_false("%s: %s is too large for a double", option, text);
     *value = parsed;
     return true;
 }
@@ -211,9 +204,8 @@ static bool take_value(const cli_option *o, void *options)
         return cli_parse_real(name_of(o, name), optarg, member);
     case CLI_TYPE:
         if (element_type_of(optarg, member)) return true;
-        cli_misuse("%s: \"%s\" is none of f32, f64, f16, bf16, i8 and i32", name_of(o, name),
-                   optarg);
-        return false;
+        return cli_misuse_false("%s: \"%s\" is none of f32, f64, f16, bf16, i8 and i32",
+                                name_of(o, name), optarg);
     case CLI_CHOICE:
         index = cli_parse_name(name_of(o, name), optarg, o->names);
         if (index >= 0) *(int *)member = (int)o->least + index;

@@ -98,14 +98,28 @@ tgl_type problem_usual_result(tgl_type type)
     return cli_problem(type, 1, 1, 1).type_c;
 }
 
-void problem_type_label(const tgl_problem *p, char text[TYPE_LABEL_SIZE])
+type_label problem_type_label(const tgl_problem *p)
 {
+    type_label label;
     const bool is_tf32 = p->type_a == TGL_F32 && p->compute == TGL_COMPUTE_TF32;
     const char *type = is_tf32 ? "tf32" : element_type_name(p->type_a);
     if (problem_result_type(p) == problem_usual_result(p->type_a))
-        snprintf(text, TYPE_LABEL_SIZE, "%s", type);
+        snprintf(label.text, sizeof label.text, "%s", type);
     else
-        snprintf(text, TYPE_LABEL_SIZE, "%s-%s", type, element_type_name(problem_result_type(p)));
+        snprintf(label.text, sizeof label.text, "%s-%s", type,
+                 element_type_name(problem_result_type(p)));
+    return label;
+}
+
+const char *problem_layout(const tgl_problem *p)
+{
+    const bool a = p->trans_a != TGL_NO_TRANS, b = p->trans_b != TGL_NO_TRANS;
+    return a ? (b ? "TT" : "TN") : (b ? "NT" : "NN");
+}
+
+double problem_flops(const tgl_problem *p)
+{
+    return 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */

@@ -101,8 +101,16 @@ tgl_type problem_usual_result(tgl_type type);
 
 /* "f32", "tf32" for f32 with TF32 arithmetic, "f16-f32" where the result has another type than the
  * usual one. */
-enum { TYPE_LABEL_SIZE = 16 };
-void problem_type_label(const tgl_problem *p, char text[TYPE_LABEL_SIZE]);
+typedef struct type_label {
+    char text[16];
+} type_label;
+type_label problem_type_label(const tgl_problem *p);
+
+/* "NN", "NT", "TN", "TT". */
+const char *problem_layout(const tgl_problem *p);
+
+/* Multiplications and additions: floating-point operations, or those of integers. */
+double problem_flops(const tgl_problem *p);
 
 /* The type of the result: D's where that is another matrix, else C's. */
 tgl_type problem_result_type(const tgl_problem *p);

@@ -72,10 +72,9 @@ static int choose_sets(const operands *o)
 
 static tgl_status allocate(operands *o)
 {
-    tgl_status status = tgl_alloc(o->dev, o->step_a * (size_t)o->sets, &o->A);
-    if (status == TGL_OK) status = tgl_alloc(o->dev, o->step_b * (size_t)o->sets, &o->B);
-    if (status == TGL_OK) status = tgl_alloc(o->dev, o->step_c * (size_t)o->sets, &o->C);
-    return status;
+    CLI_TRY(tgl_alloc(o->dev, o->step_a * (size_t)o->sets, &o->A));
+    CLI_TRY(tgl_alloc(o->dev, o->step_b * (size_t)o->sets, &o->B));
+    return tgl_alloc(o->dev, o->step_c * (size_t)o->sets, &o->C);
 }
 
 static void free_device(operands *o)
@@ -128,15 +127,13 @@ static void *set_of(void *matrices, size_t step, int64_t set)
     return (char *)matrices + (size_t)set * step;
 }
 
-static tgl_status upload_sets(const operands *o)
+tgl_status operands_upload(const operands *o)
 {
-    tgl_status status = TGL_OK;
-    for (int i = 0; i < o->sets && status == TGL_OK; i++) {
-        status = tgl_upload(o->dev, set_of(o->A, o->step_a, i), o->host_a, o->size_a, NULL);
-        if (status == TGL_OK)
-            status = tgl_upload(o->dev, set_of(o->B, o->step_b, i), o->host_b, o->size_b, NULL);
+    for (int i = 0; i < o->sets; i++) {
+        CLI_TRY(tgl_upload(o->dev, set_of(o->A, o->step_a, i), o->host_a, o->size_a, NULL));
+        CLI_TRY(tgl_upload(o->dev, set_of(o->B, o->step_b, i), o->host_b, o->size_b, NULL));
     }
-    return status;
+    return TGL_OK;
 }
 
 /* The matrices on the device, without elements. */
@@ -159,10 +156,10 @@ static tgl_status make(operands *o, tgl_device *dev, const tgl_problem *problem,
 tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
 {
     const bool is_host = cli_device_is_host(dev);
-    tgl_status status = make(o, dev, problem, rotate);
-    if (status == TGL_OK) status = fill_host(&o->host_a, o->A, is_host, o->size_a, o->a.type, 1);
-    if (status == TGL_OK) status = fill_host(&o->host_b, o->B, is_host, o->size_b, o->b.type, 2);
-    return status == TGL_OK && !is_host ? upload_sets(o) : status;
+    CLI_TRY(make(o, dev, problem, rotate));
+    CLI_TRY(fill_host(&o->host_a, o->A, is_host, o->size_a, o->a.type, 1));
+    CLI_TRY(fill_host(&o->host_b, o->B, is_host, o->size_b, o->b.type, 2));
+    return is_host ? TGL_OK : operands_upload(o);
 }
 
 /* ---- Kept matrices --------------------------------------------------------------------------- */
@@ -205,8 +202,7 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
         o->host_c = o->C;
         return status;
     }
-    const tgl_status status = make(o, dev, problem, true);
-    if (status != TGL_OK) return status;
+    CLI_TRY(make(o, dev, problem, true));
     if (!keep_random(&kept->a, o->a.type, 1, o->size_a) ||
         !keep_random(&kept->b, o->b.type, 2, o->size_b) || !reserve(&kept->c, o->size_c))
         return TGL_NO_MEMORY;
@@ -214,7 +210,7 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
     o->host_a = kept->a.memory;
     o->host_b = kept->b.memory;
     o->host_c = kept->c.memory;
-    return upload_sets(o);
+    return operands_upload(o);
 }
 
 /* ---- Epilogues ------------------------------------------------------------------------------- */
@@ -227,15 +223,15 @@ static size_t residual_bytes(const operands *o)
 }
 
 /* Random elements, the same in each of `sets`. */
-static tgl_status add(const operands *o, void **device, void **host, size_t bytes, int sets,
-                      uint64_t stream)
+static tgl_status add_operand(const operands *o, void **device, void **host, size_t bytes, int sets,
+                              uint64_t stream)
 {
     const bool is_host = cli_device_is_host(o->dev);
-    tgl_status status = tgl_alloc(o->dev, align(bytes) * (size_t)sets, device);
-    if (status == TGL_OK) status = fill_host(host, *device, is_host, bytes, o->result.type, stream);
-    for (int i = 0; status == TGL_OK && !is_host && i < sets; i++)
-        status = tgl_upload(o->dev, set_of(*device, align(bytes), i), *host, bytes, NULL);
-    return status;
+    CLI_TRY(tgl_alloc(o->dev, align(bytes) * (size_t)sets, device));
+    CLI_TRY(fill_host(host, *device, is_host, bytes, o->result.type, stream));
+    for (int i = 0; !is_host && i < sets; i++)
+        CLI_TRY(tgl_upload(o->dev, set_of(*device, align(bytes), i), *host, bytes, NULL));
+    return TGL_OK;
 }
 
 tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *e)
@@ -243,11 +239,10 @@ tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *e)
     const tgl_problem *p = &o->problem;
     const int64_t length = e->bias == TGL_BIAS_ROW ? p->m : p->n;
     const size_t bias = (size_t)length * tgl_type_size(o->result.type);
-    tgl_status status = TGL_OK;
-    if (e->bias != TGL_BIAS_NONE) status = add(o, &o->bias, &o->host_bias, bias, 1, 3);
-    if (status == TGL_OK && e->residual)
-        status = add(o, &o->residual, &o->host_residual, residual_bytes(o), o->sets, 4);
-    return status;
+    if (e->bias != TGL_BIAS_NONE) CLI_TRY(add_operand(o, &o->bias, &o->host_bias, bias, 1, 3));
+    if (e->residual)
+        CLI_TRY(add_operand(o, &o->residual, &o->host_residual, residual_bytes(o), o->sets, 4));
+    return TGL_OK;
 }
 
 /* ---- Sets ------------------------------------------------------------------------------------ */
@@ -257,12 +252,11 @@ tgl_status operands_prepare(operands *o, const tgl_plan *plan, tgl_side side)
     tgl_prepared **all = calloc((size_t)o->sets, sizeof(tgl_prepared *));
     if (all == NULL) return TGL_NO_MEMORY;
     o->prepared[side == TGL_SIDE_B] = all;
-    tgl_status status = TGL_OK;
-    for (int i = 0; i < o->sets && status == TGL_OK; i++) {
+    for (int i = 0; i < o->sets; i++) {
         const operand_set set = operands_for(o, i);
-        status = tgl_operand_prepare(plan, side, side == TGL_SIDE_A ? set.A : set.B, NULL, &all[i]);
+        CLI_TRY(tgl_operand_prepare(plan, side, side == TGL_SIDE_A ? set.A : set.B, NULL, &all[i]));
     }
-    return status;
+    return TGL_OK;
 }
 
 static void release_prepared(operands *o)

@@ -78,6 +78,9 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
                               kept_matrices *kept);
 void operands_release(operands *o);
 
+/* Copies A and B of the host to all sets of a device with memory of its own. */
+tgl_status operands_upload(const operands *o);
+
 /* Adds what an epilogue reads. */
 tgl_status operands_add_epilogue(operands *o, const tgl_epilogue *epilogue);
 

@@ -56,10 +56,7 @@ static bool put_trace(FILE *to, const rung *x)
 {
     const size_t size = tgl_plan_trace(x->plan, NULL, 0) + 1;
     char *text = malloc(size);
-    if (text == NULL) {
-        cli_fail("no memory for what the simulator recorded");
-        return false;
-    }
+    if (text == NULL) return cli_fail_false("no memory for what the simulator recorded");
     tgl_plan_trace(x->plan, text, size);
     fputs(text, to);
     free(text);

@@ -3,17 +3,13 @@
  * The ladder's tables, CSV file and chart.
  */
 #include "ladder_report.h"
-#include "cli.h"
 #include "csv.h"
+#include "problem_options.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
-
-static double flops(const tgl_problem *p)
-{
-    return 2 * (double)p->m * (double)p->n * (double)p->k;
-}
 
 static double ratio(int64_t x, int64_t y)
 {
@@ -151,7 +147,7 @@ static void print_percent(double fraction)
 
 static void print_timed(const ladder_report *r, const ladder_size *s, const rung *x)
 {
-    const double rate = x->seconds > 0 ? flops(&s->problem) / x->seconds : 0;
+    const double rate = x->seconds > 0 ? problem_flops(&s->problem) / x->seconds : 0;
     char time_text[16];
     format_time(x->seconds, time_text);
     if (x->number > 0)
@@ -252,7 +248,7 @@ static void put_known(FILE *csv, double value, const char *format)
 static void write_timed(const ladder_report *r, const ladder_size *s, const rung *x)
 {
     const tgl_problem *p = &s->problem;
-    const double rate = flops(p) / x->seconds;
+    const double rate = problem_flops(p) / x->seconds;
     FILE *csv = r->csv.stream;
     fprintf(csv, "%s,%s,%s,%s,%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.9g", r->date,
             tgl_version(), tgl_device_name(r->settings->dev),
@@ -280,43 +276,8 @@ void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, cons
 {
     const tgl_problem *p = &s->problem;
     const tgl_counters *t = &x->counters;
-    const int64_t counts[] = {
-        t->blocks,
-        t->threads,
-        t->shared_bytes,
-        t->barriers,
-        t->global_load_requests,
-        t->global_load_sectors,
-        t->global_load_bytes,
-        t->global_store_requests,
-        t->global_store_sectors,
-        t->global_store_bytes,
-        t->shared_load_requests,
-        t->shared_load_wavefronts,
-        t->shared_load_conflicts,
-        t->shared_load_bytes,
-        t->shared_store_requests,
-        t->shared_store_wavefronts,
-        t->shared_store_conflicts,
-        t->shared_store_bytes,
-        t->async_copy_requests,
-        t->async_copy_sectors,
-        t->async_copy_bytes,
-        t->async_copy_wavefronts,
-        t->async_copy_conflicts,
-        t->needed_bytes,
-        t->mma_requests,
-        t->wgmma_requests,
-        t->wgmma_bytes,
-        t->tma_load_requests,
-        t->tma_load_sectors,
-        t->tma_load_bytes,
-        t->tma_multicast_bytes,
-        t->tma_store_requests,
-        t->tma_store_sectors,
-        t->tma_store_bytes,
-        t->mbarrier_waits,
-    };
+    int64_t counts[(sizeof *t - offsetof(tgl_counters, blocks)) / sizeof(int64_t)];
+    memcpy(counts, (const char *)t + offsetof(tgl_counters, blocks), sizeof counts);
     fprintf(to, "%s,%s,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.4g", r->date, tgl_version(),
             tgl_device_name(r->settings->dev), p->m, p->n, p->k, x->name, x->verdict.max_error);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -357,7 +318,7 @@ static void add_to_chart(ladder_report *r, const ladder_size *s)
         if (!x->is_peer) chart->joined_count = i;
         if (!has_figures(r, x)) continue;
         line->values[i - 1] = r->settings->has_counters ? traffic_of(s, &x->counters).moved
-                                                        : flops(p) / x->seconds * 1e-12;
+                                                        : problem_flops(p) / x->seconds * 1e-12;
     }
 }
 

@@ -75,10 +75,8 @@ static tgl_status add_kernels(ladder_size *s)
             continue;
         rung *r = add_rung(s, name);
         r->number = number;
-        const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
-        tgl_status status = tgl_plan_create(dev, &s->problem, &options, &r->plan);
-        if (status != TGL_OK) status = note_failure(r, status);
-        if (status != TGL_OK) return status;
+        const tgl_status status = cli_plan(dev, &s->problem, kernel, &r->plan);
+        if (status != TGL_OK) CLI_TRY(note_failure(r, status));
     }
     return TGL_OK;
 }
@@ -96,17 +94,16 @@ static void add_cublas(ladder_size *s)
 static tgl_status prepare(ladder_size *s)
 {
     tgl_device *dev = s->settings->dev;
-    tgl_status status = operands_make(&s->operands, dev, &s->problem, s->settings->timed);
-    if (status != TGL_OK) return status;
+    CLI_TRY(operands_make(&s->operands, dev, &s->problem, s->settings->timed));
     s->truth = truth_make(&s->operands);
     if (s->truth == NULL) return TGL_NO_MEMORY;
     add_rung(s, "reference")->seconds = truth_is_whole(s->truth) ? truth_seconds(s->truth) : 0;
-    status = tgl_timer_create(dev, &s->timer);
-    if (status == TGL_OK) status = add_kernels(s);
-    if (status == TGL_OK) add_cublas(s);
+    CLI_TRY(tgl_timer_create(dev, &s->timer));
+    CLI_TRY(add_kernels(s));
+    add_cublas(s);
     for (int i = 0; i < s->count; i++)
         if (s->rungs[i].samples == NULL) return TGL_NO_MEMORY;
-    return status;
+    return TGL_OK;
 }
 
 void ladder_release(ladder_size *s)
@@ -241,9 +238,8 @@ static tgl_status take_samples(ladder_size *s, void (*step)(void *, const char *
             rung *r = &s->rungs[(round + i) % s->count];
             if (!can_run(r) || !takes_part(r, round, s->rounds)) continue;
             step(user, r->name);
-            tgl_status status = take_sample(s, r, round);
-            if (status != TGL_OK) status = note_failure(r, status);
-            if (status != TGL_OK) return status;
+            const tgl_status status = take_sample(s, r, round);
+            if (status != TGL_OK) CLI_TRY(note_failure(r, status));
         }
     return TGL_OK;
 }
@@ -286,9 +282,8 @@ static tgl_status time_all(ladder_size *s, void (*step)(void *, const char *), v
         rung *r = &s->rungs[i];
         if (!can_run(r)) continue;
         step(user, r->name);
-        tgl_status status = calibrate(s, r);
-        if (status != TGL_OK) status = note_failure(r, status);
-        if (status != TGL_OK) return status;
+        const tgl_status status = calibrate(s, r);
+        if (status != TGL_OK) CLI_TRY(note_failure(r, status));
         if (!can_run(r)) continue;
         if (r->repeats > s->rounds) s->rounds = r->repeats;
         last = r;

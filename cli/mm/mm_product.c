@@ -18,10 +18,8 @@ int mm_is_stdin(const char *path)
 static bool open_input(const char *path, tgl_type type, array_file *file)
 {
     char message[400];
-    if (!array_open(path, file, message, sizeof message)) {
-        cli_fail("%s: %s", mm_is_stdin(path) ? "standard input" : path, message);
-        return false;
-    }
+    if (!array_open(path, file, message, sizeof message))
+        return cli_fail_false("%s: %s", mm_is_stdin(path) ? "standard input" : path, message);
     if (type == 0 || file->header.type == type) return true;
     cli_fail("%s is %s; --type asks for %s", path, npy_type_name(file->header.type),
              npy_type_name(type));
@@ -83,33 +81,33 @@ static tgl_transpose transpose_of(const mm_factor *x, bool by_columns)
     return x->is_transposed != (is_fortran != by_columns) ? TGL_TRANS : TGL_NO_TRANS;
 }
 
-/* The arrays do not fit: says so. */
-static bool fit(const mm_options *o, const mm_factor *a, const mm_factor *b)
+/* false: op(A) and op(B) cannot be multiplied, which is reported. */
+static bool check_factors(const mm_options *o, const mm_factor *a, const mm_factor *b)
 {
     const tgl_type type_a = a->header->type, type_b = b->header->type;
     if ((a->is_vector && a->is_transposed) || (b->is_vector && b->is_transposed))
-        cli_fail("%s is a vector, which has no transpose: leave out --trans-%c",
-                 a->is_vector && a->is_transposed ? o->a : o->b,
-                 a->is_vector && a->is_transposed ? 'a' : 'b');
-    else if (type_a == TGL_I32 || type_b == TGL_I32)
-        cli_fail("%s is int32, and of integers only int8 can be multiplied: convert it with "
-                 "astype() in NumPy, to float64 where all digits count",
-                 type_a == TGL_I32 ? o->a : o->b);
-    else if (type_a != type_b)
-        cli_fail("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
-                 npy_type_name(type_a), o->b, npy_type_name(type_b));
-    else if (a->columns != b->rows)
-        cli_fail("op(A) is %" PRId64 " x %" PRId64 " and op(B) is %" PRId64 " x %" PRId64
-                 ": the first must have as many columns as the second has rows; is a --trans-a or "
-                 "--trans-b missing?",
-                 a->rows, a->columns, b->rows, b->columns);
-    else if (a->batch != b->batch && a->batch != 1 && b->batch != 1)
-        cli_fail("%s is a batch of %" PRId64 " matrices and %s one of %" PRId64
-                 ": they must be the same, or one of them 1",
-                 o->a, a->batch, o->b, b->batch);
-    else
-        return true;
-    return false;
+        return cli_fail_false("%s is a vector, which has no transpose: leave out --trans-%c",
+                              a->is_vector && a->is_transposed ? o->a : o->b,
+                              a->is_vector && a->is_transposed ? 'a' : 'b');
+    if (type_a == TGL_I32 || type_b == TGL_I32)
+        return cli_fail_false(
+            "%s is int32, and of integers only int8 can be multiplied: convert it with "
+            "astype() in NumPy, to float64 where all digits count",
+            type_a == TGL_I32 ? o->a : o->b);
+    if (type_a != type_b)
+        return cli_fail_false("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
+                              npy_type_name(type_a), o->b, npy_type_name(type_b));
+    if (a->columns != b->rows)
+        return cli_fail_false(
+            "op(A) is %" PRId64 " x %" PRId64 " and op(B) is %" PRId64 " x %" PRId64
+            ": the first must have as many columns as the second has rows; is a --trans-a or "
+            "--trans-b missing?",
+            a->rows, a->columns, b->rows, b->columns);
+    if (a->batch != b->batch && a->batch != 1 && b->batch != 1)
+        return cli_fail_false("%s is a batch of %" PRId64 " matrices and %s one of %" PRId64
+                              ": they must be the same, or one of them 1",
+                              o->a, a->batch, o->b, b->batch);
+    return true;
 }
 
 static void add_size(npy_header *h, int64_t size)
@@ -131,9 +129,8 @@ static bool check_c0(const mm_options *o, const npy_header *c0, const npy_header
     char of_c0[80] = "", of_c[80] = "";
     npy_describe_shape(c0, of_c0, sizeof of_c0);
     npy_describe_shape(result, of_c, sizeof of_c);
-    cli_fail("%s is %s, the product is %s: they must be the same", o->c0, of_c0,
-             of_c[0] != '\0' ? of_c : "a single number");
-    return false;
+    return cli_fail_false("%s is %s, the product is %s: they must be the same", o->c0, of_c0,
+                          of_c[0] != '\0' ? of_c : "a single number");
 }
 
 static bool check_problem(const mm_options *o, const mm_files *files, const mm_product *x)
@@ -143,11 +140,10 @@ static bool check_problem(const mm_options *o, const mm_files *files, const mm_p
     char message[256];
     tgl_last_error(message, sizeof message);
     if (status == TGL_BAD_TYPE && o->c0 != NULL && o->common.type_d == 0)
-        cli_fail("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
-                 npy_type_name(files->a.header.type), o->c0, npy_type_name(files->c0.header.type));
-    else
-        cli_fail("%s", message);
-    return false;
+        return cli_fail_false("%s is %s and %s is %s: convert one with astype() in NumPy", o->a,
+                              npy_type_name(files->a.header.type), o->c0,
+                              npy_type_name(files->c0.header.type));
+    return cli_fail_false("%s", message);
 }
 
 bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x)
@@ -155,7 +151,7 @@ bool mm_make_product(const mm_options *o, const mm_files *files, mm_product *x)
     const mm_factor a = factor_of(&files->a.header, o->common.trans_a, true);
     const mm_factor b = factor_of(&files->b.header, o->common.trans_b, false);
     const npy_header *c0 = o->c0 != NULL ? &files->c0.header : NULL;
-    if (!fit(o, &a, &b)) return false;
+    if (!check_factors(o, &a, &b)) return false;
     const bool by_columns = c0 != NULL && c0->dimensions == 2 && c0->fortran_order;
     const int64_t batch = a.batch == 1 ? b.batch : a.batch;
     x->result = (npy_header){.fortran_order = by_columns};

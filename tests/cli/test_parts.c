@@ -117,23 +117,19 @@ static void headers_of_all_types_and_shapes(void **state)
 static void labels_of_types(void **state)
 {
     (void)state;
-    char label[TYPE_LABEL_SIZE];
     problem_options o = problem_options_start();
     o.m = o.n = o.k = 8;
     tgl_problem p = problem_of_options(&o);
-    problem_type_label(&p, label);
-    assert_string_equal(label, "f32");
+    assert_string_equal(problem_type_label(&p).text, "f32");
     o.compute = TGL_COMPUTE_TF32;
     o.has_compute = true;
     p = problem_of_options(&o);
-    problem_type_label(&p, label);
-    assert_string_equal(label, "tf32");
+    assert_string_equal(problem_type_label(&p).text, "tf32");
     o.type = TGL_F16;
     o.type_d = TGL_F32;
     o.batch = 3;
     p = problem_of_options(&o);
-    problem_type_label(&p, label);
-    assert_string_equal(label, "f16-f32");
+    assert_string_equal(problem_type_label(&p).text, "f16-f32");
     assert_int_equal(problem_result_type(&p), TGL_F32);
     assert_int_equal(p.stride_a, 64);
     assert_int_equal(p.stride_d, 64);
