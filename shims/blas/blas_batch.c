@@ -16,17 +16,6 @@
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
-static void trace(blas_server server, const char *routine, const blas_gemm *g, int64_t batch)
-{
-    if (blas_is_traced())
-        blas_trace(server,
-                   "%s %c%c m=%lld n=%lld k=%lld alpha=%g lda=%lld ldb=%lld beta=%g ldc=%lld "
-                   "batch=%lld",
-                   routine, blas_letter_of(g->trans_a), blas_letter_of(g->trans_b), (long long)g->m,
-                   (long long)g->n, (long long)g->k, g->alpha, (long long)g->lda, (long long)g->ldb,
-                   g->beta, (long long)g->ldc, (long long)batch);
-}
-
 static bool runs_together(const tgl_device *dev, const blas_gemm *g, int64_t batch)
 {
     return dev != NULL && batch > 1 && !blas_wants_gpu(g);
@@ -106,34 +95,23 @@ static void cblas_strided(const char *name, bool is_64, int layout, int trans_a,
         return;
     }
     if (layout == TGL_ROW_MAJOR) stride = (strides){stride.b, stride.a, stride.c};
-    trace(multiply_strided(g, &stride, batch), name, g, batch);
+    blas_trace_gemm(multiply_strided(g, &stride, batch), name, g, batch);
 }
 
-#define CBLAS_STRIDED(function, name, element, T, I)                                               \
+#define CBLAS_STRIDED(function, name, T, I)                                                        \
     BLAS_FUNCTION(function, (int layout, int trans_a, int trans_b, I m, I n, I k, T alpha,         \
                              const T *A, I lda, I stride_a, const T *B, I ldb, I stride_b, T beta, \
                              T *C, I ldc, I stride_c, I batch))                                    \
     {                                                                                              \
-        blas_gemm g = {.type = element,                                                            \
-                       .m = m,                                                                     \
-                       .n = n,                                                                     \
-                       .k = k,                                                                     \
-                       .alpha = alpha,                                                             \
-                       .beta = beta,                                                               \
-                       .A = A,                                                                     \
-                       .B = B,                                                                     \
-                       .C = C,                                                                     \
-                       .lda = lda,                                                                 \
-                       .ldb = ldb,                                                                 \
-                       .ldc = ldc};                                                                \
+        blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, )};                                                  \
         cblas_strided(name, sizeof(I) == 8, layout, trans_a, trans_b, &g,                          \
                       (strides){stride_a, stride_b, stride_c}, batch);                             \
     }
 
-CBLAS_STRIDED(cblas_sgemm_batch_strided, "cblas_sgemm_batch_strided", TGL_F32, float, int32_t)
-CBLAS_STRIDED(cblas_dgemm_batch_strided, "cblas_dgemm_batch_strided", TGL_F64, double, int32_t)
-CBLAS_STRIDED(cblas_sgemm_batch_strided64_, "cblas_sgemm_batch_strided", TGL_F32, float, int64_t)
-CBLAS_STRIDED(cblas_dgemm_batch_strided64_, "cblas_dgemm_batch_strided", TGL_F64, double, int64_t)
+CBLAS_STRIDED(cblas_sgemm_batch_strided, "cblas_sgemm_batch_strided", float, int32_t)
+CBLAS_STRIDED(cblas_dgemm_batch_strided, "cblas_dgemm_batch_strided", double, int32_t)
+CBLAS_STRIDED(cblas_sgemm_batch_strided64_, "cblas_sgemm_batch_strided", float, int64_t)
+CBLAS_STRIDED(cblas_dgemm_batch_strided64_, "cblas_dgemm_batch_strided", double, int64_t)
 BLAS_ALIAS(cblas_sgemm_batch_strided_64, cblas_sgemm_batch_strided64_);
 BLAS_ALIAS(cblas_dgemm_batch_strided_64, cblas_dgemm_batch_strided64_);
 BLAS_ALIAS(scipy_cblas_sgemm_batch_strided, cblas_sgemm_batch_strided);
@@ -213,43 +191,28 @@ static void cblas_groups(const groups *b)
         group_of(b, i, &g, &error);
         const void *const *A = (is_row_major ? b->B : b->A) + first;
         const void *const *B = (is_row_major ? b->A : b->B) + first;
-        trace(multiply_pointers(&g, A, B, b->C + first, size), b->name, &g, size);
+        blas_trace_gemm(multiply_pointers(&g, A, B, b->C + first, size), b->name, &g, size);
         first += size;
     }
 }
 
-#define CBLAS_GROUPS(function, routine, element, T, I)                                             \
+#define CBLAS_GROUPS(function, routine, T, I)                                                      \
     BLAS_FUNCTION(function,                                                                        \
                   (int layout, const int *trans_a, const int *trans_b, const I *m, const I *n,     \
-                   const I *k, const T *alpha, const T **A, const I *lda, const T **B,             \
-                   const I *ldb, const T *beta, T **C, const I *ldc, I count, const I *size))      \
+                   const I *k, const T *alpha, const T **a, const I *lda, const T **b,             \
+                   const I *ldb, const T *beta, T **c, const I *ldc, I count, const I *size))      \
     {                                                                                              \
-        const groups b = {.name = routine,                                                         \
-                          .type = element,                                                         \
-                          .is_64 = sizeof(I) == 8,                                                 \
-                          .layout = layout,                                                        \
-                          .trans_a = trans_a,                                                      \
-                          .trans_b = trans_b,                                                      \
-                          .m = m,                                                                  \
-                          .n = n,                                                                  \
-                          .k = k,                                                                  \
-                          .lda = lda,                                                              \
-                          .ldb = ldb,                                                              \
-                          .ldc = ldc,                                                              \
-                          .size = size,                                                            \
-                          .alpha = alpha,                                                          \
-                          .beta = beta,                                                            \
-                          .A = (const void *const *)A,                                             \
-                          .B = (const void *const *)B,                                             \
-                          .C = (void *const *)C,                                                   \
-                          .count = count};                                                         \
-        cblas_groups(&b);                                                                          \
+        const void *const *A = (const void *const *)a, *const *B = (const void *const *)b;         \
+        void *const *C = (void *const *)c;                                                         \
+        cblas_groups(&(groups){BLAS_GEMM_ARGUMENTS(T, ), .name = routine, .is_64 = sizeof(I) == 8, \
+                               .layout = layout, .trans_a = trans_a, .trans_b = trans_b,           \
+                               .size = size, .count = count});                                     \
     }
 
-CBLAS_GROUPS(cblas_sgemm_batch, "cblas_sgemm_batch", TGL_F32, float, int32_t)
-CBLAS_GROUPS(cblas_dgemm_batch, "cblas_dgemm_batch", TGL_F64, double, int32_t)
-CBLAS_GROUPS(cblas_sgemm_batch64_, "cblas_sgemm_batch", TGL_F32, float, int64_t)
-CBLAS_GROUPS(cblas_dgemm_batch64_, "cblas_dgemm_batch", TGL_F64, double, int64_t)
+CBLAS_GROUPS(cblas_sgemm_batch, "cblas_sgemm_batch", float, int32_t)
+CBLAS_GROUPS(cblas_dgemm_batch, "cblas_dgemm_batch", double, int32_t)
+CBLAS_GROUPS(cblas_sgemm_batch64_, "cblas_sgemm_batch", float, int64_t)
+CBLAS_GROUPS(cblas_dgemm_batch64_, "cblas_dgemm_batch", double, int64_t)
 BLAS_ALIAS(cblas_sgemm_batch_64, cblas_sgemm_batch64_);
 BLAS_ALIAS(cblas_dgemm_batch_64, cblas_dgemm_batch64_);
 BLAS_ALIAS(scipy_cblas_sgemm_batch, cblas_sgemm_batch);

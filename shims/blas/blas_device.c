@@ -82,3 +82,14 @@ void blas_trace(blas_server server, const char *format, ...)
     va_end(args);
     fprintf(stderr, "tegula_blas: %s: %s\n", text, names[server]);
 }
+
+void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch)
+{
+    char of_batch[32] = "";
+    if (!is_traced) return;
+    if (batch > 0) snprintf(of_batch, sizeof of_batch, " batch=%lld", (long long)batch);
+    blas_trace(server, "%s %c%c m=%lld n=%lld k=%lld alpha=%g lda=%lld ldb=%lld beta=%g ldc=%lld%s",
+               routine, blas_letter_of(g->trans_a), blas_letter_of(g->trans_b), (long long)g->m,
+               (long long)g->n, (long long)g->k, g->alpha, (long long)g->lda, (long long)g->ldb,
+               g->beta, (long long)g->ldc, of_batch);
+}

@@ -81,24 +81,13 @@ bool blas_gemm_of_cblas(int layout, int trans_a, int trans_b, blas_gemm *g, blas
 
 /* ---- Both interfaces ------------------------------------------------------------------------- */
 
-static void multiply(const char *routine, const blas_gemm *g)
-{
-    const blas_server server = blas_multiply(g);
-    if (blas_is_traced())
-        blas_trace(server,
-                   "%s %c%c m=%lld n=%lld k=%lld alpha=%g lda=%lld ldb=%lld beta=%g ldc=%lld",
-                   routine, blas_letter_of(g->trans_a), blas_letter_of(g->trans_b), (long long)g->m,
-                   (long long)g->n, (long long)g->k, g->alpha, (long long)g->lda, (long long)g->ldb,
-                   g->beta, (long long)g->ldc);
-}
-
 static void fortran_gemm(const char *name, const char *padded_name, bool is_64, const blas_gemm *g)
 {
     const int argument = blas_gemm_check(g);
     if (argument != 0)
         blas_report(padded_name, argument, is_64);
     else
-        multiply(name, g);
+        blas_trace_gemm(blas_multiply(g), name, g, 0);
 }
 
 static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, int trans_b,
@@ -106,7 +95,7 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
 {
     blas_error error;
     if (blas_gemm_of_cblas(layout, trans_a, trans_b, g, &error))
-        multiply(name, g);
+        blas_trace_gemm(blas_multiply(g), name, g, 0);
     else
         blas_report_cblas(name, &error, is_64);
 }
@@ -114,61 +103,39 @@ static void cblas_gemm(const char *name, bool is_64, int layout, int trans_a, in
 /* ---- Exported functions ---------------------------------------------------------------------- */
 
 /* Fortran passes everything by address. The lengths of the strings follow the arguments and are not
- * needed here. T: the element type; element: its tgl_type; I: the integers. */
-#define FORTRAN_GEMM(function, name, padded_name, element, T, I)                                   \
+ * needed here. T: the element type; I: the integers. */
+#define FORTRAN_GEMM(function, name, padded_name, T, I)                                            \
     BLAS_FUNCTION(function, (const char *trans_a, const char *trans_b, const I *m, const I *n,     \
                              const I *k, const T *alpha, const T *A, const I *lda, const T *B,     \
                              const I *ldb, const T *beta, T *C, const I *ldc))                     \
     {                                                                                              \
-        const blas_gemm g = {.type = element,                                                      \
-                             .m = *m,                                                              \
-                             .n = *n,                                                              \
-                             .k = *k,                                                              \
-                             .alpha = *alpha,                                                      \
-                             .beta = *beta,                                                        \
-                             .A = A,                                                               \
-                             .B = B,                                                               \
-                             .C = C,                                                               \
-                             .lda = *lda,                                                          \
-                             .ldb = *ldb,                                                          \
-                             .ldc = *ldc,                                                          \
+        const blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, *),                                            \
                              .trans_a = blas_transpose_of_letter(*trans_a),                        \
                              .trans_b = blas_transpose_of_letter(*trans_b)};                       \
         fortran_gemm(name, padded_name, sizeof(I) == 8, &g);                                       \
     }
 
-#define CBLAS_GEMM(function, name, element, T, I)                                                  \
+#define CBLAS_GEMM(function, name, T, I)                                                           \
     BLAS_FUNCTION(function, (int layout, int trans_a, int trans_b, I m, I n, I k, T alpha,         \
                              const T *A, I lda, const T *B, I ldb, T beta, T *C, I ldc))           \
     {                                                                                              \
-        blas_gemm g = {.type = element,                                                            \
-                       .m = m,                                                                     \
-                       .n = n,                                                                     \
-                       .k = k,                                                                     \
-                       .alpha = alpha,                                                             \
-                       .beta = beta,                                                               \
-                       .A = A,                                                                     \
-                       .B = B,                                                                     \
-                       .C = C,                                                                     \
-                       .lda = lda,                                                                 \
-                       .ldb = ldb,                                                                 \
-                       .ldc = ldc};                                                                \
+        blas_gemm g = {BLAS_GEMM_ARGUMENTS(T, )};                                                  \
         cblas_gemm(name, sizeof(I) == 8, layout, trans_a, trans_b, &g);                            \
     }
 
-FORTRAN_GEMM(sgemm_, "sgemm", "SGEMM ", TGL_F32, float, int32_t)
-FORTRAN_GEMM(dgemm_, "dgemm", "DGEMM ", TGL_F64, double, int32_t)
-FORTRAN_GEMM(sgemm_64_, "sgemm", "SGEMM ", TGL_F32, float, int64_t)
-FORTRAN_GEMM(dgemm_64_, "dgemm", "DGEMM ", TGL_F64, double, int64_t)
+FORTRAN_GEMM(sgemm_, "sgemm", "SGEMM ", float, int32_t)
+FORTRAN_GEMM(dgemm_, "dgemm", "DGEMM ", double, int32_t)
+FORTRAN_GEMM(sgemm_64_, "sgemm", "SGEMM ", float, int64_t)
+FORTRAN_GEMM(dgemm_64_, "dgemm", "DGEMM ", double, int64_t)
 BLAS_ALIAS(scipy_sgemm_, sgemm_);
 BLAS_ALIAS(scipy_dgemm_, dgemm_);
 BLAS_ALIAS(scipy_sgemm_64_, sgemm_64_);
 BLAS_ALIAS(scipy_dgemm_64_, dgemm_64_);
 
-CBLAS_GEMM(cblas_sgemm, "cblas_sgemm", TGL_F32, float, int32_t)
-CBLAS_GEMM(cblas_dgemm, "cblas_dgemm", TGL_F64, double, int32_t)
-CBLAS_GEMM(cblas_sgemm64_, "cblas_sgemm", TGL_F32, float, int64_t)
-CBLAS_GEMM(cblas_dgemm64_, "cblas_dgemm", TGL_F64, double, int64_t)
+CBLAS_GEMM(cblas_sgemm, "cblas_sgemm", float, int32_t)
+CBLAS_GEMM(cblas_dgemm, "cblas_dgemm", double, int32_t)
+CBLAS_GEMM(cblas_sgemm64_, "cblas_sgemm", float, int64_t)
+CBLAS_GEMM(cblas_dgemm64_, "cblas_dgemm", double, int64_t)
 BLAS_ALIAS(cblas_sgemm_64, cblas_sgemm64_);
 BLAS_ALIAS(cblas_dgemm_64, cblas_dgemm64_);
 BLAS_ALIAS(scipy_cblas_sgemm, cblas_sgemm);

@@ -204,58 +204,42 @@ static void cblas_gemv(const char *name, bool is_64, int layout, int trans, blas
 
 /* ---- Exported functions ---------------------------------------------------------------------- */
 
-/* T: the element type; element: its tgl_type; I: the integers. */
-#define FORTRAN_GEMV(function, name, padded_name, element, T, I)                                   \
+/* T: the element type; I: the integers; of: as in BLAS_GEMM_ARGUMENTS(). */
+#define GEMV_ARGUMENTS(T, of)                                                                      \
+    .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .alpha = of alpha, .beta = of beta,             \
+    .A = (const char *)A, .x = (const char *)x, .y = (char *)y, .lda = of lda, .incx = of incx,    \
+    .incy = of incy
+
+#define FORTRAN_GEMV(function, name, padded_name, T, I)                                            \
     BLAS_FUNCTION(function,                                                                        \
                   (const char *trans, const I *m, const I *n, const T *alpha, const T *A,          \
                    const I *lda, const T *x, const I *incx, const T *beta, T *y, const I *incy))   \
     {                                                                                              \
-        const blas_gemv v = {.type = element,                                                      \
-                             .trans = blas_transpose_of_letter(*trans),                            \
-                             .m = *m,                                                              \
-                             .n = *n,                                                              \
-                             .alpha = *alpha,                                                      \
-                             .beta = *beta,                                                        \
-                             .A = (const char *)A,                                                 \
-                             .x = (const char *)x,                                                 \
-                             .y = (char *)y,                                                       \
-                             .lda = *lda,                                                          \
-                             .incx = *incx,                                                        \
-                             .incy = *incy};                                                       \
+        const blas_gemv v = {GEMV_ARGUMENTS(T, *), .trans = blas_transpose_of_letter(*trans)};     \
         fortran_gemv(name, padded_name, sizeof(I) == 8, &v);                                       \
     }
 
-#define CBLAS_GEMV(function, name, element, T, I)                                                  \
+#define CBLAS_GEMV(function, name, T, I)                                                           \
     BLAS_FUNCTION(function, (int layout, int trans, I m, I n, T alpha, const T *A, I lda,          \
                              const T *x, I incx, T beta, T *y, I incy))                            \
     {                                                                                              \
-        blas_gemv v = {.type = element,                                                            \
-                       .m = m,                                                                     \
-                       .n = n,                                                                     \
-                       .alpha = alpha,                                                             \
-                       .beta = beta,                                                               \
-                       .A = (const char *)A,                                                       \
-                       .x = (const char *)x,                                                       \
-                       .y = (char *)y,                                                             \
-                       .lda = lda,                                                                 \
-                       .incx = incx,                                                               \
-                       .incy = incy};                                                              \
+        blas_gemv v = {GEMV_ARGUMENTS(T, )};                                                       \
         cblas_gemv(name, sizeof(I) == 8, layout, trans, &v);                                       \
     }
 
-FORTRAN_GEMV(sgemv_, "sgemv", "SGEMV ", TGL_F32, float, int32_t)
-FORTRAN_GEMV(dgemv_, "dgemv", "DGEMV ", TGL_F64, double, int32_t)
-FORTRAN_GEMV(sgemv_64_, "sgemv", "SGEMV ", TGL_F32, float, int64_t)
-FORTRAN_GEMV(dgemv_64_, "dgemv", "DGEMV ", TGL_F64, double, int64_t)
+FORTRAN_GEMV(sgemv_, "sgemv", "SGEMV ", float, int32_t)
+FORTRAN_GEMV(dgemv_, "dgemv", "DGEMV ", double, int32_t)
+FORTRAN_GEMV(sgemv_64_, "sgemv", "SGEMV ", float, int64_t)
+FORTRAN_GEMV(dgemv_64_, "dgemv", "DGEMV ", double, int64_t)
 BLAS_ALIAS(scipy_sgemv_, sgemv_);
 BLAS_ALIAS(scipy_dgemv_, dgemv_);
 BLAS_ALIAS(scipy_sgemv_64_, sgemv_64_);
 BLAS_ALIAS(scipy_dgemv_64_, dgemv_64_);
 
-CBLAS_GEMV(cblas_sgemv, "cblas_sgemv", TGL_F32, float, int32_t)
-CBLAS_GEMV(cblas_dgemv, "cblas_dgemv", TGL_F64, double, int32_t)
-CBLAS_GEMV(cblas_sgemv64_, "cblas_sgemv", TGL_F32, float, int64_t)
-CBLAS_GEMV(cblas_dgemv64_, "cblas_dgemv", TGL_F64, double, int64_t)
+CBLAS_GEMV(cblas_sgemv, "cblas_sgemv", float, int32_t)
+CBLAS_GEMV(cblas_dgemv, "cblas_dgemv", double, int32_t)
+CBLAS_GEMV(cblas_sgemv64_, "cblas_sgemv", float, int64_t)
+CBLAS_GEMV(cblas_dgemv64_, "cblas_dgemv", double, int64_t)
 BLAS_ALIAS(cblas_sgemv_64, cblas_sgemv64_);
 BLAS_ALIAS(cblas_dgemv_64, cblas_dgemv64_);
 BLAS_ALIAS(scipy_cblas_sgemv, cblas_sgemv);

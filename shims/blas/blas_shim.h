@@ -46,6 +46,13 @@ typedef struct blas_gemm {
     int64_t lda, ldb, ldc;
 } blas_gemm;
 
+/* The members that get the arguments of the same names. T: the element type, float or double;
+ * of: what reads an argument, nothing for a value and * for an address. */
+#define BLAS_TYPE_OF(T) (sizeof(T) == sizeof(float) ? TGL_F32 : TGL_F64)
+#define BLAS_GEMM_ARGUMENTS(T, of)                                                                 \
+    .type = BLAS_TYPE_OF(T), .m = of m, .n = of n, .k = of k, .alpha = of alpha, .beta = of beta,  \
+    .A = A, .B = B, .C = C, .lda = of lda, .ldb = of ldb, .ldc = of ldc
+
 /* An illegal argument of a CBLAS function. */
 typedef struct blas_error {
     int argument;
@@ -114,6 +121,9 @@ tgl_device *blas_device(void);
 
 /* Whether the environment asks for a line for each call. Only after blas_device(). */
 bool blas_is_traced(void);
+
+/* Prints a line about a call of xGEMM, if lines are asked for. batch: products, 0 for no batch. */
+void blas_trace_gemm(blas_server server, const char *routine, const blas_gemm *g, int64_t batch);
 
 /* Prints a line about a call: the text and who has computed the product. */
 void blas_trace(blas_server server, const char *format, ...) __attribute__((format(printf, 2, 3)));
