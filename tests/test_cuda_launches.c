@@ -5,8 +5,6 @@
  */
 #include "fake_cuda/setup.h"
 
-#include "api/handles.h"
-
 /* ---- How kernels are launched ---------------------------------------------------------------- */
 
 /* Runs m x n x 1024 of ones with 32 x 32 tiles and this number of splits. Returns the launch. */
@@ -274,26 +272,6 @@ static void add_step(tgl_list_builder *b, const tgl_launch *launch)
     tgl_list_launch(b, launch, &argument, sizeof argument);
 }
 
-static tgl_status plan_of(tgl_device *dev, tgl_list_builder *b, tgl_plan **plan)
-{
-    const tgl_shape shape = {.m = 1,
-                             .n = 1,
-                             .k = 1,
-                             .batch = 1,
-                             .in_place = true,
-                             .type_a = TGL_F32,
-                             .type_b = TGL_F32,
-                             .type_c = TGL_F32,
-                             .type_d = TGL_F32,
-                             .type_accumulate = TGL_F32,
-                             .lda = 1,
-                             .ldb = 1,
-                             .ldc = 1,
-                             .ldd = 1};
-    assert_status(tgl_list_end(b), TGL_OK);
-    return tgl_plan_of_list(dev, &shape, b->list, plan);
-}
-
 static void run(const tgl_plan *plan, double alpha)
 {
     static float one;
@@ -320,7 +298,7 @@ static void persistent_kernels_get_what_is_resident(void **state)
         launch.cluster[0] = rows[i].cluster;
         launch.grid[2] = rows[i].depth;
         add_step(&b, &launch);
-        assert_status(plan_of(dev, &b, &plan), TGL_OK);
+        assert_status(plan_of_launches(dev, &b, &plan), TGL_OK);
         run(plan, 1);
         assert_int_equal(latest_launch().grid[0], rows[i].expected);
         assert_int_equal(latest_launch().cluster, rows[i].cluster);
@@ -343,7 +321,7 @@ static void beside_a_step_that_is_left_out(void **state)
     const tgl_launch second = launch_with(&b, "second", 2, TGL_BESIDE);
     add_step(&b, &first);
     add_step(&b, &second);
-    assert_status(plan_of(dev, &b, &plan), TGL_OK);
+    assert_status(plan_of_launches(dev, &b, &plan), TGL_OK);
     run(plan, 1);
     assert_int_equal(earlier_launch(1).grid[0], 1);
     assert_int_equal(earlier_launch(1).overlaps, 1);
@@ -372,7 +350,7 @@ static void arguments_of_a_wrong_size_are_refused(void **state)
     tgl_launch launch = launch_with(&b, "first", 1, TGL_AFTER_ALL);
     launch.kernel = tgl_list_kernel(&b, &kernel);
     add_step(&b, &launch);
-    assert_status(plan_of(dev, &b, &plan), TGL_BAD_ARGUMENT);
+    assert_status(plan_of_launches(dev, &b, &plan), TGL_BAD_ARGUMENT);
     assert_last_error("but is launched with 8");
     tgl_device_close(dev);
 }
@@ -393,7 +371,7 @@ static void features_that_are_not_there(void **state)
         launch.kernel = tgl_list_kernel(&b, &kernel);
         if (i == 1) launch.cluster[0] = 2;
         add_step(&b, &launch);
-        assert_status(plan_of(dev, &b, &plan), TGL_UNSUPPORTED);
+        assert_status(plan_of_launches(dev, &b, &plan), TGL_UNSUPPORTED);
         assert_null(plan);
     }
     tgl_device_close(dev);
@@ -427,7 +405,7 @@ static tgl_status plan_with_map(tgl_device *dev, const char *parameters, tgl_pla
     tgl_list_step(&b, "test");
     tgl_list_launch(&b, &launch, &arguments, sizeof arguments);
     tgl_list_patch(&b, &patch);
-    return plan_of(dev, &b, plan);
+    return plan_of_launches(dev, &b, plan);
 }
 
 static const char map_and_number[] = "struct tgl_tensor_map|long long";

@@ -5,8 +5,6 @@
  */
 #include "fake_cuda/setup.h"
 
-#include "api/handles.h"
-
 #include <pthread.h>
 
 enum { UNUSED_MAX = 256 }; /* maximum number of modules without users that a device keeps */
@@ -14,20 +12,6 @@ enum { UNUSED_MAX = 256 }; /* maximum number of modules without users that a dev
 /* *plan := a plan with one launch of a kernel with these macros. */
 static tgl_status make_plan(tgl_device *dev, const char *macros, tgl_plan **plan)
 {
-    const tgl_shape shape = {.m = 1,
-                             .n = 1,
-                             .k = 1,
-                             .batch = 1,
-                             .in_place = true,
-                             .type_a = TGL_F32,
-                             .type_b = TGL_F32,
-                             .type_c = TGL_F32,
-                             .type_d = TGL_F32,
-                             .type_accumulate = TGL_F32,
-                             .lda = 1,
-                             .ldb = 1,
-                             .ldc = 1,
-                             .ldd = 1};
     const tgl_kernel kernel = {
         .name = "test", .file = "test.cu", .symbol = "test", .parameters = "int", .source = "test"};
     const int argument = 1;
@@ -52,8 +36,7 @@ static tgl_status make_plan(tgl_device *dev, const char *macros, tgl_plan **plan
                                .last_count = 1};
     tgl_list_step(&b, "test");
     tgl_list_launch(&b, &launch, &argument, sizeof argument);
-    assert_status(tgl_list_end(&b), TGL_OK);
-    return tgl_plan_of_list(dev, &shape, &list, plan);
+    return plan_of_launches(dev, &b, plan);
 }
 
 static tgl_plan *plan_number(tgl_device *dev, int number)

@@ -104,33 +104,22 @@ enum { CUBLASLT_ORDER_COL = 0 };
 
 /* ---- Functions that are replaced ------------------------------------------------------------- */
 
-cublasStatus_t cublasSgemm_v2 CUBLAS_GEMM_PARAMETERS(float, int);
-cublasStatus_t cublasDgemm_v2 CUBLAS_GEMM_PARAMETERS(double, int);
-cublasStatus_t cublasHgemm CUBLAS_GEMM_PARAMETERS(cublas_half, int);
-cublasStatus_t cublasSgemm_v2_64 CUBLAS_GEMM_PARAMETERS(float, int64_t);
-cublasStatus_t cublasDgemm_v2_64 CUBLAS_GEMM_PARAMETERS(double, int64_t);
-cublasStatus_t cublasHgemm_64 CUBLAS_GEMM_PARAMETERS(cublas_half, int64_t);
-
-cublasStatus_t cublasSgemmBatched CUBLAS_GEMM_BATCHED_PARAMETERS(float, int);
-cublasStatus_t cublasDgemmBatched CUBLAS_GEMM_BATCHED_PARAMETERS(double, int);
-cublasStatus_t cublasHgemmBatched CUBLAS_GEMM_BATCHED_PARAMETERS(cublas_half, int);
-cublasStatus_t cublasSgemmBatched_64 CUBLAS_GEMM_BATCHED_PARAMETERS(float, int64_t);
-cublasStatus_t cublasDgemmBatched_64 CUBLAS_GEMM_BATCHED_PARAMETERS(double, int64_t);
-cublasStatus_t cublasHgemmBatched_64 CUBLAS_GEMM_BATCHED_PARAMETERS(cublas_half, int64_t);
-
-cublasStatus_t cublasSgemmStridedBatched CUBLAS_GEMM_STRIDED_PARAMETERS(float, int);
-cublasStatus_t cublasDgemmStridedBatched CUBLAS_GEMM_STRIDED_PARAMETERS(double, int);
-cublasStatus_t cublasHgemmStridedBatched CUBLAS_GEMM_STRIDED_PARAMETERS(cublas_half, int);
-cublasStatus_t cublasSgemmStridedBatched_64 CUBLAS_GEMM_STRIDED_PARAMETERS(float, int64_t);
-cublasStatus_t cublasDgemmStridedBatched_64 CUBLAS_GEMM_STRIDED_PARAMETERS(double, int64_t);
-cublasStatus_t cublasHgemmStridedBatched_64 CUBLAS_GEMM_STRIDED_PARAMETERS(cublas_half, int64_t);
-
-cublasStatus_t cublasGemmEx CUBLAS_GEMM_EX_PARAMETERS(int);
-cublasStatus_t cublasGemmEx_64 CUBLAS_GEMM_EX_PARAMETERS(int64_t);
-cublasStatus_t cublasGemmBatchedEx CUBLAS_GEMM_BATCHED_EX_PARAMETERS(int);
-cublasStatus_t cublasGemmBatchedEx_64 CUBLAS_GEMM_BATCHED_EX_PARAMETERS(int64_t);
-cublasStatus_t cublasGemmStridedBatchedEx CUBLAS_GEMM_STRIDED_EX_PARAMETERS(int);
-cublasStatus_t cublasGemmStridedBatchedEx_64 CUBLAS_GEMM_STRIDED_EX_PARAMETERS(int64_t);
+#define GEMM(function, T, I, ...) cublasStatus_t function CUBLAS_GEMM_PARAMETERS(T, I);
+#define GEMM_BATCHED(function, T, I, ...)                                                          \
+    cublasStatus_t function CUBLAS_GEMM_BATCHED_PARAMETERS(T, I);
+#define GEMM_STRIDED(function, T, I, ...)                                                          \
+    cublasStatus_t function CUBLAS_GEMM_STRIDED_PARAMETERS(T, I);
+#define GEMM_EX(function, I)         cublasStatus_t function CUBLAS_GEMM_EX_PARAMETERS(I);
+#define GEMM_BATCHED_EX(function, I) cublasStatus_t function CUBLAS_GEMM_BATCHED_EX_PARAMETERS(I);
+#define GEMM_STRIDED_EX(function, I) cublasStatus_t function CUBLAS_GEMM_STRIDED_EX_PARAMETERS(I);
+CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)
+CUBLAS_EX_FUNCTIONS(GEMM_EX, GEMM_BATCHED_EX, GEMM_STRIDED_EX)
+#undef GEMM
+#undef GEMM_BATCHED
+#undef GEMM_STRIDED
+#undef GEMM_EX
+#undef GEMM_BATCHED_EX
+#undef GEMM_STRIDED_EX
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *A, cublasLtMatrixLayout_t a, const void *B,

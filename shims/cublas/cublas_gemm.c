@@ -53,26 +53,7 @@
                                stride_b, beta, C, ldc, stride_c, batch));                          \
     }
 
-GEMM(cublasSgemm_v2, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)
-GEMM(cublasDgemm_v2, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)
-GEMM(cublasHgemm, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)
-GEMM(cublasSgemm_v2_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)
-GEMM(cublasDgemm_v2_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)
-GEMM(cublasHgemm_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)
-
-GEMM_BATCHED(cublasSgemmBatched, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)
-GEMM_BATCHED(cublasDgemmBatched, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)
-GEMM_BATCHED(cublasHgemmBatched, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)
-GEMM_BATCHED(cublasSgemmBatched_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)
-GEMM_BATCHED(cublasDgemmBatched_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)
-GEMM_BATCHED(cublasHgemmBatched_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)
-
-GEMM_STRIDED(cublasSgemmStridedBatched, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)
-GEMM_STRIDED(cublasDgemmStridedBatched, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)
-GEMM_STRIDED(cublasHgemmStridedBatched, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)
-GEMM_STRIDED(cublasSgemmStridedBatched_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)
-GEMM_STRIDED(cublasDgemmStridedBatched_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)
-GEMM_STRIDED(cublasHgemmStridedBatched_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)
 
 /* ---- Functions for any types ----------------------------------------------------------------- */
 
@@ -139,9 +120,4 @@ static bool serve_ex(cublasHandle_t handle, cublasGemmAlgo_t algo, cublas_produc
                                compute, algo));                                                    \
     }
 
-GEMM_EX(cublasGemmEx, int)
-GEMM_EX(cublasGemmEx_64, int64_t)
-GEMM_BATCHED_EX(cublasGemmBatchedEx, int)
-GEMM_BATCHED_EX(cublasGemmBatchedEx_64, int64_t)
-GEMM_STRIDED_EX(cublasGemmStridedBatchedEx, int)
-GEMM_STRIDED_EX(cublasGemmStridedBatchedEx_64, int64_t)
+CUBLAS_EX_FUNCTIONS(GEMM_EX, GEMM_BATCHED_EX, GEMM_STRIDED_EX)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of cuBLAS's functions, which differ in the element type T and in the type of sizes
- * I: int, or int64_t where the name ends in _64.
+ * The functions of cuBLAS that multiply matrices, and their parameters. The parameters differ in
+ * the element type T and in the type of sizes I: int, or int64_t where the name ends in _64.
  */
 #ifndef TGL_CUBLAS_PARAMETERS_H
 #define TGL_CUBLAS_PARAMETERS_H
@@ -38,5 +38,36 @@
      const void *B, cudaDataType type_b, I ldb, long long stride_b, const void *beta, void *C,     \
      cudaDataType type_c, I ldc, long long stride_c, I batch, cublasComputeType_t compute,         \
      cublasGemmAlgo_t algo)
+
+/* The functions for one element type: GEMM(function, T, I, type of the elements, compute type) and
+ * so on for each. */
+#define CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)                                   \
+    GEMM(cublasSgemm_v2, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)                               \
+    GEMM(cublasDgemm_v2, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)                              \
+    GEMM(cublasHgemm, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)                            \
+    GEMM(cublasSgemm_v2_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)                        \
+    GEMM(cublasDgemm_v2_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)                       \
+    GEMM(cublasHgemm_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)                     \
+    GEMM_BATCHED(cublasSgemmBatched, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)                   \
+    GEMM_BATCHED(cublasDgemmBatched, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)                  \
+    GEMM_BATCHED(cublasHgemmBatched, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)             \
+    GEMM_BATCHED(cublasSgemmBatched_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)            \
+    GEMM_BATCHED(cublasDgemmBatched_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)           \
+    GEMM_BATCHED(cublasHgemmBatched_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)      \
+    GEMM_STRIDED(cublasSgemmStridedBatched, float, int, CUDA_R_32F, CUBLAS_COMPUTE_32F)            \
+    GEMM_STRIDED(cublasDgemmStridedBatched, double, int, CUDA_R_64F, CUBLAS_COMPUTE_64F)           \
+    GEMM_STRIDED(cublasHgemmStridedBatched, cublas_half, int, CUDA_R_16F, CUBLAS_COMPUTE_16F)      \
+    GEMM_STRIDED(cublasSgemmStridedBatched_64, float, int64_t, CUDA_R_32F, CUBLAS_COMPUTE_32F)     \
+    GEMM_STRIDED(cublasDgemmStridedBatched_64, double, int64_t, CUDA_R_64F, CUBLAS_COMPUTE_64F)    \
+    GEMM_STRIDED(cublasHgemmStridedBatched_64, cublas_half, int64_t, CUDA_R_16F, CUBLAS_COMPUTE_16F)
+
+/* The functions for any element types: GEMM(function, I) and so on for each. */
+#define CUBLAS_EX_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)                                      \
+    GEMM(cublasGemmEx, int)                                                                        \
+    GEMM(cublasGemmEx_64, int64_t)                                                                 \
+    GEMM_BATCHED(cublasGemmBatchedEx, int)                                                         \
+    GEMM_BATCHED(cublasGemmBatchedEx_64, int64_t)                                                  \
+    GEMM_STRIDED(cublasGemmStridedBatchedEx, int)                                                  \
+    GEMM_STRIDED(cublasGemmStridedBatchedEx_64, int64_t)
 
 #endif

@@ -340,3 +340,23 @@ void assert_product_fails(tgl_device *dev, tgl_status expected)
     float C = 0;
     assert_status(tgl_gemm(dev, &problem, 1, NULL, NULL, 0, &C, NULL), expected);
 }
+
+tgl_status plan_of_launches(tgl_device *dev, tgl_list_builder *b, tgl_plan **plan)
+{
+    const tgl_shape shape = {.m = 1,
+                             .n = 1,
+                             .k = 1,
+                             .batch = 1,
+                             .in_place = true,
+                             .type_a = TGL_F32,
+                             .type_b = TGL_F32,
+                             .type_c = TGL_F32,
+                             .type_d = TGL_F32,
+                             .type_accumulate = TGL_F32,
+                             .lda = 1,
+                             .ldb = 1,
+                             .ldc = 1,
+                             .ldd = 1};
+    assert_status(tgl_list_end(b), TGL_OK);
+    return tgl_plan_of_list(dev, &shape, b->list, plan);
+}

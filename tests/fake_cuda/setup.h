@@ -5,6 +5,7 @@
 #ifndef FAKE_CUDA_SETUP_H
 #define FAKE_CUDA_SETUP_H
 
+#include "api/handles.h"
 #include "cuda/driver.h"
 #include "fake_cuda.h"
 #include "support.h"
@@ -40,6 +41,9 @@ const char *property_of(const tgl_device *dev, const char *wanted);
 void assert_product(tgl_device *dev, const char *kernel, int m, int n, int k);
 void assert_product_fails(tgl_device *dev, tgl_status expected);
 
+/* A plan of the launches that b lists, for an FP32 product of 1 x 1 matrices. */
+tgl_status plan_of_launches(tgl_device *dev, tgl_list_builder *b, tgl_plan **plan);
+
 /* The counters of the fakes: see fake_cuda.h. */
 int live_objects(void);
 int context_depth(void);
@@ -63,8 +67,7 @@ void *create_stream(void);
 void *create_blocking_stream(void);
 void destroy_stream(void *stream);
 void begin_capture(void *stream);
-void *
-end_capture(void *stream); /* returns the graph; fails the test if the capture was invalidated */
+void *end_capture(void *stream); /* the graph; fails the test if the capture was invalidated */
 void launch_graph(void *graph, void *stream);
 void destroy_graph(void *graph);
 size_t memory_taken(void); /* bytes of device memory in use */

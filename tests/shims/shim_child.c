@@ -4,6 +4,7 @@
  */
 #include "shim_child.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_SECONDS = 60 };
+enum { MAX_SECONDS = 60, MAX_THREADS = 16 };
 
 /* gcc and clang say differently that a sanitizer is on. */
 #ifdef __has_feature
@@ -102,4 +103,18 @@ const char *output_of(const char *variable, const char *value, child_fn *fn)
     const char *output = output_of_child(variable, value, fn, &status);
     if (status != 0) fail_msg("the child fails and prints \"%s\"", output);
     return output;
+}
+
+bool is_right_in_threads(int count, void *(*work)(void *unused))
+{
+    pthread_t threads[MAX_THREADS];
+    bool is_right = count <= MAX_THREADS;
+    for (int i = 0; i < count; i++)
+        if (!is_right || pthread_create(&threads[i], NULL, work, NULL) != 0) return false;
+    for (int i = 0; i < count; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        is_right = is_right && wrong == NULL;
+    }
+    return is_right;
 }

@@ -24,6 +24,9 @@ const char *output_of_child(const char *variable, const char *value, child_fn *f
 /* The same for a child that must end with 0. */
 const char *output_of(const char *variable, const char *value, child_fn *fn);
 
+/* Whether work(), in this many threads at once, returned NULL in each. */
+bool is_right_in_threads(int count, void *(*work)(void *unused));
+
 /* What call(data) prints on stderr. Valid until the next call. */
 const char *stderr_of(void (*call)(void *data), void *data);
 

@@ -338,16 +338,7 @@ static void *multiply_often(void *unused)
 
 static bool multiply_by_threads(void)
 {
-    pthread_t threads[THREADS];
-    bool is_right = true;
-    for (int i = 0; i < THREADS; i++)
-        if (pthread_create(&threads[i], NULL, multiply_often, NULL) != 0) return false;
-    for (int i = 0; i < THREADS; i++) {
-        void *wrong;
-        pthread_join(threads[i], &wrong);
-        is_right = is_right && wrong == NULL;
-    }
-    return is_right;
+    return is_right_in_threads(THREADS, multiply_often);
 }
 
 static void test_threads(void **state)

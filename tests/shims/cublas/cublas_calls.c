@@ -5,20 +5,20 @@
 
 #define SIZES(I) c->handle, c->trans_a, c->trans_b, (I)c->m, (I)c->n, (I)c->k
 
-#define GEMM(function, T, I)                                                                       \
+#define GEMM(function, T, I, ...)                                                                  \
     static cublasStatus_t call_##function(const cublas_call *c)                                    \
     {                                                                                              \
         return function(SIZES(I), (const T *)c->alpha, (const T *)c->A, (I)c->lda,                 \
                         (const T *)c->B, (I)c->ldb, (const T *)c->beta, (T *)c->C, (I)c->ldc);     \
     }
-#define GEMM_BATCHED(function, T, I)                                                               \
+#define GEMM_BATCHED(function, T, I, ...)                                                          \
     static cublasStatus_t call_##function(const cublas_call *c)                                    \
     {                                                                                              \
         return function(SIZES(I), (const T *)c->alpha, (const T *const *)c->A, (I)c->lda,          \
                         (const T *const *)c->B, (I)c->ldb, (const T *)c->beta, (T *const *)c->C,   \
                         (I)c->ldc, (I)c->batch);                                                   \
     }
-#define GEMM_STRIDED(function, T, I)                                                               \
+#define GEMM_STRIDED(function, T, I, ...)                                                          \
     static cublasStatus_t call_##function(const cublas_call *c)                                    \
     {                                                                                              \
         return function(SIZES(I), (const T *)c->alpha, (const T *)c->A, (I)c->lda, c->stride_a,    \
@@ -47,67 +47,25 @@
                         c->stride_c, (I)c->batch, c->compute, c->algo);                            \
     }
 
-GEMM(cublasSgemm_v2, float, int)
-GEMM(cublasDgemm_v2, double, int)
-GEMM(cublasHgemm, cublas_half, int)
-GEMM(cublasSgemm_v2_64, float, int64_t)
-GEMM(cublasDgemm_v2_64, double, int64_t)
-GEMM(cublasHgemm_64, cublas_half, int64_t)
-GEMM_BATCHED(cublasSgemmBatched, float, int)
-GEMM_BATCHED(cublasDgemmBatched, double, int)
-GEMM_BATCHED(cublasHgemmBatched, cublas_half, int)
-GEMM_BATCHED(cublasSgemmBatched_64, float, int64_t)
-GEMM_BATCHED(cublasDgemmBatched_64, double, int64_t)
-GEMM_BATCHED(cublasHgemmBatched_64, cublas_half, int64_t)
-GEMM_STRIDED(cublasSgemmStridedBatched, float, int)
-GEMM_STRIDED(cublasDgemmStridedBatched, double, int)
-GEMM_STRIDED(cublasHgemmStridedBatched, cublas_half, int)
-GEMM_STRIDED(cublasSgemmStridedBatched_64, float, int64_t)
-GEMM_STRIDED(cublasDgemmStridedBatched_64, double, int64_t)
-GEMM_STRIDED(cublasHgemmStridedBatched_64, cublas_half, int64_t)
-GEMM_EX(cublasGemmEx, int)
-GEMM_EX(cublasGemmEx_64, int64_t)
-GEMM_BATCHED_EX(cublasGemmBatchedEx, int)
-GEMM_BATCHED_EX(cublasGemmBatchedEx_64, int64_t)
-GEMM_STRIDED_EX(cublasGemmStridedBatchedEx, int)
-GEMM_STRIDED_EX(cublasGemmStridedBatchedEx_64, int64_t)
+CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)
+CUBLAS_EX_FUNCTIONS(GEMM_EX, GEMM_BATCHED_EX, GEMM_STRIDED_EX)
 
-#define ROW(function, kind, is_64, type, compute)                                                  \
-    {                                                                                              \
-#function, kind, is_64, false, type, compute, call_##function                              \
-    }
-#define ROW_EX(function, kind, is_64)                                                              \
-    {                                                                                              \
-#function, kind, is_64, true, CUDA_R_32F, CUBLAS_COMPUTE_32F, call_##function              \
-    }
+#define ROW_ONE(function, T, I, ...)                                                               \
+    {#function, ONE, sizeof(I) == 8, false, __VA_ARGS__, call_##function},
+#define ROW_BATCHED(function, T, I, ...)                                                           \
+    {#function, POINTERS, sizeof(I) == 8, false, __VA_ARGS__, call_##function},
+#define ROW_STRIDED(function, T, I, ...)                                                           \
+    {#function, STRIDED, sizeof(I) == 8, false, __VA_ARGS__, call_##function},
+#define ROW_EX(function, kind, I)                                                                  \
+    {#function, kind, sizeof(I) == 8, true, CUDA_R_32F, CUBLAS_COMPUTE_32F, call_##function},
+#define ROW_ONE_EX(function, I)     ROW_EX(function, ONE, I)
+#define ROW_BATCHED_EX(function, I) ROW_EX(function, POINTERS, I)
+#define ROW_STRIDED_EX(function, I) ROW_EX(function, STRIDED, I)
 
 /* name, kind of batch, 64-bit sizes, element type, compute type */
 const function_row cublas_functions[24] = {
-    ROW(cublasSgemm_v2, ONE, false, CUDA_R_32F, CUBLAS_COMPUTE_32F),
-    ROW(cublasDgemm_v2, ONE, false, CUDA_R_64F, CUBLAS_COMPUTE_64F),
-    ROW(cublasHgemm, ONE, false, CUDA_R_16F, CUBLAS_COMPUTE_16F),
-    ROW(cublasSgemm_v2_64, ONE, true, CUDA_R_32F, CUBLAS_COMPUTE_32F),
-    ROW(cublasDgemm_v2_64, ONE, true, CUDA_R_64F, CUBLAS_COMPUTE_64F),
-    ROW(cublasHgemm_64, ONE, true, CUDA_R_16F, CUBLAS_COMPUTE_16F),
-    ROW(cublasSgemmBatched, POINTERS, false, CUDA_R_32F, CUBLAS_COMPUTE_32F),
-    ROW(cublasDgemmBatched, POINTERS, false, CUDA_R_64F, CUBLAS_COMPUTE_64F),
-    ROW(cublasHgemmBatched, POINTERS, false, CUDA_R_16F, CUBLAS_COMPUTE_16F),
-    ROW(cublasSgemmBatched_64, POINTERS, true, CUDA_R_32F, CUBLAS_COMPUTE_32F),
-    ROW(cublasDgemmBatched_64, POINTERS, true, CUDA_R_64F, CUBLAS_COMPUTE_64F),
-    ROW(cublasHgemmBatched_64, POINTERS, true, CUDA_R_16F, CUBLAS_COMPUTE_16F),
-    ROW(cublasSgemmStridedBatched, STRIDED, false, CUDA_R_32F, CUBLAS_COMPUTE_32F),
-    ROW(cublasDgemmStridedBatched, STRIDED, false, CUDA_R_64F, CUBLAS_COMPUTE_64F),
-    ROW(cublasHgemmStridedBatched, STRIDED, false, CUDA_R_16F, CUBLAS_COMPUTE_16F),
-    ROW(cublasSgemmStridedBatched_64, STRIDED, true, CUDA_R_32F, CUBLAS_COMPUTE_32F),
-    ROW(cublasDgemmStridedBatched_64, STRIDED, true, CUDA_R_64F, CUBLAS_COMPUTE_64F),
-    ROW(cublasHgemmStridedBatched_64, STRIDED, true, CUDA_R_16F, CUBLAS_COMPUTE_16F),
-    ROW_EX(cublasGemmEx, ONE, false),
-    ROW_EX(cublasGemmEx_64, ONE, true),
-    ROW_EX(cublasGemmBatchedEx, POINTERS, false),
-    ROW_EX(cublasGemmBatchedEx_64, POINTERS, true),
-    ROW_EX(cublasGemmStridedBatchedEx, STRIDED, false),
-    ROW_EX(cublasGemmStridedBatchedEx_64, STRIDED, true),
-};
+    CUBLAS_TYPED_FUNCTIONS(ROW_ONE, ROW_BATCHED, ROW_STRIDED)
+        CUBLAS_EX_FUNCTIONS(ROW_ONE_EX, ROW_BATCHED_EX, ROW_STRIDED_EX)};
 
 static void add(recorded_call *r, long long word)
 {

@@ -51,58 +51,37 @@ static cublasStatus_t record(const char *function, int count, const long long *w
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-#define GEMM(function, T, I)                                                                       \
+/* What cuBLAS may do within a product: call other functions that the loader finds. */
+static cublasStatus_t reenter(cublasHandle_t handle, int64_t n, const void *scalar, const void *A,
+                              void *C)
+{
+    reenters = 0;
+    const int size = (int)n;
+    __typeof__(&cublasGemmEx) gemm = (__typeof__(&cublasGemmEx))dlsym(RTLD_DEFAULT, "cublasGemmEx");
+    return gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, size, size, size, scalar, A, CUDA_R_32F, size, A,
+                CUDA_R_32F, size, scalar, C, CUDA_R_32F, size, CUBLAS_COMPUTE_32F,
+                CUBLAS_GEMM_DEFAULT);
+}
+
+#define GEMM(function, T, I, ...)                                                                  \
     RECORDER_API cublasStatus_t function CUBLAS_GEMM_PARAMETERS(T, I)                              \
     {                                                                                              \
+        if (reenters) return reenter(handle, n, alpha, A, C);                                      \
         RECORD(#function, SIZES, W(alpha), W(A), lda, W(B), ldb, W(beta), W(C), ldc);              \
     }
-#define GEMM_BATCHED(function, T, I)                                                               \
+#define GEMM_BATCHED(function, T, I, ...)                                                          \
     RECORDER_API cublasStatus_t function CUBLAS_GEMM_BATCHED_PARAMETERS(T, I)                      \
     {                                                                                              \
         RECORD(#function, SIZES, W(alpha), W(A), lda, W(B), ldb, W(beta), W(C), ldc, batch);       \
     }
-#define GEMM_STRIDED(function, T, I)                                                               \
+#define GEMM_STRIDED(function, T, I, ...)                                                          \
     RECORDER_API cublasStatus_t function CUBLAS_GEMM_STRIDED_PARAMETERS(T, I)                      \
     {                                                                                              \
         RECORD(#function, SIZES, W(alpha), W(A), lda, stride_a, W(B), ldb, stride_b, W(beta),      \
                W(C), ldc, stride_c, batch);                                                        \
     }
 
-/* What cuBLAS may do within a product: call other functions that the loader finds. */
-static cublasStatus_t reenter(cublasHandle_t handle, int n, const void *scalar, const void *A,
-                              void *C)
-{
-    __typeof__(&cublasGemmEx) gemm = (__typeof__(&cublasGemmEx))dlsym(RTLD_DEFAULT, "cublasGemmEx");
-    return gemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, scalar, A, CUDA_R_32F, n, A, CUDA_R_32F,
-                n, scalar, C, CUDA_R_32F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-}
-
-RECORDER_API cublasStatus_t cublasSgemm_v2 CUBLAS_GEMM_PARAMETERS(float, int)
-{
-    if (reenters) {
-        reenters = 0;
-        return reenter(handle, n, alpha, A, C);
-    }
-    RECORD("cublasSgemm_v2", SIZES, W(alpha), W(A), lda, W(B), ldb, W(beta), W(C), ldc);
-}
-
-GEMM(cublasDgemm_v2, double, int)
-GEMM(cublasHgemm, cublas_half, int)
-GEMM(cublasSgemm_v2_64, float, int64_t)
-GEMM(cublasDgemm_v2_64, double, int64_t)
-GEMM(cublasHgemm_64, cublas_half, int64_t)
-GEMM_BATCHED(cublasSgemmBatched, float, int)
-GEMM_BATCHED(cublasDgemmBatched, double, int)
-GEMM_BATCHED(cublasHgemmBatched, cublas_half, int)
-GEMM_BATCHED(cublasSgemmBatched_64, float, int64_t)
-GEMM_BATCHED(cublasDgemmBatched_64, double, int64_t)
-GEMM_BATCHED(cublasHgemmBatched_64, cublas_half, int64_t)
-GEMM_STRIDED(cublasSgemmStridedBatched, float, int)
-GEMM_STRIDED(cublasDgemmStridedBatched, double, int)
-GEMM_STRIDED(cublasHgemmStridedBatched, cublas_half, int)
-GEMM_STRIDED(cublasSgemmStridedBatched_64, float, int64_t)
-GEMM_STRIDED(cublasDgemmStridedBatched_64, double, int64_t)
-GEMM_STRIDED(cublasHgemmStridedBatched_64, cublas_half, int64_t)
+CUBLAS_TYPED_FUNCTIONS(GEMM, GEMM_BATCHED, GEMM_STRIDED)
 
 #define GEMM_EX(function, I)                                                                       \
     RECORDER_API cublasStatus_t function CUBLAS_GEMM_EX_PARAMETERS(I)                              \
@@ -122,12 +101,7 @@ GEMM_STRIDED(cublasHgemmStridedBatched_64, cublas_half, int64_t)
         RECORD(#function, SIZES, W(alpha), W(A), type_a, lda, stride_a, W(B), type_b, ldb,         \
                stride_b, W(beta), W(C), type_c, ldc, stride_c, batch, compute, algo);              \
     }
-GEMM_EX(cublasGemmEx, int)
-GEMM_EX(cublasGemmEx_64, int64_t)
-GEMM_BATCHED_EX(cublasGemmBatchedEx, int)
-GEMM_BATCHED_EX(cublasGemmBatchedEx_64, int64_t)
-GEMM_STRIDED_EX(cublasGemmStridedBatchedEx, int)
-GEMM_STRIDED_EX(cublasGemmStridedBatchedEx_64, int64_t)
+CUBLAS_EX_FUNCTIONS(GEMM_EX, GEMM_BATCHED_EX, GEMM_STRIDED_EX)
 
 /* ---- Handles --------------------------------------------------------------------------------- */
 

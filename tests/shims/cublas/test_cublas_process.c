@@ -384,8 +384,7 @@ static void test_graphs(void **state)
     assert_string_equal(clean_output_of(NULL, NULL, uses_workspace), "");
 }
 
-/* ---- Threads
- * ------------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 static void *multiply_often(void *unused)
 {
@@ -403,17 +402,8 @@ static void *multiply_often(void *unused)
 
 static bool multiplies_in_threads(void)
 {
-    pthread_t threads[THREADS];
-    bool is_right = true;
     load_all();
-    for (int i = 0; i < THREADS; i++)
-        if (pthread_create(&threads[i], NULL, multiply_often, NULL) != 0) return false;
-    for (int i = 0; i < THREADS; i++) {
-        void *wrong;
-        pthread_join(threads[i], &wrong);
-        is_right = is_right && wrong == NULL;
-    }
-    return is_right;
+    return is_right_in_threads(THREADS, multiply_often);
 }
 
 static void test_threads(void **state)
@@ -422,8 +412,7 @@ static void test_threads(void **state)
     assert_string_equal(clean_output_of(NULL, NULL, multiplies_in_threads), "");
 }
 
-/* ---- Fork
- * ----------------------------------------------------------------------------------------- */
+/* ---- Fork ------------------------------------------------------------------------------------ */
 
 static cublasHandle_t inherited;
 
