@@ -256,7 +256,7 @@ static check_settings settings_for(const check_options *o, tgl_device *dev)
     };
 }
 
-static int check(const check_options *o, tgl_device *dev)
+static int check_products(const check_options *o, tgl_device *dev)
 {
     const check_settings settings = settings_for(o, dev);
     check_results results;
@@ -276,7 +276,7 @@ static int check(const check_options *o, tgl_device *dev)
     return code;
 }
 
-static int run(const check_options *o, tgl_device *dev)
+static int run_cases(const check_options *o, tgl_device *dev)
 {
     const bool is_small = o->small || is_device(dev, "sim");
     const problem_options *c = &o->common;
@@ -286,7 +286,7 @@ static int run(const check_options *o, tgl_device *dev)
     const int found = check_find_kernel(dev, kernel_for(o));
     if (found != EXIT_DONE) return found;
     if (o->huge) return check_huge(dev, kernel_for(o), c->compute, is_small);
-    return check(o, dev);
+    return check_products(o, dev);
 }
 
 static int open_and_run(const check_options *o)
@@ -294,7 +294,7 @@ static int open_and_run(const check_options *o)
     int code;
     tgl_device *dev = problem_open_device(&o->common, &code);
     if (dev == NULL) return code;
-    code = run(o, dev);
+    code = run_cases(o, dev);
     tgl_device_close(dev);
     return code;
 }

@@ -232,7 +232,7 @@ static int run_page(const ladder_options *o, ladder_settings *settings)
     return ladder_page_finish(&page, code);
 }
 
-static int run(ladder_options *o, tgl_device *dev)
+static int run_ladder(ladder_options *o, tgl_device *dev)
 {
     const bool is_sim = strcmp(tgl_device_name(dev), "sim") == 0;
     if (!has_ladder(dev))
@@ -266,7 +266,7 @@ int command_ladder(int argc, char **argv)
     if (code != PARSED) return code;
     tgl_device *dev = open_device(options.device, &code);
     if (dev == NULL) return code;
-    code = run(&options, dev);
+    code = run_ladder(&options, dev);
     tgl_device_close(dev);
     return code;
 }

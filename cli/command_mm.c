@@ -154,8 +154,8 @@ static tgl_status place_input(tgl_device *dev, const array_file *file, const voi
 }
 
 /* Where C0 has the result's type, the result begins as a copy of it. */
-static tgl_status place(tgl_device *dev, const mm_product *x, const mm_files *files, bool reads_c0,
-                        mm_memory *memory)
+static tgl_status place_operands(tgl_device *dev, const mm_product *x, const mm_files *files,
+                                 bool reads_c0, mm_memory *memory)
 {
     tgl_status status = place_input(dev, &files->a, &memory->A, &memory->a_copy);
     if (status == TGL_OK) status = place_input(dev, &files->b, &memory->B, &memory->b_copy);
@@ -165,7 +165,7 @@ static tgl_status place(tgl_device *dev, const mm_product *x, const mm_files *fi
     return tgl_upload(dev, memory->C, files->c0.data, mm_result_bytes(x), NULL);
 }
 
-static void release(tgl_device *dev, mm_memory *memory)
+static void release_memory(tgl_device *dev, mm_memory *memory)
 {
     tgl_free(dev, memory->a_copy);
     tgl_free(dev, memory->b_copy);
@@ -187,8 +187,8 @@ static tgl_operands operands_of(const mm_product *x, const mm_options *o, const 
 }
 
 /* Runs the plan once, timed. */
-static tgl_status run(tgl_device *dev, const tgl_plan *plan, const tgl_operands *given,
-                      double *seconds)
+static tgl_status run_plan_timed(tgl_device *dev, const tgl_plan *plan, const tgl_operands *given,
+                                 double *seconds)
 {
     tgl_timer *timer;
     tgl_status status = tgl_timer_create(dev, &timer);
@@ -239,16 +239,16 @@ static int multiply_planned(tgl_device *dev, const mm_product *x, const tgl_plan
 {
     mm_memory memory = {0};
     double seconds = 0;
-    tgl_status status = place(dev, x, files, o->c0 != NULL && o->beta != 0, &memory);
+    tgl_status status = place_operands(dev, x, files, o->c0 != NULL && o->beta != 0, &memory);
     const tgl_operands given = operands_of(x, o, &memory);
     if (status == TGL_OK) {
         long_work work;
         long_work_start(&work, dev, &x->problem);
-        status = run(dev, plan, &given, &seconds);
+        status = run_plan_timed(dev, plan, &given, &seconds);
         long_work_end(&work);
     }
     int code = status != TGL_OK ? cli_fail_status(status) : write_product(dev, x, memory.C, output);
-    release(dev, &memory);
+    release_memory(dev, &memory);
     if (code != EXIT_DONE) return code;
     /* Beside a product that goes to standard output there is no room for a line of text. */
     FILE *report = output->temporary != NULL ? stdout : stderr;

@@ -187,7 +187,7 @@ static tgl_status make_plan(const operands *o, const char *kernel, tgl_plan **pl
 
 /* Adds the candidate of a kernel string, measured, if the kernel takes the shape in that way and
  * the plan is new. */
-static tgl_status add(stopwatch *watch, const char *request, candidate_list *list)
+static tgl_status add_candidate(stopwatch *watch, const char *request, candidate_list *list)
 {
     candidate c;
     tgl_plan *plan;
@@ -211,9 +211,9 @@ static tgl_status add_kernel(stopwatch *watch, const char *name, candidate_list 
     tgl_status status = TGL_OK;
     for (int strips = 0; strips < 2 && kernel_has_option(name, "strips=1"); strips++) {
         snprintf(request, sizeof request, "%s:strips=%d", name, strips);
-        if (status == TGL_OK) status = add(watch, request, list);
+        if (status == TGL_OK) status = add_candidate(watch, request, list);
     }
-    return status == TGL_OK ? add(watch, name, list) : status;
+    return status == TGL_OK ? add_candidate(watch, name, list) : status;
 }
 
 /* Whether the text begins with "NAME=". */
@@ -263,7 +263,7 @@ static tgl_status add_variants(stopwatch *watch, const char *kernel, candidate_l
             const int value = varied[i].values[j];
             if (i == 0 && value > 1 && value * DEPTH_MIN > k) break;
             with_option(of, varied[i].option, value, request);
-            status = add(watch, request, list);
+            status = add_candidate(watch, request, list);
         }
     }
     return status;

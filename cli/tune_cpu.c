@@ -77,8 +77,8 @@ static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *al
 }
 
 /* Measures the candidates on the shapes that there is time for; *shapes: their number. */
-static tgl_status measure(tgl_device *dev, const suite *s, double end, candidate *all, int count,
-                          int *shapes)
+static tgl_status measure_shapes(tgl_device *dev, const suite *s, double end, candidate *all,
+                                 int count, int *shapes)
 {
     progress line;
     progress_start(&line, s->count);
@@ -132,7 +132,7 @@ int tune_cpu(tgl_device *dev, const char *model, const suite *s, double minutes,
     row[0] = '\0';
     for (int i = 0; i < count; i++)
         all[i] = (candidate){kcs[i], 0, 0};
-    tgl_status status = measure(dev, s, end, all, count, &shapes);
+    tgl_status status = measure_shapes(dev, s, end, all, count, &shapes);
     if (status != TGL_OK) return cli_fail_at("tune", status);
     candidate best = best_of(all, count, shapes);
 
@@ -142,7 +142,7 @@ int tune_cpu(tgl_device *dev, const char *model, const suite *s, double minutes,
             all[i] = (candidate){best.kc, mcs[i], 0};
         all[count++] = (candidate){best.kc, 0, 0};
         all[0] = (candidate){0, 0, 0};
-        status = measure(dev, s, end, all, count, &shapes);
+        status = measure_shapes(dev, s, end, all, count, &shapes);
         if (status != TGL_OK) return cli_fail_at("tune", status);
         best = best_of(all, count, shapes);
     }

@@ -34,7 +34,7 @@ static void prepare_cublas(contest *t, contestant *c)
     if (!c->right) cli_fail("%s is left out here: %s", c->peer->name, why);
 }
 
-static tgl_status prepare(contest *t)
+static tgl_status prepare_contest(contest *t)
 {
     const contest_settings *s = t->settings;
     const tgl_problem *p = &t->problem;
@@ -108,7 +108,7 @@ static void choose_spots(contest *t)
 }
 
 /* What Tegula's epilogue makes of an element. */
-static reference_element finish(const contest *t, const contest_spot *spot)
+static reference_element apply_epilogue(const contest *t, const contest_spot *spot)
 {
     const tgl_epilogue *e = t->epilogue;
     const tgl_problem *p = &t->problem;
@@ -153,7 +153,7 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
     for (int n = 0; n < CONTEST_SPOTS; n++) {
         const contest_spot *s = &t->spots[n];
         const double x = element_get(result->type, C, stored_place(result, s->b, s->i, s->j));
-        const reference_element e = epilogue != NULL ? finish(t, s) : s->expected;
+        const reference_element e = epilogue != NULL ? apply_epilogue(t, s) : s->expected;
         double error;
         if (error_add(&summary, result->type, x, &e, bound, &error)) continue;
         snprintf(why, why_size,
@@ -165,7 +165,7 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
 }
 
 /* Fills C with NaN, runs a contestant once, and checks the result. */
-static tgl_status verify(contest *t, contestant *c)
+static tgl_status verify_contestant(contest *t, contestant *c)
 {
     tgl_device *dev = t->settings->dev;
     const operand_set set = operands_for(&t->operands, 0);
@@ -226,7 +226,7 @@ static tgl_status time_calls(contest *t, const contestant *c, int calls, double 
 }
 
 /* Finds how many calls fill a sample. */
-static tgl_status calibrate(contest *t, contestant *c)
+static tgl_status choose_calls(contest *t, contestant *c)
 {
     wait_until_quiet(t->settings);
     tgl_status status = run_once(t, c);
@@ -284,7 +284,7 @@ static tgl_status time_all(contest *t)
 {
     const int count = t->settings->peer_count + 1;
     for (int i = 0; i < count; i++)
-        if (t->all[i].right) CLI_TRY(calibrate(t, &t->all[i]));
+        if (t->all[i].right) CLI_TRY(choose_calls(t, &t->all[i]));
     t->rounds = choose_rounds(t);
     for (int round = 0; round < t->rounds; round++)
         for (int i = 0; i < count; i++) {
@@ -323,10 +323,10 @@ tgl_status contest_run(contest *t, const contest_settings *settings, const tgl_p
 {
     *t = (contest){.settings = settings, .problem = *problem, .own_epilogue = settings->epilogue};
     t->epilogue = epilogue_for(&t->own_epilogue, problem);
-    tgl_status status = prepare(t);
+    tgl_status status = prepare_contest(t);
     if (status == TGL_OK) choose_spots(t);
     for (int i = 0; status == TGL_OK && i <= settings->peer_count; i++)
-        if (t->all[i].right) status = verify(t, &t->all[i]);
+        if (t->all[i].right) status = verify_contestant(t, &t->all[i]);
     if (status != TGL_OK || t->error[0] != '\0') return status;
     wait_until_quiet(settings);
     measure_ceiling(t);

@@ -56,7 +56,7 @@ static const entry driver_entries[] = {
 
 /* ---- Finding --------------------------------------------------------------------------------- */
 
-static void *load(const char *path)
+static void *load_library(const char *path)
 {
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
@@ -70,7 +70,7 @@ static void *load_pattern(const char *base, const char *folder)
     const int length = snprintf(pattern, sizeof pattern, "%s%s/libcublas.so*", base, folder);
     if (length >= (int)sizeof pattern || glob(pattern, 0, NULL, &found) != 0) return NULL;
     for (size_t i = found.gl_pathc; i > 0 && library == NULL; i--)
-        library = load(found.gl_pathv[i - 1]);
+        library = load_library(found.gl_pathv[i - 1]);
     globfree(&found);
     return library;
 }
@@ -99,7 +99,7 @@ static void *load_anywhere(void)
                                         "libcublas.so.11"};
     void *library = NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && library == NULL; i++)
-        library = load(names[i]);
+        library = load_library(names[i]);
     for (size_t i = 0; i < sizeof places / sizeof places[0] && library == NULL; i++) {
         const char *base = places[i].variable != NULL ? getenv(places[i].variable) : "";
         if (base != NULL) library = load_pattern(base, places[i].folder);
@@ -124,7 +124,7 @@ static void *load_cublas(char *message, size_t message_size)
         return library;
     }
     const bool is_folder = stat(own, &info) == 0 && S_ISDIR(info.st_mode);
-    void *library = is_folder ? load_pattern(own, "") : load(own);
+    void *library = is_folder ? load_pattern(own, "") : load_library(own);
     if (library == NULL)
         snprintf(message, message_size, "TEGULA_CUBLAS is \"%s\", which has no cuBLAS", own);
     return library;
@@ -150,7 +150,7 @@ static bool find_functions(cublas_functions *call, void *library, const entry *e
 static bool enter_context(cublas *c, char *message, size_t message_size)
 {
     const char *path = getenv("TEGULA_LIBCUDA"), *colon = strchr(tgl_device_name(c->dev), ':');
-    void *driver = load(path != NULL ? path : "libcuda.so.1");
+    void *driver = load_library(path != NULL ? path : "libcuda.so.1");
     if (driver == NULL) {
         snprintf(message, message_size, "libcuda.so.1 was not found");
         return false;

@@ -38,7 +38,7 @@ static cublasStatus_t make_layout(const cublas *c, const tgl_problem *p, tgl_typ
 }
 
 /* Describes the stored matrices in column-major order, where rows and columns are exchanged. */
-static cublasStatus_t describe(cublas_product *x)
+static cublasStatus_t describe_matrices(cublas_product *x)
 {
     const cublas_functions *call = &x->lib->call;
     const tgl_problem *p = &x->problem;
@@ -117,7 +117,7 @@ bool cublaslt_choose(cublas_product *x, const operands *o, char *message, size_t
     int count = 0;
     x->workspace_size = workspace_wanted;
     if (tgl_alloc(o->dev, x->workspace_size, &x->workspace) != TGL_OK) x->workspace_size = 0;
-    cublasStatus_t status = describe(x);
+    cublasStatus_t status = describe_matrices(x);
     if (status == 0) status = ask_heuristic(x, results, &count);
     if (status != 0)
         snprintf(message, message_size, "cuBLASLt does not take it: cublasStatus_t %d", status);

@@ -38,7 +38,7 @@ typedef struct caller {
     cublas_product *product; /* of cuBLAS */
 } caller;
 
-static tgl_status call(const caller *c, operand_set set)
+static tgl_status call_product(const caller *c, operand_set set)
 {
     if (c->product != NULL) return cublas_run(c->product, set) ? TGL_OK : TGL_DRIVER;
     if (c->plan != NULL) return tgl_plan_run(c->plan, 1, set.A, set.B, 0, set.C, NULL);
@@ -50,12 +50,12 @@ static tgl_status call(const caller *c, operand_set set)
 static tgl_status time_calls(const caller *c, double *blocks)
 {
     const operand_set set = operands_for(&c->operands, 0);
-    tgl_status status = call(c, set); /* the first call plans, compiles and loads */
+    tgl_status status = call_product(c, set); /* the first call plans, compiles and loads */
     for (int b = 0; b < BLOCKS && status == TGL_OK; b++) {
         status = tgl_device_sync(c->dev);
         const double start = cli_clock();
         for (int i = 0; i < CALLS && status == TGL_OK; i++)
-            status = call(c, set);
+            status = call_product(c, set);
         blocks[b] = (cli_clock() - start) / CALLS;
     }
     return status == TGL_OK ? tgl_device_sync(c->dev) : status;
@@ -86,7 +86,7 @@ static tgl_status time_way(caller *c, const way *w)
 }
 
 /* lib: cuBLAS, for ways that use it. */
-static tgl_status measure(tgl_device *dev, const way *w, cublas *lib)
+static tgl_status measure_way(tgl_device *dev, const way *w, cublas *lib)
 {
     const tgl_problem p = cli_problem(TGL_F32, 32, 32, 256);
     caller c = {.dev = dev};
@@ -110,7 +110,7 @@ static tgl_status measure_all(tgl_device *dev, cublas *lib)
 {
     tgl_status status = TGL_OK;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0] && status == TGL_OK; i++)
-        if (!ways[i].by_peer || lib != NULL) status = measure(dev, &ways[i], lib);
+        if (!ways[i].by_peer || lib != NULL) status = measure_way(dev, &ways[i], lib);
     return status;
 }
 

@@ -68,7 +68,7 @@ static void help_blis_to_avx512(void)
 #endif
 }
 
-static void *load(const char *file)
+static void *load_library(const char *file)
 {
     /* MKL loads further libraries later, which need the symbols of the first. */
     const bool is_mkl = strstr(file, "libmkl_rt") != NULL;
@@ -85,7 +85,7 @@ static void *load_beside_program(const char *file)
     char *slash = strrchr(path, '/');
     if (slash == NULL || strlen(file) >= sizeof path - (size_t)(slash + 1 - path)) return NULL;
     strcpy(slash + 1, file);
-    return access(path, R_OK) == 0 ? load(path) : NULL;
+    return access(path, R_OK) == 0 ? load_library(path) : NULL;
 }
 
 /* OpenBLAS 0.3.21 selects its kernels for Prescott (2004) on processors that are newer than itself.
@@ -99,7 +99,7 @@ static void *help_openblas(void *library, const char *file)
     if (!__builtin_cpu_supports("avx2")) return library;
     dlclose(library);
     setenv("OPENBLAS_CORETYPE", __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell", 0);
-    return load(file);
+    return load_library(file);
 #else
     (void)file;
     return library;
@@ -113,7 +113,7 @@ static void *load_known(int index)
     const bool is_openblas = strcmp(known[index].name, "openblas") == 0;
     for (int i = 0; library == NULL && i < FILES && known[index].files[i] != NULL; i++) {
         const char *file = known[index].files[i];
-        library = load(file);
+        library = load_library(file);
         if (library == NULL) library = load_beside_program(file);
         if (library != NULL && is_openblas) library = help_openblas(library, file);
     }
@@ -126,7 +126,7 @@ typedef struct dnnl_version_info {
     int major, minor, patch;
 } dnnl_version_info;
 
-static void *find(const peer *p, const char *symbol)
+static void *find_symbol(const peer *p, const char *symbol)
 {
     return dlsym(p->handle, symbol);
 }
@@ -134,7 +134,7 @@ static void *find(const peer *p, const char *symbol)
 /* Calls a function that returns text, if there is one. */
 static const char *text_of(const peer *p, const char *symbol)
 {
-    const char *(*function)(void) = (const char *(*)(void))find(p, symbol);
+    const char *(*function)(void) = (const char *(*)(void))find_symbol(p, symbol);
     return function != NULL ? function() : NULL;
 }
 
@@ -146,11 +146,11 @@ static void read_version(peer *p)
     const char *blis = text_of(p, "bli_info_get_version_str");
     const char *other = text_of(p, "tegula_peer_version");
     const dnnl_version_info *(*dnnl)(void) =
-        (const dnnl_version_info *(*)(void))find(p, "dnnl_version");
-    void (*mkl)(char *, int) = (void (*)(char *, int))find(p, "MKL_Get_Version_String");
-    int (*blis_query)(void) = (int (*)(void))find(p, "bli_arch_query_id");
-    const char *(*blis_arch)(int) = (const char *(*)(int))find(p, "bli_arch_string");
-    void (*blis_init)(void) = (void (*)(void))find(p, "bli_init");
+        (const dnnl_version_info *(*)(void))find_symbol(p, "dnnl_version");
+    void (*mkl)(char *, int) = (void (*)(char *, int))find_symbol(p, "MKL_Get_Version_String");
+    int (*blis_query)(void) = (int (*)(void))find_symbol(p, "bli_arch_query_id");
+    const char *(*blis_arch)(int) = (const char *(*)(int))find_symbol(p, "bli_arch_string");
+    void (*blis_init)(void) = (void (*)(void))find_symbol(p, "bli_init");
     if (blis_init != NULL) blis_init(); /* bli_arch_query_id() aborts before it */
     if (openblas != NULL)
         snprintf(text, size, "%s", openblas);
@@ -200,7 +200,7 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
     } else {
         snprintf(p->name, sizeof p->name, "%s", strrchr(name, '/') + 1);
         if (strstr(name, "libblis") != NULL) help_blis_to_avx512();
-        p->handle = load(name);
+        p->handle = load_library(name);
     }
     if (p->handle == NULL) {
         const char *why = dlerror();
@@ -210,13 +210,13 @@ bool peer_open(const char *name, peer *p, char *message, size_t message_size)
             snprintf(message, message_size, "cannot load it: %s", why != NULL ? why : name);
         return false;
     }
-    p->sgemm = find(p, "cblas_sgemm");
-    p->dgemm = find(p, "cblas_dgemm");
-    p->onednn = p->sgemm == NULL ? find(p, "dnnl_sgemm") : NULL;
-    p->mkl_bf16 = find(p, "cblas_gemm_bf16bf16f32");
-    p->mkl_f16 = find(p, "cblas_gemm_f16f16f32");
-    p->onednn_bf16 = find(p, "tegula_peer_bf16");
-    p->onednn_i8 = find(p, "dnnl_gemm_s8s8s32");
+    p->sgemm = find_symbol(p, "cblas_sgemm");
+    p->dgemm = find_symbol(p, "cblas_dgemm");
+    p->onednn = p->sgemm == NULL ? find_symbol(p, "dnnl_sgemm") : NULL;
+    p->mkl_bf16 = find_symbol(p, "cblas_gemm_bf16bf16f32");
+    p->mkl_f16 = find_symbol(p, "cblas_gemm_f16f16f32");
+    p->onednn_bf16 = find_symbol(p, "tegula_peer_bf16");
+    p->onednn_i8 = find_symbol(p, "dnnl_gemm_s8s8s32");
     if (p->onednn_bf16 != NULL && !multiplies_bf16(p->onednn_bf16)) p->onednn_bf16 = NULL;
     if (p->sgemm == NULL && p->dgemm == NULL && p->onednn == NULL) {
         snprintf(message, message_size, "%s exports neither cblas_sgemm nor cblas_dgemm", name);
@@ -254,7 +254,7 @@ void peers_set_threads(const peer *peers, int count, int threads)
         call_with(peers[i].handle, "MKL_Set_Num_Threads", threads);
         call_with(peers[i].handle, "tegula_peer_set_num_threads", threads);
         void (*blis)(int64_t) = /* its dim_t has 64 bits */
-            (void (*)(int64_t))find(&peers[i], "bli_thread_set_num_threads");
+            (void (*)(int64_t))find_symbol(&peers[i], "bli_thread_set_num_threads");
         if (blis != NULL) blis(threads);
     }
 }

@@ -93,7 +93,7 @@ typedef struct accuracy_run {
 
 /* ---- One trial ------------------------------------------------------------------------------- */
 
-static void store(const stored_matrix *x, void *memory, int64_t b, const double *X)
+static void store_batch(const stored_matrix *x, void *memory, int64_t b, const double *X)
 {
     for (int64_t i = 0; i < x->rows; i++)
         for (int64_t j = 0; j < x->cols; j++)
@@ -101,7 +101,7 @@ static void store(const stored_matrix *x, void *memory, int64_t b, const double 
 }
 
 /* The inputs of the batch, on the host and on the device. */
-static tgl_status fill(const accuracy_run *run, trial *t)
+static tgl_status fill_inputs(const accuracy_run *run, trial *t)
 {
     const tgl_problem *p = &t->problem;
     const operands *o = &t->operands;
@@ -109,8 +109,8 @@ static tgl_status fill(const accuracy_run *run, trial *t)
     random_seed(&r, (uint64_t)run->seed, (uint64_t)t->inputs);
     for (int64_t b = 0; b < p->batch; b++) {
         random_inputs(&r, t->inputs, p->type_a, p->m, p->n, p->k, t->A, t->B);
-        store(&o->a, o->host_a, b, t->A);
-        store(&o->b, o->host_b, b, t->B);
+        store_batch(&o->a, o->host_a, b, t->A);
+        store_batch(&o->b, o->host_b, b, t->B);
     }
     return operands_upload(o);
 }
@@ -131,7 +131,7 @@ static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
 }
 
 /* All elements of a small C; else as many, drawn at random. */
-static void compare(trial *t, void *const results[PARTIES])
+static void compare_results(trial *t, void *const results[PARTIES])
 {
     const tgl_problem *p = &t->problem;
     const stored_matrix *result = &t->operands.result;
@@ -155,7 +155,7 @@ static void compare(trial *t, void *const results[PARTIES])
 }
 
 /* NaN to C, the product of one party, C to `result`. */
-static tgl_status multiply(const accuracy_run *run, trial *t, int party, void *result)
+static tgl_status multiply_by_party(const accuracy_run *run, trial *t, int party, void *result)
 {
     const operand_set set = operands_for(&t->operands, 0);
     memset(t->C, 0xff, t->operands.size_c);
@@ -172,15 +172,16 @@ static tgl_status multiply(const accuracy_run *run, trial *t, int party, void *r
 static tgl_status try_parties(const accuracy_run *run, trial *t)
 {
     void *results[PARTIES] = {NULL};
-    tgl_status status = fill(run, t);
+    tgl_status status = fill_inputs(run, t);
     t->has[OURS] = t->has[SEQUENTIAL] = true;
     t->has[CUBLAS] = run->lib != NULL;
     for (int party = OURS; party <= CUBLAS && status == TGL_OK; party++) {
         if (!t->has[party]) continue;
         results[party] = malloc(t->operands.size_c);
-        status = results[party] != NULL ? multiply(run, t, party, results[party]) : TGL_NO_MEMORY;
+        status = results[party] != NULL ? multiply_by_party(run, t, party, results[party])
+                                        : TGL_NO_MEMORY;
     }
-    if (status == TGL_OK) compare(t, results);
+    if (status == TGL_OK) compare_results(t, results);
     free(results[OURS]);
     free(results[CUBLAS]);
     return status;
@@ -292,7 +293,7 @@ static tgl_status try_all(accuracy_run *run, bool small)
 }
 
 /* Returns an exit code. */
-static int conclude(const accuracy_run *run)
+static int conclude_shapes(const accuracy_run *run)
 {
     const double mean = run->compared > 0 ? exp(run->logarithms / run->compared) : 1;
     if (run->compared > 0)
@@ -319,7 +320,7 @@ static void write_heading(FILE *csv, const tgl_device *dev)
 static int check_shapes(accuracy_run *run, bool small)
 {
     const tgl_status status = try_all(run, small);
-    return status == TGL_OK ? conclude(run) : cli_fail_status(status);
+    return status == TGL_OK ? conclude_shapes(run) : cli_fail_status(status);
 }
 
 /* The other parts, for F32 products within the error bound of FP32 sums. */

@@ -26,7 +26,7 @@ static void set_element(check_buffer *buffer, int64_t at, double x)
     element_set(buffer->type, buffer->image, at, x);
 }
 
-static int64_t position(const check_view *v, int64_t b, int64_t i, int64_t j)
+static int64_t view_index(const check_view *v, int64_t b, int64_t i, int64_t j)
 {
     return v->offset + b * v->batch + i * v->row + j * v->column;
 }
@@ -37,18 +37,18 @@ static bool make_image(check_buffer *buffer)
     return buffer->image != NULL;
 }
 
-static void poison(check_buffer *buffer)
+static void fill_with_nan(check_buffer *buffer)
 {
     for (int64_t i = 0; i < buffer->size; i++)
         set_element(buffer, i, NAN);
 }
 
-static void store(check_buffer *buffer, int64_t batch, int64_t rows, int64_t columns,
-                  const double *X)
+static void store_matrix(check_buffer *buffer, int64_t batch, int64_t rows, int64_t columns,
+                         const double *X)
 {
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
-            set_element(buffer, position(&buffer->view, batch, i, j), X[i * columns + j]);
+            set_element(buffer, view_index(&buffer->view, batch, i, j), X[i * columns + j]);
 }
 
 /* With alpha = 0 A and B are not read: they stay NaN, or the product gets NULL. */
@@ -56,8 +56,8 @@ static void store_inputs(check_case *c, int64_t batch, const double *A, const do
 {
     const tgl_problem *p = &c->problem;
     if (c->alpha == 0) return;
-    if (p->stride_a != 0 || batch == 0) store(&c->a, batch, p->m, p->k, A);
-    if (p->stride_b != 0 || batch == 0) store(&c->b, batch, p->k, p->n, B);
+    if (p->stride_a != 0 || batch == 0) store_matrix(&c->a, batch, p->m, p->k, A);
+    if (p->stride_b != 0 || batch == 0) store_matrix(&c->b, batch, p->k, p->n, B);
 }
 
 static void fill_with_noise(check_buffer *buffer, random_state *r)
@@ -76,7 +76,7 @@ static void fill_c(check_case *c, random_state *r)
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++)
-                set_element(&c->c, position(&c->c.view, b, i, j),
+                set_element(&c->c, view_index(&c->c.view, b, i, j),
                             unread ? NAN : scale * (2 * random_unit(r) - 1));
 }
 
@@ -91,7 +91,7 @@ static void compute_reference(const check_case *c, int64_t batch, const operands
     const tgl_problem *p = &c->problem;
     for (int64_t i = 0; i < p->m; i++) {
         for (int64_t j = 0; j < p->n; j++)
-            o->c_row[j] = element_get(c->c.type, c->c.image, position(&c->c.view, batch, i, j));
+            o->c_row[j] = element_get(c->c.type, c->c.image, view_index(&c->c.view, batch, i, j));
         reference_element *row = c->reference + (batch * p->m + i) * p->n;
         reference_row(p->type_a, p->n, p->k, c->alpha, o->A + i * p->k, o->B, c->beta, o->c_row,
                       row);
@@ -127,8 +127,8 @@ static bool make_contents(check_case *c, random_state *r)
                     make_image(&c->a) && make_image(&c->b) && make_image(&c->c) &&
                     (c->d.size == 0 || make_image(&c->d)) && check_epilogue_fill(r, c);
     if (ok) {
-        poison(&c->a);
-        poison(&c->b);
+        fill_with_nan(&c->a);
+        fill_with_nan(&c->b);
         fill_c(c, r);
         fill_products(c, r, &o);
         fill_with_noise(&c->d, r);
@@ -199,7 +199,7 @@ static void compare_padding(const check_case *c, const unsigned char *after, che
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {
-                const size_t at = (size_t)position(&result->view, b, i, j) * size;
+                const size_t at = (size_t)view_index(&result->view, b, i, j) * size;
                 memcpy(rest + at, result->image + at, size);
             }
     const int64_t changed = first_change(c, rest);
@@ -220,7 +220,8 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++, reference++) {
-                const double x = element_get(result->type, after, position(&result->view, b, i, j));
+                const double x =
+                    element_get(result->type, after, view_index(&result->view, b, i, j));
                 double error;
                 if (error_add(errors, result->type, x, reference, c->bound, &error) ||
                     verdict->text[0] != '\0')

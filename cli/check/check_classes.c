@@ -78,7 +78,7 @@ typedef struct class_run {
     double slope; /* the greatest of all classes */
 } class_run;
 
-static double rms(const trial *t, int party)
+static double rms_of_party(const trial *t, int party)
 {
     const errors *e = &t->all.errors[party];
     return e->counted > 0 ? sqrt(e->squares / (double)e->counted) : 0;
@@ -126,7 +126,7 @@ static tgl_status run_plan(const class_settings *s, trial *t, int party)
 }
 
 /* cuBLAS computes products with alpha = 1 and beta = 0 only. */
-static tgl_status multiply(const class_settings *s, trial *t)
+static tgl_status multiply_by_all(const class_settings *s, trial *t)
 {
     tgl_status status = upload_inputs(t);
     t->has[OURS] = t->has[IEEE] = t->has[FFMA] = true;
@@ -158,7 +158,7 @@ static void run_ffma(trial *t, int64_t i, const double *a, const double *c, doub
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-static void fail(verdict *of, const char *why)
+static void note_failure(verdict *of, const char *why)
 {
     if (of->failure == NULL) of->failure = why;
 }
@@ -173,11 +173,11 @@ static void judge_overflow(verdict *of, float ours, float ffma, double exact)
 {
     const bool is_beyond = fabs(exact) > FLT_MAX;
     if (isnan(ours))
-        fail(of, "NaN from finite inputs");
+        note_failure(of, "NaN from finite inputs");
     else if (isinf(ours) && ours != ffma && !(is_beyond && (ours > 0) == (exact > 0)))
-        fail(of, "an Inf that is neither the sum's nor FFMA's");
+        note_failure(of, "an Inf that is neither the sum's nor FFMA's");
     else if (!isinf(ours) && fabs(exact) > 1.01 * FLT_MAX)
-        fail(of, "a number where the sum is beyond F32");
+        note_failure(of, "a number where the sum is beyond F32");
 }
 
 /* A party's errors are counted where its result, FFMA's and ours are finite. */
@@ -186,7 +186,8 @@ static void judge_element(const trial *t, int64_t at, const reference_element *e
     const float ours = t->results[OURS][at], ffma = t->results[FFMA][at];
     const double exact = (double)e->value, unit = 0x1p-24 * (double)e->magnitude + 0x1p-149;
     if (!isfinite(exact)) {
-        if (!is_same_pattern(ours, ffma)) fail(of, "another pattern of Inf and NaN than FFMA's");
+        if (!is_same_pattern(ours, ffma))
+            note_failure(of, "another pattern of Inf and NaN than FFMA's");
         return;
     }
     if (!t->is_accurate && e->magnitude > FLT_MAX) return;
@@ -195,10 +196,10 @@ static void judge_element(const trial *t, int64_t at, const reference_element *e
         return;
     }
     if (!isfinite(ours)) {
-        fail(of, isnan(ours) ? "NaN from finite inputs" : "an Inf where FFMA has a number");
+        note_failure(of, isnan(ours) ? "NaN from finite inputs" : "an Inf where FFMA has a number");
         return;
     }
-    if ((t->of->flags & CLASS_EXACT) != 0 && ours != exact) fail(of, "not exact");
+    if ((t->of->flags & CLASS_EXACT) != 0 && ours != exact) note_failure(of, "not exact");
     for (int party = 0; party < PARTIES; party++) {
         if (!t->has[party] || !isfinite(t->results[party][at])) continue;
         const double error = fabs(t->results[party][at] - exact) / unit;
@@ -236,7 +237,7 @@ static void add_rows(trial *t)
 {
     for (int64_t i = 0; i < t->x.m; i++) {
         const verdict *row = &t->rows[i];
-        if (row->failure != NULL) fail(&t->all, row->failure);
+        if (row->failure != NULL) note_failure(&t->all, row->failure);
         for (int party = 0; party < PARTIES; party++) {
             t->all.errors[party].counted += row->errors[party].counted;
             t->all.errors[party].squares += row->errors[party].squares;
@@ -245,7 +246,7 @@ static void add_rows(trial *t)
     }
 }
 
-static tgl_status compare(const class_settings *s, trial *t)
+static tgl_status compare_on_threads(const class_settings *s, trial *t)
 {
     pthread_t threads[THREADS_MAX];
     int started = 0;
@@ -264,7 +265,7 @@ static tgl_status compare(const class_settings *s, trial *t)
 
 /* ---- One trial ------------------------------------------------------------------------------- */
 
-static bool allocate(trial *t)
+static bool allocate_trial(trial *t)
 {
     class_inputs *x = &t->x;
     const size_t a = (size_t)(x->m * x->k), b = (size_t)(x->k * x->n), c = (size_t)(x->m * x->n);
@@ -281,7 +282,7 @@ static bool allocate(trial *t)
     return has_all;
 }
 
-static void release(trial *t)
+static void release_trial(trial *t)
 {
     free(t->x.A);
     free(t->x.B);
@@ -293,32 +294,32 @@ static void release(trial *t)
     operands_release(&t->operands);
 }
 
-static tgl_status compute(const class_settings *s, trial *t)
+static tgl_status compute_trial(const class_settings *s, trial *t)
 {
     const tgl_problem problem = cli_problem(TGL_F32, t->x.m, t->x.n, t->x.k);
     random_state r;
     random_seed(&r, (uint64_t)s->seed, (uint64_t)t->x.k);
     CLI_TRY(operands_make(&t->operands, s->dev, &problem, false));
-    if (!allocate(t)) return TGL_NO_MEMORY;
+    if (!allocate_trial(t)) return TGL_NO_MEMORY;
     input_class_fill(t->of, &r, &t->x);
     element_read(TGL_F32, t->x.B, 0, 1, t->x.k * t->x.n, t->B);
-    CLI_TRY(multiply(s, t));
+    CLI_TRY(multiply_by_all(s, t));
     t->is_accurate = strncmp(t->kernels[OURS], "accurate", 8) == 0;
-    return compare(s, t);
+    return compare_on_threads(s, t);
 }
 
 /* The rules for one product. */
-static void judge(trial *t)
+static void judge_product(trial *t)
 {
     const double most = fmax(max_least, max_most * t->all.errors[FFMA].max);
-    if (!(t->all.errors[OURS].max <= most)) fail(&t->all, "the greatest error");
+    if (!(t->all.errors[OURS].max <= most)) note_failure(&t->all, "the greatest error");
     if (!(t->all.errors[OURS].max <= error_bound(t->x.k)))
-        fail(&t->all, "above the bound of all sums");
+        note_failure(&t->all, "above the bound of all sums");
 }
 
 static void add_to_mean(class_run *run, const trial *t)
 {
-    const double ours = rms(t, OURS), ffma = rms(t, FFMA);
+    const double ours = rms_of_party(t, OURS), ffma = rms_of_party(t, FFMA);
     if ((t->of->flags & CLASS_IN_MEAN) == 0 || t->x.k < MEAN_DEPTH || ours <= 0 || ffma <= 0 ||
         strcmp(t->kernels[OURS], t->kernels[IEEE]) == 0)
         return;
@@ -331,7 +332,7 @@ static void print_trial(const trial *t)
     printf("%-27s %5" PRId64 " %-22.22s", t->of->name, t->x.k, t->kernels[OURS]);
     for (int party = 0; party < PARTIES; party++) {
         if (t->all.errors[party].counted > 0)
-            printf(" %8.3f %8.3f", rms(t, party), t->all.errors[party].max);
+            printf(" %8.3f %8.3f", rms_of_party(t, party), t->all.errors[party].max);
         else
             printf(" %8s %8s", "-", "-");
     }
@@ -342,7 +343,7 @@ static void print_trial(const trial *t)
 static void write_errors(FILE *csv, const trial *t, int party)
 {
     if (t->all.errors[party].counted > 0)
-        fprintf(csv, ",%.6g,%.6g", rms(t, party), t->all.errors[party].max);
+        fprintf(csv, ",%.6g,%.6g", rms_of_party(t, party), t->all.errors[party].max);
     else
         fputs(",,", csv);
 }
@@ -368,9 +369,9 @@ static tgl_status try_product(class_run *run, const input_class *c, int64_t size
                               double *max)
 {
     trial t = {.of = c, .x = {.m = size, .n = size, .k = k}};
-    const tgl_status status = compute(run->settings, &t);
+    const tgl_status status = compute_trial(run->settings, &t);
     if (status == TGL_OK) {
-        judge(&t);
+        judge_product(&t);
         add_to_mean(run, &t);
         print_trial(&t);
         if (run->settings->csv->stream != NULL) write_trial(run->settings, &t);
@@ -378,7 +379,7 @@ static tgl_status try_product(class_run *run, const input_class *c, int64_t size
         run->failed += t.all.failure != NULL;
         *max = t.all.errors[OURS].max;
     }
-    release(&t);
+    release_trial(&t);
     return status;
 }
 
@@ -432,7 +433,7 @@ static tgl_status try_class(class_run *run, const input_class *c)
 }
 
 /* Whether the rules about all classes hold. */
-static bool conclude(const class_run *run)
+static bool conclude_classes(const class_run *run)
 {
     const double mean = run->in_mean > 0 ? exp(run->logarithms / run->in_mean) : 0;
     if (run->in_mean > 0)
@@ -468,6 +469,6 @@ tgl_status check_classes(const class_settings *settings, bool *passes)
         status = try_class(&run, c);
     }
     progress_clear(&line);
-    *passes = status == TGL_OK && conclude(&run);
+    *passes = status == TGL_OK && conclude_classes(&run);
     return status;
 }

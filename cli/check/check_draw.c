@@ -124,7 +124,7 @@ static void draw_any(random_state *r, check_scale scale, tgl_problem *p)
     draw_batch(r, scale, p);
 }
 
-static double products(const tgl_problem *p)
+static double count_products(const tgl_problem *p)
 {
     return (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
@@ -138,13 +138,13 @@ static void draw_sizes(random_state *r, check_scale scale, tgl_problem *p)
         p->batch = 1;
         do
             draw_large(r, p);
-        while (products(p) > l->most);
+        while (count_products(p) > l->most);
         return;
     }
     const double most = random_once_in(r, 10) ? l->more : l->usual;
     do
         draw_any(r, scale, p);
-    while (products(p) > most);
+    while (count_products(p) > most);
 }
 
 /* ---- Layout ---------------------------------------------------------------------------------- */

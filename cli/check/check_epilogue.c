@@ -13,7 +13,7 @@
  * most 1. */
 static const char expression[] = "relu(acc + c) * 0.5f - bias + 0.25f * row - (col % 3)";
 
-static long double expected(long double sum, long double bias, int64_t row, int64_t column)
+static long double expression_value(long double sum, long double bias, int64_t row, int64_t column)
 {
     return (sum < 0 ? 0 : sum) * 0.5L - bias + 0.25L * (long double)row - (long double)(column % 3);
 }
@@ -90,7 +90,7 @@ void check_epilogue_draw(random_state *r, check_case *c)
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-static double get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j)
+static double get_operand(const check_buffer *buffer, int64_t b, int64_t i, int64_t j)
 {
     const check_view *v = &buffer->view;
     return element_get(buffer->type, buffer->image,
@@ -98,7 +98,7 @@ static double get(const check_buffer *buffer, int64_t b, int64_t i, int64_t j)
 }
 
 /* The guards hold numbers too: if a kernel reads them, the result is wrong. */
-static bool fill(random_state *r, check_buffer *buffer)
+static bool fill_operand(random_state *r, check_buffer *buffer)
 {
     if (buffer->size == 0) return true;
     buffer->image = malloc(check_buffer_bytes(buffer));
@@ -109,7 +109,7 @@ static bool fill(random_state *r, check_buffer *buffer)
 
 bool check_epilogue_fill(random_state *r, check_case *c)
 {
-    return fill(r, &c->bias) && fill(r, &c->residual);
+    return fill_operand(r, &c->bias) && fill_operand(r, &c->residual);
 }
 
 /* ---- The answer ------------------------------------------------------------------------------ */
@@ -120,14 +120,14 @@ void check_epilogue_finish(const check_case *c, int64_t b, int64_t i, reference_
     const tgl_type accumulator = element_accumulator(c->problem.type_a);
     for (int64_t j = 0; j < c->problem.n; j++) {
         reference_element *x = &reference[j];
-        const long double bias = e->bias != TGL_BIAS_NONE ? get(&c->bias, b, i, j) : 0;
-        const long double residual = e->residual ? get(&c->residual, b, i, j) : 0;
+        const long double bias = e->bias != TGL_BIAS_NONE ? get_operand(&c->bias, b, i, j) : 0;
+        const long double residual = e->residual ? get_operand(&c->residual, b, i, j) : 0;
         reference_saturate(accumulator, x);
         if (e->expression == NULL) {
             reference_epilogue(accumulator, e, bias, residual, x);
             continue;
         }
-        x->value = expected(x->value, bias, i, j);
+        x->value = expression_value(x->value, bias, i, j);
         x->magnitude += fabsl(bias) + fabsl(x->value) + fabsl(residual) + (long double)i + 2;
         x->value += residual;
     }

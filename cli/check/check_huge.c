@@ -83,26 +83,26 @@ typedef struct huge_run {
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-static int64_t extent(const huge_matrix *x)
+static int64_t extent_of(const huge_matrix *x)
 {
     return (x->batch - 1) * x->stride + (x->lines - 1) * x->ld + x->length;
 }
 
-static float *base(const huge_matrix *x)
+static float *base_of(const huge_matrix *x)
 {
     return (float *)(void *)(x->memory + GUARD_BYTES);
 }
 
 /* The index of element (i, j) of op(X[b]). */
-static int64_t place(const huge_matrix *x, int64_t b, int64_t i, int64_t j)
+static int64_t element_index(const huge_matrix *x, int64_t b, int64_t i, int64_t j)
 {
     return b * x->stride + (x->transposed ? j * x->ld + i : i * x->ld + j);
 }
 
-static tgl_status allocate(tgl_device *dev, huge_matrix *x)
+static tgl_status allocate_matrix(tgl_device *dev, huge_matrix *x)
 {
     void *memory;
-    const size_t bytes = (size_t)extent(x) * sizeof(float) + 2 * GUARD_BYTES;
+    const size_t bytes = (size_t)extent_of(x) * sizeof(float) + 2 * GUARD_BYTES;
     const tgl_status status = tgl_alloc(dev, bytes, &memory);
     x->memory = memory;
     return status;
@@ -113,17 +113,17 @@ static tgl_status fill_range(const huge_run *run, const huge_matrix *x, int64_t 
 {
     while (count > 0) {
         const int64_t at = from % NUMBERS, left = NUMBERS - at, now = count < left ? count : left;
-        CLI_TRY(tgl_upload(run->dev, base(x) + from, run->numbers + at, (size_t)now * sizeof(float),
-                           NULL));
+        CLI_TRY(tgl_upload(run->dev, base_of(x) + from, run->numbers + at,
+                           (size_t)now * sizeof(float), NULL));
         from += now;
         count -= now;
     }
     return TGL_OK;
 }
 
-static tgl_status fill(const huge_run *run, const huge_matrix *x)
+static tgl_status fill_matrix(const huge_run *run, const huge_matrix *x)
 {
-    if (x->ld == x->length && x->batch == 1) return fill_range(run, x, 0, extent(x));
+    if (x->ld == x->length && x->batch == 1) return fill_range(run, x, 0, extent_of(x));
     for (int64_t b = 0; b < x->batch; b++)
         for (int64_t line = 0; line < x->lines; line++)
             CLI_TRY(fill_range(run, x, b * x->stride + line * x->ld, x->length));
@@ -131,10 +131,10 @@ static tgl_status fill(const huge_run *run, const huge_matrix *x)
 }
 
 /* Writes or compares the guards around C. *unharmed: they have not changed. */
-static tgl_status guards(const huge_run *run, bool write, bool *unharmed)
+static tgl_status use_guards(const huge_run *run, bool write, bool *unharmed)
 {
     const huge_matrix *c = &run->c;
-    char *back = malloc(GUARD_BYTES), *ends[] = {c->memory, (char *)(base(c) + extent(c))};
+    char *back = malloc(GUARD_BYTES), *ends[] = {c->memory, (char *)(base_of(c) + extent_of(c))};
     *unharmed = true;
     tgl_status status = back != NULL ? TGL_OK : TGL_NO_MEMORY;
     for (int i = 0; i < 2 && status == TGL_OK; i++) {
@@ -150,12 +150,12 @@ static tgl_status guards(const huge_run *run, bool write, bool *unharmed)
 static tgl_status make_matrices(huge_run *run)
 {
     bool unharmed;
-    CLI_TRY(allocate(run->dev, &run->a));
-    CLI_TRY(allocate(run->dev, &run->b));
-    CLI_TRY(allocate(run->dev, &run->c));
-    CLI_TRY(fill(run, &run->a));
-    CLI_TRY(fill(run, &run->b));
-    return guards(run, true, &unharmed);
+    CLI_TRY(allocate_matrix(run->dev, &run->a));
+    CLI_TRY(allocate_matrix(run->dev, &run->b));
+    CLI_TRY(allocate_matrix(run->dev, &run->c));
+    CLI_TRY(fill_matrix(run, &run->a));
+    CLI_TRY(fill_matrix(run, &run->b));
+    return use_guards(run, true, &unharmed);
 }
 
 static void free_matrices(huge_run *run)
@@ -167,11 +167,12 @@ static void free_matrices(huge_run *run)
 
 /* ---- What is looked at ----------------------------------------------------------------------- */
 
-static reference_element expected(const huge_run *run, int64_t b, int64_t i, int64_t j)
+static reference_element expected_element(const huge_run *run, int64_t b, int64_t i, int64_t j)
 {
-    const int64_t step_a = place(&run->a, 0, 0, 1) % NUMBERS;
-    const int64_t step_b = place(&run->b, 0, 1, 0) % NUMBERS;
-    int64_t at_a = place(&run->a, b, i, 0) % NUMBERS, at_b = place(&run->b, b, 0, j) % NUMBERS;
+    const int64_t step_a = element_index(&run->a, 0, 0, 1) % NUMBERS;
+    const int64_t step_b = element_index(&run->b, 0, 1, 0) % NUMBERS;
+    int64_t at_a = element_index(&run->a, b, i, 0) % NUMBERS,
+            at_b = element_index(&run->b, b, 0, j) % NUMBERS;
     reference_element e = {0, 0};
     for (int64_t p = 0; p < run->problem.k; p++) {
         const double product = (double)run->numbers[at_a] * (double)run->numbers[at_b];
@@ -195,7 +196,7 @@ static void add_piece(huge_run *run, int64_t b, int64_t i, int64_t j)
     *x = (piece){.b = b, .i = i, .j = j - most / 2 > 0 ? j - most / 2 : 0};
     x->count = (int)(p->n - x->j < most ? p->n - x->j : most);
     for (int at = 0; at < x->count; at++)
-        x->expected[at] = expected(run, b, i, x->j + at);
+        x->expected[at] = expected_element(run, b, i, x->j + at);
 }
 
 /* Adds the places where an element index or a byte offset of C, A or B crosses 2^31 or 2^32. */
@@ -230,9 +231,9 @@ static void choose_pieces(huge_run *run)
 
 /* ---- One kernel ------------------------------------------------------------------------------ */
 
-static void *address(const huge_run *run, const piece *x)
+static void *segment_address(const huge_run *run, const piece *x)
 {
-    return base(&run->c) + place(&run->c, x->b, x->i, x->j);
+    return base_of(&run->c) + element_index(&run->c, x->b, x->i, x->j);
 }
 
 /* Writes NaN where results are compared, so that results of an earlier kernel do not pass. */
@@ -242,21 +243,22 @@ static tgl_status forget_results(const huge_run *run)
     memset(nothing, 0xff, sizeof nothing);
     for (int i = 0; i < run->piece_count; i++) {
         const piece *x = &run->pieces[i];
-        CLI_TRY(
-            tgl_upload(run->dev, address(run, x), nothing, (size_t)x->count * sizeof(float), NULL));
+        CLI_TRY(tgl_upload(run->dev, segment_address(run, x), nothing,
+                           (size_t)x->count * sizeof(float), NULL));
     }
     return TGL_OK;
 }
 
 /* Says in `why` what is wrong. */
-static tgl_status look(const huge_run *run, char *why, size_t why_size)
+static tgl_status compare_segments(const huge_run *run, char *why, size_t why_size)
 {
     float c[PIECE];
     error_summary errors = {0};
     tgl_status status = TGL_OK;
     for (int i = 0; i < run->piece_count && status == TGL_OK && why[0] == '\0'; i++) {
         const piece *x = &run->pieces[i];
-        status = tgl_download(run->dev, c, address(run, x), (size_t)x->count * sizeof(float), NULL);
+        status = tgl_download(run->dev, c, segment_address(run, x),
+                              (size_t)x->count * sizeof(float), NULL);
         for (int at = 0; at < x->count && status == TGL_OK && why[0] == '\0'; at++) {
             double error;
             if (error_add(&errors, TGL_F32, (double)c[at], &x->expected[at],
@@ -268,7 +270,7 @@ static tgl_status look(const huge_run *run, char *why, size_t why_size)
         }
     }
     bool unharmed = true;
-    if (status == TGL_OK) status = guards(run, false, &unharmed);
+    if (status == TGL_OK) status = use_guards(run, false, &unharmed);
     if (!unharmed && why[0] == '\0') snprintf(why, why_size, "memory outside C was written");
     return status;
 }
@@ -279,14 +281,14 @@ static bool try_kernel(huge_run *run, const char *kernel, bool is_split)
     char why[160] = "", detail[100] = "";
     tgl_status status = forget_results(run);
     if (status == TGL_OK)
-        status = cli_multiply(run->dev, &run->problem, kernel, 1, base(&run->a), base(&run->b), 0,
-                              base(&run->c));
+        status = cli_multiply(run->dev, &run->problem, kernel, 1, base_of(&run->a),
+                              base_of(&run->b), 0, base_of(&run->c));
     if (status == TGL_UNSUPPORTED || status == TGL_GRID_TOO_LARGE ||
         (status == TGL_NO_MEMORY && is_split)) {
         run->unsupported++;
         return true;
     }
-    if (status == TGL_OK) status = look(run, why, sizeof why);
+    if (status == TGL_OK) status = compare_segments(run, why, sizeof why);
     if (status != TGL_OK) {
         tgl_last_error(detail, sizeof detail);
         snprintf(why, sizeof why, "%s, %s", tgl_status_name(status), detail);
@@ -321,7 +323,7 @@ static bool try_kernels(huge_run *run, const char *asked)
 
 /* ---- All shapes ------------------------------------------------------------------------------ */
 
-static int64_t scaled(int64_t size, bool rehearsal)
+static int64_t scaled_size(int64_t size, bool rehearsal)
 {
     return rehearsal && size > 4096 ? size / 1024 : size;
 }
@@ -340,25 +342,26 @@ static huge_matrix matrix_of(int64_t rows, int64_t columns, bool transposed, int
 
 static void set_up(huge_run *run, const huge_shape *s, tgl_compute compute, bool rehearsal)
 {
-    tgl_problem p = cli_problem(TGL_F32, scaled(s->m, rehearsal), scaled(s->n, rehearsal),
-                                scaled(s->k, rehearsal));
+    tgl_problem p = cli_problem(TGL_F32, scaled_size(s->m, rehearsal), scaled_size(s->n, rehearsal),
+                                scaled_size(s->k, rehearsal));
     p.compute = compute;
     p.batch = s->batch;
-    p.stride_a = p.stride_b = p.stride_c = scaled(s->stride, rehearsal);
+    p.stride_a = p.stride_b = p.stride_c = scaled_size(s->stride, rehearsal);
     p.trans_a = s->trans_a ? TGL_TRANS : TGL_NO_TRANS;
     p.trans_b = s->trans_b ? TGL_TRANS : TGL_NO_TRANS;
-    p.lda = scaled(s->lda, rehearsal);
-    p.ldb = scaled(s->ldb, rehearsal);
-    p.ldc = scaled(s->ldc, rehearsal);
+    p.lda = scaled_size(s->lda, rehearsal);
+    p.ldb = scaled_size(s->ldb, rehearsal);
+    p.ldc = scaled_size(s->ldc, rehearsal);
     run->problem = p;
     run->a = matrix_of(p.m, p.k, s->trans_a, p.lda, &p, p.stride_a);
     run->b = matrix_of(p.k, p.n, s->trans_b, p.ldb, &p, p.stride_b);
     run->c = matrix_of(p.m, p.n, false, p.ldc, &p, p.stride_c);
 }
 
-static double gigabytes(const huge_run *run)
+static double gigabytes_of(const huge_run *run)
 {
-    return 4e-9 * ((double)extent(&run->a) + (double)extent(&run->b) + (double)extent(&run->c));
+    return 4e-9 *
+           ((double)extent_of(&run->a) + (double)extent_of(&run->b) + (double)extent_of(&run->c));
 }
 
 /* Prints a line. False: the device is lost. */
@@ -369,7 +372,7 @@ static bool try_shape(huge_run *run, const huge_shape *s, const char *asked)
     bool goes_on = true;
     tgl_status status = make_matrices(run);
     printf("%-25s %9" PRId64 " x %8" PRId64 " x %8" PRId64 " %c%c  %6.1f GB  ", s->what, p->m, p->n,
-           p->k, "NT"[s->trans_a], "NT"[s->trans_b], gigabytes(run));
+           p->k, "NT"[s->trans_a], "NT"[s->trans_b], gigabytes_of(run));
     if (status == TGL_OK) {
         choose_pieces(run);
         goes_on = try_kernels(run, asked);

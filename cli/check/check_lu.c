@@ -58,7 +58,7 @@ static int64_t find_pivot(const lu_system *s, int64_t col)
 }
 
 /* row[j] -= factor * from[j] for first <= j < end. */
-static void subtract(float *row, const float *from, float factor, int64_t first, int64_t end)
+static void subtract_row(float *row, const float *from, float factor, int64_t first, int64_t end)
 {
     for (int64_t j = first; j < end; j++)
         row[j] -= factor * from[j];
@@ -73,7 +73,7 @@ static void factor_panel(lu_system *s, int64_t first, int64_t end)
         for (int64_t i = col + 1; i < s->n; i++) {
             float *row = &s->lu[i * s->n];
             row[col] /= top[col];
-            subtract(row, top, row[col], col + 1, end);
+            subtract_row(row, top, row[col], col + 1, end);
         }
     }
 }
@@ -83,7 +83,7 @@ static void solve_rows(lu_system *s, int64_t first, int64_t end)
 {
     for (int64_t i = first + 1; i < end; i++)
         for (int64_t p = first; p < i; p++)
-            subtract(&s->lu[i * s->n], &s->lu[p * s->n], s->lu[i * s->n + p], end, s->n);
+            subtract_row(&s->lu[i * s->n], &s->lu[p * s->n], s->lu[i * s->n + p], end, s->n);
 }
 
 /* Copies a block of lu to `tight`, or back. */
@@ -120,7 +120,7 @@ static tgl_status update_rest(lu_system *s, int64_t first, int64_t end, tgl_comp
     return TGL_OK;
 }
 
-static tgl_status factor(lu_system *s, tgl_compute compute, const char *kernel)
+static tgl_status factor_matrix(lu_system *s, tgl_compute compute, const char *kernel)
 {
     memcpy(s->lu, s->A, (size_t)(s->n * s->n) * sizeof(float));
     for (int64_t first = 0; first < s->n; first += BLOCK) {
@@ -174,9 +174,9 @@ static double find_residual(lu_system *s, double unit)
     return of_r / (unit * (double)s->n * (of_a * of_x + of_b));
 }
 
-static tgl_status solve(lu_system *s, tgl_compute compute, const char *kernel, lu_quality *q)
+static tgl_status solve_system(lu_system *s, tgl_compute compute, const char *kernel, lu_quality *q)
 {
-    CLI_TRY(factor(s, compute, kernel));
+    CLI_TRY(factor_matrix(s, compute, kernel));
     memset(s->x, 0, (size_t)s->n * sizeof(double));
     find_residual(s, 1);
     add_solution(s);
@@ -237,8 +237,8 @@ tgl_status check_lu(tgl_device *dev, tgl_compute compute, const char *kernel, bo
     lu_system s = {.dev = dev, .n = small ? SMALL_SIZE : LARGE_SIZE};
     lu_quality ours = {0}, ffma = {0};
     tgl_status status = make_system(&s);
-    if (status == TGL_OK) status = solve(&s, TGL_COMPUTE_IEEE, NULL, &ffma);
-    if (status == TGL_OK) status = solve(&s, compute, kernel, &ours);
+    if (status == TGL_OK) status = solve_system(&s, TGL_COMPUTE_IEEE, NULL, &ffma);
+    if (status == TGL_OK) status = solve_system(&s, compute, kernel, &ours);
     free_system(&s);
     *passes = status == TGL_OK && ours.residual < residual_most &&
               ours.residual <= ratio_most * ffma.residual && ours.steps < STEPS_MAX &&

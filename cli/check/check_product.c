@@ -61,8 +61,8 @@ static tgl_status compare_workspace(tgl_device *dev, const case_plan *plan, chec
 /* ---- Running --------------------------------------------------------------------------------- */
 
 /* Uploads the result's buffer, runs the product, and downloads the buffer to memory->back. */
-static tgl_status multiply(tgl_device *dev, const check_case *c, const case_plan *plan,
-                           const case_memory *memory)
+static tgl_status multiply_once(tgl_device *dev, const check_case *c, const case_plan *plan,
+                                const case_memory *memory)
 {
     tgl_operands o = case_operands(c, memory);
     const check_buffer *result = check_case_result(c);
@@ -83,14 +83,14 @@ static tgl_status multiply(tgl_device *dev, const check_case *c, const case_plan
 }
 
 /* Runs the product again, and reports bits that differ from the first run. */
-static tgl_status repeat(tgl_device *dev, const check_case *c, const case_plan *plan,
-                         const case_memory *memory, check_verdict *verdict)
+static tgl_status repeat_product(tgl_device *dev, const check_case *c, const case_plan *plan,
+                                 const case_memory *memory, check_verdict *verdict)
 {
     const size_t bytes = check_buffer_bytes(check_case_result(c));
     tgl_status status = TGL_OK;
     memcpy(memory->first, memory->back, bytes);
     for (int i = 1; status == TGL_OK && i < RUNS; i++) {
-        status = multiply(dev, c, plan, memory);
+        status = multiply_once(dev, c, plan, memory);
         if (status == TGL_OK && verdict->text[0] == '\0' &&
             memcmp(memory->back, memory->first, bytes) != 0)
             snprintf(verdict->text, sizeof verdict->text,
@@ -100,13 +100,14 @@ static tgl_status repeat(tgl_device *dev, const check_case *c, const case_plan *
 }
 
 /* Runs one kernel and judges it. */
-static tgl_status judge(tgl_device *dev, const check_case *c, const case_plan *plan,
-                        const case_memory *memory, check_tally *tally, check_verdict *verdict)
+static tgl_status judge_kernel(tgl_device *dev, const check_case *c, const case_plan *plan,
+                               const case_memory *memory, check_tally *tally,
+                               check_verdict *verdict)
 {
-    tgl_status status = multiply(dev, c, plan, memory);
+    tgl_status status = multiply_once(dev, c, plan, memory);
     if (status != TGL_OK) return status;
     check_case_compare(c, memory->back, &tally->errors, verdict);
-    if (c->again) status = repeat(dev, c, plan, memory, verdict);
+    if (c->again) status = repeat_product(dev, c, plan, memory, verdict);
     if (status == TGL_OK) status = case_compare_inputs(dev, c, memory, verdict);
     if (status == TGL_OK) status = compare_workspace(dev, plan, verdict);
     return status;
@@ -165,7 +166,7 @@ tgl_status check_product(tgl_device *dev, const check_case *c, const case_memory
     case_plan plan = {0};
     verdict->text[0] = '\0';
     tgl_status status = make_plan(dev, c, s, &plan);
-    if (status == TGL_OK) status = judge(dev, c, &plan, memory, tally, verdict);
+    if (status == TGL_OK) status = judge_kernel(dev, c, &plan, memory, tally, verdict);
     if (status != TGL_UNSUPPORTED)
         check_tally_case(tally, s, c, plan.has_strips, plan.workspace != NULL);
     tgl_free(dev, plan.workspace);

@@ -204,7 +204,7 @@ static int64_t take_case(shared *all)
     return number;
 }
 
-static void *work(void *argument)
+static void *work_on_cases(void *argument)
 {
     shared *all = argument;
     for (int64_t number; (number = take_case(all)) >= 0;) {
@@ -225,9 +225,9 @@ static void work_together(shared *all)
     const int64_t wanted = all->settings->workers < all->settings->count ? all->settings->workers
                                                                          : all->settings->count;
     while (started < WORKERS_MAX && started + 1 < wanted &&
-           pthread_create(&threads[started], NULL, work, all) == 0)
+           pthread_create(&threads[started], NULL, work_on_cases, all) == 0)
         started++;
-    work(all);
+    work_on_cases(all);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
 }

@@ -81,7 +81,7 @@ void check_kernel_string(const check_subject *s, const check_case *c, bool strip
 
 /* The widest loads that an operand allows in all of its rows and matrices: 4, 2 or 1 elements (0,
  * 1, 2); 3: its leading dimension and stride allow 4, its base does not. */
-static int alignment(const check_view *v, int64_t ld, int64_t batch)
+static int alignment_code(const check_view *v, int64_t ld, int64_t batch)
 {
     const int64_t rows = ld | (batch > 1 ? v->batch : 0), all = rows | v->offset;
     return all % 4 == 0 ? 0 : rows % 4 == 0 ? 3 : all % 2 == 0 ? 1 : 2;
@@ -93,8 +93,8 @@ static int cell_of(const check_case *c)
     const tgl_problem *p = &c->problem;
     const bool swapped = p->order == TGL_COL_MAJOR;
     const bool trans[] = {p->trans_a != TGL_NO_TRANS, p->trans_b != TGL_NO_TRANS};
-    const int of_a = alignment(&c->a.view, c->a.view.row * c->a.view.column, p->batch);
-    const int of_b = alignment(&c->b.view, c->b.view.row * c->b.view.column, p->batch);
+    const int of_a = alignment_code(&c->a.view, c->a.view.row * c->a.view.column, p->batch);
+    const int of_b = alignment_code(&c->b.view, c->b.view.row * c->b.view.column, p->batch);
     const int layout = trans[swapped] * 2 + trans[!swapped];
     return (layout * 4 + (swapped ? of_b : of_a)) * 4 + (swapped ? of_a : of_b);
 }

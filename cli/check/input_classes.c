@@ -367,7 +367,7 @@ const input_class *input_class_at(int index)
     return index >= 0 && index < CLASSES ? &classes[index] : NULL;
 }
 
-static float fit(double x)
+static float fit_to_f32(double x)
 {
     return fabs(x) > FLT_MAX ? (float)copysign(FLT_MAX, x) : (float)x;
 }
@@ -377,9 +377,9 @@ void input_class_fill(const input_class *c, random_state *r, class_inputs *x)
     x->alpha = c->alpha;
     x->beta = c->beta;
     for (int64_t i = 0; i < x->m * x->k; i++)
-        x->A[i] = fit(c->draw(r, c->parameter));
+        x->A[i] = fit_to_f32(c->draw(r, c->parameter));
     for (int64_t i = 0; i < x->k * x->n; i++)
-        x->B[i] = fit(c->draw(r, c->parameter));
+        x->B[i] = fit_to_f32(c->draw(r, c->parameter));
     for (int64_t i = 0; i < x->m * x->n; i++)
         x->C[i] = (float)(2 * random_unit(r) - 1);
     if (c->change != NULL) c->change(x, c->argument);

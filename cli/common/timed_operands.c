@@ -70,7 +70,7 @@ static int choose_sets(const operands *o)
     return 1 + (int)(2 * cache_bytes(o->dev) / set + 1);
 }
 
-static tgl_status allocate(operands *o)
+static tgl_status allocate_sets(operands *o)
 {
     CLI_TRY(tgl_alloc(o->dev, o->step_a * (size_t)o->sets, &o->A));
     CLI_TRY(tgl_alloc(o->dev, o->step_b * (size_t)o->sets, &o->B));
@@ -89,7 +89,7 @@ static void free_device(operands *o)
 static tgl_status allocate_what_fits(operands *o)
 {
     for (;; o->sets /= 2) {
-        const tgl_status status = allocate(o);
+        const tgl_status status = allocate_sets(o);
         if (status != TGL_NO_MEMORY || o->sets == 1) return status;
         free_device(o);
     }
@@ -98,7 +98,7 @@ static tgl_status allocate_what_fits(operands *o)
 /* Random elements, of which the first `filled` bytes are there already. From PERIOD on they repeat,
  * because drawing takes longer than all else for large matrices; a prime number, so that
  * neighbouring rows differ. */
-static void fill(tgl_type type, uint64_t stream, char *elements, size_t filled, size_t bytes)
+static void fill_random(tgl_type type, uint64_t stream, char *elements, size_t filled, size_t bytes)
 {
     enum { PERIOD = 1048583 };
     const size_t period = PERIOD * tgl_type_size(type);
@@ -118,7 +118,7 @@ static tgl_status fill_host(void **host, void *device, bool is_host, size_t byte
 {
     *host = is_host ? device : malloc(bytes + 1);
     if (*host == NULL) return bytes == 0 ? TGL_OK : TGL_NO_MEMORY;
-    fill(type, stream, *host, 0, bytes);
+    fill_random(type, stream, *host, 0, bytes);
     return TGL_OK;
 }
 
@@ -137,7 +137,7 @@ tgl_status operands_upload(const operands *o)
 }
 
 /* The matrices on the device, without elements. */
-static tgl_status make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
+static tgl_status make_sets(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
 {
     *o = (operands){.dev = dev, .problem = *problem, .sets = 1};
     o->a = stored_a(problem);
@@ -156,7 +156,7 @@ static tgl_status make(operands *o, tgl_device *dev, const tgl_problem *problem,
 tgl_status operands_make(operands *o, tgl_device *dev, const tgl_problem *problem, bool rotate)
 {
     const bool is_host = cli_device_is_host(dev);
-    CLI_TRY(make(o, dev, problem, rotate));
+    CLI_TRY(make_sets(o, dev, problem, rotate));
     CLI_TRY(fill_host(&o->host_a, o->A, is_host, o->size_a, o->a.type, 1));
     CLI_TRY(fill_host(&o->host_b, o->B, is_host, o->size_b, o->b.type, 2));
     return is_host ? TGL_OK : operands_upload(o);
@@ -172,7 +172,7 @@ void kept_matrices_free(kept_matrices *kept)
     *kept = (kept_matrices){0};
 }
 
-static bool reserve(kept_matrix *x, size_t bytes)
+static bool reserve_host(kept_matrix *x, size_t bytes)
 {
     if (bytes <= x->size) return true;
     void *larger = realloc(x->memory, bytes);
@@ -185,11 +185,11 @@ static bool reserve(kept_matrix *x, size_t bytes)
 /* The elements of a small matrix are the first of a large one's. */
 static bool keep_random(kept_matrix *x, tgl_type type, uint64_t stream, size_t bytes)
 {
-    if (!reserve(x, bytes)) return false;
+    if (!reserve_host(x, bytes)) return false;
     if (x->type != type) x->filled = 0;
     x->type = type;
     if (bytes <= x->filled) return true;
-    fill(type, stream, x->memory, x->filled, bytes);
+    fill_random(type, stream, x->memory, x->filled, bytes);
     x->filled = bytes;
     return true;
 }
@@ -202,9 +202,9 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
         o->host_c = o->C;
         return status;
     }
-    CLI_TRY(make(o, dev, problem, true));
+    CLI_TRY(make_sets(o, dev, problem, true));
     if (!keep_random(&kept->a, o->a.type, 1, o->size_a) ||
-        !keep_random(&kept->b, o->b.type, 2, o->size_b) || !reserve(&kept->c, o->size_c))
+        !keep_random(&kept->b, o->b.type, 2, o->size_b) || !reserve_host(&kept->c, o->size_c))
         return TGL_NO_MEMORY;
     o->is_kept = true;
     o->host_a = kept->a.memory;

@@ -34,7 +34,7 @@ static bool read_to_end(int fd, array_file *file, message_buffer message)
     }
 }
 
-static bool load(int fd, array_file *file, message_buffer message)
+static bool load_bytes(int fd, array_file *file, message_buffer message)
 {
     struct stat info;
     if (fstat(fd, &info) != 0) return message_refuse(message, "%s", strerror(errno));
@@ -104,7 +104,7 @@ static bool reorder(array_file *file, message_buffer message)
 }
 
 /* Points file->data to the elements; copies them if the file does not align them. */
-static bool place(array_file *file, const unsigned char *start, message_buffer message)
+static bool place_elements(array_file *file, const unsigned char *start, message_buffer message)
 {
     const npy_header *h = &file->header;
     file->data = start + h->data_offset;
@@ -129,7 +129,7 @@ static bool read_array(array_file *file, const char *array, message_buffer messa
         return message_refuse(message, "not an .npz archive");
     }
     return npy_parse(start, size, &file->header, message.text, message.size) &&
-           place(file, start, message);
+           place_elements(file, start, message);
 }
 
 bool array_open(const char *path, array_file *file, char *text, size_t text_size)
@@ -140,7 +140,7 @@ bool array_open(const char *path, array_file *file, char *text, size_t text_size
     const char *array = array_of(path, &length);
     const int fd = open_path(path, length);
     if (fd < 0) return message_refuse(message, "%s", strerror(errno));
-    bool ok = load(fd, file, message);
+    bool ok = load_bytes(fd, file, message);
     close(fd);
     ok = ok && read_array(file, array, message);
     if (!ok) array_close(file);

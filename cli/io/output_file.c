@@ -98,7 +98,7 @@ static int descriptor_of(const char *path)
 
 /* The path that a name leads to. Links are followed, even to a file that does not exist yet, but
  * not the link of a descriptor. NULL: errno says why. */
-static char *resolve(const char *path)
+static char *resolve_path(const char *path)
 {
     char target[PATH_MAX];
     char *at = in_real_folder(path);
@@ -123,7 +123,7 @@ static char *resolve(const char *path)
 
 bool output_file_is_same(const char *path, const char *other)
 {
-    char *a = resolve(path), *b = resolve(other);
+    char *a = resolve_path(path), *b = resolve_path(other);
     const bool is_same = a != NULL && b != NULL && strcmp(a, b) == 0;
     free(a);
     free(b);
@@ -172,7 +172,7 @@ static int create_temporary(output_file *file, mode_t mode)
 static int open_path(output_file *file)
 {
     struct stat info;
-    file->path = resolve(file->name);
+    file->path = resolve_path(file->name);
     if (file->path == NULL) return -1;
     const int descriptor = descriptor_of(file->path);
     /* Opening it again would start at its beginning, and fails for a socket. */
@@ -188,7 +188,7 @@ static int open_path(output_file *file)
     return create_temporary(file, permissions(&info));
 }
 
-static bool fail(output_file *file)
+static bool fail_to_write(output_file *file)
 {
     if (!file->failed) cli_fail("cannot write %s: %s", file->name, strerror(errno));
     file->failed = true;
@@ -196,7 +196,7 @@ static bool fail(output_file *file)
 }
 
 /* Removes the temporary file and frees the rest. */
-static void release(output_file *file)
+static void release_file(output_file *file)
 {
     if (file->temporary != NULL) {
         unlink(file->temporary);
@@ -214,9 +214,9 @@ bool output_file_open(output_file *file, const char *path)
     const int fd = open_path(file);
     if (fd >= 0) file->stream = fdopen(fd, "w");
     if (file->stream != NULL) return true;
-    fail(file);
+    fail_to_write(file);
     if (fd >= 0) close(fd);
-    release(file);
+    release_file(file);
     return false;
 }
 
@@ -224,7 +224,7 @@ bool output_file_open(output_file *file, const char *path)
 
 bool output_file_write(output_file *file, const void *bytes, size_t size)
 {
-    return size == 0 || fwrite(bytes, 1, size, file->stream) == size || fail(file);
+    return size == 0 || fwrite(bytes, 1, size, file->stream) == size || fail_to_write(file);
 }
 
 /* Whether all was written to the file, and to the disk if it is to be renamed. */
@@ -233,7 +233,7 @@ static bool has_arrived(output_file *file)
     if (file->failed) return false;
     const bool ok = fflush(file->stream) == 0 && !ferror(file->stream) &&
                     (file->temporary == NULL || fsync(fileno(file->stream)) == 0);
-    return ok || fail(file);
+    return ok || fail_to_write(file);
 }
 
 /* Makes the rename survive a power failure. A folder that cannot be opened is not a failure: the
@@ -253,7 +253,7 @@ static void sync_folder(const char *path)
 static bool put_in_place(output_file *file)
 {
     if (file->temporary == NULL) return true;
-    if (rename(file->temporary, file->path) != 0) return fail(file);
+    if (rename(file->temporary, file->path) != 0) return fail_to_write(file);
     abandon_instead(file->temporary, NULL);
     free(file->temporary);
     file->temporary = NULL;
@@ -271,9 +271,9 @@ bool output_file_commit(output_file *file)
     if (file->stream == NULL) return !file->failed;
     bool ok = has_arrived(file);
     if (fclose(file->stream) != 0 && ok)
-        ok = fail(file); /* network file systems report errors here */
+        ok = fail_to_write(file); /* network file systems report errors here */
     ok = ok && put_in_place(file);
-    release(file);
+    release_file(file);
     return ok;
 }
 
@@ -281,7 +281,7 @@ bool output_file_close(output_file *file)
 {
     if (file->stream == NULL) return !file->failed;
     const bool is_kept = file->temporary == NULL;
-    if (fclose(file->stream) != 0 && is_kept) fail(file);
-    release(file);
+    if (fclose(file->stream) != 0 && is_kept) fail_to_write(file);
+    release_file(file);
     return !file->failed;
 }

@@ -91,7 +91,7 @@ static void add_cublas(ladder_size *s)
     }
 }
 
-static tgl_status prepare(ladder_size *s)
+static tgl_status prepare_rungs(ladder_size *s)
 {
     tgl_device *dev = s->settings->dev;
     CLI_TRY(operands_make(&s->operands, dev, &s->problem, s->settings->timed));
@@ -160,7 +160,7 @@ static tgl_status run_over_nan(ladder_size *s, rung *r, void *C)
     return status;
 }
 
-static tgl_status check(ladder_size *s, rung *r, void *C)
+static tgl_status check_rung(ladder_size *s, rung *r, void *C)
 {
     tgl_status status = run_over_nan(s, r, C);
     if (status != TGL_OK) return note_failure(r, status);
@@ -186,7 +186,7 @@ static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), 
             rung *r = &s->rungs[i];
             if (r->is_peer != (peers == 1) || !can_run(r)) continue;
             step(user, r->name);
-            status = check(s, r, C);
+            status = check_rung(s, r, C);
         }
     if (!is_host) free(C);
     return status;
@@ -196,7 +196,7 @@ static tgl_status check_all(ladder_size *s, void (*step)(void *, const char *), 
 
 /* Chooses the calls of a sample and the number of samples. On entry r->seconds is the time of the
  * checked run. */
-static tgl_status calibrate(ladder_size *s, rung *r)
+static tgl_status choose_samples(ladder_size *s, rung *r)
 {
     tgl_status status = TGL_OK;
     if (r->seconds < slow_seconds) status = run_once(r, operands_for(&s->operands, s->calls++));
@@ -282,7 +282,7 @@ static tgl_status time_all(ladder_size *s, void (*step)(void *, const char *), v
         rung *r = &s->rungs[i];
         if (!can_run(r)) continue;
         step(user, r->name);
-        const tgl_status status = calibrate(s, r);
+        const tgl_status status = choose_samples(s, r);
         if (status != TGL_OK) CLI_TRY(note_failure(r, status));
         if (!can_run(r)) continue;
         if (r->repeats > s->rounds) s->rounds = r->repeats;
@@ -302,7 +302,7 @@ tgl_status ladder_run(ladder_size *s, const ladder_settings *settings, const tgl
 {
     *s = (ladder_size){.settings = settings, .problem = *problem};
     step(user, "reference");
-    tgl_status status = prepare(s);
+    tgl_status status = prepare_rungs(s);
     if (status == TGL_OK) status = check_all(s, step, user);
     if (settings->timed) return status == TGL_OK ? time_all(s, step, user) : status;
     for (int i = 0; i < s->count; i++)

@@ -77,7 +77,7 @@ static double special_or_symmetric(random_state *r, double probability)
 
 /* One element of a kind whose elements do not depend on one another. parameter: phi of WIDE, the
  * scale of DENORMAL, the probability of a special value in NON_FINITE. */
-static double draw(random_state *r, inputs kind, double parameter)
+static double draw_element(random_state *r, inputs kind, double parameter)
 {
     switch (kind) {
     case UNIFORM_01:
@@ -102,7 +102,7 @@ static double draw(random_state *r, inputs kind, double parameter)
 }
 
 /* As the type holds it; a number above its range becomes the greatest. */
-static double fit(tgl_type type, double x)
+static double fit_to_type(tgl_type type, double x)
 {
     const double greatest = element_greatest(type);
     if (element_is_integer(type)) return element_round(type, x); /* the least is -greatest - 1 */
@@ -114,7 +114,7 @@ static void fill(random_state *r, inputs kind, double parameter, tgl_type type, 
                  double *X)
 {
     for (int64_t i = 0; i < count; i++)
-        X[i] = fit(type, element_scale(type) * draw(r, kind, parameter));
+        X[i] = fit_to_type(type, element_scale(type) * draw_element(r, kind, parameter));
 }
 
 /* Makes the products of the second half of k nearly the negatives of those of the first. */
@@ -126,7 +126,8 @@ static void pair_up(random_state *r, tgl_type type, int64_t m, int64_t n, int64_
         for (int64_t i = 0; i < m; i++)
             A[i * k + p] = A[i * k + p - distance];
         for (int64_t j = 0; j < n; j++)
-            B[p * n + j] = fit(type, -B[(p - distance) * n + j] * (1 + 1e-4 * random_unit(r)));
+            B[p * n + j] =
+                fit_to_type(type, -B[(p - distance) * n + j] * (1 + 1e-4 * random_unit(r)));
     }
 }
 

@@ -84,7 +84,8 @@ void tgl_clocks_end_cluster(tgl_machine *machine)
 
 /* ---- Release operations and barriers --------------------------------------------------------- */
 
-static uint32_t *release(tgl_machine *machine, const tgl_sim_block *block, tgl_sim_thread *thread)
+static uint32_t *release_clock(tgl_machine *machine, const tgl_sim_block *block,
+                               tgl_sim_thread *thread)
 {
     uint32_t *own = tgl_clock_of(machine, block, thread->index);
     own[tgl_clock_column(machine, block, thread->index)] = thread->time++;
@@ -94,11 +95,11 @@ static uint32_t *release(tgl_machine *machine, const tgl_sim_block *block, tgl_s
 
 uint32_t *tgl_clock_release(tgl_machine *machine)
 {
-    return release(machine, machine->now, machine->current);
+    return release_clock(machine, machine->now, machine->current);
 }
 
 /* Each row := the maximum of all rows. */
-static void share(const tgl_machine *machine, uint32_t *const *rows, unsigned count)
+static void join_rows(const tgl_machine *machine, uint32_t *const *rows, unsigned count)
 {
     for (unsigned i = 1; i < count; i++)
         tgl_clock_join(machine, rows[0], rows[i]);
@@ -110,8 +111,8 @@ void tgl_clocks_meet(tgl_machine *machine, tgl_sim_thread *const *threads, unsig
 {
     uint32_t *rows[TGL_SIM_THREADS_MAX];
     for (unsigned i = 0; i < count; i++)
-        rows[i] = release(machine, machine->now, threads[i]);
-    share(machine, rows, count);
+        rows[i] = release_clock(machine, machine->now, threads[i]);
+    join_rows(machine, rows, count);
 }
 
 /* Times advance without clocks too, because fill_row() needs them. */
@@ -127,7 +128,8 @@ static void meet_blocks(tgl_machine *machine, tgl_sim_block *blocks, unsigned co
     uint32_t *first = tgl_clock_of(machine, blocks, 0); /* the other rows follow it */
     for (unsigned i = 0; i < count; i++)
         for (unsigned j = 0; j < threads; j++)
-            tgl_clock_join(machine, first, release(machine, &blocks[i], &blocks[i].threads[j]));
+            tgl_clock_join(machine, first,
+                           release_clock(machine, &blocks[i], &blocks[i].threads[j]));
     for (unsigned i = 1; i < count * threads; i++)
         memcpy(first + i * machine->clock_row, first, machine->clock_row * sizeof *first);
 }

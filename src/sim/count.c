@@ -39,7 +39,7 @@ int tgl_count_sectors(const tgl_warp_access *access)
 
 /* Wavefronts for the lanes in the mask: in each wavefront every bank returns one word, to all lanes
  * that request it. */
-static int passes(const tgl_warp_access *access, uint32_t lanes)
+static int count_passes(const tgl_warp_access *access, uint32_t lanes)
 {
     uintptr_t word[BANKS][LANES]; /* distinct words requested from each bank */
     uint8_t words[BANKS] = {0};
@@ -88,7 +88,7 @@ int tgl_count_wavefronts(const tgl_warp_access *access, int *least)
     *least = 0;
     for (int first = 0; first < LANES; first += part) {
         const uint32_t lanes = access->lanes & mask << first;
-        count += passes(access, lanes);
+        count += count_passes(access, lanes);
         *least += lanes != 0;
     }
     return count;

@@ -14,14 +14,14 @@ typedef struct bytes {
     const uint8_t *at, *end;
 } bytes;
 
-static size_t left(const bytes *b)
+static size_t bytes_left(const bytes *b)
 {
     return (size_t)(b->end - b->at);
 }
 
-static bytes take(bytes *b, uint64_t size)
+static bytes take_bytes(bytes *b, uint64_t size)
 {
-    if (size > left(b)) size = left(b);
+    if (size > bytes_left(b)) size = bytes_left(b);
     const bytes taken = {b->at, b->at + size};
     b->at += size;
     return taken;
@@ -31,7 +31,7 @@ static bytes take(bytes *b, uint64_t size)
 static uint64_t take_number(bytes *b, size_t size)
 {
     uint64_t value = 0;
-    if (left(b) < size) {
+    if (bytes_left(b) < size) {
         b->at = b->end;
         return 0;
     }
@@ -68,7 +68,7 @@ static int64_t take_sleb(bytes *b)
 /* NULL at the end of the bytes. */
 static const char *take_text(bytes *b)
 {
-    const uint8_t *zero = left(b) > 0 ? memchr(b->at, 0, left(b)) : NULL;
+    const uint8_t *zero = bytes_left(b) > 0 ? memchr(b->at, 0, bytes_left(b)) : NULL;
     if (zero == NULL) {
         b->at = b->end;
         return NULL;
@@ -96,7 +96,7 @@ static bool section_at(const uint8_t *image, size_t size, unsigned index, Elf64_
            (section->sh_offset <= size && section->sh_size <= size - section->sh_offset);
 }
 
-static bytes contents(const uint8_t *image, const Elf64_Shdr *section)
+static bytes section_bytes(const uint8_t *image, const Elf64_Shdr *section)
 {
     const uint8_t *at = image + section->sh_offset;
     return (bytes){at, at + (section->sh_type == SHT_NOBITS ? 0 : section->sh_size)};
@@ -111,10 +111,10 @@ static bytes find_section(const uint8_t *image, size_t size, const char *name)
     if (!section_at(image, size, header.e_shstrndx, &names)) return (bytes){0};
     for (unsigned i = 0; i < header.e_shnum; i++) {
         if (!section_at(image, size, i, &section)) continue;
-        bytes text = contents(image, &names);
-        take(&text, section.sh_name);
+        bytes text = section_bytes(image, &names);
+        take_bytes(&text, section.sh_name);
         const char *found = take_text(&text);
-        if (found != NULL && strcmp(found, name) == 0) return contents(image, &section);
+        if (found != NULL && strcmp(found, name) == 0) return section_bytes(image, &section);
     }
     return (bytes){0};
 }
@@ -126,12 +126,12 @@ void tgl_elf_each_variable(const void *image, size_t size,
 {
     bytes symbols = find_section(image, size, ".symtab");
     const bytes names = find_section(image, size, ".strtab");
-    while (left(&symbols) >= sizeof(Elf64_Sym)) {
+    while (bytes_left(&symbols) >= sizeof(Elf64_Sym)) {
         Elf64_Sym symbol;
-        const bytes entry = take(&symbols, sizeof symbol);
+        const bytes entry = take_bytes(&symbols, sizeof symbol);
         memcpy(&symbol, entry.at, sizeof symbol);
         bytes text = names;
-        take(&text, symbol.st_name);
+        take_bytes(&text, symbol.st_name);
         const char *name = take_text(&text);
         if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size > 0 && name != NULL)
             visit(name, symbol.st_value, symbol.st_size, context);
@@ -142,10 +142,10 @@ static const char *name_of_symbol(const bytes *symbols, const bytes *names, uint
 {
     Elf64_Sym symbol;
     bytes entries = *symbols, text = *names;
-    if (index >= left(symbols) / sizeof symbol) return NULL;
-    take(&entries, index * sizeof symbol);
+    if (index >= bytes_left(symbols) / sizeof symbol) return NULL;
+    take_bytes(&entries, index * sizeof symbol);
     memcpy(&symbol, entries.at, sizeof symbol);
-    take(&text, symbol.st_name);
+    take_bytes(&text, symbol.st_name);
     return take_text(&text);
 }
 
@@ -156,9 +156,9 @@ void tgl_elf_each_use(const void *image, size_t size, const char *symbol,
     const bytes symbols = find_section(image, size, ".symtab");
     const bytes names = find_section(image, size, ".strtab");
     bytes relocations = find_section(image, size, ".rela.text");
-    while (left(&relocations) >= sizeof(Elf64_Rela)) {
+    while (bytes_left(&relocations) >= sizeof(Elf64_Rela)) {
         Elf64_Rela relocation;
-        const bytes entry = take(&relocations, sizeof relocation);
+        const bytes entry = take_bytes(&relocations, sizeof relocation);
         memcpy(&relocation, entry.at, sizeof relocation);
         const char *name = name_of_symbol(&symbols, &names, ELF64_R_SYM(relocation.r_info));
         if (name != NULL && strcmp(name, symbol) == 0) visit(relocation.r_offset, context);
@@ -238,14 +238,14 @@ static bool read_files(tgl_line_table *table, bytes *header)
 
 static bool run_extended(tgl_line_table *table, const unit *u, line_state *state, bytes *program)
 {
-    bytes operation = take(program, take_uleb(program));
+    bytes operation = take_bytes(program, take_uleb(program));
     switch (take_number(&operation, 1)) {
     case 1: /* end_sequence */
         if (!append_row(table, u, state, true)) return false;
         *state = (line_state){.file = 1, .line = 1};
         break;
     case 2: /* set_address */
-        state->address = take_number(&operation, left(&operation));
+        state->address = take_number(&operation, bytes_left(&operation));
         break;
     }
     return true;
@@ -283,7 +283,7 @@ static bool run_standard(tgl_line_table *table, const unit *u, line_state *state
 static bool run_program(tgl_line_table *table, const unit *u, bytes program)
 {
     line_state state = {.file = 1, .line = 1};
-    while (left(&program) > 0) {
+    while (bytes_left(&program) > 0) {
         const uint8_t opcode = (uint8_t)take_number(&program, 1);
         bool ok = true;
         if (opcode >= u->opcode_base) {
@@ -307,7 +307,7 @@ static bool read_unit(tgl_line_table *table, bytes body)
 {
     const uint64_t version = take_number(&body, 2);
     if (version < 2 || version > 4) return true;
-    bytes header = take(&body, take_number(&body, 4));
+    bytes header = take_bytes(&body, take_number(&body, 4));
     unit u = {.first_file = table->file_count};
     u.minimum_instruction_length = (uint8_t)take_number(&header, 1);
     if (version == 4)
@@ -333,10 +333,10 @@ bool tgl_line_table_read(tgl_line_table *table, const void *image, size_t size)
 {
     *table = (tgl_line_table){0};
     bytes units = find_section(image, size, ".debug_line");
-    while (left(&units) > 4) {
+    while (bytes_left(&units) > 4) {
         uint64_t length = take_number(&units, 4);
         if (length == 0xffffffff) break; /* 64-bit DWARF, for objects past 4 GB */
-        if (!read_unit(table, take(&units, length))) {
+        if (!read_unit(table, take_bytes(&units, length))) {
             tgl_line_table_free(table);
             return false;
         }

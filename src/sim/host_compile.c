@@ -105,7 +105,7 @@ static void free_command(command *c)
 /* ---- The compiler ---------------------------------------------------------------------------- */
 
 /* Replaces the first word of `words` by the path it is found at; NULL if it is not. */
-static char *resolve(const char *words)
+static char *resolve_compiler(const char *words)
 {
     words += strspn(words, " \t");
     const size_t length = strcspn(words, " \t");
@@ -140,7 +140,7 @@ static char *ask_version(const char *words)
 static bool try_compiler(tgl_host_compiler *compiler, const char *words)
 {
     if (words == NULL || words[strspn(words, " \t")] == '\0') return false;
-    compiler->words = resolve(words);
+    compiler->words = resolve_compiler(words);
     compiler->version = compiler->words != NULL ? ask_version(compiler->words) : NULL;
     if (compiler->version != NULL) return true;
     free(compiler->words);
@@ -412,7 +412,7 @@ static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const 
     return link_files(j, folder, kernel, run_time, object);
 }
 
-static tgl_status build(const job *j, void **image, size_t *size)
+static tgl_status build_kernel(const job *j, void **image, size_t *size)
 {
     tgl_temp_folder folder;
     TGL_TRY(tgl_temp_folder_make(&folder));
@@ -436,7 +436,7 @@ tgl_status tgl_host_compile(const tgl_host_compiler *compiler, const tgl_kernel 
     make_kernel_key(&j, &key);
     tgl_status status = TGL_OK;
     if (!tgl_cache_load(compiler->cache, &key, image, size)) {
-        status = build(&j, image, size);
+        status = build_kernel(&j, image, size);
         if (status == TGL_OK) tgl_cache_store(compiler->cache, &key, *image, *size);
     }
     free(j.wrapper);

@@ -62,7 +62,7 @@ void tgl_host_threads_close(tgl_host_threads *threads)
 /* ---- What memory contained ------------------------------------------------------------------- */
 
 /* The launch's partition of D in matrix number i of its batch. */
-static char *partition(const tgl_sim_launch *launch, int64_t i)
+static char *partition_at(const tgl_sim_launch *launch, int64_t i)
 {
     const tgl_sim_region *d = &launch->regions[TGL_SIM_D];
     if (d->bases != NULL) return (char *)d->bases[i] + d->part_offset;
@@ -78,7 +78,7 @@ static size_t copy_result(const tgl_sim_launch *launch, char *copy, bool is_back
     if (d->extent == 0) return 0;
     for (int64_t i = 0; i < d->batch; i++) {
         for (int64_t row = 0; row < d->rows; row++, done += bytes) {
-            char *at = partition(launch, i) + row * d->ld_bytes;
+            char *at = partition_at(launch, i) + row * d->ld_bytes;
             if (copy != NULL) memcpy(is_back ? at : copy + done, is_back ? copy + done : at, bytes);
         }
     }
@@ -132,7 +132,7 @@ static bool prepare_helper(job *j, int number)
     return tgl_machine_start_helper(helper, j->machine, &j->launches[number]);
 }
 
-static bool prepare(job *j)
+static bool prepare_helpers(job *j)
 {
     for (int i = 0; i < j->team; i++)
         if (!prepare_helper(j, i)) return false;
@@ -157,7 +157,7 @@ static void run_clusters(void *context, int thread, int team)
 /* ---- Afterwards ------------------------------------------------------------------------------ */
 
 /* Bytes from the code of the module to that of the helper's. */
-static uintptr_t moved(const tgl_machine *machine, const tgl_machine *helper)
+static uintptr_t code_distance(const tgl_machine *machine, const tgl_machine *helper)
 {
     return helper->launch->module->load_address - machine->launch->module->load_address;
 }
@@ -171,12 +171,12 @@ static void add_counts(tgl_machine *machine, const tgl_machine *helper)
     machine->multicast_bytes += helper->multicast_bytes;
     machine->mbarrier_waits += helper->mbarrier_waits;
     machine->has_waited = machine->has_waited || helper->has_waited;
-    if (tgl_tally_add(&machine->tally, &helper->tally, moved(machine, helper))) return;
+    if (tgl_tally_add(&machine->tally, &helper->tally, code_distance(machine, helper))) return;
     machine->status = TGL_NO_MEMORY;
     snprintf(machine->message, sizeof machine->message, "no memory to count the kernel's accesses");
 }
 
-static void merge(const job *j)
+static void merge_helpers(const job *j)
 {
     for (int i = 0; i < j->team; i++) {
         tgl_global_merge(j->machine, j->threads->helpers[i]);
@@ -184,10 +184,10 @@ static void merge(const job *j)
     }
     if (j->machine->launch->trace != NULL)
         tgl_trace_move(j->machine->launch->trace,
-                       moved(j->machine, j->threads->helpers[j->traced]));
+                       code_distance(j->machine, j->threads->helpers[j->traced]));
 }
 
-static void undo(const job *j)
+static void undo_launch(const job *j)
 {
     restore_memory(j);
     for (int i = 0; i < j->team; i++)
@@ -212,16 +212,16 @@ static bool run_shared(tgl_host_threads *threads, tgl_machine *machine)
              .team = clusters < (uint64_t)most ? (int)clusters : most,
              .clusters = (uint32_t)clusters};
     if (j.team < 2 || !can_be_shared(machine)) return false;
-    const bool is_prepared = prepare(&j);
+    const bool is_prepared = prepare_helpers(&j);
     bool is_complete = false;
     if (is_prepared) {
         tgl_thread_pool_run(&threads->pool, j.team, run_clusters, &j);
         is_complete = !j.has_failed && !tgl_global_has_conflict(threads->helpers, j.team);
     }
     if (is_complete)
-        merge(&j);
+        merge_helpers(&j);
     else if (is_prepared)
-        undo(&j);
+        undo_launch(&j);
     free(j.memory);
     return is_complete;
 }

@@ -7,9 +7,9 @@
 #include <string.h>
 
 /* A batch of stored matrices, rows x cols, of which the launch accesses a partition. */
-static tgl_sim_region matrix(const char *name, const void *base, tgl_type type, int64_t rows,
-                             int64_t cols, int64_t ld, int64_t stride, const tgl_rectangle *part,
-                             const tgl_extent *e)
+static tgl_sim_region matrix_region(const char *name, const void *base, tgl_type type, int64_t rows,
+                                    int64_t cols, int64_t ld, int64_t stride,
+                                    const tgl_rectangle *part, const tgl_extent *e)
 {
     const int64_t element = (int64_t)tgl_type_size(type);
     const int64_t offset = (part->row * ld + part->col) * element;
@@ -34,8 +34,8 @@ static tgl_sim_region matrix(const char *name, const void *base, tgl_type type, 
 }
 
 /* A batch of vectors. */
-static tgl_sim_region list_of(const char *name, const char *label, const void *base, int64_t count,
-                              int element, int64_t stride, const tgl_extent *e)
+static tgl_sim_region vector_region(const char *name, const char *label, const void *base,
+                                    int64_t count, int element, int64_t stride, const tgl_extent *e)
 {
     if (base == NULL || count == 0) return (tgl_sim_region){.extent = 0};
     return (tgl_sim_region){
@@ -63,7 +63,7 @@ static void set_array(const tgl_run *run, tgl_operand array, const char *name, c
     static const tgl_extent once = {.count = 1};
     const void *const *bases = run->at[array];
     if (bases == NULL) return;
-    *pointers = list_of(name, label, bases + e->first, e->count, sizeof(void *), 0, &once);
+    *pointers = vector_region(name, label, bases + e->first, e->count, sizeof(void *), 0, &once);
     x->bases = bases + e->first;
 }
 
@@ -112,12 +112,12 @@ static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_extent 
         s->trans_a ? (tgl_rectangle){0, row, s->k, m} : (tgl_rectangle){row, 0, m, s->k};
     const tgl_rectangle b =
         s->trans_b ? (tgl_rectangle){col, 0, n, s->k} : (tgl_rectangle){0, col, s->k, n};
-    regions[TGL_SIM_A] =
-        matrix("A", base_of(run, TGL_AT_A, TGL_AT_A_ARRAY), s->type_a, s->trans_a ? s->k : s->m,
-               s->trans_a ? s->m : s->k, s->lda, s->stride_a, &a, e);
-    regions[TGL_SIM_B] =
-        matrix("B", base_of(run, TGL_AT_B, TGL_AT_B_ARRAY), s->type_b, s->trans_b ? s->n : s->k,
-               s->trans_b ? s->k : s->n, s->ldb, s->stride_b, &b, e);
+    regions[TGL_SIM_A] = matrix_region("A", base_of(run, TGL_AT_A, TGL_AT_A_ARRAY), s->type_a,
+                                       s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, s->lda,
+                                       s->stride_a, &a, e);
+    regions[TGL_SIM_B] = matrix_region("B", base_of(run, TGL_AT_B, TGL_AT_B_ARRAY), s->type_b,
+                                       s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, s->ldb,
+                                       s->stride_b, &b, e);
     regions[TGL_SIM_A].forbidden = regions[TGL_SIM_B].forbidden = why_no_product(s, run);
 }
 
@@ -125,13 +125,14 @@ static void set_results(const tgl_shape *s, const tgl_run *run, const tgl_extent
                         tgl_sim_region *regions)
 {
     const char *no_c = why_no_c(s, run);
-    regions[TGL_SIM_D] = matrix(s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY),
-                                s->type_d, s->m, s->n, s->ldd, s->stride_d, &e->part, e);
+    regions[TGL_SIM_D] =
+        matrix_region(s->in_place ? "C" : "D", base_of(run, TGL_AT_D, TGL_AT_D_ARRAY), s->type_d,
+                      s->m, s->n, s->ldd, s->stride_d, &e->part, e);
     regions[TGL_SIM_D].forbidden =
         s->in_place ? no_c : "it is the result, which has not been written yet";
     if (s->in_place) return;
-    regions[TGL_SIM_C] = matrix("C", base_of(run, TGL_AT_C, TGL_AT_C_ARRAY), s->type_c, s->m, s->n,
-                                s->ldc, s->stride_c, &e->part, e);
+    regions[TGL_SIM_C] = matrix_region("C", base_of(run, TGL_AT_C, TGL_AT_C_ARRAY), s->type_c, s->m,
+                                       s->n, s->ldc, s->stride_c, &e->part, e);
     regions[TGL_SIM_C].forbidden = no_c;
 }
 
@@ -143,11 +144,11 @@ static void set_epilogue(const tgl_shape *s, const tgl_run *run, const tgl_exten
     const tgl_rectangle whole = {0, 0, s->m, s->n};
     const int size = (int)tgl_type_size(with->type_bias);
     regions[TGL_SIM_BIAS] =
-        list_of("bias", "bias", run->at[TGL_AT_BIAS], with->bias == TGL_BIAS_ROW ? s->m : s->n,
-                size, with->stride_bias, e);
+        vector_region("bias", "bias", run->at[TGL_AT_BIAS],
+                      with->bias == TGL_BIAS_ROW ? s->m : s->n, size, with->stride_bias, e);
     regions[TGL_SIM_RESIDUAL] =
-        matrix("residual", run->at[TGL_AT_RESIDUAL], with->type_residual, s->m, s->n,
-               with->ld_residual, with->stride_residual, with->residual ? &whole : &none, e);
+        matrix_region("residual", run->at[TGL_AT_RESIDUAL], with->type_residual, s->m, s->n,
+                      with->ld_residual, with->stride_residual, with->residual ? &whole : &none, e);
 }
 
 static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *regions)
@@ -155,17 +156,18 @@ static void set_scalars(const tgl_shape *s, const tgl_run *run, tgl_sim_region *
     static const tgl_extent once = {.count = 1};
     const int size = (int)tgl_type_size(s->type_accumulate);
     if (!s->device_scalars) return;
-    regions[TGL_SIM_ALPHA] = list_of("alpha", "alpha", run->at[TGL_AT_ALPHA], 1, size, 0, &once);
-    regions[TGL_SIM_BETA] = list_of("beta", "beta", run->at[TGL_AT_BETA], 1, size, 0, &once);
+    regions[TGL_SIM_ALPHA] =
+        vector_region("alpha", "alpha", run->at[TGL_AT_ALPHA], 1, size, 0, &once);
+    regions[TGL_SIM_BETA] = vector_region("beta", "beta", run->at[TGL_AT_BETA], 1, size, 0, &once);
 }
 
 static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)
 {
     static const tgl_extent once = {.count = 1};
-    regions[TGL_SIM_COUNTERS] = list_of("the counters", "workspace", memory->counters,
-                                        (int64_t)memory->counter_bytes / 4, 4, 0, &once);
-    regions[TGL_SIM_SCRATCH] = list_of("the scratch", "workspace", memory->scratch,
-                                       (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
+    regions[TGL_SIM_COUNTERS] = vector_region("the counters", "workspace", memory->counters,
+                                              (int64_t)memory->counter_bytes / 4, 4, 0, &once);
+    regions[TGL_SIM_SCRATCH] = vector_region("the scratch", "workspace", memory->scratch,
+                                             (int64_t)memory->scratch_bytes / 4, 4, 0, &once);
 }
 
 /* While an operand is prepared, its block is the scratch. */
@@ -175,8 +177,8 @@ static void set_kept(const tgl_launch_list *list, const tgl_run *run, tgl_sim_re
     static const char *const names[] = {"the prepared A", "the prepared B"};
     for (int i = 0; i < TGL_KEPT_OPERANDS; i++)
         if (!run->is_preparation)
-            regions[TGL_SIM_KEPT_A + i] =
-                list_of(names[i], names[i], run->kept[i], list->kept_bytes[i] / 4, 4, 0, &once);
+            regions[TGL_SIM_KEPT_A + i] = vector_region(names[i], names[i], run->kept[i],
+                                                        list->kept_bytes[i] / 4, 4, 0, &once);
 }
 
 void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_memory *memory,

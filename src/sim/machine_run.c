@@ -21,7 +21,7 @@
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static void resume(tgl_machine *machine, tgl_sim_thread *thread)
+static void resume_thread(tgl_machine *machine, tgl_sim_thread *thread)
 {
     machine->current = thread;
     machine->hooks->thread[0] = thread->index;
@@ -49,7 +49,7 @@ static void run_warp(tgl_machine *machine, tgl_sim_thread *warp, unsigned lanes)
     while (goes_on) {
         for (unsigned i = 0; i < lanes; i++) {
             if (warp[i].state != TGL_THREAD_READY) continue;
-            resume(machine, &warp[i]);
+            resume_thread(machine, &warp[i]);
             if (machine->status != TGL_OK) return;
         }
         tgl_tally_flush(&machine->tally);

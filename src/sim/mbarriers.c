@@ -55,7 +55,7 @@ static size_t offset_of(tgl_machine *machine, const void *barrier, const void *p
     return offset;
 }
 
-static tgl_mbarrier *find(tgl_sim_block *block, size_t offset)
+static tgl_mbarrier *find_mbarrier(tgl_sim_block *block, size_t offset)
 {
     for (int i = 0; i < block->mbarrier_count; i++)
         if (block->mbarriers[i].offset == offset) return &block->mbarriers[i];
@@ -67,7 +67,7 @@ tgl_mbarrier *tgl_mbarrier_use(tgl_machine *machine, tgl_sim_block *block, const
 {
     const tgl_sim_module *module = machine->launch->module;
     const size_t offset = offset_of(machine, barrier, pc);
-    tgl_mbarrier *b = find(block, offset);
+    tgl_mbarrier *b = find_mbarrier(block, offset);
     const char *whose = block == machine->now ? "" : " of another block of the cluster";
     if (b == NULL)
         tgl_machine_fault(machine, pc, "uses the mbarrier at %s%s, which is not initialised",
@@ -108,7 +108,7 @@ void tgl_mbarrier_init(tgl_machine *machine, const void *barrier, int arrivals, 
     const size_t offset = offset_of(machine, barrier, pc);
     if (arrivals < 1)
         tgl_machine_fault(machine, pc, "initialises an mbarrier for %d arrivals", arrivals);
-    if (find(machine->now, offset) != NULL)
+    if (find_mbarrier(machine->now, offset) != NULL)
         tgl_machine_fault(machine, pc, "initialises an mbarrier for the second time");
     tgl_mbarrier *b = add_mbarrier(machine, offset, pc);
     b->arrivals = b->pending = arrivals;
@@ -139,7 +139,7 @@ void tgl_mbarrier_add_copy(tgl_machine *machine, tgl_mbarrier *b, const tgl_tma_
 }
 
 /* The copy arrives in the running block's shared memory. */
-static void deliver(tgl_machine *machine, const tgl_mbarrier *b, const tgl_tma_copy *copy)
+static void deliver_tma(tgl_machine *machine, const tgl_mbarrier *b, const tgl_tma_copy *copy)
 {
     const tgl_shared_access access = {
         machine->now->epoch, 0, b->phase, copy->site,
@@ -155,7 +155,7 @@ static void complete_phase(tgl_machine *machine, const tgl_sim_block *block, tgl
 {
     const unsigned own = TGL_ACTOR_MBARRIER + (unsigned)(b - block->mbarriers);
     for (int i = 0; i < b->copy_count; i++)
-        deliver(machine, b, &b->copies[i]);
+        deliver_tma(machine, b, &b->copies[i]);
     b->copy_count = 0;
     b->arrived[tgl_clock_column(machine, block, own)] = b->phase;
     memcpy(b->complete, b->arrived, machine->clock_row * sizeof *b->complete);
@@ -163,8 +163,8 @@ static void complete_phase(tgl_machine *machine, const tgl_sim_block *block, tgl
     b->phase++;
 }
 
-static void arrive(tgl_machine *machine, const tgl_sim_block *block, tgl_mbarrier *b,
-                   unsigned bytes, const void *pc)
+static void count_arrival(tgl_machine *machine, const tgl_sim_block *block, tgl_mbarrier *b,
+                          unsigned bytes, const void *pc)
 {
     if (b->pending == 0)
         tgl_machine_fault(machine, pc,
@@ -179,7 +179,8 @@ static void arrive(tgl_machine *machine, const tgl_sim_block *block, tgl_mbarrie
 
 void tgl_mbarrier_arrive(tgl_machine *machine, const void *barrier, unsigned bytes, const void *pc)
 {
-    arrive(machine, machine->now, tgl_mbarrier_use(machine, machine->now, barrier, pc), bytes, pc);
+    count_arrival(machine, machine->now, tgl_mbarrier_use(machine, machine->now, barrier, pc),
+                  bytes, pc);
 }
 
 void tgl_mbarrier_arrive_at(tgl_machine *machine, const void *barrier, int rank, const void *pc)
@@ -191,7 +192,7 @@ void tgl_mbarrier_arrive_at(tgl_machine *machine, const void *barrier, int rank,
     if (block->is_done)
         tgl_machine_fault(machine, pc,
                           "arrives at an mbarrier of a block of the cluster that has ended");
-    arrive(machine, block, tgl_mbarrier_use(machine, block, barrier, pc), 0, pc);
+    count_arrival(machine, block, tgl_mbarrier_use(machine, block, barrier, pc), 0, pc);
 }
 
 bool tgl_mbarrier_is_open(const tgl_machine *machine, const tgl_sim_thread *thread)

@@ -33,7 +33,7 @@ static char *read_all(int fd)
 }
 
 /* Starts the program; returns 0 or an error number. */
-static int start(const char *const *argv, int output, pid_t *pid)
+static int start_program(const char *const *argv, int output, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);
@@ -54,7 +54,7 @@ bool tgl_process_run(const char *const *argv, char **output)
     *output = NULL;
     int error = pipe2(ends, O_CLOEXEC) != 0 ? errno : 0;
     if (error == 0) {
-        error = start(argv, ends[1], &pid);
+        error = start_program(argv, ends[1], &pid);
         close(ends[1]);
         if (error == 0) *output = read_all(ends[0]);
         close(ends[0]);

@@ -185,7 +185,7 @@ static bool has_meeting_between(const tgl_machine *machine, const tgl_moment *x,
 
 /* Whether x is ordered before y by barriers or because both are the same thread. Both are of one
  * launch and one cluster. */
-static bool is_before(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
+static bool is_before_moment(const tgl_machine *machine, const tgl_moment *x, const tgl_moment *y)
 {
     if (x->cluster != y->cluster) return false;
     if (x->rank != y->rank) return x->phase < y->phase;
@@ -246,8 +246,8 @@ static bool has_fence_between(const tgl_machine *machine, const tgl_moment *x, c
     const tgl_event_range *range = &machine->global.ranges[x->cluster];
     const tgl_sync_event *events = machine->global.events + range->first;
     for (uint32_t i = 0; i < range->count; i++)
-        if (events[i].counter == 0 && is_before(machine, x, &events[i].at) &&
-            is_before(machine, &events[i].at, y))
+        if (events[i].counter == 0 && is_before_moment(machine, x, &events[i].at) &&
+            is_before_moment(machine, &events[i].at, y))
             return true;
     return false;
 }
@@ -289,7 +289,7 @@ static bool is_ordered(tgl_machine *machine, const tgl_moment *x, bool *is_publi
     tgl_moment now = moment_now(machine);
     now.time = UINT32_MAX; /* after all events */
     *is_published = false;
-    if (x->cluster == now.cluster) return is_before(machine, x, &now);
+    if (x->cluster == now.cluster) return is_before_moment(machine, x, &now);
     if (kept->launch == x->launch && kept->cluster == x->cluster && kept->rank == x->rank &&
         kept->thread == x->thread && kept->epoch == x->epoch && x->time <= kept->time &&
         kept->warp_epoch == x->warp_epoch && kept->phase == x->phase &&
@@ -315,7 +315,7 @@ static const char *verb_of(bool is_write, bool is_atomic)
     return is_atomic ? "updates" : tgl_verb(is_write);
 }
 
-static tgl_where where_of(const tgl_machine *machine, const access *a)
+static tgl_where where_of_word(const tgl_machine *machine, const access *a)
 {
     tgl_where where;
     bool is_inside;
@@ -341,14 +341,14 @@ static const char *reason_of(const tgl_moment *x, const tgl_moment *now, bool is
            "access";
 }
 
-static void race(tgl_machine *machine, const access *a, const tgl_global_word *word,
-                 bool is_published)
+static void fault_global_race(tgl_machine *machine, const access *a, const tgl_global_word *word,
+                              bool is_published)
 {
     unsigned at[3];
     const tgl_moment *x = &word->written, now = moment_now(machine);
     tgl_machine_block_at(machine->launch, x->cluster, x->rank, at);
     tgl_machine_fault(machine, a->pc, "race: %s %s, which thread %u of block %llu %s at %s %s",
-                      verb_of(a->is_write, a->is_atomic), where_of(machine, a).text, x->thread,
+                      verb_of(a->is_write, a->is_atomic), where_of_word(machine, a).text, x->thread,
                       (unsigned long long)tgl_machine_block_number(machine->launch, at),
                       verb_of(true, word->is_atomic), place_of_write(machine, word).text,
                       reason_of(x, &now, is_published));
@@ -365,7 +365,7 @@ static void beside_fault(tgl_machine *machine, const access *a, const char *othe
                          uint32_t launch)
 {
     tgl_machine_fault(machine, a->pc, "race: %s %s, which %s %s; it may run beside this launch",
-                      verb_of(a->is_write, a->is_atomic), where_of(machine, a).text,
+                      verb_of(a->is_write, a->is_atomic), where_of_word(machine, a).text,
                       machine->modules[launch - 1]->kernel->name, other_verb);
 }
 
@@ -373,26 +373,27 @@ static void unwritten_fault(tgl_machine *machine, const access *a)
 {
     const char *forbidden = machine->launch->regions[a->region].forbidden;
     if (a->region == TGL_SIM_D)
-        tgl_machine_fault(machine, a->pc, "reads %s, but %s", where_of(machine, a).text, forbidden);
+        tgl_machine_fault(machine, a->pc, "reads %s, but %s", where_of_word(machine, a).text,
+                          forbidden);
     tgl_machine_fault(machine, a->pc, "reads %s, which no launch of this run has written",
-                      where_of(machine, a).text);
+                      where_of_word(machine, a).text);
 }
 
 /* ---- Accesses -------------------------------------------------------------------------------- */
 
-static void check(tgl_machine *machine, const access *a, const tgl_global_word *word)
+static void check_word(tgl_machine *machine, const access *a, const tgl_global_word *word)
 {
     bool is_published;
     const tgl_moment *x = &word->written;
     if (x->launch == machine->number && !(a->is_atomic && word->is_atomic) &&
         !is_ordered(machine, x, &is_published))
-        race(machine, a, word, is_published);
+        fault_global_race(machine, a, word, is_published);
     if (is_beside(machine, x->launch)) beside_fault(machine, a, "writes", x->launch);
     if (a->is_write && is_beside(machine, word->read_launch))
         beside_fault(machine, a, "reads", word->read_launch);
 }
 
-static void record(tgl_machine *machine, const access *a, tgl_global_word *word, uint8_t mask)
+static void record_word(tgl_machine *machine, const access *a, tgl_global_word *word, uint8_t mask)
 {
     if (!a->is_write || a->is_atomic) word->read_launch = machine->number;
     if (!a->is_write) return;
@@ -438,10 +439,10 @@ void tgl_global_access(tgl_machine *machine, int region, uintptr_t address, unsi
     tgl_global_word *word = word_at(machine, region, address);
     for (unsigned i = 0; i < bytes; i += step, word++) {
         const access a = {region, address + i, is_write, is_atomic, pc};
-        check(machine, &a, word);
+        check_word(machine, &a, word);
         if ((!is_write || is_atomic) && !is_readable(machine, &a, word, mask))
             unwritten_fault(machine, &a);
-        record(machine, &a, word, mask);
+        record_word(machine, &a, word, mask);
     }
     if (is_atomic) add_event(machine, address);
 }

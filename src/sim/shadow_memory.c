@@ -85,8 +85,8 @@ int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned by
 /* ---- Accesses -------------------------------------------------------------------------------- */
 
 /* Counts the access. Returns the index of the instruction. */
-static uint32_t tally(tgl_machine *machine, tgl_access_kind kind, int target, unsigned bytes,
-                      uintptr_t shared, uintptr_t global, const void *pc)
+static uint32_t tally_access(tgl_machine *machine, tgl_access_kind kind, int target, unsigned bytes,
+                             uintptr_t shared, uintptr_t global, const void *pc)
 {
     tgl_sim_thread *thread = machine->current;
     uint32_t site;
@@ -104,7 +104,8 @@ static void global_access(tgl_machine *machine, uintptr_t address, unsigned byte
                           const void *pc)
 {
     const int region = tgl_memory_check_region(machine, address, bytes, is_write, pc);
-    tally(machine, is_write ? TGL_GLOBAL_STORE : TGL_GLOBAL_LOAD, region, bytes, 0, address, pc);
+    tally_access(machine, is_write ? TGL_GLOBAL_STORE : TGL_GLOBAL_LOAD, region, bytes, 0, address,
+                 pc);
     tgl_global_access(machine, region, address, bytes, is_write, false, pc);
 }
 
@@ -124,7 +125,7 @@ void tgl_memory_access(tgl_machine *machine, const void *pointer, unsigned bytes
     if (offset < module->shared_size) {
         const int array = tgl_shared_check_bounds(machine, offset, bytes, is_write, pc);
         const tgl_access_kind kind = is_write ? TGL_SHARED_STORE : TGL_SHARED_LOAD;
-        const uint32_t site = tally(machine, kind, array, bytes, address, 0, pc);
+        const uint32_t site = tally_access(machine, kind, array, bytes, address, 0, pc);
         tgl_shared_access_words(machine, offset, bytes, is_write, site, pc);
         return;
     }
@@ -145,8 +146,8 @@ void tgl_memory_atomic(tgl_machine *machine, const void *pointer, const void *pc
     const uintptr_t address = (uintptr_t)pointer;
     check_alignment(machine, address, 4, true, pc);
     const int region = tgl_memory_check_region(machine, address, 4, true, pc);
-    tally(machine, TGL_GLOBAL_LOAD, region, 4, 0, address, pc);
-    tally(machine, TGL_GLOBAL_STORE, region, 4, 0, address, pc);
+    tally_access(machine, TGL_GLOBAL_LOAD, region, 4, 0, address, pc);
+    tally_access(machine, TGL_GLOBAL_STORE, region, 4, 0, address, pc);
     tgl_global_access(machine, region, address, 4, true, true, pc);
 }
 
@@ -162,7 +163,7 @@ float tgl_memory_cluster_load(tgl_machine *machine, const float *shared, int ran
     check_alignment(machine, (uintptr_t)shared, sizeof(float), false, pc);
     const int array = tgl_shared_check_bounds(machine, offset, sizeof(float), false, pc);
     const uint32_t site =
-        tally(machine, TGL_SHARED_LOAD, array, sizeof(float), (uintptr_t)shared, 0, pc);
+        tally_access(machine, TGL_SHARED_LOAD, array, sizeof(float), (uintptr_t)shared, 0, pc);
     tgl_sim_block *block = &machine->blocks[rank];
     if (block != machine->now) return tgl_shared_remote_load(machine, block, offset, site, pc);
     tgl_shared_access_words(machine, offset, sizeof(float), false, site, pc);
@@ -205,8 +206,8 @@ void tgl_memory_async_copy(tgl_machine *machine, void *shared, const void *globa
         check_alignment(machine, source, (unsigned)bytes, false, pc);
         region = tgl_memory_check_region(machine, source, (unsigned)valid_bytes, false, pc);
     }
-    const uint32_t site =
-        tally(machine, TGL_ASYNC_COPY, array, (unsigned)bytes, (uintptr_t)shared, source, pc);
+    const uint32_t site = tally_access(machine, TGL_ASYNC_COPY, array, (unsigned)bytes,
+                                       (uintptr_t)shared, source, pc);
     if (source != 0)
         tgl_global_access(machine, region, source, (unsigned)valid_bytes, false, false, pc);
     tgl_shared_await(machine, machine->now, offset, (size_t)bytes, TGL_AWAITS_CP_ASYNC, site, pc);
@@ -220,7 +221,7 @@ void tgl_memory_async_commit(tgl_machine *machine)
 }
 
 /* The data arrives: it counts as written by the thread at this moment. */
-static void deliver(tgl_machine *machine, const tgl_sim_copy *copy)
+static void deliver_async_copy(tgl_machine *machine, const tgl_sim_copy *copy)
 {
     const tgl_sim_thread *thread = machine->current;
     const tgl_shared_access now = {machine->now->epoch, thread->warp_epoch, thread->time,
@@ -237,7 +238,7 @@ void tgl_memory_async_wait(tgl_machine *machine, int groups_pending)
     while (thread->first_copy < thread->copy_count) {
         const tgl_sim_copy *copy = &thread->copies[thread->first_copy];
         if (copy->group >= thread->groups - groups_pending) break;
-        deliver(machine, copy);
+        deliver_async_copy(machine, copy);
         thread->first_copy++;
     }
 }

@@ -144,8 +144,9 @@ static void describe_other(const tgl_machine *machine, const tgl_sim_block *bloc
                  tgl_verb(other_writes), place.text);
 }
 
-static void race(tgl_machine *machine, const tgl_sim_block *block, size_t offset, bool is_write,
-                 const tgl_shared_access *other, bool other_writes, const void *pc)
+static void fault_shared_race(tgl_machine *machine, const tgl_sim_block *block, size_t offset,
+                              bool is_write, const tgl_shared_access *other, bool other_writes,
+                              const void *pc)
 {
     char reason[sizeof(tgl_place) + 128], whose[64] = "";
     machine->deferred[0] = '\0';
@@ -221,7 +222,7 @@ static void read_word(tgl_machine *machine, tgl_shared_word *word, size_t offset
     check_awaited(machine, word, offset, false, pc);
     check_has_data(machine, word, offset, mask, pc);
     if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before(machine, &word->write))
-        race(machine, machine->now, offset, false, &word->write, true, pc);
+        fault_shared_race(machine, machine->now, offset, false, &word->write, true, pc);
     keep_reader(machine, word, mask, &now, NULL);
 }
 
@@ -233,15 +234,15 @@ static void check_write(tgl_machine *machine, const tgl_sim_block *block,
     const unsigned warp = machine->current->index / TGL_WARP;
     check_awaited(machine, word, offset, true, pc);
     if ((word->write_bytes & mask) != 0 && !tgl_shared_is_before_in(machine, block, &word->write))
-        race(machine, block, offset, true, &word->write, true, pc);
+        fault_shared_race(machine, block, offset, true, &word->write, true, pc);
     if (word->remote_phase == machine->phase)
         remote_race(machine, offset, true, word->remote_site, pc);
     if ((word->read_bytes & mask) == 0) return;
     if (!tgl_shared_is_before_in(machine, block, &word->read))
-        race(machine, block, offset, true, &word->read, false, pc);
+        fault_shared_race(machine, block, offset, true, &word->read, false, pc);
     if ((block != machine->now || word->other.thread / TGL_WARP != warp) &&
         !tgl_shared_is_before_in(machine, block, &word->other))
-        race(machine, block, offset, true, &word->other, false, pc);
+        fault_shared_race(machine, block, offset, true, &word->other, false, pc);
 }
 
 static void write_word(tgl_machine *machine, tgl_shared_word *word, uint8_t mask,
@@ -331,7 +332,7 @@ void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
         check_awaited(machine, word, offset + i, false, pc);
         check_has_data(machine, word, offset + i, 0xf, pc);
         if (word->write_bytes != 0 && !is_before(machine, machine->now, &word->write, clock))
-            race(machine, machine->now, offset + i, false, &word->write, true, pc);
+            fault_shared_race(machine, machine->now, offset + i, false, &word->write, true, pc);
         check_proxy(machine, machine->now, word, offset + i, false, clock, pc);
         keep_reader(machine, word, 0xf, access, clock);
     }

@@ -46,7 +46,7 @@ static tgl_status read_seed(tgl_sim *sim)
     return TGL_OK;
 }
 
-static void release(tgl_sim *sim)
+static void release_device(tgl_sim *sim)
 {
     tgl_host_threads_close(&sim->threads);
     tgl_machine_free(&sim->machine);
@@ -81,7 +81,7 @@ static tgl_status sim_open(tgl_device *dev, int index, const tgl_device_options 
     if (status == TGL_OK)
         dev->state = sim;
     else
-        release(sim);
+        release_device(sim);
     return status;
 }
 
@@ -93,7 +93,7 @@ static void sim_close(tgl_device *dev)
         sim->modules = module->next;
         tgl_sim_module_free(module);
     }
-    release(sim);
+    release_device(sim);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ typedef struct sim_plan {
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
 /* Finds the kernel's module; compiles and loads it first if necessary. */
-static tgl_status load(tgl_sim *sim, const tgl_kernel *kernel, tgl_sim_module **module)
+static tgl_status load_kernel(tgl_sim *sim, const tgl_kernel *kernel, tgl_sim_module **module)
 {
     for (*module = sim->modules; *module != NULL; *module = (*module)->next)
         if (tgl_kernel_is_same((*module)->kernel, kernel)) return TGL_OK;
@@ -46,7 +46,7 @@ static tgl_status load_all(tgl_sim *sim, const tgl_launch_list *list, sim_plan *
     tgl_status status = TGL_OK;
     pthread_mutex_lock(&sim->lock);
     for (int i = 0; i < list->kernel_count && status == TGL_OK; i++)
-        status = load(sim, list->kernels[i], &made->modules[i]);
+        status = load_kernel(sim, list->kernels[i], &made->modules[i]);
     pthread_mutex_unlock(&sim->lock);
     return status;
 }
@@ -126,7 +126,8 @@ static tgl_status check_tensor(const tgl_tensor *t, int map)
 }
 
 /* A tgl_encode_fn. */
-static tgl_status encode(void *context, const tgl_tensor *t, int map, const void *address, void *to)
+static tgl_status encode_tensor_map(void *context, const tgl_tensor *t, int map,
+                                    const void *address, void *to)
 {
     (void)context;
     TGL_TRY(check_tensor(t, map));
@@ -174,7 +175,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     memcpy(own.cluster, launch->cluster, sizeof own.cluster);
     if (launch->count_in_grid_z) own.grid[2] = (unsigned)count;
     TGL_TRY(tgl_launch_fill(&j->plan->list, launch, j->run, (char *)j->memory.counters,
-                            (char *)j->memory.scratch, repeat, encode, NULL, arguments));
+                            (char *)j->memory.scratch, repeat, encode_tensor_map, NULL, arguments));
     tgl_launch_regions(j->plan, j->run, &j->memory, &e, own.regions);
     own.trace = tgl_record_launch(&j->record, &own);
     TGL_TRY(tgl_host_threads_run(&j->sim->threads, &j->sim->machine, &own));

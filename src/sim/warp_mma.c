@@ -38,8 +38,8 @@ static void check_registers(tgl_machine *machine, const void *registers, const v
 
 /* Waits for all lanes. True: the current thread must execute the instruction for all lanes, whose
  * operands are in `lanes`. */
-static bool meet(tgl_machine *machine, tgl_warp_operands *own, tgl_warp_operands *lanes[TGL_WARP],
-                 const void *pc)
+static bool meet_lanes(tgl_machine *machine, tgl_warp_operands *own,
+                       tgl_warp_operands *lanes[TGL_WARP], const void *pc)
 {
     tgl_sim_thread *thread = machine->current;
     const unsigned first = thread->index / TGL_WARP * TGL_WARP;
@@ -111,7 +111,7 @@ static int column_of(int lane, int i)
     return lane % 4 * 2 + i % 2;
 }
 
-static void multiply(tgl_warp_operands *lanes[TGL_WARP])
+static void multiply_to_f32(tgl_warp_operands *lanes[TGL_WARP])
 {
     const tgl_tensor_type type = lanes[0]->type;
     const int k = type == TGL_TENSOR_TF32 ? 8 : 16;
@@ -172,7 +172,7 @@ void tgl_warp_mma_fragments(int type, tgl_fragments *fragments)
 }
 
 /* Counts the instruction, which the current thread executes for its warp. */
-static void count(tgl_machine *machine, int type, const void *pc)
+static void count_mma(tgl_machine *machine, int type, const void *pc)
 {
     tgl_trace_step *step =
         tgl_tally_step(&machine->tally, tgl_machine_count(machine, pc, TGL_TENSOR_MMA, 0, 0, 0));
@@ -199,12 +199,12 @@ void tgl_warp_mma(tgl_machine *machine, int type, void *acc, const void *a, cons
     check_registers(machine, acc, pc);
     check_registers(machine, a, pc);
     check_registers(machine, b, pc);
-    if (!meet(machine, &own, lanes, pc)) return;
-    count(machine, type, pc);
+    if (!meet_lanes(machine, &own, lanes, pc)) return;
+    count_mma(machine, type, pc);
     if (own.instruction == MMA_F64)
         multiply_f64(lanes);
     else
-        multiply(lanes);
+        multiply_to_f32(lanes);
 }
 
 /* ---- ldmatrix and stmatrix ------------------------------------------------------------------- */
@@ -251,7 +251,7 @@ static void move_matrices(tgl_machine *machine, tgl_warp_operands *own, const vo
     check_registers(machine, own->instruction == LDMATRIX ? own->to : own->a, pc);
     if (machine->current->index % TGL_WARP < 8 * (unsigned)own->count)
         access_row(machine, own->row, own->instruction == STMATRIX, pc);
-    if (meet(machine, own, lanes, pc)) move_rows(lanes);
+    if (meet_lanes(machine, own, lanes, pc)) move_rows(lanes);
 }
 
 void tgl_warp_ldmatrix(tgl_machine *machine, unsigned *to, const void *row, int count,

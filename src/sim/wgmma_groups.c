@@ -219,8 +219,8 @@ static void check_all(tgl_machine *machine, const tgl_wgmma_operands *own, const
     }
 }
 
-static void trace(tgl_machine *machine, const tgl_wgmma_operands *own, uint32_t site, int k,
-                  const tgl_wgmma_matrix *left, const tgl_wgmma_matrix *right)
+static void trace_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, uint32_t site, int k,
+                        const tgl_wgmma_matrix *left, const tgl_wgmma_matrix *right)
 {
     tgl_trace_step *step = tgl_tally_step(&machine->tally, site);
     if (step == NULL) return;
@@ -233,7 +233,7 @@ static void trace(tgl_machine *machine, const tgl_wgmma_operands *own, uint32_t 
 }
 
 /* Executes the instruction. Called by one thread for all of the warpgroup. */
-static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
+static void issue_wgmma(tgl_machine *machine, const tgl_wgmma_operands *own, const void *pc)
 {
     const unsigned element = own->type == TGL_F32 ? 4 : 2;
     const int k = TGL_WGMMA_K_BYTES / (int)element;
@@ -259,7 +259,7 @@ static void issue(tgl_machine *machine, const tgl_wgmma_operands *own, const voi
         tgl_wgmma_window(machine) + first->start - machine->launch->module->shared_base;
     const int array = tgl_shared_check_bounds(machine, offset, TGL_WGMMA_CHUNK, false, pc);
     access.site = tgl_machine_count(machine, pc, TGL_TENSOR_LOAD, array, bytes, 0);
-    trace(machine, own, access.site, k, first, &right);
+    trace_wgmma(machine, own, access.site, k, first, &right);
     const uint32_t *known = known_by(machine, group);
     if (has_fragments)
         read_fragments(machine, group->left, pc);
@@ -296,7 +296,7 @@ void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
     machine->current->wgmma = &own;
     tgl_meet_warpgroup(machine, "wgmma", pc);
     if (own.is_done) return;
-    issue(machine, &own, pc);
+    issue_wgmma(machine, &own, pc);
     for (unsigned i = 0; i < TGL_WARPGROUP; i++)
         machine->now->threads[first_of(machine->current) + i].wgmma->is_done = true;
 }
@@ -307,7 +307,7 @@ void tgl_wgmma_commit(tgl_machine *machine)
 }
 
 /* Writes the thread's part to its registers. */
-static void deliver(tgl_sim_thread *thread, tile *t)
+static void deliver_tile(tgl_sim_thread *thread, tile *t)
 {
     const unsigned own = thread->index % TGL_WARPGROUP;
     for (int i = 0; i < t->n / 2; i++)
@@ -328,7 +328,7 @@ void tgl_wgmma_wait(tgl_machine *machine, int pending)
     for (int i = 0; i < TGL_WGMMA_ACCUMULATORS; i++) {
         tile *t = &group->tiles[i];
         if (t->n > 0 && t->group < w->done && t->acc[thread->index % TGL_WARPGROUP] != NULL)
-            deliver(thread, t);
+            deliver_tile(thread, t);
     }
 }
 
